@@ -7,6 +7,7 @@ mod bare_client;
 mod bare_server;
 mod child;
 mod commits;
+mod dashboard;
 mod deliver;
 mod error;
 mod load;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let done = match role {
         None => run::run(&options),
         Some(Role::ServeSvc { database, sending, counting }) => server::serve(&database, sending, counting),
+        Some(Role::ServeDashboard { database, request_log }) => server::serve_whole(&database, request_log),
         Some(Role::ServeBare) => bare_server::serve(),
         Some(Role::PostBare) => bare_client::post(),
         Some(Role::Commit { by, file, seconds, concurrency }) => commits::run(by, &file, seconds, concurrency),

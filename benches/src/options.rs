@@ -34,12 +34,15 @@ pub(crate) struct Options {
     /// Number of measuring rounds of each contender; contenders alternate, and medians are printed.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
-    /// Measures these blocks only, in this order. All but `aged` and `scale` by default.
+    /// Measures these blocks only, in this order. All but `aged`, `scale` and `dashboard` by default.
     #[arg(long, value_delimiter = ',')]
     pub(crate) only: Vec<Subject>,
     /// Number of pending deliveries when the sender of `deliver` starts.
     #[arg(long, default_value_t = 1_000_000)]
     pub(crate) pending: u32,
+    /// Number of deliveries of the account whose pages `dashboard` measures.
+    #[arg(long, default_value_t = 1_000_000)]
+    pub(crate) deliveries: u32,
     /// Number of past attempts in the database of `aged`, each with about 1 KB of deliveries and events.
     #[arg(long, default_value_t = 5_000_000)]
     pub(crate) attempts: u32,
@@ -67,6 +70,8 @@ pub(crate) enum Subject {
     Pipe,
     /// Figures at the limits of scale; measured only if it is named.
     Scale,
+    /// Pages of the dashboard, its live lists and the request log; measured only if it is named.
+    Dashboard,
     /// GET of one contact, on PostgreSQL.
     PgGet,
     /// GET of the newest 50 contacts, on PostgreSQL.
@@ -96,6 +101,15 @@ pub(crate) enum Role {
         /// Counts requests against a rate limit that is never reached.
         #[arg(long)]
         counting: bool,
+    },
+    /// Serves the API and the dashboard, and works in the background.
+    #[command(hide = true)]
+    ServeDashboard {
+        /// The database file.
+        database: PathBuf,
+        /// Keeps the request log.
+        #[arg(long)]
+        request_log: bool,
     },
     /// Posts one request repeatedly at full speed.
     #[command(hide = true)]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use svc_core::Svc;
 use svc_core::env::Env;
 use svc_core::store::Store;
 use svc_core::values::HostPolicy;
@@ -12,7 +13,7 @@ use svc_core::webhooks::engine::Policy;
 use svc_server::deliver::resolver::SystemResolver;
 use svc_server::deliver::{self, HttpWebhookClient};
 use svc_server::program::serve::Server;
-use svc_server::{Api, Settings};
+use svc_server::{Api, Builder, Settings};
 use svc_store::{Options, SecretKey, SqliteStore, open_with};
 use tokio::sync::watch;
 
@@ -53,6 +54,28 @@ pub(crate) fn serve(database: &Path, sending: bool, counting: bool) -> Result<()
             sender.await?;
         }
         Ok(())
+    })
+}
+
+/// Serves the API with the dashboard and all its background work until stdin is closed.
+pub(crate) fn serve_whole(database: &Path, request_log: bool) -> Result<()> {
+    child::runtime()?.block_on(async {
+        let settings = Settings { limit_rates: false, dashboard: true, request_log, ..Settings::default() };
+        let svc = Svc::new(SqliteStore::open(database, Env::system())?);
+        let (api, background) = Builder::new(&svc).settings(settings).build();
+        let server = Server::bind(([127, 0, 0, 1], 0).into(), CONNECTIONS).await?;
+        child::print_address(server.url()?.trim_start_matches("http://").parse()?)?;
+        let (stop, stopped) = watch::channel(());
+        let until_stopped = |mut stopped: watch::Receiver<()>| async move {
+            let _ = stopped.changed().await;
+        };
+        let background = tokio::spawn(background.run(until_stopped(stopped.clone())));
+        tokio::spawn(async move {
+            child::stdin_closed().await;
+            drop(stop);
+        });
+        server.run(api, until_stopped(stopped), GRACE).await;
+        Ok(background.await?)
     })
 }
 

@@ -8,6 +8,7 @@ pub mod fields;
 mod invoices;
 mod keys;
 mod overview;
+mod platform;
 pub mod records;
 mod transfer;
 mod webhooks;
@@ -29,6 +30,7 @@ pub use self::events::{DeliveryCommand, EventCommand, Listen, Trigger};
 pub use self::invoices::{ContactCommand, InvoiceCommand, QuoteCommand};
 pub use self::keys::KeyCommand;
 use self::overview::{FIRST_STEPS, MORE};
+pub use self::platform::PlatformKeyCommand;
 use self::records::RecordCommand;
 pub use self::transfer::{Export, ExportKind, Format, Import, ImportKind};
 pub use self::webhooks::WebhookCommand;
@@ -179,6 +181,17 @@ pub enum Command {
         /// The operation on keys.
         #[command(subcommand)]
         command: KeyCommand,
+    },
+    /// Manage the keys of the platform API, with which programs of the operator work on all tenants
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc platform-key create --scopes accounts:read,records:write"
+    )]
+    PlatformKey {
+        /// The command.
+        #[command(subcommand)]
+        command: PlatformKeyCommand,
     },
     /// Sign people in to the dashboard, the pages of the server in the browser.
     #[command(
@@ -493,7 +506,7 @@ mod tests {
     #[test]
     fn every_command_that_takes_an_id_takes_its_tenant() {
         let cli = Cli::command();
-        let groups = cli.get_subcommands().filter(|group| group.get_name() != "tenant");
+        let groups = cli.get_subcommands().filter(|group| !["tenant", "platform-key"].contains(&group.get_name()));
         let takes = |command: &clap::Command, id: &str| command.get_arguments().any(|argument| argument.get_id() == id);
         let with_id: Vec<_> = groups.flat_map(clap::Command::get_subcommands).filter(|it| takes(it, "id")).collect();
         assert_eq!(with_id.len(), 31);

@@ -18,6 +18,7 @@ mod key;
 mod listen;
 mod lookup;
 mod man;
+mod platform_key;
 mod quote;
 mod records;
 mod tenant;
@@ -31,7 +32,7 @@ use svc_core::store::Store;
 use svc_core::values::{EventKinds, HostPolicy};
 use svc_store::{OpenError, Options};
 
-use crate::cli::{Cli, Command, Output, WebhookCommand};
+use crate::cli::{Cli, Command, Output};
 use crate::clock_guard;
 use crate::confirm;
 use crate::exit::Failure;
@@ -41,10 +42,6 @@ use crate::user;
 /// Asks for confirmation if needed, opens the database if the command uses it, and runs the command.
 pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     confirm::ask(&cli.command, cli.yes)?;
-    if let Command::Webhook { command: WebhookCommand::Delete { when_stdin_ends: true, .. } } = &cli.command {
-        // The database is opened afterwards, since this can take as long as someone listens.
-        std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink())?;
-    }
     let url = &cli.database_url;
     let uses_database = match &cli.command {
         Command::Listen(options) => options.secrets.is_empty(),
@@ -64,6 +61,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Init { name, url: server_url } => init::run(url, allowed, &server_url, name).await,
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
+        Command::PlatformKey { command } => platform_key::run(&*open().await?, command).await,
         Command::Dashboard { command } => dashboard::run(&*open().await?, command).await,
         Command::Contact { command } => contact::run(&*open().await?, command).await,
         Command::Booking { command } => records::run(&*open().await?, command).await,
@@ -78,7 +76,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Trigger(options) => event::trigger(&*open().await?, options).await,
         Command::Listen(options) if options.secrets.is_empty() => {
             let store = self::open(url, Allowed { hosts: HostPolicy::AllowPrivate, ..allowed }).await?;
-            listen::run_with_own_webhook(&*store, url, options, is_json).await
+            listen::run_with_own_webhook(&*store, options, is_json).await
         }
         Command::Listen(options) => listen::run(options, is_json).await,
         Command::Audit { command } => audit::run(&*open().await?, command).await,

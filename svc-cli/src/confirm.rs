@@ -29,7 +29,7 @@ fn question(command: &Command) -> Option<String> {
         Command::Contact { command: ContactCommand::Delete(Target { id, .. }) } => {
             format!("Delete contact {id}? This cannot be undone, and webhooks are notified.")
         }
-        Command::Webhook { command: WebhookCommand::Delete { target: Target { id, .. }, .. } } => {
+        Command::Webhook { command: WebhookCommand::Delete(Target { id, .. }) } => {
             format!("Delete webhook {id}? Its pending and held deliveries fail, and this cannot be undone.")
         }
         Command::Delivery { command: DeliveryCommand::Replay { subscription: Some(id), .. } } => {

@@ -46,6 +46,17 @@ use clap::error::ErrorKind;
 
 use crate::exit::Exit;
 
+/// Runs the program with the arguments of the process, and returns its exit code.
+pub fn main() -> ExitCode {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(run(std::env::args_os())),
+        Err(error) => {
+            output::error(&format!("the program cannot start: {error}"));
+            Exit::Failed.into()
+        }
+    }
+}
+
 /// Runs the program with its arguments, the first of which is the program's name, and returns its exit code.
 pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
@@ -65,12 +76,6 @@ pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             failure.exit().into()
         }
     }
-}
-
-/// Prints an error message to stderr and returns the exit code of a failed command.
-pub fn fail(message: &str) -> ExitCode {
-    output::error(message);
-    Exit::Failed.into()
 }
 
 /// Parses the arguments. `svc` or a group such as `svc tenant` without a command prints its help to stdout and

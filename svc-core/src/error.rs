@@ -168,6 +168,9 @@ pub enum Error {
     /// The API key may only read.
     #[error("The API key has no write scope; use a key with read and write.")]
     InsufficientScope,
+    /// The platform key lacks a scope; holds its name, such as `records:write`.
+    #[error("The platform key has no scope {0}; use a key with this scope.")]
+    MissingPlatformScope(String),
     /// Developer access of the account is pending or suspended.
     #[error("Developer access of this account is not approved; ask the operator of this service for it.")]
     AccessNotApproved,
@@ -234,7 +237,7 @@ impl Error {
             Self::InvalidKey => "invalid_key",
             Self::KeyRevoked => "key_revoked",
             Self::KeyExpired => "key_expired",
-            Self::InsufficientScope => "insufficient_scope",
+            Self::InsufficientScope | Self::MissingPlatformScope(_) => "insufficient_scope",
             Self::AccessNotApproved => "access_not_approved",
             Self::NotFound | Self::UnknownTenant(_) => "not_found",
             Self::EmailTaken { .. } => "email_taken",

@@ -21,12 +21,14 @@
 pub mod json;
 #[doc(hidden)]
 pub mod schema;
+mod send;
 
 use schemars::{JsonSchema, SchemaGenerator};
 pub use svc_derive::{Apply, Input, Record};
 
 use self::json::Json;
 use self::schema::FieldSchema;
+pub use self::send::ToBody;
 use crate::error::{Error, FieldCode, Issue, Violations};
 use crate::values::EventKinds;
 
@@ -51,6 +53,11 @@ pub trait FromJson: Sized {
         None
     }
 
+    /// Returns whether a client leaves out a field with this value.
+    fn is_absent(&self) -> bool {
+        false
+    }
+
     /// Reads the value of a query parameter.
     ///
     /// # Errors
@@ -71,6 +78,9 @@ impl<T: FromJson> FromJson for Option<T> {
     }
     fn absent() -> Option<Self> {
         Some(None)
+    }
+    fn is_absent(&self) -> bool {
+        self.is_none()
     }
     fn from_query(text: String) -> Result<Self, Issue> {
         T::from_query(text).map(Some)

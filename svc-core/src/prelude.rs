@@ -5,6 +5,7 @@
 pub use crate::Svc;
 pub use crate::accounts::dashboard_links::DashboardLinkCreate;
 pub use crate::accounts::keys::{ApiKey, KeyCreate, KeyId};
+pub use crate::accounts::members::{Member, MemberId};
 pub use crate::accounts::sessions::Role;
 pub use crate::accounts::tenants::{Tenant, TenantCreate};
 pub use crate::error::Error;

@@ -53,6 +53,8 @@ mod executor;
 mod invoices;
 mod jobs;
 mod keys;
+mod members;
+mod platform_keys;
 mod quotes;
 mod records;
 mod replays;
@@ -82,6 +84,8 @@ use self::executor::Runner;
 pub use self::invoices::Invoices;
 pub use self::jobs::Jobs;
 pub use self::keys::Keys;
+pub use self::members::Members;
+pub use self::platform_keys::PlatformKeys;
 pub use self::quotes::Quotes;
 pub use self::replays::Replays;
 pub use self::requests::Requests;
@@ -160,6 +164,11 @@ impl Svc {
     /// Returns the records of one tenant. Whether the tenant exists is checked by the operations, not here.
     pub fn tenant(&self, id: TenantId) -> Account<'_> {
         Account::new(self.runner(), id)
+    }
+
+    /// Returns the keys of the platform API.
+    pub fn platform_keys(&self) -> PlatformKeys<'_> {
+        PlatformKeys::new(self.runner())
     }
 
     /// Returns the links and the sessions with which people use the dashboard.

@@ -59,9 +59,11 @@ mod audit;
 mod deliveries;
 mod events;
 mod idempotency;
+mod members;
 pub mod memory;
 mod owners;
 mod payments;
+mod platform_keys;
 mod replays;
 mod repository;
 mod request_counts;
@@ -103,8 +105,10 @@ pub use self::audit::AuditRepository;
 pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, WaitingFor};
 pub use self::events::{EventRepository, EventWithActor};
 pub use self::idempotency::IdempotencyRepository;
+pub use self::members::MemberRepository;
 pub use self::owners::{OwnedKind, OwnerRepository};
 pub use self::payments::PaymentRepository;
+pub use self::platform_keys::{PlatformKeyRepository, PlatformKeyUse};
 pub use self::replays::ReplayRepository;
 pub use self::repository::Repository;
 pub use self::request_counts::{CountChange, RequestCounts, RequestWindow};
@@ -273,8 +277,10 @@ pub trait Tx:
     + Repository<WebhookSubscription>
     + TenantRepository
     + ApiKeyRepository
+    + PlatformKeyRepository
     + UsedSignatureRepository
     + SignInRepository
+    + MemberRepository
     + IdempotencyRepository
     + SubscriptionMatching
     + EventRepository

@@ -66,12 +66,14 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let mut reads = Vec::new();
     let mut name_lists = Vec::new();
     let mut schemas = Vec::new();
+    let mut writes = Vec::new();
     for (ident, field) in named_fields(input, "Input")? {
         let (field_name, field_type) = (ident.to_string(), &field.ty);
         let FieldAttributes { default, flatten } = FieldAttributes::of(field)?;
         if flatten {
             reads.push(quote! { let #ident = <#field_type as ::svc_core::input::Input>::take(fields); });
             name_lists.push(quote! { <#field_type as ::svc_core::input::FieldNames>::FIELD_NAMES });
+            writes.push(quote! { ::svc_core::input::ToBody::write_fields(&self.#ident, object)?; });
             schemas.push(quote! {
                 schemas.extend(<#field_type as ::svc_core::input::Input>::field_schemas(generator));
             });
@@ -80,6 +82,11 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             let with_default = default.map(|value| quote! { .with_default(#value) });
             reads.push(quote! { let #ident = fields.take::<#field_type>(#field_name); });
             name_lists.push(quote! { &[#field_name] });
+            writes.push(quote! {
+                if !::svc_core::input::FromJson::is_absent(&self.#ident) {
+                    ::svc_core::input::schema::SerializeMap::serialize_entry(object, #field_name, &self.#ident)?;
+                }
+            });
             schemas.push(quote! {
                 schemas.push(
                     ::svc_core::input::schema::input_field::<#field_type>(generator, #field_name, #description)
@@ -116,6 +123,16 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 let mut schemas = ::std::vec::Vec::new();
                 #(#schemas)*
                 schemas
+            }
+        }
+
+        impl ::svc_core::input::ToBody for #name {
+            fn write_fields<M: ::svc_core::input::schema::SerializeMap>(
+                &self,
+                object: &mut M,
+            ) -> ::std::result::Result<(), M::Error> {
+                #(#writes)*
+                ::std::result::Result::Ok(())
             }
         }
 

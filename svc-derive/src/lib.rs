@@ -7,7 +7,7 @@
 //! | Derive | Implements | For |
 //! |---|---|---|
 //! | [`Record`] | `FieldNames`, `JsonSchema`, and `Input` on demand | what the API returns |
-//! | [`Input`] | `Input`, `FieldNames`, `JsonSchema` | bodies and query parameters |
+//! | [`Input`] | `Input`, `ToBody`, `FieldNames`, `JsonSchema` | bodies and query parameters |
 //! | [`Apply`] | `Apply<Record>` | inputs whose fields are copied into a record |
 //! | [`Resource`] | `Resource` | records with a collection of their own, such as `/contacts` |
 //! | [`TextEnum`] | parser, `Display`, `FromStr`, `Serialize`, `Deserialize`, `FromJson`, `JsonSchema` | enums that are written as text |
@@ -131,7 +131,8 @@ pub fn derive_record(tokens: TokenStream) -> TokenStream {
     derive(tokens, record::expand)
 }
 
-/// Implements `Input`, `FieldNames` and `JsonSchema` for a body or a set of query parameters.
+/// Implements `Input`, `ToBody`, `FieldNames` and `JsonSchema` for a body or a set of query parameters. The types of the
+/// fields must be `Serialize`.
 ///
 /// The type of a field says whether it must be sent: `T` is required, `Option<T>` is null when it is left out, and
 /// `Patch<T>` tells a field that was left out from one that was sent.

@@ -8,10 +8,10 @@ use svc_server::api::openapi;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let version = arguments.next().ok_or("name a version: v1 or v2")?;
+    let version = arguments.next().ok_or("name a version: v1, v2 or platform-v1")?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi");
     let file = arguments.next().map_or_else(|| folder.join(format!("{version}.json")), PathBuf::from);
-    let text = openapi::text(&version).ok_or("this version does not exist; name v1 or v2")?;
+    let text = openapi::text(&version).ok_or("this version does not exist; name v1, v2 or platform-v1")?;
     std::fs::write(file, text)?;
     Ok(())
 }

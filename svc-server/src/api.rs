@@ -13,6 +13,7 @@
 pub mod auth;
 mod body;
 mod change;
+mod client;
 pub mod cors;
 #[cfg(feature = "docs")]
 mod docs;
@@ -24,10 +25,12 @@ mod json;
 pub mod limits;
 mod message;
 pub mod openapi;
+pub mod platform;
 pub mod problem;
 mod request_context;
 mod request_log;
 pub mod response;
+mod response_body;
 pub(crate) mod response_memory;
 mod router;
 pub mod routes;
@@ -40,13 +43,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 #[cfg(feature = "docs")]
 use http::header::IF_NONE_MATCH;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::Full;
 use svc_core::accounts::requests;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
@@ -54,20 +55,23 @@ use svc_core::resources::invoices::{self, OverdueChecks};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 use svc_core::webhooks::retention::DeletedCounts;
-use svc_core::webhooks::statistics;
+use svc_core::webhooks::{statistics, subscriptions};
 use tracing::Instrument as _;
 use uuid::Uuid;
 
 pub use self::body::{Incoming, MAX_BODY};
+use self::client::Client;
 use self::message::Outcome;
 pub use self::message::{MAX_HEADERS, MAX_URI};
 use self::problem::Problem;
 use self::request_context::{AccessRecord, RequestContext};
 use self::request_log::Answered;
 use self::response::ApiResponse;
+pub use self::response_body::ResponseBody;
 use self::router::Route;
+use self::routes::Version;
 pub use self::settings::Settings;
-use self::state::State;
+use self::state::{State, Surface};
 use crate::background::Reminder;
 #[cfg(feature = "dashboard")]
 use crate::dashboard::Dashboard;
@@ -105,8 +109,18 @@ const NO_TENANT: TenantId = TenantId(Uuid::nil());
 #[derive(Clone)]
 pub struct Api {
     state: Arc<State>,
-    /// Whether this is the service for operators, which has no operations.
-    for_operators: bool,
+    listener: Listener,
+}
+
+/// What a listener serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listener {
+    /// The operations of the public API.
+    Public,
+    /// The operations of the platform API.
+    Platform,
+    /// What operators need, and no operations.
+    Operators,
 }
 
 impl Api {
@@ -114,17 +128,25 @@ impl Api {
     ///
     /// Use [`Builder`](crate::Builder) to serve it.
     pub fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
-        Self { state: Arc::new(State::new(store, settings)), for_operators: false }
+        Self { state: Arc::new(State::new(store, settings)), listener: Listener::Public }
     }
 
     /// Returns the service for operators, which has only `/healthz`, `/readyz` and `/metrics`.
     #[must_use]
     pub fn for_operators(&self) -> Self {
-        Self { state: Arc::clone(&self.state), for_operators: true }
+        Self { state: Arc::clone(&self.state), listener: Listener::Operators }
+    }
+
+    /// Returns the platform API, with which programs of the operator work on all accounts by platform keys
+    /// (`docs/platform.md`). Serve it on a listener of its own, which only they reach.
+    #[must_use]
+    pub fn for_platform(&self) -> Self {
+        self.state.platform();
+        Self { state: Arc::clone(&self.state), listener: Listener::Platform }
     }
 
     /// Responds to a request from the address `peer`. A failure is a response, too.
-    pub async fn call<B: Incoming>(&self, request: Request<B>, peer: IpAddr) -> Response<Full<Bytes>> {
+    pub async fn call<B: Incoming>(&self, request: Request<B>, peer: IpAddr) -> Response<ResponseBody> {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
         let now = self.env().now();
@@ -135,7 +157,8 @@ impl Api {
         // Health checks, pages of the dashboard and requests of operators have no rate limit and are not counted in the
         // metrics.
         let is_page = route.as_ref().is_ok_and(Route::is_page);
-        let is_client_request = !self.for_operators && !is_page && !matches!(parts.uri.path(), "/healthz" | "/readyz");
+        let is_client_request =
+            self.listener != Listener::Operators && !is_page && !matches!(parts.uri.path(), "/healthz" | "/readyz");
         let span = telemetry::request_span(&request_id, &parts, access.operation);
         let result = match route {
             Ok(route) => self.respond(route, &parts, body, peer, &mut access).instrument(span.clone()).await,
@@ -154,12 +177,14 @@ impl Api {
             let limits = &self.state.limits;
             access.status.unwrap_or_else(|| limits.status(limits.key_of_peer(peer), now)).write(headers);
         }
-        self.state.settings.cors.write(&parts.headers, headers);
+        if self.listener != Listener::Platform {
+            self.state.settings.cors.write(&parts.headers, headers);
+        }
         let elapsed = started.elapsed();
         if is_client_request {
             self.state.settings.metrics.request(access.operation, response.status(), elapsed);
         }
-        if let Some(caller) = &access.caller
+        if let Some(Client::Key(caller)) = &access.client
             && self.state.settings.request_log
         {
             let answered = Answered {
@@ -182,8 +207,8 @@ impl Api {
             parts: &parts,
             peer,
             operation: access.operation,
-            tenant: access.caller.as_ref().map(|caller| caller.tenant_id),
-            key: access.caller.as_ref().map(|caller| caller.key_id),
+            tenant: access.client.as_ref().and_then(Client::account),
+            key: access.client.as_ref().map(Client::key_id),
             status: response.status(),
             code,
             elapsed,
@@ -207,6 +232,7 @@ impl Api {
         housekeeping::delete_expired(&*self.state.store, self.state.settings.idempotency_ttl).await?;
         requests::delete_expired(&*self.state.store).await?;
         statistics::delete_expired(&*self.state.store).await?;
+        subscriptions::delete_expired(&*self.state.store).await?;
         housekeeping::measure_backlog(&*self.state.store, &self.state.settings.metrics).await
     }
 
@@ -272,7 +298,25 @@ impl Api {
     /// Returns the dashboard if it is on and serves this path.
     #[cfg(feature = "dashboard")]
     fn dashboard(&self, parts: &Parts) -> Option<&Dashboard> {
-        self.state.dashboard.as_ref().filter(|_| !self.for_operators && Dashboard::serves(parts.uri.path()))
+        self.state
+            .dashboard
+            .as_ref()
+            .filter(|_| self.listener == Listener::Public && Dashboard::serves(parts.uri.path()))
+    }
+
+    fn surface(&self) -> &Surface {
+        match self.listener {
+            Listener::Platform => self.state.platform(),
+            Listener::Public | Listener::Operators => &self.state.public,
+        }
+    }
+
+    /// Ends the streams of the dashboard, so that their connections can be closed. Those that begin later end at once.
+    pub(crate) fn end_streams(&self) {
+        #[cfg(feature = "dashboard")]
+        if let Some(dashboard) = &self.state.dashboard {
+            dashboard.end_streams();
+        }
     }
 
     fn env(&self) -> &Env {
@@ -281,14 +325,17 @@ impl Api {
 
     fn route<'a>(&'a self, parts: &'a Parts) -> Result<Route<'a>, Problem> {
         message::check_head(parts)?;
-        if self.state.settings.cors.is_preflight(&parts.method, &parts.headers) {
+        if self.listener != Listener::Platform && self.state.settings.cors.is_preflight(&parts.method, &parts.headers) {
             return Ok(Route::Preflight);
         }
         #[cfg(feature = "dashboard")]
         if let Some(dashboard) = self.dashboard(parts) {
             return Ok(Route::Dashboard(dashboard));
         }
-        if self.for_operators { router::route_for_operators(parts) } else { self.state.router.route(parts) }
+        match self.listener {
+            Listener::Operators => router::route_for_operators(parts),
+            Listener::Public | Listener::Platform => self.surface().router.route(parts),
+        }
     }
 
     async fn respond<B: Incoming>(
@@ -300,9 +347,13 @@ impl Api {
         access: &mut AccessRecord,
     ) -> Result<Outcome, Problem> {
         match route {
-            Route::Operation { routed, id, version } => {
-                let base = format!("{}{}", self.state.settings.mount, version.path());
-                let context = RequestContext { state: &self.state, parts, peer, routed, id, base };
+            Route::Operation { routed, account, id, version } => {
+                let base = match account {
+                    Some(account) => format!("{}/accounts/{account}", version.path()),
+                    None if version == Version::Platform => version.path().to_owned(),
+                    None => format!("{}{}", self.state.settings.mount, version.path()),
+                };
+                let context = RequestContext { state: &self.state, parts, peer, routed, account, id, base };
                 if routed.operation.method == Method::GET {
                     context.read(access).await
                 } else {
@@ -310,7 +361,7 @@ impl Api {
                 }
             }
             Route::OpenApiDocument(version) => {
-                Ok(message::check_none_match(self.state.documents.response(version), &parts.headers))
+                Ok(message::check_none_match(self.surface().documents.response(version), &parts.headers))
             }
             Route::Home => {
                 let (headers, body) = self.state.home.response(&parts.headers);
@@ -324,7 +375,8 @@ impl Api {
             }
             #[cfg(feature = "docs")]
             Route::Docs(file) => {
-                let docs = self.state.docs.as_ref().ok_or_else(|| self.state.router.not_found())?;
+                let surface = self.surface();
+                let docs = surface.docs.as_ref().ok_or_else(|| surface.router.not_found())?;
                 Ok(match docs.response(file, &message::tags(&parts.headers, IF_NONE_MATCH)) {
                     Ok((headers, body)) => Outcome::Home { headers, body },
                     Err(etag) => Outcome::NotModified { etag },
@@ -364,7 +416,7 @@ impl<B> tower_service::Service<Request<B>> for Api
 where
     B: Incoming + 'static,
 {
-    type Response = Response<Full<Bytes>>;
+    type Response = Response<ResponseBody>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 

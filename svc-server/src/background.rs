@@ -43,7 +43,8 @@ pub struct Background {
 
 impl Background {
     /// Works until `shutdown` is ready. Then it claims no more deliveries, waits for the attempts in flight as long as
-    /// [`Builder::shutdown_grace`](crate::Builder::shutdown_grace) allows, and stores their outcomes.
+    /// [`Builder::shutdown_grace`](crate::Builder::shutdown_grace) allows, and stores their outcomes. The live lists of the
+    /// dashboard end as well, so that the connections that send them can be closed.
     ///
     /// A failure of the store is logged and the work tried again, so this does not end before `shutdown` is ready. It needs
     /// a tokio runtime with its timer and I/O. Deliveries whose attempts are cut short, also by dropping the future, are
@@ -60,6 +61,7 @@ impl Background {
         }
         let stop = async {
             shutdown.await;
+            api.end_streams();
             periodic.abort_all();
         };
         deliver::run(api.store(), policy, client, api.metrics(), stop, shutdown_grace).await;

@@ -3,12 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "dashboard")]
+use futures_util::future::BoxFuture;
+#[cfg(feature = "dashboard")]
+use http::request::Parts;
 use svc_core::Svc;
 use svc_core::store::Store;
 use svc_core::webhooks::engine::Policy;
 
 use crate::api::{Api, Settings};
 use crate::background::Background;
+#[cfg(feature = "dashboard")]
+use crate::dashboard::Identity;
 use crate::deliver::{HttpWebhookClient, WebhookClient};
 use crate::metrics::metered;
 
@@ -72,6 +78,47 @@ impl Builder {
     #[must_use]
     pub fn dashboard(mut self, dashboard: bool) -> Self {
         self.settings.dashboard = dashboard;
+        self
+    }
+
+    /// Lets the application say who asks for a page of the dashboard, from its own session, so that nobody needs a link. The
+    /// closure is called for each request; with `None`, the person needs a link as without it.
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    /// use svc_server::Builder;
+    /// use svc_server::dashboard::Identity;
+    ///
+    /// /// What a layer of the application has put into the request.
+    /// #[derive(Clone)]
+    /// struct SignedIn {
+    ///     account: TenantId,
+    ///     email: String,
+    ///     token: String,
+    /// }
+    ///
+    /// let svc = Svc::in_memory();
+    /// let builder = Builder::new(&svc).mount("/business").dashboard(true).dashboard_identity(|request| {
+    ///     Box::pin(async move {
+    ///         let person = request.extensions.get::<SignedIn>()?;
+    ///         Some(Identity::new(person.account, Role::Developer, &person.email, &person.token))
+    ///     })
+    /// });
+    /// let (api, background) = builder.build();
+    /// # drop((api, background));
+    /// ```
+    ///
+    /// # Changes
+    ///
+    /// Forms of the dashboard are accepted from pages of the same origin with a token that follows from the secret that
+    /// [`Identity::new`](crate::dashboard::Identity::new) gets. The closure does not have to check anything for that.
+    #[cfg(feature = "dashboard")]
+    #[must_use]
+    pub fn dashboard_identity(
+        mut self,
+        identify: impl for<'a> Fn(&'a Parts) -> BoxFuture<'a, Option<Identity>> + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.dashboard_identity = Some(Arc::new(identify));
         self
     }
 

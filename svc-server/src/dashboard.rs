@@ -18,35 +18,41 @@ mod assets;
 mod chart;
 mod components;
 mod context;
+mod identity;
 mod layout;
+mod live;
 mod pages;
 mod reply;
 pub mod routes;
 
+pub use self::identity::{Identify, Identity, Origin};
+
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response};
 use svc_core::Svc;
+use svc_core::accounts::sessions::Session;
 use svc_core::store::Store;
+use svc_core::values::Timestamp;
 
 use self::assets::Assets;
 use self::context::{Context, Form};
+use self::live::Live;
 use self::reply::{Failure, Reply};
 use self::routes::{Handler, Router};
 use crate::api::limits::RateLimiter;
+use crate::api::{ResponseBody, Settings};
 
 /// The path of the dashboard below the mount of the API.
 pub(crate) const PATH: &str = "/dashboard";
 
-/// Allows what the pages consist of: our own style, script and images, and forms that go to this server.
-const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
-     form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-);
+/// Allows what the pages consist of: our own style, script and images, and forms that go to this server. Who may show them
+/// in a frame follows.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
+     form-action 'self'; base-uri 'none'; frame-ancestors ";
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 /// With `no-referrer`, browsers would send the origin of a form as `null`.
 const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
@@ -59,13 +65,27 @@ pub(crate) struct Dashboard {
     assets: Assets,
     /// The path in front of all links: the mount of the API and [`PATH`].
     base: String,
+    policy: HeaderValue,
+    people: People,
+    live: Live,
 }
 
 impl Dashboard {
-    /// Creates the pages. `mount` is the path of the API in a host application, empty for none.
-    pub(crate) fn new(store: Arc<dyn Store>, mount: &str) -> Self {
-        let base = format!("{mount}{PATH}");
-        Self { svc: Svc::new(store), router: Router::new(), assets: Assets::new(&base), base }
+    /// Creates the pages.
+    pub(crate) fn new(store: Arc<dyn Store>, settings: &Settings) -> Self {
+        let base = format!("{}{PATH}", settings.mount);
+        let ancestor = settings.dashboard_frame_ancestor.as_ref().map_or("'none'", Origin::as_str);
+        #[expect(clippy::expect_used, reason = "an origin consists of ASCII")]
+        let policy = format!("{POLICY}{ancestor}").parse().expect("a header");
+        let svc = Svc::new(store);
+        let people = People { svc: svc.clone(), identify: settings.dashboard_identity.clone() };
+        let live = Live::new(svc.clone(), &base);
+        Self { svc, router: Router::new(), assets: Assets::new(&base), base, policy, people, live }
+    }
+
+    /// Ends the streams of live lists.
+    pub(crate) fn end_streams(&self) {
+        self.live.stop();
     }
 
     /// Returns whether a path is below that of the dashboard.
@@ -80,14 +100,14 @@ impl Dashboard {
         body: &[u8],
         peer: IpAddr,
         limits: &RateLimiter,
-    ) -> Response<Bytes> {
+    ) -> Response<ResponseBody> {
         let result = self.route(parts, body, peer, limits).await;
         if let Err(Failure::Internal(error)) = &result {
             tracing::error!(path = parts.uri.path(), %error, "the store failed a page of the dashboard");
         }
         let mut response = result.unwrap_or_else(|failure| failure.reply(self)).into_response();
         let headers = response.headers_mut();
-        headers.insert(CONTENT_SECURITY_POLICY, POLICY);
+        headers.insert(CONTENT_SECURITY_POLICY, self.policy.clone());
         headers.insert(REFERRER_POLICY, SAME_ORIGIN);
         headers.insert(OPENER_POLICY, SAME_ORIGIN);
         headers.entry(CACHE_CONTROL).or_insert(NO_STORE);
@@ -114,16 +134,18 @@ impl Dashboard {
             }
             return run(self, parts, &form).await;
         }
-        let token = context::session_token(&parts.headers).ok_or(Failure::SignedOut)?;
-        let session = self.svc.dashboard().use_session(&token).await?.ok_or(Failure::SignedOut)?;
+        let is_use = !matches!(page.handler, Handler::Stream(..));
+        let (session, secret) = self.people.session(parts, now, is_use).await?;
         if is_change {
-            context::check_csrf(&token, form.text("csrf"))?;
+            context::check_csrf(&secret, session.tenant_id, form.text("csrf"))?;
         }
         let cx = Context {
             dashboard: self,
+            limits,
             svc: self.svc.acting_as(session.actor()),
             session: &session,
-            csrf: context::csrf_token(&token),
+            parts,
+            csrf: context::csrf_token(&secret, session.tenant_id),
             query: Form::of(parts.uri.query().unwrap_or_default().as_bytes()),
             form,
             path,
@@ -133,12 +155,17 @@ impl Dashboard {
         match page.handler {
             Handler::Anyone(_) => Err(Failure::NotFound),
             Handler::SignedIn(run) => run(&cx).await,
+            Handler::Member(run) => match &session.email {
+                Some(email) => run(&cx, email).await,
+                None => Err(Failure::NotFound),
+            },
             Handler::Operator(run) if session.is_operator() => run(&cx).await,
             // Others cannot tell which pages operators have.
             Handler::Operator(_) => Err(Failure::NotFound),
-            Handler::Account(least, run) => {
+            Handler::Account(least, run) | Handler::Stream(least, run) => {
                 let Some((tenant, role)) = session.account() else {
-                    return Ok(Reply::see_other(&cx.url("/accounts")));
+                    let accounts = if session.is_operator() { "/accounts" } else { "/switch" };
+                    return Ok(Reply::see_other(&cx.url(accounts)));
                 };
                 if role < least {
                     return Err(Failure::Forbidden(least));
@@ -147,5 +174,28 @@ impl Dashboard {
                 run(&cx, &tenant).await
             }
         }
+    }
+}
+
+/// What tells who asks for a page.
+#[derive(Clone)]
+struct People {
+    svc: Svc,
+    identify: Option<Identify>,
+}
+
+impl People {
+    /// Returns the session of whom the application says that they ask, otherwise that of the cookie, and the secret that its
+    /// forms are made with. With `is_use`, the session lasts longer for it.
+    async fn session(&self, parts: &Parts, now: Timestamp, is_use: bool) -> Result<(Session, String), Failure> {
+        if let Some(identify) = &self.identify
+            && let Some(identity) = identify(parts).await
+        {
+            return identity.into_session(now).ok_or(Failure::SignedOut);
+        }
+        let token = context::session_token(&parts.headers).ok_or(Failure::SignedOut)?;
+        let sessions = self.svc.dashboard();
+        let session = if is_use { sessions.use_session(&token).await? } else { sessions.find_session(&token).await? };
+        Ok((session.ok_or(Failure::SignedOut)?, token))
     }
 }

@@ -46,6 +46,19 @@ const THREAD_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 /// The highest number of connections to the listener for operators.
 const MAX_OPS_CONNECTIONS: u32 = 64;
 
+/// Runs the program with the arguments and the environment of the process, and returns its exit code.
+pub fn main() -> ExitCode {
+    let config = Config::load();
+    telemetry::init(config.log_format);
+    match run(config) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(%error, "cannot run the server");
+            error.exit_code()
+        }
+    }
+}
+
 /// The reason for which the server did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -121,7 +134,11 @@ async fn serve(config: Config) -> Result<(), RunError> {
         server = server.with_tls(certificate, key).map_err(RunError::Tls)?;
     }
     server = server.with_trusted_proxies(TrustedProxies::new(config.trusted_proxy.clone()));
-    if let Some(tls) = server.tls() {
+    let platform = match &config.platform_listen {
+        Some(address) => Some(listen_for_platform(&config, address).await?),
+        None => None,
+    };
+    for tls in [server.tls(), platform.as_ref().and_then(Server::tls)].into_iter().flatten() {
         reload_on_signal(tls)?;
     }
     let (stop, stopped) = watch::channel(());
@@ -141,7 +158,9 @@ async fn serve(config: Config) -> Result<(), RunError> {
     let background = tokio::spawn(background.run(until_stopped()));
 
     let shutdown = shutdown_signal()?;
-    announce(&config, &url, &server, &store).await?;
+    announce(&config, &url, &server, platform.as_ref(), &store).await?;
+    let platform =
+        platform.map(|platform| tokio::spawn(platform.run(api.for_platform(), until_stopped(), config.shutdown_grace)));
     // Requests, delivery attempts and maintenance all stop at the same moment and have the same grace.
     tokio::spawn(async move {
         shutdown.await;
@@ -154,8 +173,8 @@ async fn serve(config: Config) -> Result<(), RunError> {
     };
     server.run(api.clone(), stop, config.shutdown_grace).await;
     let _ = background.await;
-    if let Some(ops) = ops {
-        let _ = ops.await;
+    for listener in [platform, ops].into_iter().flatten() {
+        let _ = listener.await;
     }
     if let Err(error) = api.flush_last_used().await {
         tracing::warn!(%error, "cannot store when API keys were last used");
@@ -180,11 +199,24 @@ async fn listen_for_operators(configured: Option<&ListenAddress>) -> Result<Opti
     }
 }
 
-/// Prints the URL of the server, and for the demo a guide.
+/// Binds the listener of the platform API, with the certificate and the proxies of the public listener.
+async fn listen_for_platform(config: &Config, address: &ListenAddress) -> Result<Server, RunError> {
+    let server = Server::listen(address, config.max_connections)
+        .await
+        .map_err(|error| RunError::Listen(address.clone(), error))?
+        .with_trusted_proxies(TrustedProxies::new(config.trusted_proxy.clone()));
+    match (&config.tls_cert, &config.tls_key) {
+        (Some(certificate), Some(key)) => server.with_tls(certificate, key).map_err(RunError::Tls),
+        _ => Ok(server),
+    }
+}
+
+/// Prints the URLs of the server, and for the demo a guide.
 async fn announce(
     config: &Config,
     database_url: &str,
     server: &Server,
+    platform: Option<&Server>,
     store: &Arc<dyn Store>,
 ) -> Result<(), RunError> {
     let url = server.url()?;
@@ -196,6 +228,9 @@ async fn announce(
     };
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "listening on {url}")?;
+    if let Some(platform) = platform {
+        writeln!(stdout, "platform API on {}", platform.url()?)?;
+    }
     if let Some(guide) = guide {
         writeln!(stdout, "{guide}")?;
     }

@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use http::request::Parts;
 use http::{HeaderValue, StatusCode};
-use svc_core::accounts::keys::KeyId;
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
 use tracing::{Span, field};
+use uuid::Uuid;
 
 #[cfg(feature = "standalone")]
 pub(crate) use self::log::flush;
@@ -85,7 +85,7 @@ pub(crate) struct Access<'a> {
     pub(crate) peer: IpAddr,
     pub(crate) operation: Option<&'static str>,
     pub(crate) tenant: Option<TenantId>,
-    pub(crate) key: Option<KeyId>,
+    pub(crate) key: Option<Uuid>,
     pub(crate) status: StatusCode,
     pub(crate) code: Option<&'static str>,
     pub(crate) elapsed: Duration,

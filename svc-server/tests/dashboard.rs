@@ -7,6 +7,14 @@
 mod browser;
 #[path = "dashboard/forms.rs"]
 mod forms;
+#[path = "dashboard/identity.rs"]
+mod identity;
+#[path = "dashboard/live.rs"]
+mod live;
+#[path = "dashboard/members.rs"]
+mod members;
+#[path = "dashboard/overview.rs"]
+mod overview;
 #[path = "dashboard/roles.rs"]
 mod roles;
 #[path = "dashboard/sessions.rs"]

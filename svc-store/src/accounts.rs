@@ -1,9 +1,11 @@
-//! The tables of accounts: tenants, their API keys, idempotency keys, the dashboard's sessions and the audit log.
+//! The tables of accounts: tenants, their API keys and members, idempotency keys, the dashboard's sessions and the audit log.
 
 pub(crate) mod api_keys;
 pub(crate) mod audit;
 pub(crate) mod idempotency;
+pub(crate) mod members;
 pub(crate) mod owners;
+pub(crate) mod platform_keys;
 pub(crate) mod request_log;
 pub(crate) mod sign_in;
 pub(crate) mod signatures;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::limits::RateLimits;
+use svc_core::accounts::platform_keys::PlatformScope;
 use svc_core::values::{Amount, Currency, Date, Email, EventSet, Id, JOB_SCALE, Note, Secret, TenantId};
 use svc_core::values::{Text, TimeZone, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::DeliveryStatus;
@@ -320,6 +321,8 @@ texts! {
     [] WebhookUrl: |u| u.as_str().into(), |s| Self::parse(s).ok();
     [] Vec<DeliveryStatus>: |statuses| statuses.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(" ").into(),
         |s| s.split(' ').map(DeliveryStatus::from_text).collect();
+    [] Vec<PlatformScope>: |scopes| scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ").into(),
+        |s| s.split(' ').map(|scope| scope.parse().ok()).collect();
     [] EventSet: |e| e.names().join(" ").into(), |s| Self::from_names(s.split(' '));
 }
 

@@ -66,6 +66,10 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0018_attempt_counts",
     "0019_pending_and_ended_deliveries",
     "0020_attempts_by_delivery",
+    "0021_replay_totals",
+    "0022_members",
+    "0023_platform_keys",
+    "0024_expiring_subscriptions",
 };
 
 /// The migrations of PostgreSQL.
@@ -88,6 +92,10 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0016_request_log",
     "0017_attempt_counts",
     "0018_pending_and_ended_deliveries",
+    "0019_replay_totals",
+    "0020_members",
+    "0021_platform_keys",
+    "0022_expiring_subscriptions",
 };
 
 /// A row of `schema_migrations`.

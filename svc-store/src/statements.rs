@@ -11,7 +11,9 @@ use svc_core::values::{Email, TenantId, Text, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
-use crate::accounts::{api_keys, audit, idempotency, owners, request_log, sign_in, signatures, tenants};
+use crate::accounts::{
+    api_keys, audit, idempotency, members, owners, platform_keys, request_log, sign_in, signatures, tenants,
+};
 use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
 use crate::repository::{ResourceTable, list_statement};
@@ -29,11 +31,13 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
         events::statements(),
         idempotency::statements(),
         owners::statements(),
+        platform_keys::statements(),
         replays::statements(),
         request_log::statements(),
         retention::STATEMENTS.to_vec(),
         schedule::statements(),
         sign_in::statements(),
+        members::statements(),
         signatures::statements(),
         subscriptions::statements(),
         tenants::statements(),

@@ -56,8 +56,10 @@ export function assertNoFaults(page, where, ...expected) {
   assert.deepEqual(faults, [], where);
 }
 
-/** Fails if a page breaks a rule of WCAG 2.2 A or AA that axe-core can check. */
-export async function assertAccessible(page, where) {
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+
+/** Fails if a page breaks a rule of WCAG 2.2 A or AA that axe-core can check, or one of its best practices. */
+export async function assertAccessible(page, where, tags = RULES) {
   // By the protocol of the browser, so past the content security policy.
   const session = await page.context().newCDPSession(page);
   const evaluate = async (expression) => {
@@ -70,7 +72,6 @@ export async function assertAccessible(page, where) {
     return result.value;
   };
   await evaluate(`${axe}; 0`);
-  const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
   const found = await evaluate(`axe.run(document, { runOnly: ${JSON.stringify(tags)} }).then((results) =>
     results.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.target + " " + n.failureSummary).join("; ")))`);
   await session.detach();

@@ -107,6 +107,99 @@ test("hostile names are text", async () => {
   await page.context().close();
 });
 
+test("deliveries and requests appear without a reload, and the list can be paused", async () => {
+  const page = await open(browser, demo.url);
+  await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "developer"));
+  await page.goto(`${demo.url}/dashboard/deliveries`);
+  const status = page.getByRole("status").filter({ hasText: /Live|Paused|Connecting/ });
+  await page.getByText("Live", { exact: true }).waitFor();
+  const selected = page.locator("tbody input").nth(1);
+  const [id] = [await selected.getAttribute("value"), await selected.check()];
+  const newest = await page.locator("tbody tr").first().getAttribute("data-row");
+  const first = page.locator("tbody tr").first();
+  const rows = await page.locator("tbody tr").count();
+  const job = await demo.api("POST", "jobs", { title: "Appears by itself" });
+  await page.waitForFunction((before) => document.querySelector("tbody tr").dataset.row > before, newest);
+  await first.getByText(/job.created/).waitFor();
+  await page.locator("tbody tr", { hasText: "job.created" }).first().getByText("delivered").waitFor();
+  assert.ok((await page.locator("tbody tr").count()) > rows || rows === 50);
+  assert.ok(await page.locator(`tbody input[value="${id}"]`).isChecked(), "a selection stays");
+  await page.getByRole("button", { name: "Pause" }).click();
+  assert.equal(await status.innerText(), "Paused");
+  assertNoFaults(page, "/dashboard/deliveries");
+  await assertAccessible(page, "a live list");
+
+  await page.goto(`${demo.url}/dashboard/requests?path=jobs`);
+  await page.getByText("Live", { exact: true }).waitFor();
+  await Promise.all([demo.api("GET", `jobs/${job.id}`), demo.api("GET", "contacts")]);
+  await page.getByText(`GET /api/v1/jobs/${job.id}`).waitFor();
+  assert.equal(await page.getByText("/api/v1/contacts").count(), 0, "the filter hides it");
+  // Whoever may no longer look sees no more.
+  await page.context().clearCookies();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByText("Not live").waitFor();
+  assertNoFaults(page, "/dashboard/requests", /401/);
+  await page.context().close();
+});
+
+/** Presses the button of a form, and returns the response. */
+async function submit(page, name) {
+  const response = page.waitForResponse((response) => response.request().method() === "POST");
+  await page.locator("main").getByRole("button", { name }).click();
+  const sent = await response;
+  await page.waitForLoadState();
+  return sent.status();
+}
+
+test("each form shows bad input again, with what is wrong", async () => {
+  const tenant = demo.variables.SVC_TENANT;
+  const long = `<b>"'&${"x".repeat(400)}`;
+  const forms = [
+    ["owner", "/keys/new", "Create key", { Name: long }, /at most 300 characters/],
+    ["owner", "/webhooks/new", "Add endpoint", { URL: "ftp://example.com/<b>" }, /https/],
+    ["owner", "/settings", "Save", { Name: "", "Time zone": "Mars/<b>" }, /must not be empty/],
+    ["operator", `/accounts/${tenant}`, "Save limits", { "All requests": "<b>" }, /number|from 1/i],
+  ];
+  for (const [role, path, button, fields, error] of forms) {
+    const page = await open(browser, demo.url);
+    await signIn(page, demo.linkFor(tenant, role));
+    await page.goto(`${demo.url}/dashboard${path}`);
+    for (const [label, value] of Object.entries(fields)) await page.locator("main").getByLabel(label, { exact: true }).fill(value);
+    assert.equal(await submit(page, button), 422, path);
+    const invalid = page.locator("[aria-invalid=true]").first();
+    assert.equal(await invalid.inputValue(), Object.values(fields)[0], path);
+    const about = await invalid.getAttribute("aria-describedby");
+    assert.match(await page.locator(`#${about}`).innerText(), error, path);
+    assertNoFaults(page, path, /422/);
+    await assertAccessible(page, `${path} with bad input`);
+    await page.context().close();
+  }
+});
+
+test("a form of a session that has ended, and one without its token, change nothing", async () => {
+  const tenant = demo.variables.SVC_TENANT;
+  const page = await open(browser, demo.url);
+  await signIn(page, demo.linkFor(tenant, "owner"));
+  const fill = async () => {
+    await page.goto(`${demo.url}/dashboard/keys/new`);
+    await page.getByLabel("Name").fill("Never made");
+  };
+  await fill();
+  await page.locator("main input[name=csrf]").evaluate((field) => field.remove());
+  assert.equal(await submit(page, "Create key"), 403);
+  await page.getByRole("heading", { name: "The form was not accepted" }).waitFor();
+  await assertAccessible(page, "a form without its token");
+  await fill();
+  await page.context().clearCookies();
+  assert.equal(await submit(page, "Create key"), 401);
+  await page.getByRole("heading", { name: "You are signed out" }).waitFor();
+  await assertAccessible(page, "a session that has ended");
+  assertNoFaults(page, "refused forms", /40[13]/);
+  assert.doesNotMatch(demo.svc("key", "list", "--tenant", tenant), /Never made/);
+  await page.context().close();
+});
+
 test("the reference of the API asks no other host", async () => {
   const page = await open(browser, demo.url);
   await page.goto(`${demo.url}/docs`);

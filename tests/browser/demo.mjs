@@ -44,7 +44,7 @@ export class Demo {
     return this.svc("dashboard", "link", ...of, "--url", this.url).match(/https?:\/\/\S+/)[0];
   }
 
-  /** Sends a request to the API with the key of the demo. */
+  /** Sends a request to the API with the key of the demo, and returns the `data` of the response. */
   async api(method, resource, body, key = this.key) {
     const response = await fetch(`${this.url}/api/v1/${resource}`, {
       method,
@@ -52,7 +52,7 @@ export class Demo {
       body: body && JSON.stringify(body),
     });
     if (!response.ok) throw new Error(`${method} ${resource}: ${response.status} ${await response.text()}`);
-    return response.status === 204 ? null : response.json();
+    return response.status === 204 ? null : (await response.json()).data;
   }
 
   async stop() {

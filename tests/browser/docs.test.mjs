@@ -1,7 +1,7 @@
 // The API reference in a real browser: `.ci/browser` runs these tests.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assertNoFaults, open, start } from "./browser.mjs";
+import { assertAccessible, assertNoFaults, open, start } from "./browser.mjs";
 
 const { browser, demo } = await start();
 
@@ -16,6 +16,7 @@ async function openReference(options) {
 for (const colorScheme of ["light", "dark"]) {
   test(`the document is shown, with its webhooks and examples in four languages, ${colorScheme}`, async () => {
     const page = await openReference({ colorScheme });
+    await assertAccessible(page, `/docs, ${colorScheme}`, ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]);
     await page.getByRole("button", { name: "Open Group - webhooks" }).click();
     await page.getByRole("link", { name: "An invoice was paid in full." }).first().waitFor();
     await page.getByRole("button", { name: "Select from all clients" }).click();

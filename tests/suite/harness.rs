@@ -20,7 +20,7 @@ use svc_core::values::Timestamp;
 use svc_core::webhooks::events::Event;
 use svc_server::api::routes::{self, Operation};
 use svc_server::deliver::resolver::Resolver;
-use svc_server::{Api, Settings};
+use svc_server::{Api, ResponseBody, Settings};
 
 use crate::conform;
 use crate::database::Database;
@@ -144,7 +144,7 @@ impl TestServer {
 }
 
 /// Reads a response and checks it against the OpenAPI document.
-async fn read(method: &Method, path: &str, response: http::Response<Full<Bytes>>) -> TestResponse {
+async fn read(method: &Method, path: &str, response: http::Response<ResponseBody>) -> TestResponse {
     let (parts, body) = response.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     let response = TestResponse { status: parts.status.as_u16(), headers: parts.headers, body };

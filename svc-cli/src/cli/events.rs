@@ -107,7 +107,10 @@ pub enum DeliveryCommand {
     },
     /// List the bulk replays of a tenant and their progress, newest first.
     ///
-    /// A replay that finished below 100 % was stopped early: its webhook was disabled or paused meanwhile, or a
+    /// The progress is a share of what was to be replayed when it was requested, such as `1,234 of 5,678 (21%)`. It is
+    /// counted up to 10,000; with more, shown as `10,000+`, the percentage is that of the time span.
+    ///
+    /// A replay that finished below 100% was stopped early: its webhook was disabled or paused meanwhile, or a
     /// delivery cannot be read. The deliveries that it did not reach are unchanged.
     #[command(after_help = "Example:\n  svc delivery replays")]
     Replays {

@@ -7,7 +7,7 @@ use clap::{Command, Subcommand as _};
 
 /// The commands, grouped by purpose.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Accounts", &["init", "tenant", "key", "dashboard", "audit"]),
+    ("Accounts", &["init", "tenant", "key", "dashboard", "audit", "platform-key"]),
     ("Business", &["contact", "quote", "booking", "job", "invoice", "import", "export"]),
     ("Webhooks", &["webhook", "delivery", "event", "trigger", "listen"]),
     ("Database", &["db"]),

@@ -48,14 +48,7 @@ pub enum WebhookCommand {
     /// Its pending and held deliveries fail. Its log stays as long as that of any delivery.
     #[command(after_help = "Example:
   svc webhook delete 0195a3c5")]
-    Delete {
-        /// The webhook.
-        #[command(flatten)]
-        target: Target,
-        /// Wait until stdin ends. `svc listen` starts this command, so that its webhook is deleted however it ends.
-        #[arg(long, hide = true)]
-        when_stdin_ends: bool,
-    },
+    Delete(Target),
     /// Send a test event to a webhook and show the result of the first attempt.
     ///
     /// The server that runs on this database delivers the event like any other, but to this webhook only. The event

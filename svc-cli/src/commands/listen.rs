@@ -67,17 +67,15 @@ pub(super) async fn run(options: Listen, json: bool) -> Result<Outcome, Failure>
 }
 
 /// Receives the deliveries of a webhook that exists for as long as the command runs.
-pub(super) async fn run_with_own_webhook(
-    store: &dyn Store,
-    database_url: &str,
-    options: Listen,
-    json: bool,
-) -> Result<Outcome, Failure> {
+pub(super) async fn run_with_own_webhook(store: &dyn Store, options: Listen, json: bool) -> Result<Outcome, Failure> {
     let tenant = lookup::tenant(store, &options.tenant).await?.id;
     let (listener, url) = listen(options.port.unwrap_or(0)).await?;
-    let webhook = OwnWebhook::create(store, database_url, tenant, &url, &options.events).await?;
+    let webhook = OwnWebhook::create(store, tenant, &url, &options.events).await?;
     let received = match verifier(std::slice::from_ref(&webhook.subscription.secret)) {
-        Ok(verifier) => receive(listener, verifier, options, json).await,
+        Ok(verifier) => tokio::select! {
+            received = receive(listener, verifier, options, json) => received,
+            gone = webhook.keep(store) => Err(gone),
+        },
         Err(failure) => Err(failure),
     };
     webhook.delete(store).await?;

@@ -54,7 +54,7 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
             let text = format!("Disabled webhook {}. Nothing is delivered to it from now on.", subscription.id);
             Outcome::new(&subscription, text)
         }
-        WebhookCommand::Delete { target, .. } => records::delete::<WebhookSubscription>(store, &target).await,
+        WebhookCommand::Delete(target) => records::delete::<WebhookSubscription>(store, &target).await,
         WebhookCommand::Stats { tenant, since } => {
             let since = since.from(store.env().now());
             statistics::run(store, lookup::tenant(store, &tenant).await?.id, since).await

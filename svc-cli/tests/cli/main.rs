@@ -24,6 +24,7 @@ mod key;
 mod listen;
 mod man;
 mod outputs;
+mod platform_key;
 mod program;
 mod quote;
 mod records;

@@ -18,6 +18,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
 use crate::accounts::keys::KeyId;
+use crate::accounts::platform_keys::PlatformKeyId;
 use crate::error::{Error, StoreError};
 use crate::store::{Access, EventWithActor, Store, StoreWrapper, Tx, UnitOfWork};
 use crate::values::{Id, TenantId, Timestamp};
@@ -37,6 +38,8 @@ pub enum Actor {
     Cli(String),
     /// A client of the API, by the id of its key.
     Key(KeyId),
+    /// A client of the platform API, by the id of its key.
+    PlatformKey(PlatformKeyId),
     /// A person in the dashboard, by the name with which they signed in.
     Dashboard(String),
     /// The sender of webhook deliveries.
@@ -49,6 +52,7 @@ impl fmt::Display for Actor {
             Self::System => f.write_str("system"),
             Self::Cli(user) => write!(f, "cli:{user}"),
             Self::Key(id) => write!(f, "key:{id}"),
+            Self::PlatformKey(id) => write!(f, "platform_key:{id}"),
             Self::Dashboard(name) => write!(f, "dashboard:{name}"),
             Self::Sender => f.write_str("sender"),
         }
@@ -64,15 +68,15 @@ pub struct Entry {
     pub tenant_id: TenantId,
     /// When the change was made.
     pub at: Timestamp,
-    /// Who made the change: `system`, `cli:<user>`, `key:<id>`, `dashboard:<name>` or `sender`; `unknown` when an older version of the
-    /// service recorded no actor.
+    /// Who made the change: `system`, `cli:<user>`, `key:<id>`, `platform_key:<id>`, `dashboard:<name>` or `sender`;
+    /// `unknown` when an older version of the service recorded no actor.
     pub actor: String,
     /// What was done: `create`, `update`, `delete`, `revoke`, `rotate`, `pause`, `replay`, `import`, `test` or
     /// `view`; for a
     /// record the second part of its event kind, such as `paid`.
     pub action: String,
-    /// The kind of the changed object: `tenant`, `key`, `webhook`, `delivery`, `dashboard_link` or `session`, or a
-    /// kind of record such as `invoice`.
+    /// The kind of the changed object: `tenant`, `key`, `webhook`, `delivery`, `dashboard_link`, `session` or `member`, or
+    /// a kind of record such as `invoice`.
     pub object_kind: String,
     /// The id of the changed object, or of the event when the event names no object of this service.
     pub object_id: Uuid,

@@ -123,7 +123,7 @@ pub async fn sign_in(tx: &mut dyn Tx, token: &str) -> Result<NewSession, Error> 
     let link = tx.take_dashboard_link(&sha256(token.as_bytes())).await?;
     let now = tx.env().now();
     match link.filter(|link| now < link.expires_at) {
-        Some(link) => sessions::begin(tx, link).await,
+        Some(link) => sessions::begin_by_link(tx, link).await,
         None => Err(Error::NotAllowed("The link was used already or has expired. Ask for a new one.".to_owned())),
     }
 }

@@ -27,7 +27,7 @@ pub const KEY_PREFIX: &str = "svc_live_";
 const RANDOM_LENGTH: usize = 32;
 const CHECKSUM_LENGTH: usize = 6;
 /// The number of leading characters that are stored in plain text, to tell keys apart.
-const VISIBLE_LENGTH: usize = KEY_PREFIX.len() + 6;
+pub(crate) const VISIBLE_LENGTH: usize = KEY_PREFIX.len() + 6;
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -135,16 +135,18 @@ impl KeyHash {
     ///
     /// Returns [`Error::InvalidKey`] when the form or the checksum is wrong.
     pub fn of(key: &str) -> Result<Self, Error> {
-        let body = key.strip_prefix(KEY_PREFIX).ok_or(Error::InvalidKey)?;
-        if body.len() != RANDOM_LENGTH + CHECKSUM_LENGTH || !body.bytes().all(|b| b.is_ascii_alphanumeric()) {
-            return Err(Error::InvalidKey);
-        }
-        let (random, sum) = body.split_at(RANDOM_LENGTH);
-        if checksum(random) != sum {
-            return Err(Error::InvalidKey);
-        }
-        Ok(Self(sha256(key.as_bytes())))
+        hash_of(KEY_PREFIX, key).map(Self)
     }
+}
+
+/// Checks the form and the checksum of a key with this prefix and returns its SHA-256.
+pub(crate) fn hash_of(prefix: &str, key: &str) -> Result<[u8; 32], Error> {
+    let body = key.strip_prefix(prefix).ok_or(Error::InvalidKey)?;
+    if body.len() != RANDOM_LENGTH + CHECKSUM_LENGTH || !body.bytes().all(|b| b.is_ascii_alphanumeric()) {
+        return Err(Error::InvalidKey);
+    }
+    let (random, sum) = body.split_at(RANDOM_LENGTH);
+    if checksum(random) == sum { Ok(sha256(key.as_bytes())) } else { Err(Error::InvalidKey) }
 }
 
 /// Returns the CRC-32 of the random part as six base62 digits.
@@ -158,7 +160,8 @@ fn checksum(random: &str) -> String {
     digits.iter().copied().map(char::from).collect()
 }
 
-fn new_text(env: &Env) -> String {
+/// Returns the text of a new key with this prefix.
+pub(crate) fn new_text(env: &Env, prefix: &str) -> String {
     let mut random = String::with_capacity(RANDOM_LENGTH);
     while random.len() < RANDOM_LENGTH {
         // 248 is the largest multiple of 62 in a byte: larger bytes would make the first characters more likely.
@@ -167,7 +170,7 @@ fn new_text(env: &Env) -> String {
         random.extend(fair.map(|b| char::from(BASE62[usize::from(b % 62)])));
     }
     let sum = checksum(&random);
-    format!("{KEY_PREFIX}{random}{sum}")
+    format!("{prefix}{random}{sum}")
 }
 
 /// A new key with its text, which is shown once and not stored.
@@ -201,7 +204,7 @@ pub struct KeyCreate {
 pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Result<NewKey, Error> {
     tenants::get(tx, tenant).await?;
     let now = advance_clock(tx, tenant).await?;
-    let text = new_text(tx.env());
+    let text = new_text(tx.env(), KEY_PREFIX);
     let wall_clock = WriteTime::new(tx, now).wall_clock;
     let expires_at = input.expires_in.and_then(|after| wall_clock.checked_add(after));
     let scopes = if input.write { vec![Scope::Read, Scope::Write] } else { vec![Scope::Read] };
@@ -336,7 +339,7 @@ mod tests {
 
     #[test]
     fn the_checksum_detects_every_typo_of_one_character() {
-        let key = new_text(&Env::new(SystemClock, SeededEntropy::new(1)));
+        let key = new_text(&Env::new(SystemClock, SeededEntropy::new(1)), KEY_PREFIX);
         assert_eq!(key.len(), KEY_PREFIX.len() + RANDOM_LENGTH + CHECKSUM_LENGTH);
         assert!(KeyHash::of(&key).is_ok());
         for at in KEY_PREFIX.len()..key.len() {
@@ -359,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_key_has_its_full_length_when_random_bytes_are_discarded() {
-        let key = new_text(&Env::new(SystemClock, MostlyDiscarded));
+        let key = new_text(&Env::new(SystemClock, MostlyDiscarded), KEY_PREFIX);
         let random = &key[KEY_PREFIX.len()..key.len() - CHECKSUM_LENGTH];
         assert_eq!(random, char::from(BASE62[247 % 62]).to_string().repeat(RANDOM_LENGTH));
     }

@@ -112,10 +112,18 @@ impl RequestFilter {
 /// # Errors
 /// [`Error::Store`].
 pub async fn list(tx: &mut dyn Tx, tenant: TenantId, filter: &RequestFilter) -> Result<Vec<LoggedRequest>, Error> {
-    let oldest = tx.env().now().minus(MAX_AGE);
-    let mut requests = tx.logged_requests(tenant, oldest, MAX_REQUESTS).await?;
+    let mut requests = newest(tx, tenant, MAX_REQUESTS).await?;
     requests.retain(|request| filter.matches(request));
     Ok(requests)
+}
+
+/// Returns the newest requests of a tenant, at most `limit`, newest first.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn newest(tx: &mut dyn Tx, tenant: TenantId, limit: u32) -> Result<Vec<LoggedRequest>, Error> {
+    let oldest = tx.env().now().minus(MAX_AGE);
+    Ok(tx.logged_requests(tenant, oldest, limit).await?)
 }
 
 /// Returns one request of the log.

@@ -1,6 +1,10 @@
 //! Sessions of the dashboard: who is signed in, to what, and for how long.
 //!
-//! A session belongs to a tenant, or to none if an operator signed in. It ends after twelve hours, after an hour without a
+//! A session that a link began belongs to a tenant, or to none if an operator signed in. That of a [member](super::members)
+//! belongs to the person, by email address: it shows one of the tenants that the address is a member of, with the role that
+//! it has there at each request, and can change to another.
+//!
+//! A session ends after twelve hours, after an hour without a
 //! request, or when it is revoked, which deletes it. Its token has 256 random bits, of which the store keeps the SHA-256
 //! only. It is looked up for each request, so a revocation holds from the next request on.
 
@@ -10,11 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::audit::{self, Actor, Object};
 use crate::accounts::dashboard_links::DashboardLink;
-use crate::accounts::tenants;
+use crate::accounts::members::{self, Member};
+use crate::accounts::tenants::{self, Tenant};
 use crate::crypto::{new_token, sha256};
 use crate::error::Error;
 use crate::store::Tx;
-use crate::values::{Id, Secret, TenantId, TextEnum, Timestamp};
+use crate::values::{Email, Id, Secret, TenantId, TextEnum, Timestamp};
 
 /// How long a session lasts at most.
 pub const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
@@ -32,7 +37,7 @@ pub enum Role {
     Viewer,
     /// Manage webhooks, and replay deliveries.
     Developer,
-    /// Manage API keys, settings and sessions.
+    /// Manage API keys, settings, members and sessions.
     Owner,
 }
 
@@ -44,9 +49,12 @@ pub type SessionId = Id<Session>;
 pub struct Session {
     /// The id of the session.
     pub id: SessionId,
-    /// The tenant that the session belongs to. `None` for a session of an operator.
+    /// The tenant that the session belongs to, or that a member has chosen. `None` for an operator, and for a member who
+    /// has chosen none or is no longer a member of it.
     pub tenant_id: Option<TenantId>,
-    /// What the person may do.
+    /// The address of the member who signed in. `None` for a session that a link began.
+    pub email: Option<Email>,
+    /// What the person may do in the tenant.
     pub role: Role,
     /// The person, as the audit log names them.
     pub identity: String,
@@ -72,7 +80,7 @@ impl Session {
 
     /// Returns whether an operator signed in.
     pub fn is_operator(&self) -> bool {
-        self.tenant_id.is_none()
+        self.tenant_id.is_none() && self.email.is_none()
     }
 
     /// Returns the actor under which the audit log records what is done in this session.
@@ -96,13 +104,44 @@ pub struct NewSession {
 }
 
 /// Begins the session that a link is for.
-pub(super) async fn begin(tx: &mut dyn Tx, link: DashboardLink) -> Result<NewSession, Error> {
+pub(super) async fn begin_by_link(tx: &mut dyn Tx, link: DashboardLink) -> Result<NewSession, Error> {
+    let DashboardLink { tenant_id, role, identity, .. } = link;
+    begin(tx, tenant_id, role, identity, None).await
+}
+
+/// Begins the session of a person whose email address was verified. It shows the tenant that the address is a member of; of
+/// several, the person chooses one with [`choose`].
+///
+/// # Errors
+///
+/// Returns [`Error::NotAllowed`] when the address is a member of no tenant.
+pub async fn begin_of_member(tx: &mut dyn Tx, email: &Email) -> Result<NewSession, Error> {
+    let memberships = members::of_email(tx, email).await?;
+    let (tenant, role) = match memberships.as_slice() {
+        [] => {
+            let reason = format!("{email} is a member of no account. Ask an owner of the account to add this address.");
+            return Err(Error::NotAllowed(reason));
+        }
+        [only] => (Some(only.tenant_id), only.role),
+        _ => (None, Role::Viewer),
+    };
+    begin(tx, tenant, role, email.key(), Some(Email::from_stored(&email.key()))).await
+}
+
+async fn begin(
+    tx: &mut dyn Tx,
+    tenant_id: Option<TenantId>,
+    role: Role,
+    identity: String,
+    email: Option<Email>,
+) -> Result<NewSession, Error> {
     let now = tx.env().now();
     let session = Session {
         id: tx.env().id(now),
-        tenant_id: link.tenant_id,
-        role: link.role,
-        identity: link.identity,
+        tenant_id,
+        email,
+        role,
+        identity,
         created_at: now,
         expires_at: now.checked_add(SESSION_LIFETIME).unwrap_or(now),
         last_used_at: now,
@@ -121,9 +160,22 @@ pub(super) async fn begin(tx: &mut dyn Tx, link: DashboardLink) -> Result<NewSes
 ///
 /// Returns [`Error::Store`] when the store fails.
 pub async fn find(tx: &mut dyn Tx, token: &str) -> Result<Option<Session>, Error> {
-    let found = tx.session_by_token(&sha256(token.as_bytes())).await?;
     let now = tx.env().now();
-    Ok(found.filter(|session| session.lasts(now)))
+    match tx.session_by_token(&sha256(token.as_bytes())).await? {
+        Some(session) if session.lasts(now) => Ok(Some(with_current_role(tx, session).await?)),
+        _ => Ok(None),
+    }
+}
+
+/// Gives the session of a member the role that the address has now. Who is no longer a member sees no tenant.
+async fn with_current_role(tx: &mut dyn Tx, mut session: Session) -> Result<Session, Error> {
+    if let (Some(tenant), Some(email)) = (session.tenant_id, &session.email) {
+        match tx.member_by_email(tenant, email).await? {
+            Some(member) => session.role = member.role,
+            None => session.tenant_id = None,
+        }
+    }
+    Ok(session)
 }
 
 /// Returns whether the last use of a session has to be stored by [`record_use`].
@@ -138,36 +190,83 @@ pub fn is_use_due(session: &Session, now: Timestamp) -> bool {
 /// Returns [`Error::Store`] when the store fails.
 pub async fn record_use(tx: &mut dyn Tx, id: SessionId) -> Result<(), Error> {
     let now = tx.env().now();
-    if let Some(mut session) = tx.session(id).await?
-        && session.last_used_at < now
-    {
-        session.last_used_at = now;
-        tx.update_session(&session).await?;
-    }
-    Ok(())
+    Ok(tx.record_session_use(id, now).await?)
 }
 
-/// Returns the sessions of a tenant, or of the operators, that have not ended, newest first, at most [`MAX_LISTED`].
+/// Returns the sessions of a tenant that have not ended, newest first, at most [`MAX_LISTED`]; or those that show none,
+/// which are those of operators and of members who have chosen none.
 ///
 /// # Errors
 ///
 /// Returns [`Error::Store`] when the store fails.
 pub async fn list(tx: &mut dyn Tx, tenant: Option<TenantId>) -> Result<Vec<Session>, Error> {
     let now = tx.env().now();
-    let mut sessions = tx.sessions(tenant, MAX_LISTED).await?;
-    sessions.retain(|session| session.lasts(now));
+    let mut sessions = Vec::new();
+    for session in tx.sessions(tenant, MAX_LISTED).await? {
+        if session.lasts(now) {
+            sessions.push(with_current_role(tx, session).await?);
+        }
+    }
+    sessions.retain(|session| session.tenant_id == tenant);
     Ok(sessions)
 }
 
-/// Revokes a session of a tenant, or of an operator.
+/// Returns the tenants that an address is a member of, each with the role that it has there, in the order of their names.
+///
+/// # Errors
+///
+/// Returns [`Error::Store`] when the store fails.
+pub async fn accounts_of(tx: &mut dyn Tx, email: &Email) -> Result<Vec<(Tenant, Role)>, Error> {
+    let mut accounts = Vec::new();
+    for Member { tenant_id, role, .. } in members::of_email(tx, email).await? {
+        accounts.push((tenants::get(tx, tenant_id).await?, role));
+    }
+    accounts.sort_by(|(a, _), (b, _)| (&a.name, a.id).cmp(&(&b.name, b.id)));
+    Ok(accounts)
+}
+
+/// Lets the session of a member show a tenant that the address is a member of. The audit log of the tenant records it.
+///
+/// # Errors
+///
+/// Returns [`Error::NotFound`] when there is no such session of a member, or the address is no member of the tenant.
+pub async fn choose(tx: &mut dyn Tx, id: SessionId, tenant: TenantId) -> Result<Session, Error> {
+    let mut session = tx.session(id).await?.ok_or(Error::NotFound)?;
+    let email = session.email.clone().ok_or(Error::NotFound)?;
+    session.role = members::get_by_email(tx, tenant, &email).await?.role;
+    if session.tenant_id != Some(tenant) {
+        session.tenant_id = Some(tenant);
+        tx.update_session(&session).await?;
+        audit_change(tx, "create", None, Some(&session)).await?;
+    }
+    Ok(session)
+}
+
+/// Ends a session for the person who signed in. There may be none any more.
+///
+/// # Errors
+///
+/// Returns [`Error::Store`] when the store fails.
+pub async fn sign_out(tx: &mut dyn Tx, id: SessionId) -> Result<(), Error> {
+    match tx.session(id).await? {
+        Some(session) => end(tx, &session).await,
+        None => Ok(()),
+    }
+}
+
+/// Revokes a session of a tenant, or one that shows none.
 ///
 /// # Errors
 ///
 /// Returns [`Error::NotFound`] when there is no such session.
 pub async fn revoke(tx: &mut dyn Tx, tenant: Option<TenantId>, id: SessionId) -> Result<(), Error> {
     let session = tx.session(id).await?.filter(|session| session.tenant_id == tenant).ok_or(Error::NotFound)?;
-    tx.delete_session(id).await?;
-    audit_change(tx, "revoke", Some(&session), None).await
+    end(tx, &session).await
+}
+
+async fn end(tx: &mut dyn Tx, session: &Session) -> Result<(), Error> {
+    tx.delete_session(session.id).await?;
+    audit_change(tx, "revoke", Some(session), None).await
 }
 
 /// Lets an operator look at a tenant as its viewers do, or no longer at any. The audit log of the tenant records it.

@@ -4,6 +4,7 @@ pub use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::borrow::Cow;
 use std::str::FromStr;
 
+pub use serde::ser::SerializeMap;
 pub use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 pub use uuid::Uuid;

@@ -8,13 +8,14 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde::ser::SerializeMap;
 pub use svc_derive::Resource;
 use uuid::Uuid;
 
 use crate::accounts::audit::{self, Object};
 use crate::accounts::clocks::MAX_AHEAD;
 use crate::error::Error;
-use crate::input::{Fields, Input};
+use crate::input::{Fields, Input, ToBody};
 use crate::resources::pages::{CursorScope, ListParams, Page};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
@@ -63,6 +64,12 @@ pub struct NoFilter {}
 impl Input for NoFilter {
     fn take(_fields: &mut Fields) -> Option<Self> {
         Some(Self {})
+    }
+}
+
+impl ToBody for NoFilter {
+    fn write_fields<M: SerializeMap>(&self, _object: &mut M) -> Result<(), M::Error> {
+        Ok(())
     }
 }
 

@@ -20,7 +20,8 @@ pub const DEFAULT_LIMIT: u32 = 50;
 pub const MAX_LIMIT: u32 = 200;
 
 /// The `limit` parameter: the number of records on a page, 1 to 200.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct Limit(u32);
 
 impl Limit {
@@ -71,7 +72,8 @@ impl schemars::JsonSchema for Limit {
 
 /// The `cursor` parameter as it was sent. A text that is no UUID is an invalid cursor, like any other that the service did
 /// not return.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct SentCursor(Option<Uuid>);
 
 impl From<Uuid> for SentCursor {
@@ -99,7 +101,8 @@ impl schemars::JsonSchema for SentCursor {
 }
 
 /// The `updated_since` parameter, rounded up to microseconds so that "at or after" is exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct Since(pub Timestamp);
 
 impl FromJson for Since {

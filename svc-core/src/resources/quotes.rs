@@ -150,6 +150,13 @@ impl FromJson for LineItems {
     }
 }
 
+/// A client sends none, as the service keeps none.
+impl Serialize for LineItems {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(std::iter::empty::<()>())
+    }
+}
+
 impl schemars::JsonSchema for LineItems {
     fn inline_schema() -> bool {
         true

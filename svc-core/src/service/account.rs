@@ -2,7 +2,8 @@
 
 use super::executor::{Runner, operation};
 use super::{
-    AuditLog, Bookings, Contacts, Deliveries, Events, Invoices, Jobs, Keys, Quotes, Replays, Requests, Webhooks,
+    AuditLog, Bookings, Contacts, Deliveries, Events, Invoices, Jobs, Keys, Members, Quotes, Replays, Requests,
+    Webhooks,
 };
 use crate::accounts::tenants::{self, Tenant};
 use crate::error::Error;
@@ -100,6 +101,11 @@ impl<'e> Account<'e> {
     /// Returns the API keys.
     pub fn keys(self) -> Keys<'e> {
         Keys::new(self)
+    }
+
+    /// Returns the members: the people who may sign in to the dashboard.
+    pub fn members(self) -> Members<'e> {
+        Members::new(self)
     }
 
     /// Returns the webhook subscriptions.

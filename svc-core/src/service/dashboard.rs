@@ -2,10 +2,12 @@
 
 use super::executor::{Runner, operation};
 use crate::accounts::dashboard_links::{self, DashboardLinkCreate, NewDashboardLink};
-use crate::accounts::sessions::{self, NewSession, Session, SessionId};
+use crate::accounts::sessions::{self, NewSession, Role, Session, SessionId};
+use crate::accounts::tenants::Tenant;
 use crate::error::Error;
-use crate::values::TenantId;
+use crate::values::{Email, TenantId};
 use crate::webhooks::deliveries::{Backlog, DeliveryStatus};
+use crate::webhooks::replays::Replay;
 
 /// The links and the sessions with which people use the dashboard.
 #[derive(Clone, Copy)]
@@ -69,6 +71,108 @@ impl<'e> Dashboard<'e> {
             .await
     }
 
+    /// Begins the session of a person whose email address was verified, such as by an identity provider. It shows the tenant
+    /// that the address is a [member](crate::accounts::members) of; of several, the person chooses one.
+    ///
+    /// # Errors
+    /// [`Error::NotAllowed`] if the address is a member of no tenant.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let email = Email::parse("ada@example.com").unwrap();
+    /// assert!(svc.dashboard().sign_in_member(email.clone()).await.is_err());
+    /// svc.tenant(tenant).members().add(email.clone(), Role::Developer).await?;
+    /// let new = svc.dashboard().sign_in_member(email).await?;
+    /// assert_eq!(new.session.account(), Some((tenant, Role::Developer)));
+    /// # Ok(()) });
+    /// ```
+    pub async fn sign_in_member(self, email: Email) -> Result<NewSession, Error> {
+        self.runner
+            .write(operation!("svc.dashboard.sign_in_member"), move |tx| {
+                let email = email.clone();
+                Box::pin(async move { sessions::begin_of_member(tx, &email).await })
+            })
+            .await
+    }
+
+    /// Returns the tenants that an address is a member of, each with the role that it has there.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let email = Email::parse("ada@example.com").unwrap();
+    /// svc.tenant(tenant).members().add(email.clone(), Role::Developer).await?;
+    /// let accounts = svc.dashboard().accounts_of(email).await?;
+    /// assert_eq!((accounts[0].0.id, accounts[0].1), (tenant, Role::Developer));
+    /// # Ok(()) });
+    /// ```
+    pub async fn accounts_of(self, email: Email) -> Result<Vec<(Tenant, Role)>, Error> {
+        self.runner
+            .read(operation!("svc.dashboard.accounts_of"), move |tx| {
+                let email = email.clone();
+                Box::pin(async move { sessions::accounts_of(tx, &email).await })
+            })
+            .await
+    }
+
+    /// Lets the session of a member show another tenant that the address is a member of.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such session of a member, or the address is no member of the tenant.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let email = Email::parse("ada@example.com").unwrap();
+    /// let other = svc.tenants().create(TenantCreate::named("Quay Electrics")).await?.id;
+    /// svc.tenant(tenant).members().add(email.clone(), Role::Owner).await?;
+    /// svc.tenant(other).members().add(email.clone(), Role::Viewer).await?;
+    /// let session = svc.dashboard().sign_in_member(email).await?.session;
+    /// assert_eq!(session.account(), None);
+    /// let session = svc.dashboard().choose_account(session.id, other).await?;
+    /// assert_eq!(session.account(), Some((other, Role::Viewer)));
+    /// # Ok(()) });
+    /// ```
+    pub async fn choose_account(self, id: SessionId, tenant: TenantId) -> Result<Session, Error> {
+        self.runner
+            .write(operation!("svc.dashboard.choose_account"), move |tx| Box::pin(sessions::choose(tx, id, tenant)))
+            .await
+    }
+
+    /// Ends a session for the person who signed in.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let link = svc.dashboard().create_link(DashboardLinkCreate::to(tenant, Role::Viewer)).await?;
+    /// let new = svc.dashboard().sign_in(link.token.reveal()).await?;
+    /// svc.dashboard().sign_out(new.session.id).await?;
+    /// assert_eq!(svc.dashboard().use_session(new.token.reveal()).await?, None);
+    /// # Ok(()) });
+    /// ```
+    pub async fn sign_out(self, id: SessionId) -> Result<(), Error> {
+        self.runner.write(operation!("svc.dashboard.sign_out"), move |tx| Box::pin(sessions::sign_out(tx, id))).await
+    }
+
     /// Returns the session with this token, unless it has ended, and stores that it is used now.
     ///
     /// # Errors
@@ -106,7 +210,22 @@ impl<'e> Dashboard<'e> {
         Ok(Some(session))
     }
 
-    /// Returns the sessions of a tenant, or of the operators, that have not ended, newest first.
+    /// Returns the session with this token, unless it has ended. Unlike [`use_session`](Self::use_session), this is no use of
+    /// it: a page that refreshes itself does not keep a session alive.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn find_session(self, token: &str) -> Result<Option<Session>, Error> {
+        let token = token.to_owned();
+        let find = self.runner.read(operation!("svc.dashboard.find_session"), move |tx| {
+            let token = token.clone();
+            Box::pin(async move { sessions::find(tx, &token).await })
+        });
+        find.await
+    }
+
+    /// Returns the sessions of a tenant that have not ended, newest first; or those that show none, which are those of
+    /// operators and of members who have chosen none.
     ///
     /// # Errors
     /// [`Error::Store`].
@@ -169,6 +288,27 @@ impl<'e> Dashboard<'e> {
         self.runner
             .read(operation!("svc.dashboard.backlog"), move |tx| Box::pin(async move { Ok(tx.backlog(status).await?) }))
             .await
+    }
+
+    /// Returns at most `limit` bulk replays of all tenants that are under way, for operators.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, _| {
+    /// assert_eq!(svc.dashboard().unfinished_replays(20).await?, []);
+    /// # Ok(()) });
+    /// ```
+    pub async fn unfinished_replays(self, limit: u32) -> Result<Vec<Replay>, Error> {
+        let read = self.runner.read(operation!("svc.dashboard.unfinished_replays"), move |tx| {
+            Box::pin(async move { Ok(tx.unfinished_replays(limit).await?) })
+        });
+        read.await
     }
 
     /// Lets an operator look at a tenant as its viewers do, or no longer at any. The audit log of the tenant records it.

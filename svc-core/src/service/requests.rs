@@ -42,6 +42,15 @@ impl<'e> Requests<'e> {
             .await
     }
 
+    /// Returns the newest requests, at most `limit`, newest first.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn newest(self, limit: u32) -> Result<Vec<LoggedRequest>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner.read(operation!("svc.requests.newest"), move |tx| Box::pin(requests::newest(tx, tenant, limit))).await
+    }
+
     /// Returns one request, by the id of its entry.
     ///
     /// # Errors

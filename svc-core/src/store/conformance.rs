@@ -25,7 +25,9 @@ mod events;
 mod idempotency;
 mod isolation;
 mod lists;
+mod members;
 mod pagination;
+mod platform_keys;
 mod replays;
 mod repository;
 mod request_log;
@@ -167,6 +169,7 @@ cases! {
         events_are_returned_in_order_and_in_pages,
         events_of_another_tenant_are_not_returned,
         live_subscriptions_are_counted,
+        a_subscription_that_is_not_kept_is_deleted,
         each_matching_subscription_gets_one_delivery,
         many_deliveries_are_written_at_once,
         matching_subscriptions_are_enabled_or_paused,
@@ -202,6 +205,7 @@ cases! {
     replays {
         replays_are_stored,
         replays_of_a_tenant_are_listed,
+        what_a_replay_goes_through_is_counted,
     }
     backlog {
         deliveries_are_counted_by_status,
@@ -221,6 +225,12 @@ cases! {
         a_signature_is_accepted_once,
         a_signature_that_may_be_deleted_is_not_accepted,
     }
+    platform_keys {
+        a_platform_key_is_stored,
+        a_platform_key_is_unique,
+        a_revoked_or_expired_platform_key_is_refused,
+        last_use_of_a_platform_key_never_goes_back,
+    }
     sign_in {
         a_link_signs_in_once,
         of_concurrent_sign_ins_one_succeeds,
@@ -228,7 +238,19 @@ cases! {
         a_session_ends_after_twelve_hours_or_an_idle_one,
         sessions_of_tenants_and_operators_are_apart,
         an_operator_views_a_tenant,
+        a_member_signs_in,
+        a_member_chooses_a_tenant,
+        a_withdrawn_role_holds_from_the_next_request_on,
         expired_sign_ins_are_deleted_in_steps,
+    }
+    members {
+        members_of_a_tenant_are_listed,
+        an_address_is_a_member_of_a_tenant_once,
+        the_memberships_of_an_address_are_found,
+        members_of_tenants_are_apart,
+        a_change_of_a_role_is_stored,
+        changes_of_members_are_audited,
+        people_keep_an_owner,
     }
     idempotency {
         a_response_is_stored,

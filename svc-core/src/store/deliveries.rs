@@ -105,6 +105,15 @@ pub trait DeliveryRepository: Send {
         n: u32,
     ) -> Result<Option<Timestamp>, StoreError>;
 
+    /// Returns how many deliveries match a filter, and `limit` of the filter for that many or more.
+    ///
+    /// Only those conditions count that an index serves, as for [`nth_listed`](DeliveryRepository::nth_listed). So the cost is
+    /// bounded by the limit.
+    async fn count_listed(&mut self, tenant: TenantId, filter: &DeliveryFilter) -> Result<u64, StoreError> {
+        let served = DeliveryFilter { status: filter.indexed_status(), kind: None, ..filter.clone() };
+        Ok(self.list_deliveries(tenant, &served).await?.len() as u64)
+    }
+
     /// Returns how many deliveries of an endpoint are pending, failed or held, and 0 for those that succeeded.
     ///
     /// It counts up to [`MAX_BACKLOG_COUNT`](crate::webhooks::deliveries::MAX_BACKLOG_COUNT), so its cost is bounded.
@@ -177,6 +186,16 @@ impl DeliveryFilter {
     /// Returns the filter that matches all deliveries of an event.
     pub fn of_event(event: EventId) -> Self {
         Self { event_id: Some(event), ..Self::default() }
+    }
+
+    /// Returns whether a delivery meets every condition.
+    pub fn matches(&self, delivery: &Delivery) -> bool {
+        self.subscription_id.is_none_or(|wanted| delivery.subscription_id == wanted)
+            && self.event_id.is_none_or(|wanted| delivery.event_id == wanted)
+            && self.status.is_none_or(|wanted| delivery.status == wanted)
+            && self.kind.is_none_or(|wanted| delivery.kind == wanted)
+            && self.since.is_none_or(|since| delivery.created_at >= since)
+            && self.until.is_none_or(|until| delivery.created_at < until)
     }
 
     /// Returns the status if an index finds the deliveries that have it. Those are few, unlike those that succeed.

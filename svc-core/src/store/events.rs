@@ -27,6 +27,19 @@ pub trait EventRepository: Send {
     /// Returns at most `limit` events of a tenant that are later than `after`, oldest first.
     async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError>;
 
+    /// Returns how many events of a tenant are at or after `since` and before `until`, and `limit` for that many or more.
+    async fn count_events(
+        &mut self,
+        tenant: TenantId,
+        since: Timestamp,
+        until: Timestamp,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        let before = Timestamp::from_micros(since.as_micros() - 1);
+        let events = self.events_after(tenant, before, limit).await?;
+        Ok(events.iter().take_while(|event| event.created_at < until).count() as u64)
+    }
+
     /// Returns at most `limit` events of a tenant at or after `since` and before `until` with their actors, newest first.
     async fn events_with_actor(
         &mut self,

@@ -8,8 +8,10 @@ mod audit;
 mod deliveries;
 mod events;
 mod idempotency;
+mod members;
 mod owners;
 mod payments;
+mod platform_keys;
 mod replays;
 mod repository;
 mod request_log;
@@ -35,6 +37,8 @@ use crate::accounts::audit::{Actor, Entry};
 use crate::accounts::dashboard_links::DashboardLink;
 use crate::accounts::idempotency::StoredResponse;
 use crate::accounts::keys::{ApiKey, KeyId};
+use crate::accounts::members::Member;
+use crate::accounts::platform_keys::{PlatformKey, PlatformKeyId};
 use crate::accounts::requests::LoggedRequest;
 use crate::accounts::sessions::{Session, SessionId};
 use crate::accounts::tenants::{NumberKind, Tenant};
@@ -162,11 +166,13 @@ tables! {
     overdue_checks: TenantId => Timestamp,
     numbers: (TenantId, NumberKind) => u64,
     api_keys: KeyId => (ApiKey, [u8; 32]),
+    platform_keys: PlatformKeyId => (PlatformKey, [u8; 32]),
     used_signatures: (KeyId, [u8; 32]) => Timestamp,
     signatures_deleted_until: KeyId => Timestamp,
     // By the digest of the token.
     dashboard_links: [u8; 32] => DashboardLink,
     sessions: SessionId => (Session, [u8; 32]),
+    members: Key<Member> => Member,
     responses: (TenantId, String) => StoredResponse,
     events: Key<Event> => Event,
     event_actors: Key<Event> => String,

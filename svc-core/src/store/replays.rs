@@ -25,6 +25,9 @@ pub trait ReplayRepository: Send {
     /// is returned once for each of its bulk replays.
     async fn tenants_with_unfinished_replays(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError>;
 
+    /// Returns at most `limit` unfinished bulk replays of all tenants, those whose last step is longest ago first.
+    async fn unfinished_replays(&mut self, limit: u32) -> Result<Vec<Replay>, StoreError>;
+
     /// Stores the progress of a bulk replay.
     async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError>;
 }

@@ -25,11 +25,14 @@ pub trait SignInRepository: Send {
     /// Returns one session, also if it has ended.
     async fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError>;
 
-    /// Returns at most `limit` sessions of a tenant, or of the operators, newest first.
+    /// Returns at most `limit` sessions of a tenant, or of those without one, newest first.
     async fn sessions(&mut self, tenant: Option<TenantId>, limit: u32) -> Result<Vec<Session>, StoreError>;
 
-    /// Stores when a session was last used and what it looks at.
+    /// Stores which tenant a session shows, with which role, and what an operator looks at.
     async fn update_session(&mut self, session: &Session) -> Result<(), StoreError>;
+
+    /// Stores when a session was last used, which is never set back.
+    async fn record_session_use(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError>;
 
     /// Deletes a session.
     async fn delete_session(&mut self, id: SessionId) -> Result<(), StoreError>;

@@ -92,7 +92,10 @@ impl Decimal {
         let significant = joined.trim_start_matches('0');
         let kept = &significant[..significant.len().min(MAX_DIGITS)];
         exponent += i64::try_from(significant.len() - kept.len()).ok()?;
-        let digits = if kept.is_empty() { 0 } else { kept.parse().ok()? };
+        // Without trailing zeros, numbers are equal if their digits and exponents are.
+        let shortest = kept.trim_end_matches('0');
+        exponent += i64::try_from(kept.len() - shortest.len()).ok()?;
+        let digits = if shortest.is_empty() { 0 } else { shortest.parse().ok()? };
         let exponent = if digits == 0 { 0 } else { exponent };
         Some(Self { digits, exponent: i32::try_from(exponent.clamp(-1_000_000, 1_000_000)).ok()? })
     }
@@ -172,6 +175,29 @@ impl std::str::FromStr for Decimal {
 impl FromJson for Decimal {
     fn from_json(json: Json) -> Result<Self, Issue> {
         Self::parse(&json.into_number()?)
+    }
+}
+
+impl fmt::Display for Decimal {
+    /// Writes all digits, and an exponent only if the number is very small: `99.95`, `100`, `0.5`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (digits, exponent) = (self.digits.to_string(), self.exponent);
+        match usize::try_from(exponent.unsigned_abs()) {
+            Ok(zeros) if exponent >= 0 => write!(f, "{digits}{:0<zeros$}", ""),
+            Ok(decimals) if decimals <= MAX_DIGITS => {
+                let digits = format!("{digits:0>width$}", width = decimals + 1);
+                let (whole, fraction) = digits.split_at(digits.len() - decimals);
+                write!(f, "{whole}.{fraction}")
+            }
+            _ => write!(f, "{digits}e{exponent}"),
+        }
+    }
+}
+
+impl Serialize for Decimal {
+    /// Writes a JSON number with exactly these digits, which a float does not always have.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(self.to_string()).map_err(S::Error::custom)?.serialize(serializer)
     }
 }
 
@@ -287,6 +313,26 @@ mod tests {
     fn amount(text: &str, scale: u8) -> Result<String, FieldCode> {
         let decimal = Decimal::parse(text).map_err(|issue| issue.code)?;
         decimal.to_amount(scale).map(|amount| amount.to_string()).map_err(|error| Issue::from(error).code)
+    }
+
+    #[test]
+    fn a_number_is_written_as_the_number_that_was_read() {
+        for (text, want) in [
+            ("99.95", "99.95"),
+            ("100.00", "100"),
+            ("0.0", "0"),
+            ("0.050", "0.05"),
+            ("12e2", "1200"),
+            ("1000000000000", "1000000000000"),
+            ("12e-3", "0.012"),
+            ("1e-40", "1e-40"),
+            ("0.30000000000000004", "0.30000000000000004"),
+        ] {
+            let number = Decimal::parse(text).unwrap();
+            assert_eq!(number.to_string(), want);
+            assert_eq!(serde_json::to_string(&number).unwrap(), want);
+            assert_eq!(Decimal::parse(want), Ok(number));
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
 
 use crate::error::Issue;
 use crate::input::json::Json;
@@ -66,6 +67,19 @@ impl<T: FromJson> FromJson for Patch<T> {
     }
     fn absent() -> Option<Self> {
         Some(Self::Keep)
+    }
+    fn is_absent(&self) -> bool {
+        matches!(self, Self::Keep)
+    }
+}
+
+/// Writes the value. A field to keep is left out by [`ToBody`](crate::input::ToBody).
+impl<T: Serialize> Serialize for Patch<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Keep => serializer.serialize_none(),
+            Self::Set(value) => value.serialize(serializer),
+        }
     }
 }
 

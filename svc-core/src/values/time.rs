@@ -361,7 +361,8 @@ impl FromJson for Date {
 ///
 /// Of a date-time, the calendar date counts as it is written in its own offset. A plain date is accepted so that a value
 /// from a response can be sent back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct DateOrTime(pub Date);
 
 impl FromJson for DateOrTime {

@@ -13,7 +13,7 @@ use crate::input::Record;
 use crate::resources::crud::{self, advance_clock};
 use crate::store::{DeliveryFilter, Repository, Tx};
 use crate::values::{Id, TenantId, Timestamp};
-use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus};
+use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, MAX_BACKLOG_COUNT};
 use crate::webhooks::events::Event;
 use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
@@ -22,6 +22,8 @@ pub type ReplayId = Id<Replay>;
 
 /// The number of deliveries or events that one step reads.
 const STEP: u32 = 200;
+/// The highest [`total`](Replay::total), which stands for that many or more.
+pub const MAX_TOTAL: u64 = MAX_BACKLOG_COUNT as u64;
 
 /// A bulk replay and its progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
@@ -45,6 +47,12 @@ pub struct Replay {
     pub position: Timestamp,
     /// When the last step was taken. The next step is that of the replay that has waited longest.
     pub stepped_at: Timestamp,
+    /// How much the replay had to go through when it was requested: the deliveries of the time span that had one of the
+    /// statuses, or its events with `missed`. If the statuses include `succeeded`, it is all deliveries of the time span. It
+    /// is counted up to 10,000, which stands for that many or more. 0 if the replay is older than the count.
+    pub total: u64,
+    /// How much of it the replay has gone through so far.
+    pub done: u64,
     /// How many deliveries became due through this replay so far.
     pub replayed: u64,
     /// When the replay was requested.
@@ -54,14 +62,33 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Returns how much of the time range is done, in percent. It is 100 only when all of it is done.
+    /// Returns how much is done, in percent: the share of `total`, or of the time span if the total is not known. It is 100 only
+    /// when all of it is done.
     pub fn percent(&self) -> u8 {
         let (since, until) = (self.since.as_micros(), self.until.as_micros());
-        let done = i128::from(self.position.as_micros().clamp(since, until.max(since)) - since);
-        match i128::from(until) - i128::from(since) {
-            ..=0 => 100,
-            whole => u8::try_from(done * 100 / whole).unwrap_or(100),
+        let position = self.position.as_micros();
+        if position >= until {
+            return 100;
         }
+        let (done, whole) = match self.total {
+            1..MAX_TOTAL => (self.done.into(), self.total.into()),
+            _ => (i128::from(position) - i128::from(since), i128::from(until) - i128::from(since)),
+        };
+        // More can fail after the replay was requested.
+        u8::try_from(done * 100 / whole).unwrap_or(99).min(99)
+    }
+
+    /// Returns how much is done as a text: `1,234 of 5,678 (21%)`, with `10,000+` for a total that is not known exactly, or
+    /// `21%` for one that is not known.
+    pub fn progress(&self) -> String {
+        let percent = self.percent();
+        let total = match self.total {
+            0 => return format!("{percent}%"),
+            MAX_TOTAL => format!("{}+", thousands(MAX_TOTAL)),
+            // More can fail after the replay was requested.
+            total => thousands(total.max(self.done)),
+        };
+        format!("{} of {total} ({percent}%)", thousands(self.done))
     }
 
     /// Returns whether the replay ended before its time range did, because its subscription was disabled, paused or deleted
@@ -69,6 +96,19 @@ impl Replay {
     pub fn broken_off(&self) -> bool {
         self.finished_at.is_some() && self.position < self.until
     }
+}
+
+/// Writes a number with a comma before each three digits.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 /// The deliveries to replay.
@@ -136,7 +176,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> R
         return Err(Error::NotAllowed("The subscription is disabled; enable it first.".to_owned()));
     }
     let default = vec![DeliveryStatus::Failed, DeliveryStatus::Held];
-    let replay = Replay {
+    let mut replay = Replay {
         id: tx.env().id(now),
         tenant_id: tenant,
         subscription_id: subscription.id,
@@ -146,14 +186,49 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> R
         missed: input.missed,
         position: input.since,
         stepped_at: tx.env().now(),
+        total: 0,
+        done: 0,
         replayed: 0,
         created_at: now,
         finished_at: None,
     };
+    replay.total = count(tx, &replay).await?;
     tx.insert_replay(&replay).await?;
     audit::record(tx, tenant, "replay", Object { kind: "webhook", id: subscription.id.uuid() }, None, Some(&replay))
         .await?;
     Ok(replay)
+}
+
+/// Counts what a replay has to go through, up to [`MAX_TOTAL`].
+async fn count(tx: &mut dyn Tx, replay: &Replay) -> Result<u64, Error> {
+    let (tenant, limit) = (replay.tenant_id, MAX_BACKLOG_COUNT);
+    if replay.missed {
+        return Ok(tx.count_events(tenant, replay.since, replay.until, limit).await?);
+    }
+    let mut total = 0;
+    for filter in deliveries_of(replay, limit) {
+        total += tx.count_listed(tenant, &filter).await?;
+    }
+    Ok(total.min(MAX_TOTAL))
+}
+
+/// Returns filters that together match the deliveries that a replay goes through from its position on, each delivery once
+/// and the oldest first: those with its statuses if an index finds them, otherwise all of the time span.
+fn deliveries_of(replay: &Replay, limit: u32) -> Vec<DeliveryFilter> {
+    let all = DeliveryFilter {
+        subscription_id: Some(replay.subscription_id),
+        since: Some(replay.position),
+        until: Some(replay.until),
+        oldest_first: true,
+        limit,
+        ..DeliveryFilter::default()
+    };
+    // What is pending needs no replay.
+    let is_replayed =
+        |status: &&DeliveryStatus| **status != DeliveryStatus::Pending && replay.statuses.contains(status);
+    let statuses = DeliveryStatus::ALL.iter().filter(is_replayed);
+    let each: Vec<_> = statuses.map(|status| DeliveryFilter { status: Some(*status), ..all.clone() }).collect();
+    if each.iter().all(|filter| filter.indexed_status().is_some()) { each } else { vec![all] }
 }
 
 /// Takes one step of the tenant's bulk replay that has waited longest for one. Returns false when the tenant has no
@@ -199,17 +274,16 @@ pub async fn step(tx: &mut dyn Tx, tenant: TenantId) -> Result<bool, Error> {
 
 /// Restarts the next deliveries of the range. Returns whether there are more.
 async fn step_over_deliveries(tx: &mut dyn Tx, replay: &mut Replay) -> Result<bool, Error> {
-    let filter = DeliveryFilter {
-        subscription_id: Some(replay.subscription_id),
-        since: Some(replay.position),
-        until: Some(replay.until),
-        oldest_first: true,
-        limit: STEP,
-        ..DeliveryFilter::default()
-    };
-    let deliveries = tx.list_deliveries(replay.tenant_id, &filter).await?;
+    let mut deliveries = Vec::new();
+    for filter in deliveries_of(replay, STEP) {
+        deliveries.extend(tx.list_deliveries(replay.tenant_id, &filter).await?);
+    }
+    // The oldest of all lists together: none of them leaves out one that is older than its last.
+    deliveries.sort_by_key(|delivery| delivery.created_at);
+    deliveries.truncate(STEP as usize);
     for delivery in &deliveries {
         restart(tx, replay, delivery.clone()).await?;
+        replay.done += 1;
     }
     Ok(match deliveries.last() {
         Some(last) if deliveries.len() == STEP as usize => {
@@ -239,6 +313,7 @@ async fn step_over_events(
             limit: 1,
             ..DeliveryFilter::of_event(event.id)
         };
+        replay.done += 1;
         match tx.list_deliveries(replay.tenant_id, &filter).await?.pop() {
             Some(delivery) => restart(tx, replay, delivery).await?,
             None if subscription.events.contains(event.kind) && event.is_for(subscription.id) => {

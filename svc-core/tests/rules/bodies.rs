@@ -2,11 +2,12 @@
 //! each with its code.
 
 use svc_core::error::Error;
-use svc_core::input::Input;
+use svc_core::input::{Input, ToBody};
 use svc_core::resources::bookings::{BookingCreate, BookingUpdate};
-use svc_core::resources::contacts::{ContactCreate, ContactUpdate};
+use svc_core::resources::contacts::{ContactCreate, ContactFilter, ContactUpdate};
 use svc_core::resources::invoices::InvoiceCreate;
 use svc_core::resources::jobs::{JobCreate, JobUpdate};
+use svc_core::resources::pages::{Limit, ListParams};
 use svc_core::resources::quotes::{QuoteCreate, QuoteUpdate};
 use svc_core::values::Patch;
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookUpdate};
@@ -252,4 +253,43 @@ fn the_error_text_names_the_first_failing_field() {
         assert_eq!(ContactCreate::from_body(body.as_bytes()).unwrap_err().to_string(), want);
     }
     assert_eq!(Error::EmptyPatch.to_string(), "Send at least one field to change.");
+}
+
+/// What a client writes is what the service reads.
+#[test]
+fn an_input_that_is_written_and_read_is_the_same() {
+    fn check<I: Input + ToBody + PartialEq + std::fmt::Debug>(body: &str, written: &str) {
+        let input = I::from_body(body.as_bytes()).unwrap();
+        let sent = input.to_body();
+        assert_eq!(std::str::from_utf8(&sent).unwrap(), written);
+        assert_eq!(I::from_body(&sent).unwrap(), input);
+    }
+    let id = format!(r#""contact_id":"{ID}""#);
+    check::<ContactCreate>(
+        r#"{"first_name": null, "email": "a@b.co", "city": "Perth"}"#,
+        r#"{"email":"a@b.co","first_name":null,"city":"Perth"}"#,
+    );
+    check::<ContactUpdate>(r#"{"email": null}"#, r#"{"email":null}"#);
+    let booking = format!(r#"{{{id},"service_name":"Leak","start_time":"2026-03-21T09:00:00.000000Z"}}"#);
+    check::<BookingCreate>(&booking, &booking);
+    check::<BookingUpdate>(r#"{"status":"no_show"}"#, r#"{"status":"no_show"}"#);
+    let quote = format!(r#"{{{id},"total":0.30000000000000004,"valid_until":"2026-04-13","line_items":[]}}"#);
+    check::<QuoteCreate>(&quote, &quote);
+    check::<QuoteUpdate>(r#"{"valid_until":"2026-04-13T23:30:00-10:00"}"#, r#"{"valid_until":"2026-04-13"}"#);
+    check::<JobCreate>(r#"{"title":"Tap","status":"on_hold"}"#, r#"{"title":"Tap","status":"on_hold"}"#);
+    check::<JobUpdate>(r#"{"priority":null,"actual_total":480.50}"#, r#"{"priority":null,"actual_total":480.5}"#);
+    check::<InvoiceCreate>(r#"{"total":12e2,"currency":"JPY"}"#, r#"{"total":1200,"currency":"JPY"}"#);
+    let hook = r#"{"url":"https://hooks.example.com/","events":["invoice.paid"]}"#;
+    check::<WebhookCreate>(hook, hook);
+    check::<WebhookUpdate>(r#"{"enabled":false,"events":["*"]}"#, r#"{"events":["*"],"enabled":false}"#);
+}
+
+#[test]
+fn filters_are_written_as_a_query() {
+    let filter = ContactFilter { email: Some("a+b@b.co".parse().unwrap()), include_deleted: Some(true) };
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(filter.to_query(), [pair("email", "a+b@b.co"), pair("include_deleted", "true")]);
+    assert_eq!(ContactFilter::default().to_query(), []);
+    let limit = ListParams { limit: Limit::new(7), ..ListParams::default() };
+    assert_eq!(limit.to_query(), [pair("limit", "7")]);
 }

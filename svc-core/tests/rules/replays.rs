@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use svc_core::values::Timestamp;
-use svc_core::webhooks::replays::{self, Replay, ReplayCreate};
+use svc_core::webhooks::replays::{self, MAX_TOTAL, Replay, ReplayCreate};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::{Fixture, START, time};
@@ -31,10 +31,29 @@ fn a_replay_reports_its_progress() {
     let hook: WebhookSubscription = fixture.create(json!({ "url": "https://example.com", "events": ["*"] })).unwrap();
     let fresh = replay(&fixture, &hook, "2026-03-13T15:09:26Z", 0);
     assert_eq!((fresh.percent(), fresh.broken_off()), (0, false));
+    assert_eq!((fresh.total, fresh.done), (0, 0), "there is nothing to replay");
     let (since, span) = (fresh.since.as_micros(), fresh.until.as_micros() - fresh.since.as_micros());
     for (done, want) in [(0, 0), (span / 2, 49), (span / 2 + 1, 50), (span - 1, 99), (span, 100), (span * 2, 100)] {
         let position = Timestamp::from_micros(since + done);
-        assert_eq!(Replay { position, ..fresh.clone() }.percent(), want, "{done} of {span}");
+        for total in [0, MAX_TOTAL] {
+            assert_eq!(Replay { position, total, ..fresh.clone() }.percent(), want, "{done} of {span}");
+        }
+    }
+    // The share is one of what there is to go through, wherever in the time span that is.
+    for (done, want) in [(0, 0), (1_234, 21), (5_677, 99), (5_678, 99), (6_000, 99)] {
+        let running = Replay { total: 5_678, done, ..fresh.clone() };
+        assert_eq!(running.percent(), want, "{done}");
+        assert_eq!(Replay { position: fresh.until, ..running }.percent(), 100);
+    }
+    for (total, done, want) in [
+        (0, 0, "50%"),
+        (900, 1, "1 of 900 (0%)"),
+        (5_678, 1_234, "1,234 of 5,678 (21%)"),
+        (5_678, 6_000, "6,000 of 6,000 (99%)"),
+        (MAX_TOTAL, 1_234_567, "1,234,567 of 10,000+ (50%)"),
+    ] {
+        let position = Timestamp::from_micros(since + span / 2 + 1);
+        assert_eq!(Replay { total, done, position, ..fresh.clone() }.progress(), want);
     }
     // There is no event in this range.
     assert_eq!(Replay { until: fresh.since, ..fresh.clone() }.percent(), 100);

@@ -3,7 +3,7 @@
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName};
-use svc_core::accounts::keys::{Caller, KeyHash};
+use svc_core::accounts::keys::Caller;
 use svc_core::accounts::signing::{SignedRequest, VerifiedSignature};
 use svc_core::error::Error;
 use svc_core::values::Timestamp;
@@ -13,22 +13,22 @@ use crate::api::problem::{Problem, SignatureProblem};
 const TIMESTAMP: HeaderName = HeaderName::from_static("x-svc-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("x-svc-signature");
 
-/// Returns the hash of the API key that a request carries.
+/// Returns the key that a request carries. `prefix` is that of the keys of this API.
 ///
 /// # Errors
 ///
 /// Returns [`Problem::MissingCredentials`] without an `Authorization: Bearer` header, and [`Error::InvalidKey`] when
-/// the header is repeated or the key is malformed.
-pub fn bearer(headers: &HeaderMap) -> Result<KeyHash, Problem> {
+/// the header is repeated.
+pub fn bearer<'a>(headers: &'a HeaderMap, prefix: &'static str) -> Result<&'a str, Problem> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
-    let value = values.next().ok_or(Problem::MissingCredentials)?;
+    let value = values.next().ok_or(Problem::MissingCredentials(prefix))?;
     if values.next().is_some() {
         return Err(Error::InvalidKey.into());
     }
     let text = value.to_str().map_err(|_| Error::InvalidKey)?;
     match text.split_once(' ') {
-        Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => Ok(KeyHash::of(key.trim())?),
-        _ => Err(Problem::MissingCredentials),
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => Ok(key.trim()),
+        _ => Err(Problem::MissingCredentials(prefix)),
     }
 }
 

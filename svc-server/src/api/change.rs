@@ -3,24 +3,27 @@
 use std::sync::Arc;
 
 use svc_core::accounts::audit::Actor;
-use svc_core::accounts::keys::{self, KeyHash, KeyId, Scope};
 use svc_core::error::Error;
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::WrittenEvents;
 
+use crate::api::client::Credentials;
 use crate::api::handlers::OperationFn;
 use crate::api::in_flight_keys::InFlightGuard;
 use crate::api::response::ApiResponse;
+use crate::api::router::RoutedOperation;
 
 /// A parsed write and the conditions that it depends on.
 pub(super) struct Change {
     pub(super) operation: OperationFn,
     pub(super) tenant: TenantId,
-    /// The id of the API key, which is the actor of the transaction.
-    pub(super) key_id: KeyId,
-    pub(super) key_hash: KeyHash,
-    pub(super) scope: Scope,
+    pub(super) routed: Arc<RoutedOperation>,
+    /// The key, which is the actor of the transaction.
+    pub(super) actor: Actor,
+    pub(super) credentials: Credentials,
+    /// What the idempotency key is unique within.
+    pub(super) idempotency_scope: TenantId,
     pub(super) claim: Option<Arc<IdempotencyClaim>>,
     /// Responses that were stored before this time have expired.
     pub(super) stored_since: Timestamp,
@@ -49,27 +52,29 @@ impl Change {
     /// # Errors
     ///
     /// Returns the error of the operation, or [`Error::IdempotencyInProgress`], [`Error::IdempotencyKeyReused`] or
-    /// [`Error::PreconditionFailed`], and those of [`keys::authenticate`] and [`Caller::require`](keys::Caller::require).
+    /// [`Error::PreconditionFailed`], and those of the checks of the [client](super::client::Client).
     /// The transaction is rolled back then.
     pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<(ApiResponse, WrittenEvents), Error> {
-        let tenant = self.tenant;
-        tx.act_as(Actor::Key(self.key_id));
+        let (tenant, scope) = (self.tenant, self.idempotency_scope);
+        tx.act_as(self.actor.clone());
         // Another node may be running a request with the same key.
         if let Some(claim) = &self.claim
-            && !tx.claim_idempotency(tenant, &claim.key).await?
+            && !tx.claim_idempotency(scope, &claim.key).await?
         {
             return Err(Error::IdempotencyInProgress);
         }
         // The key may have been revoked, or the account suspended, since it was looked up: the body has arrived meanwhile.
         // The tenant is locked, so neither happens before the change, and the stored response and the current ETag stay.
-        keys::lock_and_authenticate(tx, tenant, self.key_hash).await?.require(self.scope)?;
+        let client = self.credentials.lock_and_authenticate(tx, tenant).await?;
+        client.require(&self.routed.operation)?;
         if let Some(claim) = &self.claim
-            && let Some(stored) = tx.stored_response(tenant, &claim.key, self.stored_since).await?
+            && let Some(stored) = tx.stored_response(scope, &claim.key, self.stored_since).await?
         {
             let is_repeat = stored.fingerprint == claim.fingerprint;
             let response = || (ApiResponse::from_stored(stored), WrittenEvents::default());
             return if is_repeat { Ok(response()) } else { Err(Error::IdempotencyKeyReused) };
         }
+        client.require_account()?;
         let current_etag = match &self.condition {
             Some(condition) => (condition.current)(tx, tenant).await?.etag,
             None => None,
@@ -83,7 +88,7 @@ impl Change {
         }
         if let Some(claim) = &self.claim {
             let stored = response.to_stored(claim.fingerprint, tx.env().now());
-            tx.store_response(tenant, &claim.key, &stored).await?;
+            tx.store_response(scope, &claim.key, &stored).await?;
         }
         Ok((response, tx.written_events()))
     }

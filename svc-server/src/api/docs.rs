@@ -10,7 +10,10 @@ use http::header::{CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG
 use http::{HeaderMap, HeaderValue};
 use svc_core::crypto::sha256;
 
-/// The page. `{mount}` stands for the path of the API in a host application.
+use crate::api::routes::Version;
+
+/// The page. `{mount}` stands for the path of the API in a host application, and
+/// `{version}` for that of its operations.
 const PAGE: &str = include_str!("docs/page.html");
 const START: &str = include_str!("docs/start.js");
 /// The viewer, compressed by `build.rs` in the one way that every browser takes.
@@ -56,8 +59,10 @@ pub(super) struct Docs {
 }
 
 impl Docs {
-    pub(super) fn new(mount: &str) -> Self {
-        Self { page: PAGE.replace("{mount}", &super::home::escaped(mount)).into(), viewer_etag: OnceLock::new() }
+    /// Returns the reference of the document of this version.
+    pub(super) fn new(mount: &str, version: Version) -> Self {
+        let page = PAGE.replace("{version}", version.path()).replace("{mount}", &super::home::escaped(mount));
+        Self { page: page.into(), viewer_etag: OnceLock::new() }
     }
 
     /// Returns the headers and the body of a file, or the ETag of the viewer if the client has it already.
@@ -89,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_crate_contains_the_viewer() {
-        let docs = Docs::new("");
+        let docs = Docs::new("", Version::V1);
         let (headers, script) = docs.response(DocsFile::Viewer, &[]).unwrap();
         assert!(script.starts_with(&[0x1f, 0x8b]) && (500_000..2_000_000).contains(&script.len()), "{}", script.len());
         assert_eq!(headers[CONTENT_ENCODING], GZIP);
@@ -99,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_page_names_the_files_and_the_document_below_its_mount() {
-        let (_, page) = Docs::new("/a\"b").response(DocsFile::Page, &[]).unwrap();
+        let (_, page) = Docs::new("/a\"b", Version::V1).response(DocsFile::Page, &[]).unwrap();
         let page = std::str::from_utf8(&page).unwrap();
         for path in ["/docs/viewer.js", "/docs/start.js", "/api/v1/openapi.json"] {
             assert!(page.contains(&format!("\"/a&quot;b{path}\"")), "{path}: {page}");

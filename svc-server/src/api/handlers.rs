@@ -48,7 +48,7 @@ pub struct ParsedRequest {
     pub records: u32,
 }
 
-/// Runs an operation for a tenant inside a transaction. The store may call it again to repeat the transaction.
+/// Runs an operation for a tenant inside a transaction. Of the platform API, a few concern no tenant and get a nil id. The store may call it again to repeat the transaction.
 pub type OperationFn =
     Arc<dyn for<'t> Fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<ApiResponse, Error>> + Send + Sync>;
 
@@ -56,14 +56,14 @@ pub type OperationFn =
 pub type ParseFn = fn(&RequestParts<'_>) -> Result<ParsedRequest, Problem>;
 
 impl ParsedRequest {
-    fn new<F>(operation: F) -> Self
+    pub(super) fn new<F>(operation: F) -> Self
     where
         F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<ApiResponse, Error>> + Send + Sync + 'static,
     {
         Self { operation: Arc::new(operation), webhook_url: None, records: 0 }
     }
 
-    fn reading(self, records: u32) -> Self {
+    pub(super) fn reading(self, records: u32) -> Self {
         Self { records, ..self }
     }
 }
@@ -89,7 +89,7 @@ pub struct Ping {
 }
 
 impl RequestParts<'_> {
-    fn id<R>(&self) -> Result<Id<R>, Error> {
+    pub(super) fn id<R>(&self) -> Result<Id<R>, Error> {
         self.id.unwrap_or_default().parse().map_err(|issue: Issue| issue.on("id"))
     }
 
@@ -98,7 +98,7 @@ impl RequestParts<'_> {
     }
 
     /// Checks that there are no query parameters, which only lists have.
-    fn no_query(&self) -> Result<(), Problem> {
+    pub(super) fn no_query(&self) -> Result<(), Problem> {
         match self.query_pairs().into_iter().next() {
             None => Ok(()),
             Some((name, _)) => Err(Problem::UnknownParameter(name)),
@@ -107,12 +107,20 @@ impl RequestParts<'_> {
 
     /// Parses the parameters of a list and its filters `F`.
     fn list<F: Input>(&self) -> Result<(ListParams, F), Problem> {
+        self.query(|fields| {
+            let (params, filter) = (ListParams::take(fields), F::take(fields));
+            params.zip(filter)
+        })
+    }
+
+    /// Parses the query parameters, all of which `take` takes.
+    pub(super) fn query<T>(&self, take: impl FnOnce(&mut Fields) -> Option<T>) -> Result<T, Problem> {
         let mut fields = Fields::from_query(self.query_pairs());
-        let (params, filter) = (ListParams::take(&mut fields), F::take(&mut fields));
+        let taken = take(&mut fields);
         if let Some(name) = fields.first_unknown() {
             return Err(Problem::UnknownParameter(name.to_owned()));
         }
-        Ok(fields.finish(params.zip(filter))?)
+        Ok(fields.finish(taken)?)
     }
 }
 

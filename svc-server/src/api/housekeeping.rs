@@ -2,12 +2,14 @@
 //! backlog of deliveries.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use svc_core::accounts::keys::KeyId;
+use svc_core::accounts::platform_keys::PlatformKeyId;
 use svc_core::error::Error;
-use svc_core::store::{KeyUse, Store};
+use svc_core::store::{KeyUse, PlatformKeyUse, Store};
 use svc_core::sync::lock;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::deliveries::DeliveryStatus;
@@ -56,12 +58,20 @@ impl RetentionSweep {
 /// When keys were last used. It is stored every ten seconds or so, as a write with every request would cost more than the
 /// request itself.
 #[derive(Default)]
-pub(crate) struct LastUsed(Mutex<HashMap<KeyId, Timestamp>>);
+pub(crate) struct LastUsed {
+    keys: Mutex<HashMap<KeyId, Timestamp>>,
+    platform_keys: Mutex<HashMap<PlatformKeyId, Timestamp>>,
+}
 
 impl LastUsed {
     /// Records the use of a key.
     pub(crate) fn record(&self, key: KeyId, now: Timestamp) {
-        lock(&self.0).insert(key, now);
+        lock(&self.keys).insert(key, now);
+    }
+
+    /// Records the use of a platform key.
+    pub(crate) fn record_platform_key(&self, key: PlatformKeyId, now: Timestamp) {
+        lock(&self.platform_keys).insert(key, now);
     }
 
     /// Stores the uses that were recorded since the last call.
@@ -70,24 +80,36 @@ impl LastUsed {
     ///
     /// Returns [`Error::Store`]; the uses are kept for the next call.
     pub(crate) async fn flush(&self, store: &dyn Store) -> Result<(), Error> {
-        let recorded = std::mem::take(&mut *lock(&self.0));
-        if recorded.is_empty() {
+        let keys = std::mem::take(&mut *lock(&self.keys));
+        let platform_keys = std::mem::take(&mut *lock(&self.platform_keys));
+        if keys.is_empty() && platform_keys.is_empty() {
             return Ok(());
         }
-        let uses: Arc<[KeyUse]> = recorded.into_iter().map(|(key_id, used_at)| KeyUse { key_id, used_at }).collect();
-        let to_store = Arc::clone(&uses);
+        let uses: Vec<KeyUse> = keys.iter().map(|(&key_id, &used_at)| KeyUse { key_id, used_at }).collect();
+        let platform_uses: Vec<PlatformKeyUse> =
+            platform_keys.iter().map(|(&key_id, &used_at)| PlatformKeyUse { key_id, used_at }).collect();
+        let uses = Arc::new((uses, platform_uses));
         let write = store.write("keys.record_uses", move |tx| {
-            let uses = Arc::clone(&to_store);
-            Box::pin(async move { Ok(tx.record_key_uses(&uses).await?) })
+            let uses = Arc::clone(&uses);
+            Box::pin(async move {
+                tx.record_key_uses(&uses.0).await?;
+                Ok(tx.record_platform_key_uses(&uses.1).await?)
+            })
         });
         let result = write.await;
         if result.is_err() {
-            let mut recorded = lock(&self.0);
-            for KeyUse { key_id, used_at } in uses.iter() {
-                recorded.entry(*key_id).or_insert(*used_at);
-            }
+            put_back(&self.keys, keys);
+            put_back(&self.platform_keys, platform_keys);
         }
         result
+    }
+}
+
+/// Keeps uses that could not be stored for the next time, unless there are later ones.
+fn put_back<K: Eq + Hash>(recorded: &Mutex<HashMap<K, Timestamp>>, uses: HashMap<K, Timestamp>) {
+    let mut recorded = lock(recorded);
+    for (key, used_at) in uses {
+        recorded.entry(key).or_insert(used_at);
     }
 }
 
@@ -130,6 +152,7 @@ mod tests {
     use svc_core::resources::contacts::Contact;
     use svc_core::resources::crud::{self, Create};
     use svc_core::store::memory::MemoryStore;
+    use svc_core::webhooks::subscriptions::{self, WebhookCreate, WebhookSubscription};
 
     use super::*;
     use crate::api::{Api, Settings};
@@ -153,5 +176,30 @@ mod tests {
         clock.advance(day);
         assert_eq!(api.delete_expired_events().await.map(|deleted| deleted.events), Ok(1));
         assert_eq!(api.delete_expired_events().await, Ok(DeletedCounts::default()));
+    }
+
+    #[tokio::test]
+    async fn webhooks_that_nobody_keeps_are_deleted() {
+        let minute = Duration::from_secs(60);
+        let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Env::new(clock.clone(), SystemEntropy)));
+        let api = Api::new(Arc::clone(&store), Settings::default());
+        let made = store.write("test", move |tx| {
+            Box::pin(async move {
+                let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
+                let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
+                let webhook = crud::create::<WebhookSubscription>(tx, tenant, input).await?.id;
+                subscriptions::keep_for(tx, tenant, webhook, minute).await?;
+                Ok((tenant, webhook))
+            })
+        });
+        let (tenant, webhook) = made.await.unwrap();
+        let is_live = async || {
+            api.run_housekeeping().await.unwrap();
+            store.read("test", move |tx| Box::pin(crud::get::<WebhookSubscription>(tx, tenant, webhook))).await.is_ok()
+        };
+        assert!(is_live().await);
+        clock.advance(minute);
+        assert!(!is_live().await);
     }
 }

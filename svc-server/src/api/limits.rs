@@ -17,7 +17,10 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::accounts::keys::{Caller, KeyId};
-use svc_core::accounts::limits::CappedCollection;
+use svc_core::accounts::limits::{CappedCollection, RateLimits};
+use svc_core::accounts::platform_keys::PlatformKeyId;
+use svc_core::accounts::tenants::Tenant;
+use svc_core::crypto::sha256;
 use svc_core::store::{CountChange, RequestWindow, Store};
 use svc_core::sync::lock;
 use svc_core::values::Timestamp;
@@ -49,7 +52,7 @@ const IETF_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 /// The client whose requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Subject {
-    /// A valid API key, by its id.
+    /// A valid API key, by its id; or a platform key together with an account, by a digest of both ids.
     Key(KeyId),
     /// The address of a client without a valid key. Of an IPv6 address only the first 64 bits count, as providers assign
     /// them to one customer.
@@ -168,15 +171,47 @@ impl RateLimiter {
         Self { general_limit, enforced, store, windows: Mutex::new(windows) }
     }
 
+    /// Returns how many requests of a key count in its current window, as far as this process knows, and how many may. `None`
+    /// when nothing is limited.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn usage(&self, key: KeyId, limits: &RateLimits, now: Timestamp) -> Option<(u32, u32)> {
+        let general_limit = limits.rate_limit.map_or(self.general_limit, NonZeroU32::get);
+        let status = self.status(RateLimitKey { subject: Subject::Key(key), general_limit, write_limit: None }, now);
+        self.enforced.then_some((status.limit - status.remaining, status.limit))
+    }
+
     /// Returns the windows of a request with a valid key. The limits of the tenant replace those of the server.
     pub fn key_of_caller(&self, caller: &Caller, write_limit: Option<WriteLimit>) -> RateLimitKey {
+        self.key_with_limits(Subject::Key(caller.key_id), &caller.limits, write_limit)
+    }
+
+    /// Returns the windows of a request with a valid platform key. It has windows for each account, with the limits of the
+    /// account, so that work on one holds none on another up. An account that does not exist has no window of its own.
+    pub fn key_of_platform_key(
+        &self,
+        key: PlatformKeyId,
+        account: Option<&Tenant>,
+        write_limit: Option<WriteLimit>,
+    ) -> RateLimitKey {
+        let id = match account {
+            Some(account) => {
+                let digest = sha256(&[key.uuid().as_bytes().as_slice(), account.id.0.as_bytes()].concat());
+                digest.first_chunk().map_or(key.uuid(), |half| Uuid::from_bytes(*half))
+            }
+            None => key.uuid(),
+        };
+        let limits = account.map(|account| account.limits).unwrap_or_default();
+        self.key_with_limits(Subject::Key(id.into()), &limits, write_limit)
+    }
+
+    fn key_with_limits(&self, subject: Subject, limits: &RateLimits, write_limit: Option<WriteLimit>) -> RateLimitKey {
         let limit_or = |own: Option<NonZeroU32>, default| own.map_or(default, NonZeroU32::get);
-        let general_limit = limit_or(caller.limits.rate_limit, self.general_limit);
+        let general_limit = limit_or(limits.rate_limit, self.general_limit);
         let write_limit = write_limit.map(|write| {
-            let limit = limit_or(caller.limits.write_rate_limits.of(write.collection), write.limit);
+            let limit = limit_or(limits.write_rate_limits.of(write.collection), write.limit);
             WriteLimit { limit, ..write }
         });
-        RateLimitKey { subject: Subject::Key(caller.key_id), general_limit, write_limit }
+        RateLimitKey { subject, general_limit, write_limit }
     }
 
     /// Returns the window of a request without a valid key.

@@ -9,7 +9,6 @@ use http::header::{
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version};
-use http_body_util::Full;
 use svc_core::env::Env;
 use svc_core::values::Timestamp;
 use uuid::Uuid;
@@ -17,6 +16,7 @@ use uuid::Uuid;
 use crate::api::cors::Cors;
 use crate::api::problem::Problem;
 use crate::api::response::ApiResponse;
+use crate::api::response_body::ResponseBody;
 use crate::metrics;
 
 /// The length of the longest request target, in bytes.
@@ -46,7 +46,7 @@ pub(super) enum Outcome {
     Home { headers: HeaderMap, body: Bytes },
     /// A response of the dashboard.
     #[cfg(feature = "dashboard")]
-    Page(Response<Bytes>),
+    Page(Response<ResponseBody>),
     /// The metrics, as text.
     Metrics(String),
     /// The response to a preflight request of a browser.
@@ -160,10 +160,10 @@ pub(super) fn add_security_headers(method: &Method, headers: &mut HeaderMap) {
 }
 
 /// Converts the result of a request with this method to an HTTP response.
-pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::default());
+pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::default());
     *response.headers_mut() = HeaderMap::with_capacity(HEADER_CAPACITY);
-    let mut body = Bytes::new();
+    let mut body = ResponseBody::default();
     let headers = response.headers_mut();
     // ETags and locations consist of hex, UUIDs and fixed paths, so they are valid header values.
     let mut put =
@@ -175,7 +175,7 @@ pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Respo
             if response.replayed {
                 let _ = put(REPLAYED, "true".to_owned());
             }
-            body = response.body;
+            body = response.body.into();
             response.status
         }
         Ok(Outcome::NotModified { etag }) => {
@@ -184,7 +184,7 @@ pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Respo
         }
         Ok(Outcome::Home { headers: own, body: page }) => {
             headers.extend(own);
-            body = page;
+            body = page.into();
             StatusCode::OK
         }
         #[cfg(feature = "dashboard")]
@@ -196,7 +196,7 @@ pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Respo
         }
         Ok(Outcome::Metrics(text)) => {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
-            body = text.into();
+            body = Bytes::from(text).into();
             StatusCode::OK
         }
         Ok(Outcome::Preflight(cors)) => {
@@ -205,18 +205,21 @@ pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Respo
         }
         Err(problem) => {
             headers.extend(problem.headers());
-            body = problem.body();
+            body = problem.body().into();
             problem.status()
         }
     };
     *response.status_mut() = status;
-    if !body.is_empty() {
+    let length = body.length();
+    if length != Some(0) {
         let headers = response.headers_mut();
         headers.entry(CONTENT_TYPE).or_insert(JSON);
-        headers.insert(CONTENT_LENGTH, body.len().into());
+        if let Some(length) = length {
+            headers.insert(CONTENT_LENGTH, length.into());
+        }
         // HTTP/1.1 would leave the body of HEAD out by itself, but HTTP/2 sends what it is given.
         if *method != Method::HEAD {
-            *response.body_mut() = Full::new(body);
+            *response.body_mut() = body;
         }
     }
     response

@@ -19,12 +19,16 @@ use svc_core::values::{EventKind, EventKinds};
 use svc_core::webhooks::samples;
 
 use self::components::{common_headers, component, content, response_name};
+use crate::api::platform;
 use crate::api::problem::{ErrorBody, RateLimitBody};
 use crate::api::response::{ApiResponse, etag};
 use crate::api::routes::{self, Operation, VERSIONS, Version};
 
 /// One example per schema that no event carries. The document wraps them in `data` or in a page where an operation does.
 const EXAMPLES: &str = include_str!("../../openapi/examples.json");
+
+/// One example per schema that only the platform API has.
+const PLATFORM_EXAMPLES: &str = include_str!("../../openapi/platform-examples.json");
 
 /// The schemas that events carry. Their examples are the samples of these kinds.
 const SAMPLES: [(&str, EventKind); 9] = [
@@ -41,6 +45,41 @@ const SAMPLES: [(&str, EventKind); 9] = [
 
 /// The introduction, in Markdown.
 const INFO: &str = include_str!("openapi/introduction.md");
+
+/// The introduction of the platform API, in Markdown.
+const PLATFORM_INFO: &str = include_str!("openapi/platform.md");
+
+/// The tags of the platform API that the public API does not have, or describes otherwise.
+const PLATFORM_TAGS: [(&str, &str); 10] = [
+    (
+        "accounts",
+        "An account is that of one business. Everything else belongs to one account, whose id is in its path.",
+    ),
+    (
+        "keys",
+        "An API key opens the public API for the data of one account. Its text is returned once, at its creation.",
+    ),
+    ("members", "A member is a person who signs in to the dashboard of an account with an email address."),
+    (
+        "dashboard-links",
+        "A dashboard link signs a person in to the dashboard of one account, once and within ten minutes.",
+    ),
+    (
+        "invoices",
+        "An invoice asks a contact for payment. It is created and changed here, and is read-only in the public API.",
+    ),
+    (
+        "events",
+        "An event says what happened to a record of an account. It is delivered to every webhook subscription to its kind.",
+    ),
+    ("deliveries", "A delivery is one event on its way to one webhook subscription, with the log of its attempts."),
+    (
+        "replays",
+        "A bulk replay sends the deliveries of a time span to a webhook subscription again, in the background.",
+    ),
+    ("statistics", "The statistics count the attempts of the last 24 hours by hour."),
+    ("audit-log", "The audit log says who changed what in an account, and when."),
+];
 
 /// The tags, which group the operations by collection.
 const TAGS: [(&str, &str); 7] = [
@@ -90,9 +129,9 @@ struct RenderedDocument {
 }
 
 impl Documents {
-    /// Renders the documents of these operations and event kinds. `mount` is the path of the API in a host application,
+    /// Renders the documents of these versions, which have these operations and event kinds. `mount` is the path of the API in a host application,
     /// empty for none.
-    pub fn new(operations: &[Operation], mount: &str, kinds: &EventKinds) -> Self {
+    pub fn new(operations: &[Operation], versions: &[Version], mount: &str, kinds: &EventKinds) -> Self {
         let render = |version: Version| {
             let mut body = serde_json::to_vec(&document(operations, mount, version, kinds)).unwrap_or_default();
             body.push(b'\n');
@@ -100,21 +139,22 @@ impl Documents {
             let response = ApiResponse { status: StatusCode::OK, body: body.into(), etag, ..ApiResponse::no_content() };
             RenderedDocument { version, response }
         };
-        Self(VERSIONS.map(render).into())
+        Self(versions.iter().copied().map(render).collect())
     }
 
-    /// Returns the response to `GET /api/vN/openapi.json`.
+    /// Returns the response to `GET …/openapi.json`.
     pub fn response(&self, version: Version) -> ApiResponse {
         let rendered = self.0.iter().find(|rendered| rendered.version == version);
         rendered.map_or_else(ApiResponse::no_content, |rendered| rendered.response.clone())
     }
 }
 
-/// Returns the committed form of a document, without a mount path. `version` is `v1` or `v2`; for any other name the
-/// result is `None`.
+/// Returns the committed form of a document, without a mount path. `version` is `v1`, `v2` or `platform-v1`; for any other
+/// name the result is `None`.
 pub fn text(version: &str) -> Option<String> {
-    let version = VERSIONS.into_iter().find(|known| known.name() == version)?;
-    let document = document(&routes::operations(), "", version, &EventKinds::default());
+    let version = VERSIONS.into_iter().chain([Version::Platform]).find(|known| known.name() == version)?;
+    let operations = if version == Version::Platform { platform::operations() } else { routes::operations() };
+    let document = document(&operations, "", version, &EventKinds::default());
     serde_json::to_string_pretty(&document).map(|text| text + "\n").ok()
 }
 
@@ -133,6 +173,8 @@ impl Schemas {
             settings.meta_schema = None;
         });
         let mut examples: Value = serde_json::from_str(EXAMPLES).unwrap_or_default();
+        let platform: Map<String, Value> = serde_json::from_str(PLATFORM_EXAMPLES).unwrap_or_default();
+        platform.into_iter().for_each(|(name, example)| examples[name] = example);
         for (name, kind) in SAMPLES {
             examples[name] = samples::data(&EventKinds::default(), kind).unwrap_or_default();
         }
@@ -210,6 +252,7 @@ fn accept_blank(field: &mut Value) {
 
 /// Generates the document of one version as JSON.
 pub fn document(operations: &[Operation], mount: &str, version: Version, kinds: &EventKinds) -> Value {
+    let texts = Texts::of(version);
     let mut schemas = Schemas::new();
     let error = schemas.output.subschema_for::<ErrorBody<'_>>().to_value();
     let rate_limit_error = schemas.output.subschema_for::<RateLimitBody<'_>>().to_value();
@@ -220,12 +263,12 @@ pub fn document(operations: &[Operation], mount: &str, version: Version, kinds: 
         path[operation.method.as_str().to_ascii_lowercase()] = item;
     }
     let webhooks = webhooks::describe(&mut schemas, kinds);
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
-            "title": "Business Operations API",
+            "title": texts.title,
             "version": version.number(),
-            "description": INFO,
+            "description": texts.introduction,
             "contact": { "name": "The svc authors" },
             "license": { "name": "MIT", "identifier": "MIT" },
         },
@@ -234,29 +277,78 @@ pub fn document(operations: &[Operation], mount: &str, version: Version, kinds: 
             "description": "The server that this document was loaded from.",
         }],
         "security": [{ "bearer": [] }],
-        "tags": TAGS.map(|(name, description)| json!({ "name": name, "description": description })),
+        "tags": tags(version),
         "paths": paths,
         "webhooks": webhooks,
         "components": {
             "securitySchemes": { "bearer": {
                 "type": "http",
                 "scheme": "bearer",
-                "bearerFormat": "svc_live_…",
-                "description": "An API key, such as `svc_live_…`, as a bearer token. Keys are created in the dashboard \
-                                under Settings, API keys, or by the operator of the service. A key has the scope \
-                                `read`, or `read` and `write`; POST, PATCH and DELETE need `write`.",
+                "bearerFormat": texts.key,
+                "description": texts.security,
             } },
             "parameters": components::parameters(),
             "headers": components::headers(),
             "responses": components::failures(&error, &rate_limit_error),
             "schemas": schemas.finish(kinds),
         },
-    })
+    });
+    if version == Version::Platform {
+        components::adapt_to_platform(&mut document);
+    }
+    document
+}
+
+/// What differs between the documents, besides their operations.
+struct Texts {
+    title: &'static str,
+    introduction: &'static str,
+    /// The form of a key.
+    key: &'static str,
+    /// The description of the keys.
+    security: &'static str,
+}
+
+impl Texts {
+    fn of(version: Version) -> Self {
+        match version {
+            Version::V1 | Version::V2 => Self {
+                title: "Business Operations API",
+                introduction: INFO,
+                key: "svc_live_…",
+                security: "An API key, such as `svc_live_…`, as a bearer token. Keys are created in the dashboard under \
+                           Settings, API keys, or by the operator of the service. A key has the scope `read`, or `read` \
+                           and `write`; POST, PATCH and DELETE need `write`.",
+            },
+            Version::Platform => Self {
+                title: "Platform API",
+                introduction: PLATFORM_INFO,
+                key: "svc_plat_…",
+                security: "A platform key, such as `svc_plat_…`, as a bearer token. The operator creates keys with \
+                           `svc platform-key create`. Its scopes are areas with `read` or `write`, such as \
+                           `records:write`, or `*` for everything; `write` includes `read`.",
+            },
+        }
+    }
+}
+
+fn tags(version: Version) -> Vec<Value> {
+    let tag = |(name, description): &(&str, &str)| json!({ "name": name, "description": description });
+    match version {
+        Version::V1 | Version::V2 => TAGS.iter().map(tag).collect(),
+        Version::Platform => {
+            let records = TAGS.iter().filter(|(name, _)| !["ping", "invoices"].contains(name));
+            PLATFORM_TAGS.iter().chain(records).map(tag).collect()
+        }
+    }
 }
 
 fn describe(operation: &Operation, schemas: &mut Schemas) -> Value {
     let shape = &operation.shape;
     let mut parameters: Vec<Value> = Vec::new();
+    if operation.path.contains("{account_id}") {
+        parameters.push(component("parameters", "AccountId"));
+    }
     if operation.has_id() {
         parameters.push(component("parameters", "Id"));
     }
@@ -275,7 +367,7 @@ fn describe(operation: &Operation, schemas: &mut Schemas) -> Value {
     if operation.current.is_some() {
         parameters.push(component("parameters", "IfMatch"));
     }
-    if operation.scope == Scope::Write {
+    if operation.scope == Scope::Write && operation.area.is_none() {
         parameters.push(component("parameters", "SignatureTimestamp"));
         parameters.push(component("parameters", "Signature"));
     }
@@ -296,13 +388,20 @@ fn describe(operation: &Operation, schemas: &mut Schemas) -> Value {
 }
 
 fn description(operation: &Operation) -> String {
-    match operation.default_write_limit() {
-        Some(default) => format!(
-            "{}\n\nBy default an API key can make {} of these requests per minute.",
-            operation.description, default.limit
-        ),
-        None => operation.description.clone(),
+    let mut text = operation.description.clone();
+    if let Some(default) = operation.default_write_limit() {
+        let who = if operation.area.is_some() {
+            "a platform key can make {} of these requests per minute and account"
+        } else {
+            "an API key can make {} of these requests per minute"
+        };
+        let limit = who.replace("{}", &default.limit.to_string());
+        text.push_str(&format!("\n\nBy default {limit}."));
     }
+    if let Some(area) = operation.area {
+        text.push_str(&format!("\n\nThe platform key needs the scope `{area}:{}`.", operation.scope));
+    }
+    text
 }
 
 /// Converts the schema of a filter to a query parameter, which can be left out but is never null or empty.
@@ -355,13 +454,16 @@ fn responses(operation: &Operation, schemas: &mut Schemas) -> Value {
 }
 
 fn success_headers(operation: &Operation) -> Value {
+    let shape = &operation.shape;
     let mut headers = common_headers();
     let mut add = |name: &str| headers[name] = component("headers", name);
     if operation.shape.has_etag {
         add("ETag");
     }
     if operation.method == Method::POST {
-        add("Location");
+        if shape.status == StatusCode::CREATED && shape.has_etag {
+            add("Location");
+        }
         add("Idempotent-Replayed");
     }
     headers

@@ -23,8 +23,8 @@ pub enum Problem {
     RouteNotFound(String),
     /// The path has other methods; holds the value of `Allow`.
     MethodNotAllowed(String),
-    /// The request has no `Authorization: Bearer` header.
-    MissingCredentials,
+    /// The request has no `Authorization: Bearer` header; holds the prefix of the keys of this API.
+    MissingCredentials(&'static str),
     /// The key requires signed writes, and a signature header is missing.
     SignatureRequired,
     /// The request signature was refused.
@@ -253,9 +253,10 @@ impl Problem {
             Self::HostCount | Self::HostFormat | Self::TransferEncoding | Self::UnknownParameter(_) => {
                 StatusCode::BAD_REQUEST
             }
-            Self::MissingCredentials | Self::SignatureRequired | Self::SignatureInvalid(_) | Self::SignatureReused => {
-                StatusCode::UNAUTHORIZED
-            }
+            Self::MissingCredentials(_)
+            | Self::SignatureRequired
+            | Self::SignatureInvalid(_)
+            | Self::SignatureReused => StatusCode::UNAUTHORIZED,
             Self::Core(error) => match error {
                 Error::InvalidJson(_)
                 | Error::Validation(_)
@@ -264,7 +265,9 @@ impl Problem {
                 | Error::ReferenceNotFound(_)
                 | Error::IdempotencyKeyReused => StatusCode::BAD_REQUEST,
                 Error::InvalidKey | Error::KeyRevoked | Error::KeyExpired => StatusCode::UNAUTHORIZED,
-                Error::InsufficientScope | Error::AccessNotApproved => StatusCode::FORBIDDEN,
+                Error::InsufficientScope | Error::MissingPlatformScope(_) | Error::AccessNotApproved => {
+                    StatusCode::FORBIDDEN
+                }
                 Error::NotFound | Error::UnknownTenant(_) => StatusCode::NOT_FOUND,
                 Error::EmailTaken { .. }
                 | Error::LimitReached { .. }
@@ -285,7 +288,7 @@ impl Problem {
             Self::Core(error) => error.code(),
             Self::RouteNotFound(_) => "route_not_found",
             Self::MethodNotAllowed(_) => "method_not_allowed",
-            Self::MissingCredentials => "missing_credentials",
+            Self::MissingCredentials(_) => "missing_credentials",
             Self::SignatureRequired => "signature_required",
             Self::SignatureInvalid(_) => "signature_invalid",
             Self::SignatureReused => "signature_reused",
@@ -330,7 +333,9 @@ impl Problem {
             Self::Core(error) => return error.to_string(),
             Self::RouteNotFound(see) => return format!("No operation has this path; see {see}."),
             Self::MethodNotAllowed(allowed) => return format!("This path only has the methods {allowed}."),
-            Self::MissingCredentials => "Send your API key as: Authorization: Bearer svc_live_…",
+            Self::MissingCredentials(prefix) => {
+                return format!("Send your API key as: Authorization: Bearer {prefix}…");
+            }
             Self::SignatureRequired => "This key signs its writes; send X-SVC-Timestamp and X-SVC-Signature.",
             Self::SignatureInvalid(problem) => problem.message(),
             Self::SignatureReused => {

@@ -14,9 +14,10 @@ use http::header::IF_MATCH;
 use http::request::Parts;
 use http::{HeaderName, Method};
 use svc_core::accounts::idempotency::{self, StoredResponse};
-use svc_core::accounts::keys::{self, Caller, KeyHash, Scope};
+use svc_core::accounts::keys::{Caller, KEY_PREFIX, KeyHash};
+use svc_core::accounts::platform_keys::{PLATFORM_KEY_PREFIX, PlatformKeyHash};
 use svc_core::accounts::signing::VerifiedSignature;
-use svc_core::error::{Error, StoreError};
+use svc_core::error::{Error, Issue, StoreError};
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::addresses;
@@ -25,6 +26,7 @@ use svc_core::webhooks::events::WrittenEvents;
 use crate::api::auth::{self, SignatureHeaders};
 use crate::api::body::{Incoming, ReceivedBody};
 use crate::api::change::{Change, Condition, IdempotencyClaim};
+use crate::api::client::{Client, Credentials};
 use crate::api::handlers::{ParsedRequest, RequestParts};
 use crate::api::limits::{RateLimitKey, RateLimitStatus, RateLimited};
 use crate::api::message::{self, Outcome};
@@ -52,6 +54,8 @@ pub(super) struct RequestContext<'a> {
     /// The address of the client.
     pub(super) peer: IpAddr,
     pub(super) routed: &'a Arc<RoutedOperation>,
+    /// The `{account_id}` of the path.
+    pub(super) account: Option<&'a str>,
     /// The `{id}` of the path.
     pub(super) id: Option<&'a str>,
     /// The path in front of the paths of the operations.
@@ -62,14 +66,14 @@ pub(super) struct RequestContext<'a> {
 #[derive(Default)]
 pub(super) struct AccessRecord {
     pub(super) operation: Option<&'static str>,
-    pub(super) caller: Option<Caller>,
+    pub(super) client: Option<Client>,
     pub(super) status: Option<RateLimitStatus>,
     pub(super) written: WrittenEvents,
 }
 
 /// A read whose API key is valid.
 struct AuthenticatedRead {
-    caller: Caller,
+    client: Client,
     result: ReadResult,
 }
 
@@ -87,64 +91,65 @@ enum ReadResult {
 impl RequestContext<'_> {
     /// Handles a GET or HEAD request.
     pub(super) async fn read(&self, access: &mut AccessRecord) -> Result<Outcome, Problem> {
-        let parsed = (self.operation().parse)(&self.request_parts(&[]));
+        let parsed = self.account().and_then(|_| (self.operation().parse)(&self.request_parts(&[])));
         let mut reserved = None;
-        let (caller, result) = loop {
+        let (client, result) = loop {
             let has_memory = reserved.is_some();
-            let AuthenticatedRead { caller, result } =
+            let AuthenticatedRead { client, result } =
                 self.authenticate_and_run(parsed.clone(), has_memory, access).await?;
             match result {
                 ReadResult::RateLimited(limited) => return Err(self.rate_limited(limited, access)),
-                ReadResult::Failed(problem) => break (caller, Err(problem)),
+                ReadResult::Failed(problem) => break (client, Err(problem)),
                 // A request waits outside of the transaction, and only if its key is valid.
                 ReadResult::NoMemory { records } => reserved = Some(self.state.responses.reserve(records).await?),
                 ReadResult::Completed(response, memory) => {
                     let body = reserved.unwrap_or(memory).hold(response.body, self.parts.extensions.get());
-                    break (caller, Ok(ApiResponse { body, ..response }));
+                    break (client, Ok(ApiResponse { body, ..response }));
                 }
             }
         };
-        self.count(&caller, access).await?;
+        self.count(&client, access).await?;
         let outcome = message::check_none_match(result?, &self.parts.headers);
         if matches!(outcome, Outcome::NotModified { .. }) {
-            access.status = Some(self.state.limits.refund(self.limit_key(&caller), self.now()));
+            access.status = Some(self.state.limits.refund(self.limit_key(&client), self.now()));
         }
         Ok(outcome)
     }
 
     /// Handles a POST, PATCH or DELETE request.
     pub(super) async fn write<B: Incoming>(&self, body: B, access: &mut AccessRecord) -> Result<Outcome, Problem> {
-        let key_hash = self.bearer(access).await?;
-        let caller = self.authenticate(key_hash, access).await?;
-        self.count(&caller, access).await?;
-        caller.require(self.operation().scope)?;
-        let signature = self.signature_headers(&caller)?;
+        let credentials = self.bearer(access).await?;
+        let client = self.authenticate(credentials, access).await?;
+        self.count(&client, access).await?;
+        client.require(self.operation())?;
+        let signature = self.signature_headers(&client)?;
         let received = self.read_body(body, signature.is_some()).await?;
         let body = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
         let stored_since = self.now().minus(self.state.settings.idempotency_ttl);
-        if let Some(signature) = signature
-            && !self.use_signature(&signature, &caller, &body).await?
+        if let Some((caller, signature)) = signature
+            && !self.use_signature(&signature, caller, &body).await?
         {
-            return self.repeat(&caller, &body, stored_since).await.map(Outcome::Response);
+            return self.repeat(&client, &body, stored_since).await.map(Outcome::Response);
         }
         if self.operation().takes_body() {
             message::check_media_type(&self.parts.headers, &body)?;
         }
         let ParsedRequest { operation, webhook_url, .. } = self.parse(&body).await?;
-        let claim = self.idempotency_claim(&caller, &body)?.map(Arc::new);
+        let claim = self.idempotency_claim(&client, &body)?.map(Arc::new);
         if let Some(url) = webhook_url {
             // A stored response is returned whatever the host of the URL resolves to by now.
             let key = claim.as_ref().map(|claim| claim.key.as_str());
-            if self.stored_response(caller.tenant_id, key, stored_since).await?.is_none() {
+            if self.stored_response(client.idempotency_scope(), key, stored_since).await?.is_none() {
                 self.check_webhook_target(&url).await?;
             }
         }
         let change = Change {
             operation,
-            tenant: caller.tenant_id,
-            key_id: caller.key_id,
-            key_hash,
-            scope: self.operation().scope,
+            tenant: client.tenant(),
+            routed: Arc::clone(self.routed),
+            actor: client.actor(),
+            credentials,
+            idempotency_scope: client.idempotency_scope(),
             claim,
             stored_since,
             condition: self.condition()?,
@@ -154,6 +159,12 @@ impl RequestContext<'_> {
 
     fn operation(&self) -> &Operation {
         &self.routed.operation
+    }
+
+    /// Returns the account that the path names, on the platform API.
+    fn account(&self) -> Result<Option<TenantId>, Problem> {
+        let parsed = self.account.map(str::parse).transpose();
+        parsed.map_err(|issue: Issue| issue.on("account_id").into())
     }
 
     fn now(&self) -> Timestamp {
@@ -170,72 +181,85 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Looks up the API key of a write.
-    async fn authenticate(&self, hash: KeyHash, access: &mut AccessRecord) -> Result<Caller, Problem> {
-        let caller = self.state.store.read("authenticate", move |tx| Box::pin(keys::authenticate(tx, hash))).await;
-        match caller {
-            Ok(caller) => {
-                self.record_caller(&caller, access);
-                Ok(caller)
+    /// Looks up the key of a write.
+    async fn authenticate(&self, credentials: Credentials, access: &mut AccessRecord) -> Result<Client, Problem> {
+        let client = self.state.store.read("authenticate", move |tx| Box::pin(credentials.authenticate(tx))).await;
+        match client {
+            Ok(client) => {
+                self.record_client(&client, access);
+                Ok(client)
             }
             Err(error) => Err(self.count_anonymous(error.into(), access).await),
         }
     }
 
-    /// Looks up the API key of a read and runs the operation, in one transaction.
+    /// Looks up the key of a read and runs the operation, in one transaction.
     async fn authenticate_and_run(
         &self,
         parsed: Result<ParsedRequest, Problem>,
         has_memory: bool,
         access: &mut AccessRecord,
     ) -> Result<AuthenticatedRead, Problem> {
-        let hash = self.bearer(access).await?;
+        let credentials = self.bearer(access).await?;
         let (state, routed) = (Arc::clone(self.state), Arc::clone(self.routed));
         let read = self.state.store.read(self.operation().id, move |tx| {
             let (state, routed, parsed) = (Arc::clone(&state), Arc::clone(&routed), parsed.clone());
             Box::pin(async move {
-                let caller = keys::authenticate(tx, hash).await?;
-                let limit_key = state.limits.key_of_caller(&caller, routed.write_limit);
+                let client = credentials.authenticate(tx).await?;
+                let limit_key = limit_key(&state, &routed, &client);
                 // Checked before the operation runs, to save its work when the request will be refused.
                 let result = match state.limits.check(limit_key, tx.env().now()) {
                     Err(limited) => ReadResult::RateLimited(limited),
                     Ok(()) => {
                         let reserve = |records| state.responses.try_reserve(if has_memory { 0 } else { records });
-                        let run = authorize_and_run(tx, &caller, routed.operation.scope, parsed, reserve);
+                        let run = authorize_and_run(tx, &client, &routed.operation, parsed, reserve);
                         run.await.unwrap_or_else(ReadResult::Failed)
                     }
                 };
-                Ok(AuthenticatedRead { caller, result })
+                Ok(AuthenticatedRead { client, result })
             })
         });
         match read.await {
             Ok(read) => {
-                self.record_caller(&read.caller, access);
+                self.record_client(&read.client, access);
                 Ok(read)
             }
             Err(error) => Err(self.count_anonymous(error.into(), access).await),
         }
     }
 
-    async fn bearer(&self, access: &mut AccessRecord) -> Result<KeyHash, Problem> {
-        match auth::bearer(&self.parts.headers) {
-            Ok(hash) => Ok(hash),
+    async fn bearer(&self, access: &mut AccessRecord) -> Result<Credentials, Problem> {
+        match self.credentials() {
+            Ok(credentials) => Ok(credentials),
             Err(problem) => Err(self.count_anonymous(problem, access).await),
         }
     }
 
-    fn record_caller(&self, caller: &Caller, access: &mut AccessRecord) {
-        self.state.last_used.record(caller.key_id, self.now());
-        access.caller = Some(caller.clone());
+    fn credentials(&self) -> Result<Credentials, Problem> {
+        let headers = &self.parts.headers;
+        if self.operation().area.is_none() {
+            return Ok(Credentials::Key(KeyHash::of(auth::bearer(headers, KEY_PREFIX)?)?));
+        }
+        let hash = PlatformKeyHash::of(auth::bearer(headers, PLATFORM_KEY_PREFIX)?)?;
+        // A malformed id names no account. It is refused when the request is parsed.
+        Ok(Credentials::Platform { hash, account: self.account().unwrap_or_default() })
     }
 
-    fn limit_key(&self, caller: &Caller) -> RateLimitKey {
-        self.state.limits.key_of_caller(caller, self.routed.write_limit)
+    fn record_client(&self, client: &Client, access: &mut AccessRecord) {
+        match client {
+            Client::Key(caller) => self.state.last_used.record(caller.key_id, self.now()),
+            Client::Platform { key, .. } => self.state.last_used.record_platform_key(key.id, self.now()),
+        }
+        access.client = Some(client.clone());
+    }
+
+    fn limit_key(&self, client: &Client) -> RateLimitKey {
+        limit_key(self.state, self.routed, client)
     }
 
     /// Counts a request with a valid key.
-    async fn count(&self, caller: &Caller, access: &mut AccessRecord) -> Result<(), Problem> {
-        match self.state.limits.count(self.limit_key(caller), self.now()).await {
+    async fn count(&self, client: &Client, access: &mut AccessRecord) -> Result<(), Problem> {
+        match self.state.limits.count(self.limit_key(client), self.now()).await {
             Ok(status) => {
                 access.status = Some(status);
                 Ok(())
@@ -264,11 +288,13 @@ impl RequestContext<'_> {
         Problem::RateLimited { retry_after: limited.retry_after }
     }
 
-    /// Returns the signature headers if the key signs its writes.
-    fn signature_headers(&self, caller: &Caller) -> Result<Option<SignatureHeaders<'_>>, Problem> {
-        match caller.signing_secret {
-            Some(_) => SignatureHeaders::from_headers(&self.parts.headers).map(Some),
-            None => Ok(None),
+    /// Returns the signature headers if the key signs its writes. Platform keys do not.
+    fn signature_headers<'c>(&self, client: &'c Client) -> Result<Option<(&'c Caller, SignatureHeaders<'_>)>, Problem> {
+        match client {
+            Client::Key(caller) if caller.signing_secret.is_some() => {
+                Ok(Some((caller, SignatureHeaders::from_headers(&self.parts.headers)?)))
+            }
+            _ => Ok(None),
         }
     }
 
@@ -303,9 +329,9 @@ impl RequestContext<'_> {
 
     /// Returns the response to a request whose signature was used before: the stored one, if the same request has left one
     /// under its idempotency key. So a client can repeat a request as it was, which changes nothing.
-    async fn repeat(&self, caller: &Caller, body: &[u8], stored_since: Timestamp) -> Result<ApiResponse, Problem> {
+    async fn repeat(&self, client: &Client, body: &[u8], stored_since: Timestamp) -> Result<ApiResponse, Problem> {
         let key = self.idempotency_key().unwrap_or_default();
-        match self.stored_response(caller.tenant_id, key, stored_since).await? {
+        match self.stored_response(client.idempotency_scope(), key, stored_since).await? {
             Some(stored) if stored.fingerprint == self.fingerprint(body) => Ok(ApiResponse::from_stored(stored)),
             _ => Err(Problem::SignatureReused),
         }
@@ -314,6 +340,7 @@ impl RequestContext<'_> {
     /// Parses a write. Large bodies are parsed one at a time on a thread of their own, so that they do not delay other
     /// requests.
     async fn parse(&self, body: &Bytes) -> Result<ParsedRequest, Problem> {
+        self.account()?;
         if body.len() <= LARGE_BODY {
             return (self.operation().parse)(&self.request_parts(body));
         }
@@ -345,31 +372,34 @@ impl RequestContext<'_> {
 
     /// Returns what tells one request under an idempotency key from another.
     fn fingerprint(&self, body: &[u8]) -> [u8; 32] {
-        let operation = format!("{} {}", self.parts.method, self.operation().path);
+        // A path of the public API that takes a POST has no ids. Both of its versions have the same operations.
+        let is_public = self.operation().area.is_none();
+        let path = if is_public { self.operation().path.as_str() } else { self.parts.uri.path() };
+        let operation = format!("{} {path}", self.parts.method);
         idempotency::fingerprint(&operation, body)
     }
 
     /// Returns the idempotency key of a POST, registered as running.
-    fn idempotency_claim(&self, caller: &Caller, body: &[u8]) -> Result<Option<IdempotencyClaim>, Problem> {
+    fn idempotency_claim(&self, client: &Client, body: &[u8]) -> Result<Option<IdempotencyClaim>, Problem> {
         let Some(key) = self.idempotency_key()? else { return Ok(None) };
         Ok(Some(IdempotencyClaim {
             key: key.to_owned(),
             fingerprint: self.fingerprint(body),
-            _guard: self.state.in_flight.register(caller.tenant_id, key)?,
+            _guard: self.state.in_flight.register(client.idempotency_scope(), key)?,
         }))
     }
 
     /// Returns the response that is stored under an idempotency key.
     async fn stored_response(
         &self,
-        tenant: TenantId,
+        scope: TenantId,
         key: Option<&str>,
         stored_since: Timestamp,
     ) -> Result<Option<StoredResponse>, Problem> {
         let Some(key) = key.map(Arc::<str>::from) else { return Ok(None) };
         let stored = self.state.store.read("idempotency.recorded", move |tx| {
             let key = Arc::clone(&key);
-            Box::pin(async move { Ok(tx.stored_response(tenant, &key, stored_since).await?) })
+            Box::pin(async move { Ok(tx.stored_response(scope, &key, stored_since).await?) })
         });
         Ok(stored.await?)
     }
@@ -393,7 +423,7 @@ impl RequestContext<'_> {
 
     /// Makes the change in a transaction.
     async fn run(&self, change: Change, access: &mut AccessRecord) -> Result<ApiResponse, Problem> {
-        let (tenant, claim, stored_since) = (change.tenant, change.claim.clone(), change.stored_since);
+        let (scope, claim, stored_since) = (change.idempotency_scope, change.claim.clone(), change.stored_since);
         let change = Arc::new(change);
         let changed = self.state.store.write(self.operation().id, move |tx| {
             let change = Arc::clone(&change);
@@ -409,13 +439,13 @@ impl RequestContext<'_> {
                 let (claim, response) = (Arc::clone(&claim), response.clone());
                 Box::pin(async move {
                     // Another node may have run a request with the same key meanwhile, whose response is then kept.
-                    if !tx.claim_idempotency(tenant, &claim.key).await?
-                        || tx.stored_response(tenant, &claim.key, stored_since).await?.is_some()
+                    if !tx.claim_idempotency(scope, &claim.key).await?
+                        || tx.stored_response(scope, &claim.key, stored_since).await?.is_some()
                     {
                         return Ok(());
                     }
                     let stored = response.to_stored(claim.fingerprint, tx.env().now());
-                    Ok(tx.store_response(tenant, &claim.key, &stored).await?)
+                    Ok(tx.store_response(scope, &claim.key, &stored).await?)
                 })
             });
             stored.await?;
@@ -426,16 +456,27 @@ impl RequestContext<'_> {
     }
 }
 
-/// Checks that the caller may run a read, and runs it if it could be parsed and there is memory for its response.
+/// Returns the windows that a request with a valid key counts in.
+fn limit_key(state: &State, routed: &RoutedOperation, client: &Client) -> RateLimitKey {
+    match client {
+        Client::Key(caller) => state.limits.key_of_caller(caller, routed.write_limit),
+        Client::Platform { key, account, .. } => {
+            state.limits.key_of_platform_key(key.id, account.as_ref(), routed.write_limit)
+        }
+    }
+}
+
+/// Checks that the client may run a read, and runs it if it could be parsed and there is memory for its response.
 async fn authorize_and_run(
     tx: &mut dyn Tx,
-    caller: &Caller,
-    scope: Scope,
+    client: &Client,
+    operation: &Operation,
     parsed: Result<ParsedRequest, Problem>,
     reserve: impl FnOnce(u32) -> Option<Reservation>,
 ) -> Result<ReadResult, Problem> {
-    caller.require(scope)?;
+    client.require(operation)?;
     let ParsedRequest { operation, records, .. } = parsed?;
+    client.require_account()?;
     let Some(memory) = reserve(records) else { return Ok(ReadResult::NoMemory { records }) };
-    Ok(ReadResult::Completed(operation(tx, caller.tenant_id).await?, memory))
+    Ok(ReadResult::Completed(operation(tx, client.tenant()).await?, memory))
 }

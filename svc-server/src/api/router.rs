@@ -11,13 +11,15 @@ use svc_core::accounts::limits::WriteRateLimits;
 use crate::api::docs::DocsFile;
 use crate::api::limits::WriteLimit;
 use crate::api::problem::Problem;
-use crate::api::routes::{Operation, VERSIONS, Version};
+use crate::api::routes::{Operation, Version};
 #[cfg(feature = "dashboard")]
 use crate::dashboard::Dashboard;
 
 /// The operations by path.
 pub(super) struct Router {
     operations: matchit::Router<Vec<Arc<RoutedOperation>>>,
+    /// The versions that have these operations.
+    versions: &'static [Version],
     /// The path of the API description, for requests that no operation has.
     document: String,
 }
@@ -33,6 +35,8 @@ pub(super) struct RoutedOperation {
 pub(super) enum Route<'a> {
     Operation {
         routed: &'a Arc<RoutedOperation>,
+        /// The `{account_id}` of the path.
+        account: Option<&'a str>,
         /// The `{id}` of the path.
         id: Option<&'a str>,
         version: Version,
@@ -54,8 +58,13 @@ pub(super) enum Route<'a> {
 }
 
 impl Router {
-    /// Creates a router of these operations.
-    pub(super) fn new(operations: Vec<Operation>, limits: &WriteRateLimits, mount: &str) -> Self {
+    /// Creates a router of these operations, which each of the versions has.
+    pub(super) fn new(
+        operations: Vec<Operation>,
+        versions: &'static [Version],
+        limits: &WriteRateLimits,
+        mount: &str,
+    ) -> Self {
         let mut paths: Vec<(String, Vec<Arc<RoutedOperation>>)> = Vec::new();
         for operation in operations {
             let write_limit = operation.default_write_limit().map(|default| WriteLimit {
@@ -75,7 +84,8 @@ impl Router {
             #[expect(clippy::expect_used, reason = "the operations are fixed, and tests build the router")]
             router.insert(path, methods).expect("paths that do not conflict");
         }
-        Self { operations: router, document: format!("{mount}{}/openapi.json", VERSIONS[0].path()) }
+        let base = versions.first().copied().map_or("", Version::path);
+        Self { operations: router, versions, document: format!("{mount}{base}/openapi.json") }
     }
 
     /// Returns the route of an API request.
@@ -86,7 +96,7 @@ impl Router {
     pub(super) fn route<'a>(&'a self, parts: &'a Parts) -> Result<Route<'a>, Problem> {
         let path = parts.uri.path();
         match path {
-            "/" => return only_get(parts, Route::Home),
+            "/" if !self.versions.contains(&Version::Platform) => return only_get(parts, Route::Home),
             "/healthz" => return only_get(parts, Route::Health),
             "/readyz" => return only_get(parts, Route::Ready),
             _ => {}
@@ -95,7 +105,7 @@ impl Router {
         if let Some(file) = DocsFile::at(path) {
             return only_get(parts, Route::Docs(file));
         }
-        let versioned = VERSIONS.into_iter().find_map(|version| {
+        let versioned = self.versions.iter().copied().find_map(|version| {
             path.strip_prefix(version.path()).filter(|path| path.starts_with('/')).map(|path| (version, path))
         });
         let (version, path) = versioned.ok_or_else(|| self.not_found())?;
@@ -105,7 +115,10 @@ impl Router {
         let matched = self.operations.at(path).map_err(|_| self.not_found())?;
         let method = if parts.method == Method::HEAD { &Method::GET } else { &parts.method };
         match matched.value.iter().find(|routed| routed.operation.method == method) {
-            Some(routed) => Ok(Route::Operation { routed, id: matched.params.get("id"), version }),
+            Some(routed) => {
+                let (account, id) = (matched.params.get("account_id"), matched.params.get("id"));
+                Ok(Route::Operation { routed, account, id, version })
+            }
             None => Err(Problem::MethodNotAllowed(allow(matched.value))),
         }
     }

@@ -5,6 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::limits::CappedCollection;
+use svc_core::accounts::platform_keys::Area;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud::{Create, Delete, Resource, Update};
@@ -16,16 +17,18 @@ use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookSubscription
 
 use crate::api::handlers::{self, Data, ParseFn, Ping};
 
-/// A version of the API. Both versions have the same operations today.
+/// A version of the API. Both versions of the public API have the same operations today.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// The stable version.
     V1,
     /// The preview of the next version.
     V2,
+    /// The platform API, which has operations and a listener of its own.
+    Platform,
 }
 
-/// The versions that are served.
+/// The versions of the public API.
 pub const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
 
 impl Version {
@@ -34,21 +37,23 @@ impl Version {
         match self {
             Self::V1 => "/api/v1",
             Self::V2 => "/api/v2",
+            Self::Platform => "/platform/v1",
         }
     }
 
-    /// Returns the name of the version: `v1` or `v2`.
+    /// Returns the name of the version: `v1`, `v2` or `platform-v1`.
     pub fn name(self) -> &'static str {
         match self {
             Self::V1 => "v1",
             Self::V2 => "v2",
+            Self::Platform => "platform-v1",
         }
     }
 
     /// Returns the version number of its OpenAPI document.
     pub fn number(self) -> &'static str {
         match self {
-            Self::V1 => "1.0.0",
+            Self::V1 | Self::Platform => "1.0.0",
             Self::V2 => "2.0.0-preview",
         }
     }
@@ -80,15 +85,17 @@ pub struct Operation {
     pub method: Method,
     /// The path without the version, in the notation of OpenAPI and of the router, such as `/contacts/{id}`.
     pub path: String,
-    /// The collection that the operation belongs to: the first segment of the path.
+    /// The collection that the operation belongs to: the first segment of the path, after that of the account.
     pub collection: &'static str,
+    /// The area of the platform API that the operation belongs to; `None` for one of the public API.
+    pub area: Option<Area>,
     /// The title in the OpenAPI document.
     pub summary: String,
     /// The description in the OpenAPI document.
     pub description: String,
     /// The description of the successful response in the OpenAPI document.
     pub success: String,
-    /// The scope that the API key must have.
+    /// The scope that the key must have; on the platform API, in the area of the operation.
     pub scope: Scope,
     /// Parses a request for the operation.
     pub parse: ParseFn,
@@ -98,7 +105,7 @@ pub struct Operation {
     pub shape: Shape,
 }
 
-type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// The schemas of an operation.
 #[derive(Clone, Copy)]
@@ -129,7 +136,7 @@ impl Operation {
 
     /// Returns whether the path has the id of a record.
     pub fn has_id(&self) -> bool {
-        self.path.ends_with("/{id}")
+        self.path.contains("/{id}")
     }
 }
 
@@ -249,16 +256,16 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+pub(super) fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
 /// Returns the schema of query parameters, which is not a component of the document.
-fn inline<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+pub(super) fn inline<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     T::json_schema(generator)
 }
 
-fn wrapped<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+pub(super) fn wrapped<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<Data<T>>()
 }
 
@@ -280,6 +287,7 @@ fn ping() -> Operation {
         method: Method::GET,
         path: "/ping".to_owned(),
         collection: "ping",
+        area: None,
         summary: "Check the API key".to_owned(),
         description:
             "Returns the account that the API key belongs to and the time of the server. Use it to test a key \
@@ -306,6 +314,7 @@ fn list<R: Resource>(id: &'static str, noun: Noun, specific: &str) -> Operation 
         method: Method::GET,
         path: collection_path::<R>(),
         collection: R::COLLECTION,
+        area: None,
         summary: format!("List {many}"),
         description: format!(
             "Returns a page of {many}, the newest first. {specific}\n\n\
@@ -335,6 +344,7 @@ fn get<R: Resource>(id: &'static str, noun: Noun) -> Operation {
         method: Method::GET,
         path: record_path::<R>(),
         collection: R::COLLECTION,
+        area: None,
         summary: format!("Retrieve {one}"),
         description: format!(
             "Returns the {bare} with this id. If you send the `ETag` of an earlier response as `If-None-Match` and the \
@@ -359,6 +369,7 @@ where
         method: Method::POST,
         path: collection_path::<R>(),
         collection: R::COLLECTION,
+        area: None,
         summary: format!("Create {one}"),
         description: format!(
             "{specific}\n\n\
@@ -386,6 +397,7 @@ fn update<R: Update>(id: &'static str, noun: Noun, specific: &str) -> Operation 
         method: Method::PATCH,
         path: record_path::<R>(),
         collection: R::COLLECTION,
+        area: None,
         summary: format!("Update {one}"),
         description: format!(
             "Changes the fields that you send and leaves the others as they are (JSON Merge Patch, RFC 7396). Null clears \
@@ -414,6 +426,7 @@ fn delete<R: Delete>(id: &'static str, noun: Noun, specific: &str) -> Operation 
         method: Method::DELETE,
         path: record_path::<R>(),
         collection: R::COLLECTION,
+        area: None,
         summary: format!("Delete {one}"),
         description: format!(
             "{specific}\n\n\

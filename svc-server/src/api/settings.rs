@@ -6,6 +6,8 @@ use std::time::Duration;
 use svc_core::accounts::limits::WriteRateLimits;
 
 use crate::api::cors::Cors;
+#[cfg(feature = "dashboard")]
+use crate::dashboard::{Identify, Origin};
 use crate::deliver::resolver::{Resolver, SystemResolver};
 use crate::metrics::Metrics;
 
@@ -46,6 +48,13 @@ pub struct Settings {
     /// Whether the dashboard is served at `/dashboard`. Not by default.
     #[cfg(feature = "dashboard")]
     pub dashboard: bool,
+    /// The origin whose pages may show the dashboard in a frame. None by default.
+    #[cfg(feature = "dashboard")]
+    pub dashboard_frame_ancestor: Option<Origin>,
+    /// Tells who asks for a page of the dashboard, in an application that signs people in itself; see
+    /// [`Builder::dashboard_identity`](crate::Builder::dashboard_identity).
+    #[cfg(feature = "dashboard")]
+    pub dashboard_identity: Option<Identify>,
     /// Whether the API reference is served at `/docs`. It is by default.
     #[cfg(feature = "docs")]
     pub docs: bool,
@@ -70,6 +79,10 @@ impl Default for Settings {
             mount: String::new(),
             #[cfg(feature = "dashboard")]
             dashboard: false,
+            #[cfg(feature = "dashboard")]
+            dashboard_frame_ancestor: None,
+            #[cfg(feature = "dashboard")]
+            dashboard_identity: None,
             #[cfg(feature = "docs")]
             docs: true,
             resolver: Arc::new(SystemResolver::default()),

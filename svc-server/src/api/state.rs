@@ -1,7 +1,7 @@
 //! What all requests to the API share.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Once, OnceLock};
 
 use svc_core::store::Store;
 use tokio::sync::Semaphore;
@@ -14,10 +14,11 @@ use crate::api::housekeeping::{LastUsed, RetentionSweep};
 use crate::api::in_flight_keys::InFlightKeys;
 use crate::api::limits::RateLimiter;
 use crate::api::openapi::Documents;
+use crate::api::platform;
 use crate::api::request_log::RequestLog;
 use crate::api::response_memory::ResponseMemory;
 use crate::api::router::Router;
-use crate::api::routes;
+use crate::api::routes::{self, Operation, VERSIONS, Version};
 use crate::api::settings::Settings;
 use crate::background::Reminder;
 #[cfg(feature = "dashboard")]
@@ -27,19 +28,19 @@ use crate::dashboard::Dashboard;
 pub(super) struct State {
     pub(super) store: Arc<dyn Store>,
     pub(super) settings: Settings,
-    pub(super) router: Router,
+    /// What the public listener serves.
+    pub(super) public: Surface,
+    /// What the platform listener serves, once there is one.
+    platform: OnceLock<Surface>,
     pub(super) limits: RateLimiter,
     pub(super) in_flight: InFlightKeys,
     pub(super) bodies: BodyMemory,
     pub(super) responses: Arc<ResponseMemory>,
     /// The permit to parse a large body, of which there is one.
     pub(super) large_body: Arc<Semaphore>,
-    pub(super) documents: Documents,
     pub(super) home: Home,
     #[cfg(feature = "dashboard")]
     pub(super) dashboard: Option<Dashboard>,
-    #[cfg(feature = "docs")]
-    pub(super) docs: Option<Docs>,
     pub(super) last_used: LastUsed,
     pub(super) request_log: RequestLog,
     pub(super) retention: RetentionSweep,
@@ -48,40 +49,62 @@ pub(super) struct State {
     missing_peer: Once,
 }
 
+/// The operations of a listener, and what describes them.
+pub(super) struct Surface {
+    pub(super) router: Router,
+    pub(super) documents: Documents,
+    #[cfg(feature = "docs")]
+    pub(super) docs: Option<Docs>,
+}
+
+impl Surface {
+    fn new(operations: Vec<Operation>, versions: &'static [Version], store: &dyn Store, settings: &Settings) -> Self {
+        // The platform API has a listener of its own and is never part of a host application.
+        let mount = if versions.contains(&Version::Platform) { "" } else { settings.mount.as_str() };
+        Self {
+            documents: Documents::new(&operations, versions, mount, &store.env().event_kinds),
+            #[cfg(feature = "docs")]
+            docs: versions.first().filter(|_| settings.docs).map(|version| Docs::new(mount, *version)),
+            router: Router::new(operations, versions, &settings.write_rate_limits, mount),
+        }
+    }
+}
+
 impl State {
     pub(super) fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
-        let operations = routes::operations();
-        let documents = Documents::new(&operations, &settings.mount, &store.env().event_kinds);
-        #[cfg(feature = "docs")]
-        let docs = settings.docs.then(|| Docs::new(&settings.mount));
+        let public = Surface::new(routes::operations(), &VERSIONS, &*store, &settings);
         let home = Home::new(&settings.mount, &Pages::of(&settings));
-        let router = Router::new(operations, &settings.write_rate_limits, &settings.mount);
         let limits = RateLimiter::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
         let responses = ResponseMemory::new(settings.response_memory);
         #[cfg(feature = "dashboard")]
-        let dashboard = settings.dashboard.then(|| Dashboard::new(Arc::clone(&store), &settings.mount));
+        let dashboard = settings.dashboard.then(|| Dashboard::new(Arc::clone(&store), &settings));
         let background_reminder = Reminder::new(store.env().now());
         Self {
             store,
             settings,
-            router,
+            public,
+            platform: OnceLock::new(),
             limits,
             in_flight: InFlightKeys::default(),
             bodies: BodyMemory::default(),
             responses,
             large_body: Arc::new(Semaphore::new(1)),
-            documents,
             home,
             #[cfg(feature = "dashboard")]
             dashboard,
-            #[cfg(feature = "docs")]
-            docs,
             last_used: LastUsed::default(),
             request_log: RequestLog::default(),
             retention: RetentionSweep::default(),
             background_reminder,
             missing_peer: Once::new(),
         }
+    }
+
+    /// Returns what the platform listener serves.
+    pub(super) fn platform(&self) -> &Surface {
+        const VERSIONS: [Version; 1] = [Version::Platform];
+        let new = || Surface::new(platform::operations(), &VERSIONS, &*self.store, &self.settings);
+        self.platform.get_or_init(new)
     }
 
     /// Returns the address that stands for all clients whose address the application does not tell.

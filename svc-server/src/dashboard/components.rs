@@ -5,6 +5,28 @@ use svc_core::values::{TimeZone, Timestamp};
 
 use super::context::{Context, Form};
 
+/// What it takes to render a part of a page of an account, also without a request: in a live list.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    /// The path in front of all links.
+    pub(super) base: &'a str,
+    pub(super) now: Timestamp,
+    /// The time zone of the account.
+    pub(super) zone: &'a TimeZone,
+}
+
+impl View<'_> {
+    /// Returns the URL of a page, such as `/keys`.
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    /// Returns a time as a distance from now.
+    pub(super) fn time(&self, at: Timestamp) -> Markup {
+        time(self.now, self.zone, at)
+    }
+}
+
 /// How a badge or a number is to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
@@ -97,14 +119,21 @@ pub(super) fn facts(facts: &[(&str, Markup)]) -> Markup {
     }
 }
 
-/// Returns a number with its name, linked to where it comes from.
+/// Returns a number with its name.
 pub(super) fn figure(name: &str, value: &str, tone: Tone, note: &str) -> Markup {
+    html! { div class={ "figure " (tone.class()) } { (figure_content(name, value, note)) } }
+}
+
+/// Returns a number with its name, linked to the list that it counts.
+pub(super) fn linked_figure(url: &str, name: &str, value: &str, tone: Tone, note: &str) -> Markup {
+    html! { a class={ "figure " (tone.class()) } href=(url) { (figure_content(name, value, note)) } }
+}
+
+fn figure_content(name: &str, value: &str, note: &str) -> Markup {
     html! {
-        div class={ "figure " (tone.class()) } {
-            span.name { (name) }
-            strong { (value) }
-            span.note { (note) }
-        }
+        span.name { (name) }
+        strong { (value) }
+        span.note { (note) }
     }
 }
 

@@ -3,14 +3,18 @@
 use std::str::FromStr;
 
 use http::header::{COOKIE, HOST, ORIGIN};
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::Svc;
 use svc_core::accounts::sessions::{Role, SESSION_LIFETIME, Session};
+use svc_core::accounts::tenants::Tenant;
 use svc_core::crypto::{hmac_sha256, sha256};
-use svc_core::values::Timestamp;
+use svc_core::values::{TenantId, Timestamp};
 
 use super::Dashboard;
+use super::components::View;
 use super::reply::Failure;
+use crate::api::limits::RateLimiter;
 
 /// The cookie over TLS: a browser takes it from this host alone, and not from a neighbour below the same domain.
 const SECURE_COOKIE: &str = "__Host-svc_session";
@@ -21,9 +25,13 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// A request of a person who is signed in.
 pub(super) struct Context<'a> {
     pub(super) dashboard: &'a Dashboard,
+    /// What counts the requests of API keys.
+    pub(super) limits: &'a RateLimiter,
     /// The facade, which acts as this person.
     pub(super) svc: Svc,
     pub(super) session: &'a Session,
+    /// The head of the request.
+    pub(super) parts: &'a Parts,
     /// The token that forms of this session contain.
     pub(super) csrf: String,
     pub(super) query: Form,
@@ -40,6 +48,11 @@ impl Context<'_> {
     /// Returns the URL of a page, such as `/keys`.
     pub(super) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.dashboard.base)
+    }
+
+    /// Returns what it takes to render a part of a page of an account.
+    pub(super) fn view<'v>(&'v self, tenant: &'v Tenant) -> View<'v> {
+        View { base: &self.dashboard.base, now: self.now, zone: &tenant.time_zone }
     }
 
     /// Returns the id in the path. What is not an id cannot be found.
@@ -76,6 +89,12 @@ impl Form {
     /// Returns all values of a field, in their order.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(field, _)| field == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns those of these fields that are not empty, encoded as a query.
+    pub(super) fn encoded(&self, names: &[&str]) -> String {
+        let given = names.iter().filter_map(|name| Some((name, self.given(name)?)));
+        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish()
     }
 
     /// Returns the value of a field that was sent and is not empty.
@@ -134,14 +153,16 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Failure> {
     if is_own { Ok(()) } else { Err(Failure::ForeignForm) }
 }
 
-/// Returns the token that forms of a session contain. It follows from the token of the session, which no other site knows.
-pub(super) fn csrf_token(session_token: &str) -> String {
-    hex::encode(hmac_sha256(session_token.as_bytes(), &[b"svc dashboard form"]))
+/// Returns the token that forms of a session contain. It follows from the token of the session, which no other site knows,
+/// and from the account that a member has chosen: a form that was open meanwhile changes nothing of the next one.
+pub(super) fn csrf_token(session_token: &str, tenant: Option<TenantId>) -> String {
+    let tenant = tenant.map(|tenant| tenant.0.into_bytes()).unwrap_or_default();
+    hex::encode(hmac_sha256(session_token.as_bytes(), &[b"svc dashboard form", &tenant]))
 }
 
 /// Checks the token of a form. Digests are compared, so that the time of the comparison tells nothing.
-pub(super) fn check_csrf(session_token: &str, given: &str) -> Result<(), Failure> {
-    let expected = csrf_token(session_token);
+pub(super) fn check_csrf(session_token: &str, tenant: Option<TenantId>, given: &str) -> Result<(), Failure> {
+    let expected = csrf_token(session_token, tenant);
     if sha256(given.as_bytes()) == sha256(expected.as_bytes()) { Ok(()) } else { Err(Failure::ForeignForm) }
 }
 
@@ -182,8 +203,12 @@ mod tests {
 
     #[test]
     fn a_form_needs_the_token_of_its_session() {
-        assert!(check_csrf("one", &csrf_token("one")).is_ok());
-        assert!(check_csrf("one", &csrf_token("other")).is_err());
-        assert!(check_csrf("one", "").is_err());
+        let tenants = [None, Some(TenantId(uuid::Uuid::from_u128(1))), Some(TenantId(uuid::Uuid::from_u128(2)))];
+        for tenant in tenants {
+            assert!(check_csrf("one", tenant, &csrf_token("one", tenant)).is_ok());
+            assert!(check_csrf("one", tenant, &csrf_token("other", tenant)).is_err());
+            assert!(check_csrf("one", tenant, "").is_err());
+        }
+        assert!(check_csrf("one", tenants[1], &csrf_token("one", tenants[2])).is_err(), "a form of another account");
     }
 }

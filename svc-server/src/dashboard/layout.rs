@@ -44,6 +44,9 @@ const OPERATOR: &[Group] = &[("Operators", &[("/accounts", "account", "Accounts"
 const NOTICES: &[(&str, &str)] = &[
     ("key-revoked", "The key was revoked. Requests with it are refused from now on."),
     ("saved", "Saved."),
+    ("member-added", "The member was added and can sign in now."),
+    ("member-changed", "The role was changed. It holds from the person's next request on."),
+    ("member-removed", "The member was removed and sees nothing of this account any more."),
     ("session-revoked", "The session was revoked. The person is signed out with the next request."),
     ("replayed", "It is sent again now, with all its retries ahead."),
     ("test-sent", "The test event is on its way. Refresh this page to see it arrive."),
@@ -58,7 +61,11 @@ pub(super) fn page(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, conte
 }
 
 fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Markup) -> Markup {
-    let owner = tenant.map_or("Operators", |tenant| tenant.name.as_str());
+    let owner = match tenant {
+        Some(tenant) => tenant.name.as_str(),
+        None if cx.session.is_operator() => "Operators",
+        None => "Accounts",
+    };
     let notice = NOTICES.iter().find(|(code, _)| *code == cx.query.text("notice")).map(|(_, text)| *text);
     let body = html! {
         a.skip href="#main" { "Skip to the content" }
@@ -76,12 +83,20 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
                         (navigation(cx, OPERATOR))
                     }
                 }
+                @if cx.session.email.is_some() {
+                    nav aria-label="Accounts" {
+                        ul { li { a href=(cx.url("/switch")) { (icon("account")) span { "Your accounts" } } } }
+                    }
+                }
                 div.person {
                     span.identity title=(cx.session.identity) { (cx.session.identity) }
                     button.quiet.js type="button" data-theme-toggle aria-label="Switch between light and dark" { (icon("theme")) }
-                    form method="post" action=(cx.url("/sign-out")) {
-                        (csrf(cx))
-                        button.quiet type="submit" aria-label="Sign out" title="Sign out" { (icon("leave")) }
+                    // The session of the application ends there.
+                    @if !cx.session.id.uuid().is_nil() {
+                        form method="post" action=(cx.url("/sign-out")) {
+                            (csrf(cx))
+                            button.quiet type="submit" aria-label="Sign out" title="Sign out" { (icon("leave")) }
+                        }
                     }
                 }
             }

@@ -6,6 +6,7 @@ pub(super) mod deliveries;
 pub(super) mod events;
 mod filters;
 pub(super) mod keys;
+pub(super) mod members;
 pub(super) mod overview;
 pub(super) mod records;
 pub(super) mod requests;

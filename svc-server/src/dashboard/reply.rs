@@ -3,19 +3,24 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::stream::BoxStream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER, SET_COOKIE};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use maud::{Markup, html};
 use svc_core::accounts::sessions::Role;
 use svc_core::error::{Error, StoreError};
 
 use super::{Dashboard, layout};
+use crate::api::ResponseBody;
+
+/// Keeps nginx from collecting a stream before it passes it on.
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// A response of the dashboard.
 pub(super) struct Reply {
     status: StatusCode,
     headers: HeaderMap,
-    body: Bytes,
+    body: ResponseBody,
 }
 
 impl Reply {
@@ -31,7 +36,7 @@ impl Reply {
         if let Ok(location) = HeaderValue::try_from(url) {
             headers.insert(LOCATION, location);
         }
-        Self { status: StatusCode::SEE_OTHER, headers, body: Bytes::new() }
+        Self { status: StatusCode::SEE_OTHER, headers, body: ResponseBody::default() }
     }
 
     /// Returns a file that never changes.
@@ -41,8 +46,17 @@ impl Reply {
         reply
     }
 
+    /// Returns a stream of server-sent events.
+    pub(super) fn events(events: BoxStream<'static, Bytes>) -> Self {
+        let content_type = HeaderValue::from_static("text/event-stream");
+        let buffering = (ACCEL_BUFFERING, HeaderValue::from_static("no"));
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, content_type), buffering]);
+        Self { status: StatusCode::OK, headers, body: ResponseBody::stream(events) }
+    }
+
     fn content(content_type: HeaderValue, body: Bytes) -> Self {
-        Self { status: StatusCode::OK, headers: HeaderMap::from_iter([(CONTENT_TYPE, content_type)]), body }
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, content_type)]);
+        Self { status: StatusCode::OK, headers, body: body.into() }
     }
 
     /// Sets the status.
@@ -57,7 +71,7 @@ impl Reply {
         self
     }
 
-    pub(super) fn into_response(self) -> Response<Bytes> {
+    pub(super) fn into_response(self) -> Response<ResponseBody> {
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers;
@@ -84,6 +98,8 @@ pub(super) enum Failure {
     Invalid(String),
     /// The rules refused a change; holds the reason as a sentence.
     Refused(String),
+    /// More live lists are open than the process serves.
+    TooManyViewers,
     /// The store failed.
     Internal(StoreError),
 }
@@ -109,7 +125,7 @@ impl Failure {
             Self::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Refused(_) => StatusCode::CONFLICT,
-            Self::Internal(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooManyViewers | Self::Internal(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -139,6 +155,12 @@ impl Failure {
             Self::RateLimited(_) => ("Too many attempts", "Wait a minute, then open the link again.".to_owned()),
             Self::Invalid(reason) => ("The form was not accepted", reason.clone()),
             Self::Refused(reason) => ("This cannot be done", reason.clone()),
+            Self::TooManyViewers => (
+                "Too many lists are live",
+                "This server sends live lists to a number of people at a time. The list itself works: reload its page to \
+                 see what is new."
+                    .to_owned(),
+            ),
             Self::Internal(_) => {
                 ("The database did not respond", "Nothing may have changed. Try again in a moment.".to_owned())
             }

@@ -5,17 +5,20 @@ use http::Method;
 use http::request::Parts;
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
+use svc_core::values::Email;
 
 use super::Dashboard;
 use super::context::{Context, Form};
 use super::pages::{
-    accounts, audit, deliveries, events, keys, overview, records, requests, settings, sign_in, system, webhooks,
+    accounts, audit, deliveries, events, keys, members, overview, records, requests, settings, sign_in, system,
+    webhooks,
 };
 use super::reply::{Failure, Reply};
 
 type Respond<'a> = BoxFuture<'a, Result<Reply, Failure>>;
 type AnyoneFn = for<'a> fn(&'a Dashboard, &'a Parts, &'a Form) -> Respond<'a>;
 type SignedInFn = for<'a> fn(&'a Context<'a>) -> Respond<'a>;
+type MemberFn = for<'a> fn(&'a Context<'a>, &'a Email) -> Respond<'a>;
 type AccountFn = for<'a> fn(&'a Context<'a>, &'a Tenant) -> Respond<'a>;
 
 /// The function that responds, by who may call it.
@@ -25,9 +28,13 @@ pub(super) enum Handler {
     Anyone(AnyoneFn),
     /// Everyone who is signed in.
     SignedIn(SignedInFn),
+    /// People who signed in with an email address. It gets the address.
+    Member(MemberFn),
     /// People of an account who have at least this role. It gets the account. Operators who look at the account count as
     /// its viewers.
     Account(Role, AccountFn),
+    /// The same for a live list, which does not count as a use of the session.
+    Stream(Role, AccountFn),
     /// Operators.
     Operator(SignedInFn),
 }
@@ -50,12 +57,14 @@ fn post(path: &'static str, handler: Handler) -> Page {
 
 /// Returns all pages.
 fn table() -> Vec<Page> {
-    use Handler::{Account, Anyone, Operator, SignedIn};
+    use Handler::{Account, Anyone, Member, Operator, SignedIn, Stream};
     use Role::{Developer, Owner, Viewer};
     vec![
         get("/sign-in", Anyone(|dashboard, parts, _| Box::pin(sign_in::show(dashboard, parts)))),
         post("/sign-in", Anyone(|dashboard, parts, form| Box::pin(sign_in::use_link(dashboard, parts, form)))),
         post("/sign-out", SignedIn(|cx| Box::pin(sign_in::sign_out(cx)))),
+        get("/switch", Member(|cx, email| Box::pin(members::accounts(cx, email)))),
+        post("/switch/{id}", Member(|cx, email| Box::pin(members::choose(cx, email)))),
         get("/", Account(Viewer, |cx, tenant| Box::pin(overview::show(cx, tenant)))),
         get("/webhooks", Account(Viewer, |cx, tenant| Box::pin(webhooks::list(cx, tenant)))),
         get("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(webhooks::new(cx, tenant)))),
@@ -72,12 +81,14 @@ fn table() -> Vec<Page> {
         post("/webhooks/{id}/recover", Account(Developer, |cx, tenant| Box::pin(webhooks::recover(cx, tenant)))),
         get("/replays/{id}", Account(Viewer, |cx, tenant| Box::pin(webhooks::progress(cx, tenant)))),
         get("/deliveries", Account(Viewer, |cx, tenant| Box::pin(deliveries::list(cx, tenant)))),
+        get("/deliveries/live", Stream(Viewer, |cx, tenant| Box::pin(deliveries::live(cx, tenant)))),
         post("/deliveries/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay_selected(cx, tenant)))),
         get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(deliveries::show(cx, tenant)))),
         post("/deliveries/{id}/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay(cx, tenant)))),
         get("/events", Account(Viewer, |cx, tenant| Box::pin(events::list(cx, tenant)))),
         get("/events/{id}", Account(Viewer, |cx, tenant| Box::pin(events::show(cx, tenant)))),
         get("/requests", Account(Viewer, |cx, tenant| Box::pin(requests::list(cx, tenant)))),
+        get("/requests/live", Stream(Viewer, |cx, tenant| Box::pin(requests::live(cx, tenant)))),
         get("/requests/{id}", Account(Viewer, |cx, tenant| Box::pin(requests::show(cx, tenant)))),
         get("/keys", Account(Viewer, |cx, tenant| Box::pin(keys::list(cx, tenant)))),
         get("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::new(cx, tenant)))),
@@ -86,6 +97,9 @@ fn table() -> Vec<Page> {
         post("/keys/{id}/revoke", Account(Owner, |cx, tenant| Box::pin(keys::revoke(cx, tenant)))),
         get("/settings", Account(Viewer, |cx, tenant| Box::pin(settings::show(cx, tenant)))),
         post("/settings", Account(Owner, |cx, tenant| Box::pin(settings::save(cx, tenant)))),
+        post("/settings/members", Account(Owner, |cx, tenant| Box::pin(members::add(cx, tenant)))),
+        post("/settings/members/{id}/role", Account(Owner, |cx, tenant| Box::pin(members::set_role(cx, tenant)))),
+        post("/settings/members/{id}/remove", Account(Owner, |cx, tenant| Box::pin(members::remove(cx, tenant)))),
         post(
             "/settings/sessions/{id}/revoke",
             Account(Owner, |cx, tenant| Box::pin(settings::revoke_session(cx, tenant))),
@@ -119,6 +133,8 @@ pub enum Audience {
     Anyone,
     /// Everyone who is signed in.
     SignedIn,
+    /// People who signed in with an email address.
+    Member,
     /// People of an account who have at least this role.
     Account(Role),
     /// Operators.
@@ -145,7 +161,8 @@ pub fn pages() -> Vec<PageInfo> {
         audience: match page.handler {
             Handler::Anyone(_) => Audience::Anyone,
             Handler::SignedIn(_) => Audience::SignedIn,
-            Handler::Account(least, _) => Audience::Account(least),
+            Handler::Member(_) => Audience::Member,
+            Handler::Account(least, _) | Handler::Stream(least, _) => Audience::Account(least),
             Handler::Operator(_) => Audience::Operator,
         },
     };

@@ -22,6 +22,7 @@ use svc_store::Options;
 
 use crate::api::Settings;
 use crate::api::cors::Cors;
+use crate::dashboard::Origin;
 use crate::program::address::ListenAddress;
 use crate::program::proxy::network;
 use crate::telemetry::LogFormat;
@@ -73,6 +74,11 @@ pub struct Config {
     /// default is 127.0.0.1:9464, if that port is free.
     #[arg(long, env = "SVC_OPS_LISTEN", value_name = "ADDRESS")]
     pub ops_listen: Option<ListenAddress>,
+
+    /// Address of the platform API, with which programs of the operator work on all accounts by platform keys, such as
+    /// 127.0.0.1:8081. It is not served unless this is set. Let only these programs reach it.
+    #[arg(long, env = "SVC_PLATFORM_LISTEN", value_name = "ADDRESS")]
+    pub platform_listen: Option<ListenAddress>,
 
     /// Start with a demo tenant, an API key and sample data, and allow http:// and private addresses in webhook URLs.
     #[arg(long, env = "SVC_DEMO", value_parser = BoolishValueParser::new())]
@@ -146,6 +152,11 @@ pub struct Config {
     /// `svc dashboard link`.
     #[arg(long, env = "SVC_DASHBOARD", value_enum, default_value_t = Switch::On)]
     pub dashboard: Switch,
+
+    /// The origin of pages that may show the dashboard in a frame, such as `https://app.example.com`. It must belong to the
+    /// same site as this server, or browsers keep the cookie of the session from the frame.
+    #[arg(long, env = "SVC_DASHBOARD_FRAME_ANCESTOR", value_name = "ORIGIN")]
+    pub dashboard_frame_ancestor: Option<Origin>,
 
     /// How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT.
     #[arg(long, env = "SVC_SHUTDOWN_GRACE", value_name = "DURATION", default_value = "20s", value_parser = duration)]
@@ -280,6 +291,7 @@ impl Config {
             request_log: self.request_log == Switch::On,
             cors: Cors::new(self.cors_origin.clone()),
             dashboard: self.dashboard == Switch::On,
+            dashboard_frame_ancestor: self.dashboard_frame_ancestor.clone(),
             ..Settings::default()
         }
     }
@@ -355,6 +367,15 @@ mod tests {
         for bad in ["0", "1001", "-1", "many"] {
             assert_eq!(limit(&["--max-webhooks", bad]), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_frame_is_allowed_for_an_origin_alone() {
+        let flag = |origin| Config::try_parse_from(["svc-server", "--dashboard-frame-ancestor", origin]);
+        let settings = flag("https://app.example.com").unwrap().settings();
+        assert_eq!(settings.dashboard_frame_ancestor.unwrap().as_str(), "https://app.example.com");
+        let refused = flag("https://app.example.com/page").unwrap_err().to_string();
+        assert!(refused.contains("must be an origin such as https://app.example.com, without a path"), "{refused}");
     }
 
     #[test]

@@ -1,21 +1,25 @@
 //! A server in this process, and browsers that are signed in to it.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
+use hyper::body::Body as _;
 use svc_core::accounts::dashboard_links::NewDashboardLink;
 use svc_core::accounts::sessions::Role;
 use svc_core::env::{Env, ManualClock, SystemEntropy};
 use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
+use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
 use svc_server::{Api, Builder};
 
 /// The address of the server in the browser.
 const ORIGIN_URL: &str = "http://localhost:8080";
-const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(crate) const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A server with two accounts, under a clock that stands still.
 pub(crate) struct Server {
@@ -24,6 +28,26 @@ pub(crate) struct Server {
     pub(crate) api: Api,
     pub(crate) tenant: TenantId,
     pub(crate) other: TenantId,
+    /// The names of the transactions since the last look.
+    pub(crate) transactions: Arc<Mutex<Vec<&'static str>>>,
+}
+
+/// A store that notes the names of its transactions.
+struct Noted {
+    store: MemoryStore,
+    transactions: Arc<Mutex<Vec<&'static str>>>,
+}
+
+#[async_trait]
+impl StoreWrapper for Noted {
+    fn inner(&self) -> &dyn Store {
+        &self.store
+    }
+
+    async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        self.transactions.lock().unwrap().push(name);
+        self.store.run(access, name, work).await
+    }
 }
 
 /// A response as a browser sees it.
@@ -35,7 +59,7 @@ pub(crate) struct Response {
 
 /// A browser with its cookies.
 pub(crate) struct Browser<'s> {
-    server: &'s Server,
+    pub(crate) server: &'s Server,
     pub(crate) cookie: Option<String>,
 }
 
@@ -44,11 +68,18 @@ impl Server {
         let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
         let mut env = Env::new(clock.clone(), SystemEntropy);
         env.event_kinds.register("order.shipped", serde_json::json!({ "examples": [{ "id": "A-17" }] })).unwrap();
-        let svc = Svc::new(MemoryStore::new(env));
+        let transactions = Arc::default();
+        let svc = Svc::new(Noted { store: MemoryStore::new(env), transactions: Arc::clone(&transactions) });
         let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
         let other = svc.tenants().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
         let (api, _) = Builder::new(&svc).dashboard(true).build();
-        Self { svc, clock, api, tenant, other }
+        Self { svc, clock, api, tenant, other, transactions }
+    }
+
+    /// Returns how many transactions had this name since the last call, which forgets all of them.
+    pub(crate) fn reads(&self, name: &str) -> usize {
+        let transactions = std::mem::take(&mut *self.transactions.lock().unwrap());
+        transactions.into_iter().filter(|known| *known == name).count()
     }
 
     pub(crate) async fn link(&self, input: DashboardLinkCreate) -> NewDashboardLink {
@@ -73,10 +104,24 @@ impl Server {
         browser
     }
 
+    /// Returns a browser in which a member of these accounts is signed in.
+    pub(crate) async fn signed_in_member(&self, email: &str, accounts: &[(TenantId, Role)]) -> Browser<'_> {
+        let email: Email = email.parse().unwrap();
+        for (tenant, role) in accounts {
+            self.svc.tenant(*tenant).members().add(email.clone(), *role).await.unwrap();
+        }
+        let new = self.svc.dashboard().sign_in_member(email).await.unwrap();
+        Browser { server: self, cookie: Some(format!("svc_session={}", new.token.reveal())) }
+    }
+
     /// Sends a request as it is.
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Response {
         let (parts, body) = self.api.call(request, PEER).await.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
+        // A live list does not end.
+        let body = match body.size_hint().exact() {
+            Some(_) => body.collect().await.unwrap().to_bytes(),
+            None => Bytes::new(),
+        };
         Response { status: parts.status, headers: parts.headers, text: String::from_utf8(body.to_vec()).unwrap() }
     }
 }
@@ -104,6 +149,11 @@ impl Browser<'_> {
     /// Sends a form with the token that the pages of this browser have.
     pub(crate) async fn post(&self, path: &str, form: &str) -> Response {
         let csrf = self.csrf().await;
+        self.send_form(path, form, &csrf).await
+    }
+
+    /// Sends a form with this token.
+    pub(crate) async fn send_form(&self, path: &str, form: &str, csrf: &str) -> Response {
         self.send(Method::POST, path, &format!("{form}&csrf={csrf}"), Some(ORIGIN_URL)).await
     }
 

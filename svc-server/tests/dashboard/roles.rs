@@ -16,11 +16,13 @@ const MAX_PAGE: usize = 150 * 1024;
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// All pages: method, path, who may ask for it (`anyone`, `session`, a role, or `operator`), and a valid form.
+/// All pages: method, path, who may ask for it (`anyone`, `session`, `member`, a role, or `operator`), and a valid form.
 const PAGES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/sign-in", "anyone", ""),
     ("POST", "/sign-in", "anyone", ""),
     ("POST", "/sign-out", "session", ""),
+    ("GET", "/switch", "member", ""),
+    ("POST", "/switch/{id}", "member", ""),
     ("GET", "/", "viewer", ""),
     ("GET", "/webhooks", "viewer", ""),
     ("GET", "/webhooks/new", "developer", ""),
@@ -35,11 +37,13 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/replays/{id}", "viewer", ""),
     ("GET", "/deliveries", "viewer", ""),
     ("POST", "/deliveries/replay", "developer", "id={delivery}"),
+    ("GET", "/deliveries/live", "viewer", ""),
     ("GET", "/deliveries/{id}", "viewer", ""),
     ("POST", "/deliveries/{id}/replay", "developer", ""),
     ("GET", "/events", "viewer", ""),
     ("GET", "/events/{id}", "viewer", ""),
     ("GET", "/requests", "viewer", ""),
+    ("GET", "/requests/live", "viewer", ""),
     ("GET", "/requests/{id}", "viewer", ""),
     ("GET", "/keys", "viewer", ""),
     ("GET", "/keys/new", "owner", ""),
@@ -48,6 +52,9 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("POST", "/keys/{id}/revoke", "owner", ""),
     ("GET", "/settings", "viewer", ""),
     ("POST", "/settings", "owner", "name=Harbour&time_zone=UTC&currency=AUD"),
+    ("POST", "/settings/members", "owner", "email=eve%40example.com&role=viewer"),
+    ("POST", "/settings/members/{id}/role", "owner", "role=developer"),
+    ("POST", "/settings/members/{id}/remove", "owner", ""),
     ("POST", "/settings/sessions/{id}/revoke", "owner", ""),
     ("GET", "/audit", "viewer", ""),
     ("GET", "/contacts", "viewer", ""),
@@ -71,7 +78,16 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
 ];
 
 /// The people who try each page, with the rank of their role.
-const PEOPLE: [&str; 6] = ["nobody", "viewer", "developer", "owner", "operator", "operator who looks at the account"];
+const PEOPLE: [&str; 8] = [
+    "nobody",
+    "viewer",
+    "developer",
+    "owner",
+    "member",
+    "member of two accounts",
+    "operator",
+    "operator who looks at the account",
+];
 
 async fn browser<'s>(server: &'s Server, person: &str) -> Browser<'s> {
     match person {
@@ -79,6 +95,12 @@ async fn browser<'s>(server: &'s Server, person: &str) -> Browser<'s> {
         "viewer" => server.signed_in(Role::Viewer).await,
         "developer" => server.signed_in(Role::Developer).await,
         "owner" => server.signed_in(Role::Owner).await,
+        // Both are owners of the first account. The second one has chosen none yet.
+        "member" => server.signed_in_member("ada@example.com", &[(server.tenant, Role::Owner)]).await,
+        "member of two accounts" => {
+            let accounts = [(server.tenant, Role::Owner), (server.other, Role::Viewer)];
+            server.signed_in_member("bob@example.com", &accounts).await
+        }
         "operator" => server.signed_in_by(DashboardLinkCreate::for_operator()).await,
         _ => {
             // Later than any other operator of this server, so that the session comes first in the list.
@@ -98,6 +120,10 @@ fn may(person: &str, audience: &str) -> bool {
         ("anyone", _) => true,
         (_, "nobody") => false,
         ("session", _) => true,
+        ("member", _) => person.starts_with("member"),
+        ("operator", _) if person.starts_with("member") => false,
+        (_, "member") => true,
+        (_, "member of two accounts") => false,
         ("operator", _) => person.starts_with("operator"),
         (_, "operator") => false,
         (_, "operator who looks at the account") => audience == "viewer",
@@ -141,6 +167,12 @@ async fn id(server: &Server, tenant: TenantId, path: &str) -> String {
             request.id.to_string()
         }
         ["", "accounts", ..] => tenant.to_string(),
+        ["", "switch", ..] => tenant.to_string(),
+        ["", "settings", "members", ..] => {
+            let address = format!("member{}@example.com", account.members().list().await.unwrap().len());
+            let member = account.members().add(address.parse().unwrap(), Role::Viewer).await;
+            member.unwrap().id.to_string()
+        }
         ["", "settings", "sessions", ..] => session(server, DashboardLinkCreate::to(tenant, Role::Viewer)).await,
         ["", "system", "sessions", ..] => session(server, DashboardLinkCreate::for_operator()).await,
         ["", "contacts", ..] => contact(server, tenant).await.to_string(),
@@ -247,14 +279,19 @@ async fn try_page(server: &Server, browser: &Browser<'_>, person: &str, page: (&
         let is_ok = status == StatusCode::OK || (method == "POST" && status == StatusCode::SEE_OTHER);
         assert!(is_ok, "{name}: {status} {}", response.text);
         let headings = response.text.matches("<h1").count();
-        assert_eq!(headings, usize::from(status == StatusCode::OK), "{name} has one heading");
+        assert_eq!(
+            headings,
+            usize::from(status == StatusCode::OK && !path.ends_with("/live")),
+            "{name} has one heading"
+        );
     } else if person == "nobody" {
         assert_eq!(status, StatusCode::UNAUTHORIZED, "{name}");
-    } else if audience == "operator" {
+    } else if audience == "operator" || audience == "member" {
         assert_eq!(status, StatusCode::NOT_FOUND, "{name}");
-    } else if person == "operator" {
+    } else if person == "operator" || person == "member of two accounts" {
         assert_eq!(status, StatusCode::SEE_OTHER, "{name}");
-        assert_eq!(response.headers[LOCATION], "/dashboard/accounts", "{name}");
+        let accounts = if person == "operator" { "/dashboard/accounts" } else { "/dashboard/switch" };
+        assert_eq!(response.headers[LOCATION], accounts, "{name}");
     } else {
         assert_eq!(status, StatusCode::FORBIDDEN, "{name}");
     }
@@ -267,7 +304,7 @@ async fn an_id_of_another_account_is_not_found() {
             continue;
         }
         let server = Server::start().await;
-        let owner = server.signed_in(Role::Owner).await;
+        let owner = browser(&server, if audience == "member" { "member" } else { "owner" }).await;
         let (own, foreign) = (id(&server, server.tenant, path).await, id(&server, server.other, path).await);
         for missing in [foreign.as_str(), "0195a3c8-0000-7000-8000-000000000001", "x", "%F0%9F%94%91"] {
             let response = ask(&owner, method, &path.replace("{id}", missing), form).await;
@@ -282,7 +319,7 @@ async fn an_id_of_another_account_is_not_found() {
 async fn every_change_needs_a_form_of_this_session() {
     for (_, path, audience, form) in PAGES.iter().copied().filter(|(method, ..)| *method == "POST") {
         let server = Server::start().await;
-        let person = if audience == "operator" { "operator" } else { "owner" };
+        let person = if ["operator", "member"].contains(&audience) { audience } else { "owner" };
         let browser = browser(&server, person).await;
         let path = match path.contains("{id}") {
             true => path.replace("{id}", &id(&server, server.tenant, path).await),

@@ -14,17 +14,17 @@ use svc_core::webhooks::statistics::{self, AttemptCounter};
 use crate::browser::{Server, encode};
 
 /// A text that must be shown as it is.
-const HOSTILE: &str = "<script>alert(1)</script>\"'&\u{202e}";
-const ESCAPED: &str = "&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&amp;\u{202e}";
+pub(crate) const HOSTILE: &str = "<script>alert(1)</script>\"'&\u{202e}";
+pub(crate) const ESCAPED: &str = "&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&amp;\u{202e}";
 
 impl Server {
-    async fn endpoint(&self) -> WebhookSubscription {
+    pub(crate) async fn endpoint(&self) -> WebhookSubscription {
         let url = "https://example.com/hook".parse().unwrap();
         self.svc.tenant(self.tenant).webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap()
     }
 
     /// Sends a test event to an endpoint, and records an attempt at its delivery that failed.
-    async fn failed_delivery(&self, endpoint: &WebhookSubscription) -> (Delivery, AttemptLog) {
+    pub(crate) async fn failed_delivery(&self, endpoint: &WebhookSubscription) -> (Delivery, AttemptLog) {
         let delivery = self.svc.tenant(self.tenant).webhooks().send_test(endpoint.id, None).await.unwrap();
         let log = AttemptLog {
             attempt: 1,

@@ -21,8 +21,8 @@ record!(DashboardLink, "dashboard_links", key: [token_hash], {
 
 record!(Session, "dashboard_sessions", key: [id], {
     extra: [token_hash: [u8; 32]],
-    inserted: [id, tenant_id, role, identity, created_at, expires_at],
-    updated: [last_used_at, viewed_tenant_id],
+    inserted: [id, email, identity, created_at, expires_at, last_used_at],
+    updated: [tenant_id, role, viewed_tenant_id],
 });
 
 static TAKE_LINK: LazyLock<String> = LazyLock::new(|| {
@@ -31,8 +31,9 @@ static TAKE_LINK: LazyLock<String> = LazyLock::new(|| {
 static BY_TOKEN: LazyLock<String> = LazyLock::new(|| select::<Session>("WHERE token_hash = $1"));
 static OF_TENANT: LazyLock<String> =
     LazyLock::new(|| select::<Session>("WHERE tenant_id = $1 ORDER BY id DESC LIMIT $2"));
-static OF_OPERATORS: LazyLock<String> =
+static WITHOUT_TENANT: LazyLock<String> =
     LazyLock::new(|| select::<Session>("WHERE tenant_id IS NULL ORDER BY id DESC LIMIT $1"));
+const RECORD_USE: &str = "UPDATE dashboard_sessions SET last_used_at = $1 WHERE id = $2 AND last_used_at < $1";
 const DELETE_SESSION: &str = "DELETE FROM dashboard_sessions WHERE id = $1";
 const DELETE_EXPIRED: [&str; 2] = [
     "DELETE FROM dashboard_links WHERE token_hash IN \
@@ -43,7 +44,7 @@ const DELETE_EXPIRED: [&str; 2] = [
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    let mut all = vec![TAKE_LINK.as_str(), &BY_TOKEN, &OF_TENANT, &OF_OPERATORS, DELETE_SESSION];
+    let mut all = vec![TAKE_LINK.as_str(), &BY_TOKEN, &OF_TENANT, &WITHOUT_TENANT, RECORD_USE, DELETE_SESSION];
     all.extend(DELETE_EXPIRED);
     all.extend(DashboardLink::statements().all());
     all.extend(Session::statements().all());
@@ -75,12 +76,16 @@ impl SignInRepository for SqlTx<'_> {
     async fn sessions(&mut self, tenant: Option<TenantId>, limit: u32) -> Result<Vec<Session>, StoreError> {
         match tenant {
             Some(tenant) => self.fetch(&OF_TENANT, &[tenant.param(), limit.param()], Session::read).await,
-            None => self.fetch(&OF_OPERATORS, &[limit.param()], Session::read).await,
+            None => self.fetch(&WITHOUT_TENANT, &[limit.param()], Session::read).await,
         }
     }
 
     async fn update_session(&mut self, session: &Session) -> Result<(), StoreError> {
         self.update_record(session, &[session.id.param()]).await
+    }
+
+    async fn record_session_use(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError> {
+        self.pipeline(RECORD_USE, &[at.param(), id.param()]).await
     }
 
     async fn delete_session(&mut self, id: SessionId) -> Result<(), StoreError> {

@@ -3,6 +3,8 @@
 use svc_core::accounts::audit::Entry;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys::ApiKey;
+use svc_core::accounts::members::Member;
+use svc_core::accounts::platform_keys::PlatformKey;
 use svc_core::accounts::requests::LoggedRequest;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::StoreError;
@@ -93,6 +95,8 @@ pub(crate) const TABLES: &[TableInfo] = &[
     TableInfo::of::<Tenant>(),
     TableInfo::of::<LastNumber>(),
     TableInfo::of::<ApiKey>(),
+    TableInfo::of::<Member>(),
+    TableInfo::of::<PlatformKey>(),
     TableInfo::of::<UsedSignature>(),
     TableInfo::of::<StoredResponse>(),
     TableInfo::of::<Contact>(),

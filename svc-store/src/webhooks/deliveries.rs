@@ -122,7 +122,8 @@ pub(crate) struct List {
     pub(crate) indexes: &'static [&'static str],
 }
 
-/// Lists of one endpoint or of one tenant, as [`list_statement`], [`nth_statement`] and [`next_ids`] build them.
+/// Lists of one endpoint or of one tenant, as [`list_statement`], [`nth_statement`], [`count_statement`] and [`next_ids`] build
+/// them.
 #[cfg(test)]
 pub(crate) fn lists(dialect: Dialect, subscription_id: Option<SubscriptionId>) -> Vec<List> {
     let (stopped, all): (&[_], &[_]) = match subscription_id {
@@ -147,6 +148,7 @@ pub(crate) fn lists(dialect: Dialect, subscription_id: Option<SubscriptionId>) -
             let indexes = if filter.indexed_status().is_some() { stopped } else { all };
             lists.push(List { sql: list_statement(dialect, tenant, &filter).0, indexes });
             lists.push(List { sql: nth_statement(dialect, tenant, &filter, 1).0, indexes });
+            lists.push(List { sql: count_statement(dialect, tenant, &filter).0, indexes });
         }
     }
     if subscription_id.is_some() {
@@ -184,6 +186,16 @@ fn nth_statement(dialect: Dialect, tenant: TenantId, filter: &DeliveryFilter, n:
     let offset = format!("${}", params.len());
     let (limit, most) = (format!("LIMIT 1 OFFSET {offset}"), format!("{offset} + 1"));
     (from_indexes(dialect, &format!("SELECT id FROM {TABLE} {conditions}"), filter, &limit, &most), params)
+}
+
+/// Returns the statement of [`DeliveryRepository::count_listed`].
+fn count_statement(dialect: Dialect, tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Param<'static>>) {
+    let (conditions, mut params) = conditions(tenant, filter);
+    params.push(Param::Int(filter.limit.into()));
+    let most = format!("${}", params.len());
+    let select = format!("SELECT id FROM {TABLE} {conditions}");
+    let listed = from_indexes(dialect, &select, filter, &format!("LIMIT {most}"), &most);
+    (format!("SELECT count(*) FROM ({listed}) AS counted"), params)
 }
 
 /// Returns the statement that selects the ids of the first `$4` deliveries of an endpoint after one of them, `$3`.
@@ -349,6 +361,11 @@ impl DeliveryRepository for SqlTx<'_> {
         let (sql, params) = nth_statement(self.dialect, tenant, filter, n);
         let id: Option<Uuid> = self.fetch_one(&sql, &params, |cells| cells.take(TABLE, "id")).await?;
         Ok(id.map(env::time_of_id))
+    }
+
+    async fn count_listed(&mut self, tenant: TenantId, filter: &DeliveryFilter) -> Result<u64, StoreError> {
+        let (sql, params) = count_statement(self.dialect, tenant, filter);
+        self.count(&sql, &params, TABLE).await
     }
 
     async fn count_deliveries(

@@ -24,9 +24,12 @@ static AFTER: LazyLock<String> =
 static WITH_ACTOR: LazyLock<String> =
     LazyLock::new(|| select_all::<Event>("WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id DESC LIMIT $4"));
 
+const COUNT: &str =
+    "SELECT count(*) FROM (SELECT 1 FROM events WHERE tenant_id = $1 AND id >= $2 AND id < $3 LIMIT $4) AS counted";
+
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![&AFTER, &WITH_ACTOR]
+    vec![&AFTER, &WITH_ACTOR, COUNT]
 }
 
 fn read_with_actor(cells: &mut Cells<'_>) -> Result<EventWithActor, StoreError> {
@@ -51,6 +54,17 @@ impl EventRepository for SqlTx<'_> {
     async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError> {
         let first = env::first_id_at(after.next());
         self.fetch(&AFTER, &[tenant.param(), first.param(), limit.param()], Event::read).await
+    }
+
+    async fn count_events(
+        &mut self,
+        tenant: TenantId,
+        since: Timestamp,
+        until: Timestamp,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        let (first, end) = (env::first_id_at(since), env::first_id_at(until));
+        self.count(COUNT, &[tenant.param(), first.param(), end.param(), limit.param()], "events").await
     }
 
     async fn events_with_actor(

@@ -13,18 +13,20 @@ use crate::record::{Record, record, select};
 use crate::sql::SqlTx;
 
 record!(Replay, "replays", key: [tenant_id, id], {
-    inserted: [id, tenant_id, subscription_id, since, until, statuses, missed, created_at],
-    updated: [position, stepped_at, replayed, finished_at],
+    inserted: [id, tenant_id, subscription_id, since, until, statuses, missed, total, created_at],
+    updated: [position, stepped_at, done, replayed, finished_at],
 });
 
 static LIST: LazyLock<String> = LazyLock::new(|| select::<Replay>("WHERE tenant_id = $1 ORDER BY id DESC LIMIT $2"));
 static UNFINISHED: LazyLock<String> =
     LazyLock::new(|| select::<Replay>("WHERE tenant_id = $1 AND finished_at IS NULL ORDER BY stepped_at, id LIMIT 1"));
+static ALL_UNFINISHED: LazyLock<String> =
+    LazyLock::new(|| select::<Replay>("WHERE finished_at IS NULL ORDER BY stepped_at, id LIMIT $1"));
 const TENANTS: &str = "SELECT tenant_id FROM replays WHERE finished_at IS NULL ORDER BY stepped_at, id LIMIT $1";
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![&LIST, &UNFINISHED, TENANTS]
+    vec![&LIST, &UNFINISHED, &ALL_UNFINISHED, TENANTS]
 }
 
 #[async_trait]
@@ -48,6 +50,10 @@ impl ReplayRepository for SqlTx<'_> {
 
     async fn tenants_with_unfinished_replays(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError> {
         self.fetch(TENANTS, &[limit.param()], |cells| cells.take("replays", "tenant_id")).await
+    }
+
+    async fn unfinished_replays(&mut self, limit: u32) -> Result<Vec<Replay>, StoreError> {
+        self.fetch(&ALL_UNFINISHED, &[limit.param()], Replay::read).await
     }
 
     async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {

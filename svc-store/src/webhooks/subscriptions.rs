@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use svc_core::error::StoreError;
 use svc_core::resources::crud::NoFilter;
 use svc_core::store::SubscriptionMatching;
-use svc_core::values::{EventKind, TenantId};
+use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::MatchedSubscription;
 use svc_core::webhooks::subscriptions::{EventHandling, SubscriptionId, WebhookSubscription};
 
@@ -19,7 +19,7 @@ record!(WebhookSubscription, "subscriptions", key: [tenant_id, id], {
     updated: [
         url, events, enabled, description, last_delivery_at, last_delivery_status, disabled_reason, paused_at,
         consecutive_failures, backoff_until, secret, previous_secret, previous_until, updated_at, deleted_at,
-        stopped_at, responses_kept, responses_deleted_until,
+        stopped_at, responses_kept, responses_deleted_until, expires_at,
     ],
 });
 
@@ -40,13 +40,15 @@ const DELETE_KINDS: &str = "DELETE FROM subscription_kinds WHERE tenant_id = $1 
 const MATCHING: &str = "SELECT subscription_id, paused FROM subscription_kinds \
      WHERE tenant_id = $1 AND kind IN ($2, '*') ORDER BY subscription_id";
 const COUNT_LIVE: &str = "SELECT count(*) FROM subscriptions WHERE tenant_id = $1 AND live = TRUE";
+const SET_EXPIRY: &str = "UPDATE subscriptions SET expires_at = $1 WHERE tenant_id = $2 AND id = $3 AND live = TRUE";
+const EXPIRED: &str = "SELECT tenant_id, id FROM subscriptions WHERE live = TRUE AND expires_at <= $1 LIMIT $2";
 const UPDATE_OUTCOME: &str = "UPDATE subscriptions SET last_delivery_at = $1, last_delivery_status = $2, \
      consecutive_failures = $3, backoff_until = $4, responses_kept = $5, responses_deleted_until = $6 \
      WHERE tenant_id = $7 AND id = $8";
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![DELETE_KINDS, MATCHING, COUNT_LIVE, UPDATE_OUTCOME]
+    vec![DELETE_KINDS, MATCHING, COUNT_LIVE, SET_EXPIRY, EXPIRED, UPDATE_OUTCOME]
 }
 
 #[async_trait]
@@ -86,6 +88,25 @@ impl SubscriptionMatching for SqlTx<'_> {
 
     async fn count_live_subscriptions(&mut self, tenant: TenantId) -> Result<u64, StoreError> {
         self.count(COUNT_LIVE, &[tenant.param()], "subscriptions").await
+    }
+
+    async fn set_subscription_expiry(
+        &mut self,
+        tenant: TenantId,
+        id: SubscriptionId,
+        expires_at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        Ok(self.execute(SET_EXPIRY, &[expires_at.param(), tenant.param(), id.param()]).await? > 0)
+    }
+
+    async fn expired_subscriptions(
+        &mut self,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<(TenantId, SubscriptionId)>, StoreError> {
+        let read =
+            |cells: &mut Cells<'_>| Ok((cells.take("subscriptions", "tenant_id")?, cells.take("subscriptions", "id")?));
+        self.fetch(EXPIRED, &[now.param(), limit.param()], read).await
     }
 
     async fn update_delivery_outcome(

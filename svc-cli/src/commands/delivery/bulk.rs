@@ -45,10 +45,11 @@ pub(super) async fn replay(
     if !wait {
         let text = format!(
             "The server replays the deliveries of webhook {id} for events between {} and {}. \
-             Run `svc delivery replays --tenant {}` to see the progress.",
+             Run `svc delivery replays --tenant {}` to see the progress: {}.",
             moment(replay.since),
             moment(replay.until),
-            replay.tenant_id
+            replay.tenant_id,
+            replay.progress()
         );
         return Outcome::new(&View::of(&replay), text);
     }
@@ -80,15 +81,15 @@ async fn create(store: &dyn Store, tenant: TenantId, input: ReplayCreate) -> Res
 /// Polls the replay until it is finished. Shows a progress bar if stderr is a terminal.
 async fn wait_until_finished(store: &dyn Store, mut replay: Replay) -> Result<Replay, Error> {
     let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos:>3} %  {msg}") {
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {msg}") {
         bar.set_style(style);
     }
     let (tenant, id) = (replay.tenant_id, replay.id);
     while replay.finished_at.is_none() {
         bar.set_position(replay.percent().into());
         bar.set_message(match replay.replayed {
-            0 if replay.position == replay.since => "waiting for a server".to_owned(),
-            count => format!("{count} replayed, events before {} processed", moment(replay.position)),
+            0 if replay.position == replay.since => format!("{}, waiting for a server", replay.progress()),
+            _ => format!("{}, events before {} processed", replay.progress(), moment(replay.position)),
         });
         sleep(POLL_INTERVAL).await;
         let poll =
@@ -117,7 +118,7 @@ pub(super) async fn list(store: &dyn Store, tenant: TenantId, limit: u32) -> Res
     let table = Table::new(heading, &replays, |replay| {
         [
             replay.id.to_string(),
-            format!("{} %", replay.percent()),
+            replay.progress(),
             replay.replayed.to_string(),
             full(replay.created_at),
             full_or_dash(replay.finished_at),

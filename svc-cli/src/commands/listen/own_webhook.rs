@@ -1,35 +1,35 @@
 //! The webhook of `svc listen`, which exists for as long as the command runs.
 //!
-//! The command deletes it at its end. It may also be killed, so it starts a process first that waits for the end of a pipe:
-//! the kernel closes the pipe however the command ends, and the process deletes the webhook.
+//! The command deletes it at its end. It may also be killed, or its machine stop, so the webhook expires, and the command
+//! puts that off again and again while it runs. A server deletes what has expired.
 
-use std::io;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use svc_core::error::Error;
 use svc_core::input::{FromJson as _, json::Json};
 use svc_core::resources::crud;
 use svc_core::store::Store;
 use svc_core::values::{EventKind, EventSet, TenantId, Text, WebhookUrl};
-use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
+use svc_core::webhooks::subscriptions::{self, WebhookCreate, WebhookSubscription};
 
 use crate::exit::{Exit, Failure};
 use crate::output;
+
+/// How long after its last sign of life the webhook expires.
+const LIFETIME: Duration = Duration::from_secs(60);
+/// The time between two signs of life. Three of them may fail.
+const KEEP_INTERVAL: Duration = Duration::from_secs(15);
 
 /// A webhook that is deleted at the end.
 pub(super) struct OwnWebhook {
     tenant: TenantId,
     pub(super) subscription: WebhookSubscription,
-    /// The process that deletes the webhook once its stdin ends.
-    _guard: Child,
 }
 
 impl OwnWebhook {
     /// Creates a webhook at this URL for these kinds of events, or for all if there are none.
     pub(super) async fn create(
         store: &dyn Store,
-        database_url: &str,
         tenant: TenantId,
         url: &str,
         events: &[EventKind],
@@ -46,43 +46,43 @@ impl OwnWebhook {
         };
         let created = store.write("webhook.create", move |tx| {
             let input = input.clone();
-            Box::pin(crud::create::<WebhookSubscription>(tx, tenant, input))
+            Box::pin(async move {
+                let created = crud::create::<WebhookSubscription>(tx, tenant, input).await?;
+                subscriptions::keep_for(tx, tenant, created.id, LIFETIME).await?;
+                Ok(created)
+            })
         });
         let subscription = created.await?;
-        let guard = match guard(database_url, tenant, &subscription) {
-            Ok(guard) => guard,
-            Err(error) => {
-                delete(store, tenant, &subscription).await?;
-                let reason = format!("The process that deletes the webhook at the end cannot be started: {error}.");
-                return Err(Failure::new(Exit::Failed, reason));
-            }
-        };
         output::note(&format!(
             "Created webhook {} for as long as this command runs. A server on this database delivers to it if it runs with \
              --allow-private-webhooks.",
             subscription.id
         ));
-        Ok(Self { tenant, subscription, _guard: guard })
+        Ok(Self { tenant, subscription })
+    }
+
+    /// Keeps the webhook until this future is dropped. It is ready, with the reason, only when the webhook is gone.
+    pub(super) async fn keep(&self, store: &dyn Store) -> Failure {
+        let (tenant, id) = (self.tenant, self.subscription.id);
+        loop {
+            tokio::time::sleep(KEEP_INTERVAL).await;
+            let kept =
+                store.write("webhook.keep", move |tx| Box::pin(subscriptions::keep_for(tx, tenant, id, LIFETIME)));
+            match kept.await {
+                Ok(()) => {}
+                Err(Error::NotFound) => {
+                    let reason = format!("Webhook {id} of this command was deleted. Start the command again.");
+                    return Failure::new(Exit::Failed, reason);
+                }
+                Err(error) => output::warning(&format!("Webhook {id} cannot be kept; trying again: {error}")),
+            }
+        }
     }
 
     /// Deletes the webhook.
     pub(super) async fn delete(self, store: &dyn Store) -> Result<(), Failure> {
         delete(store, self.tenant, &self.subscription).await
     }
-}
-
-/// Starts the process that deletes the webhook once this one has ended. It is in a process group of its own, so a Ctrl-C
-/// does not reach it.
-fn guard(database_url: &str, tenant: TenantId, subscription: &WebhookSubscription) -> io::Result<Child> {
-    let (tenant, id) = (tenant.to_string(), subscription.id.to_string());
-    Command::new(std::env::current_exe()?)
-        .args(["webhook", "delete", &id, "--tenant", &tenant, "--when-stdin-ends", "--yes"])
-        .env("SVC_DATABASE_URL", database_url)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
 }
 
 async fn delete(store: &dyn Store, tenant: TenantId, subscription: &WebhookSubscription) -> Result<(), Failure> {
@@ -93,5 +93,42 @@ async fn delete(store: &dyn Store, tenant: TenantId, subscription: &WebhookSubsc
         // Someone else deleted it.
         Ok(()) | Err(Error::NotFound) => Ok(()),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::accounts::tenants::{self, TenantCreate};
+    use svc_core::env::{Env, ManualClock, SystemEntropy};
+    use svc_core::store::memory::MemoryStore;
+    use svc_core::values::{HostPolicy, Timestamp};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_webhook_expires_when_its_command_no_longer_keeps_it() {
+        let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
+        let mut env = Env::new(clock.clone(), SystemEntropy);
+        env.webhook_hosts = HostPolicy::AllowPrivate;
+        let store = MemoryStore::new(env);
+        let store: &dyn Store = &store;
+        let tenant =
+            store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test")))).await.unwrap();
+        let webhook = OwnWebhook::create(store, tenant.id, "http://127.0.0.1:9000", &[]).await.unwrap();
+        {
+            let mut kept = std::pin::pin!(webhook.keep(store));
+            for _ in 0..10 {
+                clock.advance(KEEP_INTERVAL);
+                let interval = tokio::time::sleep(KEEP_INTERVAL + Duration::from_millis(1));
+                tokio::select! {
+                    gone = &mut kept => panic!("{}", gone.message()),
+                    () = interval => {}
+                }
+                assert_eq!(subscriptions::delete_expired(store).await, Ok(0));
+            }
+        }
+        clock.advance(LIFETIME);
+        assert_eq!(subscriptions::delete_expired(store).await, Ok(1));
+        assert!(webhook.keep(store).await.message().contains("was deleted"));
     }
 }

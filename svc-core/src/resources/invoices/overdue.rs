@@ -5,11 +5,13 @@
 //! midnight checks them when it starts. Of several processes that check a tenant at the same time, the first changes the
 //! invoices, and the others find nothing left to change.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::{Invoice, InvoiceFilter, InvoiceStatus, store_change};
 use crate::accounts::tenants;
-use crate::error::Error;
+use crate::error::{Error, FieldCode, Issue};
 use crate::resources::crud::{self, advance_clock};
 use crate::resources::pages::{ListQuery, Order};
 use crate::store::{Repository, Store, Tx};
@@ -37,6 +39,30 @@ pub struct OverduePosition {
     status: usize,
     /// The `created_at` of the last invoice that was read with this status.
     before: Option<Timestamp>,
+}
+
+/// Writes the position as a text for the client that takes the steps.
+impl fmt::Display for OverduePosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.before {
+            Some(before) => write!(f, "{}@{before}", self.status),
+            None => write!(f, "{}", self.status),
+        }
+    }
+}
+
+impl FromStr for OverduePosition {
+    type Err = Issue;
+
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        let (status, before) = match text.split_once('@') {
+            Some((status, before)) => (status, Some(Timestamp::parse(before)?)),
+            None => (text, None),
+        };
+        let status = status.parse().ok().filter(|status| *status < UNPAID.len());
+        let invalid = || Issue::new(FieldCode::InvalidFormat, "must be the position that the previous step returned");
+        Ok(Self { status: status.ok_or_else(invalid)?, before })
+    }
 }
 
 /// Takes one step of the walk that marks invoices as overdue. Returns the invoices that changed, and the position of the

@@ -10,6 +10,7 @@ use super::samples::Sample;
 use crate::error::{Error, StoreError};
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::Contact;
+use crate::resources::crud;
 use crate::resources::invoices::{self, InvoiceCreate};
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
@@ -146,6 +147,35 @@ pub(super) async fn live_subscriptions_are_counted(h: Harness) {
     h.subscription(other, |_| {}).await;
     assert_eq!(count(tenant).await, Ok(3), "every one that is not deleted");
     assert_eq!(count(other).await, Ok(1));
+}
+
+pub(super) async fn a_subscription_that_is_not_kept_is_deleted(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let own = h.subscription(tenant, |_| {}).await;
+    let stays = h.subscription(tenant, |_| {}).await;
+    let deleted = h.subscription(tenant, |row| row.deleted_at = Some(row.created_at)).await;
+    let foreign = h.subscription(other, |_| {}).await;
+    let minute = Duration::from_secs(60);
+    let keep = async |tenant, id| h.write(move |tx| Box::pin(subscriptions::keep_for(tx, tenant, id, minute))).await;
+    for (tenant, id) in [(tenant, deleted), (tenant, foreign), (other, own), (TenantId(uuid::Uuid::max()), own)] {
+        assert_eq!(keep(tenant, id).await, Err(Error::NotFound));
+    }
+    keep(tenant, own).await.unwrap();
+    keep(other, foreign).await.unwrap();
+    h.clock.advance(minute - Duration::from_micros(1));
+    assert_eq!(subscriptions::delete_expired(&*h.store).await, Ok(0));
+    // This one is kept for longer, so the other one alone expires.
+    keep(tenant, own).await.unwrap();
+    h.clock.advance(Duration::from_micros(1));
+    assert_eq!(subscriptions::delete_expired(&*h.store).await, Ok(1));
+    h.clock.advance(minute);
+    assert_eq!(subscriptions::delete_expired(&*h.store).await, Ok(1));
+    assert_eq!(subscriptions::delete_expired(&*h.store).await, Ok(0));
+    for (tenant, id, live) in [(tenant, own, false), (tenant, stays, true), (other, foreign, false)] {
+        let found = h.read(move |tx| Box::pin(crud::get::<WebhookSubscription>(tx, tenant, id))).await;
+        assert_eq!(found.is_ok(), live);
+    }
+    assert_eq!(keep(tenant, own).await, Err(Error::NotFound));
 }
 
 pub(super) async fn each_matching_subscription_gets_one_delivery(h: Harness) {

@@ -9,7 +9,7 @@ use super::Harness;
 use super::deliveries::call;
 use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::deliveries::DeliveryStatus;
-use crate::webhooks::replays::{Replay, ReplayId};
+use crate::webhooks::replays::{self, Replay, ReplayCreate, ReplayId};
 
 /// Returns a replay of failed deliveries that was requested at `now`.
 pub(super) fn bare(tenant_id: TenantId, subscription_id: SubscriptionId, id: ReplayId, now: Timestamp) -> Replay {
@@ -24,6 +24,8 @@ pub(super) fn bare(tenant_id: TenantId, subscription_id: SubscriptionId, id: Rep
         missed: false,
         position: since,
         stepped_at: now,
+        total: 0,
+        done: 0,
         replayed: 0,
         created_at: now,
         finished_at: None,
@@ -54,7 +56,14 @@ pub(super) async fn replays_are_stored(h: Harness) {
     ] {
         let (subscription_id, now) = (h.endpoint(tenant).await, h.advance_clock(tenant).await);
         let id = h.store.env().id(now);
-        let row = Replay { statuses, missed, until: far, position: now, ..bare(tenant, subscription_id, id, now) };
+        let row = Replay {
+            statuses,
+            missed,
+            total: 10_000,
+            until: far,
+            position: now,
+            ..bare(tenant, subscription_id, id, now)
+        };
         h.add_replay(&row).await;
         assert_eq!(call!(h.replay(tenant, id)).as_ref(), Some(&row));
         rows.push(row);
@@ -70,6 +79,8 @@ pub(super) async fn replays_are_stored(h: Harness) {
         let names: Vec<TenantId> = rows.iter().map(|row| row.tenant_id).collect();
         assert_eq!(call!(h.tenants_with_unfinished_replays(9)), names);
         assert_eq!(call!(h.tenants_with_unfinished_replays(2)), names[..2]);
+        assert_eq!(call!(h.unfinished_replays(9)), rows);
+        assert_eq!(call!(h.unfinished_replays(2)), rows[..2]);
         let mut row = rows.remove(0);
         let owner = row.tenant_id;
         assert_eq!(call!(h.unfinished_replay(owner)).as_ref(), Some(&row));
@@ -87,6 +98,7 @@ pub(super) async fn replays_are_stored(h: Harness) {
         assert_eq!(call!(h.unfinished_replay(owner)).as_ref(), Some(&*row));
         row.position = far;
         row.replayed = 1_000_000;
+        row.done = 2_000_000;
         row.finished_at = Some(far);
         let changed = row.clone();
         let write = h.write(move |tx| {
@@ -124,4 +136,41 @@ pub(super) async fn replays_of_a_tenant_are_listed(h: Harness) {
         assert_eq!(call!(h.replays(tenant, limit)), limited, "the newest replay comes first");
     }
     assert_eq!(call!(h.replays(other, 9)).len(), 4);
+}
+
+pub(super) async fn what_a_replay_goes_through_is_counted(h: Harness) {
+    let tenant = h.tenant().await;
+    let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
+    let mut times = Vec::new();
+    for status in [DeliveryStatus::Failed, DeliveryStatus::Succeeded, DeliveryStatus::Held, DeliveryStatus::Pending] {
+        for endpoint in [to, to, elsewhere] {
+            let delivery = h.insert_delivery(tenant, endpoint, move |row| {
+                row.status = status;
+                row.next_attempt_at = row.next_attempt_at.filter(|_| status == DeliveryStatus::Pending);
+            });
+            times.push(delivery.await.created_at);
+        }
+    }
+    let replay = async |since: Timestamp, statuses: &[DeliveryStatus], missed: bool| {
+        let input = ReplayCreate { subscription: to, since, until: None, statuses: statuses.to_vec(), missed };
+        let replay = h.write(move |tx| {
+            let input = input.clone();
+            Box::pin(async move {
+                let Replay { id, total, .. } = replays::create(tx, tenant, input).await?;
+                while replays::step(tx, tenant).await? {}
+                let replay = tx.replay(tenant, id).await?.ok_or(crate::error::Error::NotFound)?;
+                assert_eq!((replay.total, replay.percent()), (total, 100));
+                Ok((replay.total, replay.done, replay.replayed))
+            })
+        });
+        replay.await.unwrap()
+    };
+    let start = times[0];
+    assert_eq!(replay(start.next(), &[DeliveryStatus::Held], false).await, (2, 2, 2));
+    assert_eq!(replay(start.next(), &[], false).await, (1, 1, 1), "one failed before the time span");
+    assert_eq!(replay(start, &[DeliveryStatus::Pending], false).await, (0, 0, 0));
+    let events = h.events(tenant).await.len() as u64;
+    // The one that failed first, and the four that were for the other endpoint alone.
+    assert_eq!(replay(start, &[], true).await, (events, events, 5));
+    assert_eq!(replay(start, &[DeliveryStatus::Succeeded], false).await, (12, 12, 2), "it goes through all deliveries");
 }

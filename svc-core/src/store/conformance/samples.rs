@@ -278,6 +278,7 @@ impl Sample for WebhookSubscription {
             previous_secret: None,
             previous_until: None,
             stopped_at: None,
+            expires_at: None,
             responses_kept: 0,
             responses_deleted_until: None,
             updated_at: new.now,
@@ -302,6 +303,7 @@ impl Sample for WebhookSubscription {
             previous_secret: Some(Secret::new("whsec_b2xk")),
             previous_until: Some(Timestamp::from_micros(i64::MAX)),
             stopped_at: Some(far()),
+            expires_at: Some(far()),
             responses_kept: u32::MAX,
             responses_deleted_until: Some(Id::max()),
             ..Self::bare(new)

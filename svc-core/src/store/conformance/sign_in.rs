@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::Harness;
 use crate::accounts::dashboard_links::{self, DashboardLinkCreate, NewDashboardLink};
+use crate::accounts::members::{self, Member};
 use crate::accounts::sessions::{self, NewSession, Role, Session, SessionId};
 use crate::error::Error;
-use crate::values::TenantId;
+use crate::values::{Email, TenantId};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -137,6 +138,87 @@ pub(super) async fn an_operator_views_a_tenant(h: Harness) {
     view(new.session.id, None).await.unwrap();
     assert_eq!(h.session(&new).await.unwrap().account(), None);
     assert_eq!(view(owner.session.id, None).await, Err(Error::NotFound));
+}
+
+impl Harness {
+    async fn member(&self, tenant: TenantId, role: Role) -> Member {
+        let ada = Email::parse("Ada@example.com").unwrap();
+        self.write(move |tx| {
+            let ada = ada.clone();
+            Box::pin(async move { members::add(tx, tenant, &ada, role).await })
+        })
+        .await
+        .unwrap()
+    }
+
+    async fn sign_in_member(&self, email: &str) -> Result<NewSession, Error> {
+        let email = Email::parse(email).unwrap();
+        self.write(move |tx| {
+            let email = email.clone();
+            Box::pin(async move { sessions::begin_of_member(tx, &email).await })
+        })
+        .await
+    }
+
+    async fn choose(&self, id: SessionId, tenant: TenantId) -> Result<Session, Error> {
+        self.write(move |tx| Box::pin(sessions::choose(tx, id, tenant))).await
+    }
+}
+
+pub(super) async fn a_member_signs_in(h: Harness) {
+    let tenant = h.tenant().await;
+    assert!(matches!(h.sign_in_member("ada@example.com").await, Err(Error::NotAllowed(_))));
+    h.member(tenant, Role::Developer).await;
+    let new = h.sign_in_member("ADA@example.com").await.unwrap();
+    let session = h.session(&new).await.unwrap();
+    assert_eq!(session, new.session);
+    assert_eq!(session.email.as_ref().map(Email::as_str), Some("ada@example.com"));
+    assert_eq!((session.account(), session.identity.as_str()), (Some((tenant, Role::Developer)), "ada@example.com"));
+    assert_eq!(h.sessions(Some(tenant)).await, [session.id]);
+}
+
+pub(super) async fn a_member_chooses_a_tenant(h: Harness) {
+    let tenants = [h.tenant().await, h.tenant().await];
+    let foreign = h.tenant().await;
+    h.member(tenants[0], Role::Owner).await;
+    h.member(tenants[1], Role::Viewer).await;
+    let new = h.sign_in_member("ada@example.com").await.unwrap();
+    let id = new.session.id;
+    assert_eq!((new.session.account(), new.session.is_operator()), (None, false));
+    assert_eq!(h.sessions(None).await, [id]);
+    for (tenant, role) in [(tenants[0], Role::Owner), (tenants[1], Role::Viewer)] {
+        h.choose(id, tenant).await.unwrap();
+        h.clock.advance(MINUTE);
+        h.use_session(id).await;
+        assert_eq!(h.session(&new).await.unwrap().account(), Some((tenant, role)));
+        assert_eq!(h.sessions(Some(tenant)).await, [id]);
+    }
+    assert_eq!(h.sessions(Some(tenants[0])).await, [], "the session shows the other tenant now");
+    assert_eq!(h.choose(id, foreign).await, Err(Error::NotFound));
+    let by_link = h.sign_in(&h.link(DashboardLinkCreate::to(foreign, Role::Owner)).await).await.unwrap();
+    assert_eq!(h.choose(by_link.session.id, tenants[0]).await, Err(Error::NotFound));
+    let accounts = h
+        .read(|tx| Box::pin(async move { sessions::accounts_of(tx, &Email::parse("ada@example.com").unwrap()).await }));
+    let mut accounts: Vec<_> = accounts.await.unwrap().into_iter().map(|(tenant, role)| (tenant.id, role)).collect();
+    accounts.sort_unstable();
+    let mut expected = [(tenants[0], Role::Owner), (tenants[1], Role::Viewer)];
+    expected.sort_unstable();
+    assert_eq!(accounts, expected);
+}
+
+pub(super) async fn a_withdrawn_role_holds_from_the_next_request_on(h: Harness) {
+    let tenant = h.tenant().await;
+    let member = h.member(tenant, Role::Owner).await;
+    let new = h.sign_in_member("ada@example.com").await.unwrap();
+    h.write(move |tx| Box::pin(members::set_role(tx, tenant, member.id, Role::Viewer))).await.unwrap();
+    assert_eq!(h.session(&new).await.unwrap().account(), Some((tenant, Role::Viewer)));
+    h.write(move |tx| Box::pin(members::remove(tx, tenant, member.id))).await.unwrap();
+    let session = h.session(&new).await.unwrap();
+    assert_eq!((session.account(), session.is_operator()), (None, false));
+    assert_eq!(h.sessions(Some(tenant)).await, []);
+    let id = new.session.id;
+    h.write(move |tx| Box::pin(sessions::sign_out(tx, id))).await.unwrap();
+    assert_eq!(h.session(&new).await, None);
 }
 
 pub(super) async fn expired_sign_ins_are_deleted_in_steps(h: Harness) {

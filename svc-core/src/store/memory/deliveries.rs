@@ -80,16 +80,8 @@ impl DeliveryRepository for MemoryTx<'_> {
         tenant: TenantId,
         filter: &DeliveryFilter,
     ) -> Result<Vec<Delivery>, StoreError> {
-        let matches = |delivery: &&Delivery| {
-            filter.subscription_id.is_none_or(|wanted| delivery.subscription_id == wanted)
-                && filter.event_id.is_none_or(|wanted| delivery.event_id == wanted)
-                && filter.status.is_none_or(|wanted| delivery.status == wanted)
-                && filter.kind.is_none_or(|wanted| delivery.kind == wanted)
-                && filter.since.is_none_or(|since| delivery.created_at >= since)
-                && filter.until.is_none_or(|until| delivery.created_at < until)
-        };
         let limit = if filter.limit == 0 { usize::MAX } else { filter.limit as usize };
-        let rows = of_tenant(&self.state.deliveries, tenant).filter(matches);
+        let rows = of_tenant(&self.state.deliveries, tenant).filter(|delivery| filter.matches(delivery));
         Ok(if filter.oldest_first {
             rows.take(limit).cloned().collect()
         } else {

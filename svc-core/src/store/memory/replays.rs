@@ -30,10 +30,14 @@ impl ReplayRepository for MemoryTx<'_> {
     }
 
     async fn tenants_with_unfinished_replays(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError> {
+        Ok(self.unfinished_replays(limit).await?.into_iter().map(|replay| replay.tenant_id).collect())
+    }
+
+    async fn unfinished_replays(&mut self, limit: u32) -> Result<Vec<Replay>, StoreError> {
         let mut unfinished: Vec<&Replay> =
             self.state.replays.values().filter(|replay| replay.finished_at.is_none()).collect();
         unfinished.sort_by_key(|replay| (replay.stepped_at, replay.id));
-        Ok(unfinished.into_iter().take(limit as usize).map(|replay| replay.tenant_id).collect())
+        Ok(unfinished.into_iter().take(limit as usize).cloned().collect())
     }
 
     async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {

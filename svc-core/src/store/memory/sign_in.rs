@@ -48,9 +48,15 @@ impl SignInRepository for MemoryTx<'_> {
 
     async fn update_session(&mut self, session: &Session) -> Result<(), StoreError> {
         self.state_mut()?.sessions.change(&session.id, |(stored, _)| {
-            stored.last_used_at = session.last_used_at;
+            stored.tenant_id = session.tenant_id;
+            stored.role = session.role;
             stored.viewed_tenant_id = session.viewed_tenant_id;
         });
+        Ok(())
+    }
+
+    async fn record_session_use(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError> {
+        self.state_mut()?.sessions.change(&id, |(stored, _)| stored.last_used_at = stored.last_used_at.max(at));
         Ok(())
     }
 

@@ -11,6 +11,25 @@ Scalar.createApiReference('#reference', {
   showDeveloperTools: 'never',
   // The key of the reader stays in the memory of the page.
   persistAuth: false,
+  // Colours with the contrast of WCAG 2.2 AA, and a button that is large enough to hit.
+  customCss: `
+    .light-mode {
+      --scalar-color-2: #5c5c5c;
+      --scalar-color-3: #6b6b6b;
+      --scalar-color-accent: #0062b8;
+      --scalar-color-blue: #0062b8;
+      --scalar-color-green: #08724a;
+      --scalar-color-orange: #a64b00;
+      --scalar-color-red: #c5121d;
+      --scalar-color-yellow: #7a5d00;
+    }
+    .dark-mode {
+      --scalar-color-2: #b4b4b4;
+      --scalar-color-3: #9c9c9c;
+      --scalar-color-red: #ff8078;
+    }
+    [id^="headlessui-popover-button"] { min-width: 24px; min-height: 24px; }
+  `,
   // Examples in curl, Python, JavaScript and Rust.
   defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
   hiddenClients: {

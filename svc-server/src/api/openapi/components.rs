@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use svc_core::accounts::keys::KEY_PREFIX;
 use svc_core::accounts::signing::SignatureError;
 use svc_core::error::{Error, FieldCode, Issue, StoreError};
 use uuid::Uuid;
@@ -138,6 +139,13 @@ pub(super) fn parameters() -> Value {
             "description": "The unique identifier of the record.",
             "schema": { "type": "string", "format": "uuid" },
         },
+        "AccountId": {
+            "name": "account_id",
+            "in": "path",
+            "required": true,
+            "description": "The unique identifier of the account.",
+            "schema": { "type": "string", "format": "uuid" },
+        },
         "RequestId": request_header(
             "X-Request-Id",
             "An identifier of your choice for the request, which the response returns and the server's log contains: 1 to \
@@ -240,6 +248,33 @@ pub(super) fn headers() -> Value {
     headers
 }
 
+/// Changes what the components of the public API say differently of the platform API, and removes what it does not have.
+pub(super) fn adapt_to_platform(document: &mut Value) {
+    let text = |text: &str| Value::from(text);
+    document["components"]["responses"]["Forbidden"]["description"] =
+        text("The platform key lacks the scope that the operation needs.");
+    document["components"]["responses"]["NotFound"]["description"] =
+        text("There is no account with this id, or it has no record with this id.");
+    document["components"]["responses"]["Conflict"]["description"] = text(
+        "The state of the record does not allow this step, another contact has the email address, or a request with this \
+         `Idempotency-Key` is still running.",
+    );
+    if let Some(parameters) = document["components"]["parameters"].as_object_mut() {
+        // The requests that subscribers receive are described in the document of the public API.
+        parameters.retain(|name, _| PLATFORM_PARAMETERS.contains(&name.as_str()));
+    }
+    let code = &mut document["components"]["schemas"]["Error"]["properties"]["code"]["description"];
+    if let Some(codes) = code.as_str() {
+        *code = codes.replace(" No operation returns it today.", "").into();
+    }
+    if let Some(document) = document.as_object_mut() {
+        document.remove("webhooks");
+    }
+}
+
+/// The parameters that operations of the platform API have.
+const PLATFORM_PARAMETERS: [&str; 6] = ["AccountId", "Id", "RequestId", "IdempotencyKey", "IfMatch", "IfNoneMatch"];
+
 /// Returns the responses that are not a success.
 pub(super) fn failures(error: &Value, rate_limit_error: &Value) -> Value {
     let mut responses = Map::new();
@@ -301,7 +336,7 @@ pub(super) fn samples() -> Vec<Problem> {
     let mut all: Vec<Problem> = core.into_iter().map(Problem::Core).collect();
     all.extend([
         Problem::UnknownParameter("colour".to_owned()),
-        Problem::MissingCredentials,
+        Problem::MissingCredentials(KEY_PREFIX),
         Problem::SignatureRequired,
         Problem::SignatureInvalid(SignatureProblem::Rejected(SignatureError::TimestampOutOfRange)),
         Problem::SignatureReused,

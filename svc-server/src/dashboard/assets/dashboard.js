@@ -1,4 +1,5 @@
-// What pages can do better with a script: switch the theme, copy a text, and not send a form twice. They work without it.
+// What pages can do better with a script: switch the theme, copy a text, show what is new, and not send a form twice. They
+// work without it.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -26,6 +27,63 @@
     const nav = current?.closest("nav");
     if (nav) nav.scrollLeft = current.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2;
   });
+
+  // A live list: the server sends rows as they come and change, and this puts them into the table by their ids, which sort
+  // like the rows. A hidden page is not live, so that nobody is sent what nobody sees.
+  const live = (element) => {
+    const [state, button] = element.children;
+    const most = Number(element.dataset.rows);
+    let source = null;
+    let paused = false;
+
+    const show = (text, name) => {
+      if (state.textContent !== text) state.textContent = text;
+      element.dataset.state = name;
+    };
+    const put = ({ html, selected }) => {
+      const body = document.querySelector("main table tbody");
+      // A page without rows has no table either.
+      if (!body) { if (selected) location.reload(); return; }
+      const template = document.createElement("template");
+      template.innerHTML = html;
+      const fresh = template.content.firstElementChild;
+      const old = body.querySelector(`[data-row="${fresh.dataset.row}"]`);
+      if (old) {
+        // What a person is about to use stays.
+        if (old.outerHTML === fresh.outerHTML || old.contains(document.activeElement)) return;
+        const checked = old.querySelector("input")?.checked;
+        old.replaceWith(fresh);
+        if (checked) fresh.querySelector("input").checked = true;
+      } else if (selected) {
+        const next = [...body.rows].find((row) => row.dataset.row < fresh.dataset.row) ?? null;
+        if (!next && body.rows.length >= most) return;
+        fresh.classList.add("new");
+        body.insertBefore(fresh, next);
+        if (body.rows.length > most) body.lastElementChild.remove();
+      }
+    };
+    const stop = () => { source?.close(); source = null; };
+    const start = () => {
+      if (source || paused || document.hidden) return;
+      source = new EventSource(element.dataset.live);
+      source.onopen = () => show("Live", "on");
+      source.onmessage = (event) => JSON.parse(event.data).reverse().forEach(put);
+      // The browser connects again by itself unless it was refused.
+      source.onerror = () => {
+        if (source.readyState === EventSource.CLOSED) { stop(); show("Not live", "off"); } else show("Connecting", "off");
+      };
+    };
+    button.addEventListener("click", () => {
+      paused = source !== null;
+      button.textContent = paused ? "Resume" : "Pause";
+      if (paused) { stop(); show("Paused", "off"); } else start();
+    });
+    document.addEventListener("visibilitychange", () => { if (document.hidden) stop(); else start(); });
+    addEventListener("pagehide", stop);
+    addEventListener("pageshow", start);
+    start();
+  };
+  addEventListener("DOMContentLoaded", () => document.querySelectorAll("[data-live]").forEach(live));
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button");

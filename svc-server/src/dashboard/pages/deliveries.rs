@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use maud::{Markup, html};
+use svc_core::Svc;
 use svc_core::accounts::requests::RequestFilter;
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
@@ -10,18 +11,20 @@ use svc_core::crypto::sha256;
 use svc_core::error::Error;
 use svc_core::resources::pages::{Limit, ListParams};
 use svc_core::store::DeliveryFilter;
-use svc_core::values::Timestamp;
+use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus};
 use svc_core::webhooks::engine::Attempt;
 use svc_core::webhooks::events::Event;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
+use uuid::Uuid;
 
 use super::filters;
 use crate::dashboard::components::{
-    Tone, badge, csrf, empty, exact_time, facts, heading, number, section, table, time, time_or,
+    Tone, View, badge, csrf, empty, exact_time, facts, heading, number, section, table, time, time_or,
 };
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
+use crate::dashboard::live::{self, List as _};
 use crate::dashboard::reply::{Failure, Reply};
 
 const PAGE: u32 = 50;
@@ -30,18 +33,22 @@ const MAX_SHOWN: usize = 12 * 1024;
 /// The number of attempts that a page lists.
 const MAX_ATTEMPTS: usize = 50;
 const MAX_ENDPOINTS: u32 = 100;
+/// The filters in the query, apart from those that look back.
+const FILTERS: [&str; 5] = ["endpoint", "event", "status", "kind", "within"];
+/// The id of the form that sends selected deliveries again.
+const SELECTION: &str = "selection";
 
 /// The endpoints of the account by their ids, for the names of deliveries.
 pub(super) type Endpoints = HashMap<SubscriptionId, WebhookSubscription>;
 
 /// Returns the endpoints of the account, the newest first.
-pub(super) async fn list_endpoints(cx: &Context<'_>, tenant: &Tenant) -> Result<Vec<WebhookSubscription>, Failure> {
+pub(super) async fn list_endpoints(svc: &Svc, tenant: TenantId) -> Result<Vec<WebhookSubscription>, Error> {
     let params = ListParams { limit: Limit::new(MAX_ENDPOINTS), ..ListParams::default() };
-    Ok(cx.svc.tenant(tenant.id).webhooks().list(params).await?.data)
+    Ok(svc.tenant(tenant).webhooks().list(params).await?.data)
 }
 
-pub(super) async fn endpoints(cx: &Context<'_>, tenant: &Tenant) -> Result<Endpoints, Failure> {
-    Ok(list_endpoints(cx, tenant).await?.into_iter().map(|endpoint| (endpoint.id, endpoint)).collect())
+pub(super) async fn endpoints(svc: &Svc, tenant: TenantId) -> Result<Endpoints, Error> {
+    Ok(list_endpoints(svc, tenant).await?.into_iter().map(|endpoint| (endpoint.id, endpoint)).collect())
 }
 
 /// Returns the status of a delivery.
@@ -65,60 +72,99 @@ pub(super) fn outcome(status: Option<i32>) -> String {
     }
 }
 
-/// Returns a table of deliveries. With `select`, they can be selected for the form with this id.
-pub(super) fn rows(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    deliveries: &[Delivery],
-    endpoints: &Endpoints,
-    select: Option<&str>,
-) -> Markup {
+/// Deliveries as a live list.
+pub(in crate::dashboard) struct Deliveries;
+
+impl live::List for Deliveries {
+    type Item = Delivery;
+    type Names = Endpoints;
+    type Filter = DeliveryFilter;
+
+    async fn newest(svc: &Svc, tenant: TenantId) -> Result<Vec<Delivery>, Error> {
+        svc.tenant(tenant).deliveries().list(DeliveryFilter { limit: PAGE, ..DeliveryFilter::default() }).await
+    }
+
+    async fn names(svc: &Svc, tenant: TenantId) -> Result<Endpoints, Error> {
+        endpoints(svc, tenant).await
+    }
+
+    fn id(delivery: &Delivery) -> Uuid {
+        delivery.id.uuid()
+    }
+
+    fn select(delivery: &Delivery) -> Markup {
+        html! {
+            td {
+                input type="checkbox" name="id" value=(delivery.id) form=(SELECTION)
+                    aria-label={ "Select the delivery of " (delivery.kind) " " (delivery.created_at) };
+            }
+        }
+    }
+
+    fn cells(view: &View<'_>, delivery: &Delivery, endpoints: &Endpoints) -> Markup {
+        html! {
+            th scope="row" { a href=(view.url(&format!("/deliveries/{}", delivery.id))) { (delivery.kind) } }
+            td {
+                @match endpoints.get(&delivery.subscription_id) {
+                    Some(endpoint) => { span.clip title=(endpoint.url) { (endpoint.url) } }
+                    None => { span.soft { "deleted" } }
+                }
+            }
+            td { (status(delivery)) }
+            td { (number(u64::from(delivery.attempts))) }
+            td { (outcome(delivery.last_status)) }
+            td { (view.time(delivery.created_at)) }
+        }
+    }
+
+    fn matches(filter: &DeliveryFilter, delivery: &Delivery) -> bool {
+        filter.matches(delivery)
+    }
+}
+
+/// Returns a table of deliveries. With `may_select`, they can be selected to be sent again.
+pub(super) fn rows(view: &View<'_>, deliveries: &[Delivery], endpoints: &Endpoints, may_select: bool) -> Markup {
     let headings = ["Event", "Endpoint", "Status", "Attempts", "Last response", "When"];
-    let headings: Vec<&str> = select.map(|_| "Select").into_iter().chain(headings).collect();
+    let headings: Vec<&str> = may_select.then_some("Select").into_iter().chain(headings).collect();
     table(
         "Deliveries",
         &headings,
         html! {
             @for delivery in deliveries {
-                tr {
-                    @if let Some(form) = select {
-                        td {
-                            input type="checkbox" name="id" value=(delivery.id) form=(form)
-                                aria-label={ "Select the delivery of " (delivery.kind) " " (delivery.created_at) };
-                        }
-                    }
-                    th scope="row" { a href=(cx.url(&format!("/deliveries/{}", delivery.id))) { (delivery.kind) } }
-                    td {
-                        @match endpoints.get(&delivery.subscription_id) {
-                            Some(endpoint) => { span.clip title=(endpoint.url) { (endpoint.url) } }
-                            None => { span.soft { "deleted" } }
-                        }
-                    }
-                    td { (status(delivery)) }
-                    td { (number(u64::from(delivery.attempts))) }
-                    td { (outcome(delivery.last_status)) }
-                    td { (time(cx.now, &tenant.time_zone, delivery.created_at)) }
-                }
+                (live::row(Deliveries::id(delivery), &html! {
+                    @if may_select { (Deliveries::select(delivery)) }
+                    (Deliveries::cells(view, delivery, endpoints))
+                }))
             }
         },
     )
 }
 
-/// Lists deliveries.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
-    let account = cx.svc.tenant(tenant.id);
-    let endpoints = endpoints(cx, tenant).await?;
-    let before = filters::value(cx, "before")?.map(Timestamp::from_micros);
-    let filter = DeliveryFilter {
+/// Returns the filter in the query.
+fn filter(cx: &Context<'_>) -> Result<DeliveryFilter, Failure> {
+    Ok(DeliveryFilter {
         subscription_id: filters::value(cx, "endpoint")?,
         event_id: filters::value(cx, "event")?,
         status: filters::value(cx, "status")?,
         kind: filters::value(cx, "kind")?,
         since: filters::begins(cx, cx.query.text("within"))?,
-        until: before,
+        until: filters::value(cx, "before")?.map(Timestamp::from_micros),
         limit: PAGE,
         ..DeliveryFilter::default()
-    };
+    })
+}
+
+/// Sends the newest deliveries as they come and change.
+pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let live = &cx.dashboard.live;
+    live.respond(cx, tenant, &live.deliveries, filter(cx)?)
+}
+
+/// Lists deliveries.
+pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let account = cx.svc.tenant(tenant.id);
+    let endpoints = endpoints(&cx.svc, tenant.id).await?;
+    let filter = filter(cx)?;
     let mut next = None;
     let deliveries = match cx.query.given("record") {
         Some(record) => of_record(cx, tenant, record, &filter).await?,
@@ -131,14 +177,17 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
             found.deliveries
         }
     };
-    let is_filtered = ["endpoint", "event", "status", "kind", "within", "record", "before"]
-        .iter()
-        .any(|name| cx.query.given(name).is_some());
+    let is_given = |name: &&str| cx.query.given(name).is_some();
+    let is_newest = !["record", "before"].iter().any(is_given);
+    let is_filtered = !is_newest || FILTERS.iter().any(is_given);
     let may_replay = cx.may(Role::Developer) && !deliveries.is_empty();
     let content = html! {
         (heading("Deliveries", "Each event goes to each endpoint that wants it. One that fails is tried again for hours.", html! {
+            @if is_newest {
+                (live::switch(cx, &format!("/deliveries/live?{}", cx.query.encoded(&FILTERS)), PAGE as usize))
+            }
             @if may_replay {
-                form id="selection" method="post" action=(cx.url("/deliveries/replay")) {
+                form id=(SELECTION) method="post" action=(cx.url("/deliveries/replay")) {
                     (csrf(cx))
                     button type="submit" { "Send selected again" }
                 }
@@ -151,7 +200,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
         } @else if deliveries.is_empty() {
             (empty("delivery", "Nothing found", "No delivery of those that were searched meets all filters.", html! {}))
         } @else {
-            (rows(cx, tenant, &deliveries, &endpoints, may_replay.then_some("selection")))
+            (rows(&cx.view(tenant), &deliveries, &endpoints, may_replay))
         }
         @if let Some(next) = next {
             nav.pages aria-label="Pages of the list" {
@@ -182,14 +231,7 @@ fn filter_fields(cx: &Context<'_>, endpoints: &Endpoints) -> Markup {
 }
 
 fn next_page(cx: &Context<'_>, before: Timestamp) -> String {
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
-    for name in ["endpoint", "event", "status", "kind", "within"] {
-        if let Some(value) = cx.query.given(name) {
-            query.append_pair(name, value);
-        }
-    }
-    query.append_pair("before", &before.as_micros().to_string());
-    cx.url(&format!("/deliveries?{}", query.finish()))
+    cx.url(&format!("/deliveries?{}&before={}", cx.query.encoded(&FILTERS), before.as_micros()))
 }
 
 /// Returns the deliveries of the newest events of a record.

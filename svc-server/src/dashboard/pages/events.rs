@@ -100,7 +100,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
     let event = account.events().get(cx.id::<EventId>()?).await?;
     let filter = DeliveryFilter { limit: MAX_DELIVERIES, ..DeliveryFilter::of_event(event.id) };
     let sent = account.deliveries().list(filter).await?;
-    let endpoints = deliveries::endpoints(cx, tenant).await?;
+    let endpoints = deliveries::endpoints(&cx.svc, tenant.id).await?;
     let wrote = RequestFilter { event_id: Some(event.id), ..RequestFilter::default() };
     let request = account.requests().list(wrote).await?.pop();
     let value: Result<serde_json::Value, _> = serde_json::from_str(event.data.get());
@@ -123,7 +123,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             @if sent.is_empty() {
                 p.soft { "No endpoint wanted it." }
             } @else {
-                (deliveries::rows(cx, tenant, &sent, &endpoints, None))
+                (deliveries::rows(&cx.view(tenant), &sent, &endpoints, false))
             }
         }))
         (section("Payload", deliveries::body(&payload)))

@@ -1,121 +1,113 @@
 //! The first page of an account: how deliveries go, and what to do first.
 
-use std::time::Duration;
-
 use maud::{Markup, html};
+use svc_core::accounts::keys::ApiKey;
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
-use svc_core::resources::pages::{Limit, ListParams};
 use svc_core::store::DeliveryFilter;
-use svc_core::values::Timestamp;
-use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
+use svc_core::webhooks::deliveries::DeliveryStatus;
+use svc_core::webhooks::statistics::HourOfAttempts;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use crate::dashboard::chart::{Column, Series, bars};
-use crate::dashboard::components::{Tone, badge, empty, figure, heading, icon, number, section, table, time_or};
+use super::{deliveries, webhooks};
+use crate::dashboard::chart::bars;
+use crate::dashboard::components::{Tone, badge, empty, heading, icon, linked_figure, number, section, table, time_or};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::reply::{Failure, Reply};
 
-const HOUR: Duration = Duration::from_secs(60 * 60);
-const HOURS: usize = 24;
-/// The number of deliveries that the chart reads at most.
-const MAX_DELIVERIES: u32 = 1_000;
 /// The number of deliveries up to which those that failed or are held are counted.
 const MAX_COUNTED: u32 = 100;
-const MAX_ENDPOINTS: u32 = 100;
-
-const SERIES: [Series; 4] = [
-    Series { name: "delivered", class: "good" },
-    Series { name: "waiting", class: "accent" },
-    Series { name: "held", class: "warn" },
-    Series { name: "failed", class: "bad" },
-];
+/// The number of keys whose requests are shown.
+const MAX_KEYS: usize = 8;
 
 /// Shows the overview.
 pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
     let account = cx.svc.tenant(tenant.id);
-    let since = cx.now.minus(HOUR * 24);
-    let recent = DeliveryFilter { since: Some(since), limit: MAX_DELIVERIES, ..DeliveryFilter::default() };
-    let recent = account.deliveries().list(recent).await?;
-    let of_status =
-        |status| DeliveryFilter { status: Some(status), limit: MAX_COUNTED + 1, ..DeliveryFilter::default() };
-    let held = account.deliveries().list(of_status(DeliveryStatus::Held)).await?.len();
-    let failed = account.deliveries().list(of_status(DeliveryStatus::Failed)).await?.len();
-    let params = ListParams { limit: Limit::new(MAX_ENDPOINTS), ..ListParams::default() };
-    let endpoints = account.webhooks().list(params).await?.data;
+    let hours = account.deliveries().attempts_by_hour(None).await?;
+    let day = webhooks::sum(&hours);
+    let of_status = |status, limit| DeliveryFilter { status, limit, ..DeliveryFilter::default() };
+    let count = async |status| account.deliveries().list(of_status(Some(status), MAX_COUNTED + 1)).await;
+    let held = count(DeliveryStatus::Held).await?.len();
+    let failed = count(DeliveryStatus::Failed).await?.len();
+    let is_unused = account.deliveries().list(of_status(None, 1)).await?.is_empty();
+    let endpoints = deliveries::list_endpoints(&cx.svc, tenant.id).await?;
     let keys = account.keys().list().await?;
 
-    let is_new = recent.is_empty() && (keys.is_empty() || endpoints.is_empty());
     let content = html! {
         (heading("Overview", "The last 24 hours of this account.", html! {}))
-        @if is_new {
+        @if is_unused && (keys.is_empty() || endpoints.is_empty()) {
             (first_steps(cx, !keys.is_empty(), !endpoints.is_empty()))
         }
         div.figures {
-            (figure("Deliveries", &counted(recent.len(), MAX_DELIVERIES), Tone::Neutral, "in 24 hours"))
-            (figure("Success rate", &success_rate(&recent), Tone::Neutral, "of those that ended"))
-            (figure("Failed", &counted(failed, MAX_COUNTED), if failed > 0 { Tone::Bad } else { Tone::Neutral }, "all retries used up"))
-            (figure("Held", &counted(held, MAX_COUNTED), if held > 0 { Tone::Warn } else { Tone::Neutral }, "until you replay them"))
+            (linked_figure(&cx.url("/deliveries?within=24h"), "Attempts", &number(day.attempts()), Tone::Neutral, "to deliver, in 24 hours"))
+            (linked_figure(&cx.url("/webhooks"), "Success rate", &webhooks::rate(&day), Tone::Neutral, "of these attempts"))
+            (linked_figure(&cx.url("/deliveries?status=failed"), "Failed", &counted(failed), if failed > 0 { Tone::Bad } else { Tone::Neutral }, "all retries used up"))
+            (linked_figure(&cx.url("/deliveries?status=held"), "Held", &counted(held), if held > 0 { Tone::Warn } else { Tone::Neutral }, "until you replay them"))
         }
-        (section("Deliveries by outcome", chart(cx, tenant, since, &recent)))
+        (section("Attempts by outcome", chart(tenant, &hours)))
+        @let usage = usage(cx, tenant, &keys);
+        @if !usage.is_empty() {
+            (section("Requests in this minute", requests(cx, &usage)))
+        }
         (section("Endpoints that need attention", attention(cx, tenant, &endpoints)))
     };
     Ok(layout::page(cx, Some(tenant), "Overview", &content))
 }
 
 /// Returns a number that was counted up to a bound.
-fn counted(count: usize, bound: u32) -> String {
-    if count >= bound as usize { format!("{}+", number(u64::from(bound))) } else { number(count as u64) }
+fn counted(count: usize) -> String {
+    if count > MAX_COUNTED as usize { format!("{}+", number(u64::from(MAX_COUNTED))) } else { number(count as u64) }
 }
 
-fn success_rate(deliveries: &[Delivery]) -> String {
-    let of = |status| deliveries.iter().filter(|delivery| delivery.status == status).count();
-    let (succeeded, failed) = (of(DeliveryStatus::Succeeded), of(DeliveryStatus::Failed));
-    match (succeeded * 1_000).checked_div(succeeded + failed) {
-        Some(1_000) => "100 %".to_owned(),
-        Some(tenths) => format!("{}.{} %", tenths / 10, tenths % 10),
-        None => "–".to_owned(),
-    }
-}
-
-fn chart(cx: &Context<'_>, tenant: &Tenant, since: Timestamp, deliveries: &[Delivery]) -> Markup {
-    if deliveries.is_empty() {
+fn chart(tenant: &Tenant, hours: &[HourOfAttempts]) -> Markup {
+    if hours.iter().all(|hour| hour.all.attempts() == 0) {
         return empty(
             "delivery",
-            "No deliveries yet",
+            "No attempts in 24 hours",
             "When a record changes, each endpoint that wants the event gets a \
-            delivery, and this chart shows how they went.",
+            delivery, and this chart shows how the attempts went.",
             html! {},
         );
     }
-    let mut counts = vec![vec![0; SERIES.len()]; HOURS];
-    for delivery in deliveries {
-        let hour = delivery.created_at.since(since).as_secs() / HOUR.as_secs();
-        let series = match delivery.status {
-            DeliveryStatus::Succeeded => 0,
-            DeliveryStatus::Pending => 1,
-            DeliveryStatus::Held => 2,
-            DeliveryStatus::Failed => 3,
-        };
-        if let Some(count) = usize::try_from(hour).ok().and_then(|hour| counts.get_mut(hour)) {
-            count[series] += 1;
-        }
-    }
-    let begins = (0..).map(|hours| since.checked_add(HOUR * hours).unwrap_or(cx.now));
-    let columns: Vec<Column> = counts
-        .into_iter()
-        .zip(begins)
-        .map(|(values, begins)| {
-            let text = tenant.time_zone.date_and_time_at(begins);
-            Column { label: text.get(11..16).unwrap_or_default().to_owned(), values }
-        })
-        .collect();
+    let label = "Attempts of the last 24 hours by hour and outcome";
+    bars(label, &webhooks::ATTEMPTS, &webhooks::attempts(tenant, hours))
+}
+
+/// The requests of a key in its current minute, and how many it may make.
+struct Usage<'k> {
+    key: &'k ApiKey,
+    used: u32,
+    limit: u32,
+}
+
+/// Returns the keys that work, those with most requests first.
+fn usage<'k>(cx: &Context<'_>, tenant: &Tenant, keys: &'k [ApiKey]) -> Vec<Usage<'k>> {
+    let works = |key: &&ApiKey| key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > cx.now);
+    let usage = |key: &'k ApiKey| {
+        let (used, limit) = cx.limits.usage(key.id, &tenant.limits, cx.now)?;
+        Some(Usage { key, used, limit })
+    };
+    let mut usage: Vec<Usage<'k>> = keys.iter().filter(works).filter_map(usage).collect();
+    usage.sort_by_key(|usage| std::cmp::Reverse((usage.used, usage.key.last_used_at)));
+    usage.truncate(MAX_KEYS);
+    usage
+}
+
+fn requests(cx: &Context<'_>, usage: &[Usage<'_>]) -> Markup {
     html! {
-        (bars("Deliveries of the last 24 hours by hour and outcome", &SERIES, &columns))
-        @if deliveries.len() >= MAX_DELIVERIES as usize {
-            p.hint { "The chart has the newest " (number(u64::from(MAX_DELIVERIES))) " deliveries." }
+        ul.usage {
+            @for Usage { key, used, limit } in usage {
+                @let name = key.name.as_deref().unwrap_or(&key.prefix);
+                @let count = format!("{} of {}", number(u64::from(*used)), number(u64::from(*limit)));
+                li {
+                    a href=(cx.url(&format!("/requests?key={}", key.id))) { (name) }
+                    progress max=(limit) value=(used) aria-label={ "Requests with " (name) } { (count) }
+                    span { (count) }
+                }
+            }
         }
+        p.hint { "A key may make so many requests in 60 seconds, beginning with its first one. Some writes have a limit of their own." }
     }
 }
 

@@ -3,17 +3,24 @@
 use std::ops::RangeInclusive;
 
 use maud::{Markup, html};
+use svc_core::Svc;
 use svc_core::accounts::keys::ApiKey;
 use svc_core::accounts::requests::{LoggedRequest, LoggedRequestId, RequestFilter};
 use svc_core::accounts::tenants::Tenant;
+use svc_core::error::Error;
+use svc_core::values::TenantId;
+use uuid::Uuid;
 
 use super::{events, filters};
-use crate::dashboard::components::{Tone, badge, empty, exact_time, facts, heading, number, section, table, time};
+use crate::dashboard::components::{Tone, View, badge, empty, exact_time, facts, heading, number, section, table};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
+use crate::dashboard::live::{self, List as _};
 use crate::dashboard::reply::{Failure, Reply};
 
 const PAGE: usize = 100;
+/// The filters in the query.
+const FILTERS: [&str; 6] = ["id", "key", "method", "path", "status", "within"];
 /// The number of events that the page of a request lists.
 const MAX_EVENTS: u32 = 100;
 /// The classes of statuses: the values of the filter, their texts, and the statuses.
@@ -48,13 +55,54 @@ fn name<'k>(keys: &'k [ApiKey], request: &LoggedRequest) -> &'k str {
     key.map_or("unknown", |key| key.name.as_deref().unwrap_or(&key.prefix))
 }
 
-/// Lists requests.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
-    let account = cx.svc.tenant(tenant.id);
+/// Requests as a live list.
+pub(in crate::dashboard) struct Requests;
+
+impl live::List for Requests {
+    type Item = LoggedRequest;
+    type Names = Vec<ApiKey>;
+    type Filter = RequestFilter;
+
+    async fn newest(svc: &Svc, tenant: TenantId) -> Result<Vec<LoggedRequest>, Error> {
+        svc.tenant(tenant).requests().newest(PAGE as u32).await
+    }
+
+    async fn names(svc: &Svc, tenant: TenantId) -> Result<Vec<ApiKey>, Error> {
+        svc.tenant(tenant).keys().list().await
+    }
+
+    fn id(request: &LoggedRequest) -> Uuid {
+        request.id.uuid()
+    }
+
+    fn select(_: &LoggedRequest) -> Markup {
+        html! {}
+    }
+
+    fn cells(view: &View<'_>, request: &LoggedRequest, keys: &Vec<ApiKey>) -> Markup {
+        html! {
+            th scope="row" {
+                a href=(view.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) }
+            }
+            td { (status(request)) @if let Some(code) = &request.code { div.soft { (code) } } }
+            td { (name(keys, request)) }
+            td { (number(u64::from(request.events))) }
+            td.fixed { (duration(request)) }
+            td { (view.time(request.started_at)) }
+        }
+    }
+
+    fn matches(filter: &RequestFilter, request: &LoggedRequest) -> bool {
+        filter.matches(request)
+    }
+}
+
+/// Returns the filter in the query.
+fn filter(cx: &Context<'_>) -> Result<RequestFilter, Failure> {
     let class = STATUSES.iter().find(|(value, ..)| *value == cx.query.text("status"));
     let (class, _, statuses) =
         class.ok_or_else(|| Failure::Invalid("There is no such class of statuses.".to_owned()))?;
-    let filter = RequestFilter {
+    Ok(RequestFilter {
         request_id: cx.query.given("id").map(str::to_owned),
         key_id: filters::value(cx, "key")?,
         method: cx.query.given("method").map(str::to_owned),
@@ -62,13 +110,27 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
         status: (!class.is_empty()).then(|| statuses.clone()),
         since: filters::begins(cx, cx.query.text("within"))?,
         ..RequestFilter::default()
-    };
-    let is_filtered =
-        ["id", "key", "method", "path", "status", "within"].iter().any(|name| cx.query.given(name).is_some());
+    })
+}
+
+/// Sends the newest requests as they come.
+pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let live = &cx.dashboard.live;
+    live.respond(cx, tenant, &live.requests, filter(cx)?)
+}
+
+/// Lists requests.
+pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let account = cx.svc.tenant(tenant.id);
+    let filter = filter(cx)?;
+    let is_filtered = FILTERS.iter().any(|name| cx.query.given(name).is_some());
     let requests = account.requests().list(filter).await?;
     let keys = account.keys().list().await?;
+    let view = cx.view(tenant);
     let content = html! {
-        (heading("Requests", "The newest 1,000 requests to the API of the last 24 hours, without their bodies.", html! {}))
+        (heading("Requests", "The newest 1,000 requests to the API of the last 24 hours, without their bodies.", html! {
+            (live::switch(cx, &format!("/requests/live?{}", cx.query.encoded(&FILTERS)), PAGE))
+        }))
         (filters::form(cx, "/requests", filter_fields(cx, &keys)))
         @if requests.is_empty() && !is_filtered {
             (empty("request", "No requests", "Requests with a key of this account appear here some seconds after their \
@@ -78,16 +140,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
         } @else {
             (table("Requests", &["Request", "Status", "Key", "Events", "Duration", "When"], html! {
                 @for request in requests.iter().take(PAGE) {
-                    tr {
-                        th scope="row" {
-                            a href=(cx.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) }
-                        }
-                        td { (status(request)) @if let Some(code) = &request.code { div.soft { (code) } } }
-                        td { (name(&keys, request)) }
-                        td { (number(u64::from(request.events))) }
-                        td.fixed { (duration(request)) }
-                        td { (time(cx.now, &tenant.time_zone, request.started_at)) }
-                    }
+                    (live::row(Requests::id(request), &Requests::cells(&view, request, &keys)))
                 }
             }))
             @if requests.len() > PAGE {

@@ -1,4 +1,4 @@
-//! The settings of an account, and who is signed in to it.
+//! The settings of an account, its members, and who is signed in to it.
 
 use http::StatusCode;
 use maud::{Markup, html};
@@ -7,6 +7,7 @@ use svc_core::accounts::sessions::{Role, Session, SessionId};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::values::{Currency, Text, TimeZone};
 
+use super::members;
 use crate::dashboard::components::{
     Errors, FormState, Tone, badge, confirmed, csrf, facts, heading, section, table, time,
 };
@@ -16,17 +17,32 @@ use crate::dashboard::reply::{Failure, Reply};
 
 /// Shows the settings.
 pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    with_new_member(cx, tenant, &FormState { values: &members::new(), errors: &Errors::default() }).await
+}
+
+/// Shows the settings with the form of a new member in this state.
+pub(super) async fn with_new_member(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    new_member: &FormState<'_>,
+) -> Result<Reply, Failure> {
     let values = Form::from_fields(vec![
         ("name", tenant.name.clone()),
         ("time_zone", tenant.time_zone.to_string()),
         ("currency", tenant.currency.to_string()),
         ("unique_contact_email", if tenant.unique_contact_email { "on" } else { "" }.to_owned()),
     ]);
-    page(cx, tenant, &FormState { values: &values, errors: &Errors::default() }).await
+    page(cx, tenant, &FormState { values: &values, errors: &Errors::default() }, new_member).await
 }
 
-async fn page(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> Result<Reply, Failure> {
+async fn page(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    state: &FormState<'_>,
+    new_member: &FormState<'_>,
+) -> Result<Reply, Failure> {
     let sessions = cx.svc.dashboard().sessions(Some(tenant.id)).await?;
+    let list = cx.svc.tenant(tenant.id).members().list().await?;
     let content = html! {
         (heading("Settings", "", html! {}))
         @if cx.may(Role::Owner) {
@@ -49,6 +65,9 @@ async fn page(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> Resul
             ])))
         }
         (section("Limits", limits(tenant)))
+        @if cx.may(Role::Owner) {
+            (members::card(cx, tenant, &list, new_member))
+        }
         section.card {
             div {
                 h2 { "Sessions" }
@@ -97,7 +116,7 @@ pub(super) fn session_table(
                         (session.identity)
                         @if session.id == cx.session.id { " " (badge(Tone::Good, "this session")) }
                     }
-                    td { @if session.is_operator() { "operator" } @else { (session.role) } }
+                    td { (role(session)) }
                     td { (time(cx.now, zone, session.created_at)) }
                     td { (time(cx.now, zone, session.last_used_at)) }
                     td.end {
@@ -112,6 +131,14 @@ pub(super) fn session_table(
             }
         },
     )
+}
+
+fn role(session: &Session) -> &'static str {
+    match session.tenant_id {
+        _ if session.is_operator() => "operator",
+        Some(_) => session.role.as_str(),
+        None => "member without an account",
+    }
 }
 
 /// Changes the settings.
@@ -129,7 +156,8 @@ pub(in crate::dashboard) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Res
     let unique_contact_email = cx.form.text("unique_contact_email") == "on";
     let (Some(name), Some(zone), Some(currency)) = (name, zone, currency) else {
         let state = FormState { values: &cx.form, errors: &errors };
-        return Ok(page(cx, tenant, &state).await?.status(StatusCode::UNPROCESSABLE_ENTITY));
+        let new_member = FormState { values: &members::new(), errors: &Errors::default() };
+        return Ok(page(cx, tenant, &state, &new_member).await?.status(StatusCode::UNPROCESSABLE_ENTITY));
     };
     let change = cx.svc.tenant(tenant.id).change_settings(move |tenant| {
         name.as_str().clone_into(&mut tenant.name);

@@ -47,7 +47,7 @@ pub(in crate::dashboard) async fn use_link(
 
 /// Ends the session.
 pub(in crate::dashboard) async fn sign_out(cx: &Context<'_>) -> Result<Reply, Failure> {
-    cx.svc.dashboard().revoke(cx.session.tenant_id, cx.session.id).await?;
+    cx.svc.dashboard().sign_out(cx.session.id).await?;
     let reply = Reply::see_other(&cx.url("/sign-in"));
     Ok(context::expired_cookies().into_iter().fold(reply, Reply::cookie))
 }

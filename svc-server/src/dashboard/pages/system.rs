@@ -1,16 +1,22 @@
 //! How the service does, for operators: the deliveries that wait, this node and its database, and who is signed in.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use maud::{Markup, html};
 use svc_core::accounts::sessions::SessionId;
-use svc_core::values::TimeZone;
+use svc_core::values::{TenantId, TimeZone};
 use svc_core::webhooks::deliveries::{Backlog, DeliveryStatus, MAX_BACKLOG_COUNT};
+use svc_core::webhooks::replays::Replay;
 
 use super::settings::session_table;
-use crate::dashboard::components::{Tone, badge, facts, heading, number, section, table, time_or};
+use crate::dashboard::components::{Tone, badge, facts, heading, number, section, table, time, time_or};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::reply::{Failure, Reply};
 
+/// The number of replays that are listed: those whose next step has waited longest.
+const MAX_REPLAYS: u32 = 20;
 const WAITING: [(DeliveryStatus, &str, &str); 3] = [
     (DeliveryStatus::Pending, "Pending", "wait for their next attempt"),
     (DeliveryStatus::Failed, "Failed", "used up their retries and wait for a replay"),
@@ -23,10 +29,18 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>) -> Result<Reply, Failur
     for (status, name, meaning) in WAITING {
         waiting.push((name, meaning, cx.svc.dashboard().backlog(status).await?));
     }
+    let replays = cx.svc.dashboard().unfinished_replays(MAX_REPLAYS).await?;
+    let mut owners = HashMap::new();
+    for replay in &replays {
+        if let Entry::Vacant(owner) = owners.entry(replay.tenant_id) {
+            owner.insert(cx.svc.tenant(replay.tenant_id).settings().await?.name);
+        }
+    }
     let sessions = cx.svc.dashboard().sessions(None).await?;
     let content = html! {
         (heading("System", "This node and the database that all nodes share. Times are in UTC.", html! {}))
         (section("Deliveries that are not done", queue(cx, &waiting)))
+        (section("Replays under way", under_way(cx, &replays, &owners)))
         (section("This node", node(cx)))
         section.card {
             h2 { "Operators who are signed in" }
@@ -49,6 +63,30 @@ fn queue(cx: &Context<'_>, waiting: &[(&str, &str, Backlog)]) -> Markup {
                         @if backlog.deliveries >= u64::from(MAX_BACKLOG_COUNT) { "+" }
                     }
                     td { (time_or(cx.now, &TimeZone::UTC, backlog.oldest, "–")) }
+                }
+            }
+        },
+    )
+}
+
+fn under_way(cx: &Context<'_>, replays: &[Replay], owners: &HashMap<TenantId, String>) -> Markup {
+    if replays.is_empty() {
+        return html! { p.soft { "None." } };
+    }
+    table(
+        "Replays under way",
+        &["Account", "Progress", "Sent again", "Requested"],
+        html! {
+            @for replay in replays {
+                tr {
+                    th scope="row" {
+                        a href=(cx.url(&format!("/accounts/{}", replay.tenant_id))) {
+                            (owners.get(&replay.tenant_id).map_or("", String::as_str))
+                        }
+                    }
+                    td { progress max="100" value=(replay.percent()) aria-label="Progress" {} " " (replay.progress()) }
+                    td { (number(replay.replayed)) }
+                    td { (time(cx.now, &TimeZone::UTC, replay.created_at)) }
                 }
             }
         },

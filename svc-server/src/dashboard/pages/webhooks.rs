@@ -27,7 +27,7 @@ use crate::dashboard::reply::{Failure, Reply};
 const RECENT: u32 = 10;
 /// How long the old secret signs as well: the values of the form in hours, and their texts.
 const OVERLAPS: [(&str, &str); 4] = [("0", "Not at all"), ("1", "1 hour"), ("24", "1 day"), ("168", "7 days")];
-const ATTEMPTS: [Series; 3] = [
+pub(super) const ATTEMPTS: [Series; 3] = [
     Series { name: "succeeded", class: "good" },
     Series { name: "refused", class: "warn" },
     Series { name: "without a response", class: "bad" },
@@ -46,14 +46,14 @@ fn status(endpoint: &WebhookSubscription) -> Markup {
 }
 
 /// Returns all attempts of a chart together.
-fn sum(hours: &[HourOfAttempts]) -> Tally {
+pub(super) fn sum(hours: &[HourOfAttempts]) -> Tally {
     let mut day = Tally::default();
     hours.iter().for_each(|hour| day.merge(&hour.all));
     day
 }
 
 /// Returns the share of attempts that succeeded, in percent.
-fn rate(day: &Tally) -> String {
+pub(super) fn rate(day: &Tally) -> String {
     match day.success_rate() {
         None => "–".to_owned(),
         Some(10_000) => "100 %".to_owned(),
@@ -69,7 +69,7 @@ fn milliseconds(duration: Option<u32>) -> String {
 pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
     let account = cx.svc.tenant(tenant.id);
     let mut endpoints = Vec::new();
-    for endpoint in deliveries::list_endpoints(cx, tenant).await? {
+    for endpoint in deliveries::list_endpoints(&cx.svc, tenant.id).await? {
         let day = sum(&account.deliveries().attempts_by_hour(Some(endpoint.id)).await?);
         endpoints.push((endpoint, day));
     }
@@ -272,7 +272,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             @if recent.is_empty() {
                 p.soft { "None yet. Send a test event to see one arrive." }
             } @else {
-                (deliveries::rows(cx, tenant, &recent, &endpoints, None))
+                (deliveries::rows(&cx.view(tenant), &recent, &endpoints, false))
             }
         }))
         p { a href=(cx.url(&format!("/deliveries?endpoint={}", endpoint.id))) { "All deliveries of this endpoint" } }
@@ -308,7 +308,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
                 ul {
                     @for replay in replays.iter().filter(|replay| replay.subscription_id == endpoint.id) {
                         li { a href=(cx.url(&format!("/replays/{}", replay.id))) {
-                            "Since " (exact_time(zone, replay.since)) ": " (replay.percent()) " %"
+                            "Since " (exact_time(zone, replay.since)) ": " (replay.progress())
                         } }
                     }
                 }
@@ -357,7 +357,7 @@ fn hour(tenant: &Tenant, hour: &HourOfAttempts) -> String {
     tenant.time_zone.date_and_time_at(hour.begins_at).get(11..16).unwrap_or_default().to_owned()
 }
 
-fn attempts(tenant: &Tenant, hours: &[HourOfAttempts]) -> Vec<Column> {
+pub(super) fn attempts(tenant: &Tenant, hours: &[HourOfAttempts]) -> Vec<Column> {
     let values = |hour: &HourOfAttempts| vec![hour.all.succeeded(), hour.refused, hour.no_response];
     hours.iter().map(|at| Column { label: hour(tenant, at), values: values(at) }).collect()
 }
@@ -435,9 +435,9 @@ pub(in crate::dashboard) async fn progress(cx: &Context<'_>, tenant: &Tenant) ->
             a.button href=(cx.url(&format!("/replays/{}", replay.id))) { "Refresh" }
         }))
         (section("Progress", html! {
-            progress max="100" value=(replay.percent()) aria-label="Progress" { (replay.percent()) " %" }
+            progress max="100" value=(replay.percent()) aria-label="Progress" { (replay.progress()) }
             (facts(&[
-                ("Status", html! { (state) " " (replay.percent()) " %" }),
+                ("Status", html! { (state) " " (replay.progress()) }),
                 ("Deliveries", html! { (number(replay.replayed)) " are sent again so far" }),
                 ("Endpoint", html! { a href=(cx.url(&format!("/webhooks/{}", replay.subscription_id))) { code { (replay.subscription_id) } } }),
                 ("Since", exact_time(zone, replay.since)),

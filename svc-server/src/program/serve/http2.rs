@@ -11,10 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Buf;
+use http::header::CONTENT_LENGTH;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::MapFrame;
-use hyper::body::{Frame, Incoming};
+use hyper::body::{Body as _, Frame, Incoming};
 use hyper::server::conn::http2::Builder;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -92,14 +93,20 @@ impl OpenRequests {
     {
         let open = self.clone();
         service_fn(move |request: Request<Incoming>| {
-            let (tracked, response) = (open.begin(), service.call(request));
+            let (open, tracked, response) = (open.clone(), open.begin(), service.call(request));
             async move {
                 let response = response.await?;
-                tracked.response_ready();
+                // A live list has no length. It is open for as long as it lasts, and each of its parts is to be read in time.
+                let is_live = !response.headers().contains_key(CONTENT_LENGTH) && !response.body().is_end_stream();
+                if !is_live {
+                    tracked.response_ready();
+                }
                 let tracked = Arc::new(tracked);
                 Ok(response.map(|body| {
                     let track: TrackFrame = Box::new(move |frame| {
-                        frame.map_data(|bytes| TrackedBytes { bytes, _request: Arc::clone(&tracked) })
+                        let request = if is_live { Arc::new(open.begin()) } else { Arc::clone(&tracked) };
+                        request.response_ready();
+                        frame.map_data(|bytes| TrackedBytes { bytes, _request: request })
                     });
                     body.map_frame(track)
                 }))

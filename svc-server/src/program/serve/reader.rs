@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
+use http_body_util::BodyExt as _;
 use http_body_util::combinators::MapFrame;
-use http_body_util::{BodyExt as _, Full};
 use hyper::body::Frame;
 
+use crate::ResponseBody;
 use crate::api::response_memory::Reader;
 
 type CountFrame = Box<dyn FnMut(Frame<Bytes>) -> Frame<CountedBytes> + Send>;
 
 /// The body of a response, whose reader is told what is written of it.
-pub(super) type CountedBody = MapFrame<Full<Bytes>, CountFrame>;
+pub(super) type CountedBody = MapFrame<ResponseBody, CountFrame>;
 
 /// Bytes of a response. hyper and h2 advance them as they are written.
 pub(super) struct CountedBytes {
@@ -21,7 +22,7 @@ pub(super) struct CountedBytes {
 }
 
 /// Counts what is written of a body.
-pub(super) fn count(body: Full<Bytes>, reader: Arc<Reader>) -> CountedBody {
+pub(super) fn count(body: ResponseBody, reader: Arc<Reader>) -> CountedBody {
     body.map_frame(Box::new(move |frame| frame.map_data(|bytes| CountedBytes { bytes, reader: Arc::clone(&reader) })))
 }
 

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::members;
+use svc_core::accounts::platform_keys::{self, PlatformKeyCreate, PlatformScope};
 use svc_core::accounts::requests::LoggedRequest;
+use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
@@ -16,7 +19,7 @@ use svc_core::resources::invoices::{self, Invoice};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::store::{DeliveryFilter, KeyUse, Store, Tx};
-use svc_core::values::{Id, TenantId, Timestamp};
+use svc_core::values::{Email, Id, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::statistics::{ALL_ENDPOINTS, AttemptCount, AttemptOutcome};
@@ -57,8 +60,14 @@ async fn fill_keys(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     keys::rotate(tx, key, HOUR).await?;
     let other = keys::create(tx, tenant, KeyCreate { name: None, expires_in: None, signed: false, ..input }).await?;
     keys::revoke(tx, other.key.id).await?;
+    for (email, role) in [("ada@example.com", Role::Owner), ("bob@example.com", Role::Viewer)] {
+        members::add(tx, tenant, &Email::from_stored(email), role).await?;
+    }
     tx.record_key_uses(&[KeyUse { key_id: key, used_at: now }]).await?;
     tx.claim_signature(key, &[255; 32], now).await?;
+    let input = PlatformKeyCreate { name: None, scopes: PlatformScope::all().collect(), expires_in: Some(HOUR) };
+    let platform_key = platform_keys::create(tx, input).await?.key.id;
+    platform_keys::revoke(tx, platform_key).await?;
     let body = (0..=255).collect();
     let recorded = StoredResponse {
         fingerprint: [7; 32],

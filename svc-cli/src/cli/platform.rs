@@ -1,0 +1,45 @@
+//! `svc platform-key`.
+
+use std::time::Duration;
+
+use clap::Subcommand;
+use svc_core::accounts::platform_keys::PlatformScope;
+
+use crate::ids::IdArg;
+use crate::values;
+
+/// `svc platform-key …`
+#[derive(Clone, Debug, Subcommand)]
+pub enum PlatformKeyCommand {
+    /// Create a key of the platform API.
+    ///
+    /// The key is printed once and cannot be shown again: the database stores only a hash of it. It works with the data of
+    /// all tenants as far as its scopes allow: `*`, or a list of AREA:read and AREA:write. The areas are accounts, keys,
+    /// members, records, events, webhooks, deliveries, audit and export; the last two are only read. AREA:write includes
+    /// AREA:read.
+    #[command(after_help = "Examples:\n  svc platform-key create --name Backend\n  \
+                      svc platform-key create --scopes accounts:read,records:write --expires 90d")]
+    Create {
+        /// What the key may do, separated by commas.
+        #[arg(long, value_delimiter = ',', default_value = "*", hide_possible_values = true, value_name = "SCOPE,…")]
+        scopes: Vec<PlatformScope>,
+        /// Name that tells what the key is for: one line of at most 300 characters.
+        #[arg(long, value_parser = values::name, value_name = "TEXT")]
+        name: Option<String>,
+        /// Time after which the key expires, such as 90d or 24h. The default is never.
+        #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, value_name = "DURATION")]
+        expires: Option<Duration>,
+    },
+    /// List the keys of the platform API, oldest first, with who created and who revoked them.
+    #[command(visible_alias = "ls", after_help = "Example:\n  svc platform-key list")]
+    List,
+    /// Revoke a key of the platform API, so that requests with it are rejected from now on.
+    ///
+    /// A revocation cannot be undone. Revoking a revoked key changes nothing.
+    #[command(after_help = "Example:\n  svc platform-key revoke 0195a3c2")]
+    Revoke {
+        /// Id of the key.
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
+    },
+}

@@ -1,0 +1,109 @@
+//! `svc platform-key`.
+
+use serde::Serialize;
+use svc_core::accounts::platform_keys::{self, PlatformKey, PlatformKeyCreate, PlatformKeyId};
+use svc_core::store::Store;
+use svc_core::values::Timestamp;
+
+use crate::cli::PlatformKeyCommand;
+use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::ids::IdArg;
+use crate::output::{Outcome, Table, fields, or_dash, state};
+use crate::times::{full, full_or_dash, moment};
+
+/// Says how to find the id of a key.
+const HINT: &str = "`svc platform-key list` lists the keys of the platform API";
+
+/// A new key in the JSON output, with its text, which is never shown again.
+#[derive(Serialize)]
+struct NewView<'a> {
+    #[serde(flatten)]
+    key: &'a PlatformKey,
+    #[serde(rename = "key")]
+    text: &'a str,
+}
+
+pub(super) async fn run(store: &dyn Store, command: PlatformKeyCommand) -> Result<Outcome, Failure> {
+    match command {
+        PlatformKeyCommand::Create { scopes, name, expires } => {
+            create(store, PlatformKeyCreate { name, scopes, expires_in: expires }).await
+        }
+        PlatformKeyCommand::List => list(store).await,
+        PlatformKeyCommand::Revoke { id } => {
+            let id = find(store, &id).await?;
+            let revoked = store.write("platform_key.revoke", move |tx| Box::pin(platform_keys::revoke(tx, id))).await;
+            let key = revoked.or_not_found("platform key", id, HINT)?;
+            let text = format!("Revoked platform key {id} ({}…). It is rejected from now on.", key.prefix);
+            Outcome::new(&key, text)
+        }
+    }
+}
+
+async fn create(store: &dyn Store, input: PlatformKeyCreate) -> Result<Outcome, Failure> {
+    let new = store.write("platform_key.create", move |tx| Box::pin(platform_keys::create(tx, input.clone()))).await?;
+    let key = &new.key;
+    let shown = fields([
+        ("id", key.id.to_string()),
+        ("scopes", scopes(key)),
+        ("expires at", key.expires_at.map_or_else(|| "never".to_owned(), moment)),
+        ("key", new.text.reveal().to_owned()),
+    ]);
+    let text =
+        format!("Created a key of the platform API.\n\n{shown}\nStore the key now. It will not be shown again.\n");
+    Outcome::new(&NewView { key, text: new.text.reveal() }, text)
+}
+
+async fn all(store: &dyn Store) -> Result<Vec<PlatformKey>, Failure> {
+    let list = store.read("platform_key.list", |tx| Box::pin(async move { Ok(tx.platform_keys().await?) }));
+    Ok(list.await?)
+}
+
+async fn list(store: &dyn Store) -> Result<Outcome, Failure> {
+    let keys = all(store).await?;
+    let now = store.env().now();
+    let heading = ["ID", "NAME", "STATUS", "SCOPES", "LAST USED", "PREFIX", "CREATED", "CREATED BY"];
+    let table = Table::new(heading, &keys, |key| {
+        [
+            key.id.to_string(),
+            or_dash(key.name.as_ref()),
+            state(status(key, now)),
+            scopes(key),
+            full_or_dash(key.last_used_at),
+            key.prefix.clone(),
+            full(key.created_at),
+            key.created_by.clone(),
+        ]
+    });
+    let empty = "There are no keys of the platform API; create one with `svc platform-key create`.";
+    Outcome::list(&keys, &table, empty)
+}
+
+/// Returns the id of a key that was named by its id or by a part of it. There are few keys, so all are read.
+async fn find(store: &dyn Store, id: &IdArg) -> Result<PlatformKeyId, Failure> {
+    let part = match id {
+        IdArg::Whole(id) => return Ok((*id).into()),
+        IdArg::Part(part) => part,
+    };
+    let keys = all(store).await?;
+    let named = keys.iter().map(|key| key.id).filter(|id| part.begins(id.uuid()) || part.ends(id.uuid()));
+    match named.collect::<Vec<_>>()[..] {
+        [id] => Ok(id),
+        [] => Err(Failure::new(Exit::NotFound, format!("There is no platform key {id}; {HINT}."))),
+        _ => Err(Failure::new(Exit::Usage, format!("Several platform keys have the part {id}; give more of it."))),
+    }
+}
+
+fn scopes(key: &PlatformKey) -> String {
+    key.scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Returns whether a key can be used: `active`, `expired` or `revoked`.
+fn status(key: &PlatformKey, now: Timestamp) -> &'static str {
+    if key.revoked_at.is_some() {
+        "revoked"
+    } else if key.expires_at.is_some_and(|at| at <= now) {
+        "expired"
+    } else {
+        "active"
+    }
+}

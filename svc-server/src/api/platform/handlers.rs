@@ -1,0 +1,604 @@
+//! The handlers of the platform API: they parse a request, and call the functions that `svc` calls.
+
+use futures_util::future::BoxFuture;
+use http::StatusCode;
+use serde::Serialize;
+use svc_core::accounts::dashboard_links::{self, DashboardLinkCreate};
+use svc_core::accounts::keys::{self, ApiKey, KeyCreate, KeyId};
+use svc_core::accounts::members;
+use svc_core::accounts::tenants::{self, TenantCreate};
+use svc_core::error::{Error, FieldCode, Issue};
+use svc_core::input::Input;
+use svc_core::resources::crud::Resource;
+use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceUpdate, OverduePosition};
+use svc_core::resources::quotes::{self, Quote};
+use svc_core::store::{Repository, Tx};
+use svc_core::values::{Id, TenantId};
+use svc_core::webhooks::deliveries::Delivery;
+use svc_core::webhooks::events::{self, Event};
+use svc_core::webhooks::replays::{self, Replay, ReplayCreate};
+use svc_core::webhooks::statistics;
+use svc_core::webhooks::subscriptions::{self, WebhookSubscription, WebhookSubscriptionWithSecret};
+
+use crate::api::handlers::{Data, ParsedRequest, RequestParts};
+use crate::api::platform::inputs::{
+    AccountCreate, AccountUpdate, DashboardLinkInput, EventInput, KeyInput, KeyRotation, MemberInput, MemberUpdate,
+    OverdueInput, PaymentInput, ReplayInput, SampleInput, Seconds, SecretRotation, TestInput, overlap,
+};
+use crate::api::platform::records::{
+    Account, AttemptRecord, DashboardSignIn, DeliveryDetails, DeliveryRecord, EmittedEvent, EventRecord, KeyRecord,
+    MarkedInvoices, MemberRecord, NewKeyRecord, ReplayRecord, Statistics,
+};
+use crate::api::problem::Problem;
+use crate::api::response::{ApiResponse, etag};
+
+/// What parses a request: see [`ParseFn`](crate::api::handlers::ParseFn).
+type Parsed = Result<ParsedRequest, Problem>;
+
+/// The work of a handler.
+type Work<'t, T> = BoxFuture<'t, Result<T, Error>>;
+
+fn respond<T: Serialize>(status: StatusCode, data: T) -> Result<ApiResponse, Error> {
+    Ok(ApiResponse::json(status, &Data { data })?)
+}
+
+/// Responds to a GET of one record.
+fn get<T: Serialize>(
+    parts: &RequestParts<'_>,
+    work: impl for<'t> Fn(&'t mut dyn Tx, TenantId) -> Work<'t, T> + Clone + Send + Sync + 'static,
+) -> Parsed {
+    parts.no_query()?;
+    let get = ParsedRequest::new(move |tx, tenant| {
+        let work = work.clone();
+        Box::pin(async move { Ok(respond(StatusCode::OK, work(tx, tenant).await?)?.with_etag()) })
+    });
+    Ok(get.reading(1))
+}
+
+/// Responds to a step of a record, which returns it. The response has the ETag of the record if a GET would return it so.
+fn step<I, T>(
+    parts: &RequestParts<'_>,
+    run: for<'t> fn(&'t mut dyn Tx, TenantId, Id<I>) -> Work<'t, T>,
+    has_etag: bool,
+) -> Parsed
+where
+    I: 'static,
+    T: Serialize + 'static,
+{
+    let id: Id<I> = parts.id()?;
+    parts.no_query()?;
+    Ok(ParsedRequest::new(move |tx, tenant| {
+        Box::pin(async move {
+            let response = respond(StatusCode::OK, run(tx, tenant, id).await?)?;
+            Ok(if has_etag { response.with_etag() } else { response })
+        })
+    }))
+}
+
+/// Responds to a request with a body.
+fn with_body<I, T>(
+    parts: &RequestParts<'_>,
+    status: StatusCode,
+    run: impl for<'t> Fn(&'t mut dyn Tx, TenantId, I) -> Work<'t, T> + Clone + Send + Sync + 'static,
+) -> Parsed
+where
+    I: Input + Clone,
+    T: Serialize + 'static,
+{
+    parts.no_query()?;
+    let input = I::from_body(parts.body)?;
+    Ok(ParsedRequest::new(move |tx, tenant| {
+        let (input, run) = (input.clone(), run.clone());
+        Box::pin(async move { respond(status, run(tx, tenant, input).await?) })
+    }))
+}
+
+/// Adds what the response to a new or changed record of the public API has.
+fn with_record<R: Resource, I: Input + Clone>(
+    parts: &RequestParts<'_>,
+    status: StatusCode,
+    run: impl for<'t> Fn(&'t mut dyn Tx, TenantId, I) -> Work<'t, R> + Clone + Send + Sync + 'static,
+) -> Parsed {
+    parts.no_query()?;
+    let input = I::from_body(parts.body)?;
+    let collection = format!("{}/{}", parts.base, R::COLLECTION);
+    Ok(ParsedRequest::new(move |tx, tenant| {
+        let (input, run, collection) = (input.clone(), run.clone(), collection.clone());
+        Box::pin(async move {
+            let record: R = run(tx, tenant, input).await?;
+            let location = (status == StatusCode::CREATED).then(|| format!("{collection}/{}", record.id()));
+            Ok(ApiResponse { location, ..respond(status, record)?.with_etag() })
+        })
+    }))
+}
+
+/// Handles `POST /accounts`.
+///
+/// # Errors
+///
+/// Fails when the body is not valid or there is a query parameter.
+pub fn create_account(parts: &RequestParts<'_>) -> Parsed {
+    parts.no_query()?;
+    let input: TenantCreate = AccountCreate::from_body(parts.body)?.into();
+    let base = parts.base.to_owned();
+    Ok(ParsedRequest::new(move |tx, _| {
+        let (input, base) = (input.clone(), base.clone());
+        Box::pin(async move {
+            let account = Account::from(tenants::create(tx, input).await?);
+            let location = Some(format!("{base}/accounts/{}", account.id));
+            let tag = etag(&ApiResponse::json(StatusCode::OK, &Data { data: &account })?.body);
+            Ok(ApiResponse { location, etag: Some(tag), ..respond(StatusCode::CREATED, account)? })
+        })
+    }))
+}
+
+/// Handles `GET /accounts/{account_id}`.
+///
+/// # Errors
+///
+/// Fails when there is a query parameter.
+pub fn get_account(parts: &RequestParts<'_>) -> Parsed {
+    get(parts, |tx, tenant| Box::pin(async move { Ok(Account::from(tenants::get(tx, tenant).await?)) }))
+}
+
+/// Handles `PATCH /accounts/{account_id}`.
+///
+/// # Errors
+///
+/// Fails when the body is not valid or there is a query parameter.
+pub fn update_account(parts: &RequestParts<'_>) -> Parsed {
+    parts.no_query()?;
+    let input = AccountUpdate::from_body(parts.body)?;
+    Ok(ParsedRequest::new(move |tx, tenant| {
+        let input = input.clone();
+        Box::pin(async move {
+            let changed = tenants::update(tx, tenant.0, |tenant| input.apply(tenant)).await?;
+            Ok(respond(StatusCode::OK, Account::from(changed))?.with_etag())
+        })
+    }))
+}
+
+/// Returns a key of the account. Keys have ids of their own, which say nothing of the account.
+async fn own_key(tx: &mut dyn Tx, tenant: TenantId, id: KeyId) -> Result<ApiKey, Error> {
+    let key = keys::get(tx, id).await?;
+    if key.tenant_id == tenant { Ok(key) } else { Err(Error::NotFound) }
+}
+
+/// Handles `POST /accounts/{account_id}/keys`.
+///
+/// # Errors
+///
+/// Fails when the body is not valid or there is a query parameter.
+pub fn create_key(parts: &RequestParts<'_>) -> Parsed {
+    with_body(parts, StatusCode::CREATED, |tx, tenant, input: KeyInput| {
+        Box::pin(async move {
+            let input = KeyCreate {
+                name: input.name.map(|name| name.as_str().to_owned()),
+                write: input.scopes.write,
+                expires_in: input.expires_in.map(Seconds::duration),
+                signed: input.signed.unwrap_or_default(),
+            };
+            Ok(NewKeyRecord::from(keys::create(tx, tenant, input).await?))
+        })
+    })
+}
+
+/// Handles `GET /accounts/{account_id}/keys/{id}`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn get_key(parts: &RequestParts<'_>) -> Parsed {
+    let id: KeyId = parts.id()?;
+    get(parts, move |tx, tenant| Box::pin(async move { Ok(KeyRecord::from(own_key(tx, tenant, id).await?)) }))
+}
+
+/// Handles `POST /accounts/{account_id}/keys/{id}/revoke`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn revoke_key(parts: &RequestParts<'_>) -> Parsed {
+    step(
+        parts,
+        |tx, tenant, id: KeyId| {
+            Box::pin(async move {
+                own_key(tx, tenant, id).await?;
+                Ok(KeyRecord::from(keys::revoke(tx, id).await?))
+            })
+        },
+        false,
+    )
+}
+
+/// Handles `POST /accounts/{account_id}/keys/{id}/rotate`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed, the body is not valid or there is a query parameter.
+pub fn rotate_key(parts: &RequestParts<'_>) -> Parsed {
+    let id: KeyId = parts.id()?;
+    with_body(parts, StatusCode::CREATED, move |tx, tenant, input: KeyRotation| {
+        Box::pin(async move {
+            own_key(tx, tenant, id).await?;
+            Ok(NewKeyRecord::from(keys::rotate(tx, id, overlap(input.overlap)).await?))
+        })
+    })
+}
+
+/// Handles `POST /accounts/{account_id}/dashboard-links`.
+///
+/// # Errors
+///
+/// Fails when the body is not valid or there is a query parameter.
+pub fn create_dashboard_link(parts: &RequestParts<'_>) -> Parsed {
+    with_body(parts, StatusCode::CREATED, |tx, tenant, input: DashboardLinkInput| {
+        Box::pin(async move {
+            let link = DashboardLinkCreate::to(tenant, input.role);
+            let link = match &input.identity {
+                Some(identity) => link.identity(identity.as_str()),
+                None => link,
+            };
+            Ok(DashboardSignIn::new(tenant, dashboard_links::create(tx, link).await?))
+        })
+    })
+}
+
+/// Handles `POST /accounts/{account_id}/members`.
+///
+/// # Errors
+///
+/// Fails when the body is not valid or there is a query parameter.
+pub fn add_member(parts: &RequestParts<'_>) -> Parsed {
+    with_body(parts, StatusCode::CREATED, |tx, tenant, input: MemberInput| {
+        Box::pin(async move { Ok(MemberRecord::from(members::add(tx, tenant, &input.email, input.role).await?)) })
+    })
+}
+
+/// Handles `GET /accounts/{account_id}/members/{id}`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn get_member(parts: &RequestParts<'_>) -> Parsed {
+    let id = parts.id()?;
+    get(parts, move |tx, tenant| Box::pin(async move { Ok(MemberRecord::from(members::get(tx, tenant, id).await?)) }))
+}
+
+/// Handles `PATCH /accounts/{account_id}/members/{id}`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed, the body is not valid or there is a query parameter.
+pub fn update_member(parts: &RequestParts<'_>) -> Parsed {
+    let id = parts.id()?;
+    parts.no_query()?;
+    let MemberUpdate { role } = MemberUpdate::from_body(parts.body)?;
+    Ok(ParsedRequest::new(move |tx, tenant| {
+        Box::pin(async move {
+            let member = members::set_role(tx, tenant, id, role).await?;
+            Ok(respond(StatusCode::OK, MemberRecord::from(member))?.with_etag())
+        })
+    }))
+}
+
+/// Handles `DELETE /accounts/{account_id}/members/{id}`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn remove_member(parts: &RequestParts<'_>) -> Parsed {
+    let id = parts.id()?;
+    parts.no_query()?;
+    Ok(ParsedRequest::new(move |tx, tenant| {
+        Box::pin(async move {
+            members::remove(tx, tenant, id).await?;
+            Ok(ApiResponse::no_content())
+        })
+    }))
+}
+
+/// Handles `POST /accounts/{account_id}/invoices`.
+///
+/// # Errors
+///
+/// Fails when the body is not valid or there is a query parameter.
+pub fn create_invoice(parts: &RequestParts<'_>) -> Parsed {
+    with_record(parts, StatusCode::CREATED, |tx, tenant, input: InvoiceCreate| {
+        Box::pin(invoices::create(tx, tenant, input))
+    })
+}
+
+/// Handles `PATCH /accounts/{account_id}/invoices/{id}`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed, the body is not valid or there is a query parameter.
+pub fn update_invoice(parts: &RequestParts<'_>) -> Parsed {
+    let id = parts.id()?;
+    with_record(parts, StatusCode::OK, move |tx, tenant, change: InvoiceUpdate| {
+        Box::pin(invoices::update(tx, tenant, id, change))
+    })
+}
+
+/// Handles `POST /accounts/{account_id}/invoices/{id}/send`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn send_invoice(parts: &RequestParts<'_>) -> Parsed {
+    step::<Invoice, Invoice>(parts, |tx, tenant, id| Box::pin(invoices::send(tx, tenant, id)), true)
+}
+
+/// Handles `POST /accounts/{account_id}/invoices/{id}/view`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn view_invoice(parts: &RequestParts<'_>) -> Parsed {
+    step::<Invoice, Invoice>(parts, |tx, tenant, id| Box::pin(invoices::view(tx, tenant, id)), true)
+}
+
+/// Handles `POST /accounts/{account_id}/invoices/{id}/resend`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn resend_invoice(parts: &RequestParts<'_>) -> Parsed {
+    step::<Invoice, Invoice>(parts, |tx, tenant, id| Box::pin(invoices::resend(tx, tenant, id)), true)
+}
+
+/// Handles `POST /accounts/{account_id}/invoices/{id}/void`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn void_invoice(parts: &RequestParts<'_>) -> Parsed {
+    step::<Invoice, Invoice>(parts, |tx, tenant, id| Box::pin(invoices::void(tx, tenant, id)), true)
+}
+
+/// Handles `POST /accounts/{account_id}/invoices/{id}/pay`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed, the body is not valid or there is a query parameter.
+pub fn pay_invoice(parts: &RequestParts<'_>) -> Parsed {
+    let id = parts.id()?;
+    with_record(parts, StatusCode::OK, move |tx, tenant, input: PaymentInput| {
+        Box::pin(invoices::pay(tx, tenant, id, input.amount))
+    })
+}
+
+/// Handles `POST /accounts/{account_id}/invoices/{id}/refund`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed, the body is not valid or there is a query parameter.
+pub fn refund_invoice(parts: &RequestParts<'_>) -> Parsed {
+    let id = parts.id()?;
+    with_record(parts, StatusCode::OK, move |tx, tenant, input: PaymentInput| {
+        Box::pin(invoices::refund(tx, tenant, id, input.amount))
+    })
+}
+
+/// Handles `POST /accounts/{account_id}/invoices/mark-overdue`: one step of the check, so that no transaction is long.
+///
+/// # Errors
+///
+/// Fails when the body is not valid or there is a query parameter.
+pub fn mark_overdue(parts: &RequestParts<'_>) -> Parsed {
+    parts.no_query()?;
+    let from = match OverdueInput::from_body(parts.body)?.next {
+        None => OverduePosition::default(),
+        Some(next) => next.as_str().parse().map_err(|issue: Issue| issue.on("next"))?,
+    };
+    Ok(ParsedRequest::new(move |tx, tenant| {
+        Box::pin(async move {
+            let (data, next) = invoices::overdue(tx, tenant, from).await?;
+            let marked = MarkedInvoices { data, next: next.map(|position| position.to_string()) };
+            Ok(ApiResponse::json(StatusCode::OK, &marked)?)
+        })
+    }))
+}
+
+/// Handles `POST /accounts/{account_id}/quotes/{id}/accept`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn accept_quote(parts: &RequestParts<'_>) -> Parsed {
+    step::<Quote, Quote>(parts, |tx, tenant, id| Box::pin(quotes::accept(tx, tenant, id)), true)
+}
+
+/// Handles `POST /accounts/{account_id}/quotes/{id}/decline`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn decline_quote(parts: &RequestParts<'_>) -> Parsed {
+    step::<Quote, Quote>(parts, |tx, tenant, id| Box::pin(quotes::decline(tx, tenant, id)), true)
+}
+
+fn emitted((event, deliveries): (Event, Vec<Delivery>)) -> EmittedEvent {
+    EmittedEvent { event: event.into(), deliveries: deliveries.into_iter().map(DeliveryRecord::from).collect() }
+}
+
+/// Handles `POST /accounts/{account_id}/events`.
+///
+/// # Errors
+///
+/// Fails when the body is not valid or there is a query parameter.
+pub fn emit_event(parts: &RequestParts<'_>) -> Parsed {
+    with_body(parts, StatusCode::CREATED, |tx, tenant, input: EventInput| {
+        Box::pin(async move {
+            let EventInput { kind, data } = input;
+            Ok(emitted(events::record_external(tx, tenant, kind, &data.0).await?))
+        })
+    })
+}
+
+/// Handles `POST /accounts/{account_id}/events/samples`.
+///
+/// # Errors
+///
+/// Fails when the body is not valid or there is a query parameter.
+pub fn emit_sample(parts: &RequestParts<'_>) -> Parsed {
+    with_body(parts, StatusCode::CREATED, |tx, tenant, input: SampleInput| {
+        Box::pin(async move { Ok(emitted(events::record_sample(tx, tenant, input.kind).await?)) })
+    })
+}
+
+/// Handles `GET /accounts/{account_id}/events/{id}`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn get_event(parts: &RequestParts<'_>) -> Parsed {
+    let id: Id<Event> = parts.id()?;
+    get(parts, move |tx, tenant| {
+        Box::pin(async move { Ok(EventRecord::from(tx.event(tenant, id).await?.ok_or(Error::NotFound)?)) })
+    })
+}
+
+/// Handles `POST /accounts/{account_id}/webhooks/{id}/rotate-secret`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed, the body is not valid or there is a query parameter.
+pub fn rotate_webhook_secret(parts: &RequestParts<'_>) -> Parsed {
+    let id = parts.id()?;
+    with_body(parts, StatusCode::OK, move |tx, tenant, input: SecretRotation| {
+        Box::pin(async move {
+            let rotated = subscriptions::rotate_secret(tx, tenant, id, overlap(input.overlap)).await?;
+            Ok(WebhookSubscriptionWithSecret::from(rotated))
+        })
+    })
+}
+
+/// Handles `POST /accounts/{account_id}/webhooks/{id}/finish-rotation`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn finish_webhook_rotation(parts: &RequestParts<'_>) -> Parsed {
+    step::<WebhookSubscription, WebhookSubscription>(
+        parts,
+        |tx, tenant, id| Box::pin(subscriptions::finish_rotation(tx, tenant, id)),
+        true,
+    )
+}
+
+/// Handles `POST /accounts/{account_id}/webhooks/{id}/test`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed, the body is not valid or there is a query parameter.
+pub fn test_webhook(parts: &RequestParts<'_>) -> Parsed {
+    let id = parts.id()?;
+    with_body(parts, StatusCode::CREATED, move |tx, tenant, input: TestInput| {
+        Box::pin(async move { Ok(DeliveryRecord::from(subscriptions::send_test(tx, tenant, id, input.kind).await?)) })
+    })
+}
+
+/// Handles `GET /accounts/{account_id}/webhooks/{id}/statistics`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn webhook_statistics(parts: &RequestParts<'_>) -> Parsed {
+    let id: Id<WebhookSubscription> = parts.id()?;
+    parts.no_query()?;
+    let get = ParsedRequest::new(move |tx, tenant| {
+        Box::pin(async move {
+            if Repository::<WebhookSubscription>::get(tx, tenant, id).await?.is_none() {
+                return Err(Error::NotFound);
+            }
+            let hours = statistics::attempts_by_hour(tx, tenant, Some(id)).await?;
+            let backlog = statistics::backlog(tx, tenant, id).await?;
+            respond(StatusCode::OK, Statistics::new(hours, Some(backlog)))
+        })
+    });
+    Ok(get.reading(1))
+}
+
+/// Handles `GET /accounts/{account_id}/statistics`.
+///
+/// # Errors
+///
+/// Fails when there is a query parameter.
+pub fn statistics(parts: &RequestParts<'_>) -> Parsed {
+    parts.no_query()?;
+    let get = ParsedRequest::new(|tx, tenant| {
+        Box::pin(async move {
+            let hours = statistics::attempts_by_hour(tx, tenant, None).await?;
+            respond(StatusCode::OK, Statistics::new(hours, None))
+        })
+    });
+    Ok(get.reading(1))
+}
+
+/// Handles `GET /accounts/{account_id}/deliveries/{id}`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn get_delivery(parts: &RequestParts<'_>) -> Parsed {
+    let id: Id<Delivery> = parts.id()?;
+    get(parts, move |tx, tenant| {
+        Box::pin(async move {
+            let delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
+            let event = tx.event(tenant, delivery.event_id).await?.ok_or(Error::NotFound)?;
+            let log = tx.attempts(tenant, id).await?.into_iter().map(AttemptRecord::from).collect();
+            Ok(DeliveryDetails { delivery: delivery.into(), event: event.into(), log })
+        })
+    })
+}
+
+/// Handles `POST /accounts/{account_id}/deliveries/{id}/replay`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn replay_delivery(parts: &RequestParts<'_>) -> Parsed {
+    step(
+        parts,
+        |tx, tenant, id: Id<Delivery>| {
+            Box::pin(async move { Ok(DeliveryRecord::from(replays::replay_delivery(tx, tenant, id).await?)) })
+        },
+        false,
+    )
+}
+
+/// Handles `POST /accounts/{account_id}/replays`.
+///
+/// # Errors
+///
+/// Fails when the body is not valid or there is a query parameter.
+pub fn create_replay(parts: &RequestParts<'_>) -> Parsed {
+    with_body(parts, StatusCode::CREATED, |tx, tenant, input: ReplayInput| {
+        Box::pin(async move {
+            let input = ReplayCreate {
+                until: input.until,
+                statuses: input.statuses.unwrap_or_default().0,
+                missed: input.missed.unwrap_or_default(),
+                ..ReplayCreate::new(input.subscription_id, input.since)
+            };
+            if input.until.is_some_and(|until| until < input.since) {
+                return Err(Issue::new(FieldCode::OutOfRange, "must not be before since").on("until"));
+            }
+            Ok(ReplayRecord::from(replays::create(tx, tenant, input).await?))
+        })
+    })
+}
+
+/// Handles `GET /accounts/{account_id}/replays/{id}`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn get_replay(parts: &RequestParts<'_>) -> Parsed {
+    let id: Id<Replay> = parts.id()?;
+    get(parts, move |tx, tenant| {
+        Box::pin(async move { Ok(ReplayRecord::from(tx.replay(tenant, id).await?.ok_or(Error::NotFound)?)) })
+    })
+}

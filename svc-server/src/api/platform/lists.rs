@@ -1,0 +1,234 @@
+//! The lists of the platform API that are not of records.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde::Serialize;
+use svc_core::accounts::{audit, members};
+use svc_core::error::Error;
+use svc_core::input::Input as _;
+use svc_core::resources::pages::{CursorScope, ListParams, Order};
+use svc_core::store::{DeliveryFilter, Tx};
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::deliveries;
+
+use crate::api::handlers::{ParsedRequest, RequestParts};
+use crate::api::platform::inputs::{AccountFilter, DeliveryListFilter, LogFilter, LogParams, NewestParams};
+use crate::api::platform::records::{
+    Account, AuditEntry, DeliveryRecord, EventRecord, KeyRecord, List, MemberRecord, ReplayRecord,
+};
+use crate::api::problem::Problem;
+use crate::api::response::ApiResponse;
+
+fn respond<T: Serialize>(list: &List<T>) -> Result<ApiResponse, Error> {
+    Ok(ApiResponse::json(StatusCode::OK, list)?)
+}
+
+/// A place in a list that is sorted by time, the newest first.
+struct Position {
+    scope: CursorScope,
+    limit: u32,
+    /// Only what happened before this time is left.
+    before: Option<Timestamp>,
+}
+
+impl Position {
+    fn of(
+        tx: &mut dyn Tx,
+        tenant: TenantId,
+        list: &str,
+        params: &LogParams,
+        filter: &impl Serialize,
+    ) -> Result<Self, Error> {
+        let scope = CursorScope::new(tenant, list, None, filter);
+        let params = ListParams { limit: params.limit, cursor: params.cursor, updated_since: None };
+        let query = params.query(tx.cursor_key(), &scope, &())?;
+        let before = match query.order {
+            Order::NewestFirst { before } => before,
+            Order::OldestChangeFirst { .. } => None,
+        };
+        Ok(Self { scope, limit: params.limit.unwrap_or_default().get(), before })
+    }
+
+    /// Returns the page after which only what happened before `before` is left.
+    fn page<T>(&self, tx: &mut dyn Tx, data: Vec<T>, before: Option<Timestamp>) -> List<T> {
+        List { data, next_cursor: before.map(|before| tx.cursor_key().seal(&self.scope, before)) }
+    }
+}
+
+/// Handles `GET /accounts`. Its cursor is the id of the last account, by which the accounts are sorted.
+///
+/// # Errors
+///
+/// Fails when a query parameter is unknown or not valid.
+pub fn accounts(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    let AccountFilter { limit, cursor } = parts.query(AccountFilter::take)?;
+    let limit = limit.unwrap_or_default().get();
+    let list = ParsedRequest::new(move |tx, _| {
+        Box::pin(async move {
+            let mut tenants = tx.tenants(cursor.map(TenantId), limit + 1).await?;
+            let has_more = tenants.len() > limit as usize;
+            tenants.truncate(limit as usize);
+            let next_cursor = tenants.last().filter(|_| has_more).map(|last| last.id.0);
+            respond(&List { data: tenants.into_iter().map(Account::from).collect(), next_cursor })
+        })
+    });
+    Ok(list.reading(limit))
+}
+
+/// Handles `GET /accounts/{account_id}/keys`.
+///
+/// # Errors
+///
+/// Fails when there is a query parameter.
+pub fn keys(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    parts.no_query()?;
+    let list = ParsedRequest::new(|tx, tenant| {
+        Box::pin(async move {
+            let keys = tx.api_keys(tenant).await?;
+            respond(&List::whole(keys.into_iter().map(KeyRecord::from).collect()))
+        })
+    });
+    Ok(list.reading(1))
+}
+
+/// Handles `GET /accounts/{account_id}/members`.
+///
+/// # Errors
+///
+/// Fails when there is a query parameter.
+pub fn members(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    parts.no_query()?;
+    let list = ParsedRequest::new(|tx, tenant| {
+        Box::pin(async move {
+            let members = members::list(tx, tenant).await?;
+            respond(&List::whole(members.into_iter().map(MemberRecord::from).collect()))
+        })
+    });
+    Ok(list.reading(1))
+}
+
+/// Handles `GET /accounts/{account_id}/replays`.
+///
+/// # Errors
+///
+/// Fails when a query parameter is unknown or not valid.
+pub fn replays(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    let limit = parts.query(NewestParams::take)?.limit.unwrap_or_default().get();
+    let list = ParsedRequest::new(move |tx, tenant| {
+        Box::pin(async move {
+            let replays = tx.replays(tenant, limit).await?;
+            respond(&List::whole(replays.into_iter().map(ReplayRecord::from).collect()))
+        })
+    });
+    Ok(list.reading(limit))
+}
+
+/// Handles `GET /accounts/{account_id}/events`. The time of an event is unique within its account.
+///
+/// # Errors
+///
+/// Fails when a query parameter is unknown or not valid.
+pub fn events(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    let input = log_input(parts)?;
+    let limit = input.0.limit.unwrap_or_default().get();
+    let list = ParsedRequest::new(move |tx, tenant| {
+        let input = Arc::clone(&input);
+        Box::pin(async move {
+            let (params, since) = &*input;
+            let position = Position::of(tx, tenant, "events", params, since)?;
+            let until = position.before.unwrap_or(Timestamp::MAX);
+            let limit = position.limit as usize;
+            let mut events = tx.events_with_actor(tenant, *since, until, position.limit + 1).await?;
+            let has_more = events.len() > limit;
+            events.truncate(limit);
+            let before = events.last().filter(|_| has_more).map(|last| last.event.created_at);
+            let data = events.into_iter().map(|with_actor| EventRecord::from(with_actor.event)).collect();
+            respond(&position.page(tx, data, before))
+        })
+    });
+    Ok(list.reading(limit))
+}
+
+/// Handles `GET /accounts/{account_id}/audit-log`. Changes of the same time are never on two pages.
+///
+/// # Errors
+///
+/// Fails when a query parameter is unknown or not valid.
+pub fn audit_log(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    let input = log_input(parts)?;
+    let limit = input.0.limit.unwrap_or_default().get();
+    let list = ParsedRequest::new(move |tx, tenant| {
+        let input = Arc::clone(&input);
+        Box::pin(async move {
+            let (params, since) = &*input;
+            let position = Position::of(tx, tenant, "audit-log", params, since)?;
+            let until = position.before.unwrap_or(Timestamp::MAX);
+            let mut entries = audit::list_range(tx, tenant, *since..until, position.limit).await?;
+            let last = entries.last().filter(|_| entries.len() == position.limit as usize).map(|last| last.at);
+            if let Some(at) = last {
+                entries.retain(|entry| entry.at != at);
+                entries.extend(audit::list_range(tx, tenant, at..at.next(), MAX_OF_ONE_TIME).await?);
+            }
+            let data = entries.into_iter().map(AuditEntry::from).collect();
+            respond(&position.page(tx, data, last))
+        })
+    });
+    Ok(list.reading(limit))
+}
+
+/// The highest number of changes or deliveries of one time: an event has one delivery for each subscription.
+const MAX_OF_ONE_TIME: u32 = 1000;
+
+fn log_input(parts: &RequestParts<'_>) -> Result<Arc<(LogParams, Timestamp)>, Problem> {
+    let (params, filter) = parts.query(|fields| {
+        let (params, filter) = (LogParams::take(fields), LogFilter::take(fields));
+        params.zip(filter)
+    })?;
+    Ok(Arc::new((params, filter.since.map_or(Timestamp::from_micros(0), |since| since.0))))
+}
+
+/// Handles `GET /accounts/{account_id}/deliveries`. The deliveries of one event have its time, and are never on two pages.
+///
+/// One request reads a bounded number of rows, so a page of a rare kind may be short although there are more.
+///
+/// # Errors
+///
+/// Fails when a query parameter is unknown or not valid.
+pub fn deliveries(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    let input = parts.query(|fields| {
+        let (params, filter) = (LogParams::take(fields), DeliveryListFilter::take(fields));
+        params.zip(filter)
+    })?;
+    let limit = input.0.limit.unwrap_or_default().get();
+    let input = Arc::new(input);
+    let list = ParsedRequest::new(move |tx, tenant| {
+        let input = Arc::clone(&input);
+        Box::pin(async move {
+            let (params, sent) = &*input;
+            let position = Position::of(tx, tenant, "deliveries", params, &sent.scope())?;
+            let filter = DeliveryFilter {
+                subscription_id: sent.subscription_id,
+                status: sent.status,
+                kind: sent.kind,
+                since: sent.since.map(|since| since.0),
+                until: position.before,
+                limit: position.limit,
+                ..DeliveryFilter::default()
+            };
+            let found = deliveries::search(tx, tenant, &filter).await?;
+            let mut rows = found.deliveries;
+            let is_full = rows.len() == position.limit as usize;
+            let last = rows.last().filter(|_| is_full).map(|last| last.created_at);
+            if let Some(at) = last {
+                let of_event =
+                    DeliveryFilter { since: Some(at), until: Some(at.next()), limit: MAX_OF_ONE_TIME, ..filter };
+                rows.retain(|delivery| delivery.created_at != at);
+                rows.extend(tx.list_deliveries(tenant, &of_event).await?);
+            }
+            let data = rows.into_iter().map(DeliveryRecord::from).collect();
+            respond(&position.page(tx, data, last.or(found.next_until)))
+        })
+    });
+    Ok(list.reading(limit))
+}

@@ -1,0 +1,530 @@
+//! The records of the platform API that the public API does not have.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use svc_core::accounts::audit::Entry;
+use svc_core::accounts::dashboard_links::NewDashboardLink;
+use svc_core::accounts::keys::{ApiKey, KeyId, NewKey, Scope};
+use svc_core::accounts::limits::{CappedCollection, RateLimits};
+use svc_core::accounts::members::{Member, MemberId};
+use svc_core::accounts::sessions::Role;
+use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
+use svc_core::input::Record;
+use svc_core::resources::invoices::Invoice;
+use svc_core::values::{Currency, Email, EventKind, Secret, TenantId, Timestamp};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason};
+use svc_core::webhooks::events::{Event, EventId};
+use svc_core::webhooks::replays::{Replay, ReplayId};
+use svc_core::webhooks::statistics::{Backlog, HourOfAttempts};
+use svc_core::webhooks::subscriptions::SubscriptionId;
+use uuid::Uuid;
+
+use crate::api::platform::inputs::AnyObject;
+
+/// A page of a list.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "{T}List")]
+pub struct List<T> {
+    /// The records of this page.
+    pub data: Vec<T>,
+    /// The position after this page: send it as `cursor` to get the next one. Null on the last page.
+    pub next_cursor: Option<Uuid>,
+}
+
+impl<T> List<T> {
+    /// Returns a list that has one page.
+    pub fn whole(data: Vec<T>) -> Self {
+        Self { data, next_cursor: None }
+    }
+}
+
+/// The account of a business, with its settings, its approval and its limits.
+#[derive(Clone, Debug, Serialize, Record)]
+pub struct Account {
+    /// The unique identifier of the account, a UUID of version 7.
+    pub id: TenantId,
+    /// The name of the business.
+    pub name: String,
+    /// Whether the keys of the account may use the API: `approved`, `pending` or `suspended`.
+    #[record(schema = String)]
+    pub developer_access: DeveloperAccess,
+    /// The IANA name of the time zone that days begin in.
+    pub time_zone: String,
+    /// The currency of records that name none: a three-letter code of ISO 4217 in upper case.
+    pub currency: Currency,
+    /// Whether no two contacts of the account that are not deleted can have the same email address.
+    pub unique_contact_email: bool,
+    /// The limit of all requests of a key, per 60 seconds. Null if that of the server applies.
+    pub rate_limit: Option<u32>,
+    /// The limits of writes, per key and route and 60 seconds.
+    pub write_rate_limits: WriteLimits,
+    /// The number of webhook subscriptions that the account can have. Null if the limit of the server applies.
+    pub max_webhooks: Option<u32>,
+    /// When the account was created.
+    pub created_at: Timestamp,
+}
+
+/// The limits of writes by collection. Null where the limit of the server applies.
+#[derive(Clone, Debug, Serialize, Record)]
+pub struct WriteLimits {
+    /// The limit of writes to contacts.
+    pub contacts: Option<u32>,
+    /// The limit of writes to bookings.
+    pub bookings: Option<u32>,
+    /// The limit of writes to quotes.
+    pub quotes: Option<u32>,
+    /// The limit of writes to jobs.
+    pub jobs: Option<u32>,
+    /// The limit of writes to webhook subscriptions.
+    pub webhooks: Option<u32>,
+}
+
+impl From<Tenant> for Account {
+    fn from(tenant: Tenant) -> Self {
+        let RateLimits { rate_limit, write_rate_limits } = tenant.limits;
+        let of = |collection| write_rate_limits.of(collection).map(u32::from);
+        Self {
+            id: tenant.id,
+            name: tenant.name,
+            developer_access: tenant.developer_access,
+            time_zone: tenant.time_zone.to_string(),
+            currency: tenant.currency,
+            unique_contact_email: tenant.unique_contact_email,
+            rate_limit: rate_limit.map(u32::from),
+            write_rate_limits: WriteLimits {
+                contacts: of(CappedCollection::Contacts),
+                bookings: of(CappedCollection::Bookings),
+                quotes: of(CappedCollection::Quotes),
+                jobs: of(CappedCollection::Jobs),
+                webhooks: of(CappedCollection::Webhooks),
+            },
+            max_webhooks: tenant.max_webhooks,
+            created_at: tenant.created_at,
+        }
+    }
+}
+
+/// An API key of an account, without its text.
+#[derive(Clone, Debug, Serialize, Record)]
+pub struct KeyRecord {
+    /// The unique identifier of the key, a UUID of version 7.
+    pub id: KeyId,
+    /// The `id` of the account that the key belongs to.
+    pub tenant_id: TenantId,
+    /// What the key is for, as whoever created it wrote down. Null if nothing was given.
+    pub name: Option<String>,
+    /// What the key may do: `read`, or `read` and `write`.
+    pub scopes: Vec<Scope>,
+    /// Whether writes with the key must be signed.
+    pub signed: bool,
+    /// The first 15 characters of the key, which tell keys apart.
+    pub prefix: String,
+    /// When the key was created.
+    pub created_at: Timestamp,
+    /// When the key stops working. Null if it does not expire.
+    pub expires_at: Option<Timestamp>,
+    /// When the key was revoked. Null while it has not been.
+    pub revoked_at: Option<Timestamp>,
+    /// When the key was last used, exact to about ten seconds. Null if it never was.
+    pub last_used_at: Option<Timestamp>,
+}
+
+impl From<ApiKey> for KeyRecord {
+    fn from(key: ApiKey) -> Self {
+        Self {
+            id: key.id,
+            tenant_id: key.tenant_id,
+            name: key.name,
+            scopes: key.scopes,
+            signed: key.signing_secret.is_some(),
+            prefix: key.prefix,
+            created_at: key.created_at,
+            expires_at: key.expires_at,
+            revoked_at: key.revoked_at,
+            last_used_at: key.last_used_at,
+        }
+    }
+}
+
+/// A new API key with its secrets, which no other response contains.
+#[derive(Serialize, Record)]
+pub struct NewKeyRecord {
+    /// The unique identifier of the key, a UUID of version 7.
+    pub id: KeyId,
+    /// The `id` of the account that the key belongs to.
+    pub tenant_id: TenantId,
+    /// What the key is for, as whoever created it wrote down. Null if nothing was given.
+    pub name: Option<String>,
+    /// What the key may do: `read`, or `read` and `write`.
+    pub scopes: Vec<Scope>,
+    /// The text of the key, which a client sends.
+    pub key: String,
+    /// The secret with which the key signs its writes. Null if it does not sign them.
+    pub signing_secret: Option<String>,
+    /// The first 15 characters of the key, which tell keys apart.
+    pub prefix: String,
+    /// When the key was created.
+    pub created_at: Timestamp,
+    /// When the key stops working. Null if it does not expire.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl From<NewKey> for NewKeyRecord {
+    fn from(new: NewKey) -> Self {
+        let key = new.key;
+        Self {
+            id: key.id,
+            tenant_id: key.tenant_id,
+            name: key.name,
+            scopes: key.scopes,
+            key: new.text.reveal().to_owned(),
+            signing_secret: key.signing_secret.as_ref().map(|secret| Secret::reveal(secret).to_owned()),
+            prefix: key.prefix,
+            created_at: key.created_at,
+            expires_at: key.expires_at,
+        }
+    }
+}
+
+/// A new link that signs a person in to the dashboard of an account.
+#[derive(Serialize, Record)]
+pub struct DashboardSignIn {
+    /// The path of the link on the public listener, with its secret token. Put the address of the service before it.
+    pub path: String,
+    /// The `id` of the account.
+    pub tenant_id: TenantId,
+    /// What the person may do: `viewer`, `developer` or `owner`.
+    #[record(schema = String)]
+    pub role: Role,
+    /// The name of the person in the audit log.
+    pub identity: String,
+    /// When the link stops working.
+    pub expires_at: Timestamp,
+}
+
+impl DashboardSignIn {
+    /// Returns the record of a new link to an account.
+    pub fn new(tenant_id: TenantId, new: NewDashboardLink) -> Self {
+        let path = new.url("");
+        let link = new.link;
+        Self { path, tenant_id, role: link.role, identity: link.identity, expires_at: link.expires_at }
+    }
+}
+
+/// A person who may sign in to the dashboard of an account.
+#[derive(Clone, Debug, Serialize, Record)]
+pub struct MemberRecord {
+    /// The unique identifier of the member, a UUID of version 7.
+    pub id: MemberId,
+    /// The `id` of the account.
+    pub tenant_id: TenantId,
+    /// The email address with which the person signs in, in lower case.
+    pub email: Email,
+    /// What the person may do: `viewer`, `developer` or `owner`.
+    #[record(schema = String)]
+    pub role: Role,
+    /// When the member was added.
+    pub created_at: Timestamp,
+}
+
+impl From<Member> for MemberRecord {
+    fn from(member: Member) -> Self {
+        let Member { id, tenant_id, email, role, created_at } = member;
+        Self { id, tenant_id, email, role, created_at }
+    }
+}
+
+/// The invoices that became overdue in one step of a check.
+#[derive(Serialize, Record)]
+pub struct MarkedInvoices {
+    /// The invoices that became overdue.
+    pub data: Vec<Invoice>,
+    /// Where the check goes on: send it as `next` in the next request. Null after the last step.
+    pub next: Option<String>,
+}
+
+/// Something that happened to a record of an account.
+#[derive(Clone, Debug, Serialize, Record)]
+pub struct EventRecord {
+    /// The unique identifier of the event, a UUID of version 7.
+    pub id: EventId,
+    /// The `id` of the account.
+    pub tenant_id: TenantId,
+    /// The kind of event, such as `contact.created`.
+    #[record(schema = String)]
+    pub kind: EventKind,
+    /// The record as it was right after the change.
+    #[record(schema = AnyObject)]
+    pub data: Box<RawValue>,
+    /// Whether the event is a test of one webhook subscription.
+    pub is_test: bool,
+    /// When it happened. Unique within the account.
+    pub created_at: Timestamp,
+}
+
+impl From<Event> for EventRecord {
+    fn from(event: Event) -> Self {
+        let is_test = event.is_test();
+        let Event { id, tenant_id, kind, data, created_at, .. } = event;
+        Self { id, tenant_id, kind, data, is_test, created_at }
+    }
+}
+
+/// A new event with its deliveries.
+#[derive(Debug, Serialize, Record)]
+pub struct EmittedEvent {
+    /// The event that was written.
+    pub event: EventRecord,
+    /// Its deliveries, one for each webhook subscription that receives it.
+    pub deliveries: Vec<DeliveryRecord>,
+}
+
+/// One event on its way to one webhook subscription.
+#[derive(Clone, Debug, Serialize, Record)]
+pub struct DeliveryRecord {
+    /// The unique identifier of the delivery, the same on every attempt and every replay.
+    pub id: DeliveryId,
+    /// The `id` of the event that is delivered.
+    pub event_id: EventId,
+    /// The kind of that event, such as `contact.created`.
+    #[record(schema = String)]
+    pub event: EventKind,
+    /// The `id` of the webhook subscription that receives it.
+    pub subscription_id: SubscriptionId,
+    /// The status: `pending`, `succeeded`, `failed` or `held`.
+    #[record(schema = String)]
+    pub status: DeliveryStatus,
+    /// The number of attempts over all replays.
+    pub attempts: u32,
+    /// The HTTP status of the last attempt, 0 for a network failure or timeout, -1 for an address that is not allowed. Null
+    /// before the first one ended.
+    pub last_status: Option<i32>,
+    /// When the next attempt is due. Null unless the delivery is pending.
+    pub next_attempt_at: Option<Timestamp>,
+    /// Why the delivery failed, if it was not for the outcome of its last attempt. Null otherwise.
+    #[record(schema = Option<String>)]
+    pub failure_reason: Option<FailureReason>,
+    /// When the event happened.
+    pub created_at: Timestamp,
+}
+
+impl From<Delivery> for DeliveryRecord {
+    fn from(delivery: Delivery) -> Self {
+        Self {
+            id: delivery.id,
+            event_id: delivery.event_id,
+            event: delivery.kind,
+            subscription_id: delivery.subscription_id,
+            status: delivery.status,
+            attempts: delivery.attempts,
+            last_status: delivery.last_status,
+            next_attempt_at: delivery.next_attempt_at,
+            failure_reason: delivery.failure_reason,
+            created_at: delivery.created_at,
+        }
+    }
+}
+
+/// A delivery with its event and the log of its attempts.
+#[derive(Clone, Debug, Serialize, Record)]
+pub struct DeliveryDetails {
+    /// The delivery itself.
+    pub delivery: DeliveryRecord,
+    /// The event that is delivered.
+    pub event: EventRecord,
+    /// The log of its attempts, the first one first.
+    pub log: Vec<AttemptRecord>,
+}
+
+/// One attempt at a delivery.
+#[derive(Clone, Debug, Serialize, Record)]
+pub struct AttemptRecord {
+    /// The number of the attempt within its delivery, from 1 on.
+    pub attempt: u32,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u32,
+    /// The HTTP status, 0 for a network failure or timeout, -1 for an address that is not allowed.
+    pub status: i32,
+    /// The error of a failed attempt. Null if it succeeded.
+    pub error: Option<String>,
+    /// The first 16 KiB of the response body. Null if there is none, or it was deleted.
+    pub response_body: Option<String>,
+    /// Whether the response body was longer than that, or was deleted.
+    pub response_truncated: bool,
+    /// The IP address and port that the request was sent to. Null if none was.
+    pub remote_addr: Option<String>,
+}
+
+impl From<AttemptLog> for AttemptRecord {
+    fn from(log: AttemptLog) -> Self {
+        Self {
+            attempt: log.attempt,
+            started_at: log.started_at,
+            duration_ms: log.duration_ms,
+            status: log.status,
+            error: log.error,
+            response_body: log.response_body,
+            response_truncated: log.response_truncated,
+            remote_addr: log.remote_addr,
+        }
+    }
+}
+
+/// A bulk replay with its progress.
+#[derive(Clone, Debug, Serialize, Record)]
+pub struct ReplayRecord {
+    /// The unique identifier of the replay, a UUID of version 7.
+    pub id: ReplayId,
+    /// The `id` of the account.
+    pub tenant_id: TenantId,
+    /// The `id` of the webhook subscription whose deliveries are sent again.
+    pub subscription_id: SubscriptionId,
+    /// The start of the time span.
+    pub since: Timestamp,
+    /// The end of the time span, which is not part of it.
+    pub until: Timestamp,
+    /// The statuses of the deliveries that are sent again.
+    #[record(schema = Vec<String>)]
+    pub statuses: Vec<DeliveryStatus>,
+    /// Whether matching events without a delivery are sent as well.
+    pub missed: bool,
+    /// How many deliveries or events the replay has to go through, counted up to 10,000, which stands for that many or more.
+    /// 0 if it is not known.
+    pub total: u32,
+    /// How many of them the replay has gone through so far.
+    pub done: u32,
+    /// How much of the replay is done, in percent.
+    pub percent: u8,
+    /// How many deliveries became due through this replay so far.
+    pub replayed: u32,
+    /// Whether the replay ended early, since its subscription was disabled, paused or deleted meanwhile.
+    pub broken_off: bool,
+    /// When the replay was requested.
+    pub created_at: Timestamp,
+    /// When the replay ended. Null while it is running.
+    pub finished_at: Option<Timestamp>,
+}
+
+impl From<Replay> for ReplayRecord {
+    fn from(replay: Replay) -> Self {
+        let (percent, broken_off) = (replay.percent(), replay.broken_off());
+        let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        Self {
+            id: replay.id,
+            tenant_id: replay.tenant_id,
+            subscription_id: replay.subscription_id,
+            since: replay.since,
+            until: replay.until,
+            statuses: replay.statuses,
+            missed: replay.missed,
+            total: count(replay.total),
+            done: count(replay.done),
+            percent,
+            replayed: count(replay.replayed),
+            broken_off,
+            created_at: replay.created_at,
+            finished_at: replay.finished_at,
+        }
+    }
+}
+
+/// The attempts of the last 24 hours, and for one webhook subscription what waits for it.
+#[derive(Clone, Debug, Serialize, Record)]
+pub struct Statistics {
+    /// The attempts by hour, the oldest hour first.
+    pub hours: Vec<HourRecord>,
+    /// The number of pending deliveries, counted up to 10,000. Null for the statistics of an account.
+    pub pending: Option<u32>,
+    /// The number of held deliveries, counted up to 10,000. Null for the statistics of an account.
+    pub held: Option<u32>,
+}
+
+impl Statistics {
+    /// Returns the statistics of an account, or with its backlog those of a subscription.
+    pub fn new(hours: Vec<HourOfAttempts>, backlog: Option<Backlog>) -> Self {
+        let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        Self {
+            hours: hours.into_iter().map(HourRecord::from).collect(),
+            pending: backlog.map(|backlog| count(backlog.pending)),
+            held: backlog.map(|backlog| count(backlog.held)),
+        }
+    }
+}
+
+/// The attempts of one hour.
+#[derive(Clone, Debug, Serialize, Record)]
+pub struct HourRecord {
+    /// When the hour begins.
+    pub begins_at: Timestamp,
+    /// The number of attempts.
+    pub attempts: u32,
+    /// The number of attempts that got a status of 2xx.
+    pub succeeded: u32,
+    /// The number of attempts that got another status.
+    pub refused: u32,
+    /// The number of attempts that got no response.
+    pub no_response: u32,
+    /// The duration in milliseconds that half of the attempts did not exceed, rounded up. Null without attempts.
+    pub p50_ms: Option<u32>,
+    /// The duration in milliseconds that 95 % of the attempts did not exceed, rounded up. Null without attempts.
+    pub p95_ms: Option<u32>,
+}
+
+impl From<HourOfAttempts> for HourRecord {
+    fn from(hour: HourOfAttempts) -> Self {
+        let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        Self {
+            begins_at: hour.begins_at,
+            attempts: count(hour.all.attempts()),
+            succeeded: count(hour.all.succeeded()),
+            refused: count(hour.refused),
+            no_response: count(hour.no_response),
+            p50_ms: hour.all.percentile(50),
+            p95_ms: hour.all.percentile(95),
+        }
+    }
+}
+
+/// One change in an account.
+#[derive(Clone, Debug, Serialize, Record)]
+pub struct AuditEntry {
+    /// The unique identifier of the entry.
+    pub id: Uuid,
+    /// The `id` of the account.
+    pub tenant_id: TenantId,
+    /// When the change was made.
+    pub at: Timestamp,
+    /// Who made the change, such as `key:<id>` or `platform_key:<id>`.
+    pub actor: String,
+    /// What was done, such as `create` or `update`.
+    pub action: String,
+    /// The kind of the changed object, such as `webhook` or `invoice`.
+    pub object_kind: String,
+    /// The id of the changed object.
+    pub object_id: Uuid,
+    /// The object before the change, without secrets. Null for a new object and for records.
+    #[record(schema = Option<AnyObject>)]
+    pub before: Option<Box<RawValue>>,
+    /// The object after the change, without secrets. Null for a deleted object.
+    #[record(schema = Option<AnyObject>)]
+    pub after: Option<Box<RawValue>>,
+}
+
+impl From<Entry> for AuditEntry {
+    fn from(entry: Entry) -> Self {
+        Self {
+            id: entry.id.uuid(),
+            tenant_id: entry.tenant_id,
+            at: entry.at,
+            actor: entry.actor,
+            action: entry.action,
+            object_kind: entry.object_kind,
+            object_id: entry.object_id,
+            before: entry.before,
+            after: entry.after,
+        }
+    }
+}

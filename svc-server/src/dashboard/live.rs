@@ -1,0 +1,358 @@
+//! Live lists: the newest rows of a list, sent to the browser as they come and as they change (server-sent events).
+//!
+//! The viewers of a list of an account share a [`Feed`], which reads and renders the newest rows about once a second, in the
+//! turn of whichever viewer is first. So the cost hardly depends on the number of viewers, no task has to be looked after,
+//! and nothing is read while nobody looks.
+//!
+//! A viewer is sent the rows that it does not have yet. At first these are all of them, so a browser that lost its
+//! connection has missed nothing when it has a new one, and needs no id of its last event. A viewer that reads slowly skips
+//! states in between and costs no memory.
+//!
+//! A stream does not count as a use of its session. It ends with the session, which is looked up twice a minute, and when
+//! the process stops.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream, StreamExt as _};
+use http::request::Parts;
+use maud::{Markup, html};
+use serde_json::json;
+use svc_core::Svc;
+use svc_core::accounts::sessions::Role;
+use svc_core::accounts::tenants::Tenant;
+use svc_core::error::Error;
+use svc_core::sync::lock;
+use svc_core::values::TenantId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+use uuid::Uuid;
+
+use super::People;
+use super::components::View;
+use super::context::Context;
+use super::pages::deliveries::Deliveries;
+use super::pages::requests::Requests;
+use super::reply::{Failure, Reply};
+
+/// How often a viewer looks for news.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How old the rows of a feed may be. It is less than [`INTERVAL`], so that the only viewer gets new rows each time.
+const MAX_AGE: Duration = Duration::from_millis(900);
+/// How often rows that did not change are rendered again, for the times in them.
+const RENDER_INTERVAL: Duration = Duration::from_secs(10);
+/// How often a stream looks its session up.
+const SESSION_INTERVAL: Duration = Duration::from_secs(30);
+/// How long a stream is silent at most, so that nothing on the way takes the connection for a dead one.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
+/// The number of streams of the process. Each holds a connection, and at most one event that is not sent yet.
+const MAX_STREAMS: usize = 500;
+/// The number of streams of one list of an account, so that one account cannot have all of them.
+const MAX_VIEWERS: usize = 250;
+
+/// A list that can be live.
+pub(super) trait List: Sized + Send + Sync + 'static {
+    /// A row of the list.
+    type Item: PartialEq + Send + Sync;
+    /// What rows show besides the item.
+    type Names: Send + Sync;
+    /// Selects items.
+    type Filter: Send + Sync;
+
+    /// Returns the newest items of an account, as many as a page of the list has, newest first.
+    fn newest(svc: &Svc, tenant: TenantId) -> impl Future<Output = Result<Vec<Self::Item>, Error>> + Send;
+
+    fn names(svc: &Svc, tenant: TenantId) -> impl Future<Output = Result<Self::Names, Error>> + Send;
+
+    /// Returns the id of an item. Ids sort like the items.
+    fn id(item: &Self::Item) -> Uuid;
+
+    /// Returns the cell that selects an item. Empty if items cannot be selected.
+    fn select(item: &Self::Item) -> Markup;
+
+    /// Returns the other cells of a row.
+    fn cells(view: &View<'_>, item: &Self::Item, names: &Self::Names) -> Markup;
+
+    fn matches(filter: &Self::Filter, item: &Self::Item) -> bool;
+}
+
+/// Returns a row of a table, by whose id the script finds it.
+pub(super) fn row(id: Uuid, cells: &Markup) -> Markup {
+    html! { tr data-row=(id) { (cells) } }
+}
+
+/// Returns what shows that a list is live, and pauses it. `path` is that of the stream, and `rows` how many the list has.
+/// It is nothing without a script.
+pub(super) fn switch(cx: &Context<'_>, path: &str, rows: usize) -> Markup {
+    html! {
+        div.live.js data-live=(cx.url(path)) data-rows=(rows) {
+            span role="status" { "Connecting" }
+            button type="button" { "Pause" }
+        }
+    }
+}
+
+/// The live lists of all accounts.
+pub(super) struct Live {
+    svc: Svc,
+    base: Arc<str>,
+    /// Becomes true when the process stops.
+    stopping: watch::Sender<bool>,
+    streams: Arc<Semaphore>,
+    pub(super) deliveries: Feeds<Deliveries>,
+    pub(super) requests: Feeds<Requests>,
+}
+
+impl Live {
+    pub(super) fn new(svc: Svc, base: &str) -> Self {
+        Self {
+            svc,
+            base: base.into(),
+            stopping: watch::Sender::new(false),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            deliveries: Feeds::default(),
+            requests: Feeds::default(),
+        }
+    }
+
+    /// Ends all streams.
+    pub(super) fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Responds with the stream of a list to the person who is signed in.
+    pub(super) fn respond<L: List>(
+        &self,
+        cx: &Context<'_>,
+        tenant: &Tenant,
+        feeds: &Feeds<L>,
+        filter: L::Filter,
+    ) -> Result<Reply, Failure> {
+        let feed = feeds.of(tenant.id, || Feed::new(self, tenant.id));
+        let permit =
+            |semaphore: &Arc<Semaphore>| Arc::clone(semaphore).try_acquire_owned().map_err(|_| Failure::TooManyViewers);
+        let permits = [permit(&self.streams)?, permit(&feed.viewers)?];
+        let mut ticks = tokio::time::interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let viewer = Viewer {
+            sent: Arc::default(),
+            feed,
+            filter,
+            may_select: cx.may(Role::Developer),
+            people: cx.dashboard.people.clone(),
+            parts: cx.parts.clone(),
+            session_due: Instant::now() + SESSION_INTERVAL,
+            heartbeat_due: Instant::now() + HEARTBEAT_INTERVAL,
+            ticks,
+            stopping: self.stopping.subscribe(),
+            _permits: permits,
+        };
+        Ok(Reply::events(viewer.stream()))
+    }
+}
+
+/// The feeds of one list, by their accounts. A feed is there for as long as somebody looks at it.
+pub(super) struct Feeds<L: List>(Mutex<HashMap<TenantId, Weak<Feed<L>>>>);
+
+impl<L: List> Default for Feeds<L> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<L: List> Feeds<L> {
+    fn of(&self, tenant: TenantId, new: impl FnOnce() -> Feed<L>) -> Arc<Feed<L>> {
+        let mut feeds = lock(&self.0);
+        if let Some(feed) = feeds.get(&tenant).and_then(Weak::upgrade) {
+            return feed;
+        }
+        feeds.retain(|_, feed| feed.strong_count() > 0);
+        let feed = Arc::new(new());
+        feeds.insert(tenant, Arc::downgrade(&feed));
+        feed
+    }
+}
+
+/// The newest rows of a list of an account, which its viewers share.
+struct Feed<L: List> {
+    svc: Svc,
+    base: Arc<str>,
+    tenant: TenantId,
+    viewers: Arc<Semaphore>,
+    polled: tokio::sync::Mutex<Polled<L>>,
+}
+
+/// The rows as they were read last.
+struct Polled<L: List> {
+    rows: Rows<L>,
+    at: Option<Instant>,
+    /// When all rows were rendered last.
+    rendered_at: Option<Instant>,
+    has_failed: bool,
+}
+
+type Rows<L> = Arc<[Arc<Row<L>>]>;
+
+/// A row with its HTML. A row that is shown differently is another one.
+struct Row<L: List> {
+    item: L::Item,
+    select: String,
+    cells: String,
+}
+
+impl<L: List> Default for Polled<L> {
+    fn default() -> Self {
+        Self { rows: Arc::default(), at: None, rendered_at: None, has_failed: false }
+    }
+}
+
+impl<L: List> Feed<L> {
+    fn new(live: &Live, tenant: TenantId) -> Self {
+        Self {
+            svc: live.svc.clone(),
+            base: Arc::clone(&live.base),
+            tenant,
+            viewers: Arc::new(Semaphore::new(MAX_VIEWERS)),
+            polled: tokio::sync::Mutex::new(Polled::default()),
+        }
+    }
+
+    /// Returns the rows. Of the viewers that ask at a time, one reads them.
+    async fn rows(&self) -> Rows<L> {
+        let mut polled = self.polled.lock().await;
+        let now = Instant::now();
+        if polled.at.is_none_or(|at| now.duration_since(at) >= MAX_AGE) {
+            polled.at = Some(now);
+            let result = self.poll(&mut polled, now).await;
+            if let Err(error) = &result
+                && !polled.has_failed
+            {
+                tracing::warn!(tenant = %self.tenant, %error, "cannot read a live list of the dashboard; trying again");
+            }
+            polled.has_failed = result.is_err();
+        }
+        Arc::clone(&polled.rows)
+    }
+
+    /// Reads the rows, and renders those that changed. All of them are rendered now and then.
+    async fn poll(&self, polled: &mut Polled<L>, now: Instant) -> Result<(), Error> {
+        let items = L::newest(&self.svc, self.tenant).await?;
+        let renders_all = polled.rendered_at.is_none_or(|at| now.duration_since(at) >= RENDER_INTERVAL);
+        let known: HashMap<Uuid, &Arc<Row<L>>> = polled.rows.iter().map(|row| (L::id(&row.item), row)).collect();
+        let known = |item: &L::Item| known.get(&L::id(item)).filter(|row| row.item == *item).copied();
+        if !renders_all && items.len() == polled.rows.len() && items.iter().all(|item| known(item).is_some()) {
+            return Ok(());
+        }
+        let tenant = self.svc.tenant(self.tenant).settings().await?;
+        let names = L::names(&self.svc, self.tenant).await?;
+        let view = View { base: &self.base, now: self.svc.store().env().now(), zone: &tenant.time_zone };
+        let render = |item: L::Item| {
+            let known = known(&item);
+            if let Some(row) = known.filter(|_| !renders_all) {
+                return Arc::clone(row);
+            }
+            let (select, cells) = (L::select(&item).into_string(), L::cells(&view, &item, &names).into_string());
+            match known.filter(|row| row.cells == cells) {
+                Some(row) => Arc::clone(row),
+                None => Arc::new(Row { item, select, cells }),
+            }
+        };
+        let rows = items.into_iter().map(render).collect();
+        polled.rows = rows;
+        if renders_all {
+            polled.rendered_at = Some(now);
+        }
+        Ok(())
+    }
+}
+
+/// A browser that shows a list.
+struct Viewer<L: List> {
+    feed: Arc<Feed<L>>,
+    filter: L::Filter,
+    /// Whether the rows have the cell that selects them.
+    may_select: bool,
+    /// What tells who looks, by the head of the request.
+    people: People,
+    parts: Parts,
+    /// The rows that the browser has.
+    sent: Rows<L>,
+    session_due: Instant,
+    heartbeat_due: Instant,
+    ticks: Interval,
+    stopping: watch::Receiver<bool>,
+    _permits: [OwnedSemaphorePermit; 2],
+}
+
+impl<L: List> Viewer<L> {
+    fn stream(self) -> BoxStream<'static, Bytes> {
+        stream::unfold(self, |mut viewer| async move { Some((viewer.next().await?, viewer)) }).boxed()
+    }
+
+    /// Returns what the browser is sent next. `None` at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        let mut stopping = self.stopping.clone();
+        tokio::select! {
+            biased;
+            _ = stopping.wait_for(|is_stopping| *is_stopping) => None,
+            part = self.part() => part,
+        }
+    }
+
+    async fn part(&mut self) -> Option<Bytes> {
+        loop {
+            self.ticks.tick().await;
+            let now = Instant::now();
+            if now >= self.session_due {
+                match self.may_look().await {
+                    Ok(true) => self.session_due = now + SESSION_INTERVAL,
+                    Ok(false) => return None,
+                    // Nothing is sent before it is known.
+                    Err(_) => continue,
+                }
+            }
+            let rows = self.feed.rows().await;
+            let news = self.news(rows);
+            if news.is_some() || now >= self.heartbeat_due {
+                self.heartbeat_due = now + HEARTBEAT_INTERVAL;
+                return Some(news.unwrap_or(Bytes::from_static(b":\n\n")));
+            }
+        }
+    }
+
+    /// Returns whether the person may still see the account as the rows are.
+    async fn may_look(&self) -> Result<bool, Failure> {
+        let now = self.feed.svc.store().env().now();
+        match self.people.session(&self.parts, now, false).await {
+            Ok((session, _)) => Ok(session.account().is_some_and(|(tenant, role)| {
+                tenant == self.feed.tenant && (role >= Role::Developer || !self.may_select)
+            })),
+            Err(Failure::SignedOut) => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Returns an event with the rows that the browser does not have: of each its HTML, and whether the filter selects it. One
+    /// that it does not select only replaces what the browser shows of it.
+    fn news(&mut self, rows: Rows<L>) -> Option<Bytes> {
+        let is_new = |row: &&Arc<Row<L>>| !self.sent.iter().any(|sent| Arc::ptr_eq(sent, row));
+        let news: Vec<_> = rows
+            .iter()
+            .filter(is_new)
+            .map(|row| {
+                let cells = html! {
+                    @if self.may_select { (maud::PreEscaped(&row.select)) }
+                    (maud::PreEscaped(&row.cells))
+                };
+                let html = self::row(L::id(&row.item), &cells).into_string();
+                json!({ "html": html, "selected": L::matches(&self.filter, &row.item) })
+            })
+            .collect();
+        self.sent = rows;
+        // As JSON it is one line, whatever the texts in it.
+        (!news.is_empty()).then(|| format!("data: {}\n\n", json!(news)).into())
+    }
+}

@@ -1,0 +1,156 @@
+//! The members of an account: a part of its settings, which owners see. And the page on which a person who is a member of
+//! several accounts chooses one.
+
+use http::StatusCode;
+use maud::{Markup, html};
+use svc_core::accounts::members::{Member, MemberId};
+use svc_core::accounts::sessions::Role;
+use svc_core::accounts::tenants::Tenant;
+use svc_core::error::Error;
+use svc_core::values::{Email, TenantId};
+
+use super::settings;
+use crate::dashboard::components::{
+    Errors, FormState, Tone, badge, confirmed, csrf, empty, heading, section, table, time,
+};
+use crate::dashboard::context::{Context, Form};
+use crate::dashboard::layout;
+use crate::dashboard::reply::{Failure, Reply};
+
+const ROLES: [(&str, &str); 3] = [
+    ("viewer", "Viewer: sees everything except secrets"),
+    ("developer", "Developer: manages webhooks and replays deliveries as well"),
+    ("owner", "Owner: manages API keys, settings and members as well"),
+];
+
+/// Returns the members with their forms. `state` is that of the form of a new one.
+pub(super) fn card(cx: &Context<'_>, tenant: &Tenant, members: &[Member], state: &FormState<'_>) -> Markup {
+    html! {
+        section.card {
+            div {
+                h2 { "Members" }
+                p.soft {
+                    "Who may sign in to this account with an email address. A change holds from the person's next request on."
+                }
+            }
+            @if !members.is_empty() {
+                (table("Members", &["Email address", "Role", "Added", ""], html! {
+                    @for member in members {
+                        (row(cx, tenant, member))
+                    }
+                }))
+            }
+            form.fields method="post" action=(cx.url("/settings/members")) {
+                (csrf(cx))
+                (state.text("email", "Email address", "That of the person's account at your identity provider."))
+                (state.choice("role", "Role", "", &ROLES))
+                div.actions { button type="submit" { "Add member" } }
+            }
+        }
+    }
+}
+
+fn row(cx: &Context<'_>, tenant: &Tenant, member: &Member) -> Markup {
+    let path = |action| format!("/settings/members/{}/{action}", member.id);
+    html! {
+        tr {
+            th scope="row" {
+                (member.email)
+                @if cx.session.email.as_ref() == Some(&member.email) { " " (badge(Tone::Good, "you")) }
+            }
+            td { (member.role) }
+            td { (time(cx.now, &tenant.time_zone, member.created_at)) }
+            td.end {
+                div.actions {
+                    (confirmed(cx, "Change role", "The new role of this member:", &path("role"), html! {
+                        select name="role" aria-label="Role" {
+                            @for (role, text) in ROLES {
+                                option value=(role) selected[role == member.role.as_str()] { (text) }
+                            }
+                        }
+                    }, "Change role"))
+                    (confirmed(cx, "Remove", "The person sees nothing of this account from the next request on.",
+                        &path("remove"), html! {}, "Remove member"))
+                }
+            }
+        }
+    }
+}
+
+/// Returns the fields of the form of a new member, before it is filled in.
+pub(super) fn new() -> Form {
+    Form::from_fields(vec![("role", Role::Viewer.as_str().to_owned())])
+}
+
+/// Adds a member.
+pub(in crate::dashboard) async fn add(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let mut errors = Errors::default();
+    let email = Email::parse(cx.form.text("email")).map_err(|issue| format!("The email address {issue}."));
+    let email = errors.take("email", email);
+    let role = errors.take("role", Role::from_text(cx.form.text("role")).ok_or("Choose one of the roles."));
+    if let (Some(email), Some(role)) = (email, role) {
+        match cx.svc.tenant(tenant.id).members().add(email, role).await {
+            Err(Error::NotAllowed(reason)) => errors.add("email", reason),
+            added => {
+                added?;
+                return Ok(Reply::see_other(&cx.url("/settings?notice=member-added")));
+            }
+        }
+    }
+    let state = FormState { values: &cx.form, errors: &errors };
+    Ok(settings::with_new_member(cx, tenant, &state).await?.status(StatusCode::UNPROCESSABLE_ENTITY))
+}
+
+/// Changes the role of a member.
+pub(in crate::dashboard) async fn set_role(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let id = cx.id::<MemberId>()?;
+    let role = Role::from_text(cx.form.text("role"));
+    let role = role.ok_or_else(|| Failure::Invalid("Choose one of the roles.".to_owned()))?;
+    cx.svc.tenant(tenant.id).members().set_role(id, role).await?;
+    Ok(Reply::see_other(&cx.url("/settings?notice=member-changed")))
+}
+
+/// Removes a member.
+pub(in crate::dashboard) async fn remove(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    cx.svc.tenant(tenant.id).members().remove(cx.id::<MemberId>()?).await?;
+    Ok(Reply::see_other(&cx.url("/settings?notice=member-removed")))
+}
+
+/// Shows the accounts that the person is a member of.
+pub(in crate::dashboard) async fn accounts(cx: &Context<'_>, email: &Email) -> Result<Reply, Failure> {
+    let accounts = cx.svc.dashboard().accounts_of(email.clone()).await?;
+    let content = html! {
+        (heading("Your accounts", "", html! {}))
+        @if accounts.is_empty() {
+            (empty("account", "You are no longer a member of any account",
+                "Ask an owner of the account to add your email address again. You are signed out by the button at your name.",
+                html! {}))
+        } @else {
+            (section("Choose the account to look at", table("Accounts", &["Account", "Your role", ""], html! {
+                @for (tenant, role) in &accounts {
+                    tr {
+                        th scope="row" { (tenant.name) }
+                        td { (role) }
+                        td.end {
+                            @if cx.session.tenant_id == Some(tenant.id) {
+                                (badge(Tone::Good, "shown now"))
+                            } @else {
+                                form method="post" action=(cx.url(&format!("/switch/{}", tenant.id))) {
+                                    (csrf(cx))
+                                    button type="submit" aria-label={ "Open " (tenant.name) } { "Open" }
+                                }
+                            }
+                        }
+                    }
+                }
+            })))
+        }
+    };
+    Ok(layout::page(cx, None, "Your accounts", &content))
+}
+
+/// Shows another account that the person is a member of.
+pub(in crate::dashboard) async fn choose(cx: &Context<'_>, _: &Email) -> Result<Reply, Failure> {
+    cx.svc.dashboard().choose_account(cx.session.id, cx.id::<TenantId>()?).await?;
+    Ok(Reply::see_other(&cx.url("/")))
+}

@@ -1,0 +1,279 @@
+//! Live lists. Time is paused: it moves when nothing else is left to do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST};
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use svc_core::accounts::keys::{KeyCreate, KeyId};
+use svc_core::accounts::requests::{self, LoggedRequest};
+use svc_core::accounts::sessions::Role;
+use svc_core::prelude::*;
+use svc_server::{Builder, ResponseBody};
+use tokio::time::Instant;
+
+use crate::browser::{Browser, PEER, Server};
+use crate::webhooks::{ESCAPED, HOSTILE};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A live list as a browser receives it.
+struct Stream(ResponseBody);
+
+impl Stream {
+    /// Returns the rows of the next event: their HTML, and whether the filter selects them. `None` at the end.
+    async fn next(&mut self) -> Option<Vec<(String, bool)>> {
+        loop {
+            let frame = self.0.frame().await?.unwrap().into_data().unwrap();
+            let text = std::str::from_utf8(&frame).unwrap();
+            if text == ":\n\n" {
+                continue;
+            }
+            let lines: Vec<&str> = text.strip_suffix("\n\n").unwrap().lines().collect();
+            let [line] = lines[..] else { panic!("{text}") };
+            let rows: Vec<serde_json::Value> = serde_json::from_str(line.strip_prefix("data: ").unwrap()).unwrap();
+            let row = |row: &serde_json::Value| (row["html"].as_str().unwrap().to_owned(), row["selected"] == true);
+            return Some(rows.iter().map(row).collect());
+        }
+    }
+
+    /// Reads until the end, and returns how long that took.
+    async fn end(mut self) -> Duration {
+        let started = Instant::now();
+        while self.0.frame().await.is_some() {}
+        started.elapsed()
+    }
+}
+
+impl Browser<'_> {
+    async fn stream(&self, path: &str) -> Stream {
+        self.try_stream(path).await.unwrap()
+    }
+
+    async fn try_stream(&self, path: &str) -> Result<Stream, StatusCode> {
+        let request = Request::get(format!("/dashboard{path}")).header(HOST, "localhost:8080");
+        let request = request.header(COOKIE, self.cookie.as_deref().unwrap_or_default());
+        let response = self.server.api.call(request.body(Full::<Bytes>::default()).unwrap(), PEER).await;
+        if response.status() != StatusCode::OK {
+            return Err(response.status());
+        }
+        assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
+        assert!(!response.headers().contains_key(CONTENT_LENGTH));
+        Ok(Stream(response.into_body()))
+    }
+}
+
+impl Server {
+    pub(crate) async fn set_status(&self, delivery: &Delivery, status: DeliveryStatus) {
+        let delivery = Delivery { status, next_attempt_at: None, ..delivery.clone() };
+        let write = self.svc.store().write("test", move |tx| {
+            let delivery = delivery.clone();
+            Box::pin(async move { Ok(tx.update_delivery(&delivery, None).await?) })
+        });
+        write.await.unwrap();
+    }
+
+    async fn log_request(&self, key_id: KeyId) {
+        let env = self.svc.store().env();
+        let request = LoggedRequest {
+            id: env.id(env.now()),
+            tenant_id: self.tenant,
+            request_id: "an-id".to_owned(),
+            key_id,
+            method: "GET".to_owned(),
+            path: "/api/v1/contacts".to_owned(),
+            query: None,
+            status: 200,
+            code: None,
+            started_at: env.now(),
+            duration: Duration::from_micros(1_234),
+            events: 0,
+            first_event_id: None,
+            last_event_id: None,
+        };
+        requests::record(&**self.svc.store(), &[request]).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delivery_appears_and_changes() {
+    let server = Server::start().await;
+    let endpoint = server.endpoint().await;
+    let (viewer, developer) = (server.signed_in(Role::Viewer).await, server.signed_in(Role::Developer).await);
+    let mut streams = [viewer.stream("/deliveries/live").await, developer.stream("/deliveries/live").await];
+    let webhooks = server.svc.tenant(server.tenant).webhooks();
+    let first = webhooks.send_test(endpoint.id, None).await.unwrap();
+    let mut shown = Vec::new();
+    for stream in &mut streams {
+        let rows = stream.next().await.unwrap();
+        assert_eq!(rows.len(), 1);
+        assert!(rows[0].0.contains("waiting") && rows[0].1, "{rows:?}");
+        shown.push(rows[0].0.clone());
+    }
+    // They are the rows of the page.
+    for (browser, row) in [(&viewer, &shown[0]), (&developer, &shown[1])] {
+        let page = browser.get("/deliveries").await.text;
+        assert!(page.contains(row), "{row} {page}");
+        assert!(page.contains(r#"data-live="/dashboard/deliveries/live?""#), "{page}");
+    }
+    server.clock.advance(Duration::from_secs(5));
+    server.set_status(&first, DeliveryStatus::Succeeded).await;
+    let second = webhooks.send_test(endpoint.id, None).await.unwrap();
+    for stream in &mut streams {
+        let rows = stream.next().await.unwrap();
+        assert!(rows[0].0.contains(&second.id.to_string()) && rows[0].0.contains("waiting"), "{rows:?}");
+        assert!(rows[1].0.contains(&first.id.to_string()) && rows[1].0.contains("delivered"), "{rows:?}");
+    }
+    // Times are kept up to date.
+    server.clock.advance(MINUTE * 3);
+    let rows = streams[0].next().await.unwrap();
+    assert!(rows.len() == 2 && rows[0].0.contains("3 min ago"), "{rows:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_filter_selects_what_is_added() {
+    let server = Server::start().await;
+    let (endpoint, viewer) = (server.endpoint().await, server.signed_in(Role::Viewer).await);
+    let mut stream = viewer.stream("/deliveries/live?status=failed").await;
+    let delivery = server.svc.tenant(server.tenant).webhooks().send_test(endpoint.id, None).await.unwrap();
+    assert!(!stream.next().await.unwrap()[0].1);
+    server.set_status(&delivery, DeliveryStatus::Failed).await;
+    assert!(stream.next().await.unwrap()[0].1);
+    assert_eq!(viewer.try_stream("/deliveries/live?status=none").await.err(), Some(StatusCode::UNPROCESSABLE_ENTITY));
+    // Lists that look back are not live.
+    for path in ["/deliveries?before=1", "/deliveries?record=1"] {
+        assert!(!viewer.get(path).await.text.contains("data-live"), "{path}");
+    }
+    let path = "/requests/live?path=%2Fcontacts&status=2xx";
+    assert!(viewer.get("/requests?status=2xx&path=/contacts").await.text.contains(&path.replace('&', "&amp;")));
+    let mut stream = viewer.stream(path).await;
+    let key = server.svc.tenant(server.tenant).keys().create(KeyCreate::default()).await.unwrap().key.id;
+    server.log_request(key).await;
+    assert!(stream.next().await.unwrap()[0].1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hostile_texts_are_text() {
+    let server = Server::start().await;
+    let key = KeyCreate { name: Some(HOSTILE.to_owned()), ..KeyCreate::default() };
+    let key = server.svc.tenant(server.tenant).keys().create(key).await.unwrap().key.id;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let mut stream = viewer.stream("/requests/live").await;
+    server.log_request(key).await;
+    let rows = stream.next().await.unwrap();
+    assert!(rows[0].0.contains(ESCAPED) && !rows[0].0.contains(HOSTILE), "{rows:?}");
+    assert!(viewer.get("/requests").await.text.contains(&rows[0].0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_account_sees_nothing_of_another() {
+    let server = Server::start().await;
+    let endpoint = server.endpoint().await;
+    let other = server.signed_in_by(DashboardLinkCreate::to(server.other, Role::Owner)).await;
+    let own = server.signed_in(Role::Owner).await;
+    let (mut own, mut other) = (own.stream("/deliveries/live").await, other.stream("/deliveries/live").await);
+    server.svc.tenant(server.tenant).webhooks().send_test(endpoint.id, None).await.unwrap();
+    assert_eq!(own.next().await.unwrap().len(), 1);
+    assert!(tokio::time::timeout(MINUTE, other.next()).await.is_err(), "nothing comes");
+    assert_eq!(server.browser().try_stream("/deliveries/live").await.err(), Some(StatusCode::UNAUTHORIZED));
+}
+
+#[tokio::test(start_paused = true)]
+async fn viewers_share_one_read_a_second_and_nobody_needs_none() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let mut streams = Vec::new();
+    for _ in 0..200 {
+        streams.push(viewer.stream("/deliveries/live").await);
+    }
+    server.reads("svc.deliveries.list");
+    let all = futures_util::future::join_all(streams.into_iter().map(Stream::end));
+    assert!(tokio::time::timeout(MINUTE, all).await.is_err(), "they last");
+    let reads = server.reads("svc.deliveries.list");
+    assert!((50..=62).contains(&reads), "{reads}");
+    tokio::time::advance(MINUTE).await;
+    assert_eq!(server.reads("svc.deliveries.list"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_with_its_session() {
+    let server = Server::start().await;
+    // Revoked.
+    let viewer = server.signed_in(Role::Viewer).await;
+    let stream = viewer.stream("/deliveries/live").await;
+    let session = server.svc.dashboard().sessions(Some(server.tenant)).await.unwrap().remove(0);
+    server.svc.dashboard().revoke(Some(server.tenant), session.id).await.unwrap();
+    assert!(stream.end().await <= MINUTE);
+    assert_eq!(viewer.try_stream("/deliveries/live").await.err(), Some(StatusCode::UNAUTHORIZED));
+    // An operator who looks at another account, or at none.
+    let operator = server.signed_in_by(DashboardLinkCreate::for_operator()).await;
+    let session = server.svc.dashboard().sessions(None).await.unwrap().remove(0).id;
+    for next in [Some(server.other), None] {
+        server.svc.dashboard().view(session, Some(server.tenant)).await.unwrap();
+        let stream = operator.stream("/requests/live").await;
+        server.svc.dashboard().view(session, next).await.unwrap();
+        assert!(stream.end().await <= MINUTE, "{next:?}");
+    }
+    // A member who is one no more, or has another role.
+    let members = server.svc.tenant(server.tenant).members();
+    for (email, role) in [("ada@example.com", Some(Role::Viewer)), ("grace@example.com", None)] {
+        let member = server.signed_in_member(email, &[(server.tenant, Role::Developer)]).await;
+        let stream = member.stream("/deliveries/live").await;
+        let id = members.list().await.unwrap().iter().find(|member| member.email.as_str() == email).unwrap().id;
+        match role {
+            Some(role) => members.set_role(id, role).await.unwrap(),
+            None => members.remove(id).await.unwrap(),
+        };
+        assert!(stream.end().await <= MINUTE, "{role:?}");
+    }
+    // Idle: a stream is no use of the session.
+    let viewer = server.signed_in(Role::Viewer).await;
+    server.clock.advance(MINUTE * 50);
+    let stream = viewer.stream("/deliveries/live").await;
+    server.clock.advance(MINUTE * 10);
+    assert!(stream.end().await <= MINUTE);
+    assert_eq!(viewer.get("/").await.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_number_of_streams_is_bounded() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let other = server.signed_in_by(DashboardLinkCreate::to(server.other, Role::Viewer)).await;
+    let mut streams = Vec::new();
+    for _ in 0..250 {
+        streams.push(viewer.stream("/deliveries/live").await);
+    }
+    let refused = viewer.get("/deliveries/live").await;
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(refused.text.contains("reload"), "{}", refused.text);
+    // Another account is not kept from its own by this one, up to the number of all.
+    for _ in 0..250 {
+        streams.push(other.stream("/deliveries/live").await);
+    }
+    assert_eq!(other.try_stream("/requests/live").await.err(), Some(StatusCode::SERVICE_UNAVAILABLE));
+    streams.pop();
+    assert!(other.try_stream("/requests/live").await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_end_when_the_process_stops() {
+    let server = Server::start().await;
+    let (api, background) = Builder::new(&server.svc).dashboard(true).build();
+    let server = Server { api, ..server };
+    let viewer = server.signed_in(Role::Viewer).await;
+    let stream = viewer.stream("/deliveries/live").await;
+    let stop = Arc::new(tokio::sync::Notify::new());
+    let stopped = Arc::clone(&stop);
+    let background = tokio::spawn(background.run(async move { stopped.notified().await }));
+    stop.notify_one();
+    assert!(stream.end().await <= Duration::from_secs(2));
+    assert_eq!(
+        viewer.stream("/deliveries/live").await.end().await,
+        Duration::ZERO,
+        "those that begin later end at once"
+    );
+    background.await.unwrap();
+}

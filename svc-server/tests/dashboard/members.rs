@@ -1,0 +1,92 @@
+//! Members: their forms in the settings, and what they see.
+
+use http::header::LOCATION;
+use http::{Method, StatusCode};
+use svc_core::accounts::sessions::Role;
+use svc_core::prelude::*;
+
+use crate::browser::{Server, encode};
+
+#[tokio::test]
+async fn owners_manage_members() {
+    let server = Server::start().await;
+    let owner = server.signed_in_member("ada@example.com", &[(server.tenant, Role::Owner)]).await;
+    let members = || async { server.svc.tenant(server.tenant).members().list().await.unwrap() };
+    for (form, error) in [
+        (encode(&[("email", "<bob>"), ("role", "viewer")]), "The email address must be an email address such as"),
+        (encode(&[("email", "bob@example.com"), ("role", "admin")]), "Choose one of the roles."),
+        (encode(&[("email", "ADA@example.com"), ("role", "viewer")]), "ada@example.com is a member already."),
+    ] {
+        let refused = owner.post("/settings/members", &form).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(refused.text.contains(error) && !refused.text.contains("<bob>"), "{error}: {}", refused.text);
+    }
+    let added = owner.post("/settings/members", &encode(&[("email", "Bob@example.com"), ("role", "viewer")])).await;
+    assert_eq!(added.status, StatusCode::SEE_OTHER);
+    let bob = members().await.remove(1);
+    assert_eq!((bob.email.as_str(), bob.role), ("bob@example.com", Role::Viewer));
+    assert!(owner.get("/settings").await.text.contains("bob@example.com"));
+    assert!(!server.signed_in(Role::Developer).await.get("/settings").await.text.contains("bob@example.com"));
+
+    let path = |action: &str| format!("/settings/members/{}/{action}", bob.id);
+    assert_eq!(owner.post(&path("role"), "role=king").await.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(owner.post(&path("role"), "role=developer").await.status, StatusCode::SEE_OTHER);
+    assert_eq!(members().await[1].role, Role::Developer);
+    let own = format!("/settings/members/{}", members().await[0].id);
+    for (action, form) in [("role", "role=viewer"), ("remove", "")] {
+        let refused = owner.post(&format!("{own}/{action}"), form).await;
+        assert_eq!(refused.status, StatusCode::CONFLICT);
+        assert!(refused.text.contains("This is the last owner of the account."), "{}", refused.text);
+    }
+    assert_eq!(owner.post(&path("remove"), "").await.status, StatusCode::SEE_OTHER);
+    assert_eq!(members().await.len(), 1);
+    let log = server.svc.tenant(server.tenant).audit_log().since(Timestamp::from_micros(0), 10).await.unwrap();
+    let removed = log.iter().find(|entry| entry.object_kind == "member" && entry.action == "delete").unwrap();
+    assert_eq!(removed.actor, "dashboard:ada@example.com");
+}
+
+#[tokio::test]
+async fn a_member_of_several_accounts_chooses_one() {
+    let server = Server::start().await;
+    let accounts = [(server.tenant, Role::Owner), (server.other, Role::Viewer)];
+    let browser = server.signed_in_member("ada@example.com", &accounts).await;
+    assert_eq!(browser.get("/").await.headers[LOCATION], "/dashboard/switch");
+    let list = browser.get("/switch").await.text;
+    assert!(list.contains("Harbour Plumbing") && list.contains("Hill Electric"), "{list}");
+    for (tenant, name, keys) in
+        [(server.tenant, "Harbour Plumbing", StatusCode::OK), (server.other, "Hill Electric", StatusCode::FORBIDDEN)]
+    {
+        assert_eq!(browser.post(&format!("/switch/{tenant}"), "").await.status, StatusCode::SEE_OTHER);
+        assert!(browser.get("/").await.text.contains(name));
+        assert_eq!(browser.get("/keys/new").await.status, keys, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_form_of_another_account_is_refused() {
+    let server = Server::start().await;
+    let accounts = [(server.tenant, Role::Owner), (server.other, Role::Owner)];
+    let browser = server.signed_in_member("ada@example.com", &accounts).await;
+    browser.post(&format!("/switch/{}", server.tenant), "").await;
+    let form = format!("scopes=read&expires=30&csrf={}", browser.csrf().await);
+    browser.post(&format!("/switch/{}", server.other), "").await;
+    let refused = browser.send(Method::POST, "/keys/new", &form, Some("http://localhost:8080")).await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN);
+    assert_eq!(server.svc.tenant(server.other).keys().list().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_change_of_a_role_holds_from_the_next_request_on() {
+    let server = Server::start().await;
+    let browser = server.signed_in_member("ada@example.com", &[(server.tenant, Role::Owner)]).await;
+    let members = server.svc.tenant(server.tenant);
+    let id = members.members().list().await.unwrap()[0].id;
+    assert_eq!(browser.get("/keys/new").await.status, StatusCode::OK);
+    members.members().set_role(id, Role::Viewer).await.unwrap();
+    assert_eq!(browser.get("/keys/new").await.status, StatusCode::FORBIDDEN);
+    members.members().remove(id).await.unwrap();
+    assert_eq!(browser.get("/").await.headers[LOCATION], "/dashboard/switch");
+    assert!(browser.get("/switch").await.text.contains("You are no longer a member of any account"));
+    assert_eq!(browser.post("/sign-out", "").await.status, StatusCode::SEE_OTHER);
+    assert_eq!(browser.get("/").await.status, StatusCode::UNAUTHORIZED);
+}

@@ -1,0 +1,14 @@
+-- The people who may sign in to the dashboard of a tenant. Addresses are in lower case.
+CREATE TABLE members (
+    tenant_id  uuid             NOT NULL REFERENCES tenants (id),
+    id         uuid             NOT NULL,
+    email      text COLLATE "C" NOT NULL,
+    role       text             NOT NULL CHECK (role IN ('viewer', 'developer', 'owner')),
+    created_at timestamptz      NOT NULL,
+    PRIMARY KEY (tenant_id, id),
+    UNIQUE (tenant_id, email)
+);
+CREATE INDEX members_by_email ON members (email, tenant_id);
+
+-- The address of the member whose session it is. NULL for a session that a link began.
+ALTER TABLE dashboard_sessions ADD COLUMN email text;

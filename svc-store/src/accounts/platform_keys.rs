@@ -1,0 +1,61 @@
+//! The table of platform keys.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use svc_core::accounts::platform_keys::{PlatformKey, PlatformKeyId};
+use svc_core::error::StoreError;
+use svc_core::store::{PlatformKeyRepository, PlatformKeyUse};
+
+use crate::column::Column as _;
+use crate::record::{Record, record, select};
+use crate::sql::SqlTx;
+
+record!(PlatformKey, "platform_keys", key: [id], {
+    extra: [key_hash: [u8; 32]],
+    inserted: [id, name, scopes, prefix, created_at, created_by, expires_at, last_used_at],
+    updated: [revoked_at, revoked_by],
+});
+
+static BY_HASH: LazyLock<String> = LazyLock::new(|| select::<PlatformKey>("WHERE key_hash = $1"));
+static LIST: LazyLock<String> = LazyLock::new(|| select::<PlatformKey>("ORDER BY id"));
+const RECORD_USE: &str = "UPDATE platform_keys SET last_used_at = $1 \
+     WHERE id = $2 AND (last_used_at IS NULL OR last_used_at < $1)";
+
+#[cfg(test)]
+pub(crate) fn statements() -> Vec<&'static str> {
+    vec![&BY_HASH, &LIST, RECORD_USE]
+}
+
+#[async_trait]
+impl PlatformKeyRepository for SqlTx<'_> {
+    async fn platform_key_by_hash(&mut self, key_hash: &[u8; 32]) -> Result<Option<PlatformKey>, StoreError> {
+        self.fetch_one(&BY_HASH, &[key_hash.param()], PlatformKey::read).await
+    }
+
+    async fn platform_key(&mut self, id: PlatformKeyId) -> Result<Option<PlatformKey>, StoreError> {
+        self.get_record(&[id.param()]).await
+    }
+
+    async fn platform_keys(&mut self) -> Result<Vec<PlatformKey>, StoreError> {
+        self.fetch(&LIST, &[], PlatformKey::read).await
+    }
+
+    async fn insert_platform_key(&mut self, key: &PlatformKey, key_hash: &[u8; 32]) -> Result<(), StoreError> {
+        self.insert_record(&[key_hash.param()], key).await
+    }
+
+    async fn update_platform_key(&mut self, key: &PlatformKey) -> Result<(), StoreError> {
+        self.update_record(key, &[key.id.param()]).await
+    }
+
+    async fn record_platform_key_uses(&mut self, uses: &[PlatformKeyUse]) -> Result<(), StoreError> {
+        // Always in the same order, so that two nodes never deadlock.
+        let mut uses = uses.to_vec();
+        uses.sort_unstable();
+        for PlatformKeyUse { key_id, used_at } in uses {
+            self.pipeline(RECORD_USE, &[used_at.param(), key_id.param()]).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,1 @@
+//! The tests of svc-client against live servers are in `client.rs`.

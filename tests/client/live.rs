@@ -1,0 +1,106 @@
+//! A server on a socket, and clients of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use svc_client::{Client, ClientBuilder};
+use svc_core::env::{Env, ManualClock, SystemEntropy};
+use svc_core::prelude::{Account, KeyCreate, Svc, TenantCreate};
+use svc_core::values::{HostPolicy, TenantId};
+use svc_server::program::serve::Server;
+use svc_server::{Builder, Settings};
+use svc_store::{Options, SecretKey};
+use tokio::sync::oneshot;
+
+/// A database that nothing is in yet.
+pub(crate) struct Database {
+    url: String,
+    _folder: Option<tempfile::TempDir>,
+}
+
+/// Returns one database on SQLite, and one on PostgreSQL if it is installed.
+pub(crate) fn databases() -> Vec<Database> {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("svc.db").display());
+    let on_server = svc_postgres_server::quick_server();
+    let on_server = on_server.map(|server| Database { url: server.database(), _folder: None });
+    std::iter::once(Database { url, _folder: Some(folder) }).chain(on_server).collect()
+}
+
+/// Returns settings without rate limits.
+pub(crate) fn unlimited() -> Settings {
+    Settings { limit_rates: false, ..Settings::default() }
+}
+
+/// A server with an account. Its clock stands still, except that the waits of its clients pass on it.
+pub(crate) struct LiveServer {
+    pub(crate) address: SocketAddr,
+    pub(crate) clock: ManualClock,
+    pub(crate) tenant: TenantId,
+    /// How often the clients waited.
+    pub(crate) waits: Arc<AtomicUsize>,
+    svc: Svc,
+    key: String,
+    _stop: oneshot::Sender<()>,
+}
+
+impl LiveServer {
+    pub(crate) async fn start(database: &Database, settings: Settings) -> Self {
+        Self::start_with(database, settings, |server| server).await
+    }
+
+    pub(crate) async fn start_with(
+        database: &Database,
+        settings: Settings,
+        set: impl FnOnce(Server) -> Server,
+    ) -> Self {
+        let clock = ManualClock::at(Env::system().now());
+        let mut env = Env::new(clock.clone(), SystemEntropy);
+        env.webhook_hosts = HostPolicy::AllowPrivate;
+        let options = Options { secret_key: Some(SecretKey::new([7; 32])), ..Options::default() };
+        let svc = Svc::new(svc_store::open_with(&database.url, env, options).await.unwrap());
+        let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+        let key = KeyCreate { write: true, ..KeyCreate::default() };
+        let key = svc.tenant(tenant).keys().create(key).await.unwrap().text.reveal().to_owned();
+
+        let (api, background) = Builder::new(&svc).settings(settings).build();
+        let server = set(Server::bind(([127, 0, 0, 1], 0).into(), 100).await.unwrap());
+        let address = server.url().unwrap().split_once("://").unwrap().1.parse().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        tokio::spawn(background.run(std::future::pending()));
+        tokio::spawn(server.run(api, async { drop(stopped.await) }, Duration::from_secs(20)));
+        Self { address, clock, tenant, waits: Arc::default(), svc, key, _stop: stop }
+    }
+
+    pub(crate) fn account(&self) -> Account<'_> {
+        self.svc.tenant(self.tenant)
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.builder().build().unwrap()
+    }
+
+    pub(crate) fn builder(&self) -> ClientBuilder {
+        self.builder_with(&self.key)
+    }
+
+    pub(crate) fn builder_with(&self, key: &str) -> ClientBuilder {
+        self.builder_for(&format!("http://{}", self.address), key)
+    }
+
+    pub(crate) fn builder_at(&self, url: &str) -> ClientBuilder {
+        self.builder_for(url, &self.key)
+    }
+
+    /// Returns a client whose waits take no time of the test, and pass on the clock of the server.
+    pub(crate) fn builder_for(&self, url: &str, key: &str) -> ClientBuilder {
+        let (clock, waits) = (self.clock.clone(), Arc::clone(&self.waits));
+        Client::builder(url, key).env(Env::new(clock.clone(), SystemEntropy)).sleep(move |wait| {
+            clock.advance(wait);
+            waits.fetch_add(1, Ordering::SeqCst);
+            Box::pin(std::future::ready(()))
+        })
+    }
+}
