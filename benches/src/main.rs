@@ -10,6 +10,7 @@ mod commits;
 mod dashboard;
 mod deliver;
 mod error;
+mod growth;
 mod load;
 mod options;
 mod pending;

@@ -34,7 +34,7 @@ pub(crate) struct Options {
     /// Number of measuring rounds of each contender; contenders alternate, and medians are printed.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
-    /// Measures these blocks only, in this order. All but `aged`, `scale` and `dashboard` by default.
+    /// Measures these blocks only, in this order. All but `aged`, `scale`, `growth` and `dashboard` by default.
     #[arg(long, value_delimiter = ',')]
     pub(crate) only: Vec<Subject>,
     /// Number of pending deliveries when the sender of `deliver` starts.
@@ -46,6 +46,12 @@ pub(crate) struct Options {
     /// Number of past attempts in the database of `aged`, each with about 1 KB of deliveries and events.
     #[arg(long, default_value_t = 5_000_000)]
     pub(crate) attempts: u32,
+    /// Greatest number of contacts and of deliveries in the databases of `growth`.
+    #[arg(long, default_value_t = 10_000_000)]
+    pub(crate) largest: u32,
+    /// File that `growth` draws its table into, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) picture: Option<PathBuf>,
     /// File in which the seeded database is kept for the next run.
     #[arg(long, value_name = "FILE")]
     pub(crate) keep: Option<PathBuf>,
@@ -72,6 +78,8 @@ pub(crate) enum Subject {
     Scale,
     /// Pages of the dashboard, its live lists and the request log; measured only if it is named.
     Dashboard,
+    /// What operations cost as the database grows; measured only if it is named.
+    Growth,
     /// GET of one contact, on PostgreSQL.
     PgGet,
     /// GET of the newest 50 contacts, on PostgreSQL.

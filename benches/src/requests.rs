@@ -37,8 +37,9 @@ enum Field {
 const FIELD: &str = "~";
 
 impl Requests {
-    /// Creates requests of a block, over all tenants. [`Subject::Commit`], [`Subject::Aged`], [`Subject::Scale`] and
-    /// [`Subject::Dashboard`] have no requests; those of [`Subject::Deliver`] and [`Subject::Pipe`] are POSTs.
+    /// Creates requests of a block, over all tenants. [`Subject::Commit`], [`Subject::Aged`], [`Subject::Scale`],
+    /// [`Subject::Growth`] and [`Subject::Dashboard`] have no requests; those of [`Subject::Deliver`] and [`Subject::Pipe`]
+    /// are POSTs.
     pub(crate) fn new(subject: Subject, tenants: &Arc<[Tenant]>) -> Self {
         let status = if matches!(subject, Subject::Post | Subject::Deliver | Subject::Pipe | Subject::PgPost) {
             *b"201"
@@ -88,6 +89,7 @@ impl Template {
             | Subject::Pipe
             | Subject::Scale
             | Subject::Dashboard
+            | Subject::Growth
             | Subject::PgPost => {
                 let body = body(FIELD);
                 let length = body.len() - FIELD.len() + DIGITS;

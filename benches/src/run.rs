@@ -16,29 +16,34 @@ use crate::requests::Requests;
 use crate::sample::Sample;
 use crate::seed::{self, Tenant};
 use crate::table::{self, Ratio, Row};
-use crate::{aged, dashboard, deliver, load, postgres, scale};
+use crate::{aged, dashboard, deliver, growth, load, postgres, scale};
 
 /// The default page size of the API.
 const PAGE: u32 = 50;
 
 /// Measures all blocks.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let is_named =
+        |subject: &Subject| matches!(subject, Subject::Aged | Subject::Scale | Subject::Growth | Subject::Dashboard);
     if options.contacts / options.tenants <= PAGE {
         return Err(format!("a tenant needs more than {PAGE} contacts").into());
     }
-    let is_default = |subject: &&Subject| !matches!(subject, Subject::Aged | Subject::Scale | Subject::Dashboard);
-    let default = Subject::value_variants().iter().filter(is_default);
+    let default = Subject::value_variants().iter().filter(|subject| !is_named(subject));
     let subjects: Vec<Subject> =
         if options.only.is_empty() { default.copied().collect() } else { options.only.clone() };
     let (scale, subjects): (Vec<_>, Vec<_>) = subjects.into_iter().partition(|subject| *subject == Subject::Scale);
     let (dashboard, subjects): (Vec<_>, Vec<_>) =
         subjects.into_iter().partition(|subject| *subject == Subject::Dashboard);
+    let (growth, subjects): (Vec<_>, Vec<_>) = subjects.into_iter().partition(|subject| *subject == Subject::Growth);
     let (on_postgres, on_sqlite): (Vec<_>, Vec<_>) = subjects.into_iter().partition(|subject| subject.is_postgres());
     if !scale.is_empty() {
         scale::run(options)?;
     }
     if !dashboard.is_empty() {
         dashboard::run(options)?;
+    }
+    if !growth.is_empty() {
+        growth::run(options)?;
     }
     if on_postgres.is_empty() && on_sqlite.is_empty() {
         return Ok(());
@@ -71,7 +76,12 @@ fn run_on_sqlite(options: &Options, subjects: &[Subject]) -> Result<()> {
                 deliver::latency(options, &copy(&file, folder.path())?, &tenants)?;
             }
             Subject::Pipe => deliver::pipe(options, &copy(&file, folder.path())?, &tenants)?,
-            Subject::Scale | Subject::Dashboard | Subject::PgGet | Subject::PgList | Subject::PgPost => {}
+            Subject::Scale
+            | Subject::Growth
+            | Subject::Dashboard
+            | Subject::PgGet
+            | Subject::PgList
+            | Subject::PgPost => {}
         }
     }
     Ok(())

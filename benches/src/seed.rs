@@ -28,6 +28,8 @@ pub(crate) struct Tenant {
     pub(crate) contacts: Vec<Uuid>,
 }
 
+/// Tenants per transaction.
+const TENANT_BATCH: usize = 1_000;
 /// Rows per transaction.
 const BATCH: usize = 200_000;
 /// The time between two contacts.
@@ -45,9 +47,9 @@ pub(crate) fn seed(file: &Path, tenants: u32, contacts: u32) -> Result<()> {
     let ids = {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file, Env::system())?);
         crate::child::runtime()?.block_on(async {
-            let mut ids = Vec::new();
-            for number in 1..=tenants {
-                ids.push(tenant(&*store, number).await?);
+            let (mut ids, numbers) = (Vec::new(), (1..=tenants).collect::<Vec<_>>());
+            for numbers in numbers.chunks(TENANT_BATCH) {
+                ids.extend(create_tenants(&*store, numbers.to_vec()).await?);
             }
             Ok::<_, Error>(ids)
         })?
@@ -80,14 +82,24 @@ fn check(file: &Path, tenants: u32, contacts: u32) -> Result<()> {
 
 /// Creates a tenant with a webhook subscription, and returns its id.
 pub(crate) async fn tenant(store: &dyn Store, number: u32) -> std::result::Result<Uuid, Error> {
+    Ok(create_tenants(store, vec![number]).await?.remove(0))
+}
+
+/// Creates tenants with a webhook subscription each in one commit, and returns their ids.
+async fn create_tenants(store: &dyn Store, numbers: Vec<u32>) -> std::result::Result<Vec<Uuid>, Error> {
     store
-        .write("bench.tenant", move |tx| {
+        .write("bench.tenants", move |tx| {
+            let numbers = numbers.clone();
             Box::pin(async move {
-                let tenant = tenants::create(tx, TenantCreate::named(&format!("Tenant {number}"))).await?.id;
-                let url = WebhookUrl::parse("https://hooks.example.com/svc").map_err(|issue| issue.on("url"))?;
-                let input = WebhookCreate { url, events: EventSet::All, description: None };
-                crud::create::<WebhookSubscription>(tx, tenant, input).await?;
-                Ok(tenant.0)
+                let mut ids = Vec::new();
+                for number in numbers {
+                    let tenant = tenants::create(tx, TenantCreate::named(&format!("Tenant {number}"))).await?.id;
+                    let url = WebhookUrl::parse("https://hooks.example.com/svc").map_err(|issue| issue.on("url"))?;
+                    let input = WebhookCreate { url, events: EventSet::All, description: None };
+                    crud::create::<WebhookSubscription>(tx, tenant, input).await?;
+                    ids.push(tenant.0);
+                }
+                Ok(ids)
             })
         })
         .await

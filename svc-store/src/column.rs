@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::limits::RateLimits;
 use svc_core::accounts::platform_keys::PlatformScope;
-use svc_core::error::StoreError;
 use svc_core::values::{Amount, Currency, Date, Email, EventSet, Id, JOB_SCALE, Note, Secret, TenantId};
 use svc_core::values::{Text, TimeZone, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::DeliveryStatus;
@@ -40,9 +39,10 @@ pub(crate) trait Column: Sized {
     /// Reads the value of a cell. `None` when it is not a valid value of this type.
     fn read(value: Value<'_>) -> Option<Self>;
 
-    /// Reads a cell of a row. Only encrypted values need more than [`read`](Column::read).
-    fn take(row: &dyn Row, index: usize) -> Result<Option<Self>, StoreError> {
-        Ok(Self::read(row.value(index)?))
+    /// Reads the value of a cell of `row`, which decrypts it. Only encrypted values need more than
+    /// [`read`](Column::read).
+    fn take(value: Value<'_>, _row: &dyn Row) -> Option<Self> {
+        Self::read(value)
     }
 }
 
@@ -55,8 +55,8 @@ impl Column for Secret {
     fn read(_value: Value<'_>) -> Option<Self> {
         None
     }
-    fn take(row: &dyn Row, index: usize) -> Result<Option<Self>, StoreError> {
-        Ok(row.secret(index)?.and_then(|bytes| String::from_utf8(bytes).ok()).map(Self::new))
+    fn take(value: Value<'_>, row: &dyn Row) -> Option<Self> {
+        String::from_utf8(Vec::take(value, row)?).ok().map(Self::new)
     }
 }
 
@@ -71,8 +71,11 @@ impl Column for Vec<u8> {
     fn read(_value: Value<'_>) -> Option<Self> {
         None
     }
-    fn take(row: &dyn Row, index: usize) -> Result<Option<Self>, StoreError> {
-        row.secret(index)
+    fn take(value: Value<'_>, row: &dyn Row) -> Option<Self> {
+        match value {
+            Value::Bytes(sealed) => row.decrypt(sealed),
+            _ => None,
+        }
     }
 }
 
@@ -88,10 +91,10 @@ impl<T: Column> Column for Option<T> {
             value => T::read(value).map(Some),
         }
     }
-    fn take(row: &dyn Row, index: usize) -> Result<Option<Self>, StoreError> {
-        match row.value(index)? {
-            Value::Null => Ok(Some(None)),
-            _ => Ok(T::take(row, index)?.map(Some)),
+    fn take(value: Value<'_>, row: &dyn Row) -> Option<Self> {
+        match value {
+            Value::Null => Some(None),
+            value => T::take(value, row).map(Some),
         }
     }
 }

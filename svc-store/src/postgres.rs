@@ -3,8 +3,9 @@
 //! # Tasks
 //!
 //! Each read or write task owns one connection. It takes units of work from a queue, and reconnects when the connection is
-//! lost. A read task runs all queued reads concurrently in one snapshot. A write task runs one unit of work at a time, each
-//! in its own transaction. Units of work that wait for a connection longer than the acquire timeout fail.
+//! lost. A read task runs all queued reads concurrently in one snapshot. A write task runs a unit of work, and in the same
+//! transaction those that wait for the same tenant. Units of work that wait for a connection longer than the acquire timeout
+//! fail.
 //!
 //! # Retries
 //!
@@ -186,8 +187,8 @@ impl PostgresStore {
             delivery_wakeup: Arc::default(),
             vault,
             connect_options,
-            reads: Queue::new(usize::MAX),
-            writes: Queue::new((settings.write_connections / 4).max(1)),
+            reads: Queue::new(),
+            writes: Queue::new(),
             clock_watch,
             is_short_lived: settings.is_short_lived,
             notifications: Arc::default(),

@@ -52,8 +52,8 @@ pub(crate) trait Row {
     /// Returns the value of a cell.
     fn value(&self, index: usize) -> Result<Value<'_>, StoreError>;
 
-    /// Returns the decrypted value of a cell. `None` when it cannot be decrypted.
-    fn secret(&self, index: usize) -> Result<Option<Vec<u8>>, StoreError>;
+    /// Decrypts the value of a cell. `None` when it cannot be decrypted.
+    fn decrypt(&self, sealed: &[u8]) -> Option<Vec<u8>>;
 }
 
 /// A function that is called with each row of a result.
@@ -65,8 +65,8 @@ pub(crate) trait Sql: Send {
     /// Is called before a statement that locks the row of a tenant, for which it may have to wait.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] when too many transactions of the tenant wait already. The transaction has failed then, and
-    /// the unit of work runs again later.
+    /// [`StoreError::Unavailable`] when another transaction of the tenant is running. This one has failed then, and the unit
+    /// of work runs again later.
     fn begin_turn(&mut self, _tenant: TenantId) -> Result<(), StoreError> {
         Ok(())
     }
@@ -231,7 +231,7 @@ impl<'r> Cells<'r> {
     pub(crate) fn take<T: Column>(&mut self, table: &'static str, column: &'static str) -> Result<T, StoreError> {
         let index = self.next;
         self.next += 1;
-        T::take(self.row, index)?.ok_or_else(|| StoreError::Corrupt {
+        T::take(self.row.value(index)?, self.row).ok_or_else(|| StoreError::Corrupt {
             table,
             column,
             reason: format!("the value is not a valid {}", std::any::type_name::<T>()),

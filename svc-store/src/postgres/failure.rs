@@ -22,7 +22,7 @@ pub(super) enum Recovery {
     None,
     /// It runs the unit of work again, because the failure is a serialization failure or a deadlock.
     RunAgain,
-    /// It runs the unit of work again when a turn of this tenant ends, as all its turns were taken.
+    /// It sets the unit of work aside, as another one has the turn of this tenant.
     WaitForTurn(TenantId),
     /// It runs the unit of work on another connection, because the server ended this one and rolled back.
     Reconnect,

@@ -49,7 +49,7 @@ impl MaintenanceConnection for PostgresMaintenance {
         if self.has_open_transaction.swap(true, Ordering::Relaxed) {
             self.connection.client.batch_execute("ROLLBACK").await.map_err(|error| Failure::of(&error).error)?;
         }
-        let transaction = PostgresTransaction::begin(&self.connection, &self.vault, access).await;
+        let transaction = PostgresTransaction::new(&self.connection, &self.vault, access);
         Ok(Box::new(OpenTransaction { transaction, is_open: &self.has_open_transaction }))
     }
 }

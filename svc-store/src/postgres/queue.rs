@@ -1,12 +1,13 @@
-//! The queue of units of work that wait for a connection, and the turns of tenants.
+//! The queue of units of work that wait for a connection, and the turn of each tenant.
 //!
-//! Writes of one tenant wait for each other at the tenant's row, and each holds a connection meanwhile. So only some of
-//! them may wait there: a unit of work takes a turn before it locks the row, and one that gets none gives its connection
-//! back and is set aside until a turn of its tenant ends.
+//! Writes of one tenant would wait for each other at the tenant's row, and each would hold a connection meanwhile. So a
+//! unit of work takes the turn of the tenant before it locks the row. One that does not get it gives its connection back
+//! and is set aside, for the task that has the turn to run it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::hash_map::{Entry, HashMap};
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use svc_core::error::{Error, StoreError};
@@ -57,63 +58,70 @@ impl QueuedWork {
 pub(super) struct Queue {
     state: Mutex<State>,
     filled: Notify,
-    /// How many turns a tenant has at a time.
-    max_turns: usize,
 }
 
 struct State {
     units: BoundedQueue<QueuedWork>,
-    /// The tenants that have a turn.
-    tenants: HashMap<TenantId, TenantTurns>,
+    /// The tenants whose turn is taken, with what was set aside for each, in the order of its first run.
+    set_aside: HashMap<TenantId, VecDeque<QueuedWork>>,
 }
 
-/// The turns of one tenant.
-#[derive(Default)]
-struct TenantTurns {
-    taken: usize,
-    /// What was set aside, in the order of its first run.
-    set_aside: VecDeque<QueuedWork>,
-}
-
-/// A turn of a tenant, which ends when this is dropped.
+/// What takes the turn of at most one tenant. It ends when this is dropped.
 pub(super) struct Turn<'q> {
     queue: &'q Queue,
-    tenant: TenantId,
+    tenant: OnceLock<TenantId>,
+}
+
+impl Turn<'_> {
+    /// Takes the turn of a tenant, unless one was taken before. Returns `false` when someone else has it.
+    pub(super) fn take(&self, tenant: TenantId) -> bool {
+        if self.tenant.get().is_some() {
+            return true;
+        }
+        match self.queue.lock().set_aside.entry(tenant) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(free) => {
+                free.insert(VecDeque::new());
+                self.tenant.set(tenant).is_ok()
+            }
+        }
+    }
+
+    /// Returns the first unit of work that was set aside for the tenant.
+    pub(super) fn next(&self) -> Option<QueuedWork> {
+        self.queue.lock().set_aside.get_mut(self.tenant.get()?)?.pop_front()
+    }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.queue.end_turn(self.tenant);
+        if let Some(tenant) = self.tenant.get() {
+            self.queue.end_turn(*tenant);
+        }
     }
 }
 
 impl Queue {
-    pub(super) fn new(max_turns: usize) -> Self {
-        let state = State { units: BoundedQueue::new(), tenants: HashMap::new() };
-        Self { state: Mutex::new(state), filled: Notify::new(), max_turns }
+    pub(super) fn new() -> Self {
+        let state = State { units: BoundedQueue::new(), set_aside: HashMap::new() };
+        Self { state: Mutex::new(state), filled: Notify::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
 
-    /// Takes a turn of a tenant. Returns `None` when all are taken.
-    pub(super) fn take_turn(&self, tenant: TenantId) -> Option<Turn<'_>> {
-        let mut state = self.lock();
-        let turns = state.tenants.entry(tenant).or_default();
-        if turns.taken >= self.max_turns {
-            return None;
-        }
-        turns.taken += 1;
-        Some(Turn { queue: self, tenant })
+    /// Returns a turn that is not taken yet.
+    pub(super) fn turn(&self) -> Turn<'_> {
+        Turn { queue: self, tenant: OnceLock::new() }
     }
 
-    /// Sets a unit of work that got no turn aside until a turn of its tenant ends.
+    /// Sets a unit of work that did not get the turn of its tenant aside.
     pub(super) fn set_aside(&self, work: QueuedWork, tenant: TenantId) {
         let mut state = self.lock();
-        match state.tenants.get_mut(&tenant) {
-            Some(turns) => turns.set_aside.push_back(work),
-            // All turns have ended meanwhile.
+        match state.set_aside.get_mut(&tenant) {
+            Some(set_aside) => set_aside.push_back(work),
+            // The turn has ended meanwhile.
             None => {
                 state.units.push_front(work);
                 drop(state);
@@ -123,16 +131,10 @@ impl Queue {
     }
 
     fn end_turn(&self, tenant: TenantId) {
-        let mut state = self.lock();
-        let Some(turns) = state.tenants.get_mut(&tenant) else { return };
-        turns.taken -= 1;
-        let next = turns.set_aside.pop_front();
-        if turns.taken == 0 && turns.set_aside.is_empty() {
-            state.tenants.remove(&tenant);
-        }
-        if let Some(next) = next {
-            state.units.push_front(next);
-            drop(state);
+        // There is something left when the connection was lost, or when it was set aside just now.
+        let left = self.lock().set_aside.remove(&tenant).unwrap_or_default();
+        for work in left.into_iter().rev() {
+            self.lock().units.push_front(work);
             self.filled.notify_last();
         }
     }
@@ -140,7 +142,7 @@ impl Queue {
     pub(super) fn push(&self, work: QueuedWork) -> Result<(), StoreError> {
         {
             let mut state = self.lock();
-            let set_aside = state.tenants.values().map(|turns| turns.set_aside.len()).sum();
+            let set_aside = state.set_aside.values().map(VecDeque::len).sum();
             state.units.push(work, set_aside)?;
         }
         // Wake the task that was busy most recently, as it has a connection. Tasks that were never needed have none.
@@ -187,8 +189,8 @@ impl Queue {
         let is_expired = |work: &QueuedWork| work.queued_at.elapsed() > acquire_timeout;
         let mut state = self.lock();
         let mut expired = state.units.take_while(is_expired);
-        for turns in state.tenants.values_mut() {
-            while let Some(work) = turns.set_aside.pop_front_if(|work| is_expired(work)) {
+        for set_aside in state.set_aside.values_mut() {
+            while let Some(work) = set_aside.pop_front_if(|work| is_expired(work)) {
                 expired.push(work);
             }
         }

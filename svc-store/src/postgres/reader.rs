@@ -93,7 +93,7 @@ async fn run_in_group(connection: &Connection, shared: &Shared, work: QueuedWork
 
 /// Runs a read in its own transaction and completes it. Returns whether the connection can still be used.
 async fn run_alone(connection: &Connection, shared: &Shared, work: QueuedWork) -> bool {
-    let mut transaction = PostgresTransaction::begin(connection, &shared.vault, Access::Read).await;
+    let mut transaction = PostgresTransaction::new(connection, &shared.vault, Access::Read);
     match read(connection, shared, &work, &mut transaction).await {
         Ok(result) => work.complete(result),
         Err(failure) if failure.is_connection_lost() => {

@@ -2,6 +2,7 @@
 
 mod clocks;
 mod faults;
+mod groups;
 mod partitions;
 mod plans;
 mod request_counts;
@@ -236,7 +237,7 @@ async fn writes_wait_only_for_writes_of_the_same_tenant() {
     assert_eq!(waits.await.unwrap().job_number, "JOB-0001");
 }
 
-/// However many writes of a tenant wait for its row, they take a quarter of the connections, and all complete in the end.
+/// However many writes of a tenant wait for its row, they take one connection, and all complete in the end.
 #[tokio::test]
 async fn a_tenant_that_waits_for_its_row_leaves_connections_to_others() {
     let Some(server) = server() else { return };

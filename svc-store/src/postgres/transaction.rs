@@ -23,7 +23,7 @@ use tokio_postgres::{Error, Statement};
 use super::connection::Connection;
 use super::failure::{Failure, Recovery};
 use super::notifications;
-use super::queue::{Queue, Turn};
+use super::queue::Turn;
 use super::values::{Received, arguments};
 use crate::sql::{EachRow, Param, Sql, check_changed};
 use crate::vault::Vault;
@@ -95,38 +95,59 @@ async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     .await
 }
 
-/// A transaction on a connection, for one unit of work.
+/// A transaction on a connection.
 pub(super) struct PostgresTransaction<'c> {
     connection: &'c Connection,
     vault: &'c Vault,
     access: Access,
+    /// What begins the transaction, until it has begun.
+    begin: Option<&'static str>,
     pipeline: Pipeline<'c>,
     failure: Option<Failure>,
-    /// Where turns of tenants are taken, if the transaction needs one before it locks the row of a tenant.
-    turns: Option<&'c Queue>,
-    turn: Option<Turn<'c>>,
+    /// The turn that is taken before the row of a tenant is locked.
+    turn: Option<&'c Turn<'c>>,
 }
 
 impl<'c> PostgresTransaction<'c> {
-    /// Begins a transaction. `BEGIN` is pipelined with the first statement.
-    pub(super) async fn begin(connection: &'c Connection, vault: &'c Vault, access: Access) -> Self {
-        let mut transaction = Self::join(connection, vault, access);
+    /// Returns a transaction that begins with its first statement, with which `BEGIN` is pipelined.
+    pub(super) fn new(connection: &'c Connection, vault: &'c Vault, access: Access) -> Self {
         let begin = match access {
             Access::Read => BEGIN_READ,
             Access::Write => BEGIN_WRITE,
         };
-        transaction.pipeline.send(connection, begin).await;
-        transaction
+        Self { begin: Some(begin), ..Self::join(connection, vault, access) }
     }
 
     /// Joins a transaction that the caller begins and ends.
     pub(super) fn join(connection: &'c Connection, vault: &'c Vault, access: Access) -> Self {
-        Self { connection, vault, access, pipeline: Pipeline::default(), failure: None, turns: None, turn: None }
+        Self { connection, vault, access, begin: None, pipeline: Pipeline::default(), failure: None, turn: None }
     }
 
     /// Makes the transaction take a turn before it locks the row of a tenant.
-    pub(super) fn take_turns_of(&mut self, queue: &'c Queue) {
-        self.turns = Some(queue);
+    pub(super) fn with_turn(self, turn: &'c Turn<'c>) -> Self {
+        Self { turn: Some(turn), ..self }
+    }
+
+    async fn begin(&mut self) {
+        if let Some(begin) = self.begin.take() {
+            self.pipeline.send(self.connection, begin).await;
+        }
+    }
+
+    /// Begins a part of the transaction that can be rolled back alone.
+    pub(super) async fn set_savepoint(&mut self) {
+        self.begin().await;
+        self.pipeline.send(self.connection, "SAVEPOINT unit").await;
+    }
+
+    /// Keeps what was done since the savepoint.
+    pub(super) async fn release_savepoint(&mut self) {
+        self.pipeline.send(self.connection, "RELEASE SAVEPOINT unit").await;
+    }
+
+    /// Undoes what was done since the savepoint.
+    pub(super) async fn roll_back_to_savepoint(&mut self) {
+        self.pipeline.send(self.connection, "ROLLBACK TO SAVEPOINT unit; RELEASE SAVEPOINT unit").await;
     }
 
     /// Returns the first failure, after which the transaction cannot be committed.
@@ -136,6 +157,7 @@ impl<'c> PostgresTransaction<'c> {
 
     /// Notifies the webhook senders of all nodes when the transaction is committed.
     pub(super) async fn notify(&mut self) {
+        self.begin().await;
         self.pipeline.send(self.connection, notifications::NOTIFY).await;
     }
 
@@ -147,6 +169,9 @@ impl<'c> PostgresTransaction<'c> {
     /// `Ok(Err(_))` means that an earlier statement failed, so the transaction was rolled back. `Err(_)` means that the
     /// commit itself failed.
     pub(super) async fn commit(&mut self) -> Result<Result<(), Failure>, Failure> {
+        if self.begin.is_some() {
+            return Ok(Ok(()));
+        }
         // The server would commit an update that found no row, so the row counts are checked before COMMIT is sent.
         if self.pipeline.0.iter().any(|pipelined| pipelined.table.is_some())
             && let Err(failure) = self.pipeline.wait(0).await
@@ -175,6 +200,9 @@ impl<'c> PostgresTransaction<'c> {
 
     /// Rolls the transaction back. The connection can be used again afterwards.
     pub(super) async fn roll_back(&mut self) -> Result<(), Failure> {
+        if self.begin.is_some() {
+            return Ok(());
+        }
         let connection = self.connection;
         self.pipeline.send(connection, "ROLLBACK").await;
         match self.pipeline.finish().await {
@@ -209,6 +237,7 @@ impl<'c> PostgresTransaction<'c> {
 
     async fn statement(&mut self, sql: &str) -> Result<Statement, StoreError> {
         self.check()?;
+        self.begin().await;
         let connection = self.connection;
         match connection.prepared(sql) {
             Some(statement) => Ok(statement),
@@ -229,12 +258,10 @@ impl<'c> PostgresTransaction<'c> {
 impl Sql for PostgresTransaction<'_> {
     fn begin_turn(&mut self, tenant: TenantId) -> Result<(), StoreError> {
         self.check()?;
-        let (Some(queue), None) = (self.turns, &self.turn) else { return Ok(()) };
-        self.turn = queue.take_turn(tenant);
-        if self.turn.is_some() {
+        if self.turn.is_none_or(|turn| turn.take(tenant)) {
             return Ok(());
         }
-        let error = StoreError::Unavailable("too many writes of the tenant are waiting".to_owned());
+        let error = StoreError::Unavailable("another write of the tenant is running".to_owned());
         Err(self.fail(Failure { error, recovery: Recovery::WaitForTurn(tenant) }))
     }
 

@@ -1,10 +1,19 @@
-//! A write task: each unit of work is one `READ COMMITTED` transaction.
+//! A write task, which commits the waiting writes of a tenant in groups.
 //!
 //! # Locking
 //!
-//! Writes of one tenant wait for each other at the tenant's row, which `advance_clock` and `lock_tenant` lock. Writes of
-//! different tenants run concurrently. A tenant takes at most a quarter of the connections for that, so that a busy one
-//! leaves the others some: further writes are set aside (see [`Queue`](super::queue::Queue)).
+//! Writes of one tenant follow each other: `advance_clock` and `lock_tenant` lock the tenant's row. Writes of different
+//! tenants run concurrently. In this process the task that has the turn of a tenant (see [`Turn`]) runs what the others
+//! set aside for it, so a busy tenant occupies one connection and leaves the others to other tenants. Writes of other
+//! processes wait at the row.
+//!
+//! # Groups
+//!
+//! What is set aside while a unit of work runs joins its `READ COMMITTED` transaction, each behind a savepoint, and all
+//! complete after the commit. So a busy tenant pays for one commit where it would pay for many. A unit of work that
+//! returns an error is rolled back alone. When a statement fails, or the commit, the group is rolled back, and each of its
+//! units of work runs again in a transaction of its own. When the connection is lost at the commit, the outcome of all is
+//! unknown.
 //!
 //! # Round trips
 //!
@@ -15,20 +24,24 @@
 //! key is looked up before, in a read of one round trip.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use svc_core::error::{Error, StoreError};
 use svc_core::store::Access;
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
+use tokio::time::timeout;
 
 use super::connection::Connection;
 use super::failure::{Failure, Recovery};
-use super::queue::QueuedWork;
+use super::queue::{QueuedWork, Turn};
 use super::transaction::PostgresTransaction;
-use super::{Shared, unit_of_work};
+use super::{Shared, fail_all, unit_of_work};
 
+/// The most units of work in one commit.
+const MAX_GROUP: usize = 32;
+/// How long units of work join a transaction. It limits how long the first of them waits for the commit.
+const MAX_JOINING: Duration = Duration::from_millis(20);
 /// The most runs of a unit of work that fails with serialization failures or deadlocks.
 pub(crate) const MAX_RUNS: u32 = 6;
 /// The pause before the second run. It grows by this much with each further run.
@@ -61,119 +74,188 @@ async fn serve(connection: &Connection, shared: &Shared) -> bool {
             return true;
         }
         for work in shared.writes.take(1) {
-            run_with_retries(connection, shared, work).await;
+            serve_turn(connection, shared, work).await;
         }
     }
 }
 
-/// The outcome of one run of a unit of work.
+/// Runs a unit of work, and then what is set aside for its tenant, until nothing is.
+async fn serve_turn(connection: &Connection, shared: &Shared, first: QueuedWork) {
+    let turn = shared.writes.turn();
+    let mut next = Some(first);
+    while let Some(work) = next {
+        let failed = run_group(connection, shared, work, &turn, MAX_GROUP).await;
+        for work in failed {
+            run_group(connection, shared, work, &turn, 1).await;
+        }
+        next = if connection.is_closed() { None } else { turn.next() };
+    }
+}
+
+/// The outcome of one run of a group.
 enum RunOutcome {
-    /// The transaction was committed, or rolled back for good.
-    Completed(Result<(), Error>),
+    /// The transaction was committed, or rolled back for good. These are the results, in the order of the group.
+    Completed(Vec<Result<(), Error>>),
     /// The transaction was rolled back after a serialization failure or a deadlock.
     RunAgain(StoreError),
-    /// The transaction was rolled back because this tenant has no turn left.
+    /// The transaction of several units of work was rolled back, and each has to run alone.
+    RunAlone,
+    /// The transaction was rolled back because another one has the turn of this tenant.
     WaitForTurn(TenantId),
     /// The connection was lost, and the transaction was rolled back.
     Reconnect(StoreError),
+    /// The last unit of work of the group took too long.
+    TooLong,
 }
 
-async fn run_with_retries(connection: &Connection, shared: &Shared, work: QueuedWork) {
+/// Runs a unit of work and what joins it, up to `max_units`, and completes them. Returns those that have to run alone.
+async fn run_group(
+    connection: &Connection,
+    shared: &Shared,
+    first: QueuedWork,
+    turn: &Turn<'_>,
+    max_units: usize,
+) -> Vec<QueuedWork> {
+    let mut group = vec![first];
     let mut runs = 1;
     loop {
-        let is_committing = AtomicBool::new(false);
-        let run = run_once(connection, shared, &work, &is_committing);
-        let result = match tokio::time::timeout(unit_of_work::MAX_DURATION, run).await {
-            Ok(RunOutcome::Completed(result)) => result,
-            Ok(RunOutcome::RunAgain(_)) if runs < MAX_RUNS => {
-                shared.report_retry(work.name());
+        match run_once(connection, shared, &mut group, turn, max_units).await {
+            RunOutcome::Completed(results) => {
+                group.into_iter().zip(results).for_each(|(work, result)| work.complete(result));
+            }
+            RunOutcome::RunAgain(error) if runs >= MAX_RUNS => fail_all(group, &error),
+            RunOutcome::RunAgain(_) => {
+                report_retries(shared, &group);
                 tokio::time::sleep(shared.jittered(PAUSE * runs)).await;
                 runs += 1;
                 continue;
             }
-            Ok(RunOutcome::RunAgain(error)) => Err(error.into()),
-            Ok(RunOutcome::WaitForTurn(tenant)) => return shared.writes.set_aside(work, tenant),
-            Ok(RunOutcome::Reconnect(error)) => {
-                connection.abort();
-                return shared.requeue(Access::Write, work, error);
+            RunOutcome::RunAlone => {
+                report_retries(shared, &group);
+                return group;
             }
-            Err(_) => {
-                connection.abort();
-                let error = unit_of_work::too_long(work.name());
-                Err(if is_committing.into_inner() { outcome_unknown(&error) } else { error }.into())
+            RunOutcome::WaitForTurn(tenant) => {
+                group.into_iter().for_each(|work| shared.writes.set_aside(work, tenant));
             }
-        };
-        return work.complete(result);
+            RunOutcome::Reconnect(error) => {
+                connection.abort();
+                requeue(shared, group, &error);
+            }
+            RunOutcome::TooLong => {
+                connection.abort();
+                // The one that was running is the last one.
+                if let Some(running) = group.pop() {
+                    let error = unit_of_work::too_long(running.name());
+                    requeue(shared, group, &error);
+                    running.complete(Err(error.into()));
+                }
+            }
+        }
+        return Vec::new();
     }
 }
 
+fn report_retries(shared: &Shared, group: &[QueuedWork]) {
+    group.iter().for_each(|work| shared.report_retry(work.name()));
+}
+
+/// Puts a group back to the front of the queue, in its order.
+fn requeue(shared: &Shared, group: Vec<QueuedWork>, error: &StoreError) {
+    group.into_iter().rev().for_each(|work| shared.requeue(Access::Write, work, error.clone()));
+}
+
+/// Runs the first unit of work of `group`, and those that join it, which are added to `group`.
 async fn run_once(
     connection: &Connection,
     shared: &Shared,
-    work: &QueuedWork,
-    is_committing: &AtomicBool,
+    group: &mut Vec<QueuedWork>,
+    turn: &Turn<'_>,
+    max_units: usize,
 ) -> RunOutcome {
-    let mut transaction = PostgresTransaction::begin(connection, &shared.vault, Access::Write).await;
-    transaction.take_turns_of(&shared.writes);
-    // Units of work run concurrently, so each has its own wakeup.
-    let delivery_wakeup = DeliveryWakeup::default();
-    let result = unit_of_work::run(work.name(), work.work(), &mut transaction, shared, &delivery_wakeup).await;
-    if let Some(failure) = transaction.failure().cloned() {
-        return roll_back_failed(&mut transaction, connection, &failure, result).await;
-    }
-    if result.is_err() {
-        if transaction.roll_back().await.is_err() {
-            connection.abort();
+    let mut transaction = PostgresTransaction::new(connection, &shared.vault, Access::Write).with_turn(turn);
+    let mut results = Vec::new();
+    let mut has_due_deliveries = false;
+    let mut joined_until = None;
+    while let Some(work) = group.get(results.len()) {
+        // Units of work run concurrently, so each has its own wakeup.
+        let delivery_wakeup = DeliveryWakeup::default();
+        let run = unit_of_work::run(work.name(), work.work(), &mut transaction, shared, &delivery_wakeup);
+        let Ok(result) = timeout(unit_of_work::MAX_DURATION, run).await else { return RunOutcome::TooLong };
+        if let Some(failure) = transaction.failure().cloned() {
+            if !failure.is_connection_lost() {
+                roll_back(connection, &mut transaction).await;
+            }
+            return outcome_of(&failure, result, group);
         }
-        return RunOutcome::Completed(result);
+        let is_first = results.is_empty();
+        match &result {
+            Ok(()) => has_due_deliveries |= delivery_wakeup.take_mark(),
+            // The first one has no savepoint, as most are alone.
+            Err(_) if is_first => {
+                roll_back(connection, &mut transaction).await;
+                return RunOutcome::Completed(vec![result]);
+            }
+            Err(_) => transaction.roll_back_to_savepoint().await,
+        }
+        if result.is_ok() && !is_first {
+            transaction.release_savepoint().await;
+        }
+        results.push(result);
+        if results.len() < max_units
+            && Instant::now() < *joined_until.get_or_insert_with(|| Instant::now() + MAX_JOINING)
+            && let Some(joining) = turn.next()
+        {
+            transaction.set_savepoint().await;
+            group.push(joining);
+        }
     }
-    let has_due_deliveries = delivery_wakeup.take_mark();
     if has_due_deliveries && shared.is_short_lived {
         // The process may exit before the notification task runs.
         transaction.notify().await;
     }
-    is_committing.store(true, Ordering::Release);
-    match transaction.commit().await {
+    let lost = |error: &StoreError| {
+        connection.abort();
+        // What returned an error has changed nothing, whatever became of the commit.
+        let unknown = |result: Result<(), Error>| result.and(Err(outcome_unknown(error).into()));
+        RunOutcome::Completed(results.iter().cloned().map(unknown).collect())
+    };
+    let Ok(committed) = timeout(unit_of_work::MAX_DURATION, transaction.commit()).await else {
+        return lost(&unit_of_work::too_long("a commit"));
+    };
+    match committed {
         Ok(Ok(())) => {
-            shared.report_group(Access::Write, 1);
+            shared.report_group(Access::Write, group.len());
             if has_due_deliveries {
                 shared.delivery_wakeup.notify();
                 if !shared.is_short_lived {
                     shared.notifications.notify_one();
                 }
             }
-            RunOutcome::Completed(Ok(()))
+            RunOutcome::Completed(results)
         }
+        Err(failure) if failure.is_connection_lost() => lost(&failure.error),
         // The server rolled back instead of committing.
-        Ok(Err(failure)) => outcome_of(&failure, Ok(())),
-        Err(failure) if failure.is_connection_lost() => {
-            connection.abort();
-            RunOutcome::Completed(Err(outcome_unknown(&failure.error).into()))
-        }
-        Err(failure) => outcome_of(&failure, Ok(())),
+        Ok(Err(failure)) | Err(failure) => outcome_of(&failure, Ok(()), group),
     }
 }
 
-async fn roll_back_failed(
-    transaction: &mut PostgresTransaction<'_>,
-    connection: &Connection,
-    failure: &Failure,
-    result: Result<(), Error>,
-) -> RunOutcome {
-    if !failure.is_connection_lost() && transaction.roll_back().await.is_err() {
+/// Rolls a transaction back, or closes its connection if that fails.
+async fn roll_back(connection: &Connection, transaction: &mut PostgresTransaction<'_>) {
+    if !matches!(timeout(unit_of_work::MAX_DURATION, transaction.roll_back()).await, Ok(Ok(()))) {
         connection.abort();
     }
-    outcome_of(failure, result)
 }
 
-/// Returns the outcome of a transaction that was rolled back because of a failure.
-fn outcome_of(failure: &Failure, result: Result<(), Error>) -> RunOutcome {
+/// Returns the outcome of a transaction that was rolled back because of a failure, in which the last unit of work of the
+/// group returned `result`.
+fn outcome_of(failure: &Failure, result: Result<(), Error>, group: &[QueuedWork]) -> RunOutcome {
     let error = failure.error.clone();
     match failure.recovery {
-        Recovery::None => RunOutcome::Completed(Err(unit_of_work::first_cause(result, &error))),
-        Recovery::RunAgain => RunOutcome::RunAgain(error),
         Recovery::WaitForTurn(tenant) => RunOutcome::WaitForTurn(tenant),
         Recovery::Reconnect | Recovery::ConnectionLost => RunOutcome::Reconnect(error),
+        Recovery::None | Recovery::RunAgain if group.len() > 1 => RunOutcome::RunAlone,
+        Recovery::RunAgain => RunOutcome::RunAgain(error),
+        Recovery::None => RunOutcome::Completed(vec![Err(unit_of_work::first_cause(result, &error))]),
     }
 }
 

@@ -299,11 +299,8 @@ impl Row for BorrowedRow<'_> {
         })
     }
 
-    fn secret(&self, index: usize) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(match self.value(index)? {
-            Value::Bytes(sealed) => self.vault.open(sealed),
-            _ => None,
-        })
+    fn decrypt(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        self.vault.open(sealed)
     }
 }
 

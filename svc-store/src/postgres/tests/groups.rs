@@ -1,0 +1,146 @@
+//! Writes of one tenant that wait for each other share a commit.
+
+use futures_util::future::BoxFuture;
+use svc_core::values::Id;
+
+use super::*;
+
+/// The numbers of units of work of the write transactions, in their order.
+#[derive(Default)]
+struct Groups(Mutex<Vec<usize>>);
+
+impl Observer for Groups {
+    fn group(&self, access: Access, units: usize) {
+        if access == Access::Write {
+            lock(&self.0).push(units);
+        }
+    }
+    fn retry(&self, _name: &'static str) {}
+}
+
+struct Fixture {
+    url: String,
+    store: Arc<dyn Store>,
+    tenant: TenantId,
+    groups: Arc<Groups>,
+}
+
+impl Fixture {
+    async fn new(server: &svc_postgres_server::Server) -> Self {
+        let url = server.database();
+        let store = store(&url).await;
+        let tenant = new_tenant(&*store).await;
+        let groups = Arc::new(Groups::default());
+        store.observe(Arc::<Groups>::clone(&groups));
+        Self { url, store, tenant, groups }
+    }
+
+    /// Runs writes of the tenant that were all queued before the first of them could lock its row.
+    async fn run_together<T: Send + 'static>(
+        &self,
+        writes: Vec<BoxFuture<'_, Result<T, Error>>>,
+    ) -> Vec<Result<T, Error>> {
+        let other = lock_row(&self.url, self.tenant).await;
+        let mut together = Box::pin(join_all(writes));
+        assert!((&mut together).now_or_never().is_none());
+        // Another tenant's write is behind them in the queue, so all have been looked at when it has completed.
+        let free = new_tenant(&*self.store).await;
+        for _ in 0..4 {
+            assert!((&mut together).now_or_never().is_none());
+            advance_clock(&*self.store, free).await.unwrap();
+        }
+        lock(&self.groups.0).clear();
+        other.client.batch_execute("COMMIT").await.unwrap();
+        together.await
+    }
+
+    fn job(&self, then: fn() -> Result<(), Error>) -> BoxFuture<'_, Result<String, Error>> {
+        let tenant = self.tenant;
+        let write = self.store.write("job", move |tx| {
+            Box::pin(async move {
+                let number = new_job(tx, tenant).await?.job_number;
+                then().map(|()| number)
+            })
+        });
+        Box::pin(write)
+    }
+}
+
+#[tokio::test]
+async fn writes_that_wait_for_their_tenant_share_a_commit() {
+    let Some(server) = server() else { return };
+    let fixture = Fixture::new(server).await;
+    let numbers = fixture.run_together((0..40).map(|_| fixture.job(|| Ok(()))).collect()).await;
+    let mut numbers: Vec<String> = numbers.into_iter().map(Result::unwrap).collect();
+    numbers.sort();
+    assert_eq!(numbers, (1..=40).map(|number| format!("JOB-{number:04}")).collect::<Vec<_>>());
+    let groups = lock(&fixture.groups.0).clone();
+    assert_eq!(groups.iter().sum::<usize>(), 40, "{groups:?}");
+    // However slow the machine is, a second one joins.
+    assert!(groups.len() <= 20 && groups.iter().all(|units| *units <= 32), "{groups:?}");
+}
+
+#[tokio::test]
+async fn a_write_that_returns_an_error_or_panics_is_rolled_back_alone() {
+    let Some(server) = server() else { return };
+    let fixture = Fixture::new(server).await;
+    let outcome = |at| match at % 4 {
+        1 => || Err(Error::PreconditionFailed),
+        3 => || panic!("a fault"),
+        _ => || Ok(()),
+    };
+    let results = fixture.run_together((0..24).map(|at| fixture.job(outcome(at))).collect()).await;
+    let mut numbers = Vec::new();
+    for (at, result) in results.into_iter().enumerate() {
+        match at % 4 {
+            1 => assert_eq!(result, Err(Error::PreconditionFailed)),
+            3 => assert!(matches!(result, Err(Error::Store(StoreError::Internal(_)))), "{result:?}"),
+            _ => numbers.push(result.unwrap()),
+        }
+    }
+    numbers.sort();
+    assert_eq!(numbers, (1..=12).map(|number| format!("JOB-{number:04}")).collect::<Vec<_>>());
+}
+
+/// A pipelined statement fails after the units of work behind it have begun.
+#[tokio::test]
+async fn a_statement_that_fails_fails_one_write_of_its_group() {
+    let Some(server) = server() else { return };
+    let fixture = Fixture::new(server).await;
+    let tenant = fixture.tenant;
+    let create = |at: u32| -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(fixture.store.write("contact", move |tx| {
+            Box::pin(async move {
+                let now = crud::advance_clock(tx, tenant).await?;
+                // Every fourth write has an id of its own, and the others have the same one.
+                let id = if at.is_multiple_of(4) { tx.env().id(now) } else { Id::new(tenant.0) };
+                let contact = Contact { id, created_at: now, updated_at: now, ..Contact::default() };
+                Ok(Repository::<Contact>::insert(tx, tenant, &contact).await?)
+            })
+        }))
+    };
+    let results = fixture.run_together((0..16).map(create).collect()).await;
+    let failed = |result: &&Result<(), Error>| matches!(result, Err(Error::Store(StoreError::Conflict { .. })));
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 5, "{results:?}");
+    assert_eq!(results.iter().filter(failed).count(), 11, "{results:?}");
+}
+
+#[tokio::test]
+async fn the_outcome_of_a_group_is_unknown_when_the_connection_is_lost_at_its_commit() {
+    let Some(server) = server() else { return };
+    let fixture = Fixture::new(server).await;
+    let trap = "CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS \
+         'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END'; \
+         CREATE CONSTRAINT TRIGGER die AFTER INSERT ON jobs DEFERRABLE INITIALLY DEFERRED \
+         FOR EACH ROW EXECUTE FUNCTION die()";
+    direct_connection(&fixture.url).await.client.batch_execute(trap).await.unwrap();
+    let outcome = |at| if at == 5 { || Err(Error::PreconditionFailed) } else { || Ok(()) };
+    let results = fixture.run_together((0..8).map(|at| fixture.job(outcome(at))).collect()).await;
+    for (at, result) in results.into_iter().enumerate() {
+        match result {
+            Err(Error::PreconditionFailed) if at == 5 => {}
+            Err(Error::Store(StoreError::OutcomeUnknown(_))) if at != 5 => {}
+            other => panic!("{at}: {other:?}"),
+        }
+    }
+}
