@@ -1,0 +1,123 @@
+//! The client, and its way to the collections.
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::Method;
+use serde::Deserialize;
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::invoices::Invoice;
+use svc_core::resources::jobs::Job;
+use svc_core::resources::quotes::Quote;
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::subscriptions::WebhookSubscription;
+use url::Url;
+
+use crate::builder::ClientBuilder;
+use crate::collection::Collection;
+use crate::error::Result;
+use crate::records::Record;
+use crate::transport::{Request, Transport};
+
+/// A client of the API for one API key, and so for one account. Its clones share their connections.
+///
+/// # Cancel safety
+///
+/// Every call is a future that can be dropped. Whether the service did what was asked is then not known, as after a lost
+/// connection: create with [`create_with_key`](Collection::create_with_key) what you may have to repeat.
+#[derive(Clone)]
+pub struct Client {
+    /// The URL that the collections are below.
+    root: Arc<Url>,
+    transport: Arc<Transport>,
+}
+
+/// The result of [`Client::ping`].
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Ping {
+    /// Always true.
+    pub ok: bool,
+    /// The account of the key.
+    pub tenant_id: TenantId,
+    /// The time of the service.
+    pub timestamp: Timestamp,
+}
+
+impl Client {
+    /// Returns the settings of a client for the service at this URL, such as `https://svc.example.com`, with this API key.
+    /// An application that mounts the service under a path of its own has that path in its URL.
+    pub fn builder(url: &str, key: &str) -> ClientBuilder {
+        ClientBuilder::new(url, key)
+    }
+
+    pub(crate) fn new(base: Url, transport: Transport) -> Self {
+        let mut root = base;
+        root.set_path(&format!("{}api/v1/", root.path()));
+        Self { root: Arc::new(root), transport: Arc::new(transport) }
+    }
+
+    /// Checks the key and the connection.
+    ///
+    /// # Errors
+    /// Any [`Error`](crate::Error).
+    pub async fn ping(&self) -> Result<Ping> {
+        let response = self.transport.send(Request::new(Method::GET, self.url(&["ping"]))).await?;
+        response.json(&self.transport.env)
+    }
+
+    /// Returns the contacts.
+    pub fn contacts(&self) -> Collection<Contact> {
+        self.collection()
+    }
+
+    /// Returns the invoices, which the API can only read.
+    pub fn invoices(&self) -> Collection<Invoice> {
+        self.collection()
+    }
+
+    /// Returns the bookings.
+    pub fn bookings(&self) -> Collection<Booking> {
+        self.collection()
+    }
+
+    /// Returns the quotes.
+    pub fn quotes(&self) -> Collection<Quote> {
+        self.collection()
+    }
+
+    /// Returns the jobs.
+    pub fn jobs(&self) -> Collection<Job> {
+        self.collection()
+    }
+
+    /// Returns the webhook subscriptions.
+    pub fn webhooks(&self) -> Collection<WebhookSubscription> {
+        self.collection()
+    }
+
+    /// Returns the collection of any kind of record.
+    pub fn collection<R: Record>(&self) -> Collection<R> {
+        Collection::new(self.clone())
+    }
+
+    /// Returns the URL of a path below the root of the API.
+    pub(crate) fn url(&self, segments: &[&str]) -> Url {
+        let mut url = Url::clone(&self.root);
+        url.set_path(&format!("{}{}", url.path(), segments.join("/")));
+        url
+    }
+
+    pub(crate) fn transport(&self) -> &Transport {
+        &self.transport
+    }
+}
+
+impl fmt::Debug for Client {
+    /// Shows no credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("root", &self.root.as_str()).field("transport", &self.transport).finish()
+    }
+}

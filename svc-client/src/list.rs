@@ -1,0 +1,109 @@
+//! Lists: pages, and all records of all pages.
+
+use futures_util::stream::{self, Stream, TryStreamExt as _};
+use http::Method;
+use svc_core::input::ToBody;
+use svc_core::resources::crud::Filter;
+use svc_core::resources::pages::{Limit, ListParams, MAX_LIMIT, Page, Since};
+use svc_core::values::Timestamp;
+use uuid::Uuid;
+
+use crate::collection::Collection;
+use crate::error::{Error, Result};
+use crate::records::Record;
+use crate::transport::Request;
+
+/// A list of records, with its filters. [`page`](Self::page) reads one page, and [`all`](Self::all) everything.
+///
+/// # Examples
+///
+/// ```no_run
+/// use futures_util::TryStreamExt as _;
+/// use svc_client::prelude::*;
+///
+/// # async fn example(client: Client) -> Result<(), Error> {
+/// let open = QuoteFilter { status: Some(QuoteStatus::Sent) };
+/// let quotes = client.quotes().list().filter(open).all();
+/// let total: usize = quotes.try_fold(0, async |count, _quote| Ok(count + 1)).await?;
+/// # let _ = total;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct List<R: Record> {
+    collection: Collection<R>,
+    params: ListParams,
+    limit: Option<u32>,
+    filter: R::Filter,
+}
+
+impl<R: Record> List<R> {
+    pub(crate) fn new(collection: Collection<R>) -> Self {
+        Self { collection, params: ListParams::default(), limit: None, filter: R::Filter::none() }
+    }
+
+    /// Sets which records are listed.
+    pub fn filter(self, filter: R::Filter) -> Self {
+        Self { filter, ..self }
+    }
+
+    /// Sets the number of records on a page, 1 to 200. Without it, [`page`](Self::page) has 50, and the pages of
+    /// [`all`](Self::all) have 200.
+    pub fn limit(self, limit: u32) -> Self {
+        Self { limit: Some(limit), ..self }
+    }
+
+    /// Lists only records that changed at or after this time, the oldest change first.
+    pub fn updated_since(mut self, since: Timestamp) -> Self {
+        self.params.updated_since = Some(Since(since));
+        self
+    }
+
+    /// Begins after the page that had this `next_cursor`. The filters must be the same.
+    pub fn cursor(mut self, cursor: Uuid) -> Self {
+        self.params.cursor = Some(cursor.into());
+        self
+    }
+
+    /// Reads one page. Its `next_cursor` is for [`cursor`](Self::cursor).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the limit is not 1 to 200; `invalid_cursor`, and any other [`Error`].
+    pub async fn page(&self) -> Result<Page<R>> {
+        let mut params = self.params.clone();
+        if let Some(limit) = self.limit {
+            let refused = || Error::InvalidArgument(format!("the limit must be from 1 to {MAX_LIMIT}, not {limit}"));
+            params.limit = Some(Limit::new(limit).ok_or_else(refused)?);
+        }
+        let client = self.collection.client();
+        let mut url = client.url(&[R::COLLECTION]);
+        let pairs = [params.to_query(), self.filter.to_query()].concat();
+        if !pairs.is_empty() {
+            url.query_pairs_mut().extend_pairs(pairs);
+        }
+        let response = client.transport().send(Request::new(Method::GET, url)).await?;
+        response.json(&client.transport().env)
+    }
+
+    /// Reads page after page, each when it is asked for.
+    ///
+    /// The stream ends after the first error. A record that exists during the whole walk is on exactly one page.
+    pub fn pages(self) -> impl Stream<Item = Result<Page<R>>> + Send {
+        let list = Self { limit: self.limit.or(Some(MAX_LIMIT)), ..self };
+        stream::try_unfold(Some(list), async |list| {
+            let Some(list) = list else { return Ok(None) };
+            let page = list.page().await?;
+            let next = page.next_cursor.map(|cursor| list.cursor(cursor));
+            Ok(Some((page, next)))
+        })
+    }
+
+    /// Reads all records, page after page.
+    ///
+    /// The stream ends after the first error.
+    pub fn all(self) -> impl Stream<Item = Result<R>> + Send {
+        let records = |page: Page<R>| stream::iter(page.data.into_iter().map(Ok));
+        self.pages().map_ok(records).try_flatten()
+    }
+}

@@ -1,0 +1,251 @@
+//! One call: its attempts, each signed and sent anew, and the waits between them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::future::BoxFuture;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use svc_core::accounts::signing::SignedRequest;
+use svc_core::env::Env;
+use svc_core::values::Secret;
+use tokio::time::Instant;
+use tracing::Instrument as _;
+use url::{Position, Url};
+use uuid::Uuid;
+
+use crate::error::{ApiError, Error, FieldError, Result, TransportError, UnexpectedResponse};
+use crate::retry::{RetryPolicy, retry_after};
+
+/// The most bytes that are read of a response. A page of 200 records, each as large as it can be, has fewer.
+const MAX_BODY: usize = 32 << 20;
+/// The most bytes that are read of a failure.
+const MAX_ERROR_BODY: usize = 1 << 20;
+/// The most characters of an unexpected response that its error shows.
+const SHOWN: usize = 200;
+
+/// How a client waits between attempts.
+pub(crate) type Sleep = Arc<dyn Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// What all calls of a client share.
+pub(crate) struct Transport {
+    pub(crate) http: reqwest::Client,
+    /// The header `Authorization`.
+    pub(crate) authorization: HeaderValue,
+    pub(crate) signing_secret: Option<Secret>,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) env: Env,
+    pub(crate) sleep: Sleep,
+}
+
+/// A request before it is signed.
+#[derive(Clone)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Bytes>,
+}
+
+/// A response with a status of success, or 304.
+pub(crate) struct Response {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// The body of a failure.
+#[derive(Deserialize)]
+struct Problem {
+    error: String,
+    code: String,
+    field: Option<String>,
+    #[serde(default)]
+    errors: Vec<FieldError>,
+    existing_id: Option<Uuid>,
+    retry_after_ms: Option<u64>,
+}
+
+impl Request {
+    pub(crate) fn new(method: Method, url: Url) -> Self {
+        Self { method, url, headers: HeaderMap::new(), body: None }
+    }
+
+    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    pub(crate) fn json(mut self, body: Vec<u8>) -> Self {
+        self.body = Some(body.into());
+        self.header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+    }
+}
+
+impl Transport {
+    /// Sends a request until it succeeds, or fails for good.
+    pub(crate) async fn send(&self, request: Request) -> Result<Response> {
+        let span = tracing::info_span!(
+            "svc_request",
+            method = %request.method,
+            // Without the query, which may contain an email address.
+            path = request.url.path(),
+            attempts = tracing::field::Empty,
+            status = tracing::field::Empty,
+            request_id = tracing::field::Empty,
+        );
+        self.try_until_done(request).instrument(span).await
+    }
+
+    async fn try_until_done(&self, request: Request) -> Result<Response> {
+        let begun = Instant::now();
+        let (mut attempt, mut waited, mut may_be_done) = (1, Duration::ZERO, false);
+        loop {
+            let result = self.attempt(&request).await;
+            let span = tracing::Span::current();
+            span.record("attempts", attempt);
+            let error = match result {
+                Ok(response) => {
+                    span.record("status", response.status.as_u16());
+                    span.record("request_id", request_id(&response.headers));
+                    return Ok(response);
+                }
+                Err(error) => error,
+            };
+            // An earlier attempt deleted the record, and its response was lost.
+            if may_be_done && request.method == Method::DELETE && error.status() == Some(404) {
+                return Ok(Response { status: StatusCode::NO_CONTENT, headers: HeaderMap::new(), body: Bytes::new() });
+            }
+            may_be_done |= error.outcome_is_unknown();
+            let spent = begun.elapsed().max(waited);
+            let Some(wait) = self.retry.wait_after(attempt, &error, spent, &self.env) else {
+                let error = error.after_attempts(attempt);
+                span.record("status", error.status());
+                span.record("request_id", error.request_id());
+                tracing::debug!(%error, "the call failed");
+                return Err(error);
+            };
+            tracing::debug!(%error, attempt, wait_ms = wait.as_millis(), "the call is tried again");
+            (self.sleep)(wait).await;
+            waited += wait;
+            attempt += 1;
+        }
+    }
+
+    /// Sends the request once, with a signature of its own.
+    async fn attempt(&self, request: &Request) -> Result<Response> {
+        let Request { method, url, headers, body } = request.clone();
+        let mut builder =
+            self.http.request(method, url).headers(headers).header(AUTHORIZATION, self.authorization.clone());
+        if let Some((timestamp, signature)) = self.sign(request) {
+            builder = builder.header("x-svc-timestamp", timestamp).header("x-svc-signature", signature);
+        }
+        if let Some(body) = body {
+            builder = builder.body(body);
+        }
+        let mut response = builder.send().await.map_err(TransportError::from)?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let succeeded = status.is_success() || status == StatusCode::NOT_MODIFIED;
+        let most = if succeeded { MAX_BODY } else { MAX_ERROR_BODY };
+        let body = read(&mut response, most).await?;
+        match body {
+            Ok(body) if succeeded => Ok(Response { status, headers, body }),
+            Ok(body) => Err(self.failure(status, &headers, &body)),
+            Err(start) => {
+                Err(unexpected(status, &headers, &start, format!("it has more than {most} bytes"), &self.env))
+            }
+        }
+    }
+
+    /// Returns the timestamp and the signature of a request that changes something, if the key signs.
+    fn sign(&self, request: &Request) -> Option<(String, String)> {
+        let secret = self.signing_secret.as_ref()?;
+        if request.method == Method::GET {
+            return None;
+        }
+        let now = self.env.now().as_micros();
+        let timestamp = format!("{}.{:06}", now.div_euclid(1_000_000), now.rem_euclid(1_000_000));
+        let signature = SignedRequest {
+            timestamp: &timestamp,
+            method: request.method.as_str(),
+            path_and_query: &request.url[Position::BeforePath..Position::AfterQuery],
+            body: request.body.as_deref().unwrap_or_default(),
+        }
+        .sign(secret);
+        Some((timestamp, signature))
+    }
+
+    fn failure(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
+        match serde_json::from_slice::<Problem>(body) {
+            Ok(problem) => Error::Api(Box::new(ApiError {
+                status: status.as_u16(),
+                code: problem.code,
+                message: problem.error,
+                field: problem.field,
+                errors: problem.errors,
+                existing_id: problem.existing_id,
+                retry_after: problem
+                    .retry_after_ms
+                    .map(Duration::from_millis)
+                    .or_else(|| retry_after(headers, &self.env)),
+                request_id: request_id(headers).map(str::to_owned),
+                attempts: 1,
+            })),
+            Err(error) => unexpected(status, headers, body, format!("it is no error of the API: {error}"), &self.env),
+        }
+    }
+}
+
+impl Response {
+    /// Reads the body.
+    pub(crate) fn json<T: DeserializeOwned>(&self, env: &Env) -> Result<T> {
+        serde_json::from_slice(&self.body)
+            .map_err(|error| unexpected(self.status, &self.headers, &self.body, error.to_string(), env))
+    }
+
+    /// Returns the error of a response that lacks something.
+    pub(crate) fn without(&self, missing: &str, env: &Env) -> Error {
+        unexpected(self.status, &self.headers, &self.body, format!("it has no {missing}"), env)
+    }
+}
+
+fn unexpected(status: StatusCode, headers: &HeaderMap, body: &[u8], reason: String, env: &Env) -> Error {
+    Error::UnexpectedResponse(Box::new(UnexpectedResponse {
+        status: status.as_u16(),
+        reason,
+        start: String::from_utf8_lossy(&body[..body.len().min(4 * SHOWN)]).chars().take(SHOWN).collect(),
+        retry_after: retry_after(headers, env),
+        request_id: request_id(headers).map(str::to_owned),
+        attempts: 1,
+    }))
+}
+
+fn request_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get("x-request-id")?.to_str().ok()
+}
+
+/// Reads a body of at most `most` bytes. The inner error is the start of one that has more.
+async fn read(response: &mut reqwest::Response, most: usize) -> Result<std::result::Result<Bytes, Bytes>> {
+    let mut body = BytesMut::new();
+    while let Some(chunk) = response.chunk().await.map_err(TransportError::from)? {
+        body.extend_from_slice(&chunk);
+        if body.len() > most {
+            return Ok(Err(body.freeze()));
+        }
+    }
+    Ok(Ok(body.freeze()))
+}
+
+impl fmt::Debug for Transport {
+    /// Shows no credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transport")
+            .field("signs", &self.signing_secret.is_some())
+            .field("retry", &self.retry)
+            .finish_non_exhaustive()
+    }
+}
