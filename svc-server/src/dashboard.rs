@@ -67,7 +67,7 @@ pub(crate) struct Dashboard {
     /// The path in front of all links: the mount of the API and [`PATH`].
     base: String,
     policy: HeaderValue,
-    people: People,
+    people: Arc<People>,
     live: Live,
 }
 
@@ -79,8 +79,8 @@ impl Dashboard {
         #[expect(clippy::expect_used, reason = "an origin consists of ASCII")]
         let policy = format!("{POLICY}{ancestor}").parse().expect("a header");
         let svc = Svc::new(store);
-        let people = People { svc: svc.clone(), identify: settings.dashboard_identity.clone() };
-        let live = Live::new(svc.clone(), &base);
+        let people = Arc::new(People::new(svc.clone(), settings.dashboard_identity.clone()));
+        let live = Live::new(svc.clone(), Arc::clone(&people), &base);
         Self { svc, router: Router::new(), assets: Assets::new(&base), base, policy, people, live }
     }
 
@@ -136,7 +136,7 @@ impl Dashboard {
             return run(self, parts, &form).await;
         }
         let is_use = !matches!(page.handler, Handler::Stream(..));
-        let (session, secret) = self.people.session(parts, now, is_use).await?;
+        let (session, secret) = self.people.find(parts, is_use).await?.ok_or(Failure::SignedOut)?;
         if is_change {
             context::check_csrf(&secret, session.tenant_id, form.text("csrf"))?;
         }
@@ -175,28 +175,5 @@ impl Dashboard {
                 run(&cx, &tenant).await
             }
         }
-    }
-}
-
-/// What tells who asks for a page.
-#[derive(Clone)]
-struct People {
-    svc: Svc,
-    identify: Option<Identify>,
-}
-
-impl People {
-    /// Returns the session of whom the application says that they ask, otherwise that of the cookie, and the secret that its
-    /// forms are made with. With `is_use`, the session lasts longer for it.
-    async fn session(&self, parts: &Parts, now: Timestamp, is_use: bool) -> Result<(Session, String), Failure> {
-        if let Some(identify) = &self.identify
-            && let Some(identity) = identify(parts).await
-        {
-            return identity.into_session(now).ok_or(Failure::SignedOut);
-        }
-        let token = context::session_token(&parts.headers).ok_or(Failure::SignedOut)?;
-        let sessions = self.svc.dashboard();
-        let session = if is_use { sessions.use_session(&token).await? } else { sessions.find_session(&token).await? };
-        Ok((session.ok_or(Failure::SignedOut)?, token))
     }
 }

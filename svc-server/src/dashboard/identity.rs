@@ -6,13 +6,43 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use http::request::Parts;
+use svc_core::Svc;
 use svc_core::accounts::dashboard_links::MAX_IDENTITY;
 use svc_core::accounts::sessions::{Role, Session};
+use svc_core::error::Error;
 use svc_core::values::{Id, Secret, TenantId, Timestamp};
 use url::Url;
 
+use super::context;
+
 /// Tells who asks for a page of the dashboard; see [`Builder::dashboard_identity`](crate::Builder::dashboard_identity).
 pub type Identify = Arc<dyn for<'a> Fn(&'a Parts) -> BoxFuture<'a, Option<Identity>> + Send + Sync>;
+
+/// Finds out who asks for a page.
+pub(super) struct People {
+    svc: Svc,
+    identify: Option<Identify>,
+}
+
+impl People {
+    pub(super) fn new(svc: Svc, identify: Option<Identify>) -> Self {
+        Self { svc, identify }
+    }
+
+    /// Returns the session of whom the application says that they ask, otherwise that of the cookie, and the secret that its
+    /// forms are made with. A use of a stored session keeps it alive.
+    pub(super) async fn find(&self, parts: &Parts, is_use: bool) -> Result<Option<(Session, String)>, Error> {
+        if let Some(identify) = &self.identify
+            && let Some(identity) = identify(parts).await
+        {
+            return Ok(identity.into_session(self.svc.store().env().now()));
+        }
+        let Some(token) = context::session_token(&parts.headers) else { return Ok(None) };
+        let sessions = self.svc.dashboard();
+        let found = if is_use { sessions.use_session(&token).await? } else { sessions.find_session(&token).await? };
+        Ok(found.map(|session| (session, token)))
+    }
+}
 
 /// A person whom the application has signed in.
 #[derive(Clone, Debug)]

@@ -31,7 +31,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use uuid::Uuid;
 
-use super::People;
 use super::components::View;
 use super::context::Context;
 use super::pages::deliveries::Deliveries;
@@ -142,7 +141,7 @@ impl Live {
             feed,
             filter,
             may_select: cx.may(Role::Developer),
-            people: cx.dashboard.people.clone(),
+            people: Arc::clone(&self.people),
             parts: cx.parts.clone(),
             session_due: Instant::now() + SESSION_INTERVAL,
             heartbeat_due: Instant::now() + HEARTBEAT_INTERVAL,
@@ -275,8 +274,8 @@ struct Viewer<L: List> {
     filter: L::Filter,
     /// Whether the rows have the cell that selects them.
     may_select: bool,
-    /// What tells who looks, by the head of the request.
-    people: People,
+    people: Arc<People>,
+    /// The request, which tells who looks.
     parts: Parts,
     /// The rows that the browser has.
     sent: Rows<L>,
@@ -323,16 +322,12 @@ impl<L: List> Viewer<L> {
         }
     }
 
-    /// Returns whether the person may still see the account as the rows are.
-    async fn may_look(&self) -> Result<bool, Failure> {
-        let now = self.feed.svc.store().env().now();
-        match self.people.session(&self.parts, now, false).await {
-            Ok((session, _)) => Ok(session.account().is_some_and(|(tenant, role)| {
-                tenant == self.feed.tenant && (role >= Role::Developer || !self.may_select)
-            })),
-            Err(Failure::SignedOut) => Ok(false),
-            Err(failure) => Err(failure),
-        }
+    /// Returns whether the session may still see the account.
+    async fn may_look(&self) -> Result<bool, Error> {
+        let found = self.people.find(&self.parts, false).await?;
+        Ok(found
+            .and_then(|(session, _)| session.account())
+            .is_some_and(|(tenant, role)| tenant == self.feed.tenant && (role >= Role::Developer || !self.may_select)))
     }
 
     /// Returns an event with the rows that the browser does not have: of each its HTML, and whether the filter selects it. One
