@@ -34,9 +34,7 @@ use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response};
 use svc_core::Svc;
-use svc_core::accounts::sessions::Session;
 use svc_core::store::Store;
-use svc_core::values::Timestamp;
 
 use self::assets::Assets;
 use self::context::{Context, Form};

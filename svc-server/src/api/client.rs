@@ -33,11 +33,11 @@ pub(super) enum Client {
     Key(Caller),
     /// The bearer of a platform key.
     Platform {
-        key: PlatformKey,
+        key: Box<PlatformKey>,
         /// The id of the account in the path.
         account_id: Option<TenantId>,
         /// The account with this id, if there is one.
-        account: Option<Tenant>,
+        account: Option<Box<Tenant>>,
     },
 }
 
@@ -51,9 +51,9 @@ impl Credentials {
         match self {
             Self::Key(hash) => keys::authenticate(tx, hash).await.map(Client::Key),
             Self::Platform { hash, account: account_id } => {
-                let key = platform_keys::authenticate(tx, hash).await?;
+                let key = Box::new(platform_keys::authenticate(tx, hash).await?);
                 let account = match account_id {
-                    Some(id) => tx.tenant(id).await?,
+                    Some(id) => tx.tenant(id).await?.map(Box::new),
                     None => None,
                 };
                 Ok(Client::Platform { key, account_id, account })

@@ -63,8 +63,7 @@ fn list_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 fn operation(
     area: Area,
     id: &'static str,
-    method: Method,
-    path: &str,
+    (method, path): (Method, &str),
     collection: &'static str,
     parse: ParseFn,
     texts: [&str; 3],
@@ -100,8 +99,7 @@ fn accounts() -> Vec<Operation> {
         operation(
             Area::Accounts,
             "createAccount",
-            Method::POST,
-            "/accounts",
+            (Method::POST, "/accounts"),
             "accounts",
             handlers::create_account,
             [
@@ -119,8 +117,7 @@ fn accounts() -> Vec<Operation> {
         operation(
             Area::Accounts,
             "listAccounts",
-            Method::GET,
-            "/accounts",
+            (Method::GET, "/accounts"),
             "accounts",
             lists::accounts,
             ["List accounts", "Returns a page of all accounts, the oldest first.", "A page of accounts."],
@@ -129,8 +126,7 @@ fn accounts() -> Vec<Operation> {
         operation(
             Area::Accounts,
             "getAccount",
-            Method::GET,
-            ACCOUNT,
+            (Method::GET, ACCOUNT),
             "accounts",
             handlers::get_account,
             [
@@ -145,8 +141,7 @@ fn accounts() -> Vec<Operation> {
             ..operation(
                 Area::Accounts,
                 "updateAccount",
-                Method::PATCH,
-                ACCOUNT,
+                (Method::PATCH, ACCOUNT),
                 "accounts",
                 handlers::update_account,
                 [
@@ -167,7 +162,7 @@ fn accounts() -> Vec<Operation> {
 
 fn keys() -> Vec<Operation> {
     let act = |id, method, path: &str, parse, texts, shape| {
-        operation(Area::Keys, id, method, &format!("{ACCOUNT}/keys{path}"), "keys", parse, texts, shape)
+        operation(Area::Keys, id, (method, &format!("{ACCOUNT}/keys{path}")), "keys", parse, texts, shape)
     };
     vec![
         act(
@@ -235,7 +230,7 @@ fn keys() -> Vec<Operation> {
 
 fn members() -> Vec<Operation> {
     let act = |id, method, path: &str, parse, texts, shape| {
-        operation(Area::Members, id, method, &format!("{ACCOUNT}/members{path}"), "members", parse, texts, shape)
+        operation(Area::Members, id, (method, &format!("{ACCOUNT}/members{path}")), "members", parse, texts, shape)
     };
     let changing = |operation| Operation { current: Some(handlers::get_member), ..operation };
     vec![
@@ -303,8 +298,7 @@ fn members() -> Vec<Operation> {
         operation(
             Area::Members,
             "createDashboardLink",
-            Method::POST,
-            &format!("{ACCOUNT}/dashboard-links"),
+            (Method::POST, &format!("{ACCOUNT}/dashboard-links")),
             "dashboard-links",
             handlers::create_dashboard_link,
             [
@@ -322,8 +316,7 @@ fn invoices() -> Vec<Operation> {
         operation(
             Area::Records,
             id,
-            Method::POST,
-            &format!("{ACCOUNT}/invoices{path}"),
+            (Method::POST, &format!("{ACCOUNT}/invoices{path}")),
             "invoices",
             parse,
             [summary, description, "The invoice after the change."],
@@ -341,8 +334,7 @@ fn invoices() -> Vec<Operation> {
     let update = operation(
         Area::Records,
         "updateInvoice",
-        Method::PATCH,
-        &format!("{ACCOUNT}/invoices/{{id}}"),
+        (Method::PATCH, &format!("{ACCOUNT}/invoices/{{id}}")),
         "invoices",
         handlers::update_invoice,
         [
@@ -405,8 +397,7 @@ fn invoices() -> Vec<Operation> {
         operation(
             Area::Records,
             "markOverdueInvoices",
-            Method::POST,
-            &format!("{ACCOUNT}/invoices/mark-overdue"),
+            (Method::POST, &format!("{ACCOUNT}/invoices/mark-overdue")),
             "invoices",
             handlers::mark_overdue,
             [
@@ -425,8 +416,7 @@ fn quotes() -> Vec<Operation> {
         operation(
             Area::Records,
             id,
-            Method::POST,
-            &format!("{ACCOUNT}/quotes/{{id}}{path}"),
+            (Method::POST, &format!("{ACCOUNT}/quotes/{{id}}{path}")),
             "quotes",
             parse,
             [summary, description, "The quote after the change."],
@@ -453,7 +443,7 @@ fn quotes() -> Vec<Operation> {
 
 fn events() -> Vec<Operation> {
     let act = |id, method, path: &str, parse, texts, shape| {
-        operation(Area::Events, id, method, &format!("{ACCOUNT}/events{path}"), "events", parse, texts, shape)
+        operation(Area::Events, id, (method, &format!("{ACCOUNT}/events{path}")), "events", parse, texts, shape)
     };
     vec![
         act(
@@ -512,7 +502,7 @@ fn events() -> Vec<Operation> {
 fn webhooks() -> Vec<Operation> {
     let act = |id, method, path: &str, parse, texts, shape| {
         let path = format!("{ACCOUNT}/webhooks/{{id}}{path}");
-        operation(Area::Webhooks, id, method, &path, "webhooks", parse, texts, shape)
+        operation(Area::Webhooks, id, (method, &path), "webhooks", parse, texts, shape)
     };
     vec![
         act(
@@ -575,7 +565,7 @@ fn webhooks() -> Vec<Operation> {
 
 fn deliveries() -> Vec<Operation> {
     let act = |id, method, path: &str, collection, parse, texts, shape| {
-        operation(Area::Deliveries, id, method, &format!("{ACCOUNT}{path}"), collection, parse, texts, shape)
+        operation(Area::Deliveries, id, (method, &format!("{ACCOUNT}{path}")), collection, parse, texts, shape)
     };
     vec![
         act(
@@ -683,8 +673,7 @@ fn logs() -> Vec<Operation> {
     vec![operation(
         Area::Audit,
         "listAuditLog",
-        Method::GET,
-        &format!("{ACCOUNT}/audit-log"),
+        (Method::GET, &format!("{ACCOUNT}/audit-log")),
         "audit-log",
         lists::audit_log,
         [

@@ -461,7 +461,7 @@ fn limit_key(state: &State, routed: &RoutedOperation, client: &Client) -> RateLi
     match client {
         Client::Key(caller) => state.limits.key_of_caller(caller, routed.write_limit),
         Client::Platform { key, account, .. } => {
-            state.limits.key_of_platform_key(key.id, account.as_ref(), routed.write_limit)
+            state.limits.key_of_platform_key(key.id, account.as_deref(), routed.write_limit)
         }
     }
 }

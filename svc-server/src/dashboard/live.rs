@@ -33,6 +33,7 @@ use uuid::Uuid;
 
 use super::components::View;
 use super::context::Context;
+use super::identity::People;
 use super::pages::deliveries::Deliveries;
 use super::pages::requests::Requests;
 use super::reply::{Failure, Reply};
@@ -97,6 +98,7 @@ pub(super) fn switch(cx: &Context<'_>, path: &str, rows: usize) -> Markup {
 /// The live lists of all accounts.
 pub(super) struct Live {
     svc: Svc,
+    people: Arc<People>,
     base: Arc<str>,
     /// Becomes true when the process stops.
     stopping: watch::Sender<bool>,
@@ -106,9 +108,10 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn new(svc: Svc, base: &str) -> Self {
+    pub(super) fn new(svc: Svc, people: Arc<People>, base: &str) -> Self {
         Self {
             svc,
+            people,
             base: base.into(),
             stopping: watch::Sender::new(false),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
