@@ -25,6 +25,11 @@ fn a_platform_key_is_made_listed_and_revoked() {
     assert!(!listed.to_string().contains(some["key"].as_str().unwrap()), "{listed}");
     session
         .run(&["platform-key", "create"])
+        .run(&["platform-key", "create", "--scopes", "records:write", "--name", "Backend", "--expires", "90d", "--json"])
+        .run(&["platform-key", "list"])
+        .run(&["platform-key", "list", "--json"])
+        .run(&["platform-key", "revoke", id])
+        .run(&["platform-key", "revoke", id, "--json"])
         .run(&["platform-key", "create", "--scopes", "audit:write"])
         .run(&["platform-key", "revoke", UNKNOWN_ID])
         .assert("platform_key");
@@ -129,6 +134,7 @@ fn every_command_names_its_operations() {
     }
     let named: BTreeSet<String> = OPERATIONS.iter().map(|(command, _)| (*command).to_owned()).collect();
     assert_eq!(commands.difference(&named).collect::<Vec<_>>(), [""; 0], "commands without an entry");
+    assert_eq!(named.difference(&commands).collect::<Vec<_>>(), [""; 0], "entries without a command");
     let used: BTreeSet<&str> = OPERATIONS
         .iter()
         .filter(|(_, operations)| !operations.starts_with("local: "))
