@@ -25,7 +25,17 @@ fn a_platform_key_is_made_listed_and_revoked() {
     assert!(!listed.to_string().contains(some["key"].as_str().unwrap()), "{listed}");
     session
         .run(&["platform-key", "create"])
-        .run(&["platform-key", "create", "--scopes", "records:write", "--name", "Backend", "--expires", "90d", "--json"])
+        .run(&[
+            "platform-key",
+            "create",
+            "--scopes",
+            "records:write",
+            "--name",
+            "Backend",
+            "--expires",
+            "90d",
+            "--json",
+        ])
         .run(&["platform-key", "list"])
         .run(&["platform-key", "list", "--json"])
         .run(&["platform-key", "revoke", id])

@@ -22,6 +22,10 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
     ("FROM invoices WHERE id = $1", "an operator names an invoice by its id alone"),
     ("FROM quotes WHERE id = $1", "an operator names a quote by its id alone"),
     ("FROM subscriptions WHERE id = $1", "an operator names a subscription by its id alone"),
+    (
+        "FROM subscriptions WHERE live = TRUE AND expires_at <= $1",
+        "upkeep deletes the subscriptions that nobody keeps, whoever has them",
+    ),
     ("FROM deliveries WHERE id = $1", "an operator names a delivery by its id alone"),
     (
         "SELECT tenant_id, subscription_id FROM endpoint_schedule WHERE due_at <= $1",
