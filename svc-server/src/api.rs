@@ -21,7 +21,6 @@ pub mod handlers;
 mod home;
 mod housekeeping;
 pub mod in_flight_keys;
-mod json;
 pub mod limits;
 mod message;
 pub mod openapi;

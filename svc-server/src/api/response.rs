@@ -8,8 +8,6 @@ use svc_core::crypto::sha256;
 use svc_core::error::StoreError;
 use svc_core::values::Timestamp;
 
-use crate::api::json;
-
 /// The status, body and particular headers of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiResponse {
@@ -32,7 +30,7 @@ impl ApiResponse {
     ///
     /// Returns [`StoreError::Internal`] when `value` cannot be serialized.
     pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self, StoreError> {
-        let mut body = json::to_vec(value).map_err(|error| StoreError::Internal(error.to_string()))?;
+        let mut body = serde_json::to_vec(value).map_err(|error| StoreError::Internal(error.to_string()))?;
         // So that the prompt of a shell does not follow the response of `curl` on its line.
         body.push(b'\n');
         Ok(Self { status, body: body.into(), location: None, etag: None, replayed: false })
