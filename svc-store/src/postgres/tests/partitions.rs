@@ -36,6 +36,7 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
         "the sender sleeps until the next endpoint is due",
     ),
     ("SELECT tenant_id FROM replays WHERE finished_at IS NULL", "the sender looks for bulk replays of all tenants"),
+    ("FROM replays WHERE finished_at IS NULL ORDER BY stepped_at, id", "operators see the bulk replays of all tenants"),
     (
         "FROM endpoint_schedule WHERE (tenant_id, subscription_id) > ($1, $2)",
         "after the clock was set back the sender bounds the waits of all endpoints",
