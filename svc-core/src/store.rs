@@ -232,6 +232,25 @@ impl dyn Store {
     }
 }
 
+/// Runs a write that deletes at most `batch` rows again and again, until it deletes fewer. Returns how many it deleted in
+/// all. So a large deletion is many small transactions, between which other writes run.
+///
+/// # Errors
+/// The first error of the write. What earlier runs have deleted stays deleted.
+pub async fn delete_in_steps<F>(store: &dyn Store, name: &'static str, batch: u32, delete: F) -> Result<u64, Error>
+where
+    F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<u64, Error>> + Clone + Send + Sync + 'static,
+{
+    let mut deleted = 0;
+    loop {
+        let step = store.write(name, delete.clone()).await?;
+        deleted += step;
+        if step < u64::from(batch) {
+            return Ok(deleted);
+        }
+    }
+}
+
 /// The result of the last run of a unit of work.
 pub(crate) struct ResultSlot<T>(Arc<Mutex<Option<T>>>);
 

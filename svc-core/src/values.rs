@@ -7,6 +7,7 @@
 mod currency;
 mod email;
 mod event_kinds;
+mod grouped;
 mod id;
 mod money;
 mod patch;
@@ -20,6 +21,7 @@ pub use svc_derive::TextEnum;
 pub use self::currency::Currency;
 pub use self::email::Email;
 pub use self::event_kinds::{EventKind, EventKindError, EventKinds, EventSet, KindName};
+pub use self::grouped::grouped;
 pub use self::id::{Id, TenantId, parse_uuid};
 pub use self::money::{Amount, Decimal, JOB_SCALE, MAX_AMOUNT, MoneyError};
 pub use self::patch::Patch;

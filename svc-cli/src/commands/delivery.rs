@@ -58,21 +58,8 @@ struct DetailView<'a> {
     #[serde(flatten)]
     delivery: View,
     failure_reason: Option<FailureReason>,
-    log: Vec<AttemptView<'a>>,
+    log: &'a [AttemptLog],
     body: Envelope,
-}
-
-/// One attempt in JSON output.
-#[derive(Serialize)]
-struct AttemptView<'a> {
-    attempt: u32,
-    started_at: Timestamp,
-    duration_ms: u32,
-    status: i32,
-    error: Option<&'a str>,
-    response_body: Option<&'a str>,
-    response_truncated: bool,
-    remote_addr: Option<&'a str>,
 }
 
 /// The body that is sent to the webhook.
@@ -241,7 +228,6 @@ pub(super) fn report(record: &Record, introduction: &str) -> Result<Outcome, Fai
         }
     }
     text.push_str(&format!("\nBody:\n{}\n", pretty(&body)));
-    let log = log.iter().map(attempt_view).collect();
     let failure_reason = delivery.failure_reason;
     Outcome::new(&DetailView { delivery: view(delivery), failure_reason, log, body }, text)
 }
@@ -278,19 +264,6 @@ fn view(delivery: &Delivery) -> View {
         last_status: delivery.last_status,
         next_attempt_at: delivery.next_attempt_at,
         created_at: delivery.created_at,
-    }
-}
-
-fn attempt_view(log: &AttemptLog) -> AttemptView<'_> {
-    AttemptView {
-        attempt: log.attempt,
-        started_at: log.started_at,
-        duration_ms: log.duration_ms,
-        status: log.status,
-        error: log.error.as_deref(),
-        response_body: log.response_body.as_deref(),
-        response_truncated: log.response_truncated,
-        remote_addr: log.remote_addr.as_deref(),
     }
 }
 

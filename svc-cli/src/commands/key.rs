@@ -82,7 +82,7 @@ async fn list(store: &dyn Store, tenant: TenantId) -> Result<Outcome, Failure> {
         [
             key.id.to_string(),
             or_dash(key.name.as_ref()),
-            state(status(key, now)),
+            state(status(key.revoked_at, key.expires_at, now)),
             scopes(key),
             full_or_dash(key.last_used_at),
             key.prefix.clone(),
@@ -154,7 +154,7 @@ fn details(key: &ApiKey, now: Timestamp) -> String {
         ("prefix", key.prefix.clone()),
         ("scopes", scopes(key)),
         ("signed", key.signing_secret.is_some().to_string()),
-        ("status", status(key, now).to_owned()),
+        ("status", status(key.revoked_at, key.expires_at, now).to_owned()),
         ("created at", moment(key.created_at)),
         ("expires at", expiry(key)),
         ("revoked at", moment_or_dash(key.revoked_at)),
@@ -171,10 +171,10 @@ fn expiry(key: &ApiKey) -> String {
 }
 
 /// Returns whether a key can be used: `active`, `expired` or `revoked`.
-fn status(key: &ApiKey, now: Timestamp) -> &'static str {
-    if key.revoked_at.is_some() {
+pub(super) fn status(revoked_at: Option<Timestamp>, expires_at: Option<Timestamp>, now: Timestamp) -> &'static str {
+    if revoked_at.is_some() {
         "revoked"
-    } else if key.expires_at.is_some_and(|at| at <= now) {
+    } else if expires_at.is_some_and(|at| at <= now) {
         "expired"
     } else {
         "active"

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use svc_core::accounts::platform_keys::{self, PlatformKey, PlatformKeyCreate, PlatformKeyId};
 use svc_core::store::Store;
-use svc_core::values::Timestamp;
 
+use super::key::status;
 use crate::cli::PlatformKeyCommand;
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::ids::IdArg;
@@ -66,7 +66,7 @@ async fn list(store: &dyn Store) -> Result<Outcome, Failure> {
         [
             key.id.to_string(),
             or_dash(key.name.as_ref()),
-            state(status(key, now)),
+            state(status(key.revoked_at, key.expires_at, now)),
             scopes(key),
             full_or_dash(key.last_used_at),
             key.prefix.clone(),
@@ -95,15 +95,4 @@ async fn find(store: &dyn Store, id: &IdArg) -> Result<PlatformKeyId, Failure> {
 
 fn scopes(key: &PlatformKey) -> String {
     key.scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
-}
-
-/// Returns whether a key can be used: `active`, `expired` or `revoked`.
-fn status(key: &PlatformKey, now: Timestamp) -> &'static str {
-    if key.revoked_at.is_some() {
-        "revoked"
-    } else if key.expires_at.is_some_and(|at| at <= now) {
-        "expired"
-    } else {
-        "active"
-    }
 }

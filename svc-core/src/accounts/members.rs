@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::audit::{self, Actor, Object};
 use crate::accounts::sessions::Role;
 use crate::error::Error;
+use crate::input::Record;
 use crate::store::Tx;
 use crate::values::{Email, Id, TenantId, Timestamp};
 
@@ -23,14 +24,14 @@ pub const MAX_MEMBERSHIPS: u32 = 500;
 /// The id of a member.
 pub type MemberId = Id<Member>;
 
-/// A person who may sign in to the dashboard of a tenant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A person who may sign in to the dashboard of an account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
 pub struct Member {
-    /// The id of the member, which is also in the audit log.
+    /// The unique identifier of the member, a UUID of version 7, which is also in the audit log.
     pub id: MemberId,
-    /// The tenant.
+    /// The `id` of the account.
     pub tenant_id: TenantId,
-    /// The address with which the person signs in, in lower case. A tenant has an address once.
+    /// The email address with which the person signs in, in lower case. An account has an address once.
     pub email: Email,
     /// What the person may do.
     pub role: Role,

@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::accounts::keys::KeyId;
 use crate::env::time_of_id;
 use crate::error::Error;
-use crate::store::{Store, Tx};
+use crate::store::{Store, Tx, delete_in_steps};
 use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::events::{Event, EventId};
 
@@ -182,18 +182,11 @@ pub async fn record(store: &dyn Store, requests: &[LoggedRequest]) -> Result<(),
 /// # Errors
 /// [`Error::Store`]. The next call continues.
 pub async fn delete_expired(store: &dyn Store) -> Result<u64, Error> {
-    let mut deleted = 0;
-    loop {
-        let step = store.write("requests.delete_expired", |tx| {
-            Box::pin(async move {
-                let oldest = tx.env().now().minus(MAX_AGE);
-                Ok(tx.delete_requests_before(oldest, BATCH).await?)
-            })
-        });
-        let step = step.await?;
-        deleted += step;
-        if step < u64::from(BATCH) {
-            return Ok(deleted);
-        }
-    }
+    let delete = delete_in_steps(store, "requests.delete_expired", BATCH, |tx| {
+        Box::pin(async move {
+            let oldest = tx.env().now().minus(MAX_AGE);
+            Ok(tx.delete_requests_before(oldest, BATCH).await?)
+        })
+    });
+    delete.await
 }

@@ -20,6 +20,7 @@ use uuid::Uuid;
 
 use crate::env::time_of_id;
 use crate::error::Error;
+use crate::input::Record;
 use crate::store::{DeliveryFilter, Endpoint, Tx};
 use crate::values::EventKind;
 use crate::values::{Id, TenantId, TextEnum, Timestamp};
@@ -170,8 +171,8 @@ pub struct MatchedSubscription {
     pub paused: bool,
 }
 
-/// What is logged of an attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What is logged of an attempt at a delivery.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
 pub struct AttemptLog {
     /// The number of the attempt within its delivery, from 1 on.
     pub attempt: u32,
@@ -179,15 +180,16 @@ pub struct AttemptLog {
     pub started_at: Timestamp,
     /// How long it took, in milliseconds.
     pub duration_ms: u32,
-    /// The HTTP status, 0 for a network failure or timeout, -1 for a blocked address.
+    /// The HTTP status, 0 for a network failure or timeout, -1 for an address that is not allowed.
     pub status: i32,
-    /// The error of a failed attempt: a [`FailureClass`], a colon, and what happened. `None` if it succeeded.
+    /// The error of a failed attempt: its class, a colon, and what happened. Null if it succeeded.
     pub error: Option<String>,
-    /// The first 16 KiB of the response body. `None` also if it was deleted because the subscription had too many that day.
+    /// The first 16 KiB of the response body. Null if there is none, or if it was deleted because the subscription had too
+    /// many that day.
     pub response_body: Option<String>,
     /// Whether the response body was longer than that, or was deleted.
     pub response_truncated: bool,
-    /// The IP address and port that the request was sent to.
+    /// The IP address and port that the request was sent to. Null if none was.
     pub remote_addr: Option<String>,
 }
 

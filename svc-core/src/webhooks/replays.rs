@@ -12,7 +12,7 @@ use crate::error::{Error, StoreError};
 use crate::input::Record;
 use crate::resources::crud::{self, advance_clock};
 use crate::store::{DeliveryFilter, Repository, Tx};
-use crate::values::{Id, TenantId, Timestamp};
+use crate::values::{Id, TenantId, Timestamp, grouped};
 use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, MAX_BACKLOG_COUNT};
 use crate::webhooks::events::Event;
 use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
@@ -84,11 +84,11 @@ impl Replay {
         let percent = self.percent();
         let total = match self.total {
             0 => return format!("{percent}%"),
-            MAX_TOTAL => format!("{}+", thousands(MAX_TOTAL)),
+            MAX_TOTAL => format!("{}+", grouped(MAX_TOTAL)),
             // More can fail after the replay was requested.
-            total => thousands(total.max(self.done)),
+            total => grouped(total.max(self.done)),
         };
-        format!("{} of {total} ({percent}%)", thousands(self.done))
+        format!("{} of {total} ({percent}%)", grouped(self.done))
     }
 
     /// Returns whether the replay ended before its time range did, because its subscription was disabled, paused or deleted
@@ -96,19 +96,6 @@ impl Replay {
     pub fn broken_off(&self) -> bool {
         self.finished_at.is_some() && self.position < self.until
     }
-}
-
-/// Writes a number with a comma before each three digits.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 /// The deliveries to replay.

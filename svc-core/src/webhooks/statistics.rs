@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::store::{DeliveryFilter, Store, Tx};
+use crate::store::{DeliveryFilter, Store, Tx, delete_in_steps};
 use crate::values::{TenantId, TextEnum, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, DeliveryStatus};
 use crate::webhooks::subscriptions::SubscriptionId;
@@ -201,20 +201,13 @@ pub async fn record(store: &dyn Store, counts: &[AttemptCount]) -> Result<(), Er
 /// # Errors
 /// [`Error::Store`]. The next call continues.
 pub async fn delete_expired(store: &dyn Store) -> Result<u64, Error> {
-    let mut deleted = 0;
-    loop {
-        let step = store.write("statistics.delete_expired", |tx| {
-            Box::pin(async move {
-                let [oldest, ..] = chart_hours(tx.env().now());
-                Ok(tx.delete_attempt_counts_before(oldest, COUNT_BATCH).await?)
-            })
-        });
-        let step = step.await?;
-        deleted += step;
-        if step < u64::from(COUNT_BATCH) {
-            return Ok(deleted);
-        }
-    }
+    let delete = delete_in_steps(store, "statistics.delete_expired", COUNT_BATCH, |tx| {
+        Box::pin(async move {
+            let [oldest, ..] = chart_hours(tx.env().now());
+            Ok(tx.delete_attempt_counts_before(oldest, COUNT_BATCH).await?)
+        })
+    });
+    delete.await
 }
 
 /// Returns the hours of a chart, oldest first.

@@ -12,6 +12,8 @@
 //! `stopped_at` says which deliveries are left: those that are pending and of events before it. So a subscription that is
 //! enabled again in between sends what is new once these are held, and nothing that was pending when it stopped.
 
+mod expiry;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -23,7 +25,7 @@ use crate::env::Env;
 use crate::error::{Error, Violations};
 use crate::input::{Input, Record};
 use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Resource, Update, WriteTime, advance_clock};
-use crate::store::{Repository, Store, Tx};
+use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{EventSet, Id, Patch, Secret, TenantId, Text, TextEnum, Timestamp, WebhookUrl};
 use crate::webhooks::deliveries::{
@@ -33,6 +35,8 @@ use crate::webhooks::engine::Outcome;
 use crate::webhooks::events;
 use crate::webhooks::{addresses, samples, signatures};
 
+pub use self::expiry::{delete_expired, keep_for};
+
 /// The id of a webhook subscription.
 pub type SubscriptionId = Id<WebhookSubscription>;
 
@@ -40,8 +44,6 @@ pub type SubscriptionId = Id<WebhookSubscription>;
 pub const SETTLE_AT_ONCE: u32 = 200;
 /// The highest number of deliveries that each later step of [`settle`] holds or ends. It takes about as long as any write.
 pub const SETTLE_STEP: u32 = 25;
-/// How many subscriptions that have expired are found at once.
-const EXPIRED_AT_ONCE: u32 = 100;
 /// The pause between two such steps, in which other writes run.
 pub const SETTLE_PAUSE: Duration = Duration::from_millis(5);
 
@@ -459,61 +461,6 @@ async fn check_count(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     } else {
         Err(Error::LimitReached { limit })
     }
-}
-
-/// Keeps a subscription for this long from now on, after which the service deletes it by itself. A program that makes a
-/// subscription for as long as it runs keeps it again and again, so that none is left however the program ends.
-///
-/// # Errors
-/// [`Error::NotFound`].
-pub async fn keep_for(tx: &mut dyn Tx, tenant: TenantId, id: SubscriptionId, lifetime: Duration) -> Result<(), Error> {
-    let now = tx.env().now();
-    let until = now.checked_add(lifetime).unwrap_or(now);
-    if tx.lock_tenant(tenant).await? && tx.set_subscription_expiry(tenant, id, until).await? {
-        Ok(())
-    } else {
-        Err(Error::NotFound)
-    }
-}
-
-/// Deletes the subscriptions that were kept for a time which has passed, and returns how many there were.
-///
-/// # Errors
-/// [`Error::Store`]; those that were deleted before it stay deleted.
-pub async fn delete_expired(store: &dyn Store) -> Result<u64, Error> {
-    let mut count = 0;
-    loop {
-        let expired = store.read("webhooks.expired", |tx| {
-            Box::pin(async move {
-                let now = tx.env().now();
-                Ok(tx.expired_subscriptions(now, EXPIRED_AT_ONCE).await?)
-            })
-        });
-        let expired = expired.await?;
-        for (tenant, id) in &expired {
-            let (tenant, id) = (*tenant, *id);
-            let deleted =
-                store.write("webhooks.delete_expired", move |tx| Box::pin(delete_if_expired(tx, tenant, id))).await?;
-            count += u64::from(deleted);
-        }
-        if expired.len() < EXPIRED_AT_ONCE as usize {
-            return Ok(count);
-        }
-    }
-}
-
-/// Deletes a subscription unless someone has deleted it, or has kept it for longer, since it was found to have expired.
-async fn delete_if_expired(tx: &mut dyn Tx, tenant: TenantId, id: SubscriptionId) -> Result<bool, Error> {
-    tx.lock_tenant(tenant).await?;
-    let found: Option<WebhookSubscription> = tx.get(tenant, id).await?;
-    let now = tx.env().now();
-    let has_expired = found.is_some_and(|found| {
-        found.deleted_at.is_none() && found.expires_at.is_some_and(|expires_at| expires_at <= now)
-    });
-    if has_expired {
-        crud::delete::<WebhookSubscription>(tx, tenant, id).await?;
-    }
-    Ok(has_expired)
 }
 
 /// Replaces the signing secret. For the length of `overlap` the previous secret still makes `X-SVC-Signature`, and signs

@@ -9,7 +9,7 @@ use std::time::Duration;
 use svc_core::accounts::keys::KeyId;
 use svc_core::accounts::platform_keys::PlatformKeyId;
 use svc_core::error::Error;
-use svc_core::store::{KeyUse, PlatformKeyUse, Store};
+use svc_core::store::{KeyUse, PlatformKeyUse, Store, delete_in_steps};
 use svc_core::sync::lock;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::deliveries::DeliveryStatus;
@@ -115,18 +115,14 @@ fn put_back<K: Eq + Hash>(recorded: &Mutex<HashMap<K, Timestamp>>, uses: HashMap
 
 /// Deletes expired stored responses, request signatures, and links and sessions of the dashboard, in small transactions.
 pub(crate) async fn delete_expired(store: &dyn Store, idempotency_ttl: Duration) -> Result<(), Error> {
-    loop {
-        let deleted = store.write("prune", move |tx| {
-            Box::pin(async move {
-                let now = tx.env().now();
-                let requests = tx.delete_request_records(now.minus(idempotency_ttl), now, DELETE_BATCH).await?;
-                Ok(requests.max(tx.delete_expired_sign_ins(now, DELETE_BATCH).await?))
-            })
-        });
-        if deleted.await? < u64::from(DELETE_BATCH) {
-            return Ok(());
-        }
-    }
+    let delete = delete_in_steps(store, "prune", DELETE_BATCH, move |tx| {
+        Box::pin(async move {
+            let now = tx.env().now();
+            let requests = tx.delete_request_records(now.minus(idempotency_ttl), now, DELETE_BATCH).await?;
+            Ok(requests.max(tx.delete_expired_sign_ins(now, DELETE_BATCH).await?))
+        })
+    });
+    delete.await.map(drop)
 }
 
 /// The statuses of deliveries that wait: for their next attempt, for an operator or for a replay.

@@ -8,24 +8,23 @@ pub mod handlers;
 pub mod inputs;
 pub mod lists;
 pub mod records;
+mod webhooks;
 
 use http::{Method, StatusCode};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use svc_core::accounts::keys::Scope;
+use svc_core::accounts::members::Member;
 use svc_core::accounts::platform_keys::Area;
 use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceUpdate};
 use svc_core::resources::quotes::Quote;
-use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookSubscriptionWithSecret};
 
 use crate::api::handlers::ParseFn;
 use crate::api::platform::inputs::{
-    AccountCreate, AccountFilter, AccountUpdate, DashboardLinkInput, DeliveryListFilter, EventInput, KeyInput,
-    KeyRotation, LogFilter, LogParams, MemberInput, MemberUpdate, PaymentInput, ReplayInput, SampleInput,
-    SecretRotation, TestInput,
+    AccountCreate, AccountFilter, AccountUpdate, DashboardLinkInput, KeyInput, KeyRotation, LogFilter, LogParams,
+    MemberInput, MemberUpdate, PaymentInput,
 };
 use crate::api::platform::records::{
-    Account, AuditEntry, DashboardSignIn, DeliveryDetails, DeliveryRecord, EmittedEvent, EventRecord, KeyRecord, List,
-    MarkedInvoices, MemberRecord, NewKeyRecord, ReplayRecord, Statistics,
+    Account, AuditEntry, DashboardSignIn, KeyRecord, List, MarkedInvoices, NewKeyRecord,
 };
 use crate::api::routes::{self, Operation, Shape, inline, schema, wrapped};
 
@@ -42,9 +41,9 @@ pub fn operations() -> Vec<Operation> {
     all.extend(public.map(of_account));
     all.extend(invoices());
     all.extend(quotes());
-    all.extend(events());
-    all.extend(webhooks());
-    all.extend(deliveries());
+    all.extend(webhooks::events());
+    all.extend(webhooks::webhooks());
+    all.extend(webhooks::deliveries());
     all.extend(logs());
     all
 }
@@ -174,7 +173,7 @@ fn keys() -> Vec<Operation> {
                 "List API keys",
                 "Returns all API keys of the account, the oldest first, also those that are revoked or expired. Their \
                  texts are not included.",
-                "The API keys.",
+                "All API keys of the account.",
             ],
             one(list_of::<KeyRecord>, StatusCode::OK),
         ),
@@ -242,9 +241,9 @@ fn members() -> Vec<Operation> {
             [
                 "List members",
                 "Returns all members of the account: the people who sign in to its dashboard with their email address.",
-                "The members.",
+                "All members of the account.",
             ],
-            one(list_of::<MemberRecord>, StatusCode::OK),
+            one(list_of::<Member>, StatusCode::OK),
         ),
         act(
             "addMember",
@@ -257,7 +256,7 @@ fn members() -> Vec<Operation> {
                  already is refused with 409 `not_allowed`.",
                 "The added member.",
             ],
-            Shape { body: Some(schema::<MemberInput>), ..one(wrapped::<MemberRecord>, StatusCode::CREATED) },
+            Shape { body: Some(schema::<MemberInput>), ..one(wrapped::<Member>, StatusCode::CREATED) },
         ),
         act(
             "getMember",
@@ -265,7 +264,7 @@ fn members() -> Vec<Operation> {
             "/{id}",
             handlers::get_member,
             ["Retrieve a member", "Returns the member with this id.", "The member with this id."],
-            Shape { has_etag: true, ..one(wrapped::<MemberRecord>, StatusCode::OK) },
+            Shape { has_etag: true, ..one(wrapped::<Member>, StatusCode::OK) },
         ),
         changing(act(
             "updateMember",
@@ -277,11 +276,7 @@ fn members() -> Vec<Operation> {
                 "Changes what the member may do from the next request on.",
                 "The member after the change.",
             ],
-            Shape {
-                body: Some(schema::<MemberUpdate>),
-                has_etag: true,
-                ..one(wrapped::<MemberRecord>, StatusCode::OK)
-            },
+            Shape { body: Some(schema::<MemberUpdate>), has_etag: true, ..one(wrapped::<Member>, StatusCode::OK) },
         )),
         changing(act(
             "removeMember",
@@ -437,234 +432,6 @@ fn quotes() -> Vec<Operation> {
             handlers::decline_quote,
             "Decline a quote",
             "Records that the customer has declined the quote.",
-        ),
-    ]
-}
-
-fn events() -> Vec<Operation> {
-    let act = |id, method, path: &str, parse, texts, shape| {
-        operation(Area::Events, id, (method, &format!("{ACCOUNT}/events{path}")), "events", parse, texts, shape)
-    };
-    vec![
-        act(
-            "listEvents",
-            Method::GET,
-            "",
-            lists::events,
-            [
-                "List events",
-                "Returns a page of the events of the account, the newest first, for as long as events are kept.",
-                "A page of events.",
-            ],
-            Shape {
-                query: const { &[inline::<LogParams>, inline::<LogFilter>] },
-                ..one(list_of::<EventRecord>, StatusCode::OK)
-            },
-        ),
-        act(
-            "emitEvent",
-            Method::POST,
-            "",
-            handlers::emit_event,
-            [
-                "Emit an event",
-                "Writes an event of a record that this service does not store: of a stay or a cohort, or of a kind of the \
-                 application. All subscriptions to its kind receive it. Events of records are fired by their own \
-                 operations alone.",
-                "The event and its deliveries.",
-            ],
-            Shape { body: Some(schema::<EventInput>), ..one(wrapped::<EmittedEvent>, StatusCode::CREATED) },
-        ),
-        act(
-            "emitSampleEvent",
-            Method::POST,
-            "/samples",
-            handlers::emit_sample,
-            [
-                "Emit a sample event",
-                "Writes an event with the sample record of its kind, for receivers that are being developed. It is \
-                 delivered as any event is, and changes no record.",
-                "The event and its deliveries.",
-            ],
-            Shape { body: Some(schema::<SampleInput>), ..one(wrapped::<EmittedEvent>, StatusCode::CREATED) },
-        ),
-        act(
-            "getEvent",
-            Method::GET,
-            "/{id}",
-            handlers::get_event,
-            ["Retrieve an event", "Returns the event with this id.", "The event with this id."],
-            Shape { has_etag: true, ..one(wrapped::<EventRecord>, StatusCode::OK) },
-        ),
-    ]
-}
-
-fn webhooks() -> Vec<Operation> {
-    let act = |id, method, path: &str, parse, texts, shape| {
-        let path = format!("{ACCOUNT}/webhooks/{{id}}{path}");
-        operation(Area::Webhooks, id, (method, &path), "webhooks", parse, texts, shape)
-    };
-    vec![
-        act(
-            "rotateWebhookSecret",
-            Method::POST,
-            "/rotate-secret",
-            handlers::rotate_webhook_secret,
-            [
-                "Rotate a signing secret",
-                "Replaces the signing secret of the webhook subscription. The previous secret signs beside the new one \
-                 during the overlap. Store the new secret, as no other request returns it.",
-                "The webhook subscription, with its new secret.",
-            ],
-            Shape {
-                body: Some(schema::<SecretRotation>),
-                ..one(wrapped::<WebhookSubscriptionWithSecret>, StatusCode::OK)
-            },
-        ),
-        act(
-            "finishWebhookSecretRotation",
-            Method::POST,
-            "/finish-rotation",
-            handlers::finish_webhook_rotation,
-            [
-                "Finish a rotation",
-                "Ends the overlap of a rotation at once: from the next attempt on, the new secret alone signs.",
-                "The webhook subscription.",
-            ],
-            Shape { has_etag: true, ..one(wrapped::<WebhookSubscription>, StatusCode::OK) },
-        ),
-        act(
-            "testWebhook",
-            Method::POST,
-            "/test",
-            handlers::test_webhook,
-            [
-                "Send a test event",
-                "Sends an event with the sample record of its kind to this webhook subscription alone. Without `kind` it is \
-                 of the first kind that the subscription is for. A subscription that is disabled or paused, or is not for \
-                 the kind, is refused with 409 `not_allowed`.",
-                "The delivery of the test event.",
-            ],
-            Shape { body: Some(schema::<TestInput>), ..one(wrapped::<DeliveryRecord>, StatusCode::CREATED) },
-        ),
-        act(
-            "getWebhookStatistics",
-            Method::GET,
-            "/statistics",
-            handlers::webhook_statistics,
-            [
-                "Retrieve the statistics of a webhook",
-                "Returns the attempts of the last 24 hours at this endpoint by hour, and how many of its deliveries are \
-                 pending and held.",
-                "The statistics of the webhook subscription.",
-            ],
-            one(wrapped::<Statistics>, StatusCode::OK),
-        ),
-    ]
-}
-
-fn deliveries() -> Vec<Operation> {
-    let act = |id, method, path: &str, collection, parse, texts, shape| {
-        operation(Area::Deliveries, id, (method, &format!("{ACCOUNT}{path}")), collection, parse, texts, shape)
-    };
-    vec![
-        act(
-            "listDeliveries",
-            Method::GET,
-            "/deliveries",
-            "deliveries",
-            lists::deliveries,
-            [
-                "List deliveries",
-                "Returns a page of the deliveries of the account, the newest event first. The deliveries of one event stay \
-                 on one page, which may have more of them than `limit`. A page may have fewer, and even none, although \
-                 there are more: read on while `next_cursor` is not null.",
-                "A page of deliveries.",
-            ],
-            Shape {
-                query: const { &[inline::<LogParams>, inline::<DeliveryListFilter>] },
-                ..one(list_of::<DeliveryRecord>, StatusCode::OK)
-            },
-        ),
-        act(
-            "getDelivery",
-            Method::GET,
-            "/deliveries/{id}",
-            "deliveries",
-            handlers::get_delivery,
-            [
-                "Retrieve a delivery",
-                "Returns the delivery with its event and the log of its attempts.",
-                "The delivery with this id.",
-            ],
-            Shape { has_etag: true, ..one(wrapped::<DeliveryDetails>, StatusCode::OK) },
-        ),
-        act(
-            "replayDelivery",
-            Method::POST,
-            "/deliveries/{id}/replay",
-            "deliveries",
-            handlers::replay_delivery,
-            [
-                "Replay a delivery",
-                "Sends the delivery again: its next attempt is due now, and all its retries are ahead. It keeps its id. A \
-                 delivery of a subscription that is disabled, paused or deleted is refused with 409 `not_allowed`.",
-                "The delivery.",
-            ],
-            one(wrapped::<DeliveryRecord>, StatusCode::OK),
-        ),
-        act(
-            "listReplays",
-            Method::GET,
-            "/replays",
-            "replays",
-            lists::replays,
-            [
-                "List bulk replays",
-                "Returns the newest bulk replays of the account with their progress, the newest first.",
-                "The newest bulk replays.",
-            ],
-            Shape {
-                query: const { &[inline::<inputs::NewestParams>] },
-                ..one(list_of::<ReplayRecord>, StatusCode::OK)
-            },
-        ),
-        act(
-            "createReplay",
-            Method::POST,
-            "/replays",
-            "replays",
-            handlers::create_replay,
-            [
-                "Start a bulk replay",
-                "Sends the deliveries of a time span to a webhook subscription again. The sender works on it in the \
-                 background; get the replay to follow its progress. A subscription that is disabled or paused is refused \
-                 with 409 `not_allowed`.",
-                "The bulk replay.",
-            ],
-            Shape { body: Some(schema::<ReplayInput>), ..one(wrapped::<ReplayRecord>, StatusCode::CREATED) },
-        ),
-        act(
-            "getReplay",
-            Method::GET,
-            "/replays/{id}",
-            "replays",
-            handlers::get_replay,
-            ["Retrieve a bulk replay", "Returns the bulk replay with its progress.", "The bulk replay with this id."],
-            Shape { has_etag: true, ..one(wrapped::<ReplayRecord>, StatusCode::OK) },
-        ),
-        act(
-            "getStatistics",
-            Method::GET,
-            "/statistics",
-            "statistics",
-            handlers::statistics,
-            [
-                "Retrieve the statistics of an account",
-                "Returns the attempts of the last 24 hours at all endpoints of the account, by hour.",
-                "The statistics of the account.",
-            ],
-            one(wrapped::<Statistics>, StatusCode::OK),
         ),
     ]
 }

@@ -1,6 +1,7 @@
 //! The parts that pages are made of. Each is a function that returns HTML; all texts are escaped.
 
 use maud::{Markup, PreEscaped, html};
+pub(super) use svc_core::values::grouped as number;
 use svc_core::values::{TimeZone, Timestamp};
 
 use super::context::{Context, Form};
@@ -166,19 +167,6 @@ fn distance(now: Timestamp, at: Timestamp) -> String {
         _ => format!("{} days", seconds / 86_400),
     };
     if is_past { format!("{count} ago") } else { format!("in {count}") }
-}
-
-/// Returns a number with its digits in groups of three.
-pub(super) fn number(value: u64) -> String {
-    let digits = value.to_string();
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 /// Returns a text that a program reads, such as a key, with a button that copies it.

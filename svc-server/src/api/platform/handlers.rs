@@ -26,8 +26,8 @@ use crate::api::platform::inputs::{
     OverdueInput, PaymentInput, ReplayInput, SampleInput, Seconds, SecretRotation, TestInput, overlap,
 };
 use crate::api::platform::records::{
-    Account, AttemptRecord, DashboardSignIn, DeliveryDetails, DeliveryRecord, EmittedEvent, EventRecord, KeyRecord,
-    MarkedInvoices, MemberRecord, NewKeyRecord, ReplayRecord, Statistics,
+    Account, DashboardSignIn, DeliveryDetails, DeliveryRecord, EmittedEvent, EventRecord, KeyRecord, MarkedInvoices,
+    NewKeyRecord, ReplayRecord, Statistics,
 };
 use crate::api::problem::Problem;
 use crate::api::response::{ApiResponse, etag};
@@ -251,7 +251,7 @@ pub fn create_dashboard_link(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the body is not valid or there is a query parameter.
 pub fn add_member(parts: &RequestParts<'_>) -> Parsed {
     with_body(parts, StatusCode::CREATED, |tx, tenant, input: MemberInput| {
-        Box::pin(async move { Ok(MemberRecord::from(members::add(tx, tenant, &input.email, input.role).await?)) })
+        Box::pin(async move { members::add(tx, tenant, &input.email, input.role).await })
     })
 }
 
@@ -262,7 +262,7 @@ pub fn add_member(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed or there is a query parameter.
 pub fn get_member(parts: &RequestParts<'_>) -> Parsed {
     let id = parts.id()?;
-    get(parts, move |tx, tenant| Box::pin(async move { Ok(MemberRecord::from(members::get(tx, tenant, id).await?)) }))
+    get(parts, move |tx, tenant| Box::pin(members::get(tx, tenant, id)))
 }
 
 /// Handles `PATCH /accounts/{account_id}/members/{id}`.
@@ -277,7 +277,7 @@ pub fn update_member(parts: &RequestParts<'_>) -> Parsed {
     Ok(ParsedRequest::new(move |tx, tenant| {
         Box::pin(async move {
             let member = members::set_role(tx, tenant, id, role).await?;
-            Ok(respond(StatusCode::OK, MemberRecord::from(member))?.with_etag())
+            Ok(respond(StatusCode::OK, member)?.with_etag())
         })
     }))
 }
@@ -548,7 +548,7 @@ pub fn get_delivery(parts: &RequestParts<'_>) -> Parsed {
         Box::pin(async move {
             let delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
             let event = tx.event(tenant, delivery.event_id).await?.ok_or(Error::NotFound)?;
-            let log = tx.attempts(tenant, id).await?.into_iter().map(AttemptRecord::from).collect();
+            let log = tx.attempts(tenant, id).await?;
             Ok(DeliveryDetails { delivery: delivery.into(), event: event.into(), log })
         })
     })

@@ -14,9 +14,7 @@ use svc_core::webhooks::deliveries;
 
 use crate::api::handlers::{ParsedRequest, RequestParts};
 use crate::api::platform::inputs::{AccountFilter, DeliveryListFilter, LogFilter, LogParams, NewestParams};
-use crate::api::platform::records::{
-    Account, AuditEntry, DeliveryRecord, EventRecord, KeyRecord, List, MemberRecord, ReplayRecord,
-};
+use crate::api::platform::records::{Account, AuditEntry, DeliveryRecord, EventRecord, KeyRecord, List, ReplayRecord};
 use crate::api::problem::Problem;
 use crate::api::response::ApiResponse;
 
@@ -102,7 +100,7 @@ pub fn members(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
     let list = ParsedRequest::new(|tx, tenant| {
         Box::pin(async move {
             let members = members::list(tx, tenant).await?;
-            respond(&List::whole(members.into_iter().map(MemberRecord::from).collect()))
+            respond(&List::whole(members))
         })
     });
     Ok(list.reading(1))

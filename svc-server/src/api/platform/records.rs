@@ -7,12 +7,11 @@ use svc_core::accounts::audit::Entry;
 use svc_core::accounts::dashboard_links::NewDashboardLink;
 use svc_core::accounts::keys::{ApiKey, KeyId, NewKey, Scope};
 use svc_core::accounts::limits::{CappedCollection, RateLimits};
-use svc_core::accounts::members::{Member, MemberId};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
 use svc_core::input::Record;
 use svc_core::resources::invoices::Invoice;
-use svc_core::values::{Currency, Email, EventKind, Secret, TenantId, Timestamp};
+use svc_core::values::{Currency, EventKind, Secret, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason};
 use svc_core::webhooks::events::{Event, EventId};
 use svc_core::webhooks::replays::{Replay, ReplayId};
@@ -47,7 +46,6 @@ pub struct Account {
     /// The name of the business.
     pub name: String,
     /// Whether the keys of the account may use the API: `approved`, `pending` or `suspended`.
-    #[record(schema = String)]
     pub developer_access: DeveloperAccess,
     /// The IANA name of the time zone that days begin in.
     pub time_zone: String,
@@ -195,7 +193,6 @@ pub struct DashboardSignIn {
     /// The `id` of the account.
     pub tenant_id: TenantId,
     /// What the person may do: `viewer`, `developer` or `owner`.
-    #[record(schema = String)]
     pub role: Role,
     /// The name of the person in the audit log.
     pub identity: String,
@@ -209,29 +206,6 @@ impl DashboardSignIn {
         let path = new.url("");
         let link = new.link;
         Self { path, tenant_id, role: link.role, identity: link.identity, expires_at: link.expires_at }
-    }
-}
-
-/// A person who may sign in to the dashboard of an account.
-#[derive(Clone, Debug, Serialize, Record)]
-pub struct MemberRecord {
-    /// The unique identifier of the member, a UUID of version 7.
-    pub id: MemberId,
-    /// The `id` of the account.
-    pub tenant_id: TenantId,
-    /// The email address with which the person signs in, in lower case.
-    pub email: Email,
-    /// What the person may do: `viewer`, `developer` or `owner`.
-    #[record(schema = String)]
-    pub role: Role,
-    /// When the member was added.
-    pub created_at: Timestamp,
-}
-
-impl From<Member> for MemberRecord {
-    fn from(member: Member) -> Self {
-        let Member { id, tenant_id, email, role, created_at } = member;
-        Self { id, tenant_id, email, role, created_at }
     }
 }
 
@@ -293,7 +267,6 @@ pub struct DeliveryRecord {
     /// The `id` of the webhook subscription that receives it.
     pub subscription_id: SubscriptionId,
     /// The status: `pending`, `succeeded`, `failed` or `held`.
-    #[record(schema = String)]
     pub status: DeliveryStatus,
     /// The number of attempts over all replays.
     pub attempts: u32,
@@ -303,7 +276,6 @@ pub struct DeliveryRecord {
     /// When the next attempt is due. Null unless the delivery is pending.
     pub next_attempt_at: Option<Timestamp>,
     /// Why the delivery failed, if it was not for the outcome of its last attempt. Null otherwise.
-    #[record(schema = Option<String>)]
     pub failure_reason: Option<FailureReason>,
     /// When the event happened.
     pub created_at: Timestamp,
@@ -334,43 +306,7 @@ pub struct DeliveryDetails {
     /// The event that is delivered.
     pub event: EventRecord,
     /// The log of its attempts, the first one first.
-    pub log: Vec<AttemptRecord>,
-}
-
-/// One attempt at a delivery.
-#[derive(Clone, Debug, Serialize, Record)]
-pub struct AttemptRecord {
-    /// The number of the attempt within its delivery, from 1 on.
-    pub attempt: u32,
-    /// When it started.
-    pub started_at: Timestamp,
-    /// How long it took, in milliseconds.
-    pub duration_ms: u32,
-    /// The HTTP status, 0 for a network failure or timeout, -1 for an address that is not allowed.
-    pub status: i32,
-    /// The error of a failed attempt. Null if it succeeded.
-    pub error: Option<String>,
-    /// The first 16 KiB of the response body. Null if there is none, or it was deleted.
-    pub response_body: Option<String>,
-    /// Whether the response body was longer than that, or was deleted.
-    pub response_truncated: bool,
-    /// The IP address and port that the request was sent to. Null if none was.
-    pub remote_addr: Option<String>,
-}
-
-impl From<AttemptLog> for AttemptRecord {
-    fn from(log: AttemptLog) -> Self {
-        Self {
-            attempt: log.attempt,
-            started_at: log.started_at,
-            duration_ms: log.duration_ms,
-            status: log.status,
-            error: log.error,
-            response_body: log.response_body,
-            response_truncated: log.response_truncated,
-            remote_addr: log.remote_addr,
-        }
-    }
+    pub log: Vec<AttemptLog>,
 }
 
 /// A bulk replay with its progress.
@@ -387,7 +323,6 @@ pub struct ReplayRecord {
     /// The end of the time span, which is not part of it.
     pub until: Timestamp,
     /// The statuses of the deliveries that are sent again.
-    #[record(schema = Vec<String>)]
     pub statuses: Vec<DeliveryStatus>,
     /// Whether matching events without a delivery are sent as well.
     pub missed: bool,
