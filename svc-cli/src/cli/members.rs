@@ -11,8 +11,8 @@ use super::dashboard::RoleArg;
 pub enum MemberCommand {
     /// Add a member, or change the role of one.
     ///
-    /// The person signs in to the dashboard with this email address, which the identity provider of the server has to
-    /// verify. A change of the role holds from the person's next request on.
+    /// An application that embeds the service signs the person in to the dashboard, once it has verified the address. A
+    /// server alone signs people in by `svc dashboard link`. A change of the role holds from the person's next request on.
     #[command(after_help = "Example:\n  svc member add --email ada@example.com --role owner")]
     Add {
         /// The tenant.

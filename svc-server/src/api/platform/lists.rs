@@ -1,7 +1,9 @@
 //! The lists of the platform API that are not of records.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use http::StatusCode;
 use serde::Serialize;
 use svc_core::accounts::{audit, members};
@@ -128,24 +130,15 @@ pub fn replays(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
 ///
 /// Fails when a query parameter is unknown or not valid.
 pub fn events(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
-    let input = log_input(parts)?;
-    let limit = input.0.limit.unwrap_or_default().get();
-    let list = ParsedRequest::new(move |tx, tenant| {
-        let input = Arc::clone(&input);
+    log(parts, "events", |tx, tenant, times, limit| {
         Box::pin(async move {
-            let (params, since) = &*input;
-            let position = Position::of(tx, tenant, "events", params, since)?;
-            let until = position.before.unwrap_or(Timestamp::MAX);
-            let limit = position.limit as usize;
-            let mut events = tx.events_with_actor(tenant, *since, until, position.limit + 1).await?;
-            let has_more = events.len() > limit;
-            events.truncate(limit);
-            let before = events.last().filter(|_| has_more).map(|last| last.event.created_at);
-            let data = events.into_iter().map(|with_actor| EventRecord::from(with_actor.event)).collect();
-            respond(&position.page(tx, data, before))
+            let mut events = tx.events_with_actor(tenant, times.start, times.end, limit + 1).await?;
+            let has_more = events.len() > limit as usize;
+            events.truncate(limit as usize);
+            let last = events.last().filter(|_| has_more).map(|last| last.event.created_at);
+            Ok((events.into_iter().map(|with_actor| EventRecord::from(with_actor.event)).collect(), last))
         })
-    });
-    Ok(list.reading(limit))
+    })
 }
 
 /// Handles `GET /accounts/{account_id}/audit-log`. Changes of the same time are never on two pages.
@@ -154,21 +147,46 @@ pub fn events(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
 ///
 /// Fails when a query parameter is unknown or not valid.
 pub fn audit_log(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
-    let input = log_input(parts)?;
-    let limit = input.0.limit.unwrap_or_default().get();
-    let list = ParsedRequest::new(move |tx, tenant| {
-        let input = Arc::clone(&input);
+    log(parts, "audit-log", |tx, tenant, times, limit| {
         Box::pin(async move {
-            let (params, since) = &*input;
-            let position = Position::of(tx, tenant, "audit-log", params, since)?;
-            let until = position.before.unwrap_or(Timestamp::MAX);
-            let mut entries = audit::list_range(tx, tenant, *since..until, position.limit).await?;
-            let last = entries.last().filter(|_| entries.len() == position.limit as usize).map(|last| last.at);
+            let mut entries = audit::list_range(tx, tenant, times, limit).await?;
+            let last = entries.last().filter(|_| entries.len() == limit as usize).map(|last| last.at);
             if let Some(at) = last {
                 entries.retain(|entry| entry.at != at);
                 entries.extend(audit::list_range(tx, tenant, at..at.next(), MAX_OF_ONE_TIME).await?);
             }
-            let data = entries.into_iter().map(AuditEntry::from).collect();
+            Ok((entries.into_iter().map(AuditEntry::from).collect(), last))
+        })
+    })
+}
+
+/// Reads the newest rows of a time range, and returns the time before which there may be more.
+type ReadLog<T> = for<'t> fn(
+    &'t mut dyn Tx,
+    TenantId,
+    Range<Timestamp>,
+    u32,
+) -> BoxFuture<'t, Result<(Vec<T>, Option<Timestamp>), Error>>;
+
+/// Responds with a page of a list of what happened.
+fn log<T: Serialize + Send + 'static>(
+    parts: &RequestParts<'_>,
+    name: &'static str,
+    read: ReadLog<T>,
+) -> Result<ParsedRequest, Problem> {
+    let (params, filter) = parts.query(|fields| {
+        let (params, filter) = (LogParams::take(fields), LogFilter::take(fields));
+        params.zip(filter)
+    })?;
+    let since = filter.since.map_or(Timestamp::from_micros(0), |since| since.0);
+    let limit = params.limit.unwrap_or_default().get();
+    let params = Arc::new(params);
+    let list = ParsedRequest::new(move |tx, tenant| {
+        let params = Arc::clone(&params);
+        Box::pin(async move {
+            let position = Position::of(tx, tenant, name, &params, &since)?;
+            let times = since..position.before.unwrap_or(Timestamp::MAX);
+            let (data, last) = read(tx, tenant, times, position.limit).await?;
             respond(&position.page(tx, data, last))
         })
     });
@@ -177,14 +195,6 @@ pub fn audit_log(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
 
 /// The highest number of changes or deliveries of one time: an event has one delivery for each subscription.
 const MAX_OF_ONE_TIME: u32 = 1000;
-
-fn log_input(parts: &RequestParts<'_>) -> Result<Arc<(LogParams, Timestamp)>, Problem> {
-    let (params, filter) = parts.query(|fields| {
-        let (params, filter) = (LogParams::take(fields), LogFilter::take(fields));
-        params.zip(filter)
-    })?;
-    Ok(Arc::new((params, filter.since.map_or(Timestamp::from_micros(0), |since| since.0))))
-}
 
 /// Handles `GET /accounts/{account_id}/deliveries`. The deliveries of one event have its time, and are never on two pages.
 ///

@@ -42,7 +42,7 @@ pub(super) fn card(cx: &Context<'_>, tenant: &Tenant, members: &[Member], state:
             }
             form.fields method="post" action=(cx.url("/settings/members")) {
                 (csrf(cx))
-                (state.text("email", "Email address", "That of the person's account at your identity provider."))
+                (state.text("email", "Email address", "The one that the person signs in with."))
                 (state.choice("role", "Role", "", &ROLES))
                 div.actions { button type="submit" { "Add member" } }
             }

@@ -107,7 +107,7 @@ fn requests(cx: &Context<'_>, usage: &[Usage<'_>]) -> Markup {
                 }
             }
         }
-        p.hint { "A key may make so many requests in 60 seconds, beginning with its first one. Some writes have a limit of their own." }
+        p.hint { "The limit is for 60 seconds, which begin with the first request of the key. Some writes have a limit of their own." }
     }
 }
 
