@@ -101,7 +101,7 @@ const OPERATIONS: [(&str, &str); 78] = [
     ("webhook show", "getWebhook"),
     ("webhook create", "createWebhook"),
     ("webhook update", "updateWebhook"),
-    ("webhook stats", "getWebhookStatistics"),
+    ("webhook stats", "getWebhookStatistics listWebhookAttempts"),
     ("webhook enable", "updateWebhook"),
     ("webhook disable", "updateWebhook"),
     ("webhook delete", "deleteWebhook"),
@@ -123,7 +123,7 @@ const OPERATIONS: [(&str, &str); 78] = [
     ("db repair-clock", "local: it works on a whole database"),
     ("db stats", "local: it works on a whole database"),
     ("db prune", "local: it works on a whole database"),
-    ("listen", "createWebhook deleteWebhook"),
+    ("listen", "createTemporaryWebhook keepWebhook deleteWebhook"),
     ("completions", "local: it needs no data"),
     ("man", "local: it needs no data"),
 ];
