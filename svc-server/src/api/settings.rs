@@ -6,6 +6,8 @@ use std::time::Duration;
 use svc_core::accounts::limits::WriteRateLimits;
 
 use crate::api::cors::Cors;
+#[cfg(feature = "oidc")]
+use crate::dashboard::OidcSettings;
 #[cfg(feature = "dashboard")]
 use crate::dashboard::{Identify, Origin};
 use crate::deliver::resolver::{Resolver, SystemResolver};
@@ -55,6 +57,9 @@ pub struct Settings {
     /// [`Builder::dashboard_identity`](crate::Builder::dashboard_identity).
     #[cfg(feature = "dashboard")]
     pub dashboard_identity: Option<Identify>,
+    /// The identity provider with which members sign in to the dashboard. None by default.
+    #[cfg(feature = "oidc")]
+    pub oidc: Option<OidcSettings>,
     /// Whether the API reference is served at `/docs`. It is by default.
     #[cfg(feature = "docs")]
     pub docs: bool,
@@ -83,6 +88,8 @@ impl Default for Settings {
             dashboard_frame_ancestor: None,
             #[cfg(feature = "dashboard")]
             dashboard_identity: None,
+            #[cfg(feature = "oidc")]
+            oidc: None,
             #[cfg(feature = "docs")]
             docs: true,
             resolver: Arc::new(SystemResolver::default()),
