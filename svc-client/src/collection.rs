@@ -19,7 +19,7 @@ use crate::list::List;
 use crate::records::{Creatable, Deletable, Record, Updatable};
 use crate::transport::{Request, Response};
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The records of one kind: the contacts of the account, or its jobs.
 ///

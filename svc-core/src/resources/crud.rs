@@ -58,7 +58,7 @@ pub trait Filter<R>: Input + Clone + Serialize {
 }
 
 /// The filter of a list without query parameters of its own. Records that are not deleted pass.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct NoFilter {}
 
 impl Input for NoFilter {

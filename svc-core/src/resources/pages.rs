@@ -174,6 +174,18 @@ pub struct Page<R> {
     pub next_cursor: Option<Uuid>,
 }
 
+impl<R> Page<R> {
+    /// Returns a page with the position after it, if there is another one.
+    pub fn new(data: Vec<R>, next_cursor: Option<Uuid>) -> Self {
+        Self { data, next_cursor }
+    }
+
+    /// Returns the page of a list that has only one.
+    pub fn whole(data: Vec<R>) -> Self {
+        Self::new(data, None)
+    }
+}
+
 /// The key of cursors: 32 random bytes that the store keeps. Whoever has it can make cursors, but they give access to
 /// nothing without an API key.
 #[derive(Clone, PartialEq, Eq)]

@@ -164,8 +164,21 @@ impl schemars::JsonSchema for LineItems {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "LineItems".into()
     }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let item = generator.subschema_for::<LineItem>();
+        schemars::json_schema!({ "type": "array", "items": item, "maxItems": MAX_LINE_ITEMS })
+    }
+}
+
+/// A line of a new quote, which has a schema of its own so that generated clients name it.
+struct LineItem;
+
+impl schemars::JsonSchema for LineItem {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "LineItem".into()
+    }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "array", "items": { "type": "object" }, "maxItems": MAX_LINE_ITEMS })
+        schemars::json_schema!({ "type": "object", "description": "A line of the offer, with any members." })
     }
 }
 

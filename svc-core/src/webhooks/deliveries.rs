@@ -211,9 +211,9 @@ impl AttemptLog {
 }
 
 /// The part of an attempt's log that statistics need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
 pub struct AttemptSummary {
-    /// The HTTP status, 0 for a network failure or timeout, -1 for a blocked address.
+    /// The HTTP status, 0 for a network failure or timeout, -1 for an address that is not allowed.
     pub status: i32,
     /// Whether an error was logged.
     pub failed: bool,

@@ -5,9 +5,9 @@
 //! `svc` calls.
 
 pub mod handlers;
-pub mod inputs;
+mod invoices;
 pub mod lists;
-pub mod records;
+mod lookup;
 mod webhooks;
 
 use http::{Method, StatusCode};
@@ -15,17 +15,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::members::Member;
 use svc_core::accounts::platform_keys::Area;
-use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceUpdate};
+use svc_core::platform::{
+    Account, AccountCreate, AccountListParams, AccountUpdate, ApiKey, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret,
+    AuditEntry, DashboardLink, DashboardLinkCreate, LogFilter, LogParams, MemberCreate, MemberUpdate, OverdueCheck,
+    PaymentAmount,
+};
+use svc_core::resources::invoices::{InvoiceCreate, InvoiceUpdate};
+use svc_core::resources::pages::Page;
 use svc_core::resources::quotes::Quote;
 
 use crate::api::handlers::ParseFn;
-use crate::api::platform::inputs::{
-    AccountCreate, AccountFilter, AccountUpdate, DashboardLinkInput, KeyInput, KeyRotation, LogFilter, LogParams,
-    MemberInput, MemberUpdate, PaymentInput,
-};
-use crate::api::platform::records::{
-    Account, AuditEntry, DashboardSignIn, KeyRecord, List, MarkedInvoices, NewKeyRecord,
-};
+use crate::api::platform::invoices::{InvoiceWithPayments, MarkedInvoices};
 use crate::api::routes::{self, Operation, Shape, inline, schema, wrapped};
 
 /// The path of an account.
@@ -39,23 +39,35 @@ pub fn operations() -> Vec<Operation> {
     // Everything that an API key can do, except to check itself.
     let public = routes::operations().into_iter().filter(|operation| operation.collection != "ping");
     all.extend(public.map(of_account));
-    all.extend(invoices());
+    all.extend(invoice_operations());
     all.extend(quotes());
     all.extend(webhooks::events());
     all.extend(webhooks::webhooks());
     all.extend(webhooks::deliveries());
     all.extend(logs());
+    all.extend(lookup::lookups());
     all
 }
 
 /// Returns the operation of the public API as one on the account in the path.
 fn of_account(operation: Operation) -> Operation {
     let area = if operation.collection == "webhooks" { Area::Webhooks } else { Area::Records };
-    Operation { path: format!("{ACCOUNT}{}", operation.path), area: Some(area), ..operation }
+    let operation = Operation { path: format!("{ACCOUNT}{}", operation.path), area: Some(area), ..operation };
+    match operation.id {
+        "getInvoice" => {
+            let shape = Shape { response: Some(wrapped::<InvoiceWithPayments>), ..operation.shape };
+            Operation { parse: invoices::get, shape, ..operation }
+        }
+        "listInvoices" => {
+            let shape = Shape { response: Some(list_of::<InvoiceWithPayments>), ..operation.shape };
+            Operation { parse: invoices::list, shape, ..operation }
+        }
+        _ => operation,
+    }
 }
 
 fn list_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<List<T>>()
+    generator.subschema_for::<Page<T>>()
 }
 
 /// What all operations of this table have in common: the scope follows from the method, and the collection from the path.
@@ -120,7 +132,7 @@ fn accounts() -> Vec<Operation> {
             "accounts",
             lists::accounts,
             ["List accounts", "Returns a page of all accounts, the oldest first.", "A page of accounts."],
-            Shape { query: const { &[inline::<AccountFilter>] }, ..one(list_of::<Account>, StatusCode::OK) },
+            Shape { query: const { &[inline::<AccountListParams>] }, ..one(list_of::<Account>, StatusCode::OK) },
         ),
         operation(
             Area::Accounts,
@@ -175,7 +187,7 @@ fn keys() -> Vec<Operation> {
                  texts are not included.",
                 "All API keys of the account.",
             ],
-            one(list_of::<KeyRecord>, StatusCode::OK),
+            one(list_of::<ApiKey>, StatusCode::OK),
         ),
         act(
             "createKey",
@@ -188,7 +200,11 @@ fn keys() -> Vec<Operation> {
                  them, as no other request returns them.",
                 "The created API key, with its text.",
             ],
-            Shape { body: Some(schema::<KeyInput>), ..one(wrapped::<NewKeyRecord>, StatusCode::CREATED) },
+            Shape {
+                body: Some(schema::<ApiKeyCreate>),
+                has_etag: true,
+                ..one(wrapped::<ApiKeyWithSecret>, StatusCode::CREATED)
+            },
         ),
         act(
             "getKey",
@@ -196,7 +212,7 @@ fn keys() -> Vec<Operation> {
             "/{id}",
             handlers::get_key,
             ["Retrieve an API key", "Returns the API key with this id, without its text.", "The API key with this id."],
-            Shape { has_etag: true, ..one(wrapped::<KeyRecord>, StatusCode::OK) },
+            Shape { has_etag: true, ..one(wrapped::<ApiKey>, StatusCode::OK) },
         ),
         act(
             "revokeKey",
@@ -209,7 +225,7 @@ fn keys() -> Vec<Operation> {
                  revoked key changes nothing.",
                 "The revoked API key.",
             ],
-            one(wrapped::<KeyRecord>, StatusCode::OK),
+            one(wrapped::<ApiKey>, StatusCode::OK),
         ),
         act(
             "rotateKey",
@@ -222,7 +238,7 @@ fn keys() -> Vec<Operation> {
                  the overlap. A key that is revoked or expired is refused with 409 `not_allowed`.",
                 "The new API key, with its text.",
             ],
-            Shape { body: Some(schema::<KeyRotation>), ..one(wrapped::<NewKeyRecord>, StatusCode::CREATED) },
+            Shape { body: Some(schema::<ApiKeyRotation>), ..one(wrapped::<ApiKeyWithSecret>, StatusCode::CREATED) },
         ),
     ]
 }
@@ -256,7 +272,7 @@ fn members() -> Vec<Operation> {
                  already is refused with 409 `not_allowed`.",
                 "The added member.",
             ],
-            Shape { body: Some(schema::<MemberInput>), ..one(wrapped::<Member>, StatusCode::CREATED) },
+            Shape { body: Some(schema::<MemberCreate>), has_etag: true, ..one(wrapped::<Member>, StatusCode::CREATED) },
         ),
         act(
             "getMember",
@@ -301,12 +317,12 @@ fn members() -> Vec<Operation> {
                 "Creates a link that signs a person in to the dashboard of the account. It works once, for ten minutes.",
                 "The created link.",
             ],
-            Shape { body: Some(schema::<DashboardLinkInput>), ..one(wrapped::<DashboardSignIn>, StatusCode::CREATED) },
+            Shape { body: Some(schema::<DashboardLinkCreate>), ..one(wrapped::<DashboardLink>, StatusCode::CREATED) },
         ),
     ]
 }
 
-fn invoices() -> Vec<Operation> {
+fn invoice_operations() -> Vec<Operation> {
     let act = |id, path: &str, parse, summary, description, body| {
         operation(
             Area::Records,
@@ -315,7 +331,7 @@ fn invoices() -> Vec<Operation> {
             "invoices",
             parse,
             [summary, description, "The invoice after the change."],
-            Shape { body, has_etag: true, ..one(wrapped::<Invoice>, StatusCode::OK) },
+            Shape { body, has_etag: true, ..one(wrapped::<InvoiceWithPayments>, StatusCode::OK) },
         )
     };
     let create = act(
@@ -338,7 +354,11 @@ fn invoices() -> Vec<Operation> {
              equal to what was paid makes the invoice `paid`.",
             "The invoice after the change.",
         ],
-        Shape { body: Some(schema::<InvoiceUpdate>), has_etag: true, ..one(wrapped::<Invoice>, StatusCode::OK) },
+        Shape {
+            body: Some(schema::<InvoiceUpdate>),
+            has_etag: true,
+            ..one(wrapped::<InvoiceWithPayments>, StatusCode::OK)
+        },
     );
     vec![
         Operation {
@@ -346,7 +366,7 @@ fn invoices() -> Vec<Operation> {
             shape: Shape { status: StatusCode::CREATED, ..create.shape },
             ..create
         },
-        Operation { current: Some(crate::api::handlers::get::<Invoice>), ..update },
+        Operation { current: Some(invoices::get), ..update },
         act("sendInvoice", "/{id}/send", handlers::send_invoice, "Send an invoice", "Marks the draft as sent.", None),
         act(
             "viewInvoice",
@@ -370,7 +390,7 @@ fn invoices() -> Vec<Operation> {
             handlers::pay_invoice,
             "Record a payment",
             "Records a payment of the invoice: of `amount`, or without it of all that is left to pay.",
-            Some(schema::<PaymentInput>),
+            Some(schema::<PaymentAmount>),
         ),
         act(
             "refundInvoice",
@@ -379,7 +399,7 @@ fn invoices() -> Vec<Operation> {
             "Refund an invoice",
             "Records a refund: of `amount`, or without it of all that was paid. An invoice that is refunded in full is \
              cancelled.",
-            Some(schema::<PaymentInput>),
+            Some(schema::<PaymentAmount>),
         ),
         act(
             "voidInvoice",
@@ -401,7 +421,7 @@ fn invoices() -> Vec<Operation> {
                  today. Repeat the request with `next` until it is null.",
                 "The invoices that became overdue.",
             ],
-            Shape { body: Some(schema::<inputs::OverdueInput>), ..one(schema::<MarkedInvoices>, StatusCode::OK) },
+            Shape { body: Some(schema::<OverdueCheck>), ..one(schema::<MarkedInvoices>, StatusCode::OK) },
         ),
     ]
 }

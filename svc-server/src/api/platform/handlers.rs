@@ -1,15 +1,22 @@
 //! The handlers of the platform API: they parse a request, and call the functions that `svc` calls.
 
+use std::time::Duration;
+
 use futures_util::future::BoxFuture;
 use http::StatusCode;
 use serde::Serialize;
 use svc_core::accounts::dashboard_links::{self, DashboardLinkCreate};
 use svc_core::accounts::keys::{self, ApiKey, KeyCreate, KeyId};
 use svc_core::accounts::members;
-use svc_core::accounts::tenants::{self, TenantCreate};
+use svc_core::accounts::tenants;
 use svc_core::error::{Error, FieldCode, Issue};
 use svc_core::input::Input;
-use svc_core::resources::crud::Resource;
+use svc_core::platform::{
+    self, Account, AccountCreate, AccountUpdate, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret, DashboardLink,
+    DeliveryDetails, EmittedEvent, EventCreate, MemberCreate, MemberUpdate, OverdueCheck, PaymentAmount,
+    SampleEventCreate, Seconds, SecretRotation, Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
+};
+use svc_core::resources::crud::{self, Resource};
 use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceUpdate, OverduePosition};
 use svc_core::resources::quotes::{self, Quote};
 use svc_core::store::{Repository, Tx};
@@ -21,19 +28,20 @@ use svc_core::webhooks::statistics;
 use svc_core::webhooks::subscriptions::{self, WebhookSubscription, WebhookSubscriptionWithSecret};
 
 use crate::api::handlers::{Data, ParsedRequest, RequestParts};
-use crate::api::platform::inputs::{
-    AccountCreate, AccountUpdate, DashboardLinkInput, EventInput, KeyInput, KeyRotation, MemberInput, MemberUpdate,
-    OverdueInput, PaymentInput, ReplayInput, SampleInput, Seconds, SecretRotation, TestInput, overlap,
-};
-use crate::api::platform::records::{
-    Account, DashboardSignIn, DeliveryDetails, DeliveryRecord, EmittedEvent, EventRecord, KeyRecord, MarkedInvoices,
-    NewKeyRecord, ReplayRecord, Statistics,
-};
+use crate::api::platform::invoices::{InvoiceWithPayments, MarkedInvoices};
 use crate::api::problem::Problem;
 use crate::api::response::{ApiResponse, etag};
 
 /// What parses a request: see [`ParseFn`](crate::api::handlers::ParseFn).
 type Parsed = Result<ParsedRequest, Problem>;
+
+/// How long an old key or secret stays valid beside a new one, unless the request says otherwise.
+const DEFAULT_OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Returns the overlap of a rotation.
+fn overlap(sent: Option<Seconds>) -> Duration {
+    sent.map_or(DEFAULT_OVERLAP, Seconds::duration)
+}
 
 /// The work of a handler.
 type Work<'t, T> = BoxFuture<'t, Result<T, Error>>;
@@ -43,7 +51,7 @@ fn respond<T: Serialize>(status: StatusCode, data: T) -> Result<ApiResponse, Err
 }
 
 /// Responds to a GET of one record.
-fn get<T: Serialize>(
+pub(super) fn get_with<T: Serialize>(
     parts: &RequestParts<'_>,
     work: impl for<'t> Fn(&'t mut dyn Tx, TenantId) -> Work<'t, T> + Clone + Send + Sync + 'static,
 ) -> Parsed {
@@ -99,6 +107,15 @@ fn with_record<R: Resource, I: Input + Clone>(
     status: StatusCode,
     run: impl for<'t> Fn(&'t mut dyn Tx, TenantId, I) -> Work<'t, R> + Clone + Send + Sync + 'static,
 ) -> Parsed {
+    with_record_as::<R, R, I>(parts, status, run)
+}
+
+/// Does the same for a record that is returned as an `O`, which has more than the record.
+fn with_record_as<R: Resource, O: From<R> + Serialize, I: Input + Clone>(
+    parts: &RequestParts<'_>,
+    status: StatusCode,
+    run: impl for<'t> Fn(&'t mut dyn Tx, TenantId, I) -> Work<'t, R> + Clone + Send + Sync + 'static,
+) -> Parsed {
     parts.no_query()?;
     let input = I::from_body(parts.body)?;
     let collection = format!("{}/{}", parts.base, R::COLLECTION);
@@ -107,8 +124,27 @@ fn with_record<R: Resource, I: Input + Clone>(
         Box::pin(async move {
             let record: R = run(tx, tenant, input).await?;
             let location = (status == StatusCode::CREATED).then(|| format!("{collection}/{}", record.id()));
-            Ok(ApiResponse { location, ..respond(status, record)?.with_etag() })
+            Ok(ApiResponse { location, ..respond(status, O::from(record))?.with_etag() })
         })
+    }))
+}
+
+/// Responds to a POST with a new record, which a GET of `path` returns as `record`, and this response as `data`.
+fn created<T: Serialize>(path: String, record: &impl Serialize, data: T) -> Result<ApiResponse, Error> {
+    let tag = etag(&ApiResponse::json(StatusCode::OK, &Data { data: record })?.body);
+    Ok(ApiResponse { location: Some(path), etag: Some(tag), ..respond(StatusCode::CREATED, data)? })
+}
+
+/// Creates a record of the account from the body.
+fn create<I: Input + Clone>(
+    parts: &RequestParts<'_>,
+    run: impl for<'t> Fn(&'t mut dyn Tx, TenantId, I, &'t str) -> Work<'t, ApiResponse> + Clone + Send + Sync + 'static,
+) -> Parsed {
+    parts.no_query()?;
+    let (input, base) = (I::from_body(parts.body)?, parts.base.to_owned());
+    Ok(ParsedRequest::new(move |tx, tenant| {
+        let (input, base, run) = (input.clone(), base.clone(), run.clone());
+        Box::pin(async move { run(tx, tenant, input, &base).await })
     }))
 }
 
@@ -118,18 +154,12 @@ fn with_record<R: Resource, I: Input + Clone>(
 ///
 /// Fails when the body is not valid or there is a query parameter.
 pub fn create_account(parts: &RequestParts<'_>) -> Parsed {
-    parts.no_query()?;
-    let input: TenantCreate = AccountCreate::from_body(parts.body)?.into();
-    let base = parts.base.to_owned();
-    Ok(ParsedRequest::new(move |tx, _| {
-        let (input, base) = (input.clone(), base.clone());
+    create(parts, |tx, _, input: AccountCreate, base| {
         Box::pin(async move {
-            let account = Account::from(tenants::create(tx, input).await?);
-            let location = Some(format!("{base}/accounts/{}", account.id));
-            let tag = etag(&ApiResponse::json(StatusCode::OK, &Data { data: &account })?.body);
-            Ok(ApiResponse { location, etag: Some(tag), ..respond(StatusCode::CREATED, account)? })
+            let account = Account::from(tenants::create(tx, input.into()).await?);
+            created(format!("{base}/accounts/{}", account.id), &account, &account)
         })
-    }))
+    })
 }
 
 /// Handles `GET /accounts/{account_id}`.
@@ -138,7 +168,7 @@ pub fn create_account(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when there is a query parameter.
 pub fn get_account(parts: &RequestParts<'_>) -> Parsed {
-    get(parts, |tx, tenant| Box::pin(async move { Ok(Account::from(tenants::get(tx, tenant).await?)) }))
+    get_with(parts, |tx, tenant| Box::pin(async move { Ok(Account::from(tenants::get(tx, tenant).await?)) }))
 }
 
 /// Handles `PATCH /accounts/{account_id}`.
@@ -170,7 +200,7 @@ async fn own_key(tx: &mut dyn Tx, tenant: TenantId, id: KeyId) -> Result<ApiKey,
 ///
 /// Fails when the body is not valid or there is a query parameter.
 pub fn create_key(parts: &RequestParts<'_>) -> Parsed {
-    with_body(parts, StatusCode::CREATED, |tx, tenant, input: KeyInput| {
+    create(parts, |tx, tenant, input: ApiKeyCreate, base| {
         Box::pin(async move {
             let input = KeyCreate {
                 name: input.name.map(|name| name.as_str().to_owned()),
@@ -178,7 +208,9 @@ pub fn create_key(parts: &RequestParts<'_>) -> Parsed {
                 expires_in: input.expires_in.map(Seconds::duration),
                 signed: input.signed.unwrap_or_default(),
             };
-            Ok(NewKeyRecord::from(keys::create(tx, tenant, input).await?))
+            let new = keys::create(tx, tenant, input).await?;
+            let key = platform::ApiKey::from(new.key.clone());
+            created(format!("{base}/keys/{}", key.id), &key, ApiKeyWithSecret::from(new))
         })
     })
 }
@@ -190,7 +222,9 @@ pub fn create_key(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed or there is a query parameter.
 pub fn get_key(parts: &RequestParts<'_>) -> Parsed {
     let id: KeyId = parts.id()?;
-    get(parts, move |tx, tenant| Box::pin(async move { Ok(KeyRecord::from(own_key(tx, tenant, id).await?)) }))
+    get_with(parts, move |tx, tenant| {
+        Box::pin(async move { Ok(platform::ApiKey::from(own_key(tx, tenant, id).await?)) })
+    })
 }
 
 /// Handles `POST /accounts/{account_id}/keys/{id}/revoke`.
@@ -204,7 +238,7 @@ pub fn revoke_key(parts: &RequestParts<'_>) -> Parsed {
         |tx, tenant, id: KeyId| {
             Box::pin(async move {
                 own_key(tx, tenant, id).await?;
-                Ok(KeyRecord::from(keys::revoke(tx, id).await?))
+                Ok(platform::ApiKey::from(keys::revoke(tx, id).await?))
             })
         },
         false,
@@ -218,10 +252,10 @@ pub fn revoke_key(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed, the body is not valid or there is a query parameter.
 pub fn rotate_key(parts: &RequestParts<'_>) -> Parsed {
     let id: KeyId = parts.id()?;
-    with_body(parts, StatusCode::CREATED, move |tx, tenant, input: KeyRotation| {
+    with_body(parts, StatusCode::CREATED, move |tx, tenant, input: ApiKeyRotation| {
         Box::pin(async move {
             own_key(tx, tenant, id).await?;
-            Ok(NewKeyRecord::from(keys::rotate(tx, id, overlap(input.overlap)).await?))
+            Ok(ApiKeyWithSecret::from(keys::rotate(tx, id, overlap(input.overlap)).await?))
         })
     })
 }
@@ -232,14 +266,14 @@ pub fn rotate_key(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when the body is not valid or there is a query parameter.
 pub fn create_dashboard_link(parts: &RequestParts<'_>) -> Parsed {
-    with_body(parts, StatusCode::CREATED, |tx, tenant, input: DashboardLinkInput| {
+    with_body(parts, StatusCode::CREATED, |tx, tenant, input: platform::DashboardLinkCreate| {
         Box::pin(async move {
             let link = DashboardLinkCreate::to(tenant, input.role);
             let link = match &input.identity {
                 Some(identity) => link.identity(identity.as_str()),
                 None => link,
             };
-            Ok(DashboardSignIn::new(tenant, dashboard_links::create(tx, link).await?))
+            Ok(DashboardLink::new(tenant, dashboard_links::create(tx, link).await?))
         })
     })
 }
@@ -250,8 +284,11 @@ pub fn create_dashboard_link(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when the body is not valid or there is a query parameter.
 pub fn add_member(parts: &RequestParts<'_>) -> Parsed {
-    with_body(parts, StatusCode::CREATED, |tx, tenant, input: MemberInput| {
-        Box::pin(async move { members::add(tx, tenant, &input.email, input.role).await })
+    create(parts, |tx, tenant, input: MemberCreate, base| {
+        Box::pin(async move {
+            let member = members::add(tx, tenant, &input.email, input.role).await?;
+            created(format!("{base}/members/{}", member.id), &member, &member)
+        })
     })
 }
 
@@ -262,7 +299,7 @@ pub fn add_member(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed or there is a query parameter.
 pub fn get_member(parts: &RequestParts<'_>) -> Parsed {
     let id = parts.id()?;
-    get(parts, move |tx, tenant| Box::pin(members::get(tx, tenant, id)))
+    get_with(parts, move |tx, tenant| Box::pin(members::get(tx, tenant, id)))
 }
 
 /// Handles `PATCH /accounts/{account_id}/members/{id}`.
@@ -304,7 +341,7 @@ pub fn remove_member(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when the body is not valid or there is a query parameter.
 pub fn create_invoice(parts: &RequestParts<'_>) -> Parsed {
-    with_record(parts, StatusCode::CREATED, |tx, tenant, input: InvoiceCreate| {
+    with_record_as::<_, InvoiceWithPayments, _>(parts, StatusCode::CREATED, |tx, tenant, input: InvoiceCreate| {
         Box::pin(invoices::create(tx, tenant, input))
     })
 }
@@ -316,7 +353,7 @@ pub fn create_invoice(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed, the body is not valid or there is a query parameter.
 pub fn update_invoice(parts: &RequestParts<'_>) -> Parsed {
     let id = parts.id()?;
-    with_record(parts, StatusCode::OK, move |tx, tenant, change: InvoiceUpdate| {
+    with_record_as::<_, InvoiceWithPayments, _>(parts, StatusCode::OK, move |tx, tenant, change: InvoiceUpdate| {
         Box::pin(invoices::update(tx, tenant, id, change))
     })
 }
@@ -327,7 +364,11 @@ pub fn update_invoice(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when the id is malformed or there is a query parameter.
 pub fn send_invoice(parts: &RequestParts<'_>) -> Parsed {
-    step::<Invoice, Invoice>(parts, |tx, tenant, id| Box::pin(invoices::send(tx, tenant, id)), true)
+    step::<Invoice, InvoiceWithPayments>(
+        parts,
+        |tx, tenant, id| Box::pin(async move { Ok(invoices::send(tx, tenant, id).await?.into()) }),
+        true,
+    )
 }
 
 /// Handles `POST /accounts/{account_id}/invoices/{id}/view`.
@@ -336,7 +377,11 @@ pub fn send_invoice(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when the id is malformed or there is a query parameter.
 pub fn view_invoice(parts: &RequestParts<'_>) -> Parsed {
-    step::<Invoice, Invoice>(parts, |tx, tenant, id| Box::pin(invoices::view(tx, tenant, id)), true)
+    step::<Invoice, InvoiceWithPayments>(
+        parts,
+        |tx, tenant, id| Box::pin(async move { Ok(invoices::view(tx, tenant, id).await?.into()) }),
+        true,
+    )
 }
 
 /// Handles `POST /accounts/{account_id}/invoices/{id}/resend`.
@@ -345,7 +390,11 @@ pub fn view_invoice(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when the id is malformed or there is a query parameter.
 pub fn resend_invoice(parts: &RequestParts<'_>) -> Parsed {
-    step::<Invoice, Invoice>(parts, |tx, tenant, id| Box::pin(invoices::resend(tx, tenant, id)), true)
+    step::<Invoice, InvoiceWithPayments>(
+        parts,
+        |tx, tenant, id| Box::pin(async move { Ok(invoices::resend(tx, tenant, id).await?.into()) }),
+        true,
+    )
 }
 
 /// Handles `POST /accounts/{account_id}/invoices/{id}/void`.
@@ -354,7 +403,11 @@ pub fn resend_invoice(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when the id is malformed or there is a query parameter.
 pub fn void_invoice(parts: &RequestParts<'_>) -> Parsed {
-    step::<Invoice, Invoice>(parts, |tx, tenant, id| Box::pin(invoices::void(tx, tenant, id)), true)
+    step::<Invoice, InvoiceWithPayments>(
+        parts,
+        |tx, tenant, id| Box::pin(async move { Ok(invoices::void(tx, tenant, id).await?.into()) }),
+        true,
+    )
 }
 
 /// Handles `POST /accounts/{account_id}/invoices/{id}/pay`.
@@ -364,7 +417,7 @@ pub fn void_invoice(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed, the body is not valid or there is a query parameter.
 pub fn pay_invoice(parts: &RequestParts<'_>) -> Parsed {
     let id = parts.id()?;
-    with_record(parts, StatusCode::OK, move |tx, tenant, input: PaymentInput| {
+    with_record_as::<_, InvoiceWithPayments, _>(parts, StatusCode::OK, move |tx, tenant, input: PaymentAmount| {
         Box::pin(invoices::pay(tx, tenant, id, input.amount))
     })
 }
@@ -376,7 +429,7 @@ pub fn pay_invoice(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed, the body is not valid or there is a query parameter.
 pub fn refund_invoice(parts: &RequestParts<'_>) -> Parsed {
     let id = parts.id()?;
-    with_record(parts, StatusCode::OK, move |tx, tenant, input: PaymentInput| {
+    with_record_as::<_, InvoiceWithPayments, _>(parts, StatusCode::OK, move |tx, tenant, input: PaymentAmount| {
         Box::pin(invoices::refund(tx, tenant, id, input.amount))
     })
 }
@@ -388,13 +441,14 @@ pub fn refund_invoice(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the body is not valid or there is a query parameter.
 pub fn mark_overdue(parts: &RequestParts<'_>) -> Parsed {
     parts.no_query()?;
-    let from = match OverdueInput::from_body(parts.body)?.next {
+    let from = match OverdueCheck::from_body(parts.body)?.next {
         None => OverduePosition::default(),
         Some(next) => next.as_str().parse().map_err(|issue: Issue| issue.on("next"))?,
     };
     Ok(ParsedRequest::new(move |tx, tenant| {
         Box::pin(async move {
             let (data, next) = invoices::overdue(tx, tenant, from).await?;
+            let data = data.into_iter().map(InvoiceWithPayments::from).collect();
             let marked = MarkedInvoices { data, next: next.map(|position| position.to_string()) };
             Ok(ApiResponse::json(StatusCode::OK, &marked)?)
         })
@@ -420,7 +474,7 @@ pub fn decline_quote(parts: &RequestParts<'_>) -> Parsed {
 }
 
 fn emitted((event, deliveries): (Event, Vec<Delivery>)) -> EmittedEvent {
-    EmittedEvent { event: event.into(), deliveries: deliveries.into_iter().map(DeliveryRecord::from).collect() }
+    EmittedEvent { event: event.into(), deliveries: deliveries.into_iter().map(platform::Delivery::from).collect() }
 }
 
 /// Handles `POST /accounts/{account_id}/events`.
@@ -429,9 +483,9 @@ fn emitted((event, deliveries): (Event, Vec<Delivery>)) -> EmittedEvent {
 ///
 /// Fails when the body is not valid or there is a query parameter.
 pub fn emit_event(parts: &RequestParts<'_>) -> Parsed {
-    with_body(parts, StatusCode::CREATED, |tx, tenant, input: EventInput| {
+    with_body(parts, StatusCode::CREATED, |tx, tenant, input: EventCreate| {
         Box::pin(async move {
-            let EventInput { kind, data } = input;
+            let EventCreate { kind, data } = input;
             Ok(emitted(events::record_external(tx, tenant, kind, &data.0).await?))
         })
     })
@@ -443,7 +497,7 @@ pub fn emit_event(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when the body is not valid or there is a query parameter.
 pub fn emit_sample(parts: &RequestParts<'_>) -> Parsed {
-    with_body(parts, StatusCode::CREATED, |tx, tenant, input: SampleInput| {
+    with_body(parts, StatusCode::CREATED, |tx, tenant, input: SampleEventCreate| {
         Box::pin(async move { Ok(emitted(events::record_sample(tx, tenant, input.kind).await?)) })
     })
 }
@@ -455,8 +509,8 @@ pub fn emit_sample(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed or there is a query parameter.
 pub fn get_event(parts: &RequestParts<'_>) -> Parsed {
     let id: Id<Event> = parts.id()?;
-    get(parts, move |tx, tenant| {
-        Box::pin(async move { Ok(EventRecord::from(tx.event(tenant, id).await?.ok_or(Error::NotFound)?)) })
+    get_with(parts, move |tx, tenant| {
+        Box::pin(async move { Ok(platform::Event::from(tx.event(tenant, id).await?.ok_or(Error::NotFound)?)) })
     })
 }
 
@@ -488,6 +542,43 @@ pub fn finish_webhook_rotation(parts: &RequestParts<'_>) -> Parsed {
     )
 }
 
+/// Handles `POST /accounts/{account_id}/webhooks/temporary`.
+///
+/// # Errors
+///
+/// Fails when the body is not valid or there is a query parameter.
+pub fn create_temporary_webhook(parts: &RequestParts<'_>) -> Parsed {
+    parts.no_query()?;
+    let TemporaryWebhookCreate { webhook, expires_in } =
+        TemporaryWebhookCreate::from_body_with_kinds(parts.body, parts.event_kinds)?;
+    let (webhook_url, base) = (Some(webhook.url.clone()), parts.base.to_owned());
+    let create = ParsedRequest::new(move |tx, tenant| {
+        let (webhook, base) = (webhook.clone(), base.clone());
+        Box::pin(async move {
+            let record: WebhookSubscription = crud::create(tx, tenant, webhook).await?;
+            subscriptions::keep_for(tx, tenant, record.id, expires_in.duration()).await?;
+            let path = format!("{base}/webhooks/{}", record.id);
+            created(path, &record, WebhookSubscriptionWithSecret::from(record.clone()))
+        })
+    });
+    Ok(ParsedRequest { webhook_url, ..create })
+}
+
+/// Handles `POST /accounts/{account_id}/webhooks/{id}/keep`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed, the body is not valid or there is a query parameter.
+pub fn keep_webhook(parts: &RequestParts<'_>) -> Parsed {
+    let id = parts.id()?;
+    with_record(parts, StatusCode::OK, move |tx, tenant, WebhookLifetime { expires_in }| {
+        Box::pin(async move {
+            subscriptions::keep_for(tx, tenant, id, expires_in.duration()).await?;
+            crud::get::<WebhookSubscription>(tx, tenant, id).await
+        })
+    })
+}
+
 /// Handles `POST /accounts/{account_id}/webhooks/{id}/test`.
 ///
 /// # Errors
@@ -495,8 +586,10 @@ pub fn finish_webhook_rotation(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed, the body is not valid or there is a query parameter.
 pub fn test_webhook(parts: &RequestParts<'_>) -> Parsed {
     let id = parts.id()?;
-    with_body(parts, StatusCode::CREATED, move |tx, tenant, input: TestInput| {
-        Box::pin(async move { Ok(DeliveryRecord::from(subscriptions::send_test(tx, tenant, id, input.kind).await?)) })
+    with_body(parts, StatusCode::CREATED, move |tx, tenant, input: WebhookTest| {
+        Box::pin(
+            async move { Ok(platform::Delivery::from(subscriptions::send_test(tx, tenant, id, input.kind).await?)) },
+        )
     })
 }
 
@@ -544,7 +637,7 @@ pub fn statistics(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed or there is a query parameter.
 pub fn get_delivery(parts: &RequestParts<'_>) -> Parsed {
     let id: Id<Delivery> = parts.id()?;
-    get(parts, move |tx, tenant| {
+    get_with(parts, move |tx, tenant| {
         Box::pin(async move {
             let delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
             let event = tx.event(tenant, delivery.event_id).await?.ok_or(Error::NotFound)?;
@@ -563,7 +656,7 @@ pub fn replay_delivery(parts: &RequestParts<'_>) -> Parsed {
     step(
         parts,
         |tx, tenant, id: Id<Delivery>| {
-            Box::pin(async move { Ok(DeliveryRecord::from(replays::replay_delivery(tx, tenant, id).await?)) })
+            Box::pin(async move { Ok(platform::Delivery::from(replays::replay_delivery(tx, tenant, id).await?)) })
         },
         false,
     )
@@ -575,7 +668,7 @@ pub fn replay_delivery(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when the body is not valid or there is a query parameter.
 pub fn create_replay(parts: &RequestParts<'_>) -> Parsed {
-    with_body(parts, StatusCode::CREATED, |tx, tenant, input: ReplayInput| {
+    create(parts, |tx, tenant, input: platform::ReplayCreate, base| {
         Box::pin(async move {
             let input = ReplayCreate {
                 until: input.until,
@@ -586,7 +679,8 @@ pub fn create_replay(parts: &RequestParts<'_>) -> Parsed {
             if input.until.is_some_and(|until| until < input.since) {
                 return Err(Issue::new(FieldCode::OutOfRange, "must not be before since").on("until"));
             }
-            Ok(ReplayRecord::from(replays::create(tx, tenant, input).await?))
+            let replay = platform::Replay::from(replays::create(tx, tenant, input).await?);
+            created(format!("{base}/replays/{}", replay.id), &replay, &replay)
         })
     })
 }
@@ -598,7 +692,7 @@ pub fn create_replay(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed or there is a query parameter.
 pub fn get_replay(parts: &RequestParts<'_>) -> Parsed {
     let id: Id<Replay> = parts.id()?;
-    get(parts, move |tx, tenant| {
-        Box::pin(async move { Ok(ReplayRecord::from(tx.replay(tenant, id).await?.ok_or(Error::NotFound)?)) })
+    get_with(parts, move |tx, tenant| {
+        Box::pin(async move { Ok(platform::Replay::from(tx.replay(tenant, id).await?.ok_or(Error::NotFound)?)) })
     })
 }

@@ -9,26 +9,29 @@ use serde::Serialize;
 use svc_core::accounts::{audit, members};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
-use svc_core::resources::pages::{CursorScope, ListParams, Order};
-use svc_core::store::{DeliveryFilter, Tx};
+use svc_core::platform::{
+    Account, AccountListParams, ApiKey, AttemptListParams, AuditEntry, Delivery, DeliveryListFilter, Event, LogFilter,
+    LogParams, NewestParams, Replay,
+};
+use svc_core::resources::pages::{CursorScope, ListParams, MAX_LIMIT, Order, Page};
+use svc_core::store::{DeliveryFilter, Repository, Tx};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries;
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
+use svc_core::webhooks::{deliveries, statistics};
 
 use crate::api::handlers::{ParsedRequest, RequestParts};
-use crate::api::platform::inputs::{AccountFilter, DeliveryListFilter, LogFilter, LogParams, NewestParams};
-use crate::api::platform::records::{Account, AuditEntry, DeliveryRecord, EventRecord, KeyRecord, List, ReplayRecord};
 use crate::api::problem::Problem;
 use crate::api::response::ApiResponse;
 
-fn respond<T: Serialize>(list: &List<T>) -> Result<ApiResponse, Error> {
-    Ok(ApiResponse::json(StatusCode::OK, list)?)
+fn respond<T: Serialize>(page: &Page<T>) -> Result<ApiResponse, Error> {
+    Ok(ApiResponse::json(StatusCode::OK, page)?)
 }
 
-/// A place in a list that is sorted by time, the newest first.
+/// A place in a list that is sorted by time, mostly the newest first.
 struct Position {
     scope: CursorScope,
     limit: u32,
-    /// Only what happened before this time is left.
+    /// The time in the cursor: only what happened before it is left, or of a list with the oldest first, at or after it.
     before: Option<Timestamp>,
 }
 
@@ -50,9 +53,9 @@ impl Position {
         Ok(Self { scope, limit: params.limit.unwrap_or_default().get(), before })
     }
 
-    /// Returns the page after which only what happened before `before` is left.
-    fn page<T>(&self, tx: &mut dyn Tx, data: Vec<T>, before: Option<Timestamp>) -> List<T> {
-        List { data, next_cursor: before.map(|before| tx.cursor_key().seal(&self.scope, before)) }
+    /// Returns the page whose cursor has the time `before`.
+    fn page<T>(&self, tx: &mut dyn Tx, data: Vec<T>, before: Option<Timestamp>) -> Page<T> {
+        Page::new(data, before.map(|before| tx.cursor_key().seal(&self.scope, before)))
     }
 }
 
@@ -62,7 +65,7 @@ impl Position {
 ///
 /// Fails when a query parameter is unknown or not valid.
 pub fn accounts(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
-    let AccountFilter { limit, cursor } = parts.query(AccountFilter::take)?;
+    let AccountListParams { limit, cursor } = parts.query(AccountListParams::take)?;
     let limit = limit.unwrap_or_default().get();
     let list = ParsedRequest::new(move |tx, _| {
         Box::pin(async move {
@@ -70,7 +73,7 @@ pub fn accounts(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
             let has_more = tenants.len() > limit as usize;
             tenants.truncate(limit as usize);
             let next_cursor = tenants.last().filter(|_| has_more).map(|last| last.id.0);
-            respond(&List { data: tenants.into_iter().map(Account::from).collect(), next_cursor })
+            respond(&Page::new(tenants.into_iter().map(Account::from).collect(), next_cursor))
         })
     });
     Ok(list.reading(limit))
@@ -86,7 +89,7 @@ pub fn keys(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
     let list = ParsedRequest::new(|tx, tenant| {
         Box::pin(async move {
             let keys = tx.api_keys(tenant).await?;
-            respond(&List::whole(keys.into_iter().map(KeyRecord::from).collect()))
+            respond(&Page::whole(keys.into_iter().map(ApiKey::from).collect()))
         })
     });
     Ok(list.reading(1))
@@ -102,7 +105,7 @@ pub fn members(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
     let list = ParsedRequest::new(|tx, tenant| {
         Box::pin(async move {
             let members = members::list(tx, tenant).await?;
-            respond(&List::whole(members))
+            respond(&Page::whole(members))
         })
     });
     Ok(list.reading(1))
@@ -118,7 +121,7 @@ pub fn replays(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
     let list = ParsedRequest::new(move |tx, tenant| {
         Box::pin(async move {
             let replays = tx.replays(tenant, limit).await?;
-            respond(&List::whole(replays.into_iter().map(ReplayRecord::from).collect()))
+            respond(&Page::whole(replays.into_iter().map(Replay::from).collect()))
         })
     });
     Ok(list.reading(limit))
@@ -136,7 +139,7 @@ pub fn events(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
             let has_more = events.len() > limit as usize;
             events.truncate(limit as usize);
             let last = events.last().filter(|_| has_more).map(|last| last.event.created_at);
-            Ok((events.into_iter().map(|with_actor| EventRecord::from(with_actor.event)).collect(), last))
+            Ok((events.into_iter().map(|with_actor| Event::from(with_actor.event)).collect(), last))
         })
     })
 }
@@ -193,6 +196,29 @@ fn log<T: Serialize + Send + 'static>(
     Ok(list.reading(limit))
 }
 
+/// Handles `GET /accounts/{account_id}/webhooks/{id}/attempts`. A page has the attempts at a bounded number of deliveries.
+///
+/// # Errors
+///
+/// Fails when the id is malformed, or a query parameter is unknown or not valid.
+pub fn webhook_attempts(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    let id: SubscriptionId = parts.id()?;
+    let AttemptListParams { since, cursor } = parts.query(AttemptListParams::take)?;
+    let list = ParsedRequest::new(move |tx, tenant| {
+        Box::pin(async move {
+            if Repository::<WebhookSubscription>::get(tx, tenant, id).await?.is_none() {
+                return Err(Error::NotFound);
+            }
+            let params = LogParams { limit: None, cursor };
+            let position = Position::of(tx, tenant, "attempts", &params, &(id, since))?;
+            let since = since.map_or(Timestamp::from_micros(0), |since| since.0);
+            let (attempts, next) = statistics::attempts(tx, tenant, id, position.before.unwrap_or(since)).await?;
+            respond(&position.page(tx, attempts, next))
+        })
+    });
+    Ok(list.reading(MAX_LIMIT))
+}
+
 /// The highest number of changes or deliveries of one time: an event has one delivery for each subscription.
 const MAX_OF_ONE_TIME: u32 = 1000;
 
@@ -220,7 +246,7 @@ pub fn deliveries(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
                 status: sent.status,
                 kind: sent.kind,
                 since: sent.since.map(|since| since.0),
-                until: position.before,
+                until: position.before.into_iter().chain(sent.until.map(|until| until.0)).min(),
                 limit: position.limit,
                 ..DeliveryFilter::default()
             };
@@ -234,7 +260,7 @@ pub fn deliveries(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
                 rows.retain(|delivery| delivery.created_at != at);
                 rows.extend(tx.list_deliveries(tenant, &of_event).await?);
             }
-            let data = rows.into_iter().map(DeliveryRecord::from).collect();
+            let data = rows.into_iter().map(Delivery::from).collect();
             respond(&position.page(tx, data, last.or(found.next_until)))
         })
     });

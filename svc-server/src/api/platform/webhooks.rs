@@ -2,16 +2,15 @@
 
 use http::{Method, StatusCode};
 use svc_core::accounts::platform_keys::Area;
+use svc_core::platform::{
+    AttemptListParams, Delivery, DeliveryDetails, DeliveryListFilter, EmittedEvent, Event, EventCreate, LogFilter,
+    LogParams, NewestParams, Replay, ReplayCreate, SampleEventCreate, SecretRotation, Statistics,
+    TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
+};
+use svc_core::webhooks::deliveries::AttemptSummary;
 use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookSubscriptionWithSecret};
 
 use super::{ACCOUNT, handlers, list_of, lists, one, operation};
-use crate::api::platform::inputs::{
-    DeliveryListFilter, EventInput, LogFilter, LogParams, NewestParams, ReplayInput, SampleInput, SecretRotation,
-    TestInput,
-};
-use crate::api::platform::records::{
-    DeliveryDetails, DeliveryRecord, EmittedEvent, EventRecord, ReplayRecord, Statistics,
-};
 use crate::api::routes::{Operation, Shape, inline, schema, wrapped};
 
 pub(super) fn events() -> Vec<Operation> {
@@ -31,7 +30,7 @@ pub(super) fn events() -> Vec<Operation> {
             ],
             Shape {
                 query: const { &[inline::<LogParams>, inline::<LogFilter>] },
-                ..one(list_of::<EventRecord>, StatusCode::OK)
+                ..one(list_of::<Event>, StatusCode::OK)
             },
         ),
         act(
@@ -46,7 +45,7 @@ pub(super) fn events() -> Vec<Operation> {
                  operations alone.",
                 "The event and its deliveries.",
             ],
-            Shape { body: Some(schema::<EventInput>), ..one(wrapped::<EmittedEvent>, StatusCode::CREATED) },
+            Shape { body: Some(schema::<EventCreate>), ..one(wrapped::<EmittedEvent>, StatusCode::CREATED) },
         ),
         act(
             "emitSampleEvent",
@@ -59,7 +58,7 @@ pub(super) fn events() -> Vec<Operation> {
                  delivered as any event is, and changes no record.",
                 "The event and its deliveries.",
             ],
-            Shape { body: Some(schema::<SampleInput>), ..one(wrapped::<EmittedEvent>, StatusCode::CREATED) },
+            Shape { body: Some(schema::<SampleEventCreate>), ..one(wrapped::<EmittedEvent>, StatusCode::CREATED) },
         ),
         act(
             "getEvent",
@@ -67,7 +66,7 @@ pub(super) fn events() -> Vec<Operation> {
             "/{id}",
             handlers::get_event,
             ["Retrieve an event", "Returns the event with this id.", "The event with this id."],
-            Shape { has_etag: true, ..one(wrapped::<EventRecord>, StatusCode::OK) },
+            Shape { has_etag: true, ..one(wrapped::<Event>, StatusCode::OK) },
         ),
     ]
 }
@@ -78,6 +77,42 @@ pub(super) fn webhooks() -> Vec<Operation> {
         operation(Area::Webhooks, id, (method, &path), "webhooks", parse, texts, shape)
     };
     vec![
+        operation(
+            Area::Webhooks,
+            "createTemporaryWebhook",
+            (Method::POST, &format!("{ACCOUNT}/webhooks/temporary")),
+            "webhooks",
+            handlers::create_temporary_webhook,
+            [
+                "Create a temporary webhook",
+                "Creates a webhook subscription that the service deletes after `expires_in`, unless you keep it for longer \
+                 until then. It is for receivers that run for a while, such as `svc listen`, and is not left behind however \
+                 they end.",
+                "The webhook subscription, with its secret.",
+            ],
+            Shape {
+                body: Some(schema::<TemporaryWebhookCreate>),
+                has_etag: true,
+                ..one(wrapped::<WebhookSubscriptionWithSecret>, StatusCode::CREATED)
+            },
+        ),
+        act(
+            "keepWebhook",
+            Method::POST,
+            "/keep",
+            handlers::keep_webhook,
+            [
+                "Keep a temporary webhook",
+                "Puts off the deletion of a temporary webhook subscription: it is deleted `expires_in` after this request. \
+                 Any other webhook subscription becomes a temporary one.",
+                "The webhook subscription.",
+            ],
+            Shape {
+                body: Some(schema::<WebhookLifetime>),
+                has_etag: true,
+                ..one(wrapped::<WebhookSubscription>, StatusCode::OK)
+            },
+        ),
         act(
             "rotateWebhookSecret",
             Method::POST,
@@ -118,7 +153,20 @@ pub(super) fn webhooks() -> Vec<Operation> {
                  the kind, is refused with 409 `not_allowed`.",
                 "The delivery of the test event.",
             ],
-            Shape { body: Some(schema::<TestInput>), ..one(wrapped::<DeliveryRecord>, StatusCode::CREATED) },
+            Shape { body: Some(schema::<WebhookTest>), ..one(wrapped::<Delivery>, StatusCode::CREATED) },
+        ),
+        act(
+            "listWebhookAttempts",
+            Method::GET,
+            "/attempts",
+            lists::webhook_attempts,
+            [
+                "List the attempts at an endpoint",
+                "Returns a page of the attempts at the deliveries to this webhook subscription, those of the oldest event \
+                 first, without the responses that they got. It is for statistics of any time span.",
+                "A page of attempts.",
+            ],
+            Shape { query: const { &[inline::<AttemptListParams>] }, ..one(list_of::<AttemptSummary>, StatusCode::OK) },
         ),
         act(
             "getWebhookStatistics",
@@ -156,7 +204,7 @@ pub(super) fn deliveries() -> Vec<Operation> {
             ],
             Shape {
                 query: const { &[inline::<LogParams>, inline::<DeliveryListFilter>] },
-                ..one(list_of::<DeliveryRecord>, StatusCode::OK)
+                ..one(list_of::<Delivery>, StatusCode::OK)
             },
         ),
         act(
@@ -184,7 +232,7 @@ pub(super) fn deliveries() -> Vec<Operation> {
                  delivery of a subscription that is disabled, paused or deleted is refused with 409 `not_allowed`.",
                 "The delivery.",
             ],
-            one(wrapped::<DeliveryRecord>, StatusCode::OK),
+            one(wrapped::<Delivery>, StatusCode::OK),
         ),
         act(
             "listReplays",
@@ -197,7 +245,7 @@ pub(super) fn deliveries() -> Vec<Operation> {
                 "Returns the newest bulk replays of the account with their progress, the newest first.",
                 "The newest bulk replays.",
             ],
-            Shape { query: const { &[inline::<NewestParams>] }, ..one(list_of::<ReplayRecord>, StatusCode::OK) },
+            Shape { query: const { &[inline::<NewestParams>] }, ..one(list_of::<Replay>, StatusCode::OK) },
         ),
         act(
             "createReplay",
@@ -212,7 +260,7 @@ pub(super) fn deliveries() -> Vec<Operation> {
                  with 409 `not_allowed`.",
                 "The bulk replay.",
             ],
-            Shape { body: Some(schema::<ReplayInput>), ..one(wrapped::<ReplayRecord>, StatusCode::CREATED) },
+            Shape { body: Some(schema::<ReplayCreate>), has_etag: true, ..one(wrapped::<Replay>, StatusCode::CREATED) },
         ),
         act(
             "getReplay",
@@ -221,7 +269,7 @@ pub(super) fn deliveries() -> Vec<Operation> {
             "replays",
             handlers::get_replay,
             ["Retrieve a bulk replay", "Returns the bulk replay with its progress.", "The bulk replay with this id."],
-            Shape { has_etag: true, ..one(wrapped::<ReplayRecord>, StatusCode::OK) },
+            Shape { has_etag: true, ..one(wrapped::<Replay>, StatusCode::OK) },
         ),
         act(
             "getStatistics",

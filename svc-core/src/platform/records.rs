@@ -1,45 +1,28 @@
-//! The records of the platform API that the public API does not have.
+//! What the platform API returns.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::value::RawValue;
-use svc_core::accounts::audit::Entry;
-use svc_core::accounts::dashboard_links::NewDashboardLink;
-use svc_core::accounts::keys::{ApiKey, KeyId, NewKey, Scope};
-use svc_core::accounts::limits::{CappedCollection, RateLimits};
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
-use svc_core::input::Record;
-use svc_core::resources::invoices::Invoice;
-use svc_core::values::{Currency, EventKind, Secret, TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason};
-use svc_core::webhooks::events::{Event, EventId};
-use svc_core::webhooks::replays::{Replay, ReplayId};
-use svc_core::webhooks::statistics::{Backlog, HourOfAttempts};
-use svc_core::webhooks::subscriptions::SubscriptionId;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::api::platform::inputs::AnyObject;
-
-/// A page of a list.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "{T}List")]
-pub struct List<T> {
-    /// The records of this page.
-    pub data: Vec<T>,
-    /// The position after this page: send it as `cursor` to get the next one. Null on the last page.
-    pub next_cursor: Option<Uuid>,
-}
-
-impl<T> List<T> {
-    /// Returns a list that has one page.
-    pub fn whole(data: Vec<T>) -> Self {
-        Self { data, next_cursor: None }
-    }
-}
+use crate::accounts::audit::Entry;
+use crate::accounts::dashboard_links::NewDashboardLink;
+use crate::accounts::keys::{self, KeyId, NewKey, Scope};
+use crate::accounts::limits::{CappedCollection, RateLimits};
+use crate::accounts::sessions::Role;
+use crate::accounts::tenants::{DeveloperAccess, Tenant};
+use crate::input::Record;
+use crate::platform::AnyObject;
+use crate::resources::invoices::Invoice;
+use crate::values::{Currency, EventKind, Secret, TenantId, Timestamp};
+use crate::webhooks::deliveries::{self, AttemptLog, DeliveryId, DeliveryStatus, FailureReason};
+use crate::webhooks::events::{self, EventId};
+use crate::webhooks::replays::{self, ReplayId};
+use crate::webhooks::statistics::{Backlog, HourOfAttempts};
+use crate::webhooks::subscriptions::SubscriptionId;
 
 /// The account of a business, with its settings, its approval and its limits.
-#[derive(Clone, Debug, Serialize, Record)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct Account {
     /// The unique identifier of the account, a UUID of version 7.
     pub id: TenantId,
@@ -64,7 +47,7 @@ pub struct Account {
 }
 
 /// The limits of writes by collection. Null where the limit of the server applies.
-#[derive(Clone, Debug, Serialize, Record)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct WriteLimits {
     /// The limit of writes to contacts.
     pub contacts: Option<u32>,
@@ -104,8 +87,8 @@ impl From<Tenant> for Account {
 }
 
 /// An API key of an account, without its text.
-#[derive(Clone, Debug, Serialize, Record)]
-pub struct KeyRecord {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+pub struct ApiKey {
     /// The unique identifier of the key, a UUID of version 7.
     pub id: KeyId,
     /// The `id` of the account that the key belongs to.
@@ -128,8 +111,8 @@ pub struct KeyRecord {
     pub last_used_at: Option<Timestamp>,
 }
 
-impl From<ApiKey> for KeyRecord {
-    fn from(key: ApiKey) -> Self {
+impl From<keys::ApiKey> for ApiKey {
+    fn from(key: keys::ApiKey) -> Self {
         Self {
             id: key.id,
             tenant_id: key.tenant_id,
@@ -146,8 +129,8 @@ impl From<ApiKey> for KeyRecord {
 }
 
 /// A new API key with its secrets, which no other response contains.
-#[derive(Serialize, Record)]
-pub struct NewKeyRecord {
+#[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
+pub struct ApiKeyWithSecret {
     /// The unique identifier of the key, a UUID of version 7.
     pub id: KeyId,
     /// The `id` of the account that the key belongs to.
@@ -168,7 +151,14 @@ pub struct NewKeyRecord {
     pub expires_at: Option<Timestamp>,
 }
 
-impl From<NewKey> for NewKeyRecord {
+impl fmt::Debug for ApiKeyWithSecret {
+    /// Shows no secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiKeyWithSecret").field("id", &self.id).field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+impl From<NewKey> for ApiKeyWithSecret {
     fn from(new: NewKey) -> Self {
         let key = new.key;
         Self {
@@ -186,8 +176,8 @@ impl From<NewKey> for NewKeyRecord {
 }
 
 /// A new link that signs a person in to the dashboard of an account.
-#[derive(Serialize, Record)]
-pub struct DashboardSignIn {
+#[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
+pub struct DashboardLink {
     /// The path of the link on the public listener, with its secret token. Put the address of the service before it.
     pub path: String,
     /// The `id` of the account.
@@ -200,7 +190,20 @@ pub struct DashboardSignIn {
     pub expires_at: Timestamp,
 }
 
-impl DashboardSignIn {
+impl fmt::Debug for DashboardLink {
+    /// Does not show the path, which signs in whoever has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tenant_id, role, identity, expires_at, path: _ } = self;
+        f.debug_struct("DashboardLink")
+            .field("tenant_id", tenant_id)
+            .field("role", role)
+            .field("identity", identity)
+            .field("expires_at", expires_at)
+            .finish_non_exhaustive()
+    }
+}
+
+impl DashboardLink {
     /// Returns the record of a new link to an account.
     pub fn new(tenant_id: TenantId, new: NewDashboardLink) -> Self {
         let path = new.url("");
@@ -210,7 +213,7 @@ impl DashboardSignIn {
 }
 
 /// The invoices that became overdue in one step of a check.
-#[derive(Serialize, Record)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct MarkedInvoices {
     /// The invoices that became overdue.
     pub data: Vec<Invoice>,
@@ -219,8 +222,8 @@ pub struct MarkedInvoices {
 }
 
 /// Something that happened to a record of an account.
-#[derive(Clone, Debug, Serialize, Record)]
-pub struct EventRecord {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+pub struct Event {
     /// The unique identifier of the event, a UUID of version 7.
     pub id: EventId,
     /// The `id` of the account.
@@ -229,34 +232,33 @@ pub struct EventRecord {
     #[record(schema = String)]
     pub kind: EventKind,
     /// The record as it was right after the change.
-    #[record(schema = AnyObject)]
-    pub data: Box<RawValue>,
+    pub data: AnyObject,
     /// Whether the event is a test of one webhook subscription.
     pub is_test: bool,
     /// When it happened. Unique within the account.
     pub created_at: Timestamp,
 }
 
-impl From<Event> for EventRecord {
-    fn from(event: Event) -> Self {
+impl From<events::Event> for Event {
+    fn from(event: events::Event) -> Self {
         let is_test = event.is_test();
-        let Event { id, tenant_id, kind, data, created_at, .. } = event;
-        Self { id, tenant_id, kind, data, is_test, created_at }
+        let events::Event { id, tenant_id, kind, data, created_at, .. } = event;
+        Self { id, tenant_id, kind, data: AnyObject(data), is_test, created_at }
     }
 }
 
 /// A new event with its deliveries.
-#[derive(Debug, Serialize, Record)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct EmittedEvent {
     /// The event that was written.
-    pub event: EventRecord,
+    pub event: Event,
     /// Its deliveries, one for each webhook subscription that receives it.
-    pub deliveries: Vec<DeliveryRecord>,
+    pub deliveries: Vec<Delivery>,
 }
 
 /// One event on its way to one webhook subscription.
-#[derive(Clone, Debug, Serialize, Record)]
-pub struct DeliveryRecord {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+pub struct Delivery {
     /// The unique identifier of the delivery, the same on every attempt and every replay.
     pub id: DeliveryId,
     /// The `id` of the event that is delivered.
@@ -281,8 +283,8 @@ pub struct DeliveryRecord {
     pub created_at: Timestamp,
 }
 
-impl From<Delivery> for DeliveryRecord {
-    fn from(delivery: Delivery) -> Self {
+impl From<deliveries::Delivery> for Delivery {
+    fn from(delivery: deliveries::Delivery) -> Self {
         Self {
             id: delivery.id,
             event_id: delivery.event_id,
@@ -299,19 +301,19 @@ impl From<Delivery> for DeliveryRecord {
 }
 
 /// A delivery with its event and the log of its attempts.
-#[derive(Clone, Debug, Serialize, Record)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct DeliveryDetails {
     /// The delivery itself.
-    pub delivery: DeliveryRecord,
+    pub delivery: Delivery,
     /// The event that is delivered.
-    pub event: EventRecord,
+    pub event: Event,
     /// The log of its attempts, the first one first.
     pub log: Vec<AttemptLog>,
 }
 
 /// A bulk replay with its progress.
-#[derive(Clone, Debug, Serialize, Record)]
-pub struct ReplayRecord {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+pub struct Replay {
     /// The unique identifier of the replay, a UUID of version 7.
     pub id: ReplayId,
     /// The `id` of the account.
@@ -326,6 +328,8 @@ pub struct ReplayRecord {
     pub statuses: Vec<DeliveryStatus>,
     /// Whether matching events without a delivery are sent as well.
     pub missed: bool,
+    /// How far the replay has come: events before this time are done.
+    pub position: Timestamp,
     /// How many deliveries or events the replay has to go through, counted up to 10,000, which stands for that many or more.
     /// 0 if it is not known.
     pub total: u32,
@@ -343,8 +347,8 @@ pub struct ReplayRecord {
     pub finished_at: Option<Timestamp>,
 }
 
-impl From<Replay> for ReplayRecord {
-    fn from(replay: Replay) -> Self {
+impl From<replays::Replay> for Replay {
+    fn from(replay: replays::Replay) -> Self {
         let (percent, broken_off) = (replay.percent(), replay.broken_off());
         let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
@@ -355,6 +359,7 @@ impl From<Replay> for ReplayRecord {
             until: replay.until,
             statuses: replay.statuses,
             missed: replay.missed,
+            position: replay.position,
             total: count(replay.total),
             done: count(replay.done),
             percent,
@@ -367,10 +372,10 @@ impl From<Replay> for ReplayRecord {
 }
 
 /// The attempts of the last 24 hours, and for one webhook subscription what waits for it.
-#[derive(Clone, Debug, Serialize, Record)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct Statistics {
     /// The attempts by hour, the oldest hour first.
-    pub hours: Vec<HourRecord>,
+    pub hours: Vec<HourlyStatistics>,
     /// The number of pending deliveries, counted up to 10,000. Null for the statistics of an account.
     pub pending: Option<u32>,
     /// The number of held deliveries, counted up to 10,000. Null for the statistics of an account.
@@ -382,7 +387,7 @@ impl Statistics {
     pub fn new(hours: Vec<HourOfAttempts>, backlog: Option<Backlog>) -> Self {
         let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
-            hours: hours.into_iter().map(HourRecord::from).collect(),
+            hours: hours.into_iter().map(HourlyStatistics::from).collect(),
             pending: backlog.map(|backlog| count(backlog.pending)),
             held: backlog.map(|backlog| count(backlog.held)),
         }
@@ -390,8 +395,8 @@ impl Statistics {
 }
 
 /// The attempts of one hour.
-#[derive(Clone, Debug, Serialize, Record)]
-pub struct HourRecord {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+pub struct HourlyStatistics {
     /// When the hour begins.
     pub begins_at: Timestamp,
     /// The number of attempts.
@@ -408,7 +413,7 @@ pub struct HourRecord {
     pub p95_ms: Option<u32>,
 }
 
-impl From<HourOfAttempts> for HourRecord {
+impl From<HourOfAttempts> for HourlyStatistics {
     fn from(hour: HourOfAttempts) -> Self {
         let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
@@ -424,7 +429,7 @@ impl From<HourOfAttempts> for HourRecord {
 }
 
 /// One change in an account.
-#[derive(Clone, Debug, Serialize, Record)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct AuditEntry {
     /// The unique identifier of the entry.
     pub id: Uuid,
@@ -441,11 +446,9 @@ pub struct AuditEntry {
     /// The id of the changed object.
     pub object_id: Uuid,
     /// The object before the change, without secrets. Null for a new object and for records.
-    #[record(schema = Option<AnyObject>)]
-    pub before: Option<Box<RawValue>>,
+    pub before: Option<AnyObject>,
     /// The object after the change, without secrets. Null for a deleted object.
-    #[record(schema = Option<AnyObject>)]
-    pub after: Option<Box<RawValue>>,
+    pub after: Option<AnyObject>,
 }
 
 impl From<Entry> for AuditEntry {
@@ -458,8 +461,8 @@ impl From<Entry> for AuditEntry {
             action: entry.action,
             object_kind: entry.object_kind,
             object_id: entry.object_id,
-            before: entry.before,
-            after: entry.after,
+            before: entry.before.map(AnyObject),
+            after: entry.after.map(AnyObject),
         }
     }
 }

@@ -1,0 +1,22 @@
+//! The records and the inputs of the platform API that the public API does not have (`docs/platform.md`).
+//!
+//! The server writes them and its clients read them. A record here is what the operator's programs see of a
+//! [tenant](crate::accounts::tenants), an [API key](crate::accounts::keys), an [event](crate::webhooks::events), a
+//! [delivery](crate::webhooks::deliveries) or a [bulk replay](crate::webhooks::replays): without secrets, leases and other
+//! state of the service. Members, log entries of attempts and the records of the public API are the same for both.
+
+mod inputs;
+mod records;
+mod values;
+
+pub use self::inputs::{
+    AccountCreate, AccountListParams, AccountUpdate, ApiKeyCreate, ApiKeyRotation, AttemptListParams,
+    DashboardLinkCreate, DeliveryListFilter, EventCreate, LogFilter, LogParams, MemberCreate, MemberUpdate,
+    NewestParams, OverdueCheck, PaymentAmount, ReplayCreate, SampleEventCreate, SecretRotation, TemporaryWebhookCreate,
+    WebhookLifetime, WebhookTest,
+};
+pub use self::records::{
+    Account, ApiKey, ApiKeyWithSecret, AuditEntry, DashboardLink, Delivery, DeliveryDetails, EmittedEvent, Event,
+    HourlyStatistics, MarkedInvoices, Replay, Statistics, WriteLimits,
+};
+pub use self::values::{AnyObject, AtLeastOne, KeyScopes, Seconds, Statuses, WebhookCount, WriteLimitChanges, Zone};

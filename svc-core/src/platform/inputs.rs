@@ -1,0 +1,305 @@
+//! The bodies and query parameters that the platform API takes.
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::values::{AnyObject, AtLeastOne, KeyScopes, Seconds, Statuses, WebhookCount, WriteLimitChanges, Zone};
+use crate::accounts::limits::RateLimits;
+use crate::accounts::sessions::Role;
+use crate::accounts::tenants::{DeveloperAccess, Tenant, TenantCreate};
+use crate::input::Input;
+use crate::resources::pages::{Limit, SentCursor, Since};
+use crate::values::{Currency, Decimal, Email, EventKind, Patch, Text, Timestamp};
+use crate::webhooks::deliveries::DeliveryStatus;
+use crate::webhooks::subscriptions::{SubscriptionId, WebhookCreate};
+
+/// A new account.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct AccountCreate {
+    /// The name of the business. Must be a single line.
+    pub name: Text<300>,
+    /// The IANA name of the time zone that days begin in. Without it, or with null, it is `UTC`.
+    pub time_zone: Option<Zone>,
+    /// The currency of records that name none: the upper-case code of an active currency of ISO 4217. Without it, or with
+    /// null, it is `AUD`.
+    pub currency: Option<Currency>,
+    /// Whether the keys of the account may use the API. Without it, or with null, the account is `approved`.
+    pub developer_access: Option<DeveloperAccess>,
+}
+
+impl AccountCreate {
+    /// Returns an account with this name, and with the defaults of the service otherwise.
+    pub fn new(name: Text<300>) -> Self {
+        Self { name, time_zone: None, currency: None, developer_access: None }
+    }
+}
+
+impl From<AccountCreate> for TenantCreate {
+    fn from(input: AccountCreate) -> Self {
+        let default = Self::named(input.name.as_str());
+        Self {
+            time_zone: input.time_zone.map_or(default.time_zone.clone(), |zone| zone.0),
+            currency: input.currency.unwrap_or(default.currency),
+            developer_access: input.developer_access.unwrap_or(default.developer_access),
+            ..default
+        }
+    }
+}
+
+/// Changes to an account. A field that is left out keeps its value.
+#[derive(Clone, Debug, Default, PartialEq, Input)]
+#[input(patch)]
+pub struct AccountUpdate {
+    /// The name of the business. Must be a single line.
+    pub name: Patch<Text<300>>,
+    /// The IANA name of the time zone that days begin in.
+    pub time_zone: Patch<Zone>,
+    /// The currency of records that name none: the upper-case code of an active currency of ISO 4217.
+    pub currency: Patch<Currency>,
+    /// Whether the keys of the account may use the API: `approved`, `pending` or `suspended`.
+    pub developer_access: Patch<DeveloperAccess>,
+    /// Whether no two contacts of the account that are not deleted can have the same email address.
+    pub unique_contact_email: Patch<bool>,
+    /// The limit of all requests of a key, per 60 seconds. Null restores the limit of the server.
+    pub rate_limit: Patch<Option<AtLeastOne>>,
+    /// The limits of writes, per key and route and 60 seconds, by collection. Collections that are left out keep theirs, and
+    /// null restores the limit of the server.
+    pub write_rate_limits: Patch<WriteLimitChanges>,
+    /// The number of webhook subscriptions that the account can have, at most 1,000. Null restores the limit of the server.
+    pub max_webhooks: Patch<Option<WebhookCount>>,
+}
+
+impl AccountUpdate {
+    /// Makes the changes.
+    pub fn apply(self, tenant: &mut Tenant) {
+        let RateLimits { rate_limit, write_rate_limits } = &mut tenant.limits;
+        if let Patch::Set(name) = self.name {
+            tenant.name = name.as_str().to_owned();
+        }
+        if let Patch::Set(zone) = self.time_zone {
+            tenant.time_zone = zone.0;
+        }
+        self.currency.apply(&mut tenant.currency);
+        self.developer_access.apply(&mut tenant.developer_access);
+        self.unique_contact_email.apply(&mut tenant.unique_contact_email);
+        if let Patch::Set(limit) = self.rate_limit {
+            *rate_limit = limit.map(|limit| limit.0);
+        }
+        if let Patch::Set(WriteLimitChanges(changes)) = self.write_rate_limits {
+            for (collection, limit) in changes {
+                write_rate_limits.set(collection, limit);
+            }
+        }
+        if let Patch::Set(count) = self.max_webhooks {
+            tenant.max_webhooks = count.map(|count| count.0);
+        }
+    }
+}
+
+/// The page of the list of accounts.
+#[derive(Clone, Debug, Default, PartialEq, Input)]
+pub struct AccountListParams {
+    /// The maximum number of accounts on the page, from 1 to 200.
+    pub limit: Option<Limit>,
+    /// The `next_cursor` of the previous page. Without it, the list starts at its beginning.
+    pub cursor: Option<Uuid>,
+}
+
+/// A new API key.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct ApiKeyCreate {
+    /// What the key may do: `["read"]`, or `["read", "write"]`.
+    pub scopes: KeyScopes,
+    /// What the key is for. Must be a single line.
+    pub name: Option<Text<300>>,
+    /// The number of seconds after which the key expires. Without it, or with null, it does not expire.
+    pub expires_in: Option<Seconds>,
+    /// Whether writes with the key must be signed. Without it, or with null, they need not be.
+    pub signed: Option<bool>,
+}
+
+impl ApiKeyCreate {
+    /// Returns a key that reads, and writes if `write` is true. It does not expire and does not sign.
+    pub fn new(write: bool) -> Self {
+        Self { scopes: KeyScopes { write }, name: None, expires_in: None, signed: None }
+    }
+}
+
+/// The rotation of an API key.
+#[derive(Clone, Copy, Debug, PartialEq, Input)]
+pub struct ApiKeyRotation {
+    /// The number of seconds for which the old key stays valid. Without it, or with null, it is 86,400: 24 hours.
+    pub overlap: Option<Seconds>,
+}
+
+/// The rotation of a signing secret.
+#[derive(Clone, Copy, Debug, PartialEq, Input)]
+pub struct SecretRotation {
+    /// The number of seconds for which the previous secret signs as well. Without it, or with null, it is 86,400: 24 hours.
+    pub overlap: Option<Seconds>,
+}
+
+/// A new link to the dashboard.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct DashboardLinkCreate {
+    /// What the person may do: `viewer`, `developer` or `owner`.
+    pub role: Role,
+    /// The name of the person in the audit log, such as a mail address. Without it, or with null, it follows from the role.
+    pub identity: Option<Text<200>>,
+}
+
+impl DashboardLinkCreate {
+    /// Returns a link for a person with this role.
+    pub fn new(role: Role) -> Self {
+        Self { role, identity: None }
+    }
+}
+
+/// A new member.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct MemberCreate {
+    /// The email address with which the person signs in.
+    pub email: Email,
+    /// What the person may do: `viewer`, `developer` or `owner`.
+    pub role: Role,
+}
+
+/// The change of a member.
+#[derive(Clone, Debug, PartialEq, Input)]
+#[input(patch)]
+pub struct MemberUpdate {
+    /// What the person may do: `viewer`, `developer` or `owner`.
+    pub role: Role,
+}
+
+/// A payment or a refund.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct PaymentAmount {
+    /// The amount in the currency of the invoice. Without it, or with null, it is all that is left to pay or was paid.
+    pub amount: Option<Decimal>,
+}
+
+/// Where a check for overdue invoices goes on.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct OverdueCheck {
+    /// The `next` of the previous response. Without it, or with null, the check begins at the first invoice.
+    pub next: Option<Text<100>>,
+}
+
+/// A new event.
+#[derive(Clone, Debug, Input)]
+pub struct EventCreate {
+    /// The kind of the event: one of stays or cohorts, or one that is registered for this service.
+    pub kind: EventKind,
+    /// The record that it happened to: an object with an `id`, or what the schema of a registered kind asks for.
+    pub data: AnyObject,
+}
+
+/// A new event with sample data.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct SampleEventCreate {
+    /// The kind of the event.
+    pub kind: EventKind,
+}
+
+/// A test of a webhook subscription.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct WebhookTest {
+    /// The kind of the event. Without it, or with null, it is the first kind that the subscription is for.
+    pub kind: Option<EventKind>,
+}
+
+/// A new webhook subscription that the service deletes by itself.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct TemporaryWebhookCreate {
+    /// The webhook subscription.
+    #[input(flatten)]
+    pub webhook: WebhookCreate,
+    /// The number of seconds after which the service deletes it, unless it is kept for longer until then.
+    pub expires_in: Seconds,
+}
+
+/// For how long a temporary webhook subscription is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Input)]
+pub struct WebhookLifetime {
+    /// The number of seconds from now after which the service deletes the webhook subscription.
+    pub expires_in: Seconds,
+}
+
+/// The filter and the position of the list of attempts.
+#[derive(Clone, Debug, Default, PartialEq, Input)]
+pub struct AttemptListParams {
+    /// Returns only attempts at deliveries of events at or after this time, in RFC 3339 with an offset.
+    pub since: Option<Since>,
+    /// The `next_cursor` of the previous page. Send it with the same `since`. Without it, the list starts at its beginning.
+    pub cursor: Option<SentCursor>,
+}
+
+/// A new bulk replay.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct ReplayCreate {
+    /// The `id` of the webhook subscription that receives the deliveries.
+    pub subscription_id: SubscriptionId,
+    /// The start of the time span: deliveries of events at or after this time are sent.
+    pub since: Timestamp,
+    /// The end of the time span: deliveries of events before this time are sent. Without it, or with null, it is now.
+    pub until: Option<Timestamp>,
+    /// The statuses of the deliveries that are sent. Without it, with null or empty, they are `failed` and `held`.
+    pub statuses: Option<Statuses>,
+    /// Whether matching events are sent as well that have no delivery, because the subscription was disabled or did not
+    /// exist. Without it, or with null, they are not.
+    pub missed: Option<bool>,
+}
+
+impl ReplayCreate {
+    /// Returns a replay of the failed and held deliveries to a subscription, of events from this time until now.
+    pub fn new(subscription_id: SubscriptionId, since: Timestamp) -> Self {
+        Self { subscription_id, since, until: None, statuses: None, missed: None }
+    }
+}
+
+/// The page of a log.
+#[derive(Clone, Debug, Default, PartialEq, Input)]
+pub struct LogParams {
+    /// The maximum number of records on the page, from 1 to 200.
+    pub limit: Option<Limit>,
+    /// The `next_cursor` of the previous page. Send it with the same filters; only `limit` may change. Without it, the list
+    /// starts at its beginning.
+    pub cursor: Option<SentCursor>,
+}
+
+/// The newest records of a list.
+#[derive(Clone, Debug, Default, PartialEq, Input)]
+pub struct NewestParams {
+    /// The maximum number of records, from 1 to 200.
+    pub limit: Option<Limit>,
+}
+
+/// The filter of a log.
+#[derive(Clone, Debug, Default, PartialEq, Input)]
+pub struct LogFilter {
+    /// Returns only what happened at or after this time, in RFC 3339 with an offset.
+    pub since: Option<Since>,
+}
+
+/// The filters of the list of deliveries.
+#[derive(Clone, Debug, Default, PartialEq, Input)]
+pub struct DeliveryListFilter {
+    /// Returns only deliveries to this webhook subscription.
+    pub subscription_id: Option<SubscriptionId>,
+    /// Returns only deliveries with this status.
+    pub status: Option<DeliveryStatus>,
+    /// Returns only deliveries of events of this kind.
+    pub kind: Option<EventKind>,
+    /// Returns only deliveries of events at or after this time, in RFC 3339 with an offset.
+    pub since: Option<Since>,
+    /// Returns only deliveries of events before this time, in RFC 3339 with an offset.
+    pub until: Option<Since>,
+}
+
+impl DeliveryListFilter {
+    /// Returns what a cursor of the list is valid for.
+    pub fn scope(&self) -> impl Serialize + '_ {
+        (self.subscription_id, self.status, self.kind, self.since, self.until)
+    }
+}

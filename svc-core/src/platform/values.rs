@@ -1,0 +1,272 @@
+//! The values of the inputs, with what each accepts.
+
+use std::borrow::Cow;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::accounts::keys::Scope;
+use crate::accounts::limits::{CappedCollection, MAX_WEBHOOKS};
+use crate::error::{FieldCode, Issue};
+use crate::input::FromJson;
+use crate::input::json::Json;
+use crate::values::TimeZone;
+use crate::webhooks::deliveries::DeliveryStatus;
+
+/// Implements `JsonSchema` for a type of this module by a schema that is written where it is used.
+macro_rules! inline_schema {
+    ($type:ty, $name:literal, $schema:expr) => {
+        impl JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> Cow<'static, str> {
+                $name.into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                $schema
+            }
+        }
+    };
+}
+
+/// A time zone, by its IANA name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Zone(pub TimeZone);
+
+impl FromJson for Zone {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        json.into_string()?.parse().map(Self)
+    }
+}
+
+inline_schema!(Zone, "TimeZone", json_schema!({ "type": "string", "examples": ["Australia/Sydney"] }));
+
+/// A length of time in whole seconds, up to ten years.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Seconds(u32);
+
+impl Seconds {
+    const MAX: u32 = 10 * 366 * 24 * 60 * 60;
+
+    /// Returns the length of time.
+    pub fn duration(self) -> Duration {
+        Duration::from_secs(self.0.into())
+    }
+}
+
+/// Rounds up to whole seconds. The service refuses more than ten years.
+impl From<Duration> for Seconds {
+    fn from(duration: Duration) -> Self {
+        let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+        Self(u32::try_from(seconds).unwrap_or(u32::MAX))
+    }
+}
+
+impl FromJson for Seconds {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        whole_number(json, 0, Self::MAX).map(Self)
+    }
+}
+
+inline_schema!(Seconds, "Seconds", json_schema!({ "type": "integer", "minimum": 0, "maximum": Seconds::MAX }));
+
+/// A limit: a whole number of at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct AtLeastOne(pub NonZeroU32);
+
+impl FromJson for AtLeastOne {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        let number = whole_number(json, 1, u32::MAX)?;
+        Ok(Self(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)))
+    }
+}
+
+inline_schema!(AtLeastOne, "AtLeastOne", json_schema!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }));
+
+/// A number of webhook subscriptions that an account can be allowed, from 1 to 1,000.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct WebhookCount(pub u32);
+
+impl FromJson for WebhookCount {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        whole_number(json, 1, MAX_WEBHOOKS).map(Self)
+    }
+}
+
+inline_schema!(
+    WebhookCount,
+    "WebhookCount",
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": MAX_WEBHOOKS })
+);
+
+fn whole_number(json: Json, min: u32, max: u32) -> Result<u32, Issue> {
+    let text = json.into_number()?;
+    let digits = text.strip_prefix('-').unwrap_or(&text);
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Issue::new(FieldCode::InvalidType, "must be an integer"));
+    }
+    let number = text.parse().ok().filter(|number| (min..=max).contains(number));
+    number.ok_or_else(|| Issue::new(FieldCode::OutOfRange, format!("must be from {min} to {max}")))
+}
+
+/// The limits of writes to set, by collection. Null restores the limit of the server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WriteLimitChanges(pub Vec<(CappedCollection, Option<NonZeroU32>)>);
+
+impl Serialize for WriteLimitChanges {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(collection, limit)| (collection, limit)))
+    }
+}
+
+impl FromJson for WriteLimitChanges {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        let Json::Object(members) = json else {
+            return Err(Issue::new(FieldCode::InvalidType, "must be an object"));
+        };
+        let change = |(name, limit): (String, Json)| {
+            let collection = CappedCollection::from_text(&name).ok_or_else(|| {
+                Issue::new(FieldCode::UnknownField, "is not a collection with writes").at(name.clone())
+            })?;
+            let limit = Option::<AtLeastOne>::from_json(limit).map_err(|issue| issue.at(name))?;
+            Ok((collection, limit.map(|limit| limit.0)))
+        };
+        members.into_iter().map(change).collect::<Result<_, Issue>>().map(Self)
+    }
+}
+
+inline_schema!(WriteLimitChanges, "WriteLimitChanges", {
+    let limit = serde_json::json!({ "type": ["integer", "null"], "minimum": 1, "maximum": u32::MAX });
+    let of = |collection: &CappedCollection| (collection.as_str().to_owned(), limit.clone());
+    let properties: serde_json::Map<_, _> = CappedCollection::ALL.iter().map(of).collect();
+    json_schema!({ "type": "object", "properties": properties, "additionalProperties": false })
+});
+
+/// The scopes of a new API key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyScopes {
+    /// Whether the key also has the scope `write`.
+    pub write: bool,
+}
+
+impl Serialize for KeyScopes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let scopes: &[Scope] = if self.write { &[Scope::Read, Scope::Write] } else { &[Scope::Read] };
+        scopes.serialize(serializer)
+    }
+}
+
+impl FromJson for KeyScopes {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        let scopes: Vec<Scope> = json.into_array()?.into_iter().map(Scope::from_json).collect::<Result<_, _>>()?;
+        if scopes.contains(&Scope::Read) {
+            return Ok(Self { write: scopes.contains(&Scope::Write) });
+        }
+        Err(Issue::new(FieldCode::InvalidEnum, "must contain read, which every key has"))
+    }
+}
+
+inline_schema!(
+    KeyScopes,
+    "KeyScopes",
+    json_schema!({
+        "type": "array",
+        "items": { "type": "string", "enum": ["read", "write"] },
+        "contains": { "const": "read" },
+    })
+);
+
+/// A JSON object with any members, as it was written except for white space.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AnyObject(pub Box<RawValue>);
+
+impl AnyObject {
+    /// Returns a value as JSON. The service refuses one that is no object.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the value cannot be written as JSON.
+    pub fn new(value: &impl Serialize) -> Result<Self, Issue> {
+        to_raw_value(value).map(Self).map_err(|error| Issue::new(FieldCode::InvalidFormat, error.to_string()))
+    }
+
+    /// Returns the JSON text.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+/// Objects are equal if their texts are.
+impl PartialEq for AnyObject {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl FromJson for AnyObject {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        if !matches!(json, Json::Object(_)) {
+            return Err(Issue::new(FieldCode::InvalidType, "must be an object"));
+        }
+        let mut text = String::new();
+        write_json(&json, &mut text);
+        RawValue::from_string(text).map(Self).map_err(|error| Issue::new(FieldCode::InvalidFormat, error.to_string()))
+    }
+}
+
+inline_schema!(AnyObject, "AnyObject", json_schema!({ "type": "object" }));
+
+/// Writes a value as JSON. Numbers stay as they were written.
+fn write_json(json: &Json, text: &mut String) {
+    let write_string = |string: &str, text: &mut String| {
+        text.push_str(&serde_json::Value::from(string).to_string());
+    };
+    match json {
+        Json::Null => text.push_str("null"),
+        Json::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+        Json::Number(number) => text.push_str(number),
+        Json::String(string) => write_string(string, text),
+        Json::Array(items) => {
+            text.push('[');
+            for (position, item) in items.iter().enumerate() {
+                if position > 0 {
+                    text.push(',');
+                }
+                write_json(item, text);
+            }
+            text.push(']');
+        }
+        Json::Object(members) => {
+            text.push('{');
+            for (position, (name, member)) in members.iter().enumerate() {
+                if position > 0 {
+                    text.push(',');
+                }
+                write_string(name, text);
+                text.push(':');
+                write_json(member, text);
+            }
+            text.push('}');
+        }
+    }
+}
+
+/// Statuses of deliveries.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Statuses(pub Vec<DeliveryStatus>);
+
+impl FromJson for Statuses {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        json.into_array()?.into_iter().map(DeliveryStatus::from_json).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+inline_schema!(Statuses, "Statuses", {
+    let statuses: Vec<&str> = DeliveryStatus::ALL.iter().map(|status| status.as_str()).collect();
+    json_schema!({ "type": "array", "items": { "type": "string", "enum": statuses } })
+});
