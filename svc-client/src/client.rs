@@ -3,22 +3,26 @@
 use std::fmt;
 use std::sync::Arc;
 
-use http::Method;
+use http::{HeaderValue, Method};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud::Resource;
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
+use svc_core::resources::pages::Page;
 use svc_core::resources::quotes::Quote;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use url::Url;
+use uuid::Uuid;
 
 use crate::builder::ClientBuilder;
 use crate::collection::Collection;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::records::Record;
-use crate::transport::{Request, Transport};
+use crate::transport::{Request, Response, Transport};
 
 /// A client of the API for one API key, and so for one account. Its clones share their connections.
 ///
@@ -100,8 +104,43 @@ impl Client {
     }
 
     /// Returns the collection of any kind of record.
-    pub fn collection<R: Record>(&self) -> Collection<R> {
+    pub fn collection<R: Record + Resource>(&self) -> Collection<R> {
         Collection::new(self.clone())
+    }
+
+    /// Reads what is at a path.
+    pub(crate) async fn read<T: DeserializeOwned>(&self, segments: &[&str]) -> Result<T> {
+        self.data(&self.transport.send(Request::new(Method::GET, self.url(segments))).await?)
+    }
+
+    /// Reads the page of a list that these pairs of a query ask for.
+    pub(crate) async fn page<T: DeserializeOwned>(
+        &self,
+        segments: &[&str],
+        query: Vec<(String, String)>,
+    ) -> Result<Page<T>> {
+        let mut url = self.url(segments);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        self.transport.send(Request::new(Method::GET, url)).await?.json(&self.transport.env)
+    }
+
+    /// Returns what a response contains.
+    pub(crate) fn data<T: DeserializeOwned>(&self, response: &Response) -> Result<T> {
+        /// The body of a response that has no pages.
+        #[derive(Deserialize)]
+        struct Envelope<T> {
+            data: T,
+        }
+        response.json(&self.transport.env).map(|Envelope { data }| data)
+    }
+
+    /// Returns an idempotency key that no other request has.
+    pub(crate) fn new_idempotency_key(&self) -> Result<HeaderValue> {
+        let env = &self.transport.env;
+        let key: Uuid = env.id(env.now());
+        HeaderValue::from_str(&key.to_string()).map_err(|error| Error::InvalidArgument(error.to_string()))
     }
 
     /// Returns the URL of a path below the root of the API.

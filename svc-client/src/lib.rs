@@ -44,10 +44,15 @@
 //! A record comes with its version, an [`ETag`]. `update_if` changes the record only if it still has that version, so that
 //! two programs do not undo each other's changes.
 //!
+//! # The platform API
+//!
+//! [`ClientBuilder::build_platform`] returns a [`Platform`], with which programs of whoever runs the service work on all
+//! accounts. Its collections have the same methods and more: [`AccountClient`] has them all.
+//!
 //! # Retries
 //!
 //! A call is tried again when the service is busy or no response arrives; [`RetryPolicy`] says how often and when. Every
-//! request can be repeated: each create carries an `Idempotency-Key`, the same for all its attempts, and each attempt of a
+//! request can be repeated: each POST carries an `Idempotency-Key`, the same for all its attempts, and each attempt of a
 //! key that signs is [signed](ClientBuilder::signing_secret) anew.
 //!
 //! # Errors
@@ -78,7 +83,7 @@ mod error;
 mod etag;
 mod exchange;
 mod list;
-mod platform;
+pub mod platform;
 pub mod prelude;
 pub mod records;
 mod retry;
@@ -95,7 +100,7 @@ pub use self::error::{ApiError, Error, FieldError, Result, TransportError, Trans
 pub use self::etag::{ETag, Versioned};
 pub use self::exchange::{Exchange, ExchangeResult};
 pub use self::list::List;
-pub use self::platform::Platform;
+pub use self::platform::{AccountClient, Platform};
 pub use self::retry::RetryPolicy;
 pub use self::sync::{SyncPage, SyncPosition};
 

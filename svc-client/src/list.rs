@@ -1,17 +1,16 @@
 //! Lists: pages, and all records of all pages.
 
 use futures_util::stream::{self, Stream, TryStreamExt as _};
-use http::Method;
 use svc_core::input::ToBody;
-use svc_core::resources::crud::Filter;
+use svc_core::resources::crud::Resource;
 use svc_core::resources::pages::{Limit, ListParams, MAX_LIMIT, Page, Since};
 use svc_core::values::Timestamp;
 use uuid::Uuid;
 
+use crate::client::Client;
 use crate::collection::Collection;
 use crate::error::{Error, Result};
 use crate::records::Record;
-use crate::transport::Request;
 
 /// A list of records, with its filters. [`page`](Self::page) reads one page, and [`all`](Self::all) everything.
 ///
@@ -31,33 +30,27 @@ use crate::transport::Request;
 /// ```
 #[derive(Debug)]
 #[must_use]
-pub struct List<R: Record> {
-    collection: Collection<R>,
+pub struct List<R: Record, C = Client> {
+    collection: Collection<R, C>,
     params: ListParams,
     limit: Option<u32>,
-    filter: R::Filter,
+    filter: R::Filters,
 }
 
-impl<R: Record> List<R> {
-    pub(crate) fn new(collection: Collection<R>) -> Self {
-        Self { collection, params: ListParams::default(), limit: None, filter: R::Filter::none() }
+impl<R: Record, C> List<R, C> {
+    pub(crate) fn new(collection: Collection<R, C>) -> Self {
+        Self { collection, params: ListParams::default(), limit: None, filter: R::Filters::default() }
     }
 
     /// Sets which records are listed.
-    pub fn filter(self, filter: R::Filter) -> Self {
+    pub fn filter(self, filter: R::Filters) -> Self {
         Self { filter, ..self }
     }
 
     /// Sets the number of records on a page, 1 to 200. Without it, [`page`](Self::page) has 50, and the pages of
-    /// [`all`](Self::all) have 200.
+    /// [`all`](Self::all) have 200. The lists of API keys and members have one page and take no limit.
     pub fn limit(self, limit: u32) -> Self {
         Self { limit: Some(limit), ..self }
-    }
-
-    /// Lists only records that changed at or after this time, the oldest change first.
-    pub fn updated_since(mut self, since: Timestamp) -> Self {
-        self.params.updated_since = Some(Since(since));
-        self
     }
 
     /// Begins after the page that had this `next_cursor`. The filters must be the same.
@@ -76,21 +69,15 @@ impl<R: Record> List<R> {
             let refused = || Error::InvalidArgument(format!("the limit must be from 1 to {MAX_LIMIT}, not {limit}"));
             params.limit = Some(Limit::new(limit).ok_or_else(refused)?);
         }
-        let client = self.collection.client();
-        let mut url = client.url(&[R::COLLECTION]);
         let pairs = [params.to_query(), self.filter.to_query()].concat();
-        if !pairs.is_empty() {
-            url.query_pairs_mut().extend_pairs(pairs);
-        }
-        let response = client.transport().send(Request::new(Method::GET, url)).await?;
-        response.json(&client.transport().env)
+        self.collection.client().page(&[R::PATH], pairs).await
     }
 
     /// Reads page after page, each when it is asked for.
     ///
     /// The stream ends after the first error. A record that exists during the whole walk is on exactly one page.
     pub fn pages(self) -> impl Stream<Item = Result<Page<R>>> + Send {
-        let list = Self { limit: self.limit.or(Some(MAX_LIMIT)), ..self };
+        let list = Self { limit: self.limit.or(R::PAGE_LIMIT), ..self };
         stream::try_unfold(Some(list), async |list| {
             let Some(list) = list else { return Ok(None) };
             let page = list.page().await?;
@@ -105,5 +92,13 @@ impl<R: Record> List<R> {
     pub fn all(self) -> impl Stream<Item = Result<R>> + Send {
         let records = |page: Page<R>| stream::iter(page.data.into_iter().map(Ok));
         self.pages().map_ok(records).try_flatten()
+    }
+}
+
+impl<R: Record + Resource, C> List<R, C> {
+    /// Lists only records that changed at or after this time, the oldest change first.
+    pub fn updated_since(mut self, since: Timestamp) -> Self {
+        self.params.updated_since = Some(Since(since));
+        self
     }
 }

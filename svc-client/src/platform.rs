@@ -1,18 +1,36 @@
 //! The accounts of a service, for programs of its operator.
 
+mod back_office;
+mod deliveries;
+mod keys;
+mod lookup;
+
+use std::fmt;
 use std::sync::Arc;
 
-use http::{HeaderValue, Method};
+use http::Method;
 use serde::de::DeserializeOwned;
+use svc_core::accounts::members::Member;
 use svc_core::env::Env;
+use svc_core::input::ToBody as _;
+use svc_core::platform::{
+    Account, ApiKey, AuditEntry, DashboardLink, DashboardLinkCreate, Delivery, Event, Replay, Statistics,
+};
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud::Resource;
+use svc_core::resources::invoices::Invoice;
+use svc_core::resources::jobs::Job;
+use svc_core::resources::quotes::Quote;
 use svc_core::values::TenantId;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use url::Url;
-use uuid::Uuid;
 
 use crate::client::Client;
-use crate::collection::IDEMPOTENCY_KEY;
+use crate::collection::Collection;
 use crate::error::{Error, Result};
 use crate::exchange::{Exchange, Route};
+use crate::records::Record;
 use crate::retry::RetryPolicy;
 use crate::transport::{Request, Response, Sleep, Transport};
 
@@ -20,14 +38,19 @@ use crate::transport::{Request, Response, Sleep, Transport};
 ///
 /// # Examples
 ///
-/// ```
+/// ```no_run
 /// use svc_client::Client;
-/// use svc_client::svc_core::values::TenantId;
+/// use svc_client::platform::prelude::*;
 ///
-/// # fn example(account: TenantId) -> Result<(), svc_client::Error> {
-/// let platform = Client::builder("http://127.0.0.1:8081", "svc_plat_…").build_platform()?;
-/// let contacts = platform.account(account).contacts();
-/// # let _ = contacts;
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let key = std::env::var("SVC_PLATFORM_KEY")?;
+/// let platform = Client::builder("http://127.0.0.1:8081", &key).build_platform()?;
+///
+/// let account = platform.accounts().create(&AccountCreate::new("Harbour Plumbing".parse()?)).await?;
+/// let account = platform.account(account.id);
+/// let invoice = account.invoices().create(&InvoiceCreate::new("149.50".parse()?)).await?;
+/// account.invoices().send(invoice.id).await?;
+/// account.invoices().pay(invoice.id, None).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -71,12 +94,10 @@ impl Platform {
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        let env = &self.transport.env;
         let mut request = Request::new(method, url);
         if request.method == Method::POST {
-            let key: Uuid = env.id(env.now());
-            let key = HeaderValue::from_str(&key.to_string()).map_err(|e| Error::InvalidArgument(e.to_string()))?;
-            request = request.header(IDEMPOTENCY_KEY, key);
+            let client = Client::new(&self.base, "platform/v1", Arc::clone(&self.transport));
+            request = request.idempotency_key(client.new_idempotency_key()?);
         }
         if let Some(body) = body {
             request = request.json(body);
@@ -85,11 +106,184 @@ impl Platform {
         // A response without a body reads as null.
         let response =
             Response { body: if response.body.is_empty() { "null".into() } else { response.body }, ..response };
-        response.json(env)
+        response.json(&self.transport.env)
     }
 
-    /// Returns a client of one account: its collections, with the operations that the public API has for them.
-    pub fn account(&self, id: TenantId) -> Client {
-        Client::new(&self.base, &format!("platform/v1/accounts/{id}"), Arc::clone(&self.transport))
+    /// Returns the accounts: create, read, change and list them.
+    ///
+    /// # Examples
+    ///
+    /// Suspends an account, unless somebody else changed it meanwhile:
+    ///
+    /// ```no_run
+    /// use svc_client::platform::prelude::*;
+    ///
+    /// # async fn example(platform: Platform, id: TenantId) -> Result<(), Error> {
+    /// let account = platform.accounts().get(id).await?;
+    /// let access = Patch::Set(DeveloperAccess::Suspended);
+    /// let change = AccountUpdate { developer_access: access, ..Default::default() };
+    /// platform.accounts().update_if(&account.etag, id, &change).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn accounts(&self) -> Collection<Account, Self> {
+        Collection::new(Client::new(&self.base, "platform/v1", Arc::clone(&self.transport)))
     }
+
+    /// Returns a client of one account. Whether the account exists is seen by its first call: `unknown_account` if not.
+    pub fn account(&self, id: TenantId) -> AccountClient {
+        let path = format!("platform/v1/accounts/{id}");
+        AccountClient { id, client: Client::new(&self.base, &path, Arc::clone(&self.transport)) }
+    }
+}
+
+/// A client of one account, by a platform key: its records, and what the operator does for it.
+///
+/// # Examples
+///
+/// ```no_run
+/// use svc_client::platform::prelude::*;
+///
+/// # async fn example(platform: Platform, id: TenantId) -> Result<(), Box<dyn std::error::Error>> {
+/// let account = platform.account(id);
+/// let key = account.keys().create(&ApiKeyCreate::new(true)).await?;
+/// println!("{}", key.key);
+/// let stay = AnyObject::new(&serde_json::json!({ "id": "stay-1", "guest": "Ada Nguyen" }))?;
+/// let emitted = account.events().emit(EventKind::StayCreated, stay).await?;
+/// println!("{} deliveries", emitted.deliveries.len());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct AccountClient {
+    id: TenantId,
+    client: Client,
+}
+
+impl AccountClient {
+    /// Returns the id of the account.
+    pub fn id(&self) -> TenantId {
+        self.id
+    }
+
+    /// Returns the contacts.
+    pub fn contacts(&self) -> Collection<Contact, Platform> {
+        self.any()
+    }
+
+    /// Returns the invoices, with the steps of the back office.
+    pub fn invoices(&self) -> Collection<Invoice, Platform> {
+        self.any()
+    }
+
+    /// Returns the bookings.
+    pub fn bookings(&self) -> Collection<Booking, Platform> {
+        self.any()
+    }
+
+    /// Returns the quotes, which can also be accepted and declined.
+    pub fn quotes(&self) -> Collection<Quote, Platform> {
+        self.any()
+    }
+
+    /// Returns the jobs.
+    pub fn jobs(&self) -> Collection<Job, Platform> {
+        self.any()
+    }
+
+    /// Returns the webhook subscriptions, with their secrets, tests and statistics.
+    pub fn webhooks(&self) -> Collection<WebhookSubscription, Platform> {
+        self.any()
+    }
+
+    /// Returns the collection of any kind of record.
+    pub fn collection<R: Record + Resource>(&self) -> Collection<R, Platform> {
+        self.any()
+    }
+
+    /// Returns the API keys.
+    pub fn keys(&self) -> Collection<ApiKey, Platform> {
+        self.any()
+    }
+
+    /// Returns the members: the people who sign in to the dashboard of the account.
+    pub fn members(&self) -> Collection<Member, Platform> {
+        self.any()
+    }
+
+    /// Returns the events, which can be emitted and read.
+    pub fn events(&self) -> Collection<Event, Platform> {
+        self.any()
+    }
+
+    /// Returns the deliveries of events to webhook subscriptions.
+    pub fn deliveries(&self) -> Collection<Delivery, Platform> {
+        self.any()
+    }
+
+    /// Returns the bulk replays.
+    pub fn replays(&self) -> Collection<Replay, Platform> {
+        self.any()
+    }
+
+    /// Returns the audit log, which can be listed.
+    pub fn audit_log(&self) -> Collection<AuditEntry, Platform> {
+        self.any()
+    }
+
+    /// Returns the attempts of the last 24 hours at all endpoints of the account, by hour.
+    ///
+    /// # Errors
+    /// Any [`Error`](crate::Error).
+    pub async fn statistics(&self) -> Result<Statistics> {
+        self.client.read(&["statistics"]).await
+    }
+
+    /// Creates a link that signs a person in to the dashboard of the account, once, within ten minutes.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use svc_client::platform::prelude::*;
+    ///
+    /// # async fn example(account: AccountClient) -> Result<(), Error> {
+    /// let link = account.create_dashboard_link(&DashboardLinkCreate::new(Role::Owner)).await?;
+    /// println!("https://svc.example.com{}", link.path);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Any [`Error`](crate::Error).
+    pub async fn create_dashboard_link(&self, link: &DashboardLinkCreate) -> Result<DashboardLink> {
+        let request = Request::new(Method::POST, self.client.url(&["dashboard-links"])).json(link.to_body());
+        let request = request.idempotency_key(self.client.new_idempotency_key()?);
+        self.client.data(&self.client.transport().send(request).await?)
+    }
+
+    fn any<R: Record>(&self) -> Collection<R, Platform> {
+        Collection::new(self.client.clone())
+    }
+}
+
+impl fmt::Debug for AccountClient {
+    /// Shows no credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AccountClient").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// What most programs of the operator need: the clients, the records, their inputs and their filters.
+pub mod prelude {
+    pub use svc_core::accounts::limits::CappedCollection;
+    pub use svc_core::accounts::members::{Member, MemberId};
+    pub use svc_core::accounts::sessions::Role;
+    pub use svc_core::accounts::tenants::DeveloperAccess;
+    pub use svc_core::platform::*;
+    pub use svc_core::resources::invoices::{InvoiceCreate, InvoiceUpdate};
+    pub use svc_core::values::{EventKind, TenantId};
+    pub use svc_core::webhooks::deliveries::DeliveryStatus;
+
+    pub use crate::prelude::*;
+    pub use crate::{AccountClient, Platform};
 }

@@ -37,7 +37,7 @@ impl SyncPosition {
     }
 }
 
-impl<R: Syncable> Collection<R> {
+impl<R: Syncable, C> Collection<R, C> {
     /// Reads what changed since a position, page by page: everything, if the copy is empty. The stream ends when the
     /// copy is up to date.
     ///
@@ -65,7 +65,7 @@ impl<R: Syncable> Collection<R> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn sync_since(&self, position: SyncPosition) -> impl Stream<Item = Result<SyncPage<R>>> + Send + use<R> {
+    pub fn sync_since(&self, position: SyncPosition) -> impl Stream<Item = Result<SyncPage<R>>> + Send + use<R, C> {
         let since = position.updated_at.unwrap_or(Timestamp::from_micros(0));
         let pages = self.list().filter(R::everything()).updated_since(since).pages();
         pages.try_filter_map(async |page| {

@@ -88,6 +88,10 @@ impl Request {
         self
     }
 
+    pub(crate) fn idempotency_key(self, key: HeaderValue) -> Self {
+        self.header(HeaderName::from_static("idempotency-key"), key)
+    }
+
     pub(crate) fn json(mut self, body: Vec<u8>) -> Self {
         self.body = Some(body.into());
         self.header(CONTENT_TYPE, HeaderValue::from_static("application/json"))

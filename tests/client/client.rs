@@ -4,6 +4,7 @@
 
 mod examples;
 mod live;
+mod platform;
 mod sync;
 
 use std::sync::Arc;

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use svc_client::{Client, ClientBuilder};
+use svc_client::{Client, ClientBuilder, Platform};
+use svc_core::accounts::platform_keys::PlatformKeyCreate;
 use svc_core::env::{Env, ManualClock, SystemEntropy};
 use svc_core::prelude::{Account, KeyCreate, Svc, TenantCreate};
 use svc_core::values::{HostPolicy, TenantId};
+use svc_server::metrics::Metrics;
 use svc_server::program::serve::Server;
-use svc_server::{Builder, Settings};
+use svc_server::{Api, Builder, Settings};
 use svc_store::{Options, SecretKey};
 use tokio::sync::oneshot;
 
@@ -41,9 +43,21 @@ pub(crate) struct LiveServer {
     pub(crate) tenant: TenantId,
     /// How often the clients waited.
     pub(crate) waits: Arc<AtomicUsize>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// The listener of the platform API.
+    platform: SocketAddr,
     svc: Svc,
     key: String,
-    _stop: oneshot::Sender<()>,
+    _stop: [oneshot::Sender<()>; 2],
+}
+
+/// Serves an API until the sender is dropped.
+async fn serve(api: Api, set: impl FnOnce(Server) -> Server) -> (SocketAddr, oneshot::Sender<()>) {
+    let server = set(Server::bind(([127, 0, 0, 1], 0).into(), 100).await.unwrap());
+    let address = server.url().unwrap().split_once("://").unwrap().1.parse().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    tokio::spawn(server.run(api, async { drop(stopped.await) }, Duration::from_secs(20)));
+    (address, stop)
 }
 
 impl LiveServer {
@@ -65,13 +79,26 @@ impl LiveServer {
         let key = KeyCreate { write: true, ..KeyCreate::default() };
         let key = svc.tenant(tenant).keys().create(key).await.unwrap().text.reveal().to_owned();
 
+        let metrics = Arc::clone(&settings.metrics);
         let (api, background) = Builder::new(&svc).settings(settings).build();
-        let server = set(Server::bind(([127, 0, 0, 1], 0).into(), 100).await.unwrap());
-        let address = server.url().unwrap().split_once("://").unwrap().1.parse().unwrap();
-        let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(background.run(std::future::pending()));
-        tokio::spawn(server.run(api, async { drop(stopped.await) }, Duration::from_secs(20)));
-        Self { address, clock, tenant, waits: Arc::default(), svc, key, _stop: stop }
+        let (platform, stop_platform) = serve(api.for_platform(), |server| server).await;
+        let (address, stop) = serve(api, set).await;
+        let stop = [stop, stop_platform];
+        Self { address, clock, tenant, waits: Arc::default(), metrics, platform, svc, key, _stop: stop }
+    }
+
+    /// Returns a client of the platform API with a key for everything.
+    pub(crate) async fn platform(&self) -> Platform {
+        self.platform_with(&["*"]).await
+    }
+
+    /// Returns a client of the platform API with a key of these scopes.
+    pub(crate) async fn platform_with(&self, scopes: &[&str]) -> Platform {
+        let scopes = scopes.iter().map(|scope| scope.parse().unwrap()).collect();
+        let key = PlatformKeyCreate { name: None, scopes, expires_in: None };
+        let key = self.svc.platform_keys().create(key).await.unwrap();
+        self.builder_for(&format!("http://{}", self.platform), key.text.reveal()).build_platform().unwrap()
     }
 
     pub(crate) fn account(&self) -> Account<'_> {

@@ -61,7 +61,7 @@ impl Seconds {
 /// Rounds up to whole seconds. The service refuses more than ten years.
 impl From<Duration> for Seconds {
     fn from(duration: Duration) -> Self {
-        let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+        let seconds = duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0));
         Self(u32::try_from(seconds).unwrap_or(u32::MAX))
     }
 }

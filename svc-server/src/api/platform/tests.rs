@@ -15,6 +15,7 @@ use svc_core::env::Env;
 use svc_core::store::Store;
 use svc_core::store::memory::MemoryStore;
 use svc_core::values::{HostPolicy, TenantId, parse_uuid};
+use svc_core::webhooks::subscriptions;
 
 use super::operations;
 use crate::api::routes::{self, Operation};
@@ -159,10 +160,11 @@ fn scopes() -> BTreeMap<&'static str, &'static str> {
         ),
         ("events:read", "listEvents getEvent"),
         ("events:write", "emitEvent emitSampleEvent"),
-        ("webhooks:read", "listWebhooks getWebhook getWebhookStatistics"),
+        ("webhooks:read", "listWebhooks getWebhook getWebhookStatistics listWebhookAttempts"),
         (
             "webhooks:write",
-            "createWebhook updateWebhook deleteWebhook rotateWebhookSecret finishWebhookSecretRotation testWebhook",
+            "createWebhook updateWebhook deleteWebhook rotateWebhookSecret finishWebhookSecretRotation testWebhook \
+             createTemporaryWebhook keepWebhook",
         ),
         ("deliveries:read", "listDeliveries getDelivery listReplays getReplay getStatistics"),
         ("deliveries:write", "replayDelivery createReplay"),
@@ -327,6 +329,63 @@ async fn an_account_is_made_changed_and_used() {
     let entries = log.body["data"].as_array().unwrap();
     assert_eq!(entries.len(), 3, "{}", log.body);
     assert!(entries.iter().all(|entry| entry["actor"].as_str().unwrap().starts_with("platform_key:")), "{}", log.body);
+}
+
+/// What a POST creates is at its `Location`, with its ETag.
+#[tokio::test]
+async fn a_new_record_comes_with_its_place_and_its_version() {
+    let fixture = Fixture::new().await;
+    let account = fixture.account("One").await;
+    let ids = one_of_each(&fixture, &account).await;
+    let webhook = json!({ "url": "https://127.0.0.1/hooks", "events": ["*"], "expires_in": 60 });
+    for (collection, body) in [
+        ("keys", json!({ "scopes": ["read"] })),
+        ("members", json!({ "email": "grace@example.com", "role": "viewer" })),
+        ("replays", json!({ "subscription_id": ids["webhooks"], "since": "2026-03-01T00:00:00Z" })),
+        ("webhooks/temporary", webhook),
+    ] {
+        let made = fixture.post(&format!("/accounts/{account}/{collection}"), body).await;
+        let place = made.headers["location"].to_str().unwrap().strip_prefix("/platform/v1").unwrap();
+        let got = fixture.call(&Method::GET, place, None, &[]).await;
+        assert_eq!((got.data("id"), &got.headers["etag"]), (made.data("id"), &made.headers["etag"]), "{collection}");
+    }
+}
+
+#[tokio::test]
+async fn a_temporary_webhook_is_deleted_unless_it_is_kept() {
+    let fixture = Fixture::new().await;
+    let account = fixture.account("One").await;
+    let webhooks = format!("/accounts/{account}/webhooks");
+    let new = json!({ "url": "https://127.0.0.1/hooks", "events": ["*"], "expires_in": 0 });
+    let expired = fixture.post(&format!("{webhooks}/temporary"), new.clone()).await.data("id");
+    let kept = fixture.post(&format!("{webhooks}/temporary"), new).await.data("id");
+    fixture.post(&format!("{webhooks}/{kept}/keep"), json!({ "expires_in": 60 })).await;
+    assert_eq!(subscriptions::delete_expired(&*fixture.store).await, Ok(1));
+    for (id, status) in [(expired, StatusCode::NOT_FOUND), (kept, StatusCode::OK)] {
+        let reply = fixture.call(&Method::GET, &format!("{webhooks}/{id}"), None, &[]).await;
+        assert_eq!(reply.status, status, "{}", reply.body);
+    }
+}
+
+#[tokio::test]
+async fn deliveries_are_listed_until_a_time() {
+    let fixture = Fixture::new().await;
+    let account = fixture.account("One").await;
+    one_of_each(&fixture, &account).await;
+    let path = format!("/accounts/{account}/deliveries");
+    let all = fixture.call(&Method::GET, &path, None, &[]).await.body["data"].as_array().unwrap().clone();
+    assert!(all.len() > 3);
+    // The newest event is not before its own time.
+    let until = all[0]["created_at"].as_str().unwrap();
+    let mut found = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = fixture.call(&Method::GET, &format!("{path}?until={until}&limit=2{cursor}"), None, &[]).await;
+        found.extend(page.body["data"].as_array().unwrap().clone());
+        let Some(next) = page.body["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(found, all[1..]);
 }
 
 #[tokio::test]

@@ -1,0 +1,154 @@
+//! Events and deliveries, and what the operator does with webhook subscriptions.
+
+use std::time::Duration;
+
+use futures_util::stream::{self, Stream, TryStreamExt as _};
+use svc_core::input::ToBody as _;
+use svc_core::platform::{
+    AnyObject, AttemptListParams, Delivery, EmittedEvent, Event, EventCreate, SampleEventCreate, SecretRotation,
+    Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
+};
+use svc_core::resources::pages::{Page, Since};
+use svc_core::values::{EventKind, Timestamp};
+use svc_core::webhooks::deliveries::{AttemptSummary, DeliveryId};
+use svc_core::webhooks::subscriptions::{
+    SubscriptionId, WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret,
+};
+
+use super::Platform;
+use crate::collection::Collection;
+use crate::error::{Error, Result};
+use crate::etag::Versioned;
+
+impl Collection<Event, Platform> {
+    /// Writes an event of a record that the service does not store: of a stay or a cohort, or of a registered kind. All
+    /// webhook subscriptions to its kind receive it.
+    ///
+    /// # Errors
+    /// `validation_failed` for another kind or data that it does not allow, and any other [`Error`].
+    pub async fn emit(&self, kind: EventKind, data: AnyObject) -> Result<EmittedEvent> {
+        self.client().data(&self.post(&[], Some(EventCreate { kind, data }.to_body())).await?)
+    }
+
+    /// Writes an event with the sample record of its kind, for receivers that are being developed. It changes no record.
+    ///
+    /// # Errors
+    /// As [`emit`](Self::emit).
+    pub async fn emit_sample(&self, kind: EventKind) -> Result<EmittedEvent> {
+        self.client().data(&self.post(&["samples"], Some(SampleEventCreate { kind }.to_body())).await?)
+    }
+}
+
+impl Collection<Delivery, Platform> {
+    /// Sends a delivery again: its next attempt is due now, and all its retries are ahead.
+    ///
+    /// # Errors
+    /// `not_found`, `not_allowed` if its webhook subscription is disabled, paused or deleted, and any other
+    /// [`Error`].
+    pub async fn replay(&self, id: DeliveryId) -> Result<Delivery> {
+        self.client().data(&self.post(&[&id.to_string(), "replay"], None).await?)
+    }
+}
+
+impl Collection<WebhookSubscription, Platform> {
+    /// Replaces the signing secret. The previous one signs beside it for the overlap: 24 hours, unless it is given. The
+    /// response contains the new secret, which no other response does.
+    ///
+    /// # Errors
+    /// `not_found`, and any other [`Error`].
+    pub async fn rotate_secret(
+        &self,
+        id: SubscriptionId,
+        overlap: Option<Duration>,
+    ) -> Result<WebhookSubscriptionWithSecret> {
+        let body = SecretRotation { overlap: overlap.map(Into::into) }.to_body();
+        self.client().data(&self.post(&[&id.to_string(), "rotate-secret"], Some(body)).await?)
+    }
+
+    /// Ends the overlap of a rotation at once: from the next attempt on, the new secret alone signs.
+    ///
+    /// # Errors
+    /// `not_found`, and any other [`Error`].
+    pub async fn finish_rotation(&self, id: SubscriptionId) -> Result<Versioned<WebhookSubscription>> {
+        self.versioned(&self.post(&[&id.to_string(), "finish-rotation"], None).await?)
+    }
+
+    /// Sends an event with the sample record of this kind, or of the first kind that the subscription is for, to this
+    /// subscription alone.
+    ///
+    /// # Errors
+    /// `not_found`, `not_allowed` if the subscription is disabled or paused or is not for the kind, and any other
+    /// [`Error`].
+    pub async fn test(&self, id: SubscriptionId, kind: Option<EventKind>) -> Result<Delivery> {
+        self.client().data(&self.post(&[&id.to_string(), "test"], Some(WebhookTest { kind }.to_body())).await?)
+    }
+
+    /// Creates a subscription that the service deletes after this time, unless it is [kept](Self::keep) for longer until
+    /// then: for a receiver that runs for a while.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub async fn create_temporary(
+        &self,
+        webhook: WebhookCreate,
+        expires_in: Duration,
+    ) -> Result<Versioned<WebhookSubscriptionWithSecret>> {
+        let body = TemporaryWebhookCreate { webhook, expires_in: expires_in.into() }.to_body();
+        self.versioned(&self.post(&["temporary"], Some(body)).await?)
+    }
+
+    /// Keeps a temporary subscription: the service deletes it this long after the request.
+    ///
+    /// # Errors
+    /// `not_found`, and any other [`Error`].
+    pub async fn keep(&self, id: SubscriptionId, expires_in: Duration) -> Result<Versioned<WebhookSubscription>> {
+        let body = WebhookLifetime { expires_in: expires_in.into() }.to_body();
+        self.versioned(&self.post(&[&id.to_string(), "keep"], Some(body)).await?)
+    }
+
+    /// Reads the attempts at the deliveries of events at or after a time, those of the oldest event first, for statistics
+    /// of any time span. The stream ends after the first error.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use futures_util::TryStreamExt as _;
+    /// use svc_client::platform::prelude::*;
+    /// use svc_client::svc_core::webhooks::statistics::Tally;
+    ///
+    /// # async fn example(account: AccountClient, webhook: WebhookSubscription, week_ago: Timestamp) -> Result<(), Error> {
+    /// let mut tally = Tally::default();
+    /// let mut attempts = std::pin::pin!(account.webhooks().attempts(webhook.id, week_ago));
+    /// while let Some(attempt) = attempts.try_next().await? {
+    ///     tally.add(&attempt);
+    /// }
+    /// println!("{:?} ms", tally.percentile(95));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn attempts(
+        &self,
+        id: SubscriptionId,
+        since: Timestamp,
+    ) -> impl Stream<Item = Result<AttemptSummary>> + Send + use<> {
+        let first = AttemptListParams { since: Some(Since(since)), cursor: None };
+        let pages = stream::try_unfold(Some((self.client().clone(), first)), move |next| async move {
+            let Some((client, params)) = next else { return Ok::<_, Error>(None) };
+            let path = ["webhooks", &id.to_string(), "attempts"];
+            let page: Page<AttemptSummary> = client.page(&path, params.to_query()).await?;
+            let next =
+                page.next_cursor.map(|cursor| (client, AttemptListParams { cursor: Some(cursor.into()), ..params }));
+            Ok(Some((stream::iter(page.data.into_iter().map(Ok)), next)))
+        });
+        pages.try_flatten()
+    }
+
+    /// Returns the attempts of the last 24 hours at this endpoint by hour, and how many of its deliveries are pending and
+    /// held.
+    ///
+    /// # Errors
+    /// `not_found`, and any other [`Error`].
+    pub async fn statistics(&self, id: SubscriptionId) -> Result<Statistics> {
+        self.client().read(&["webhooks", &id.to_string(), "statistics"]).await
+    }
+}
