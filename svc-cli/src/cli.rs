@@ -36,14 +36,15 @@ pub use self::platform::PlatformKeyCommand;
 use self::records::RecordCommand;
 pub use self::transfer::{Export, ExportKind, Format, Import, ImportKind};
 pub use self::webhooks::WebhookCommand;
-use crate::exit;
 use crate::ids::IdArg;
+pub use crate::place::Given;
 use crate::values::{self, Limit};
+use crate::{exit, profiles};
 
 /// Manage an SVC database: tenants, API keys, invoices and webhooks.
 ///
 /// `svc` opens the database directly and can run while servers use it. A running server sees a change from its next
-/// request on. Results are written to stdout; errors, notes, prompts and progress bars are written to stderr.
+/// request on. With --server or --profile, it works on a server elsewhere through its platform API. Results are written to stdout; errors, notes, prompts and progress bars are written to stderr.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "svc",
@@ -68,6 +69,47 @@ pub struct Cli {
         help_heading = "Global options"
     )]
     pub database_url: String,
+
+    /// URL of the platform listener of a server (`svc-server --platform-listen`) to work on in place of a database, with the
+    /// platform key in SVC_PLATFORM_KEY.
+    #[arg(
+        long,
+        global = true,
+        env = "SVC_SERVER",
+        hide_env_values = true,
+        value_name = "URL",
+        help_heading = "Global options"
+    )]
+    pub server: Option<String>,
+
+    /// Work on the server of this profile, which `svc login` stored.
+    #[arg(
+        long,
+        global = true,
+        env = "SVC_PROFILE",
+        hide_env_values = true,
+        value_parser = profiles::name,
+        value_name = "NAME",
+        help_heading = "Global options"
+    )]
+    pub profile: Option<String>,
+
+    /// File with certificates (PEM) of authorities to trust for the server, beside those of this system.
+    #[arg(
+        long,
+        global = true,
+        env = "SVC_CA_FILE",
+        hide_env_values = true,
+        hide_short_help = true,
+        value_hint = ValueHint::FilePath,
+        value_name = "FILE",
+        help_heading = "Global options"
+    )]
+    pub ca_file: Option<PathBuf>,
+
+    /// Which of the options that name a database or a server were given.
+    #[arg(skip)]
+    pub given: Given,
 
     /// Print the result as one JSON document; a list is printed as an array.
     #[arg(long, global = true, overrides_with = "json", help_heading = "Global options")]
@@ -374,6 +416,22 @@ pub enum Command {
                       svc listen --fail 500\n  \
                       SVC_WEBHOOK_SECRET=whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o= svc listen --port 9000")]
     Listen(Listen),
+    /// Store a server and its platform key as a profile, for --profile.
+    ///
+    /// The server is that of --server, and the profile that of --profile, or `default`. The key is read from a prompt that
+    /// does not show it, or from stdin, and is stored once the server takes it, in a file that only you can read.
+    #[command(after_help = "Examples:\n  svc login --server https://svc.example.com:8443 --profile production\n  \
+                      svc tenant list --profile production\n  \
+                      svc login --server https://svc.example.com:8443 < key.txt")]
+    Login,
+    /// Delete a profile and its key from this machine.
+    ///
+    /// The profile is that of --profile, or `default`. The key itself works until `svc platform-key revoke`.
+    #[command(after_help = "Example:\n  svc logout --profile production")]
+    Logout,
+    /// List the profiles of this machine.
+    #[command(after_help = "Example:\n  svc profiles")]
+    Profiles,
     /// Generate the completion script of a shell.
     ///
     /// Save the script where the shell looks for completions, then start a new shell.

@@ -16,6 +16,7 @@ mod invoice;
 mod job;
 mod key;
 mod listen;
+mod login;
 mod lookup;
 mod man;
 mod member;
@@ -38,53 +39,100 @@ use crate::clock_guard;
 use crate::confirm;
 use crate::exit::Failure;
 use crate::output::{self, Outcome};
+use crate::place::Place;
+use crate::profiles;
+use crate::service::{Service, local_only};
 use crate::user;
 
-/// Asks for confirmation if needed, opens the database if the command uses it, and runs the command.
+/// Asks for confirmation if needed, opens the database or the way to the server if the command uses it, and runs the
+/// command.
 pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     confirm::ask(&cli.command, cli.yes)?;
-    let url = &cli.database_url;
-    let uses_database = match &cli.command {
-        Command::Listen(options) => options.secrets.is_empty(),
-        Command::Completions { .. } | Command::Man { .. } => false,
-        _ => true,
+    let is_json = cli.output() == Output::Json;
+    let place = Place::of(&cli);
+    let profile = cli.profile.as_deref().unwrap_or(profiles::DEFAULT);
+    let command = match cli.command {
+        Command::Completions { shell } => return completions::run(shell),
+        Command::Man { directory } => return man::run(directory.as_deref()),
+        Command::Login => return login::run(cli.server, profile, cli.ca_file.as_deref()).await,
+        Command::Logout => return login::logout(profile),
+        Command::Profiles => return login::list(),
+        Command::Listen(options) if !options.secrets.is_empty() => return listen::run(options, is_json).await,
+        command => command,
     };
-    if let Some(path) = svc_store::exposed_key_file(url).filter(|_| uses_database) {
+    let place = place?;
+    if let (Place::Server(_), Some(name)) = (&place, database_only(&command)) {
+        return Err(local_only(name));
+    }
+    let mut hosts = if cli.allow_private_webhooks { HostPolicy::AllowPrivate } else { HostPolicy::Public };
+    if matches!(command, Command::Listen(_)) {
+        hosts = HostPolicy::AllowPrivate;
+    }
+    let allowed =
+        Allowed { hosts, clock_jump: cli.allow_clock_jump, event_kinds: cli.event_kinds.clone().unwrap_or_default() };
+    let service = match place {
+        Place::Server(server) => {
+            Service::of_server(server.client(cli.ca_file.as_deref())?, allowed.event_kinds.clone())
+        }
+        Place::Database(url) => {
+            warn_of_exposed_key(&url);
+            match command {
+                Command::Init { name, url: server_url } => return init::run(&url, allowed, &server_url, name).await,
+                Command::Db { command } => return db::run(&url, allowed, command).await,
+                _ => Service::of_database(open(&url, allowed).await?)?,
+            }
+        }
+    };
+    run_on(&service, command, is_json).await
+}
+
+/// Runs a command on a service.
+async fn run_on(service: &Service, command: Command, is_json: bool) -> Result<Outcome, Failure> {
+    match command {
+        Command::Tenant { command } => tenant::run(service, command).await,
+        Command::Key { command } => key::run(service, command).await,
+        Command::PlatformKey { command } => platform_key::run(service.database("svc platform-key")?, command).await,
+        Command::Dashboard { command } => dashboard::run(service, command).await,
+        Command::Member { command } => member::run(service, command).await,
+        Command::Contact { command } => contact::run(service, command).await,
+        Command::Booking { command } => records::run(service, command).await,
+        Command::Job { command } => records::run(service, command).await,
+        Command::Invoice { command } => invoice::run(service, command).await,
+        Command::Quote { command } => quote::run(service, command).await,
+        Command::Webhook { command } => webhook::run(service, command).await,
+        Command::Delivery { command } => delivery::run(service, command, is_json).await,
+        Command::Event { command } => event::run(service, command).await,
+        Command::Trigger(options) => event::trigger(service, options).await,
+        Command::Import(options) => import::run(service, options).await,
+        Command::Export(options) => export::run(service, options, is_json).await,
+        Command::Listen(options) => listen::run_with_own_webhook(service, options, is_json).await,
+        Command::Audit { command } => audit::run(service, command).await,
+        Command::Init { .. }
+        | Command::Db { .. }
+        | Command::Completions { .. }
+        | Command::Man { .. }
+        | Command::Login
+        | Command::Logout
+        | Command::Profiles => Err(local_only("svc")),
+    }
+}
+
+/// Returns the name of a command that works on a whole database, or on what no platform key may change.
+fn database_only(command: &Command) -> Option<&'static str> {
+    match command {
+        Command::Init { .. } => Some("svc init"),
+        Command::Db { .. } => Some("svc db"),
+        Command::PlatformKey { .. } => Some("svc platform-key"),
+        Command::Import(_) => Some("svc import"),
+        Command::Export(_) => Some("svc export"),
+        _ => None,
+    }
+}
+
+fn warn_of_exposed_key(url: &str) {
+    if let Some(path) = svc_store::exposed_key_file(url) {
         let path = path.display();
         output::warning(&format!("Other users may read or change the secret key in {path}; run `chmod 600 {path}`."));
-    }
-    let hosts = if cli.allow_private_webhooks { HostPolicy::AllowPrivate } else { HostPolicy::Public };
-    let event_kinds = cli.event_kinds.clone().unwrap_or_default();
-    let allowed = Allowed { hosts, clock_jump: cli.allow_clock_jump, event_kinds };
-    let is_json = cli.output() == Output::Json;
-    let open = || open(url, allowed.clone());
-    match cli.command {
-        Command::Init { name, url: server_url } => init::run(url, allowed, &server_url, name).await,
-        Command::Tenant { command } => tenant::run(&*open().await?, command).await,
-        Command::Key { command } => key::run(&*open().await?, command).await,
-        Command::PlatformKey { command } => platform_key::run(&*open().await?, command).await,
-        Command::Dashboard { command } => dashboard::run(&*open().await?, command).await,
-        Command::Member { command } => member::run(&*open().await?, command).await,
-        Command::Contact { command } => contact::run(&*open().await?, command).await,
-        Command::Booking { command } => records::run(&*open().await?, command).await,
-        Command::Job { command } => records::run(&*open().await?, command).await,
-        Command::Invoice { command } => invoice::run(&*open().await?, command).await,
-        Command::Quote { command } => quote::run(&*open().await?, command).await,
-        Command::Webhook { command } => webhook::run(&*open().await?, command).await,
-        Command::Delivery { command } => delivery::run(&*open().await?, command, is_json).await,
-        Command::Event { command } => event::run(&*open().await?, command).await,
-        Command::Import(options) => import::run(&*open().await?, options).await,
-        Command::Export(options) => export::run(&*open().await?, options, is_json).await,
-        Command::Trigger(options) => event::trigger(&*open().await?, options).await,
-        Command::Listen(options) if options.secrets.is_empty() => {
-            let store = self::open(url, Allowed { hosts: HostPolicy::AllowPrivate, ..allowed }).await?;
-            listen::run_with_own_webhook(&*store, options, is_json).await
-        }
-        Command::Listen(options) => listen::run(options, is_json).await,
-        Command::Audit { command } => audit::run(&*open().await?, command).await,
-        Command::Db { command } => db::run(url, allowed, command).await,
-        Command::Completions { shell } => completions::run(shell),
-        Command::Man { directory } => man::run(directory.as_deref()),
     }
 }
 

@@ -23,7 +23,7 @@ pub enum Exit {
     /// The operation conflicts with existing data, the current status does not allow it, or several tenants have a
     /// record with the given id.
     Refused = 4,
-    /// The database cannot be reached.
+    /// The database or the server cannot be reached.
     Unreachable = 5,
 }
 
@@ -31,6 +31,10 @@ pub enum Exit {
 pub const LONG_HELP: &str = "\
 Environment variables:
   SVC_DATABASE_URL    Database to use when --database-url is not given
+  SVC_SERVER          Server to work on when --server is not given
+  SVC_PLATFORM_KEY    Platform key for --server
+  SVC_PROFILE         Profile to work on when --profile is not given
+  SVC_CA_FILE         Certificates to trust when --ca-file is not given
   SVC_SECRET_KEY      Key that encrypts secrets in the database; for SQLite, default: content of PATH.key
   SVC_TENANT          Tenant to work on when --tenant is not given; not needed where there is one tenant
   SVC_ALLOW_PRIVATE_WEBHOOKS
@@ -45,7 +49,7 @@ Exit codes:
   2  Usage error: the command line or one of its values is not valid
   3  Not found: nothing has the given id, or there is no database at the path
   4  Refused: existing data or the current status does not allow it, or several tenants have the id
-  5  The database cannot be reached";
+  5  The database or the server cannot be reached";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

@@ -11,7 +11,9 @@
 //! # Modules
 //!
 //! - [`cli`] defines the commands and options as clap types; [`values`] and [`ids`] parse the values of options.
-//! - `commands` has one file per command. Each calls svc-core and formats the result.
+//! - `commands` has one file per command. Each calls the platform API and formats the result.
+//! - `place` says where a command works: on a database, or on a server elsewhere. `service` calls the platform API of
+//!   either. `profiles` keeps servers and their keys.
 //! - `clock_guard` refuses writes under a clock that is far ahead.
 //! - `confirm` prompts before commands that cannot be undone.
 //! - `output` writes results to stdout: JSON for programs, tables and sentences for people.
@@ -32,6 +34,9 @@ mod formulas;
 pub mod ids;
 mod kinds;
 mod output;
+mod place;
+mod profiles;
+mod service;
 mod table;
 mod times;
 mod usage;
@@ -41,8 +46,8 @@ pub mod values;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::exit::Exit;
 
@@ -81,13 +86,15 @@ pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// Parses the arguments. `svc` or a group such as `svc tenant` without a command prints its help to stdout and
 /// succeeds.
 fn parse(mut args: Vec<OsString>) -> Result<cli::Cli, clap::Error> {
-    let cli = cli::Cli::try_parse_from(&args).or_else(|error| match error.kind() {
+    let matches = cli::Cli::command().try_get_matches_from(&args).or_else(|error| match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             args.push("-h".into());
-            cli::Cli::try_parse_from(&args)
+            cli::Cli::command().try_get_matches_from(&args)
         }
         _ => Err(error),
     })?;
+    let cli = cli::Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut cli::Cli::command()))?;
+    let cli = cli::Cli { given: place::Given::of(&matches), ..cli };
     kinds::check(&cli, &args)?;
     Ok(cli)
 }

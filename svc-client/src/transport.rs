@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -18,7 +18,8 @@ use tracing::Instrument as _;
 use url::{Position, Url};
 use uuid::Uuid;
 
-use crate::error::{ApiError, Error, FieldError, Result, TransportError, UnexpectedResponse};
+use crate::error::{ApiError, Error, FieldError, Result, UnexpectedResponse};
+use crate::exchange::{Received, Route};
 use crate::retry::{RetryPolicy, retry_after};
 
 /// The most bytes that are read of a response. A page of 200 records, each as large as it can be, has fewer.
@@ -28,14 +29,21 @@ const MAX_ERROR_BODY: usize = 1 << 20;
 /// The most characters of an unexpected response that its error shows.
 const SHOWN: usize = 200;
 
+fn has_succeeded(status: StatusCode) -> bool {
+    status.is_success() || status == StatusCode::NOT_MODIFIED
+}
+
+/// Returns the most bytes that are read of a response.
+fn most(status: StatusCode) -> usize {
+    if has_succeeded(status) { MAX_BODY } else { MAX_ERROR_BODY }
+}
+
 /// How a client waits between attempts.
 pub(crate) type Sleep = Arc<dyn Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// What all calls of a client share.
 pub(crate) struct Transport {
-    pub(crate) http: reqwest::Client,
-    /// The header `Authorization`.
-    pub(crate) authorization: HeaderValue,
+    pub(crate) route: Route,
     pub(crate) signing_secret: Option<Secret>,
     pub(crate) retry: RetryPolicy,
     pub(crate) env: Env,
@@ -143,30 +151,27 @@ impl Transport {
     /// Sends the request once, with a signature of its own.
     async fn attempt(&self, request: &Request) -> Result<Response> {
         let Request { method, url, headers, body } = request.clone();
-        let mut builder =
-            self.http.request(method, url).headers(headers).header(AUTHORIZATION, self.authorization.clone());
-        if let Some((timestamp, signature)) = self.sign(request) {
-            builder = builder.header("x-svc-timestamp", timestamp).header("x-svc-signature", signature);
+        let mut sent = http::Request::new(body.unwrap_or_default());
+        *sent.method_mut() = method;
+        *sent.uri_mut() = url.as_str().parse().map_err(|error| Error::InvalidArgument(format!("{url}: {error}")))?;
+        *sent.headers_mut() = headers;
+        for (name, value) in self.sign(request).into_iter().flatten() {
+            let value = HeaderValue::from_str(&value).map_err(|error| Error::InvalidArgument(error.to_string()))?;
+            sent.headers_mut().insert(name, value);
         }
-        if let Some(body) = body {
-            builder = builder.body(body);
-        }
-        let mut response = builder.send().await.map_err(TransportError::from)?;
-        let (status, headers) = (response.status(), response.headers().clone());
-        let succeeded = status.is_success() || status == StatusCode::NOT_MODIFIED;
-        let most = if succeeded { MAX_BODY } else { MAX_ERROR_BODY };
-        let body = read(&mut response, most).await?;
+        let Received { status, headers, body } = self.route.send(sent, most).await?;
         match body {
-            Ok(body) if succeeded => Ok(Response { status, headers, body }),
+            Ok(body) if has_succeeded(status) => Ok(Response { status, headers, body }),
             Ok(body) => Err(self.failure(status, &headers, &body)),
             Err(start) => {
-                Err(unexpected(status, &headers, &start, format!("it has more than {most} bytes"), &self.env))
+                let reason = format!("it has more than {} bytes", most(status));
+                Err(unexpected(status, &headers, &start, reason, &self.env))
             }
         }
     }
 
-    /// Returns the timestamp and the signature of a request that changes something, if the key signs.
-    fn sign(&self, request: &Request) -> Option<(String, String)> {
+    /// Returns the headers with the timestamp and the signature of a request that changes something, if the key signs.
+    fn sign(&self, request: &Request) -> Option<[(&'static str, String); 2]> {
         let secret = self.signing_secret.as_ref()?;
         if request.method == Method::GET {
             return None;
@@ -180,7 +185,7 @@ impl Transport {
             body: request.body.as_deref().unwrap_or_default(),
         }
         .sign(secret);
-        Some((timestamp, signature))
+        Some([("x-svc-timestamp", timestamp), ("x-svc-signature", signature)])
     }
 
     fn failure(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
@@ -230,18 +235,6 @@ fn unexpected(status: StatusCode, headers: &HeaderMap, body: &[u8], reason: Stri
 
 fn request_id(headers: &HeaderMap) -> Option<&str> {
     headers.get("x-request-id")?.to_str().ok()
-}
-
-/// Reads a body of at most `most` bytes. The inner error is the start of one that has more.
-async fn read(response: &mut reqwest::Response, most: usize) -> Result<std::result::Result<Bytes, Bytes>> {
-    let mut body = BytesMut::new();
-    while let Some(chunk) = response.chunk().await.map_err(TransportError::from)? {
-        body.extend_from_slice(&chunk);
-        if body.len() > most {
-            return Ok(Err(body.freeze()));
-        }
-    }
-    Ok(Ok(body.freeze()))
 }
 
 impl fmt::Debug for Transport {

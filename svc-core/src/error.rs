@@ -91,6 +91,13 @@ pub struct Violation {
     pub message: String,
 }
 
+impl Violation {
+    /// Returns a failing field as a service reported it.
+    pub fn reported(field: String, code: FieldCode, message: String) -> Self {
+        Self { field, code, message }
+    }
+}
+
 /// The failing fields of one input, at most 100, in the order in which they were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violations(Vec<Violation>);
@@ -99,6 +106,13 @@ pub struct Violations(Vec<Violation>);
 const MAX_VIOLATIONS: usize = 100;
 /// The number of characters after which the name of a field is shortened.
 const MAX_NAME: usize = 200;
+
+/// Collects failing fields, such as those that a service reported.
+impl FromIterator<Violation> for Violations {
+    fn from_iter<I: IntoIterator<Item = Violation>>(violations: I) -> Self {
+        Self(violations.into_iter().take(MAX_VIOLATIONS).collect())
+    }
+}
 
 impl Violations {
     /// Adds a failing field, unless the list is full.

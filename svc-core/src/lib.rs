@@ -47,6 +47,7 @@
 //! | [`webhooks`] | Subscriptions, events, deliveries with their retries, replays, signatures. |
 //! | [`accounts`] | Tenants, API keys, request signatures, rate limits, idempotency keys, the audit log. |
 //! | [`imports`] | Records that were created elsewhere. |
+//! | [`lookup`] | Finds records by their id alone, or by a part of it. |
 //! | [`platform`] | What the platform API of the server takes and returns, for the server and its clients. |
 //! | [`store`] | The interface to a database, a store in memory, and the conformance suite for stores. |
 //! | [`input`] | Strict JSON and query strings to typed input. |
@@ -72,6 +73,7 @@ pub mod env;
 pub mod error;
 pub mod imports;
 pub mod input;
+pub mod lookup;
 pub mod platform;
 pub mod prelude;
 pub mod resources;

@@ -22,6 +22,7 @@ mod home;
 mod housekeeping;
 pub mod in_flight_keys;
 pub mod limits;
+mod local;
 mod message;
 pub mod openapi;
 pub mod platform;
@@ -60,6 +61,7 @@ use uuid::Uuid;
 
 pub use self::body::{Incoming, MAX_BODY};
 use self::client::Client;
+pub use self::local::LocalPlatform;
 use self::message::Outcome;
 pub use self::message::{MAX_HEADERS, MAX_URI};
 use self::problem::Problem;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use svc_client::Collection;
 use svc_client::platform::prelude::*;
 use svc_client::records::Record;
+use svc_core::lookup::{IdPart, KindInAccount, KindOfAll};
 use svc_core::resources::pages::Since;
 use svc_core::values::EventSet;
 
@@ -45,6 +46,8 @@ async fn work_on_accounts(platform: &Platform) -> AccountClient {
 
     let nobody = platform.account("0195a3c8-0000-7000-8000-000000000001".parse().unwrap());
     assert_eq!(nobody.contacts().list().page().await.unwrap_err().status(), Some(404));
+    let unknown = platform.find_accounts(KindOfAll::Invoice, created.id.0).await.unwrap();
+    assert!(unknown.is_empty(), "{unknown:?}");
     platform.account(created.id)
 }
 
@@ -56,6 +59,8 @@ async fn work_on_keys_and_members(account: &AccountClient) {
     assert!(!format!("{key:?}").contains(&key.key));
     let read = keys.get(key.id).await.unwrap();
     assert_eq!((read.prefix.as_str(), read.signed, &read.etag), (key.prefix.as_str(), true, &key.etag));
+    let part = IdPart::parse(&key.id.to_string()[24..]).unwrap();
+    assert_eq!(account.find_ids(KindInAccount::Key, &part).await.unwrap().data, [key.id.uuid()]);
     let rotated = keys.rotate(key.id, Some(Duration::from_secs(60))).await.unwrap();
     let too_long = keys.rotate(rotated.id, Some(Duration::MAX)).await.unwrap_err();
     assert_eq!(too_long.api().unwrap().field.as_deref(), Some("overlap"));

@@ -2,7 +2,7 @@
 //! API.
 
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, value_parser};
-use svc_core::input::Input;
+use svc_core::input::{Input, ToBody};
 use svc_core::resources::bookings::{Booking, BookingCreate, BookingUpdate};
 use svc_core::resources::contacts::{Contact, ContactCreate, ContactUpdate};
 use svc_core::resources::crud::Resource;
@@ -17,11 +17,11 @@ use crate::ids::IdArg;
 use crate::values::{self, Since};
 
 /// What the command line knows of a resource.
-pub trait ResourceCommands: Resource {
+pub trait ResourceCommands: Resource<Filter: ToBody> {
     /// The body that creates a record.
-    type Create: Input + Clone;
+    type Create: Input + ToBody + Clone;
     /// The body that changes a record.
-    type Update: Input + Clone;
+    type Update: Input + ToBody + Clone;
     /// The name of a record, which is the name of the command.
     const NAME: &'static str;
     /// The number of records that `list` lists unless told otherwise.

@@ -1,28 +1,24 @@
 //! `svc audit`.
 
-use svc_core::accounts::audit::{self, Entry};
-use svc_core::accounts::tenants;
-use svc_core::store::Store;
-use svc_core::values::Timestamp;
+use svc_core::input::ToBody as _;
+use svc_core::platform::{AuditEntry, LogFilter};
+use svc_core::resources::pages::Since;
 
-use super::{lookup, tenant};
+use super::lookup::{self, path};
+use super::tenant;
 use crate::cli::AuditCommand;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table};
+use crate::service::Service;
 use crate::times::full;
 
-pub(super) async fn run(store: &dyn Store, command: AuditCommand) -> Result<Outcome, Failure> {
+pub(super) async fn run(service: &Service, command: AuditCommand) -> Result<Outcome, Failure> {
     let AuditCommand::List { tenant, since, limit } = command;
-    let tenant = lookup::tenant(store, &tenant).await?.id;
-    let since = since.map_or(Timestamp::from_micros(0), |since| since.from(store.env().now()));
-    let listed = store.read("audit.list", move |tx| {
-        Box::pin(async move {
-            tenants::get(tx, tenant).await?;
-            // One entry more than the limit tells whether there are more.
-            audit::list(tx, tenant, since, limit.saturating_add(1)).await
-        })
-    });
-    let mut entries: Vec<Entry> = listed.await.or_not_found("tenant", tenant, tenant::HINT)?;
+    let tenant = lookup::tenant(service, &tenant).await?.id;
+    let filter = LogFilter { since: since.map(|since| Since(since.from(service.now()))) };
+    // One entry more than the limit tells whether there are more.
+    let listed = service.list(&path(tenant, "audit-log"), &filter.to_query(), limit.saturating_add(1)).await;
+    let (mut entries, _): (Vec<AuditEntry>, bool) = listed.or_not_found("tenant", tenant, tenant::HINT)?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = entries.len() > limit;
     entries.truncate(limit);

@@ -1,31 +1,27 @@
 //! `svc contact`.
 
-use svc_core::resources::contacts::{Contact, ContactCreate, ContactUpdate};
-use svc_core::resources::crud;
-use svc_core::store::{Store, Tx};
-use svc_core::values::{Email, Id, TenantId, Text};
+use svc_core::resources::contacts::Contact;
+use svc_core::values::{Email, Text};
 
-use super::lookup::Lookup;
 use super::records::{self, Managed};
 use crate::cli::ContactCommand;
 use crate::exit::Failure;
 use crate::output::{Outcome, Table, or_dash};
+use crate::service::Service;
 use crate::times::full;
 
-pub(super) async fn run(store: &dyn Store, command: ContactCommand) -> Result<Outcome, Failure> {
+pub(super) async fn run(service: &Service, command: ContactCommand) -> Result<Outcome, Failure> {
     match command {
-        ContactCommand::Records(command) => records::run(store, command).await,
-        ContactCommand::Delete(target) => records::delete::<Contact>(store, &target).await,
+        ContactCommand::Records(command) => records::run(service, command).await,
+        ContactCommand::Delete(target) => records::delete::<Contact>(service, &target).await,
     }
 }
 
 impl Managed for Contact {
-    fn create(tx: &mut dyn Tx, tenant: TenantId, input: ContactCreate) -> Lookup<'_, Self> {
-        Box::pin(crud::create::<Self>(tx, tenant, input))
-    }
+    type Created = Self;
 
-    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>, change: ContactUpdate) -> Lookup<'_, Self> {
-        Box::pin(crud::update::<Self>(tx, tenant, id, change))
+    fn created(created: Self) -> Result<Outcome, Failure> {
+        records::created(&created)
     }
 
     fn table(contacts: &[Self]) -> Table {

@@ -13,6 +13,7 @@ use super::Allowed;
 use crate::cli::DbCommand;
 use crate::exit::Failure;
 use crate::output::Outcome;
+use crate::service::Service;
 
 pub(super) async fn run(url: &str, allowed: Allowed, command: DbCommand) -> Result<Outcome, Failure> {
     match command {
@@ -31,8 +32,8 @@ pub(super) async fn run(url: &str, allowed: Allowed, command: DbCommand) -> Resu
             prune::run(&*store, retention, dry_run).await
         }
         DbCommand::RepairClock { tenant } => {
-            let store = super::open(url, allowed).await?;
-            repair_clock::run(&*store, tenant.as_ref()).await
+            let service = Service::of_database(super::open(url, allowed).await?)?;
+            repair_clock::run(&service, tenant.as_ref()).await
         }
         DbCommand::Backup { file } => backup::run(url, &file).await,
         DbCommand::Copy { from, to, resume } => copy::run(&from, &to, resume).await,

@@ -4,32 +4,31 @@ mod bulk;
 mod follow;
 
 use serde::Serialize;
-use svc_core::accounts::tenants;
-use svc_core::error::{Error, StoreError};
-use svc_core::store::{DeliveryFilter, Repository, Store};
-use svc_core::values::EventKind;
-use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{
-    self, AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason, SearchResult,
-};
-use svc_core::webhooks::events::{Event, EventId};
-use svc_core::webhooks::replays::{self, ReplayCreate};
+use svc_core::input::ToBody as _;
+use svc_core::platform::{Delivery, DeliveryDetails, DeliveryListFilter, ReplayCreate, Statuses};
+use svc_core::resources::pages::{self, MAX_LIMIT, Page};
+use svc_core::values::{EventKind, TenantId, Timestamp};
+use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId, DeliveryStatus, FailureReason};
+use svc_core::webhooks::events::EventId;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 use uuid::Uuid;
 
-use super::{lookup, tenant, webhook};
+use super::lookup::{self, Owned, path, path_of};
+use super::{tenant, webhook};
 use crate::cli::{DeliveryCommand, InTenant};
 use crate::document::{Document, pretty};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::ids::IdArg;
 use crate::output::{Outcome, Table, fields, or_dash, plain, state};
+use crate::service::{CallResult, Query, Service};
 use crate::times::{full, full_or_dash, moment, moment_or_dash, precise};
 
 /// Says how to find the id of a delivery.
 const HINT: &str = "`svc delivery list` lists the deliveries of a tenant";
 
-/// The highest number of searches of one `svc delivery list`, each of which reads 10,000 deliveries.
-const MAX_SEARCHES: u32 = 50;
+/// The highest number of pages of one `svc delivery list` in a row that have no delivery, each of which reads 10,000
+/// deliveries.
+const MAX_EMPTY_PAGES: u32 = 50;
 
 /// A delivery in JSON output.
 #[derive(Serialize)]
@@ -43,13 +42,6 @@ struct View {
     last_status: Option<i32>,
     next_attempt_at: Option<Timestamp>,
     created_at: Timestamp,
-}
-
-/// A delivery with its event and the log of its attempts.
-pub(super) struct Record {
-    pub(super) delivery: Delivery,
-    event: Event,
-    pub(super) log: Vec<AttemptLog>,
 }
 
 /// The JSON output of `svc delivery show`.
@@ -71,79 +63,67 @@ struct Envelope {
     tenant_id: TenantId,
 }
 
-pub(super) async fn run(store: &dyn Store, command: DeliveryCommand, json: bool) -> Result<Outcome, Failure> {
+pub(super) async fn run(service: &Service, command: DeliveryCommand, json: bool) -> Result<Outcome, Failure> {
     match command {
-        DeliveryCommand::List { tenant, subscription, status, event, since, until: _, limit: _, follow: true } => {
-            let tenant = lookup::tenant(store, &tenant).await?.id;
-            let subscription = webhook::id_in(store, tenant, subscription).await?;
-            let now = store.env().now();
-            let since = Some(since.map_or(now, |since| since.from(now)));
-            let filter =
-                DeliveryFilter { subscription_id: subscription, status, kind: event, since, ..Default::default() };
-            follow::run(store, tenant, filter, json).await
-        }
-        DeliveryCommand::List { tenant, subscription, status, event, since, until, limit, follow: false } => {
-            let tenant = lookup::tenant(store, &tenant).await?.id;
-            let subscription = webhook::id_in(store, tenant, subscription).await?;
-            let [since, until] = [since, until].map(|time| time.map(|time| time.from(store.env().now())));
-            let filter = DeliveryFilter {
-                subscription_id: subscription,
-                status,
-                kind: event,
-                since,
-                until,
-                limit,
-                ..Default::default()
-            };
-            list(store, tenant, filter).await
+        DeliveryCommand::List { tenant, subscription, status, event, since, until, limit, follow } => {
+            let tenant = lookup::tenant(service, &tenant).await?.id;
+            let subscription_id = webhook::id_in(service, tenant, subscription).await?;
+            let now = service.now();
+            let [since, until] = [since, until].map(|time| time.map(|time| pages::Since(time.from(now))));
+            let filter = DeliveryListFilter { subscription_id, status, kind: event, since, until };
+            if follow {
+                let since = since.or(Some(pages::Since(now)));
+                let filter = DeliveryListFilter { since, until: None, ..filter };
+                return follow::run(service, tenant, &filter.to_query(), json).await;
+            }
+            list(service, tenant, filter, limit).await
         }
         DeliveryCommand::Show { id, tenant } => {
-            let Delivery { tenant_id, id, .. } = lookup::find::<Delivery>(store, &id, &tenant).await?.record;
-            report(&read(store, tenant_id, id).await.or_not_found("delivery", id, HINT)?, "")
+            let found: DeliveryDetails = lookup::find(service, &id, &tenant).await?.record;
+            report(&found, "")
         }
         DeliveryCommand::Replay { id: Some(id), tenant, .. } => {
-            let delivery = replay(store, &id, &tenant).await?;
+            let delivery = replay(service, &id, &tenant).await?;
             let text =
                 format!("Replayed delivery {}. Its next attempt is due now.\n\n{}", delivery.id, details(&delivery));
             Outcome::new(&view(&delivery), text)
         }
         DeliveryCommand::Replay { id: None, tenant, subscription, since, until, status, missed, wait } => {
-            let now = store.env().now();
+            let now = service.now();
             // clap requires both options when there is no id.
             let subscription = subscription.unwrap_or(IdArg::Whole(Uuid::nil()));
-            let found = lookup::find::<WebhookSubscription>(store, &subscription, &tenant).await?;
-            let (tenant, subscription) = (found.tenant_id, found.record.id);
-            let since = since.map_or(now, |since| since.from(now));
-            let until = until.map(|until| until.from(now));
-            let input = ReplayCreate { subscription, since, until, statuses: status, missed };
-            bulk::replay(store, tenant, input, wait).await
+            let found = lookup::find::<WebhookSubscription>(service, &subscription, &tenant).await?;
+            let input = ReplayCreate {
+                subscription_id: found.record.id,
+                since: since.map_or(now, |since| since.from(now)),
+                until: until.map(|until| until.from(now)),
+                statuses: Some(Statuses(status)),
+                missed: Some(missed),
+            };
+            bulk::replay(service, found.tenant_id, input, wait).await
         }
         DeliveryCommand::Replays { tenant, limit } => {
-            bulk::list(store, lookup::tenant(store, &tenant).await?.id, limit).await
+            bulk::list(service, lookup::tenant(service, &tenant).await?.id, limit).await
         }
     }
 }
 
-async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Result<Outcome, Failure> {
-    let (subscription_id, limit) = (filter.subscription_id, filter.limit);
-    // It may have been registered once, so its deliveries can be listed.
-    let unknown_kind = filter.kind.filter(|kind| !store.env().event_kinds.contains(*kind));
-    let known = store.read("delivery.list", move |tx| {
-        Box::pin(async move {
-            tenants::get(tx, tenant).await?;
-            match subscription_id {
-                Some(id) => Ok(Repository::<WebhookSubscription>::get(tx, tenant, id).await?.is_some()),
-                None => Ok(true),
-            }
-        })
-    });
-    if !known.await.or_not_found("tenant", tenant, tenant::HINT)? {
-        let message = format!("The tenant has no webhook {}; {}.", or_dash(subscription_id), webhook::HINT);
-        return Err(Failure::new(Exit::NotFound, message));
-    }
+async fn list(service: &Service, tenant: TenantId, filter: DeliveryListFilter, limit: u32) -> Result<Outcome, Failure> {
     // One delivery more than the limit tells whether there are more.
-    let wanted = DeliveryFilter { limit: limit.saturating_add(1), ..filter };
-    let (mut deliveries, not_searched) = find(store, tenant, wanted).await?;
+    let found = find(service, tenant, &filter.to_query(), limit.saturating_add(1)).await;
+    let (mut deliveries, is_complete) = found.or_not_found("tenant", tenant, tenant::HINT)?;
+    // A webhook that was deleted can have deliveries.
+    if let Some(id) = filter.subscription_id.filter(|_| deliveries.is_empty()) {
+        let found: CallResult<WebhookSubscription> =
+            service.get(&path_of::<WebhookSubscription>(tenant, id.uuid())).await;
+        match found {
+            Err(error) if error.is_not_found() => {
+                let message = format!("The tenant has no webhook {id}; {}.", webhook::HINT);
+                return Err(Failure::new(Exit::NotFound, message));
+            }
+            found => found.map(drop)?,
+        }
+    }
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = deliveries.len() > limit;
     deliveries.truncate(limit);
@@ -152,7 +132,7 @@ async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Re
     let table = Table::new(heading, &deliveries, |delivery| {
         [
             delivery.id.to_string(),
-            delivery.kind.to_string(),
+            delivery.event.to_string(),
             state(delivery.status),
             or_dash(delivery.last_status),
             delivery.attempts.to_string(),
@@ -162,54 +142,51 @@ async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Re
         ]
     });
     let views: Vec<View> = deliveries.iter().map(view).collect();
-    let note = match not_searched {
-        _ if more => Some("There are more deliveries; raise --limit to see them.".to_owned()),
-        Some(until) => Some(format!(
-            "Deliveries of events before {until} were not searched. Run the command with --until {until} to go on."
-        )),
-        None => unknown_kind.filter(|_| deliveries.is_empty()).map(|kind| {
+    let note = if more {
+        Some("There are more deliveries; raise --limit to see them.".to_owned())
+    } else if !is_complete {
+        Some("Not all deliveries were searched. Name a time with --until to search what is older.".to_owned())
+    } else {
+        // It may have been registered once, so its deliveries can be listed.
+        let unknown = filter.kind.filter(|kind| deliveries.is_empty() && !service.knows(*kind));
+        unknown.map(|kind| {
             format!("There is no event kind {kind} now. If it is one of your own, name its file with --event-kinds.")
-        }),
+        })
     };
     Ok(Outcome::list(&views, &table, "No deliveries match.")?.with_note(note))
 }
 
-/// Finds the newest deliveries that match a filter, up to its limit, in short transactions. Stops after
-/// [`MAX_SEARCHES`], and then returns the time before which it did not search as well.
+/// Finds the newest deliveries that match a filter. Stops after [`MAX_EMPTY_PAGES`]. Returns whether it did not.
 async fn find(
-    store: &dyn Store,
+    service: &Service,
     tenant: TenantId,
-    mut filter: DeliveryFilter,
-) -> Result<(Vec<Delivery>, Option<Timestamp>), Error> {
-    let limit = filter.limit;
-    let mut found: Vec<Delivery> = Vec::new();
-    for _ in 0..MAX_SEARCHES {
-        filter.limit = limit.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
-        if filter.limit == 0 {
-            break;
-        }
-        let next = filter.clone();
-        let searched = store.read("delivery.list", move |tx| {
-            let filter = next.clone();
-            Box::pin(async move { deliveries::search(tx, tenant, &filter).await })
-        });
-        let SearchResult { deliveries, next_until, .. } = searched.await?;
-        found.extend(deliveries);
-        filter.until = next_until;
-        if next_until.is_none() {
-            break;
+    filter: &[(String, String)],
+    wanted: u32,
+) -> CallResult<(Vec<Delivery>, bool)> {
+    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+    let (mut found, mut cursor, mut empty): (Vec<Delivery>, Option<Uuid>, u32) = (Vec::new(), None, 0);
+    loop {
+        let rest = u32::try_from(wanted - found.len()).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
+        let mut query: Query = filter.to_vec();
+        query.push(("limit".to_owned(), rest.to_string()));
+        query.extend(cursor.map(|cursor| ("cursor".to_owned(), cursor.to_string())));
+        let page: Page<Delivery> = service.read(&path(tenant, "deliveries"), &query).await?;
+        empty = if page.data.is_empty() { empty + 1 } else { 0 };
+        found.extend(page.data);
+        cursor = page.next_cursor;
+        if found.len() >= wanted || cursor.is_none() || empty >= MAX_EMPTY_PAGES {
+            return Ok((found, cursor.is_none()));
         }
     }
-    Ok((found, filter.until.filter(|_| filter.limit > 0)))
 }
 
 /// Returns the detailed view of a delivery as the result of a command. For people, `introduction` comes first.
-pub(super) fn report(record: &Record, introduction: &str) -> Result<Outcome, Failure> {
-    let Record { delivery, event, log } = record;
+pub(super) fn report(record: &DeliveryDetails, introduction: &str) -> Result<Outcome, Failure> {
+    let DeliveryDetails { delivery, event, log } = record;
     let last = log.last();
     let body = Envelope {
         event: event.kind,
-        data: Document::parse(event.data.get().as_bytes()),
+        data: Document::parse(event.data.0.get().as_bytes()),
         delivered_at: last.map(|last| last.started_at),
         tenant_id: event.tenant_id,
     };
@@ -232,32 +209,18 @@ pub(super) fn report(record: &Record, introduction: &str) -> Result<Outcome, Fai
     Outcome::new(&DetailView { delivery: view(delivery), failure_reason, log, body }, text)
 }
 
-/// Reads a delivery with its event and attempts.
-pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: DeliveryId) -> Result<Record, Error> {
-    store
-        .read("delivery.show", move |tx| {
-            Box::pin(async move {
-                let delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
-                let event = tx.event(tenant, delivery.event_id).await?;
-                let event = event.ok_or_else(|| StoreError::Internal(format!("delivery {id} has no event")))?;
-                let log = tx.attempts(tenant, id).await?;
-                Ok(Record { delivery, event, log })
-            })
-        })
-        .await
-}
-
-async fn replay(store: &dyn Store, id: &IdArg, named: &InTenant) -> Result<Delivery, Failure> {
-    let Delivery { tenant_id, id, .. } = lookup::find::<Delivery>(store, id, named).await?.record;
-    let replay = store.write("delivery.replay", move |tx| Box::pin(replays::replay_delivery(tx, tenant_id, id)));
-    replay.await.or_not_found("delivery", id, HINT)
+async fn replay(service: &Service, id: &IdArg, named: &InTenant) -> Result<Delivery, Failure> {
+    let Owned { tenant_id, record } = lookup::find::<DeliveryDetails>(service, id, named).await?;
+    let id = record.delivery.id;
+    let replayed = service.step(&format!("{}/replay", path_of::<DeliveryDetails>(tenant_id, id.uuid()))).await;
+    replayed.or_not_found("delivery", id, HINT)
 }
 
 fn view(delivery: &Delivery) -> View {
     View {
         id: delivery.id,
         event_id: delivery.event_id,
-        event: delivery.kind,
+        event: delivery.event,
         subscription_id: delivery.subscription_id,
         status: delivery.status,
         attempts: delivery.attempts,
@@ -287,7 +250,7 @@ fn details(delivery: &Delivery) -> String {
     };
     fields([
         ("id", delivery.id.to_string()),
-        ("event", delivery.kind.to_string()),
+        ("event", delivery.event.to_string()),
         ("event id", delivery.event_id.to_string()),
         ("webhook", delivery.subscription_id.to_string()),
         ("status", status),

@@ -2,19 +2,20 @@
 
 use serde::Serialize;
 use svc_core::error::Error;
-use svc_core::input::json;
-use svc_core::store::Store;
-use svc_core::values::EventKind;
-use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{Delivery, DeliveryId};
-use svc_core::webhooks::events::{self, Event, EventId};
+use svc_core::input::{ToBody as _, json};
+use svc_core::platform::{EmittedEvent, Event, SampleEventCreate};
+use svc_core::values::{EventKind, TenantId, Timestamp};
+use svc_core::webhooks::deliveries::DeliveryId;
+use svc_core::webhooks::events::EventId;
 
 use super::input::read_input;
-use super::{lookup, tenant};
+use super::lookup::{self, path};
+use super::tenant;
 use crate::cli::{EventCommand, Trigger};
 use crate::document::{Document, pretty};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, fields};
+use crate::service::Service;
 use crate::times::moment;
 
 /// An event in JSON output.
@@ -28,39 +29,43 @@ struct View {
     deliveries: Vec<DeliveryId>,
 }
 
-pub(super) async fn run(store: &dyn Store, command: EventCommand) -> Result<Outcome, Failure> {
+/// An event to emit, with its record as it was written.
+#[derive(Serialize)]
+struct Emitted<'a> {
+    kind: EventKind,
+    data: &'a Document,
+}
+
+pub(super) async fn run(service: &Service, command: EventCommand) -> Result<Outcome, Failure> {
     match command {
         EventCommand::Emit { tenant, kind, data } => {
             let data = parse_record(&read_input(&data)?)?;
-            emit(store, lookup::tenant(store, &tenant).await?.id, kind, data).await
+            let body = serde_json::to_vec(&Emitted { kind, data: &data }).unwrap_or_default();
+            let tenant = lookup::tenant(service, &tenant).await?.id;
+            emit(service, tenant, "events", body, "Emitted").await
         }
     }
 }
 
 /// Fires an event with the sample record of its kind.
-pub(super) async fn trigger(store: &dyn Store, options: Trigger) -> Result<Outcome, Failure> {
-    let (tenant, kind) = (lookup::tenant(store, &options.tenant).await?.id, options.kind);
-    let fired = store.write("event.trigger", move |tx| Box::pin(events::record_sample(tx, tenant, kind))).await;
-    let (event, deliveries) = fired.or_not_found("tenant", tenant, tenant::HINT)?;
-    let data = Document::parse(event.data.get().as_bytes());
-    report(event, &deliveries, data, "Fired")
+pub(super) async fn trigger(service: &Service, options: Trigger) -> Result<Outcome, Failure> {
+    let tenant = lookup::tenant(service, &options.tenant).await?.id;
+    let body = SampleEventCreate { kind: options.kind }.to_body();
+    emit(service, tenant, "events/samples", body, "Fired").await
 }
 
-async fn emit(store: &dyn Store, tenant: TenantId, kind: EventKind, data: Document) -> Result<Outcome, Failure> {
-    let record = data.clone();
-    let emitted = store
-        .write("event.emit", move |tx| {
-            let record = record.clone();
-            Box::pin(async move { events::record_external(tx, tenant, kind, &record).await })
-        })
-        .await;
-    let (event, deliveries) = emitted.or_not_found("tenant", tenant, tenant::HINT)?;
-    report(event, &deliveries, data, "Emitted")
-}
-
-/// Returns an event that was fired as the result of a command.
-fn report(event: Event, deliveries: &[Delivery], data: Document, verb: &str) -> Result<Outcome, Failure> {
-    let Event { id, tenant_id: tenant, kind, created_at, .. } = event;
+/// Fires an event, and returns it as the result of a command.
+async fn emit(
+    service: &Service,
+    tenant: TenantId,
+    collection: &str,
+    body: Vec<u8>,
+    verb: &str,
+) -> Result<Outcome, Failure> {
+    let emitted = service.post_json(&path(tenant, collection), Some(body)).await;
+    let EmittedEvent { event, deliveries } = emitted.or_not_found("tenant", tenant, tenant::HINT)?;
+    let Event { id, kind, data, created_at, .. } = event;
+    let data = Document::parse(data.0.get().as_bytes());
     let deliveries: Vec<_> = deliveries.iter().map(|delivery| delivery.id).collect();
     let text = format!(
         "{verb} {kind}.\n\n{}\nData:\n{}\n",
@@ -84,7 +89,8 @@ fn parse_record(bytes: &[u8]) -> Result<Document, Failure> {
     let refused =
         |reason: &str| Failure::new(Exit::Usage, format!("--data must be a JSON object with an id: {reason}"));
     match json::parse(bytes) {
-        Ok(json) => Ok(Document::Json(json)),
+        Ok(json @ json::Json::Object(_)) => Ok(Document::Json(json)),
+        Ok(_) => Err(refused("it is JSON, but no object.")),
         Err(Error::Validation(violations)) => {
             let messages: Vec<&str> =
                 violations.as_slice().iter().map(|violation| violation.message.as_str()).collect();

@@ -23,6 +23,7 @@ use crate::cli::{Export, ExportKind, Format};
 use crate::exit::{Exit, Failure};
 use crate::formulas;
 use crate::output::{self, Outcome};
+use crate::service::Service;
 
 /// A record with its type, as `svc import all` reads it.
 #[derive(Serialize)]
@@ -40,7 +41,7 @@ struct WithPayment<'i> {
     amount_paid: Amount,
 }
 
-pub(super) async fn run(store: &dyn Store, options: Export, array: bool) -> Result<Outcome, Failure> {
+pub(super) async fn run(service: &Service, options: Export, array: bool) -> Result<Outcome, Failure> {
     let Export { kind, tenant, format, escape_formulas, since, amount_paid } = options;
     if escape_formulas && format != Format::Csv {
         return Err(Failure::new(Exit::Usage, "--escape-formulas applies to --format csv only."));
@@ -51,7 +52,8 @@ pub(super) async fn run(store: &dyn Store, options: Export, array: bool) -> Resu
     if kind == ExportKind::All && format == Format::Csv {
         return Err(Failure::new(Exit::Usage, "--format csv applies to records of one type only."));
     }
-    let tenant = lookup::tenant(store, &tenant).await?.id;
+    let store = service.database("svc export")?;
+    let tenant = lookup::tenant(service, &tenant).await?.id;
     let source = Source { store, tenant, since: since.map(|since| since.from(store.env().now())) };
     let sink = match (format, array) {
         (Format::Ndjson, false) => Sink::Lines(Box::new(output::stream())),

@@ -17,7 +17,7 @@ mod source;
 use std::pin::pin;
 
 use serde::Serialize;
-use svc_core::accounts::tenants::Tenant;
+use svc_core::accounts::tenants::{self, Tenant};
 use svc_core::imports::{AccountRecord, Import, ImportOptions, Imported};
 use svc_core::input::FieldNames as _;
 use svc_core::resources::contacts::Contact;
@@ -36,6 +36,7 @@ use super::lookup;
 use crate::cli::{Format, Import as Options, ImportKind};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Outcome};
+use crate::service::Service;
 
 /// The number of groups that are read ahead.
 const READ_AHEAD: usize = 2;
@@ -54,7 +55,7 @@ struct Summary {
     complete: bool,
 }
 
-pub(super) async fn run(store: &dyn Store, options: Options) -> Result<Outcome, Failure> {
+pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, Failure> {
     let reason = match options.kind {
         ImportKind::Invoices if options.update => {
             "--update applies to contacts only; change an invoice with `svc invoice update`."
@@ -70,7 +71,9 @@ pub(super) async fn run(store: &dyn Store, options: Options) -> Result<Outcome, 
     if !reason.is_empty() {
         return Err(Failure::new(Exit::Usage, reason));
     }
-    let tenant = lookup::tenant(store, &options.tenant).await?;
+    let store = service.database("svc import")?;
+    let id = lookup::tenant(service, &options.tenant).await?.id;
+    let tenant: Tenant = store.read("import.tenant", move |tx| Box::pin(tenants::get(tx, id))).await?;
     match options.kind {
         ImportKind::Contacts => import::<Contact>(store, tenant, options).await,
         ImportKind::Invoices => import::<Invoice>(store, tenant, options).await,

@@ -2,64 +2,48 @@
 
 mod overdue;
 
-use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceStatus, InvoiceUpdate};
-use svc_core::store::{Store, Tx};
-use svc_core::values::{Id, TenantId};
+use svc_core::input::ToBody as _;
+use svc_core::platform::PaymentAmount;
+use svc_core::resources::invoices::{Invoice, InvoiceStatus};
+use svc_core::values::Decimal;
 
-use super::lookup::Lookup;
-use super::records::{self, Managed, change, fields_of};
+use super::records::{self, Managed, fields_of, step};
 use crate::cli::InvoiceCommand;
 use crate::exit::Failure;
 use crate::output::{Outcome, Table, or_dash, state};
+use crate::service::Service;
 use crate::times::full;
 
-pub(super) async fn run(store: &dyn Store, command: InvoiceCommand) -> Result<Outcome, Failure> {
+pub(super) async fn run(service: &Service, command: InvoiceCommand) -> Result<Outcome, Failure> {
     match command {
-        InvoiceCommand::Records(command) => records::run(store, command).await,
-        InvoiceCommand::Send(target) => {
-            let send =
-                change(store, &target, "invoice.send", |tx, tenant, id| Box::pin(invoices::send(tx, tenant, id)));
-            report_status(&send.await?)
-        }
-        InvoiceCommand::View(target) => {
-            let view =
-                change(store, &target, "invoice.view", |tx, tenant, id| Box::pin(invoices::view(tx, tenant, id)));
-            report_status(&view.await?)
-        }
+        InvoiceCommand::Records(command) => records::run(service, command).await,
+        InvoiceCommand::Send(target) => report_status(&step::<Invoice, _>(service, &target, "send", None).await?),
+        InvoiceCommand::View(target) => report_status(&step::<Invoice, _>(service, &target, "view", None).await?),
         InvoiceCommand::Pay { target, amount } => {
-            let pay = change(store, &target, "invoice.pay", move |tx, tenant, id| {
-                Box::pin(invoices::pay(tx, tenant, id, amount))
-            });
-            report_payment(&pay.await?)
+            report_payment(&step::<Invoice, _>(service, &target, "pay", body(amount)).await?)
         }
-        InvoiceCommand::Void(target) => {
-            let void =
-                change(store, &target, "invoice.void", |tx, tenant, id| Box::pin(invoices::void(tx, tenant, id)));
-            report_status(&void.await?)
-        }
+        InvoiceCommand::Void(target) => report_status(&step::<Invoice, _>(service, &target, "void", None).await?),
         InvoiceCommand::Resend(target) => {
-            let resend =
-                change(store, &target, "invoice.resend", |tx, tenant, id| Box::pin(invoices::resend(tx, tenant, id)));
-            let invoice = resend.await?;
+            let invoice: Invoice = step::<Invoice, _>(service, &target, "resend", None).await?;
             Outcome::new(&invoice, format!("Invoice {} was sent again.", invoice.invoice_number))
         }
         InvoiceCommand::Refund { target, amount } => {
-            let refund = change(store, &target, "invoice.refund", move |tx, tenant, id| {
-                Box::pin(invoices::refund(tx, tenant, id, amount))
-            });
-            report_refund(&refund.await?)
+            report_refund(&step::<Invoice, _>(service, &target, "refund", body(amount)).await?)
         }
-        InvoiceCommand::Overdue { tenant } => overdue::run(store, tenant.as_ref()).await,
+        InvoiceCommand::Overdue { tenant } => overdue::run(service, tenant.as_ref()).await,
     }
 }
 
-impl Managed for Invoice {
-    fn create(tx: &mut dyn Tx, tenant: TenantId, input: InvoiceCreate) -> Lookup<'_, Self> {
-        Box::pin(invoices::create(tx, tenant, input))
-    }
+/// Returns the body of a payment or a refund.
+fn body(amount: Option<Decimal>) -> Option<Vec<u8>> {
+    Some(PaymentAmount { amount }.to_body())
+}
 
-    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>, change: InvoiceUpdate) -> Lookup<'_, Self> {
-        Box::pin(invoices::update(tx, tenant, id, change))
+impl Managed for Invoice {
+    type Created = Self;
+
+    fn created(created: Self) -> Result<Outcome, Failure> {
+        records::created(&created)
     }
 
     fn title(&self) -> String {

@@ -1,22 +1,17 @@
 //! `svc job`.
 
-use svc_core::resources::crud;
-use svc_core::resources::jobs::{Job, JobCreate, JobUpdate};
-use svc_core::store::Tx;
-use svc_core::values::{Id, TenantId};
+use svc_core::resources::jobs::Job;
 
-use super::lookup::Lookup;
-use super::records::Managed;
-use crate::output::{Table, or_dash, state};
+use super::records::{self, Managed};
+use crate::exit::Failure;
+use crate::output::{Outcome, Table, or_dash, state};
 use crate::times::{full, full_or_dash};
 
 impl Managed for Job {
-    fn create(tx: &mut dyn Tx, tenant: TenantId, input: JobCreate) -> Lookup<'_, Self> {
-        Box::pin(crud::create::<Self>(tx, tenant, input))
-    }
+    type Created = Self;
 
-    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>, change: JobUpdate) -> Lookup<'_, Self> {
-        Box::pin(crud::update::<Self>(tx, tenant, id, change))
+    fn created(created: Self) -> Result<Outcome, Failure> {
+        records::created(&created)
     }
 
     fn title(&self) -> String {

@@ -2,142 +2,136 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::{Value, json};
-use svc_core::accounts::keys::{self, ApiKey, KeyCreate, KeyId, NewKey};
-use svc_core::accounts::tenants::{self, DeveloperAccess, Tenant};
-use svc_core::store::Store;
-use svc_core::values::{Secret, TenantId, Timestamp};
+use svc_core::accounts::keys::Scope;
+use svc_core::accounts::tenants::DeveloperAccess;
+use svc_core::error::Issue;
+use svc_core::platform::{Account, ApiKey, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret, KeyScopes};
+use svc_core::resources::pages::Page;
+use svc_core::values::{Text, Timestamp};
 
-use super::{lookup, tenant};
+use super::lookup::{self, Owned, path, path_of};
+use super::tenant;
 use crate::cli::KeyCommand;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields, or_dash, state};
+use crate::service::Service;
 use crate::times::{full, full_or_dash, moment, moment_or_dash};
 
 /// Says how to find the id of a key.
 const HINT: &str = "`svc key list` lists the keys of a tenant";
 
-/// A key in the JSON output of `list`, `show` and `revoke`.
-#[derive(Serialize)]
-struct View<'a> {
-    #[serde(flatten)]
-    key: &'a ApiKey,
-    signed: bool,
-}
-
-pub(super) async fn run(store: &dyn Store, command: KeyCommand) -> Result<Outcome, Failure> {
+pub(super) async fn run(service: &Service, command: KeyCommand) -> Result<Outcome, Failure> {
     match command {
         KeyCommand::Create { tenant, scopes, name, expires, signed } => {
-            let tenant = lookup::tenant(store, &tenant).await?.id;
-            create(store, tenant, KeyCreate { name, write: scopes.write, expires_in: expires, signed }).await
+            let tenant = lookup::tenant(service, &tenant).await?;
+            let name = name.as_deref().map(Text::parse).transpose();
+            let input = ApiKeyCreate {
+                scopes: KeyScopes { write: scopes.write },
+                name: name.map_err(|issue: Issue| issue.on("name"))?,
+                // In whole seconds. Less than one is over at once.
+                expires_in: expires.map(|expires| Duration::from_secs(expires.as_secs()).into()),
+                signed: Some(signed),
+            };
+            create(service, &tenant, &input).await
         }
-        KeyCommand::List { tenant } => list(store, lookup::tenant(store, &tenant).await?.id).await,
+        KeyCommand::List { tenant } => list(service, &lookup::tenant(service, &tenant).await?).await,
         KeyCommand::Show { id, tenant } => {
-            let key = lookup::find::<ApiKey>(store, &id, &tenant).await?.record;
-            Outcome::new(&view(&key), details(&key, store.env().now()))
+            let key: ApiKey = lookup::find(service, &id, &tenant).await?.record;
+            Outcome::new(&view(&key), details(&key, service.now()))
         }
         KeyCommand::Revoke { id, tenant } => {
-            let id = lookup::find::<ApiKey>(store, &id, &tenant).await?.record.id;
-            let revoked = store.write("key.revoke", move |tx| Box::pin(keys::revoke(tx, id))).await;
-            let key = revoked.or_not_found("key", id, HINT)?;
+            let Owned { tenant_id, record: ApiKey { id, .. } } = lookup::find(service, &id, &tenant).await?;
+            let revoked = service.step(&format!("{}/revoke", path_of::<ApiKey>(tenant_id, id.uuid()))).await;
+            let key: ApiKey = revoked.or_not_found("key", id, HINT)?;
             let text = format!("Revoked key {id} ({}…). It is rejected from now on.", key.prefix);
             Outcome::new(&view(&key), text)
         }
         KeyCommand::Rotate { id, tenant, overlap } => {
-            let id = lookup::find::<ApiKey>(store, &id, &tenant).await?.record.id;
-            rotate(store, id, overlap).await
+            rotate(service, lookup::find(service, &id, &tenant).await?, overlap).await
         }
     }
 }
 
-async fn create(store: &dyn Store, tenant: TenantId, input: KeyCreate) -> Result<Outcome, Failure> {
-    let created = store
-        .write("key.create", move |tx| {
-            let input = input.clone();
-            Box::pin(async move {
-                let new = keys::create(tx, tenant, input).await?;
-                Ok((new, tenants::get(tx, tenant).await?))
-            })
-        })
-        .await;
-    let (new, tenant) = created.or_not_found("tenant", tenant, tenant::HINT)?;
+async fn create(service: &Service, tenant: &Account, input: &ApiKeyCreate) -> Result<Outcome, Failure> {
+    let created = service.post(&path(tenant.id, "keys"), input).await;
+    let new: ApiKeyWithSecret = created.or_not_found("tenant", tenant.id, tenant::HINT)?;
     let text = format!("Created a key for {}.\n\n{}", tenant.name, secrets(&new));
-    Ok(Outcome::new(&new_view(&new), text)?.with_note(access_note(&tenant)))
+    Ok(Outcome::new(&new_view(&new), text)?.with_note(access_note(tenant)))
 }
 
-async fn list(store: &dyn Store, tenant: TenantId) -> Result<Outcome, Failure> {
-    let listed = store
-        .read("key.list", move |tx| {
-            Box::pin(async move {
-                tenants::get(tx, tenant).await?;
-                Ok(tx.api_keys(tenant).await?)
-            })
-        })
-        .await;
-    let keys = listed.or_not_found("tenant", tenant, tenant::HINT)?;
-    let now = store.env().now();
+async fn list(service: &Service, tenant: &Account) -> Result<Outcome, Failure> {
+    let listed = service.read(&path(tenant.id, "keys"), &[]).await;
+    let Page { data: keys, .. }: Page<ApiKey> = listed.or_not_found("tenant", tenant.id, tenant::HINT)?;
+    let now = service.now();
     let heading = ["ID", "NAME", "STATUS", "SCOPES", "LAST USED", "PREFIX", "CREATED"];
     let table = Table::new(heading, &keys, |key| {
         [
             key.id.to_string(),
             or_dash(key.name.as_ref()),
             state(status(key.revoked_at, key.expires_at, now)),
-            scopes(key),
+            scopes(&key.scopes),
             full_or_dash(key.last_used_at),
             key.prefix.clone(),
             full(key.created_at),
         ]
     });
-    let views: Vec<View<'_>> = keys.iter().map(view).collect();
+    let views: Vec<Value> = keys.iter().map(view).collect();
     Outcome::list(&views, &table, "The tenant has no keys; create one with `svc key create`.")
 }
 
-async fn rotate(store: &dyn Store, id: KeyId, overlap: Duration) -> Result<Outcome, Failure> {
-    let rotated = store
-        .write("key.rotate", move |tx| {
-            Box::pin(async move {
-                let new = keys::rotate(tx, id, overlap).await?;
-                Ok((new, keys::get(tx, id).await?))
-            })
-        })
-        .await;
-    let (new, old) = rotated.or_not_found("key", id, HINT)?;
-    let text =
-        format!("Replaced key {id}, which is valid until {}.\n\n{}", moment_or_dash(old.expires_at), secrets(&new));
+async fn rotate(service: &Service, key: Owned<ApiKey>, overlap: Duration) -> Result<Outcome, Failure> {
+    let Owned { tenant_id, record: ApiKey { id, .. } } = key;
+    let path = path_of::<ApiKey>(tenant_id, id.uuid());
+    let rotated = service.post(&format!("{path}/rotate"), &ApiKeyRotation { overlap: Some(overlap.into()) }).await;
+    let new: ApiKeyWithSecret = rotated.or_not_found("key", id, HINT)?;
+    // Its text must not be lost, whatever becomes of this.
+    let old = service.get::<ApiKey>(&path).await.ok().and_then(|old| old.expires_at);
+    let text = format!("Replaced key {id}, which is valid until {}.\n\n{}", moment_or_dash(old), secrets(&new));
     Outcome::new(&new_view(&new), text)
 }
 
-fn view(key: &ApiKey) -> View<'_> {
-    View { key, signed: key.signing_secret.is_some() }
+/// Formats a key as JSON. `signed` is last.
+fn view(key: &ApiKey) -> Value {
+    let ApiKey { id, tenant_id, name, scopes, signed, prefix, created_at, expires_at, revoked_at, last_used_at } = key;
+    json!({
+        "id": id,
+        "tenant_id": tenant_id,
+        "name": name,
+        "scopes": scopes,
+        "prefix": prefix,
+        "created_at": created_at,
+        "expires_at": expires_at,
+        "revoked_at": revoked_at,
+        "last_used_at": last_used_at,
+        "signed": signed,
+    })
 }
 
 /// Formats a new key as JSON, with its secrets, which are never shown again.
-fn new_view(new: &NewKey) -> Value {
-    let key = &new.key;
+fn new_view(key: &ApiKeyWithSecret) -> Value {
     json!({
         "id": key.id,
         "tenant_id": key.tenant_id,
         "name": key.name,
         "scopes": key.scopes,
-        "key": new.text.reveal(),
-        "signing_secret": key.signing_secret.as_ref().map(Secret::reveal),
+        "key": key.key,
+        "signing_secret": key.signing_secret,
         "prefix": key.prefix,
         "created_at": key.created_at,
         "expires_at": key.expires_at,
-        "revoked_at": key.revoked_at,
-        "last_used_at": key.last_used_at,
+        "revoked_at": null,
+        "last_used_at": null,
     })
 }
 
 /// Formats a new key for people, with its secrets.
-fn secrets(new: &NewKey) -> String {
-    let key = &new.key;
-    let signing_secret = key.signing_secret.as_ref().map(|secret| ("signing secret", secret.reveal().to_owned()));
-    let shown = [("id", key.id.to_string()), ("scopes", scopes(key)), ("expires at", expiry(key))]
+fn secrets(key: &ApiKeyWithSecret) -> String {
+    let signing_secret = key.signing_secret.as_ref().map(|secret| ("signing secret", secret.clone()));
+    let shown = [("id", key.id.to_string()), ("scopes", scopes(&key.scopes)), ("expires at", expiry(key.expires_at))]
         .into_iter()
         .chain(signing_secret)
-        .chain([("key", new.text.reveal().to_owned())]);
+        .chain([("key", key.key.clone())]);
     let advice = if key.signing_secret.is_some() {
         "Store the key and the signing secret now. They will not be shown again."
     } else {
@@ -152,22 +146,22 @@ fn details(key: &ApiKey, now: Timestamp) -> String {
         ("tenant id", key.tenant_id.to_string()),
         ("name", or_dash(key.name.as_ref())),
         ("prefix", key.prefix.clone()),
-        ("scopes", scopes(key)),
-        ("signed", key.signing_secret.is_some().to_string()),
+        ("scopes", scopes(&key.scopes)),
+        ("signed", key.signed.to_string()),
         ("status", status(key.revoked_at, key.expires_at, now).to_owned()),
         ("created at", moment(key.created_at)),
-        ("expires at", expiry(key)),
+        ("expires at", expiry(key.expires_at)),
         ("revoked at", moment_or_dash(key.revoked_at)),
         ("last used at", moment_or_dash(key.last_used_at)),
     ])
 }
 
-fn scopes(key: &ApiKey) -> String {
-    key.scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(",")
+fn scopes(scopes: &[Scope]) -> String {
+    scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(",")
 }
 
-fn expiry(key: &ApiKey) -> String {
-    key.expires_at.map_or_else(|| "never".to_owned(), moment)
+fn expiry(expires_at: Option<Timestamp>) -> String {
+    expires_at.map_or_else(|| "never".to_owned(), moment)
 }
 
 /// Returns whether a key can be used: `active`, `expired` or `revoked`.
@@ -182,7 +176,7 @@ pub(super) fn status(revoked_at: Option<Timestamp>, expires_at: Option<Timestamp
 }
 
 /// Returns a note if the tenant is not approved, since its keys are then rejected with a 403.
-fn access_note(tenant: &Tenant) -> Option<String> {
+fn access_note(tenant: &Account) -> Option<String> {
     let access = tenant.developer_access;
     (access != DeveloperAccess::Approved).then(|| {
         format!(

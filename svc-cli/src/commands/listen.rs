@@ -20,7 +20,6 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
 use svc_core::env::Env;
-use svc_core::store::Store;
 use svc_core::values::Secret;
 use svc_webhook_verify::Verifier;
 use tokio::net::{TcpListener, TcpStream};
@@ -32,6 +31,7 @@ use super::lookup;
 use crate::cli::Listen;
 use crate::exit::{Exit, Failure};
 use crate::output::{Outcome, write_now};
+use crate::service::Service;
 
 /// The largest request or response body that is read, in bytes.
 const MAX_BODY: usize = 1 << 20;
@@ -67,18 +67,18 @@ pub(super) async fn run(options: Listen, json: bool) -> Result<Outcome, Failure>
 }
 
 /// Receives the deliveries of a webhook that exists for as long as the command runs.
-pub(super) async fn run_with_own_webhook(store: &dyn Store, options: Listen, json: bool) -> Result<Outcome, Failure> {
-    let tenant = lookup::tenant(store, &options.tenant).await?.id;
+pub(super) async fn run_with_own_webhook(service: &Service, options: Listen, json: bool) -> Result<Outcome, Failure> {
+    let tenant = lookup::tenant(service, &options.tenant).await?.id;
     let (listener, url) = listen(options.port.unwrap_or(0)).await?;
-    let webhook = OwnWebhook::create(store, tenant, &url, &options.events).await?;
-    let received = match verifier(std::slice::from_ref(&webhook.subscription.secret)) {
+    let webhook = OwnWebhook::create(service, tenant, &url, &options.events).await?;
+    let received = match verifier(&[Secret::new(webhook.created.secret.as_str())]) {
         Ok(verifier) => tokio::select! {
             received = receive(listener, verifier, options, json) => received,
-            gone = webhook.keep(store) => Err(gone),
+            gone = webhook.keep(service) => Err(gone),
         },
         Err(failure) => Err(failure),
     };
-    webhook.delete(store).await?;
+    webhook.delete(service).await?;
     received
 }
 

@@ -1,65 +1,73 @@
 //! `svc member`.
 
-use svc_core::accounts::members::{self, Member};
+use svc_core::accounts::members::Member;
 use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
-use svc_core::store::Store;
+use svc_core::platform::{Account, MemberCreate, MemberUpdate};
+use svc_core::resources::pages::Page;
 use svc_core::values::Email;
 
-use super::lookup;
+use super::lookup::{self, path};
 use crate::cli::MemberCommand;
-use crate::exit::{Failure, OrNotFound as _};
+use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, plain};
+use crate::service::{CallError, CallResult, Service};
 use crate::times::full;
 
 /// Says how to find the members.
 const HINT: &str = "`svc member list` lists the members of a tenant";
 
-pub(super) async fn run(store: &dyn Store, command: MemberCommand) -> Result<Outcome, Failure> {
+pub(super) async fn run(service: &Service, command: MemberCommand) -> Result<Outcome, Failure> {
     match command {
         MemberCommand::Add { tenant, email, role } => {
-            add(store, lookup::tenant(store, &tenant).await?, email, role.into()).await
+            add(service, lookup::tenant(service, &tenant).await?, email, role.into()).await
         }
-        MemberCommand::List { tenant } => list(store, lookup::tenant(store, &tenant).await?).await,
-        MemberCommand::Remove { tenant, email } => remove(store, lookup::tenant(store, &tenant).await?, email).await,
+        MemberCommand::List { tenant } => list(service, lookup::tenant(service, &tenant).await?).await,
+        MemberCommand::Remove { tenant, email } => {
+            remove(service, lookup::tenant(service, &tenant).await?, email).await
+        }
     }
 }
 
-async fn add(store: &dyn Store, tenant: Tenant, email: Email, role: Role) -> Result<Outcome, Failure> {
-    let id = tenant.id;
-    let added = store.write("member.add", move |tx| {
-        let email = email.clone();
-        Box::pin(async move {
-            match members::get_by_email(tx, id, &email).await {
-                Err(Error::NotFound) => members::add(tx, id, &email, role).await,
-                known => members::set_role(tx, id, known?.id, role).await,
-            }
-        })
-    });
-    let member = added.await?;
+/// Adds a member, or changes the role of one.
+async fn add(service: &Service, tenant: Account, email: Email, role: Role) -> Result<Outcome, Failure> {
+    let members = path(tenant.id, "members");
+    let added: CallResult<Member> = service.post(&members, &MemberCreate { email: email.clone(), role }).await;
+    let member = match added {
+        Err(CallError::Rules(Error::NotAllowed(_))) => match find(service, &tenant, &email).await? {
+            Some(known) => service.patch(&format!("{members}/{}", known.id), &MemberUpdate { role }).await,
+            None => added,
+        },
+        added => added,
+    };
+    let member = member.or_not_found("member", email, HINT)?;
     let text = format!("{} is a member of {} with the role {}.", member.email, plain(&tenant.name), member.role);
     Outcome::new(&member, text)
 }
 
-async fn list(store: &dyn Store, tenant: Tenant) -> Result<Outcome, Failure> {
-    let listed = store.read("member.list", move |tx| Box::pin(members::list(tx, tenant.id))).await?;
+/// Returns all members of a tenant.
+async fn all(service: &Service, tenant: &Account) -> CallResult<Vec<Member>> {
+    Ok(service.read::<Page<Member>>(&path(tenant.id, "members"), &[]).await?.data)
+}
+
+/// Returns the member with an email address.
+async fn find(service: &Service, tenant: &Account, email: &Email) -> CallResult<Option<Member>> {
+    let is_meant = |member: &Member| member.email.as_str().eq_ignore_ascii_case(email.as_str());
+    Ok(all(service, tenant).await?.into_iter().find(is_meant))
+}
+
+async fn list(service: &Service, tenant: Account) -> Result<Outcome, Failure> {
+    let listed = all(service, &tenant).await?;
     let table = Table::new(["EMAIL", "ROLE", "ADDED"], &listed, |member: &Member| {
         [member.email.to_string(), member.role.to_string(), full(member.created_at)]
     });
     Outcome::list(&listed, &table, "The tenant has no members; add one with `svc member add`.")
 }
 
-async fn remove(store: &dyn Store, tenant: Tenant, email: Email) -> Result<Outcome, Failure> {
-    let (id, typed) = (tenant.id, email.clone());
-    let removed = store.write("member.remove", move |tx| {
-        let email = email.clone();
-        Box::pin(async move {
-            let member = members::get_by_email(tx, id, &email).await?;
-            members::remove(tx, id, member.id).await
-        })
-    });
-    let member = removed.await.or_not_found("member", typed, HINT)?;
+async fn remove(service: &Service, tenant: Account, email: Email) -> Result<Outcome, Failure> {
+    let nobody = || Failure::new(Exit::NotFound, format!("There is no member {email}; {HINT}."));
+    let member = find(service, &tenant, &email).await?.ok_or_else(nobody)?;
+    service.delete(&path(tenant.id, &format!("members/{}", member.id))).await.or_not_found("member", &email, HINT)?;
     let text = format!("{} is no longer a member of {}.", member.email, plain(&tenant.name));
     Outcome::new(&member, text)
 }

@@ -1,43 +1,34 @@
 //! `svc quote`.
 
-use svc_core::resources::crud;
-use svc_core::resources::quotes::{self, Quote, QuoteCreate, QuoteUpdate};
-use svc_core::store::{Store, Tx};
-use svc_core::values::{Id, TenantId};
+use svc_core::resources::quotes::Quote;
 
-use super::lookup::Lookup;
-use super::records::{self, Managed, change};
+use super::records::{self, Managed, step};
 use crate::cli::QuoteCommand;
 use crate::exit::Failure;
 use crate::output::{Outcome, Table, or_dash, state};
+use crate::service::Service;
 use crate::times::full;
 
-pub(super) async fn run(store: &dyn Store, command: QuoteCommand) -> Result<Outcome, Failure> {
+pub(super) async fn run(service: &Service, command: QuoteCommand) -> Result<Outcome, Failure> {
     match command {
-        QuoteCommand::Records(command) => records::run(store, command).await,
+        QuoteCommand::Records(command) => records::run(service, command).await,
         QuoteCommand::Accept(target) => {
-            let accept =
-                change(store, &target, "quote.accept", |tx, tenant, id| Box::pin(quotes::accept(tx, tenant, id)));
-            let quote = accept.await?;
+            let quote: Quote = step::<Quote, _>(service, &target, "accept", None).await?;
             let Quote { quote_number, currency, total, .. } = &quote;
             Outcome::new(&quote, format!("Quote {quote_number} is accepted: {currency} {total}."))
         }
         QuoteCommand::Decline(target) => {
-            let decline =
-                change(store, &target, "quote.decline", |tx, tenant, id| Box::pin(quotes::decline(tx, tenant, id)));
-            let quote = decline.await?;
+            let quote: Quote = step::<Quote, _>(service, &target, "decline", None).await?;
             Outcome::new(&quote, format!("Quote {} is declined.", quote.quote_number))
         }
     }
 }
 
 impl Managed for Quote {
-    fn create(tx: &mut dyn Tx, tenant: TenantId, input: QuoteCreate) -> Lookup<'_, Self> {
-        Box::pin(crud::create::<Self>(tx, tenant, input))
-    }
+    type Created = Self;
 
-    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>, change: QuoteUpdate) -> Lookup<'_, Self> {
-        Box::pin(crud::update::<Self>(tx, tenant, id, change))
+    fn created(created: Self) -> Result<Outcome, Failure> {
+        records::created(&created)
     }
 
     fn title(&self) -> String {

@@ -1,39 +1,29 @@
 //! `list`, `show`, `create` and `update` of every resource, and `delete` of those that have it.
 //!
-//! A resource says how its records are created and changed, and what people see of them. Everything else is the same for
-//! all: changes go through the rules of svc-core in one transaction, with their events and deliveries, as requests to the
-//! API do.
+//! A resource says what people see of its records. Everything else is the same for all: changes are operations of the
+//! platform API, with their events and deliveries, as requests to the API are.
 
+use serde::de::DeserializeOwned;
 use svc_core::error::{Error, FieldCode, Violation};
 use svc_core::input::json::Json;
-use svc_core::input::{Fields, Input};
+use svc_core::input::{Fields, Input, ToBody};
 use svc_core::resources::contacts::Contact;
-use svc_core::resources::crud::{self, Delete, Resource};
-use svc_core::resources::pages::{ListQuery, MAX_LIMIT, Order};
-use svc_core::store::{Store, Tx};
-use svc_core::values::{Id, TenantId, Timestamp};
+use svc_core::values::{TenantId, Timestamp};
 
 use super::input::read_input;
-use super::lookup::{self, Found, FoundResource, Lookup, Owned};
+use super::lookup::{self, Found, FoundResource, Owned, path, path_of};
 use crate::cli::fields::{Body, BodySource, FieldValue, Filters, field_names, option_name};
-use crate::cli::records::{ListRecords, RecordCommand, ResourceCommands, Target, UpdateRecord};
+use crate::cli::records::{ListRecords, RecordCommand, Target, UpdateRecord};
 use crate::document::Document;
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, capitalized, fields, or_dash};
+use crate::service::{CallError, CallResult, Service};
 use crate::times::moment;
 
 /// A resource that the command line manages.
-pub(super) trait Managed: FoundResource + ResourceCommands {
-    /// Creates a record by the rules of the resource.
-    fn create(tx: &mut dyn Tx, tenant: TenantId, input: <Self as ResourceCommands>::Create) -> Lookup<'_, Self>;
-
-    /// Changes a record by the rules of the resource.
-    fn update(
-        tx: &mut dyn Tx,
-        tenant: TenantId,
-        id: Id<Self>,
-        change: <Self as ResourceCommands>::Update,
-    ) -> Lookup<'_, Self>;
+pub(super) trait Managed: FoundResource {
+    /// What the response to a creation has: the record, or more.
+    type Created: DeserializeOwned + Send;
 
     /// Returns what people call the record, after the name of its type: its number, or else its id.
     fn title(&self) -> String {
@@ -49,35 +39,38 @@ pub(super) trait Managed: FoundResource + ResourceCommands {
     }
 
     /// Returns the result of a creation.
-    fn created(&self) -> Result<Outcome, Failure> {
-        Outcome::new(self, format!("Created {} {}.\n\n{}", Self::NAME, self.title(), self.details()))
-    }
+    fn created(created: Self::Created) -> Result<Outcome, Failure>;
+}
+
+/// Returns the result of a creation whose response has the record.
+pub(super) fn created<R: Managed>(record: &R) -> Result<Outcome, Failure> {
+    let name = <R as Found>::NAME;
+    Outcome::new(record, format!("Created {name} {}.\n\n{}", record.title(), record.details()))
 }
 
 /// Runs one of the commands that every resource has.
-pub(super) async fn run<R: Managed>(store: &dyn Store, command: RecordCommand<R>) -> Result<Outcome, Failure> {
+pub(super) async fn run<R: Managed>(service: &Service, command: RecordCommand<R>) -> Result<Outcome, Failure> {
     match command {
-        RecordCommand::List(options) => list::<R>(store, options).await,
+        RecordCommand::List(options) => list::<R>(service, options).await,
         RecordCommand::Show(Target { id, tenant }) => {
-            let Owned { record, .. } = lookup::find::<R>(store, &id, &tenant).await?;
+            let Owned { record, .. } = lookup::find::<R>(service, &id, &tenant).await?;
             Outcome::new(&record, record.details())
         }
         RecordCommand::Create(options) => {
-            let tenant = lookup::tenant(store, &options.tenant).await?.id;
-            let input: R::Create = input(store, tenant, &options.body).await?;
-            let created = store.write("cli.create", move |tx| R::create(tx, tenant, input.clone()));
-            created.await.map_err(|error| refusal(error, &options.body))?.created()
+            let tenant = lookup::tenant(service, &options.tenant).await?.id;
+            let input: R::Create = input(service, tenant, &options.body).await?;
+            let created: CallResult<R::Created> = service.post(&path(tenant, R::COLLECTION), &input).await;
+            R::created(created.map_err(|error| refusal(error, &options.body))?)
         }
         RecordCommand::Update(UpdateRecord { target, body }) => {
-            let Owned { tenant_id, record: before } = lookup::find::<R>(store, &target.id, &target.tenant).await?;
-            let (id, change) = (before.id(), input(store, tenant_id, &body).await?);
-            let changed: Result<R, Error> =
-                store.write("cli.update", move |tx| R::update(tx, tenant_id, id, R::Update::clone(&change))).await;
+            let Owned { tenant_id, record: before } = lookup::find::<R>(service, &target.id, &target.tenant).await?;
+            let change: R::Update = input(service, tenant_id, &body).await?;
+            let changed: CallResult<R> = service.patch(&path_of::<R>(tenant_id, before.id().uuid()), &change).await;
             let record = match changed {
-                Err(Error::NotFound) => return Err(lookup::nothing_in::<R>(tenant_id, &target.id)),
+                Err(error) if error.is_not_found() => return Err(lookup::nothing_in::<R>(tenant_id, &target.id)),
                 changed => changed.map_err(|error| refusal(error, &body))?,
             };
-            let (name, title) = (R::NAME, record.title());
+            let (name, title) = (<R as Found>::NAME, record.title());
             let text = if record == before {
                 format!("{} {title} is unchanged.", capitalized(name))
             } else {
@@ -88,57 +81,40 @@ pub(super) async fn run<R: Managed>(store: &dyn Store, command: RecordCommand<R>
     }
 }
 
-/// Changes a record in one transaction by an operation of its own.
-pub(super) async fn change<R, F>(store: &dyn Store, target: &Target, name: &'static str, work: F) -> Result<R, Failure>
-where
-    R: Managed,
-    F: for<'t> Fn(&'t mut dyn Tx, TenantId, Id<R>) -> Lookup<'t, R> + Send + Sync + 'static,
-{
-    let Owned { tenant_id, record } = lookup::find::<R>(store, &target.id, &target.tenant).await?;
-    let id = record.id();
-    let changed = store.write(name, move |tx| work(tx, tenant_id, id)).await;
-    changed.or_not_found(R::NAME, id, &format!("`svc {} list` lists them", R::NAME))
+/// Makes a step of a record, which may take an input, and returns the record.
+pub(super) async fn step<R: Managed, T: DeserializeOwned>(
+    service: &Service,
+    target: &Target,
+    step: &str,
+    input: Option<Vec<u8>>,
+) -> Result<T, Failure> {
+    let Owned { tenant_id, record } = lookup::find::<R>(service, &target.id, &target.tenant).await?;
+    let (name, id) = (<R as Found>::NAME, record.id());
+    let done = service.post_json(&format!("{}/{step}", path_of::<R>(tenant_id, id.uuid())), input).await;
+    done.or_not_found(name, id, &format!("`svc {name} list` lists them"))
 }
 
 /// Deletes a record.
-pub(super) async fn delete<R: Managed + Delete>(store: &dyn Store, target: &Target) -> Result<Outcome, Failure> {
-    let Owned { tenant_id, record } = lookup::find::<R>(store, &target.id, &target.tenant).await?;
-    let id = record.id();
-    let deleted = store.write("cli.delete", move |tx| Box::pin(crud::delete::<R>(tx, tenant_id, id))).await;
-    deleted.or_not_found(R::NAME, id, &format!("`svc {} list` lists them", R::NAME))?;
-    Outcome::new(&record, format!("Deleted {} {}.", R::NAME, record.title()))
+pub(super) async fn delete<R: Managed>(service: &Service, target: &Target) -> Result<Outcome, Failure> {
+    let Owned { tenant_id, record } = lookup::find::<R>(service, &target.id, &target.tenant).await?;
+    let (name, id) = (<R as Found>::NAME, record.id());
+    let deleted = service.delete(&path_of::<R>(tenant_id, id.uuid())).await;
+    deleted.or_not_found(name, id, &format!("`svc {name} list` lists them"))?;
+    Outcome::new(&record, format!("Deleted {name} {}.", record.title()))
 }
 
-async fn list<R: Managed>(store: &dyn Store, options: ListRecords<R::Filter>) -> Result<Outcome, Failure> {
-    let tenant = lookup::tenant(store, &options.tenant).await?.id;
-    let filter = filter(&options.filters)?;
-    let updated_since = options.updated_since.map(|since| since.from(store.env().now()));
-    let limit = usize::try_from(options.limit).unwrap_or(usize::MAX);
-    let mut records: Vec<R> = Vec::new();
-    // One record more than the limit tells whether there are more.
-    while records.len() <= limit {
-        let order = match (updated_since, records.last()) {
-            (Some(since), last) => {
-                Order::OldestChangeFirst { from: last.map_or(since, |last| last.updated_at().next()) }
-            }
-            (None, last) => Order::NewestFirst { before: last.map(Resource::created_at) },
-        };
-        let rest = u32::try_from(limit + 1 - records.len()).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
-        let query = ListQuery { limit: rest, order, filter: filter.clone() };
-        let page = store.read("cli.list", move |tx| {
-            let query = query.clone();
-            Box::pin(async move { Ok(R::repository(tx).list(tenant, &query).await?) })
-        });
-        let page = page.await?;
-        let is_last = page.len() < rest as usize;
-        records.extend(page);
-        if is_last {
-            break;
-        }
-    }
-    let plural = <R as Found>::PLURAL;
-    let note = (records.len() > limit).then(|| format!("There are more {plural}; raise --limit to see them."));
-    records.truncate(limit);
+async fn list<R: Managed>(service: &Service, options: ListRecords<R::Filter>) -> Result<Outcome, Failure>
+where
+    R::Filter: ToBody,
+{
+    let tenant = lookup::tenant(service, &options.tenant).await?.id;
+    let mut query = filter(&options.filters)?.to_query();
+    let updated_since = options.updated_since.map(|since| since.from(service.now()));
+    query.extend(updated_since.map(|since| ("updated_since".to_owned(), since.to_string())));
+    let listed = service.list(&path(tenant, R::COLLECTION), &query, options.limit).await;
+    let (records, has_more): (Vec<R>, bool) = listed?;
+    let plural = R::COLLECTION;
+    let note = has_more.then(|| format!("There are more {plural}; raise --limit to see them."));
     Ok(Outcome::list(&records, &R::table(&records), format!("No {plural} match."))?.with_note(note))
 }
 
@@ -150,7 +126,7 @@ fn filter<F: Input>(filters: &Filters<F>) -> Result<F, Failure> {
 }
 
 /// Reads the input that was given as options or as JSON. Parts of the ids of contacts are completed.
-async fn input<I: Input>(store: &dyn Store, tenant: TenantId, body: &Body<I>) -> Result<I, Failure> {
+async fn input<I: Input>(service: &Service, tenant: TenantId, body: &Body<I>) -> Result<I, Failure> {
     let read = match &body.source {
         BodySource::File(path) => I::from_body(&read_input(path)?),
         BodySource::Options(values) => {
@@ -158,18 +134,24 @@ async fn input<I: Input>(store: &dyn Store, tenant: TenantId, body: &Body<I>) ->
             for (name, value) in values {
                 let json = match value {
                     FieldValue::Json(json) => json.clone(),
-                    FieldValue::Id(id) => Json::String(lookup::id_in::<Contact>(store, tenant, id).await?.to_string()),
+                    FieldValue::Id(id) => {
+                        Json::String(lookup::id_in::<Contact>(service, tenant, id).await?.to_string())
+                    }
                 };
                 members.push((name.clone(), json));
             }
             I::from_members(members)
         }
     };
-    read.map_err(|error| refusal(error, body))
+    read.map_err(|error| refusal(CallError::Rules(error), body))
 }
 
 /// Words the refusal of an input: by its options, or by the fields of the JSON.
-fn refusal<I: Input>(error: Error, body: &Body<I>) -> Failure {
+fn refusal<I: Input>(error: CallError, body: &Body<I>) -> Failure {
+    let error = match error {
+        CallError::Rules(error) => error,
+        CallError::Server(failure) => return failure,
+    };
     match (error, &body.source) {
         (Error::ReferenceNotFound(field), source) => {
             let option = option_name(field);

@@ -4,24 +4,21 @@ mod send_test;
 mod statistics;
 
 use serde::Serialize;
-use svc_core::accounts::tenants;
-use svc_core::error::Error;
-use svc_core::resources::crud::{self, NoFilter, Resource as _};
-use svc_core::resources::pages::{ListQuery, MAX_LIMIT, Order};
-use svc_core::store::{Store, Tx};
-use svc_core::values::{Id, Patch, TenantId};
-use svc_core::webhooks::statistics::backlog;
+use svc_core::input::ToBody as _;
+use svc_core::platform::{SecretRotation, Statistics};
+use svc_core::values::{Patch, TenantId};
 use svc_core::webhooks::subscriptions::{
-    self, SubscriptionId, WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
+    SubscriptionId, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
 };
 
-use super::lookup::{self, Lookup, Owned};
-use super::records::{self, Managed, change};
+use super::lookup::{self, Owned, path_of};
+use super::records::{self, Managed, step};
 use crate::cli::WebhookCommand;
 use crate::cli::records::Target;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::ids::IdArg;
 use crate::output::{Outcome, Table, fields, or_dash, state};
+use crate::service::Service;
 use crate::times::{moment, moment_or_dash};
 
 /// Says how to find the id of a webhook.
@@ -36,72 +33,64 @@ struct EnabledView<'a> {
     held_deliveries: Option<u64>,
 }
 
-pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Outcome, Failure> {
+pub(super) async fn run(service: &Service, command: WebhookCommand) -> Result<Outcome, Failure> {
     match command {
-        WebhookCommand::Records(command) => records::run(store, command).await,
+        WebhookCommand::Records(command) => records::run(service, command).await,
         WebhookCommand::Enable(target) => {
-            let (tenant, subscription) = set_enabled(store, &target, true).await?;
+            let (tenant, subscription) = set_enabled(service, &target, true).await?;
             let id = subscription.id;
             // It is enabled, whether or not its deliveries can be counted.
-            let backlog = store.read("webhook.held", move |tx| Box::pin(backlog(tx, tenant, id))).await;
-            let held_deliveries = backlog.ok().map(|backlog| backlog.held);
+            let path = format!("{}/statistics", path_of::<WebhookSubscription>(tenant, id.uuid()));
+            let statistics = service.get::<Statistics>(&path).await;
+            let held_deliveries = statistics.ok().and_then(|statistics| statistics.held).map(u64::from);
             let text = format!("Enabled webhook {id}. Events are delivered to {}.", subscription.url.as_str());
             let outcome = Outcome::new(&EnabledView { subscription: &subscription, held_deliveries }, text)?;
             Ok(outcome.with_note(held_note(&subscription, held_deliveries)))
         }
         WebhookCommand::Disable(target) => {
-            let (_, subscription) = set_enabled(store, &target, false).await?;
+            let (_, subscription) = set_enabled(service, &target, false).await?;
             let text = format!("Disabled webhook {}. Nothing is delivered to it from now on.", subscription.id);
             Outcome::new(&subscription, text)
         }
-        WebhookCommand::Delete(target) => records::delete::<WebhookSubscription>(store, &target).await,
+        WebhookCommand::Delete(target) => records::delete::<WebhookSubscription>(service, &target).await,
         WebhookCommand::Stats { tenant, since } => {
-            let since = since.from(store.env().now());
-            statistics::run(store, lookup::tenant(store, &tenant).await?.id, since).await
+            let since = since.from(service.now());
+            statistics::run(service, lookup::tenant(service, &tenant).await?.id, since).await
         }
-        WebhookCommand::Test { target, event, timeout } => send_test::run(store, &target, event, timeout).await,
+        WebhookCommand::Test { target, event, timeout } => send_test::run(service, &target, event, timeout).await,
         WebhookCommand::RotateSecret { target, finish: true, .. } => {
-            let finish = change(store, &target, "webhook.finish_rotation", |tx, tenant, id| {
-                Box::pin(subscriptions::finish_rotation(tx, tenant, id))
-            });
-            let subscription: WebhookSubscription = finish.await?;
+            let finish = step::<WebhookSubscription, WebhookSubscription>(service, &target, "finish-rotation", None);
+            let subscription = finish.await?;
             Outcome::new(
                 &subscription,
                 format!("Only the newest secret of webhook {} is used from now on.", subscription.id),
             )
         }
         WebhookCommand::RotateSecret { target, overlap, finish: false } => {
-            let rotate = change(store, &target, "webhook.rotate", move |tx, tenant, id| {
-                Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap))
-            });
-            let rotated: WebhookSubscription = rotate.await?;
-            let old_secret = match rotated.previous_until {
-                Some(until) if until > store.env().now() => format!(
+            let input = SecretRotation { overlap: Some(overlap.into()) }.to_body();
+            let rotated: WebhookSubscriptionWithSecret =
+                step::<WebhookSubscription, _>(service, &target, "rotate-secret", Some(input)).await?;
+            let now = service.now();
+            let old_secret = match now.checked_add(overlap) {
+                Some(until) if until > now => format!(
                     "The old secret still makes X-SVC-Signature until {}, or until you end the overlap with --finish.",
                     moment(until)
                 ),
                 _ => "The old secret is no longer used.".to_owned(),
             };
-            let secret = ("secret", rotated.secret.reveal().to_owned());
             let text = format!(
                 "Replaced the secret of webhook {}. {old_secret}\n\n{}\n\
                  Store the secret now. It will not be shown again.",
-                rotated.id,
-                fields([secret])
+                rotated.subscription.id,
+                fields([("secret", rotated.secret.clone())])
             );
-            Outcome::new(&WebhookSubscriptionWithSecret::from(rotated), text)
+            Outcome::new(&rotated, text)
         }
     }
 }
 
 impl Managed for WebhookSubscription {
-    fn create(tx: &mut dyn Tx, tenant: TenantId, input: WebhookCreate) -> Lookup<'_, Self> {
-        Box::pin(crud::create::<Self>(tx, tenant, input))
-    }
-
-    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>, change: WebhookUpdate) -> Lookup<'_, Self> {
-        Box::pin(crud::update::<Self>(tx, tenant, id, change))
-    }
+    type Created = WebhookSubscriptionWithSecret;
 
     fn table(subscriptions: &[Self]) -> Table {
         Table::new(["ID", "STATUS", "URL", "EVENTS", "LAST STATUS"], subscriptions, |subscription| {
@@ -119,57 +108,39 @@ impl Managed for WebhookSubscription {
         details(self)
     }
 
-    fn created(&self) -> Result<Outcome, Failure> {
+    fn created(created: WebhookSubscriptionWithSecret) -> Result<Outcome, Failure> {
+        let WebhookSubscriptionWithSecret { subscription, secret, .. } = &created;
         let text = format!(
             "Created webhook {}. Events are delivered to {}.\n\n{}\nStore the secret now. It will not be shown again.",
-            self.id,
-            self.url.as_str(),
-            fields([("id", self.id.to_string()), ("secret", self.secret.reveal().to_owned())])
+            subscription.id,
+            subscription.url.as_str(),
+            fields([("id", subscription.id.to_string()), ("secret", secret.clone())])
         );
-        Outcome::new(&WebhookSubscriptionWithSecret::from(self.clone()), text)
+        Outcome::new(&created, text)
     }
 }
 
 /// Enables or disables a subscription. Returns it with its tenant.
 async fn set_enabled(
-    store: &dyn Store,
+    service: &Service,
     target: &Target,
     enabled: bool,
 ) -> Result<(TenantId, WebhookSubscription), Failure> {
-    let Owned { tenant_id, record } = lookup::find::<WebhookSubscription>(store, &target.id, &target.tenant).await?;
+    let Owned { tenant_id, record } = lookup::find::<WebhookSubscription>(service, &target.id, &target.tenant).await?;
     let id = record.id;
-    let changed = store.write("webhook.enable", move |tx| {
-        let (url, events, description) = (Patch::Keep, Patch::Keep, Patch::Keep);
-        let change = WebhookUpdate { url, events, enabled: Patch::Set(enabled), description };
-        Box::pin(crud::update::<WebhookSubscription>(tx, tenant_id, id, change))
-    });
-    Ok((tenant_id, changed.await.or_not_found("webhook", id, HINT)?))
-}
-
-/// Reads all subscriptions of a tenant that are not deleted, newest first, page by page.
-async fn all(tx: &mut dyn Tx, tenant: TenantId) -> Result<Vec<WebhookSubscription>, Error> {
-    tenants::get(tx, tenant).await?;
-    let mut rows: Vec<WebhookSubscription> = Vec::new();
-    loop {
-        let order = Order::NewestFirst { before: rows.last().map(|last| last.created_at) };
-        let listing = ListQuery { limit: MAX_LIMIT, order, filter: NoFilter {} };
-        let page = WebhookSubscription::repository(tx).list(tenant, &listing).await?;
-        let full = page.len() == MAX_LIMIT as usize;
-        rows.extend(page);
-        if !full {
-            return Ok(rows);
-        }
-    }
+    let change = WebhookUpdate { enabled: Patch::Set(enabled), ..WebhookUpdate::default() };
+    let changed = service.patch(&path_of::<WebhookSubscription>(tenant_id, id.uuid()), &change).await;
+    Ok((tenant_id, changed.or_not_found("webhook", id, HINT)?))
 }
 
 /// Returns the whole id of a tenant's subscription, if one was given.
 pub(super) async fn id_in(
-    store: &dyn Store,
+    service: &Service,
     tenant: TenantId,
     id: Option<IdArg>,
 ) -> Result<Option<SubscriptionId>, Failure> {
     match id {
-        Some(id) => lookup::id_in::<WebhookSubscription>(store, tenant, &id).await.map(Some),
+        Some(id) => Ok(Some(lookup::id_in::<WebhookSubscription>(service, tenant, &id).await?.into())),
         None => Ok(None),
     }
 }

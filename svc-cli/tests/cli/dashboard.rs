@@ -1,4 +1,4 @@
-use crate::harness::{Session, UNKNOWN_ID, text};
+use super::harness::{Session, UNKNOWN_ID, text};
 
 #[test]
 fn a_link_to_the_dashboard_is_one_line() {

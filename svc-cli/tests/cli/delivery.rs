@@ -12,7 +12,7 @@ use svc_core::webhooks::engine::{self, Attempt, Batch, InFlight, Outcome, Policy
 use svc_core::webhooks::replays;
 use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookUpdate};
 
-use crate::harness::{Session, UNKNOWN_ID, until};
+use super::harness::{Session, UNKNOWN_ID, until};
 
 /// Simulates an attempt at each delivery that is due, without a network. It results in `status`; failures are retried
 /// according to `retry`.

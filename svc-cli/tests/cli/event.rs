@@ -3,7 +3,7 @@ use std::process::Stdio;
 
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use crate::harness::{Session, UNKNOWN_ID};
+use super::harness::{Session, UNKNOWN_ID};
 
 #[test]
 fn events_are_emitted() {
@@ -73,32 +73,6 @@ fn an_event_of_any_kind_is_triggered() {
     assert_eq!(deliveries.as_array().unwrap().len(), 1);
     assert_eq!(deliveries[0]["event"], "invoice.paid");
     assert_eq!(session.json(&["invoice", "list"]).as_array().unwrap().len(), 0, "no record is made");
-}
-
-#[test]
-fn kinds_of_a_file_are_used_everywhere() {
-    let mut session = Session::new();
-    session.tenant();
-    session.file("events.json", include_str!("../../../fixtures/event-kinds/events.json"));
-    session.file("order.json", r#"{"id": "A-18", "to": {"city": "Hobart"}}"#);
-    session.file("wrong.json", r#"{"id": 18, "to": {}, "parcels": 0}"#);
-    let create = ["webhook", "create", "--url", "https://example.com/hooks", "--events", "order.shipped,invoice.paid"];
-    let emit = ["event", "emit", "--kind", "order.shipped", "--data"];
-    let with_file = |command: &[&'static str]| [command, &["--event-kinds", "events.json"]].concat();
-    session.run(&create).run(&[&emit[..], &["order.json"]].concat());
-    session.json(&with_file(&create));
-    session
-        .run(&with_file(&[&emit[..], &["order.json"]].concat()))
-        .run(&with_file(&[&emit[..], &["wrong.json"]].concat()))
-        .run(&with_file(&["event", "emit", "--kind", "order.shiped", "--data", "order.json"]))
-        .run(&with_file(&["trigger", "order.shipped"]))
-        .run(&with_file(&["trigger", "order.shiped"]));
-    // What was emitted is shown without the file as well.
-    session
-        .run(&["delivery", "list", "--event", "order.shipped"])
-        .run(&["delivery", "list", "--event", "order.shiped"])
-        .run(&["webhook", "list"])
-        .assert("event_kinds");
 }
 
 #[test]

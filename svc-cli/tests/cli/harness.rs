@@ -52,14 +52,32 @@ const FILTERS: [(&str, &str); 21] = [
 /// A unit of work in the session's database.
 pub(crate) type Work<'t, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 't>>;
 
-pub(crate) struct Session {
+/// A session beside the database.
+pub(crate) type Session = SessionOn<Database>;
+
+/// Where the commands of a session work.
+pub(crate) trait Backend: Default {
+    /// Adds what makes the program work there.
+    fn prepare(&self, folder: &Path, args: &[&str], command: &mut Command);
+}
+
+/// The database in the session's directory, which is the default of the program.
+#[derive(Default)]
+pub(crate) struct Database;
+
+impl Backend for Database {
+    fn prepare(&self, _: &Path, _: &[&str], _: &mut Command) {}
+}
+
+pub(crate) struct SessionOn<B> {
+    backend: B,
     folder: TempDir,
     transcript: String,
     /// The ids in the order of their appearance. The transcript shows their position instead.
     ids: Vec<Uuid>,
 }
 
-impl Session {
+impl<B: Backend> SessionOn<B> {
     /// Creates a session with an empty database.
     pub(crate) fn new() -> Self {
         let session = Self::without_database();
@@ -68,7 +86,8 @@ impl Session {
     }
 
     pub(crate) fn without_database() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), transcript: String::new(), ids: Vec::new() }
+        let folder = tempfile::tempdir().unwrap();
+        Self { backend: B::default(), folder, transcript: String::new(), ids: Vec::new() }
     }
 
     /// Returns the names of the files in the session's directory, in their order.
@@ -91,6 +110,10 @@ impl Session {
             "SVC_SECRET_KEY",
             "SVC_TENANT",
             "SVC_WEBHOOK_SECRET",
+            "SVC_SERVER",
+            "SVC_PLATFORM_KEY",
+            "SVC_PROFILE",
+            "SVC_CA_FILE",
             "NO_COLOR",
             "CLICOLOR",
             "CLICOLOR_FORCE",
@@ -98,6 +121,7 @@ impl Session {
         ] {
             command.env_remove(name);
         }
+        self.backend.prepare(self.folder.path(), args, &mut command);
         command
     }
 

@@ -1,6 +1,6 @@
 //! Which tenant a command works on, and which record a part of an id stands for.
 
-use crate::harness::{Session, UNKNOWN_ID, text};
+use super::harness::{Session, UNKNOWN_ID, text};
 
 #[test]
 fn the_only_tenant_need_not_be_named() {

@@ -1,6 +1,6 @@
 use svc_core::accounts::keys::KeyHash;
 
-use crate::harness::{Session, UNKNOWN_ID, text};
+use super::harness::{Session, UNKNOWN_ID, text};
 
 #[test]
 fn output_for_people() {

@@ -6,6 +6,7 @@
 
 mod at_once;
 mod audit;
+mod beside;
 mod clock;
 mod completions;
 mod dashboard;
@@ -30,6 +31,32 @@ mod program;
 mod quote;
 mod records;
 mod reference;
+mod remote;
+mod server;
 mod tenant;
 mod terminal;
 mod webhook;
+
+/// The transcripts again, on a server elsewhere.
+#[path = "."]
+mod on_server {
+    #![expect(clippy::duplicate_mod, reason = "the same tests run beside the database and on a server")]
+
+    mod harness {
+        pub(crate) use crate::harness::*;
+
+        pub(crate) type Session = SessionOn<crate::server::OnServer>;
+    }
+
+    mod dashboard;
+    mod delivery;
+    mod event;
+    mod ids;
+    mod invoice;
+    mod key;
+    mod member;
+    mod quote;
+    mod records;
+    mod tenant;
+    mod webhook;
+}

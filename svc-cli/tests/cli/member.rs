@@ -1,4 +1,4 @@
-use crate::harness::{Session, UNKNOWN_ID};
+use super::harness::{Session, UNKNOWN_ID};
 
 #[test]
 fn members_are_added_listed_and_removed() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::{Command, CommandFactory as _};
 use svc_cli::cli::Cli;
 
-use crate::harness::{Session, text};
+use super::harness::{Session, text};
 
 /// Returns the commands that have no subcommands, such as `tenant create`.
 fn leaves(command: &Command, path: &str) -> Vec<String> {

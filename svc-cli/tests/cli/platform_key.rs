@@ -47,7 +47,7 @@ fn a_platform_key_is_made_listed_and_revoked() {
 
 /// What each command does over the platform API: the ids of its operations, or why it is local. A command without an entry
 /// fails the test.
-const OPERATIONS: [(&str, &str); 78] = [
+const OPERATIONS: [(&str, &str); 81] = [
     ("init", "local: it makes a database, with an account and a key"),
     ("tenant create", "createAccount"),
     ("tenant list", "listAccounts"),
@@ -125,11 +125,17 @@ const OPERATIONS: [(&str, &str); 78] = [
     ("db prune", "local: it works on a whole database"),
     ("listen", "createTemporaryWebhook keepWebhook deleteWebhook"),
     ("completions", "local: it needs no data"),
+    ("login", "listAccounts"),
+    ("logout", "local: it deletes a file"),
+    ("profiles", "local: it lists files"),
     ("man", "local: it needs no data"),
 ];
 
 /// What programs can do and no command does: the dashboard shows it to people.
 const WITHOUT_COMMAND: [&str; 4] = ["getMember", "listEvents", "getEvent", "getStatistics"];
+
+/// How every command finds what was named by an id, or by a part of one.
+const LOOKUPS: [&str; 2] = ["findAccounts", "findIds"];
 
 #[test]
 fn every_command_names_its_operations() {
@@ -150,6 +156,7 @@ fn every_command_names_its_operations() {
         .filter(|(_, operations)| !operations.starts_with("local: "))
         .flat_map(|(_, operations)| operations.split(' '))
         .chain(WITHOUT_COMMAND)
+        .chain(LOOKUPS)
         .collect();
     let all: BTreeSet<&str> = operations.iter().map(|operation| operation.id).collect();
     assert_eq!(used, all, "an operation that no command is for, or one that does not exist");

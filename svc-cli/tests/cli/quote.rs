@@ -2,7 +2,7 @@ use svc_core::resources::crud;
 use svc_core::resources::quotes::{Quote, QuoteStatus, QuoteUpdate};
 use svc_core::values::{Patch, TenantId, parse_uuid};
 
-use crate::harness::{Session, UNKNOWN_ID};
+use super::harness::{Session, UNKNOWN_ID};
 
 impl Session {
     /// Creates a quote of 1500 with this status and returns its id.

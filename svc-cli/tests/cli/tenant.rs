@@ -1,4 +1,4 @@
-use crate::harness::{Session, UNKNOWN_ID};
+use super::harness::{Session, UNKNOWN_ID};
 
 #[test]
 fn output_for_people() {

@@ -5,8 +5,8 @@ use serde_json::Value;
 use svc_core::resources::contacts::Contact;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use crate::delivery::{attempt, attempt_when_due};
-use crate::harness::{Session, UNKNOWN_ID};
+use super::delivery::{attempt, attempt_when_due};
+use super::harness::{Session, UNKNOWN_ID};
 
 #[test]
 fn webhooks_are_listed_and_shown() {

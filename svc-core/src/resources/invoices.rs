@@ -86,8 +86,9 @@ pub struct Invoice {
     pub created_at: Timestamp,
     /// When the invoice last changed. Equal to `created_at` until then, and unique among the account's invoices.
     pub updated_at: Timestamp,
-    /// The amount paid so far, less refunds, in `currency`. Responses of the API do not contain it.
-    #[serde(skip)]
+    /// The amount paid so far, less refunds, in `currency`. Responses of the public API do not contain it; those of the
+    /// platform API do.
+    #[serde(skip_serializing, default)]
     pub amount_paid: Amount,
 }
 

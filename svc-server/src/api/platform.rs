@@ -5,7 +5,9 @@
 //! `svc` calls.
 
 pub mod handlers;
+mod invoices;
 pub mod lists;
+mod lookup;
 mod webhooks;
 
 use http::{Method, StatusCode};
@@ -15,14 +17,15 @@ use svc_core::accounts::members::Member;
 use svc_core::accounts::platform_keys::Area;
 use svc_core::platform::{
     Account, AccountCreate, AccountListParams, AccountUpdate, ApiKey, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret,
-    AuditEntry, DashboardLink, DashboardLinkCreate, LogFilter, LogParams, MarkedInvoices, MemberCreate, MemberUpdate,
-    OverdueCheck, PaymentAmount,
+    AuditEntry, DashboardLink, DashboardLinkCreate, LogFilter, LogParams, MemberCreate, MemberUpdate, OverdueCheck,
+    PaymentAmount,
 };
-use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceUpdate};
+use svc_core::resources::invoices::{InvoiceCreate, InvoiceUpdate};
 use svc_core::resources::pages::Page;
 use svc_core::resources::quotes::Quote;
 
 use crate::api::handlers::ParseFn;
+use crate::api::platform::invoices::{InvoiceWithPayments, MarkedInvoices};
 use crate::api::routes::{self, Operation, Shape, inline, schema, wrapped};
 
 /// The path of an account.
@@ -36,19 +39,31 @@ pub fn operations() -> Vec<Operation> {
     // Everything that an API key can do, except to check itself.
     let public = routes::operations().into_iter().filter(|operation| operation.collection != "ping");
     all.extend(public.map(of_account));
-    all.extend(invoices());
+    all.extend(invoice_operations());
     all.extend(quotes());
     all.extend(webhooks::events());
     all.extend(webhooks::webhooks());
     all.extend(webhooks::deliveries());
     all.extend(logs());
+    all.extend(lookup::lookups());
     all
 }
 
 /// Returns the operation of the public API as one on the account in the path.
 fn of_account(operation: Operation) -> Operation {
     let area = if operation.collection == "webhooks" { Area::Webhooks } else { Area::Records };
-    Operation { path: format!("{ACCOUNT}{}", operation.path), area: Some(area), ..operation }
+    let operation = Operation { path: format!("{ACCOUNT}{}", operation.path), area: Some(area), ..operation };
+    match operation.id {
+        "getInvoice" => {
+            let shape = Shape { response: Some(wrapped::<InvoiceWithPayments>), ..operation.shape };
+            Operation { parse: invoices::get, shape, ..operation }
+        }
+        "listInvoices" => {
+            let shape = Shape { response: Some(list_of::<InvoiceWithPayments>), ..operation.shape };
+            Operation { parse: invoices::list, shape, ..operation }
+        }
+        _ => operation,
+    }
 }
 
 fn list_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -307,7 +322,7 @@ fn members() -> Vec<Operation> {
     ]
 }
 
-fn invoices() -> Vec<Operation> {
+fn invoice_operations() -> Vec<Operation> {
     let act = |id, path: &str, parse, summary, description, body| {
         operation(
             Area::Records,
@@ -316,7 +331,7 @@ fn invoices() -> Vec<Operation> {
             "invoices",
             parse,
             [summary, description, "The invoice after the change."],
-            Shape { body, has_etag: true, ..one(wrapped::<Invoice>, StatusCode::OK) },
+            Shape { body, has_etag: true, ..one(wrapped::<InvoiceWithPayments>, StatusCode::OK) },
         )
     };
     let create = act(
@@ -339,7 +354,11 @@ fn invoices() -> Vec<Operation> {
              equal to what was paid makes the invoice `paid`.",
             "The invoice after the change.",
         ],
-        Shape { body: Some(schema::<InvoiceUpdate>), has_etag: true, ..one(wrapped::<Invoice>, StatusCode::OK) },
+        Shape {
+            body: Some(schema::<InvoiceUpdate>),
+            has_etag: true,
+            ..one(wrapped::<InvoiceWithPayments>, StatusCode::OK)
+        },
     );
     vec![
         Operation {
@@ -347,7 +366,7 @@ fn invoices() -> Vec<Operation> {
             shape: Shape { status: StatusCode::CREATED, ..create.shape },
             ..create
         },
-        Operation { current: Some(crate::api::handlers::get::<Invoice>), ..update },
+        Operation { current: Some(invoices::get), ..update },
         act("sendInvoice", "/{id}/send", handlers::send_invoice, "Send an invoice", "Marks the draft as sent.", None),
         act(
             "viewInvoice",

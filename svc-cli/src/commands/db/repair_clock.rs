@@ -10,6 +10,7 @@ use crate::commands::lookup;
 use crate::exit::Failure;
 use crate::ids::IdArg;
 use crate::output::{Outcome, Table};
+use crate::service::Service;
 use crate::times::full;
 
 /// The number of tenants that one transaction finds.
@@ -26,10 +27,11 @@ struct View {
 }
 
 /// Sets back the clock of one tenant or of all tenants, each in a transaction of its own.
-pub(super) async fn run(store: &dyn Store, tenant: Option<&IdArg>) -> Result<Outcome, Failure> {
+pub(super) async fn run(service: &Service, tenant: Option<&IdArg>) -> Result<Outcome, Failure> {
+    let store = service.database("svc db repair-clock")?;
     let mut views = Vec::new();
     if let Some(id) = tenant {
-        let tenant = lookup::tenant_by_id(store, id).await?;
+        let tenant = lookup::tenant_by_id(service, id).await?;
         views.extend(repair(store, tenant.id).await?);
     } else {
         let mut after = None;

@@ -3,45 +3,68 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde::Serialize;
-use svc_core::accounts::tenants;
-use svc_core::error::{Error, StoreError};
-use svc_core::store::Store;
-use svc_core::values::TenantId;
-use svc_core::webhooks::replays::{self, Replay, ReplayCreate};
+use serde_json::{Value, json};
+use svc_core::platform::{Replay, ReplayCreate};
+use svc_core::resources::pages::{MAX_LIMIT, Page};
+use svc_core::values::{TenantId, grouped};
 use tokio::time::sleep;
 
+use crate::commands::lookup::path;
 use crate::commands::{tenant, webhook};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table};
+use crate::service::{CallResult, Service};
 use crate::times::{full, full_or_dash, moment};
 
 /// The interval at which the progress of a replay is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// The interval of a server elsewhere, which has rate limits.
+const POLL_INTERVAL_OF_SERVER: Duration = Duration::from_secs(2);
+/// The number that stands for this many or more.
+const MAX_TOTAL: u32 = 10_000;
 
-/// A replay in JSON output.
-#[derive(Serialize)]
-struct View<'a> {
-    #[serde(flatten)]
-    replay: &'a Replay,
-    percent: u8,
+/// Formats a replay as JSON. `percent` is last.
+fn view(replay: &Replay) -> Value {
+    json!({
+        "id": replay.id,
+        "tenant_id": replay.tenant_id,
+        "subscription_id": replay.subscription_id,
+        "since": replay.since,
+        "until": replay.until,
+        "statuses": replay.statuses,
+        "missed": replay.missed,
+        "position": replay.position,
+        "total": replay.total,
+        "done": replay.done,
+        "replayed": replay.replayed,
+        "created_at": replay.created_at,
+        "finished_at": replay.finished_at,
+        "percent": replay.percent,
+    })
 }
 
-impl<'a> View<'a> {
-    fn of(replay: &'a Replay) -> Self {
-        Self { replay, percent: replay.percent() }
-    }
+/// Formats the progress of a replay, such as `1,234 of 5,678 (21%)`.
+fn progress(replay: &Replay) -> String {
+    let Replay { total, done, percent, .. } = *replay;
+    let total = match total {
+        0 => return format!("{percent}%"),
+        MAX_TOTAL.. => format!("{}+", grouped(MAX_TOTAL.into())),
+        // More can fail after the replay was requested.
+        total => grouped(total.max(done).into()),
+    };
+    format!("{} of {total} ({percent}%)", grouped(done.into()))
 }
 
 /// Creates a replay and, if `wait` is set, waits until it is finished.
 pub(super) async fn replay(
-    store: &dyn Store,
+    service: &Service,
     tenant: TenantId,
     input: ReplayCreate,
     wait: bool,
 ) -> Result<Outcome, Failure> {
-    let id = input.subscription;
-    let replay = create(store, tenant, input).await.or_not_found("webhook", id, webhook::HINT)?;
+    let id = input.subscription_id;
+    let created = service.post(&path(tenant, "replays"), &input).await;
+    let replay: Replay = created.or_not_found("webhook", id, webhook::HINT)?;
     if !wait {
         let text = format!(
             "The server replays the deliveries of webhook {id} for events between {} and {}. \
@@ -49,11 +72,11 @@ pub(super) async fn replay(
             moment(replay.since),
             moment(replay.until),
             replay.tenant_id,
-            replay.progress()
+            progress(&replay)
         );
-        return Outcome::new(&View::of(&replay), text);
+        return Outcome::new(&view(&replay), text);
     }
-    let replay = wait_until_finished(store, replay).await?;
+    let replay = wait_until_finished(service, replay).await?;
     let deliveries = match replay.replayed {
         1 => "1 delivery".to_owned(),
         many => format!("{many} deliveries"),
@@ -63,7 +86,7 @@ pub(super) async fn replay(
         moment(replay.since),
         moment(replay.until)
     );
-    let failure = replay.broken_off().then(|| {
+    let failure = replay.broken_off.then(|| {
         let reason = format!(
             "The replay stopped early: the webhook was disabled or paused meanwhile, or a delivery cannot be read. \
              Deliveries of events from {} on are unchanged.",
@@ -71,45 +94,36 @@ pub(super) async fn replay(
         );
         Failure::new(Exit::Failed, reason)
     });
-    Ok(Outcome::new(&View::of(&replay), text)?.with_failure(failure))
-}
-
-async fn create(store: &dyn Store, tenant: TenantId, input: ReplayCreate) -> Result<Replay, Error> {
-    store.write("delivery.replay", move |tx| Box::pin(replays::create(tx, tenant, input.clone()))).await
+    Ok(Outcome::new(&view(&replay), text)?.with_failure(failure))
 }
 
 /// Polls the replay until it is finished. Shows a progress bar if stderr is a terminal.
-async fn wait_until_finished(store: &dyn Store, mut replay: Replay) -> Result<Replay, Error> {
+async fn wait_until_finished(service: &Service, mut replay: Replay) -> CallResult<Replay> {
     let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {msg}") {
         bar.set_style(style);
     }
-    let (tenant, id) = (replay.tenant_id, replay.id);
+    let path = path(replay.tenant_id, &format!("replays/{}", replay.id));
+    let interval = if service.is_server() { POLL_INTERVAL_OF_SERVER } else { POLL_INTERVAL };
     while replay.finished_at.is_none() {
-        bar.set_position(replay.percent().into());
+        bar.set_position(replay.percent.into());
         bar.set_message(match replay.replayed {
-            0 if replay.position == replay.since => format!("{}, waiting for a server", replay.progress()),
-            _ => format!("{}, events before {} processed", replay.progress(), moment(replay.position)),
+            0 if replay.position == replay.since => format!("{}, waiting for a server", progress(&replay)),
+            _ => format!("{}, events before {} processed", progress(&replay), moment(replay.position)),
         });
-        sleep(POLL_INTERVAL).await;
-        let poll =
-            store.read("delivery.replay.poll", move |tx| Box::pin(async move { Ok(tx.replay(tenant, id).await?) }));
-        replay = poll.await?.ok_or_else(|| StoreError::Internal(format!("replay {id} no longer exists")))?;
+        sleep(interval).await;
+        replay = service.get(&path).await?;
     }
     bar.finish_and_clear();
     Ok(replay)
 }
 
 /// Lists the replays of a tenant, newest first.
-pub(super) async fn list(store: &dyn Store, tenant: TenantId, limit: u32) -> Result<Outcome, Failure> {
-    let listed = store.read("delivery.replays", move |tx| {
-        Box::pin(async move {
-            tenants::get(tx, tenant).await?;
-            // One replay more than the limit tells whether there are more.
-            Ok(tx.replays(tenant, limit.saturating_add(1)).await?)
-        })
-    });
-    let mut replays: Vec<Replay> = listed.await.or_not_found("tenant", tenant, tenant::HINT)?;
+pub(super) async fn list(service: &Service, tenant: TenantId, limit: u32) -> Result<Outcome, Failure> {
+    // One replay more than the limit tells whether there are more. The service lists the newest 200.
+    let query = [("limit".to_owned(), limit.saturating_add(1).min(MAX_LIMIT).to_string())];
+    let listed = service.read(&path(tenant, "replays"), &query).await;
+    let Page { data: mut replays, .. }: Page<Replay> = listed.or_not_found("tenant", tenant, tenant::HINT)?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = replays.len() > limit;
     replays.truncate(limit);
@@ -118,7 +132,7 @@ pub(super) async fn list(store: &dyn Store, tenant: TenantId, limit: u32) -> Res
     let table = Table::new(heading, &replays, |replay| {
         [
             replay.id.to_string(),
-            replay.progress(),
+            progress(replay),
             replay.replayed.to_string(),
             full(replay.created_at),
             full_or_dash(replay.finished_at),
@@ -127,7 +141,7 @@ pub(super) async fn list(store: &dyn Store, tenant: TenantId, limit: u32) -> Res
             full(replay.until),
         ]
     });
-    let views: Vec<View<'_>> = replays.iter().map(View::of).collect();
     let note = more.then(|| "There are more replays; raise --limit to see them.".to_owned());
-    Ok(Outcome::list(&views, &table, "The tenant has no bulk replays.")?.with_note(note))
+    Ok(Outcome::list(&replays.iter().map(view).collect::<Vec<Value>>(), &table, "The tenant has no bulk replays.")?
+        .with_note(note))
 }

@@ -5,20 +5,23 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
-use svc_core::accounts::tenants;
-use svc_core::store::{DeliveryFilter, Store};
+use svc_core::platform::Delivery;
 use svc_core::values::TenantId;
-use svc_core::webhooks::deliveries::{self, Delivery, DeliveryId, DeliveryStatus};
+use svc_core::webhooks::deliveries::{DeliveryId, DeliveryStatus};
 
+use super::super::lookup::path;
 use super::super::tenant;
 use super::view;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{self, Outcome, or_dash};
+use crate::service::Service;
 use crate::times::full;
 
 /// The interval at which deliveries are polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The maximum number of deliveries that are followed: the newest that match the filter, among those that one search reads.
+/// The interval of a server elsewhere, which has rate limits.
+const POLL_INTERVAL_OF_SERVER: Duration = Duration::from_secs(3);
+/// The number of deliveries that are followed: the newest that match the filter.
 const MAX_FOLLOWED: u32 = 1_000;
 
 /// The progress of a delivery, a change of which is printed.
@@ -35,25 +38,17 @@ impl Progress {
 }
 
 pub(super) async fn run(
-    store: &dyn Store,
+    service: &Service,
     tenant: TenantId,
-    filter: DeliveryFilter,
+    filter: &[(String, String)],
     json: bool,
 ) -> Result<Outcome, Failure> {
     let mut seen = HashMap::new();
     let mut interrupted = pin!(tokio::signal::ctrl_c());
+    let interval = if service.is_server() { POLL_INTERVAL_OF_SERVER } else { POLL_INTERVAL };
     loop {
-        let filter = DeliveryFilter { limit: MAX_FOLLOWED, ..filter.clone() };
-        let listed = store
-            .read("delivery.follow", move |tx| {
-                let filter = filter.clone();
-                Box::pin(async move {
-                    tenants::get(tx, tenant).await?;
-                    Ok(deliveries::search(tx, tenant, &filter).await?.deliveries)
-                })
-            })
-            .await;
-        let listed = listed.or_not_found("tenant", tenant, tenant::HINT)?;
+        let listed = service.list(&path(tenant, "deliveries"), filter, MAX_FOLLOWED).await;
+        let (listed, _): (Vec<Delivery>, bool) = listed.or_not_found("tenant", tenant, tenant::HINT)?;
         for delivery in changed(&mut seen, &listed) {
             let text = if json { serde_json::to_string(&view(delivery)).unwrap_or_default() } else { line(delivery) };
             match output::write_now(&text) {
@@ -65,7 +60,7 @@ pub(super) async fn run(
         tokio::select! {
             biased;
             _ = &mut interrupted => return Ok(Outcome::nothing()),
-            () = tokio::time::sleep(POLL_INTERVAL) => {}
+            () = tokio::time::sleep(interval) => {}
         }
     }
 }
@@ -85,7 +80,7 @@ fn line(delivery: &Delivery) -> String {
         "{}  {:<9}  {:<26}  attempt {:<2}  {:<4}  {}",
         delivery.id,
         delivery.status.as_str(),
-        delivery.kind.as_str(),
+        delivery.event.as_str(),
         delivery.attempts,
         or_dash(delivery.last_status),
         full(delivery.created_at),
@@ -108,7 +103,7 @@ mod tests {
             created_at: Timestamp::from_micros(0),
             only_for: None,
         };
-        event.delivery_to(Uuid::from_u128(id).into(), Uuid::nil().into(), false)
+        event.delivery_to(Uuid::from_u128(id).into(), Uuid::nil().into(), false).into()
     }
 
     #[test]

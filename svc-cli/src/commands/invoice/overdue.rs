@@ -1,18 +1,16 @@
 //! `svc invoice overdue`.
 
 use serde::Serialize;
-use svc_core::accounts::tenants::Tenant;
-use svc_core::resources::invoices::{self, Invoice, OverduePosition};
-use svc_core::store::Store;
-use svc_core::values::TenantId;
+use svc_core::platform::{Account, MarkedInvoices, OverdueCheck};
+use svc_core::resources::invoices::Invoice;
+use svc_core::resources::pages::MAX_LIMIT;
+use svc_core::values::{TenantId, Text};
 
-use crate::commands::lookup;
-use crate::exit::Failure;
+use crate::commands::lookup::{self, path};
+use crate::exit::{Exit, Failure};
 use crate::ids::IdArg;
 use crate::output::{Outcome, Table, or_dash, plain};
-
-/// The number of tenants that one transaction reads.
-const PAGE: u32 = 1_000;
+use crate::service::Service;
 
 /// An invoice that became overdue, with its tenant.
 #[derive(Serialize)]
@@ -26,22 +24,21 @@ struct View {
 
 /// Marks the overdue invoices of one tenant or of all tenants, in many short transactions. After an interruption, the
 /// next run continues where this one stopped, since it skips invoices that are already overdue.
-pub(super) async fn run(store: &dyn Store, tenant: Option<&IdArg>) -> Result<Outcome, Failure> {
+pub(super) async fn run(service: &Service, tenant: Option<&IdArg>) -> Result<Outcome, Failure> {
     let mut views: Vec<View> = Vec::new();
     if let Some(id) = tenant {
-        mark(store, &lookup::tenant_by_id(store, id).await?, &mut views).await?;
+        mark(service, &lookup::tenant_by_id(service, id).await?, &mut views).await?;
     } else {
         let mut after = None;
         loop {
-            let page = store.read("tenant.list", move |tx| Box::pin(async move { Ok(tx.tenants(after, PAGE).await?) }));
-            let page = page.await?;
+            let (page, has_more) = service.accounts(after, MAX_LIMIT).await?;
             for tenant in &page {
-                mark(store, tenant, &mut views).await?;
+                mark(service, tenant, &mut views).await?;
             }
-            after = match page.last() {
-                Some(last) if page.len() == PAGE as usize => Some(last.id),
-                _ => break,
-            };
+            after = page.last().map(|last| last.id);
+            if !has_more {
+                break;
+            }
         }
     }
     let table = Table::new(["ID", "NUMBER", "DUE", "PAID", "TOTAL", "CURRENCY", "TENANT"], &views, |view| {
@@ -60,15 +57,15 @@ pub(super) async fn run(store: &dyn Store, tenant: Option<&IdArg>) -> Result<Out
 }
 
 /// Marks the overdue invoices of a tenant, and adds them to the result.
-async fn mark(store: &dyn Store, tenant: &Tenant, views: &mut Vec<View>) -> Result<(), Failure> {
+async fn mark(service: &Service, tenant: &Account, views: &mut Vec<View>) -> Result<(), Failure> {
     let (id, tenant_name) = (tenant.id, plain(&tenant.name));
-    let mut position = Some(OverduePosition::default());
-    while let Some(from) = position {
-        let step = store.write("invoice.overdue", move |tx| Box::pin(invoices::overdue(tx, id, from)));
-        let (changed, next) = step.await?;
+    let mut check = OverdueCheck { next: None };
+    loop {
+        let marked: MarkedInvoices = service.post_for(&path(id, "invoices/mark-overdue"), &check).await?;
         let view = |invoice| View { tenant_id: id, tenant_name: tenant_name.clone(), invoice };
-        views.extend(changed.into_iter().map(view));
-        position = next;
+        views.extend(marked.data.into_iter().map(view));
+        let Some(next) = marked.next else { return Ok(()) };
+        let next = Text::parse(&next).map_err(|issue| Failure::new(Exit::Failed, issue.message.to_string()))?;
+        check.next = Some(next);
     }
-    Ok(())
 }

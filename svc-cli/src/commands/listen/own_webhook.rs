@@ -5,15 +5,16 @@
 
 use std::time::Duration;
 
-use svc_core::error::Error;
+use svc_core::input::ToBody as _;
 use svc_core::input::{FromJson as _, json::Json};
-use svc_core::resources::crud;
-use svc_core::store::Store;
+use svc_core::platform::{TemporaryWebhookCreate, WebhookLifetime};
 use svc_core::values::{EventKind, EventSet, TenantId, Text, WebhookUrl};
-use svc_core::webhooks::subscriptions::{self, WebhookCreate, WebhookSubscription};
+use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret};
 
+use crate::commands::lookup::{path, path_of};
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::service::{CallResult, Service};
 
 /// How long after its last sign of life the webhook expires.
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -22,14 +23,14 @@ const KEEP_INTERVAL: Duration = Duration::from_secs(15);
 
 /// A webhook that is deleted at the end.
 pub(super) struct OwnWebhook {
-    tenant: TenantId,
-    pub(super) subscription: WebhookSubscription,
+    path: String,
+    pub(super) created: WebhookSubscriptionWithSecret,
 }
 
 impl OwnWebhook {
     /// Creates a webhook at this URL for these kinds of events, or for all if there are none.
     pub(super) async fn create(
-        store: &dyn Store,
+        service: &Service,
         tenant: TenantId,
         url: &str,
         events: &[EventKind],
@@ -44,55 +45,46 @@ impl OwnWebhook {
             events: EventSet::from_json(Json::Array(kinds)).map_err(|issue| issue.on("events"))?,
             description: Some(Text::from_json(text("svc listen")).map_err(|issue| issue.on("description"))?),
         };
-        let created = store.write("webhook.create", move |tx| {
-            let input = input.clone();
-            Box::pin(async move {
-                let created = crud::create::<WebhookSubscription>(tx, tenant, input).await?;
-                subscriptions::keep_for(tx, tenant, created.id, LIFETIME).await?;
-                Ok(created)
-            })
-        });
-        let subscription = created.await?;
+        let input = TemporaryWebhookCreate { webhook: input, expires_in: LIFETIME.into() };
+        let created: WebhookSubscriptionWithSecret = service.post(&path(tenant, "webhooks/temporary"), &input).await?;
         output::note(&format!(
             "Created webhook {} for as long as this command runs. A server on this database delivers to it if it runs with \
              --allow-private-webhooks.",
-            subscription.id
+            created.subscription.id
         ));
-        Ok(Self { tenant, subscription })
+        Ok(Self { path: path_of::<WebhookSubscription>(tenant, created.subscription.id.uuid()), created })
     }
 
     /// Keeps the webhook until this future is dropped. It is ready, with the reason, only when the webhook is gone.
-    pub(super) async fn keep(&self, store: &dyn Store) -> Failure {
-        let (tenant, id) = (self.tenant, self.subscription.id);
+    pub(super) async fn keep(&self, service: &Service) -> Failure {
+        let id = self.created.subscription.id;
+        let lifetime = WebhookLifetime { expires_in: LIFETIME.into() }.to_body();
         loop {
             tokio::time::sleep(KEEP_INTERVAL).await;
-            let kept =
-                store.write("webhook.keep", move |tx| Box::pin(subscriptions::keep_for(tx, tenant, id, LIFETIME)));
-            match kept.await {
-                Ok(()) => {}
-                Err(Error::NotFound) => {
+            let kept: CallResult<WebhookSubscription> =
+                service.post_json(&format!("{}/keep", self.path), Some(lifetime.clone())).await;
+            match kept {
+                Ok(_) => {}
+                Err(error) if error.is_not_found() => {
                     let reason = format!("Webhook {id} of this command was deleted. Start the command again.");
                     return Failure::new(Exit::Failed, reason);
                 }
-                Err(error) => output::warning(&format!("Webhook {id} cannot be kept; trying again: {error}")),
+                Err(error) => {
+                    let error = Failure::from(error);
+                    let reason = error.message();
+                    output::warning(&format!("Webhook {id} cannot be kept; trying again: {reason}"));
+                }
             }
         }
     }
 
     /// Deletes the webhook.
-    pub(super) async fn delete(self, store: &dyn Store) -> Result<(), Failure> {
-        delete(store, self.tenant, &self.subscription).await
-    }
-}
-
-async fn delete(store: &dyn Store, tenant: TenantId, subscription: &WebhookSubscription) -> Result<(), Failure> {
-    let id = subscription.id;
-    let deleted =
-        store.write("webhook.delete", move |tx| Box::pin(crud::delete::<WebhookSubscription>(tx, tenant, id)));
-    match deleted.await {
-        // Someone else deleted it.
-        Ok(()) | Err(Error::NotFound) => Ok(()),
-        Err(error) => Err(error.into()),
+    pub(super) async fn delete(self, service: &Service) -> Result<(), Failure> {
+        match service.delete(&self.path).await {
+            // Someone else deleted it.
+            Err(error) if error.is_not_found() => Ok(()),
+            deleted => Ok(deleted?),
+        }
     }
 }
 
@@ -100,8 +92,10 @@ async fn delete(store: &dyn Store, tenant: TenantId, subscription: &WebhookSubsc
 mod tests {
     use svc_core::accounts::tenants::{self, TenantCreate};
     use svc_core::env::{Env, ManualClock, SystemEntropy};
+    use svc_core::store::Store;
     use svc_core::store::memory::MemoryStore;
     use svc_core::values::{HostPolicy, Timestamp};
+    use svc_core::webhooks::subscriptions;
 
     use super::*;
 
@@ -110,13 +104,14 @@ mod tests {
         let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
         let mut env = Env::new(clock.clone(), SystemEntropy);
         env.webhook_hosts = HostPolicy::AllowPrivate;
-        let store = MemoryStore::new(env);
-        let store: &dyn Store = &store;
+        let store: std::sync::Arc<dyn Store> = std::sync::Arc::new(MemoryStore::new(env));
+        let service = &Service::of_database(std::sync::Arc::clone(&store)).unwrap();
+        let store = &*store;
         let tenant =
             store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test")))).await.unwrap();
-        let webhook = OwnWebhook::create(store, tenant.id, "http://127.0.0.1:9000", &[]).await.unwrap();
+        let webhook = OwnWebhook::create(service, tenant.id, "http://127.0.0.1:9000", &[]).await.unwrap();
         {
-            let mut kept = std::pin::pin!(webhook.keep(store));
+            let mut kept = std::pin::pin!(webhook.keep(service));
             for _ in 0..10 {
                 clock.advance(KEEP_INTERVAL);
                 let interval = tokio::time::sleep(KEEP_INTERVAL + Duration::from_millis(1));
@@ -129,6 +124,6 @@ mod tests {
         }
         clock.advance(LIFETIME);
         assert_eq!(subscriptions::delete_expired(store).await, Ok(1));
-        assert!(webhook.keep(store).await.message().contains("was deleted"));
+        assert!(webhook.keep(service).await.message().contains("was deleted"));
     }
 }

@@ -2,32 +2,40 @@
 
 use std::time::Duration;
 
-use svc_core::error::Error;
-use svc_core::store::Store;
-use svc_core::values::EventKind;
-use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
-use svc_core::webhooks::subscriptions::{self, WebhookSubscription};
+use svc_core::input::ToBody as _;
+use svc_core::platform::{Delivery, DeliveryDetails, WebhookTest};
+use svc_core::values::{EventKind, TenantId};
+use svc_core::webhooks::deliveries::DeliveryStatus;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use tokio::time::{Instant, sleep};
 
 use super::HINT;
 use crate::cli::records::Target;
-use crate::commands::delivery::{self, Record};
-use crate::commands::lookup::{self, Owned};
+use crate::commands::delivery;
+use crate::commands::lookup::{self, Owned, path_of};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, plain};
+use crate::service::{CallResult, Service};
 use crate::times::span;
 
 /// The interval at which the delivery is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// The interval of a server elsewhere, which has rate limits.
+const POLL_INTERVAL_OF_SERVER: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(
-    store: &dyn Store,
+    service: &Service,
     target: &Target,
     kind: Option<EventKind>,
     timeout: Duration,
 ) -> Result<Outcome, Failure> {
-    let SentTest { subscription, delivery } = send(store, target, kind).await?;
-    let record = first_attempt(store, &delivery, timeout).await?;
+    let Owned { tenant_id, record: subscription } =
+        lookup::find::<WebhookSubscription>(service, &target.id, &target.tenant).await?;
+    let id = subscription.id;
+    let test = format!("{}/test", path_of::<WebhookSubscription>(tenant_id, id.uuid()));
+    let sent = service.post_json(&test, Some(WebhookTest { kind }.to_body())).await;
+    let sent: Delivery = sent.or_not_found("webhook", id, HINT)?;
+    let record = first_attempt(service, tenant_id, &sent, timeout).await?;
     let failure = failure(&record, timeout).map(|error| Failure::new(Exit::Failed, error));
     // Nothing was sent, so there is nothing to show.
     if let Some(failure) = failure.as_ref().filter(|_| record.delivery.attempts == 0) {
@@ -35,43 +43,35 @@ pub(super) async fn run(
     }
     let introduction = format!(
         "Sent a {} test event to webhook {} at {}.\n\n",
-        delivery.kind,
+        sent.event,
         subscription.id,
         subscription.url.as_str()
     );
     Ok(delivery::report(&record, &introduction)?.with_failure(failure))
 }
 
-/// A test event that was sent.
-struct SentTest {
-    subscription: WebhookSubscription,
-    delivery: Delivery,
-}
-
-async fn send(store: &dyn Store, target: &Target, kind: Option<EventKind>) -> Result<SentTest, Failure> {
-    let Owned { tenant_id, record: subscription } =
-        lookup::find::<WebhookSubscription>(store, &target.id, &target.tenant).await?;
-    let id = subscription.id;
-    let send = store.write("webhook.test", move |tx| Box::pin(subscriptions::send_test(tx, tenant_id, id, kind)));
-    Ok(SentTest { subscription, delivery: send.await.or_not_found("webhook", id, HINT)? })
-}
-
 /// Returns the delivery once its first attempt has finished, or in its current status when the timeout is over.
-async fn first_attempt(store: &dyn Store, sent: &Delivery, timeout: Duration) -> Result<Record, Error> {
+async fn first_attempt(
+    service: &Service,
+    tenant: TenantId,
+    sent: &Delivery,
+    timeout: Duration,
+) -> CallResult<DeliveryDetails> {
     let started = Instant::now();
+    let interval = if service.is_server() { POLL_INTERVAL_OF_SERVER } else { POLL_INTERVAL };
     loop {
-        let record = delivery::read(store, sent.tenant_id, sent.id).await?;
+        let record: DeliveryDetails = service.get(&path_of::<DeliveryDetails>(tenant, sent.id.uuid())).await?;
         let finished = !record.log.is_empty() || record.delivery.status != DeliveryStatus::Pending;
         let left = timeout.saturating_sub(started.elapsed());
         if finished || left.is_zero() {
             return Ok(record);
         }
-        sleep(POLL_INTERVAL.min(left)).await;
+        sleep(interval.min(left)).await;
     }
 }
 
 /// Returns why the test failed, if it did.
-fn failure(record: &Record, timeout: Duration) -> Option<String> {
+fn failure(record: &DeliveryDetails, timeout: Duration) -> Option<String> {
     let Delivery { id, status, attempts, .. } = record.delivery;
     let timeout = span(timeout);
     match record.log.first() {

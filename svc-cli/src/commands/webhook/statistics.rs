@@ -1,17 +1,20 @@
 //! `svc webhook stats`: delivery statistics of each webhook of a tenant.
 
 use serde::Serialize;
-use svc_core::error::Error;
-use svc_core::store::Store;
+use svc_core::input::ToBody as _;
+use svc_core::platform::{AttemptListParams, Statistics as Backlog};
+use svc_core::resources::pages::{self, Page};
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
-use svc_core::webhooks::deliveries::MAX_BACKLOG_COUNT;
-use svc_core::webhooks::statistics::{self, Backlog, Tally};
+use svc_core::webhooks::deliveries::{AttemptSummary, MAX_BACKLOG_COUNT};
+use svc_core::webhooks::statistics::Tally;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 use super::status;
+use crate::commands::lookup::{path, path_of};
 use crate::commands::tenant;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, or_dash, state};
+use crate::service::{CallResult, Service};
 
 /// The statistics of one webhook in JSON output.
 #[derive(Serialize)]
@@ -35,30 +38,32 @@ struct View<'a> {
 struct Statistics {
     subscription: WebhookSubscription,
     tally: Tally,
-    backlog: Backlog,
+    pending: u64,
+    held: u64,
 }
 
-pub(super) async fn run(store: &dyn Store, tenant: TenantId, since: Timestamp) -> Result<Outcome, Failure> {
-    let listed = store.read("webhook.list", move |tx| Box::pin(super::all(tx, tenant))).await;
-    let subscriptions = listed.or_not_found("tenant", tenant, tenant::HINT)?;
+pub(super) async fn run(service: &Service, tenant: TenantId, since: Timestamp) -> Result<Outcome, Failure> {
+    let listed = service.list(&path(tenant, "webhooks"), &[], u32::MAX).await;
+    let (subscriptions, _): (Vec<WebhookSubscription>, bool) = listed.or_not_found("tenant", tenant, tenant::HINT)?;
     let mut rows: Vec<Statistics> = Vec::new();
     for subscription in subscriptions {
-        let id = subscription.id;
-        let backlog = store.read("webhook.stats", move |tx| Box::pin(statistics::backlog(tx, tenant, id))).await?;
-        let tally = tally(store, tenant, id, since).await?;
-        rows.push(Statistics { subscription, tally, backlog });
+        let path = path_of::<WebhookSubscription>(tenant, subscription.id.uuid());
+        let Backlog { pending, held, .. } = service.get(&format!("{path}/statistics")).await?;
+        let tally = tally(service, &path, since).await?;
+        let [pending, held] = [pending, held].map(|count| u64::from(count.unwrap_or_default()));
+        rows.push(Statistics { subscription, tally, pending, held });
     }
 
     let heading = ["ID", "STATUS", "URL", "SUCCESS", "PENDING", "HELD", "ATTEMPTS", "P50", "P95"];
     let table = Table::new(heading, &rows, |row| {
-        let Statistics { subscription, tally, backlog } = row;
+        let Statistics { subscription, tally, pending, held } = row;
         [
             subscription.id.to_string(),
             state(status(subscription)),
             subscription.url.as_str().to_owned(),
             or_dash(tally.success_rate().map(|rate| format!("{}.{:02} %", rate / 100, rate % 100))),
-            count(backlog.pending),
-            count(backlog.held),
+            count(*pending),
+            count(*held),
             tally.attempts().to_string(),
             or_dash(tally.percentile(50).map(|millis| format!("{millis} ms"))),
             or_dash(tally.percentile(95).map(|millis| format!("{millis} ms"))),
@@ -73,21 +78,20 @@ pub(super) fn count(deliveries: u64) -> String {
     if deliveries < MAX_BACKLOG_COUNT.into() { deliveries.to_string() } else { "10,000+".to_owned() }
 }
 
-/// Counts the attempts of a webhook since a time, in one short transaction per page.
-async fn tally(store: &dyn Store, tenant: TenantId, id: SubscriptionId, since: Timestamp) -> Result<Tally, Error> {
+/// Counts the attempts of the webhook at a path since a time, page by page.
+async fn tally(service: &Service, path: &str, since: Timestamp) -> CallResult<Tally> {
     let mut tally = Tally::default();
-    let mut next = Some(since);
-    while let Some(since) = next {
-        let read = store.read("webhook.stats", move |tx| Box::pin(statistics::attempts(tx, tenant, id, since)));
-        let (attempts, more) = read.await?;
-        attempts.iter().for_each(|attempt| tally.add(attempt));
-        next = more;
+    let mut params = AttemptListParams { since: Some(pages::Since(since)), cursor: None };
+    loop {
+        let page: Page<AttemptSummary> = service.read(&format!("{path}/attempts"), &params.to_query()).await?;
+        page.data.iter().for_each(|attempt| tally.add(attempt));
+        let Some(next) = page.next_cursor else { return Ok(tally) };
+        params.cursor = Some(next.into());
     }
-    Ok(tally)
 }
 
 fn view(statistics: &Statistics, since: Timestamp) -> View<'_> {
-    let Statistics { subscription, tally, backlog } = statistics;
+    let Statistics { subscription, tally, pending, held } = statistics;
     View {
         subscription_id: subscription.id,
         url: &subscription.url,
@@ -98,7 +102,7 @@ fn view(statistics: &Statistics, since: Timestamp) -> View<'_> {
         success_rate: tally.success_rate().and_then(|rate| u32::try_from(rate).ok()).map(|rate| f64::from(rate) / 1e4),
         p50_ms: tally.percentile(50),
         p95_ms: tally.percentile(95),
-        pending: backlog.pending,
-        held: backlog.held,
+        pending: *pending,
+        held: *held,
     }
 }

@@ -13,9 +13,8 @@ use svc_core::error::{Error, FieldCode, Issue};
 use svc_core::input::Input;
 use svc_core::platform::{
     self, Account, AccountCreate, AccountUpdate, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret, DashboardLink,
-    DeliveryDetails, EmittedEvent, EventCreate, MarkedInvoices, MemberCreate, MemberUpdate, OverdueCheck,
-    PaymentAmount, SampleEventCreate, Seconds, SecretRotation, Statistics, TemporaryWebhookCreate, WebhookLifetime,
-    WebhookTest,
+    DeliveryDetails, EmittedEvent, EventCreate, MemberCreate, MemberUpdate, OverdueCheck, PaymentAmount,
+    SampleEventCreate, Seconds, SecretRotation, Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
 };
 use svc_core::resources::crud::{self, Resource};
 use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceUpdate, OverduePosition};
@@ -29,6 +28,7 @@ use svc_core::webhooks::statistics;
 use svc_core::webhooks::subscriptions::{self, WebhookSubscription, WebhookSubscriptionWithSecret};
 
 use crate::api::handlers::{Data, ParsedRequest, RequestParts};
+use crate::api::platform::invoices::{InvoiceWithPayments, MarkedInvoices};
 use crate::api::problem::Problem;
 use crate::api::response::{ApiResponse, etag};
 
@@ -51,7 +51,7 @@ fn respond<T: Serialize>(status: StatusCode, data: T) -> Result<ApiResponse, Err
 }
 
 /// Responds to a GET of one record.
-fn get<T: Serialize>(
+pub(super) fn get_with<T: Serialize>(
     parts: &RequestParts<'_>,
     work: impl for<'t> Fn(&'t mut dyn Tx, TenantId) -> Work<'t, T> + Clone + Send + Sync + 'static,
 ) -> Parsed {
@@ -107,6 +107,15 @@ fn with_record<R: Resource, I: Input + Clone>(
     status: StatusCode,
     run: impl for<'t> Fn(&'t mut dyn Tx, TenantId, I) -> Work<'t, R> + Clone + Send + Sync + 'static,
 ) -> Parsed {
+    with_record_as::<R, R, I>(parts, status, run)
+}
+
+/// Does the same for a record that is returned as an `O`, which has more than the record.
+fn with_record_as<R: Resource, O: From<R> + Serialize, I: Input + Clone>(
+    parts: &RequestParts<'_>,
+    status: StatusCode,
+    run: impl for<'t> Fn(&'t mut dyn Tx, TenantId, I) -> Work<'t, R> + Clone + Send + Sync + 'static,
+) -> Parsed {
     parts.no_query()?;
     let input = I::from_body(parts.body)?;
     let collection = format!("{}/{}", parts.base, R::COLLECTION);
@@ -115,7 +124,7 @@ fn with_record<R: Resource, I: Input + Clone>(
         Box::pin(async move {
             let record: R = run(tx, tenant, input).await?;
             let location = (status == StatusCode::CREATED).then(|| format!("{collection}/{}", record.id()));
-            Ok(ApiResponse { location, ..respond(status, record)?.with_etag() })
+            Ok(ApiResponse { location, ..respond(status, O::from(record))?.with_etag() })
         })
     }))
 }
@@ -159,7 +168,7 @@ pub fn create_account(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when there is a query parameter.
 pub fn get_account(parts: &RequestParts<'_>) -> Parsed {
-    get(parts, |tx, tenant| Box::pin(async move { Ok(Account::from(tenants::get(tx, tenant).await?)) }))
+    get_with(parts, |tx, tenant| Box::pin(async move { Ok(Account::from(tenants::get(tx, tenant).await?)) }))
 }
 
 /// Handles `PATCH /accounts/{account_id}`.
@@ -213,7 +222,9 @@ pub fn create_key(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed or there is a query parameter.
 pub fn get_key(parts: &RequestParts<'_>) -> Parsed {
     let id: KeyId = parts.id()?;
-    get(parts, move |tx, tenant| Box::pin(async move { Ok(platform::ApiKey::from(own_key(tx, tenant, id).await?)) }))
+    get_with(parts, move |tx, tenant| {
+        Box::pin(async move { Ok(platform::ApiKey::from(own_key(tx, tenant, id).await?)) })
+    })
 }
 
 /// Handles `POST /accounts/{account_id}/keys/{id}/revoke`.
@@ -288,7 +299,7 @@ pub fn add_member(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed or there is a query parameter.
 pub fn get_member(parts: &RequestParts<'_>) -> Parsed {
     let id = parts.id()?;
-    get(parts, move |tx, tenant| Box::pin(members::get(tx, tenant, id)))
+    get_with(parts, move |tx, tenant| Box::pin(members::get(tx, tenant, id)))
 }
 
 /// Handles `PATCH /accounts/{account_id}/members/{id}`.
@@ -330,7 +341,7 @@ pub fn remove_member(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when the body is not valid or there is a query parameter.
 pub fn create_invoice(parts: &RequestParts<'_>) -> Parsed {
-    with_record(parts, StatusCode::CREATED, |tx, tenant, input: InvoiceCreate| {
+    with_record_as::<_, InvoiceWithPayments, _>(parts, StatusCode::CREATED, |tx, tenant, input: InvoiceCreate| {
         Box::pin(invoices::create(tx, tenant, input))
     })
 }
@@ -342,7 +353,7 @@ pub fn create_invoice(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed, the body is not valid or there is a query parameter.
 pub fn update_invoice(parts: &RequestParts<'_>) -> Parsed {
     let id = parts.id()?;
-    with_record(parts, StatusCode::OK, move |tx, tenant, change: InvoiceUpdate| {
+    with_record_as::<_, InvoiceWithPayments, _>(parts, StatusCode::OK, move |tx, tenant, change: InvoiceUpdate| {
         Box::pin(invoices::update(tx, tenant, id, change))
     })
 }
@@ -353,7 +364,11 @@ pub fn update_invoice(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when the id is malformed or there is a query parameter.
 pub fn send_invoice(parts: &RequestParts<'_>) -> Parsed {
-    step::<Invoice, Invoice>(parts, |tx, tenant, id| Box::pin(invoices::send(tx, tenant, id)), true)
+    step::<Invoice, InvoiceWithPayments>(
+        parts,
+        |tx, tenant, id| Box::pin(async move { Ok(invoices::send(tx, tenant, id).await?.into()) }),
+        true,
+    )
 }
 
 /// Handles `POST /accounts/{account_id}/invoices/{id}/view`.
@@ -362,7 +377,11 @@ pub fn send_invoice(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when the id is malformed or there is a query parameter.
 pub fn view_invoice(parts: &RequestParts<'_>) -> Parsed {
-    step::<Invoice, Invoice>(parts, |tx, tenant, id| Box::pin(invoices::view(tx, tenant, id)), true)
+    step::<Invoice, InvoiceWithPayments>(
+        parts,
+        |tx, tenant, id| Box::pin(async move { Ok(invoices::view(tx, tenant, id).await?.into()) }),
+        true,
+    )
 }
 
 /// Handles `POST /accounts/{account_id}/invoices/{id}/resend`.
@@ -371,7 +390,11 @@ pub fn view_invoice(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when the id is malformed or there is a query parameter.
 pub fn resend_invoice(parts: &RequestParts<'_>) -> Parsed {
-    step::<Invoice, Invoice>(parts, |tx, tenant, id| Box::pin(invoices::resend(tx, tenant, id)), true)
+    step::<Invoice, InvoiceWithPayments>(
+        parts,
+        |tx, tenant, id| Box::pin(async move { Ok(invoices::resend(tx, tenant, id).await?.into()) }),
+        true,
+    )
 }
 
 /// Handles `POST /accounts/{account_id}/invoices/{id}/void`.
@@ -380,7 +403,11 @@ pub fn resend_invoice(parts: &RequestParts<'_>) -> Parsed {
 ///
 /// Fails when the id is malformed or there is a query parameter.
 pub fn void_invoice(parts: &RequestParts<'_>) -> Parsed {
-    step::<Invoice, Invoice>(parts, |tx, tenant, id| Box::pin(invoices::void(tx, tenant, id)), true)
+    step::<Invoice, InvoiceWithPayments>(
+        parts,
+        |tx, tenant, id| Box::pin(async move { Ok(invoices::void(tx, tenant, id).await?.into()) }),
+        true,
+    )
 }
 
 /// Handles `POST /accounts/{account_id}/invoices/{id}/pay`.
@@ -390,7 +417,7 @@ pub fn void_invoice(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed, the body is not valid or there is a query parameter.
 pub fn pay_invoice(parts: &RequestParts<'_>) -> Parsed {
     let id = parts.id()?;
-    with_record(parts, StatusCode::OK, move |tx, tenant, input: PaymentAmount| {
+    with_record_as::<_, InvoiceWithPayments, _>(parts, StatusCode::OK, move |tx, tenant, input: PaymentAmount| {
         Box::pin(invoices::pay(tx, tenant, id, input.amount))
     })
 }
@@ -402,7 +429,7 @@ pub fn pay_invoice(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed, the body is not valid or there is a query parameter.
 pub fn refund_invoice(parts: &RequestParts<'_>) -> Parsed {
     let id = parts.id()?;
-    with_record(parts, StatusCode::OK, move |tx, tenant, input: PaymentAmount| {
+    with_record_as::<_, InvoiceWithPayments, _>(parts, StatusCode::OK, move |tx, tenant, input: PaymentAmount| {
         Box::pin(invoices::refund(tx, tenant, id, input.amount))
     })
 }
@@ -421,6 +448,7 @@ pub fn mark_overdue(parts: &RequestParts<'_>) -> Parsed {
     Ok(ParsedRequest::new(move |tx, tenant| {
         Box::pin(async move {
             let (data, next) = invoices::overdue(tx, tenant, from).await?;
+            let data = data.into_iter().map(InvoiceWithPayments::from).collect();
             let marked = MarkedInvoices { data, next: next.map(|position| position.to_string()) };
             Ok(ApiResponse::json(StatusCode::OK, &marked)?)
         })
@@ -481,7 +509,7 @@ pub fn emit_sample(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed or there is a query parameter.
 pub fn get_event(parts: &RequestParts<'_>) -> Parsed {
     let id: Id<Event> = parts.id()?;
-    get(parts, move |tx, tenant| {
+    get_with(parts, move |tx, tenant| {
         Box::pin(async move { Ok(platform::Event::from(tx.event(tenant, id).await?.ok_or(Error::NotFound)?)) })
     })
 }
@@ -609,7 +637,7 @@ pub fn statistics(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed or there is a query parameter.
 pub fn get_delivery(parts: &RequestParts<'_>) -> Parsed {
     let id: Id<Delivery> = parts.id()?;
-    get(parts, move |tx, tenant| {
+    get_with(parts, move |tx, tenant| {
         Box::pin(async move {
             let delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
             let event = tx.event(tenant, delivery.event_id).await?.ok_or(Error::NotFound)?;
@@ -664,7 +692,7 @@ pub fn create_replay(parts: &RequestParts<'_>) -> Parsed {
 /// Fails when the id is malformed or there is a query parameter.
 pub fn get_replay(parts: &RequestParts<'_>) -> Parsed {
     let id: Id<Replay> = parts.id()?;
-    get(parts, move |tx, tenant| {
+    get_with(parts, move |tx, tenant| {
         Box::pin(async move { Ok(platform::Replay::from(tx.replay(tenant, id).await?.ok_or(Error::NotFound)?)) })
     })
 }

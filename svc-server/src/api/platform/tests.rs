@@ -130,13 +130,18 @@ fn body_of(operation: &Operation) -> Option<Value> {
 }
 
 fn path_of(operation: &Operation, account: &str, id: &str) -> String {
-    operation.path.replace("{account_id}", account).replace("{id}", id)
+    let query = match operation.id {
+        "findAccounts" => format!("?kind=invoice&id={id}"),
+        "findIds" => "?kind=contact&part=0195a3c8".to_owned(),
+        _ => String::new(),
+    };
+    operation.path.replace("{account_id}", account).replace("{id}", id) + &query
 }
 
 /// The scope that each operation needs. An operation without an entry fails the test.
 fn scopes() -> BTreeMap<&'static str, &'static str> {
     let groups = [
-        ("accounts:read", "listAccounts getAccount"),
+        ("accounts:read", "listAccounts getAccount findAccounts"),
         ("accounts:write", "createAccount updateAccount"),
         ("keys:read", "listKeys getKey"),
         ("keys:write", "createKey revokeKey rotateKey"),
@@ -144,7 +149,8 @@ fn scopes() -> BTreeMap<&'static str, &'static str> {
         ("members:write", "addMember updateMember removeMember createDashboardLink"),
         (
             "records:read",
-            "listContacts getContact listInvoices getInvoice listBookings getBooking listQuotes getQuote listJobs getJob",
+            "listContacts getContact listInvoices getInvoice listBookings getBooking listQuotes getQuote listJobs getJob \
+             findIds",
         ),
         (
             "records:write",

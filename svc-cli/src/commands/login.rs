@@ -1,0 +1,108 @@
+//! `svc login`, `svc logout` and `svc profiles`.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::Path;
+
+use rustix::termios::{self, LocalModes, OptionalActions};
+use serde::Serialize;
+use svc_core::accounts::platform_keys::PLATFORM_KEY_PREFIX;
+use svc_core::platform::Account;
+use svc_core::resources::pages::Page;
+use svc_core::values::{EventKinds, Secret};
+
+use crate::exit::{Exit, Failure};
+use crate::output::{Outcome, Table};
+use crate::place::Server;
+use crate::profiles;
+use crate::service::{CallError, CallResult, Service};
+
+/// The longest line that is read as a key.
+const MAX_KEY: usize = 200;
+
+/// A profile in JSON output. The key is not part of it.
+#[derive(Serialize)]
+struct View {
+    name: String,
+    server: String,
+    /// The first characters of the key, which tell keys apart.
+    prefix: String,
+}
+
+impl View {
+    fn of(name: &str, server: &Server) -> Self {
+        let prefix = server.key.reveal().chars().take(PLATFORM_KEY_PREFIX.len() + 6).collect();
+        Self { name: name.to_owned(), server: server.url.clone(), prefix }
+    }
+}
+
+/// Stores a server and its key as a profile, once the server takes the key.
+pub(super) async fn run(url: Option<String>, name: &str, ca_file: Option<&Path>) -> Result<Outcome, Failure> {
+    let url = url.ok_or_else(|| {
+        Failure::new(Exit::Usage, "Give the URL of the platform listener of the server with --server (SVC_SERVER).")
+    })?;
+    let key = read_key().map_err(|error| Failure::new(Exit::Failed, format!("Cannot read the key: {error}.")))?;
+    if !key.starts_with(PLATFORM_KEY_PREFIX) {
+        let reason = format!("A platform key begins with {PLATFORM_KEY_PREFIX}; copy all of it.");
+        return Err(Failure::new(Exit::Usage, reason));
+    }
+    let server = Server { url, key: Secret::new(key.as_str()) };
+    let service = Service::of_server(server.client(ca_file)?, EventKinds::default());
+    let checked: CallResult<Page<Account>> = service.read("/accounts", &[("limit".to_owned(), "1".to_owned())]).await;
+    match checked {
+        Ok(_) => {}
+        // The key is one of the server's, for other areas.
+        Err(CallError::Server(failure)) if failure.exit() == Exit::Refused && failure.message().contains("scope") => {}
+        Err(error) => return Err(error.into()),
+    }
+    let path = profiles::store(name, &server)?;
+    let text = format!(
+        "Stored the profile {name} for {} in {}. Use it with --profile {name}, or set SVC_PROFILE={name}.",
+        server.url,
+        path.display()
+    );
+    Outcome::new(&View::of(name, &server), text)
+}
+
+/// Deletes a profile. The key works until it is revoked.
+pub(super) fn logout(name: &str) -> Result<Outcome, Failure> {
+    profiles::delete(name)?;
+    let text = format!(
+        "Deleted the profile {name}. Its key works until `svc platform-key revoke` ends it beside the database."
+    );
+    Outcome::new(&serde_json::json!({ "name": name }), text)
+}
+
+/// Lists the profiles.
+pub(super) fn list() -> Result<Outcome, Failure> {
+    let mut views = Vec::new();
+    for name in profiles::names()? {
+        views.push(View::of(&name, &profiles::load(&name)?));
+    }
+    let table = Table::new(["NAME", "SERVER", "KEY"], &views, |view| {
+        [view.name.clone(), view.server.clone(), format!("{}…", view.prefix)]
+    });
+    Outcome::list(&views, &table, "There are no profiles; make one with `svc login`.")
+}
+
+/// Reads the key: from a prompt that does not show it, or else the first line of stdin.
+fn read_key() -> io::Result<String> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return line();
+    }
+    let shown = termios::tcgetattr(&stdin)?;
+    let mut hidden = shown.clone();
+    hidden.local_modes -= LocalModes::ECHO;
+    termios::tcsetattr(&stdin, OptionalActions::Flush, &hidden)?;
+    let mut err = io::stderr().lock();
+    let typed = write!(err, "Platform key: ").and_then(|()| err.flush()).and_then(|()| line());
+    termios::tcsetattr(&stdin, OptionalActions::Now, &shown)?;
+    writeln!(err)?;
+    typed
+}
+
+fn line() -> io::Result<String> {
+    let mut line = String::new();
+    io::Read::take(io::stdin().lock(), MAX_KEY as u64).read_line(&mut line)?;
+    Ok(line.trim().to_owned())
+}

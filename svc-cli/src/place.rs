@@ -1,0 +1,135 @@
+//! Where a command works: on a database, or on a server elsewhere.
+
+use std::path::Path;
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use svc_client::{Client, Platform};
+use svc_core::values::Secret;
+
+use crate::cli::Cli;
+use crate::exit::{Exit, Failure};
+use crate::profiles;
+
+/// The variable with the platform key.
+const KEY: &str = "SVC_PLATFORM_KEY";
+
+/// Where a command works.
+pub(crate) enum Place {
+    /// On the database with this URL.
+    Database(String),
+    /// On a server.
+    Server(Server),
+}
+
+/// A server, and the key for it.
+pub(crate) struct Server {
+    /// The URL of its platform listener.
+    pub(crate) url: String,
+    /// The platform key.
+    pub(crate) key: Secret,
+}
+
+/// Which of the options that name a place were given, in the order of [`OPTIONS`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given {
+    on_command_line: [bool; 3],
+    in_environment: [bool; 3],
+}
+
+/// The options that name a place: their ids, and how they are written.
+const OPTIONS: [(&str, &str, &str); 3] = [
+    ("database_url", "--database-url", "SVC_DATABASE_URL"),
+    ("server", "--server", "SVC_SERVER"),
+    ("profile", "--profile", "SVC_PROFILE"),
+];
+
+impl Given {
+    /// Returns which options the arguments have.
+    pub(crate) fn of(matches: &ArgMatches) -> Self {
+        let given = |source| OPTIONS.map(|(id, ..)| matches.value_source(id) == Some(source));
+        Self { on_command_line: given(ValueSource::CommandLine), in_environment: given(ValueSource::EnvVariable) }
+    }
+
+    /// Returns the index of the option that names the place. What is on the command line is stronger than a variable.
+    fn choice(self) -> Result<Option<usize>, Failure> {
+        let indices = |given: [bool; 3]| (0..given.len()).filter(move |at| given[*at]).collect::<Vec<_>>();
+        match (&indices(self.on_command_line)[..], &indices(self.in_environment)[..]) {
+            ([one], _) | ([], [one]) => Ok(Some(*one)),
+            ([], []) => Ok(None),
+            ([first, second, ..], _) => {
+                let reason = format!("Give {} or {}, not both.", OPTIONS[*first].1, OPTIONS[*second].1);
+                Err(Failure::new(Exit::Usage, reason))
+            }
+            ([], [first, second, ..]) => {
+                let reason = format!(
+                    "{} and {} are both set; unset one of them, or give {} or {}.",
+                    OPTIONS[*first].2, OPTIONS[*second].2, OPTIONS[*first].1, OPTIONS[*second].1
+                );
+                Err(Failure::new(Exit::Usage, reason))
+            }
+        }
+    }
+}
+
+impl Place {
+    /// Returns the place that the options and the environment name.
+    ///
+    /// # Errors
+    /// They name two, a profile that is not there, or a server without a key.
+    pub(crate) fn of(cli: &Cli) -> Result<Self, Failure> {
+        match (cli.given.choice()?, &cli.server, &cli.profile) {
+            (Some(1), Some(url), _) => {
+                let key = std::env::var(KEY).ok().filter(|key| !key.trim().is_empty()).ok_or_else(|| {
+                    let reason = format!(
+                        "Set {KEY} to a platform key, which `svc platform-key create` makes beside the database, or store \
+                         it with `svc login --server {url}`."
+                    );
+                    Failure::new(Exit::Usage, reason)
+                })?;
+                Ok(Self::Server(Server { url: url.clone(), key: Secret::new(key.trim()) }))
+            }
+            (Some(2), _, Some(name)) => profiles::load(name).map(Self::Server),
+            _ => Ok(Self::Database(cli.database_url.clone())),
+        }
+    }
+}
+
+impl Server {
+    /// Returns a client of its platform API. The file has certificates (PEM) to trust beside those of the system.
+    ///
+    /// # Errors
+    /// The URL is not valid, or the file cannot be read.
+    pub(crate) fn client(&self, ca_file: Option<&Path>) -> Result<Platform, Failure> {
+        let mut builder =
+            Client::builder(&self.url, self.key.reveal()).user_agent(concat!("svc/", env!("CARGO_PKG_VERSION")));
+        if let Some(file) = ca_file {
+            let pem = std::fs::read(file).map_err(|error| {
+                Failure::new(Exit::Failed, format!("Cannot read {}: {error}.", file.to_string_lossy()))
+            })?;
+            builder = builder.add_root_certificates(&pem);
+        }
+        builder
+            .build_platform()
+            .map_err(|error| Failure::new(Exit::Usage, format!("--server {} cannot be used: {error}.", self.url)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_stronger_than_a_variable_and_two_places_are_refused() {
+        let given = |on_command_line, in_environment| Given { on_command_line, in_environment }.choice();
+        let [database, server, none] = [[true, false, false], [false, true, false], [false; 3]];
+        assert_eq!(given(none, none), Ok(None));
+        assert_eq!(given(none, server), Ok(Some(1)));
+        assert_eq!(given(database, server), Ok(Some(0)));
+        assert_eq!(given(server, database), Ok(Some(1)));
+        let both = [true, true, false];
+        let (line, variables) = (given(both, none).unwrap_err(), given(none, both).unwrap_err());
+        assert_eq!(line.message(), "Give --database-url or --server, not both.");
+        assert!(variables.message().starts_with("SVC_DATABASE_URL and SVC_SERVER are both set"), "{variables:?}");
+    }
+}

@@ -1,0 +1,179 @@
+//! `--server` and profiles: what can go wrong on the way, what stays beside the database, and the files of profiles.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use svc_core::accounts::keys::Scope;
+use svc_core::accounts::platform_keys::{Area, PlatformScope};
+
+use crate::harness::{Session, text};
+use crate::server::LiveServer;
+
+fn start(session: &Session, scopes: &[PlatformScope]) -> LiveServer {
+    LiveServer::start(&session.folder().join("svc.db"), scopes)
+}
+
+/// Returns the program with a configuration folder in the session's directory.
+fn program(session: &Session, args: &[&str]) -> Command {
+    let mut program = session.program(args);
+    program.env("XDG_CONFIG_HOME", session.folder().join("config"));
+    program
+}
+
+fn on_server(session: &Session, url: &str, key: &str, args: &[&str]) -> Output {
+    program(session, args).args(["--server", url]).env("SVC_PLATFORM_KEY", key).output().unwrap()
+}
+
+/// Returns a key that the server does not know.
+fn another(key: &str) -> String {
+    let (rest, last) = key.split_at(key.len() - 1);
+    format!("{rest}{}", if last == "x" { "y" } else { "x" })
+}
+
+/// Asserts that a command failed with this exit code and an error that has this text.
+#[track_caller]
+fn assert_failed(output: &Output, code: i32, part: &str) {
+    let stderr = text(&output.stderr);
+    assert_eq!((output.status.code(), stderr.lines().count()), (Some(code), 1), "{stderr}");
+    assert!(stderr.starts_with("error: ") && stderr.contains(part), "{stderr}");
+}
+
+#[test]
+fn the_audit_log_names_the_platform_key() {
+    let session = Session::new();
+    let server = start(&session, &[PlatformScope::All]);
+    let made = on_server(&session, &server.url, &server.key, &["tenant", "create", "--name", "Harbour", "--json"]);
+    assert_eq!(made.status.code(), Some(0), "{made:?}");
+    session.json(&["contact", "create", "--email", "ada@example.com"]);
+    let audited = session.json(&["audit", "list"]);
+    let actors: Vec<&str> = audited.as_array().unwrap().iter().map(|it| it["actor"].as_str().unwrap()).collect();
+    assert!(actors[0].starts_with("cli:") && actors[1].starts_with("platform_key:"), "{actors:?}");
+    let listed = on_server(&session, &server.url, &server.key, &["audit", "list", "--json"]);
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&listed.stdout).unwrap(), audited);
+}
+
+#[test]
+fn what_goes_wrong_on_the_way_is_one_sentence() {
+    let session = Session::new();
+    session.tenant();
+    let all = start(&session, &[PlatformScope::All]);
+    let few = start(&session, &[PlatformScope::Of(Area::Accounts, Scope::Read)]);
+    let list = ["contact", "list"];
+    assert_failed(&on_server(&session, &few.url, &few.key, &list), 4, "records:read");
+    let unknown = another(&all.key);
+    assert_failed(&on_server(&session, &all.url, &unknown, &list), 4, "does not take the platform key");
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert_failed(&on_server(&session, &format!("http://{nobody}"), &all.key, &list), 5, "cannot be reached");
+    let elsewhere = format!("{}/nothing", all.url);
+    assert_failed(&on_server(&session, &elsewhere, &all.key, &list), 2, "--platform-listen");
+    assert_failed(&on_server(&session, "ftp://localhost", &all.key, &list), 2, "https://");
+    let no_key = program(&session, &list).args(["--server", &all.url]).output().unwrap();
+    assert_failed(&no_key, 2, "SVC_PLATFORM_KEY");
+    let both = program(&session, &list).args(["--server", &all.url, "--database-url", "sqlite://svc.db"]).output();
+    assert_failed(&both.unwrap(), 2, "not both");
+    let mut both = program(&session, &list);
+    let both = both.env("SVC_SERVER", &all.url).env("SVC_DATABASE_URL", "sqlite://svc.db").output();
+    assert_failed(&both.unwrap(), 2, "are both set");
+}
+
+#[test]
+fn what_works_on_a_database_only_says_so() {
+    let session = Session::without_database();
+    for args in [
+        &["init"][..],
+        &["db", "migrate"],
+        &["db", "stats"],
+        &["platform-key", "list"],
+        &["import", "contacts", "people.csv"],
+        &["export", "contacts"],
+        &["dashboard", "link", "--operator"],
+    ] {
+        let output = on_server(&session, "http://127.0.0.1:1", "svc_plat_x", args);
+        assert_failed(&output, 2, "works on a database only");
+    }
+    assert!(session.files().is_empty(), "{:?}", session.files());
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn a_profile_is_stored_once_the_server_takes_its_key() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    let server = start(&session, &[PlatformScope::All]);
+    let login = |name: &str, key: &str| {
+        let mut login = program(&session, &["login", "--server", &server.url, "--profile", name]);
+        let mut child = login.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // A program that has ended reads nothing.
+        let _ = child.stdin.take().unwrap().write_all(key.as_bytes());
+        child.wait_with_output().unwrap()
+    };
+    let folder = session.folder().join("config/svc/profiles");
+    let unknown = another(&server.key);
+    assert_failed(&login("production", &unknown), 4, "does not take the platform key");
+    assert_failed(&login("production", "svc_live_x"), 2, "begins with svc_plat_");
+    assert!(!folder.exists(), "nothing is stored");
+    let stored = login("production", &format!("{}\n", server.key));
+    let stdout = text(&stored.stdout);
+    assert_eq!((stored.status.code(), stdout.contains(&server.key)), (Some(0), false), "{stored:?}");
+    assert_eq!((mode(&folder), mode(&folder.join("production.json"))), (0o700, 0o600));
+
+    let listed = program(&session, &["tenant", "list", "--json", "--profile", "production"]).output().unwrap();
+    assert!(text(&listed.stdout).contains(&tenant), "{listed:?}");
+    let profiles = program(&session, &["profiles"]).output().unwrap();
+    assert!(text(&profiles.stdout).contains(&server.url) && !text(&profiles.stdout).contains(&server.key));
+
+    let with = |name: &str| program(&session, &["tenant", "list"]).env("SVC_PROFILE", name).output().unwrap();
+    assert_failed(&with("prodution"), 3, "did you mean production?");
+    assert_failed(&with("zzz"), 3, "There is no profile zzz.");
+    let file = folder.join("production.json");
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+    let warned = with("production");
+    assert_eq!(warned.status.code(), Some(0), "{warned:?}");
+    assert!(text(&warned.stderr).contains("Other users may read"), "{warned:?}");
+    std::fs::write(&file, "{").unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    assert_failed(&with("production"), 1, "is damaged");
+
+    let logout = || program(&session, &["logout", "--profile", "production"]).output().unwrap();
+    assert_eq!((logout().status.code(), file.exists()), (Some(0), false));
+    assert_failed(&logout(), 3, "There is no profile production.");
+}
+
+#[test]
+fn profiles_for_people_and_programs() {
+    let mut session = Session::new();
+    let server = start(&session, &[PlatformScope::All]);
+    let key = session.folder().join("key.txt");
+    std::fs::write(&key, &server.key).unwrap();
+    let folder = session.folder().to_str().unwrap().to_owned();
+    let mut run = |args: &[&str]| {
+        let mut command = program(&session, args);
+        command.stdin(std::fs::File::open(&key).unwrap());
+        let mut output = if args.contains(&"login") {
+            command.args(["--server", &server.url]).output().unwrap()
+        } else {
+            command.output().unwrap()
+        };
+        for stream in [&mut output.stdout, &mut output.stderr] {
+            let shown = text(stream).replace(&server.url, "http://127.0.0.1:48081").replace(&folder, "/home/ada");
+            *stream = shown.into_bytes();
+        }
+        session.record(args, &output);
+    };
+    run(&["profiles"]);
+    run(&["login"]);
+    run(&["login", "--profile", "production", "--json"]);
+    run(&["login", "--profile", "../production"]);
+    run(&["profiles"]);
+    run(&["profiles", "--json"]);
+    run(&["logout"]);
+    run(&["logout"]);
+    run(&["logout", "--profile", "production", "--json"]);
+    session.assert("profiles");
+}
