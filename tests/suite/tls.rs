@@ -121,7 +121,7 @@ async fn both_http_versions_give_the_same_responses() {
 /// Reads the stream of a live list until it has shown the delivery.
 async fn shows(stream: &mut Incoming, delivery: &str) {
     loop {
-        let frame = stream.frame().await.expect("the stream lasts").unwrap().into_data().unwrap();
+        let frame = stream.frame().await.unwrap().unwrap().into_data().unwrap();
         if String::from_utf8_lossy(&frame).contains(delivery) {
             return;
         }
