@@ -73,6 +73,27 @@ test("a link signs in once", async () => {
   await Promise.all([first.context().close(), second.context().close()]);
 });
 
+test("a link of each role opens the pages of that role alone", async () => {
+  const [all, developer, owner] = ["/deliveries", "/webhooks/new", "/keys/new"];
+  for (const [role, opened, closed] of [
+    ["viewer", [all], [developer, owner, "/accounts"]],
+    ["developer", [all, developer], [owner, "/accounts"]],
+    ["owner", [all, developer, owner], ["/accounts"]],
+    ["operator", ["/accounts", "/system"], [owner]],
+  ]) {
+    const page = await open(browser, demo.url);
+    await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, role));
+    // An operator who views no account is sent to the list of accounts.
+    const opens = async (path) => {
+      const response = await page.goto(`${demo.url}/dashboard${path}`);
+      return response.ok() && new URL(response.url()).pathname === `/dashboard${path}`;
+    };
+    for (const path of opened) assert.equal(await opens(path), true, `${role} ${path}`);
+    for (const path of closed) assert.equal(await opens(path), false, `${role} ${path}`);
+    await page.context().close();
+  }
+});
+
 test("two accounts side by side see nothing of each other", async () => {
   const other = JSON.parse(demo.svc("tenant", "create", "--name", "Other account", "--json")).id;
   const contact = await demo.api("POST", "contacts", { email: "only@harbour.example" });

@@ -9,6 +9,7 @@ use http::{Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use svc_core::prelude::*;
 use svc_server::program::proxy::TrustedProxies;
 use svc_server::program::serve::{Server, Tls};
 use tokio::net::TcpStream;
@@ -114,6 +115,69 @@ async fn both_http_versions_give_the_same_responses() {
         assert_eq!(response.headers()["strict-transport-security"], one_year);
         assert_eq!((response.status(), response.version()), (StatusCode::OK, Version::HTTP_2));
         assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), want);
+    }
+}
+
+/// Reads the stream of a live list until it has shown the delivery.
+async fn shows(stream: &mut Incoming, delivery: &str) {
+    loop {
+        let frame = stream.frame().await.unwrap().unwrap().into_data().unwrap();
+        if String::from_utf8_lossy(&frame).contains(delivery) {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn live_lists_share_a_connection_of_http_2_and_end_with_their_sessions() {
+    let settings = svc_server::Settings { dashboard: true, ..settings() };
+    let (server, certificate) = TlsServer::start(TestServer::with(settings, |store| store)).await;
+    let (svc, tenant) = (Svc::new(Arc::clone(&server.inner.store)), server.inner.seed.tenant);
+    let stream = TokioIo::new(server.connect(&certificate, b"h2").await.unwrap());
+    let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+    tokio::spawn(connection);
+    let mut get = |path: &str, token: &str| {
+        let request = Request::get(format!("https://localhost/dashboard{path}")).version(Version::HTTP_2);
+        sender.send_request(
+            request.header("cookie", format!("__Host-svc_session={token}")).body(Full::<Bytes>::default()).unwrap(),
+        )
+    };
+
+    let mut people = Vec::new();
+    for email in ["ada@example.com", "bob@example.com"] {
+        let email = Email::parse(email).unwrap();
+        svc.tenant(tenant).members().add(email.clone(), Role::Viewer).await.unwrap();
+        let new = svc.dashboard().sign_in_member(email).await.unwrap();
+        let mut streams = Vec::new();
+        // More than the connections that a browser has to a server of HTTP/1.1.
+        for _ in 0..7 {
+            let response = get("/deliveries/live", new.token.reveal()).await.unwrap();
+            assert_eq!((response.status(), response.version()), (StatusCode::OK, Version::HTTP_2));
+            streams.push(response.into_body());
+        }
+        people.push((new, streams));
+    }
+    let endpoint = WebhookCreate::new("https://hook.example.com/".parse().unwrap(), EventSet::All);
+    let webhooks = || svc.tenant(tenant).webhooks();
+    let endpoint = webhooks().create(endpoint).await.unwrap().id;
+    let first = webhooks().send_test(endpoint, None).await.unwrap().id.to_string();
+    for stream in people.iter_mut().flat_map(|(_, streams)| streams) {
+        shows(stream, &first).await;
+    }
+    let (ada, ended) = people.remove(0);
+    assert_eq!(get("/deliveries", ada.token.reveal()).await.unwrap().status(), StatusCode::OK, "pages come between");
+
+    svc.dashboard().revoke(Some(tenant), ada.session.id).await.unwrap();
+    // A stream looks its session up twice a minute.
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(30)).await;
+    tokio::time::resume();
+    for stream in ended {
+        stream.collect().await.unwrap();
+    }
+    let second = webhooks().send_test(endpoint, None).await.unwrap().id.to_string();
+    for stream in &mut people[0].1 {
+        shows(stream, &second).await;
     }
 }
 

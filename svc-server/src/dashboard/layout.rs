@@ -185,9 +185,10 @@ pub(super) fn how_to_sign_in(dashboard: &Dashboard) -> Markup {
             form method="post" action={ (dashboard.base) "/oidc/start" } {
                 button.primary type="submit" { "Sign in with " (host) }
             }
-            p.soft { "Or by a link:" }
+            p { "Or open a link that the operator of this service gives you. On the server, it is made with:" }
+        } @else {
+            p { "The operator of this service gives you a link. On the server, it is made with:" }
         }
-        p { "The operator of this service gives you a link. On the server, it is made with:" }
         pre { code { "svc dashboard link --tenant ID --role owner" } }
     }
 }
