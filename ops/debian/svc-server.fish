@@ -21,9 +21,13 @@ complete -c svc-server -l docs -d 'Whether the API reference is served at /docs'
 off\t'It does not run'"
 complete -c svc-server -l overdue -d 'Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone of their account. With off, run `svc invoice overdue`' -r -f -a "on\t'It runs'
 off\t'It does not run'"
-complete -c svc-server -l dashboard -d 'Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of `svc dashboard link`' -r -f -a "on\t'It runs'
+complete -c svc-server -l dashboard -d 'Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of `svc dashboard link`, and members at the provider of --oidc-issuer' -r -f -a "on\t'It runs'
 off\t'It does not run'"
 complete -c svc-server -l dashboard-frame-ancestor -d 'The origin of pages that may show the dashboard in a frame, such as `https://app.example.com`. It must belong to the same site as this server, or browsers keep the cookie of the session from the frame' -r
+complete -c svc-server -l oidc-issuer -d 'The issuer of an identity provider (OpenID Connect), such as `https://id.example.com`, with which members sign in to the dashboard. Requires --oidc-client-id and --oidc-client-secret. Register the address of this server followed by /dashboard/oidc/callback there' -r
+complete -c svc-server -l oidc-client-id -d 'The client that the identity provider knows this server as' -r
+complete -c svc-server -l oidc-client-secret -d 'The secret of this client. Rather set it in the environment or in the file of settings, since other users can see the flags of a process' -r
+complete -c svc-server -l oidc-ca -d 'A file with the certificates in PEM of the authorities that issue the certificate of the identity provider, in place of the public ones. It is read at start' -r -F
 complete -c svc-server -l shutdown-grace -d 'How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT' -r
 complete -c svc-server -l log-format -d 'The format of the log on stderr' -r -f -a "text\t'One line of text per event, for people'
 json\t'One JSON object per line, for log collectors'"

@@ -38,9 +38,13 @@ off\:"It does not run"))' \
 off\:"It does not run"))' \
 '--overdue=[Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone of their account. With off, run \`svc invoice overdue\`]:OVERDUE:((on\:"It runs"
 off\:"It does not run"))' \
-'--dashboard=[Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of \`svc dashboard link\`]:DASHBOARD:((on\:"It runs"
+'--dashboard=[Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of \`svc dashboard link\`, and members at the provider of --oidc-issuer]:DASHBOARD:((on\:"It runs"
 off\:"It does not run"))' \
 '--dashboard-frame-ancestor=[The origin of pages that may show the dashboard in a frame, such as \`https\://app.example.com\`. It must belong to the same site as this server, or browsers keep the cookie of the session from the frame]:ORIGIN:_default' \
+'--oidc-issuer=[The issuer of an identity provider (OpenID Connect), such as \`https\://id.example.com\`, with which members sign in to the dashboard. Requires --oidc-client-id and --oidc-client-secret. Register the address of this server followed by /dashboard/oidc/callback there]:URL:_default' \
+'--oidc-client-id=[The client that the identity provider knows this server as]:ID:_default' \
+'--oidc-client-secret=[The secret of this client. Rather set it in the environment or in the file of settings, since other users can see the flags of a process]:SECRET:_default' \
+'--oidc-ca=[A file with the certificates in PEM of the authorities that issue the certificate of the identity provider, in place of the public ones. It is read at start]:FILE:_files' \
 '--shutdown-grace=[How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT]:DURATION:_default' \
 '--log-format=[The format of the log on stderr]:LOG_FORMAT:((text\:"One line of text per event, for people"
 json\:"One JSON object per line, for log collectors"))' \

@@ -11,8 +11,9 @@
 //! 3. The page, in `pages`, reads and changes through the facade [`Svc`], which acts as the person who is signed in, and
 //!    renders with `layout` and `components`.
 //!
-//! People sign in by a link that works once (`svc dashboard link`, or [`Svc::dashboard`]). The browser then has a cookie with
-//! the token of a [session](svc_core::accounts::sessions).
+//! People sign in by a link that works once (`svc dashboard link`, or [`Svc::dashboard`]), or at an identity provider (`oidc`).
+//! The browser then has a cookie with the token of a [session](svc_core::accounts::sessions). An application may say who asks
+//! in place of that ([`Identity`]).
 
 mod assets;
 mod chart;
@@ -21,11 +22,15 @@ mod context;
 mod identity;
 mod layout;
 mod live;
+#[cfg(feature = "oidc")]
+mod oidc;
 mod pages;
 mod reply;
 pub mod routes;
 
 pub use self::identity::{Identify, Identity, Origin};
+#[cfg(feature = "oidc")]
+pub use self::oidc::{Authorities, OidcSettings};
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -67,6 +72,8 @@ pub(crate) struct Dashboard {
     policy: HeaderValue,
     people: Arc<People>,
     live: Live,
+    #[cfg(feature = "oidc")]
+    provider: Option<oidc::Provider>,
 }
 
 impl Dashboard {
@@ -79,7 +86,20 @@ impl Dashboard {
         let svc = Svc::new(store);
         let people = Arc::new(People::new(svc.clone(), settings.dashboard_identity.clone()));
         let live = Live::new(svc.clone(), Arc::clone(&people), &base);
-        Self { svc, router: Router::new(), assets: Assets::new(&base), base, policy, people, live }
+        #[cfg(feature = "oidc")]
+        let provider =
+            settings.oidc.clone().map(|provider| oidc::Provider::new(provider, &base, Arc::clone(&settings.resolver)));
+        Self {
+            svc,
+            router: Router::new(),
+            assets: Assets::new(&base),
+            base,
+            policy,
+            people,
+            live,
+            #[cfg(feature = "oidc")]
+            provider,
+        }
     }
 
     /// Ends the streams of live lists.
@@ -126,12 +146,14 @@ impl Dashboard {
         }
         let form = Form::of(if is_change { body } else { &[] });
         let now = self.svc.store().env().now();
-        if let Handler::Anyone(run) = page.handler {
-            if is_change {
+        match page.handler {
+            Handler::Anyone(run) => return run(self, parts, &form).await,
+            Handler::SignIn(run) => {
                 let counted = limits.count(limits.key_of_peer(peer), now).await;
                 counted.map_err(|limited| Failure::RateLimited(limited.retry_after))?;
+                return run(self, parts, &form).await;
             }
-            return run(self, parts, &form).await;
+            _ => {}
         }
         let is_use = !matches!(page.handler, Handler::Stream(..));
         let (session, secret) = self.people.find(parts, is_use).await?.ok_or(Failure::SignedOut)?;
@@ -152,7 +174,7 @@ impl Dashboard {
             now,
         };
         match page.handler {
-            Handler::Anyone(_) => Err(Failure::NotFound),
+            Handler::Anyone(_) | Handler::SignIn(_) => Err(Failure::NotFound),
             Handler::SignedIn(run) => run(&cx).await,
             Handler::Member(run) => match &session.email {
                 Some(email) => run(&cx, email).await,
@@ -173,5 +195,18 @@ impl Dashboard {
                 run(&cx, &tenant).await
             }
         }
+    }
+
+    /// Returns the host of the identity provider, if there is one.
+    #[cfg(feature = "oidc")]
+    fn provider_host(&self) -> Option<&str> {
+        self.provider.as_ref().map(oidc::Provider::host)
+    }
+
+    /// Returns no host of an identity provider.
+    #[cfg(not(feature = "oidc"))]
+    #[expect(clippy::unused_self, reason = "with the feature `oidc` there may be one")]
+    fn provider_host(&self) -> Option<&str> {
+        None
     }
 }

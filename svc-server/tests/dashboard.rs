@@ -13,6 +13,9 @@ mod identity;
 mod live;
 #[path = "dashboard/members.rs"]
 mod members;
+#[cfg(feature = "oidc")]
+#[path = "dashboard/oidc.rs"]
+mod oidc;
 #[path = "dashboard/overview.rs"]
 mod overview;
 #[path = "dashboard/roles.rs"]

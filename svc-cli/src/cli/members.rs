@@ -11,8 +11,9 @@ use super::dashboard::RoleArg;
 pub enum MemberCommand {
     /// Add a member, or change the role of one.
     ///
-    /// An application that embeds the service signs the person in to the dashboard, once it has verified the address. A
-    /// server alone signs people in by `svc dashboard link`. A change of the role holds from the person's next request on.
+    /// The person signs in to the dashboard at the identity provider that svc-server has by --oidc-issuer. An application
+    /// that embeds the service signs the person in once it has verified the address. Without either, people sign in by
+    /// `svc dashboard link`. A change of the role holds from the person's next request on.
     #[command(after_help = "Example:\n  svc member add --email ada@example.com --role owner")]
     Add {
         /// The tenant.

@@ -16,17 +16,24 @@ use crate::input::json::Json;
 use crate::values::TimeZone;
 use crate::webhooks::deliveries::DeliveryStatus;
 
-/// Implements `JsonSchema` for a type of this module by a schema that is written where it is used.
-macro_rules! inline_schema {
-    ($type:ty, $name:literal, $schema:expr) => {
+/// Implements `JsonSchema` for a type of this module by a schema that is written where it is used, or in one place for all
+/// of its uses, from where generated clients take its name.
+macro_rules! schema {
+    (inline $type:ty, $name:literal, |$generator:tt| $schema:expr) => {
+        schema!(true, $type, $name, $generator, $schema);
+    };
+    (named $type:ty, $name:literal, |$generator:tt| $schema:expr) => {
+        schema!(false, $type, $name, $generator, $schema);
+    };
+    ($is_inline:literal, $type:ty, $name:literal, $generator:tt, $schema:expr) => {
         impl JsonSchema for $type {
             fn inline_schema() -> bool {
-                true
+                $is_inline
             }
             fn schema_name() -> Cow<'static, str> {
                 $name.into()
             }
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            fn json_schema($generator: &mut SchemaGenerator) -> Schema {
                 $schema
             }
         }
@@ -43,7 +50,7 @@ impl FromJson for Zone {
     }
 }
 
-inline_schema!(Zone, "TimeZone", json_schema!({ "type": "string", "examples": ["Australia/Sydney"] }));
+schema!(inline Zone, "TimeZone", |_| json_schema!({ "type": "string", "examples": ["Australia/Sydney"] }));
 
 /// A length of time in whole seconds, up to ten years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -72,7 +79,7 @@ impl FromJson for Seconds {
     }
 }
 
-inline_schema!(Seconds, "Seconds", json_schema!({ "type": "integer", "minimum": 0, "maximum": Seconds::MAX }));
+schema!(inline Seconds, "Seconds", |_| json_schema!({ "type": "integer", "minimum": 0, "maximum": Seconds::MAX }));
 
 /// A limit: a whole number of at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -85,7 +92,7 @@ impl FromJson for AtLeastOne {
     }
 }
 
-inline_schema!(AtLeastOne, "AtLeastOne", json_schema!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }));
+schema!(inline AtLeastOne, "AtLeastOne", |_| json_schema!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }));
 
 /// A number of webhook subscriptions that an account can be allowed, from 1 to 1,000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -97,11 +104,9 @@ impl FromJson for WebhookCount {
     }
 }
 
-inline_schema!(
-    WebhookCount,
-    "WebhookCount",
+schema!(inline WebhookCount, "WebhookCount", |_| {
     json_schema!({ "type": "integer", "minimum": 1, "maximum": MAX_WEBHOOKS })
-);
+});
 
 fn whole_number(json: Json, min: u32, max: u32) -> Result<u32, Issue> {
     let text = json.into_number()?;
@@ -139,11 +144,16 @@ impl FromJson for WriteLimitChanges {
     }
 }
 
-inline_schema!(WriteLimitChanges, "WriteLimitChanges", {
+schema!(named WriteLimitChanges, "WriteLimitChanges", |_| {
     let limit = serde_json::json!({ "type": ["integer", "null"], "minimum": 1, "maximum": u32::MAX });
     let of = |collection: &CappedCollection| (collection.as_str().to_owned(), limit.clone());
     let properties: serde_json::Map<_, _> = CappedCollection::ALL.iter().map(of).collect();
-    json_schema!({ "type": "object", "properties": properties, "additionalProperties": false })
+    json_schema!({
+        "type": "object",
+        "description": "The limits of writes to set, by collection. Null restores the limit of the server.",
+        "properties": properties,
+        "additionalProperties": false,
+    })
 });
 
 /// The scopes of a new API key.
@@ -170,15 +180,10 @@ impl FromJson for KeyScopes {
     }
 }
 
-inline_schema!(
-    KeyScopes,
-    "KeyScopes",
-    json_schema!({
-        "type": "array",
-        "items": { "type": "string", "enum": ["read", "write"] },
-        "contains": { "const": "read" },
-    })
-);
+schema!(inline KeyScopes, "KeyScopes", |generator| {
+    let scope = generator.subschema_for::<Scope>();
+    json_schema!({ "type": "array", "items": scope, "contains": { "const": "read" } })
+});
 
 /// A JSON object with any members, as it was written except for white space.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -219,7 +224,9 @@ impl FromJson for AnyObject {
     }
 }
 
-inline_schema!(AnyObject, "AnyObject", json_schema!({ "type": "object" }));
+schema!(named AnyObject, "AnyObject", |_| {
+    json_schema!({ "type": "object", "description": "A JSON object with any members." })
+});
 
 /// Writes a value as JSON. Numbers stay as they were written.
 fn write_json(json: &Json, text: &mut String) {
@@ -266,7 +273,7 @@ impl FromJson for Statuses {
     }
 }
 
-inline_schema!(Statuses, "Statuses", {
-    let statuses: Vec<&str> = DeliveryStatus::ALL.iter().map(|status| status.as_str()).collect();
-    json_schema!({ "type": "array", "items": { "type": "string", "enum": statuses } })
+schema!(inline Statuses, "Statuses", |generator| {
+    let status = generator.subschema_for::<DeliveryStatus>();
+    json_schema!({ "type": "array", "items": status })
 });

@@ -7,6 +7,8 @@ use svc_core::accounts::limits::WriteRateLimits;
 use svc_core::values::WebhookUrl;
 
 use crate::api::cors::Cors;
+#[cfg(feature = "oidc")]
+use crate::dashboard::OidcSettings;
 #[cfg(feature = "dashboard")]
 use crate::dashboard::{Identify, Origin};
 use crate::deliver::resolver::{Resolver, SystemResolver};
@@ -56,6 +58,9 @@ pub struct Settings {
     /// [`Builder::dashboard_identity`](crate::Builder::dashboard_identity).
     #[cfg(feature = "dashboard")]
     pub dashboard_identity: Option<Identify>,
+    /// The identity provider with which members sign in to the dashboard. None by default.
+    #[cfg(feature = "oidc")]
+    pub oidc: Option<OidcSettings>,
     /// Whether the API reference is served at `/docs`. It is by default.
     #[cfg(feature = "docs")]
     pub docs: bool,
@@ -87,6 +92,8 @@ impl Default for Settings {
             dashboard_frame_ancestor: None,
             #[cfg(feature = "dashboard")]
             dashboard_identity: None,
+            #[cfg(feature = "oidc")]
+            oidc: None,
             #[cfg(feature = "docs")]
             docs: true,
             platform_webhook: None,

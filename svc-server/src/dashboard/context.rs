@@ -1,6 +1,7 @@
 //! A request of a person who is signed in, and what protects it: the cookie, the origin and the token of forms.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use http::header::{COOKIE, HOST, ORIGIN};
 use http::request::Parts;
@@ -16,10 +17,11 @@ use super::components::View;
 use super::reply::Failure;
 use crate::api::limits::RateLimiter;
 
-/// The cookie over TLS: a browser takes it from this host alone, and not from a neighbour below the same domain.
-const SECURE_COOKIE: &str = "__Host-svc_session";
-/// The cookie without TLS, which only a server on the machine of the browser should be used with.
-const PLAIN_COOKIE: &str = "svc_session";
+/// The cookie of a session.
+const SESSION_COOKIE: &str = "svc_session";
+/// What the name of a cookie begins with over TLS: a browser takes it from this host alone, and not from a neighbour below
+/// the same domain. Without TLS, only a server on the machine of the browser should be used.
+const SECURE_PREFIX: &str = "__Host-";
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A request of a person who is signed in.
@@ -103,40 +105,49 @@ impl Form {
     }
 }
 
-/// Returns the token in the cookie of the session. That over TLS is the one that nobody else can set.
+/// Returns the token in the cookie of the session.
 pub(super) fn session_token(headers: &HeaderMap) -> Option<String> {
-    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let cookies: Vec<(&str, &str)> = lines.flat_map(|line| line.split(';')).filter_map(|c| c.split_once('=')).collect();
-    let named = |name| cookies.iter().find(|(known, _)| known.trim() == name).map(|(_, value)| value.trim().to_owned());
-    named(SECURE_COOKIE).or_else(|| named(PLAIN_COOKIE))
+    read_cookie(headers, SESSION_COOKIE).map(|(token, _)| token)
 }
 
-/// Returns the cookie that keeps a session. The browser tells by the origin of the form whether it came over TLS, also
-/// behind a proxy.
-pub(super) fn session_cookie(headers: &HeaderMap, token: &str) -> Option<HeaderValue> {
-    let cookie = format!(
-        "{}; HttpOnly; SameSite=Lax; Path=/; Max-Age={}",
-        named_cookie(headers, token),
-        SESSION_LIFETIME.as_secs()
-    );
+/// Returns the value of a cookie, and whether it is that over TLS, which nobody else can set.
+pub(super) fn read_cookie(headers: &HeaderMap, name: &str) -> Option<(String, bool)> {
+    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let cookies: Vec<(&str, &str)> = lines.flat_map(|line| line.split(';')).filter_map(|c| c.split_once('=')).collect();
+    let named = |prefix: &str, is_secure| {
+        let is_named = |known: &str| known.trim().strip_prefix(prefix) == Some(name);
+        cookies.iter().find(|(known, _)| is_named(known)).map(|(_, value)| (value.trim().to_owned(), is_secure))
+    };
+    named(SECURE_PREFIX, true).or_else(|| named("", false))
+}
+
+/// Returns whether the browser came over TLS, also behind a proxy. It tells by the origin of a form.
+pub(super) fn is_secure(headers: &HeaderMap) -> bool {
+    headers.get(ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
+}
+
+/// Returns the cookie that keeps a session.
+pub(super) fn session_cookie(token: &str, is_secure: bool) -> Option<HeaderValue> {
+    cookie(SESSION_COOKIE, token, is_secure, SESSION_LIFETIME)
+}
+
+/// Returns the cookies that end a session in the browser.
+pub(super) fn expired_session() -> [HeaderValue; 2] {
+    expired(SESSION_COOKIE)
+}
+
+/// Returns a cookie that scripts cannot read, and that another site sends only when it links here.
+pub(super) fn cookie(name: &str, value: &str, is_secure: bool, lifetime: Duration) -> Option<HeaderValue> {
+    let (prefix, secure) = if is_secure { (SECURE_PREFIX, "; Secure") } else { ("", "") };
+    let lifetime = lifetime.as_secs();
+    let cookie = format!("{prefix}{name}={value}{secure}; HttpOnly; SameSite=Lax; Path=/; Max-Age={lifetime}");
     HeaderValue::try_from(cookie).ok()
 }
 
-/// Returns the cookie that ends a session in the browser.
-pub(super) fn expired_cookies() -> [HeaderValue; 2] {
-    [
-        HeaderValue::from_static("__Host-svc_session=; Secure; HttpOnly; SameSite=Lax; Path=/; Max-Age=0"),
-        HeaderValue::from_static("svc_session=; HttpOnly; SameSite=Lax; Path=/; Max-Age=0"),
-    ]
-}
-
-fn named_cookie(headers: &HeaderMap, token: &str) -> String {
-    let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()).unwrap_or_default();
-    if origin.starts_with("https://") {
-        format!("{SECURE_COOKIE}={token}; Secure")
-    } else {
-        format!("{PLAIN_COOKIE}={token}")
-    }
+/// Returns the cookies that delete a cookie, with TLS and without.
+#[expect(clippy::expect_used, reason = "the name of a cookie consists of ASCII")]
+pub(super) fn expired(name: &str) -> [HeaderValue; 2] {
+    [true, false].map(|is_secure| cookie(name, "", is_secure, Duration::ZERO).expect("a cookie"))
 }
 
 /// Checks that a change comes from a page of this host. Browsers say so in `Sec-Fetch-Site`, and those that do not, or do

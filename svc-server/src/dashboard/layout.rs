@@ -178,9 +178,15 @@ pub(super) fn card(dashboard: &Dashboard, title: &str, content: &Markup) -> Mark
     document(dashboard, title, &body)
 }
 
-/// Tells how to get a link.
-pub(super) fn how_to_sign_in() -> Markup {
+/// Tells how to sign in: at the identity provider if there is one, and how to get a link.
+pub(super) fn how_to_sign_in(dashboard: &Dashboard) -> Markup {
     html! {
+        @if let Some(host) = dashboard.provider_host() {
+            form method="post" action={ (dashboard.base) "/oidc/start" } {
+                button.primary type="submit" { "Sign in with " (host) }
+            }
+            p.soft { "Or by a link:" }
+        }
         p { "The operator of this service gives you a link. On the server, it is made with:" }
         pre { code { "svc dashboard link --tenant ID --role owner" } }
     }

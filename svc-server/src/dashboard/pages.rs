@@ -8,6 +8,8 @@ mod filters;
 pub(super) mod keys;
 pub(super) mod members;
 pub(super) mod overview;
+#[cfg(feature = "oidc")]
+pub(super) mod provider;
 pub(super) mod records;
 pub(super) mod requests;
 pub(super) mod settings;

@@ -65,6 +65,15 @@ impl Reply {
         self
     }
 
+    /// Lets the browser go on to a page of another host. A redirect of a form would need that host in `form-action`.
+    #[cfg(feature = "oidc")]
+    pub(super) fn go_on_to(mut self, url: &str) -> Self {
+        if let Ok(value) = HeaderValue::try_from(format!("0; url={url}")) {
+            self.headers.insert(http::header::REFRESH, value);
+        }
+        self
+    }
+
     /// Adds a cookie.
     pub(super) fn cookie(mut self, cookie: HeaderValue) -> Self {
         self.headers.append(SET_COOKIE, cookie);
@@ -93,6 +102,9 @@ pub(super) enum Failure {
     ForeignForm,
     /// The link that was to sign in does not work any more.
     UsedLink(String),
+    /// The identity provider did not sign the person in; holds the status and what to do, as sentences.
+    #[cfg(feature = "oidc")]
+    NotSignedIn(StatusCode, String),
     RateLimited(Duration),
     /// A form that the pages do not make; holds the reason as a sentence.
     Invalid(String),
@@ -122,6 +134,8 @@ impl Failure {
             Self::SignedOut => StatusCode::UNAUTHORIZED,
             Self::Forbidden(_) | Self::ForeignForm => StatusCode::FORBIDDEN,
             Self::UsedLink(_) => StatusCode::GONE,
+            #[cfg(feature = "oidc")]
+            Self::NotSignedIn(status, _) => *status,
             Self::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Refused(_) => StatusCode::CONFLICT,
@@ -138,12 +152,11 @@ impl Failure {
             Self::MethodNotAllowed => ("Not possible", "This address does not take such a request.".to_owned()),
             Self::SignedOut => (
                 "You are signed out",
-                "A session ends after twelve hours, and after an hour in which it is not used. Open a new sign-in link."
-                    .to_owned(),
+                "A session ends after twelve hours, and after an hour in which it is not used. Sign in again.".to_owned(),
             ),
             Self::Forbidden(role) => (
                 "Your role does not allow this",
-                format!("It needs the role {role}. Ask an owner of this account for a link with that role."),
+                format!("It needs the role {role}. Ask an owner of this account for it."),
             ),
             Self::ForeignForm => (
                 "The form was not accepted",
@@ -152,6 +165,8 @@ impl Failure {
                     .to_owned(),
             ),
             Self::UsedLink(reason) => ("This link does not work any more", reason.clone()),
+            #[cfg(feature = "oidc")]
+            Self::NotSignedIn(_, reason) => ("You are not signed in", reason.clone()),
             Self::RateLimited(_) => ("Too many attempts", "Wait a minute, then open the link again.".to_owned()),
             Self::Invalid(reason) => ("The form was not accepted", reason.clone()),
             Self::Refused(reason) => ("This cannot be done", reason.clone()),
@@ -167,13 +182,23 @@ impl Failure {
         }
     }
 
+    /// Returns whether the person has to sign in before anything else.
+    fn is_before_sign_in(&self) -> bool {
+        match self {
+            Self::SignedOut | Self::UsedLink(_) => true,
+            #[cfg(feature = "oidc")]
+            Self::NotSignedIn(..) => true,
+            _ => false,
+        }
+    }
+
     /// Returns the page.
     pub(super) fn reply(self, dashboard: &Dashboard) -> Reply {
         let (title, text) = self.texts();
         let content = html! {
             p { (text) }
-            @if matches!(self, Self::SignedOut | Self::UsedLink(_)) {
-                (layout::how_to_sign_in())
+            @if self.is_before_sign_in() {
+                (layout::how_to_sign_in(dashboard))
             } @else {
                 p { a.button href=(format!("{}/", dashboard.base)) { "Back to the dashboard" } }
             }

@@ -9,6 +9,8 @@ use svc_core::values::Email;
 
 use super::Dashboard;
 use super::context::{Context, Form};
+#[cfg(feature = "oidc")]
+use super::pages::provider;
 use super::pages::{
     accounts, audit, deliveries, events, keys, members, overview, records, requests, settings, sign_in, system,
     webhooks,
@@ -26,6 +28,8 @@ type AccountFn = for<'a> fn(&'a Context<'a>, &'a Tenant) -> Respond<'a>;
 pub(super) enum Handler {
     /// Everyone, without a session.
     Anyone(AnyoneFn),
+    /// Everyone who tries to sign in. Attempts are limited by address.
+    SignIn(AnyoneFn),
     /// Everyone who is signed in.
     SignedIn(SignedInFn),
     /// People who signed in with an email address. It gets the address.
@@ -57,11 +61,11 @@ fn post(path: &'static str, handler: Handler) -> Page {
 
 /// Returns all pages.
 fn table() -> Vec<Page> {
-    use Handler::{Account, Anyone, Member, Operator, SignedIn, Stream};
+    use Handler::{Account, Anyone, Member, Operator, SignIn, SignedIn, Stream};
     use Role::{Developer, Owner, Viewer};
-    vec![
+    let mut pages = vec![
         get("/sign-in", Anyone(|dashboard, parts, _| Box::pin(sign_in::show(dashboard, parts)))),
-        post("/sign-in", Anyone(|dashboard, parts, form| Box::pin(sign_in::use_link(dashboard, parts, form)))),
+        post("/sign-in", SignIn(|dashboard, parts, form| Box::pin(sign_in::use_link(dashboard, parts, form)))),
         post("/sign-out", SignedIn(|cx| Box::pin(sign_in::sign_out(cx)))),
         get("/switch", Member(|cx, email| Box::pin(members::accounts(cx, email)))),
         post("/switch/{id}", Member(|cx, email| Box::pin(members::choose(cx, email)))),
@@ -123,7 +127,25 @@ fn table() -> Vec<Page> {
         post("/accounts/{id}/view", Operator(|cx| Box::pin(accounts::view(cx)))),
         get("/system", Operator(|cx| Box::pin(system::show(cx)))),
         post("/system/sessions/{id}/revoke", Operator(|cx| Box::pin(system::revoke_session(cx)))),
+    ];
+    pages.extend(provider_pages());
+    pages
+}
+
+/// Returns the pages for signing in at an identity provider.
+#[cfg(feature = "oidc")]
+fn provider_pages() -> [Page; 2] {
+    use Handler::SignIn;
+    [
+        post("/oidc/start", SignIn(|dashboard, parts, _| Box::pin(provider::start(dashboard, parts)))),
+        get("/oidc/callback", SignIn(|dashboard, parts, _| Box::pin(provider::callback(dashboard, parts)))),
     ]
+}
+
+/// Returns no pages.
+#[cfg(not(feature = "oidc"))]
+fn provider_pages() -> [Page; 0] {
+    []
 }
 
 /// Who may ask for a page.
@@ -159,7 +181,7 @@ pub fn pages() -> Vec<PageInfo> {
         method: page.method,
         path: page.path,
         audience: match page.handler {
-            Handler::Anyone(_) => Audience::Anyone,
+            Handler::Anyone(_) | Handler::SignIn(_) => Audience::Anyone,
             Handler::SignedIn(_) => Audience::SignedIn,
             Handler::Member(_) => Audience::Member,
             Handler::Account(least, _) | Handler::Stream(least, _) => Audience::Account(least),

@@ -84,6 +84,11 @@ impl fmt::Debug for Dialer {
 impl Dialer {
     pub(crate) fn new(resolver: Arc<dyn Resolver>, policy: HostPolicy) -> Self {
         let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        Self::with_authorities(resolver, policy, roots)
+    }
+
+    /// Returns a dialer that trusts these certificate authorities in place of the public ones.
+    pub(crate) fn with_authorities(resolver: Arc<dyn Resolver>, policy: HostPolicy, roots: RootCertStore) -> Self {
         let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         Self { resolver, policy, tls: TlsConnector::from(Arc::new(config)) }
     }

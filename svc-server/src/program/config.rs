@@ -15,14 +15,14 @@ use ipnet::IpNet;
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
 use svc_core::env::DEFAULT_MAX_WEBHOOKS;
 use svc_core::error::Issue;
-use svc_core::values::{EventKinds, WebhookUrl};
+use svc_core::values::{EventKinds, Secret, WebhookUrl};
 use svc_core::webhooks::deliveries::RetrySchedule;
 use svc_core::webhooks::engine::Policy;
 use svc_store::Options;
 
 use crate::api::Settings;
 use crate::api::cors::Cors;
-use crate::dashboard::Origin;
+use crate::dashboard::{Authorities, OidcSettings, Origin};
 use crate::program::address::ListenAddress;
 use crate::program::proxy::network;
 use crate::telemetry::LogFormat;
@@ -154,7 +154,7 @@ pub struct Config {
     pub overdue: Switch,
 
     /// Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of
-    /// `svc dashboard link`.
+    /// `svc dashboard link`, and members at the provider of --oidc-issuer.
     #[arg(long, env = "SVC_DASHBOARD", value_enum, default_value_t = Switch::On)]
     pub dashboard: Switch,
 
@@ -162,6 +162,26 @@ pub struct Config {
     /// same site as this server, or browsers keep the cookie of the session from the frame.
     #[arg(long, env = "SVC_DASHBOARD_FRAME_ANCESTOR", value_name = "ORIGIN")]
     pub dashboard_frame_ancestor: Option<Origin>,
+
+    /// The issuer of an identity provider (OpenID Connect), such as `https://id.example.com`, with which members sign in to the
+    /// dashboard. Requires --oidc-client-id and --oidc-client-secret. Register the address of this server followed by
+    /// /dashboard/oidc/callback there.
+    #[arg(long, env = "SVC_OIDC_ISSUER", value_name = "URL")]
+    pub oidc_issuer: Option<String>,
+
+    /// The client that the identity provider knows this server as.
+    #[arg(long, env = "SVC_OIDC_CLIENT_ID", value_name = "ID")]
+    pub oidc_client_id: Option<String>,
+
+    /// The secret of this client. Rather set it in the environment or in the file of settings, since other users can see the
+    /// flags of a process.
+    #[arg(long, env = "SVC_OIDC_CLIENT_SECRET", value_name = "SECRET", hide_env_values = true, value_parser = client_secret)]
+    pub oidc_client_secret: Option<Secret>,
+
+    /// A file with the certificates in PEM of the authorities that issue the certificate of the identity provider, in place of
+    /// the public ones. It is read at start.
+    #[arg(long, env = "SVC_OIDC_CA", value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = Authorities::read)]
+    pub oidc_ca: Option<Authorities>,
 
     /// How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT.
     #[arg(long, env = "SVC_SHUTDOWN_GRACE", value_name = "DURATION", default_value = "20s", value_parser = duration)]
@@ -234,6 +254,10 @@ fn connections(text: &str) -> Result<usize, String> {
     }
 }
 
+fn client_secret(text: &str) -> Result<Secret, &'static str> {
+    if text.is_empty() { Err("must not be empty") } else { Ok(Secret::new(text)) }
+}
+
 fn write_rate_limit(text: &str) -> Result<(CappedCollection, NonZeroU32), Issue> {
     parse_write_limit(text, parse_limit)
 }
@@ -263,7 +287,36 @@ impl Config {
             let error = "--tls-cert and --tls-key are needed together";
             return Err(command.error(ErrorKind::MissingRequiredArgument, error));
         }
+        config.oidc().map_err(|error| command.error(ErrorKind::MissingRequiredArgument, error))?;
         Ok(config)
+    }
+
+    /// Returns the identity provider.
+    ///
+    /// # Errors
+    ///
+    /// Returns which flags are missing when only some are given, or what is not valid.
+    fn oidc(&self) -> Result<Option<OidcSettings>, String> {
+        let Self { oidc_issuer, oidc_client_id, oidc_client_secret, oidc_ca, .. } = self;
+        if let (Some(issuer), Some(id), Some(secret)) = (oidc_issuer, oidc_client_id, oidc_client_secret) {
+            let settings = OidcSettings::new(issuer, id, secret.clone());
+            let settings = settings.map_err(|error| format!("--oidc-issuer: {error}"))?;
+            return Ok(Some(match oidc_ca {
+                Some(authorities) => settings.authorities(authorities.clone()),
+                None => settings,
+            }));
+        }
+        let flags = [
+            ("--oidc-issuer", oidc_issuer.is_some()),
+            ("--oidc-client-id", oidc_client_id.is_some()),
+            ("--oidc-client-secret", oidc_client_secret.is_some()),
+        ];
+        let missing: Vec<&str> = flags.iter().filter(|(_, is_given)| !is_given).map(|(flag, _)| *flag).collect();
+        match missing.len() {
+            3 => Ok(None),
+            1 => Err(format!("an identity provider needs {} as well", missing[0])),
+            _ => Err(format!("an identity provider needs {} as well", missing.join(" and "))),
+        }
     }
 
     /// Returns the policy of the delivery engine.
@@ -297,6 +350,8 @@ impl Config {
             cors: Cors::new(self.cors_origin.clone()),
             platform_webhook: self.platform_webhook.clone(),
             dashboard: self.dashboard == Switch::On,
+            // Checked when the flags were read.
+            oidc: self.oidc().ok().flatten(),
             dashboard_frame_ancestor: self.dashboard_frame_ancestor.clone(),
             ..Settings::default()
         }
@@ -382,6 +437,24 @@ mod tests {
         assert_eq!(settings.dashboard_frame_ancestor.unwrap().as_str(), "https://app.example.com");
         let refused = flag("https://app.example.com/page").unwrap_err().to_string();
         assert!(refused.contains("must be an origin such as https://app.example.com, without a path"), "{refused}");
+    }
+
+    #[test]
+    fn an_identity_provider_needs_all_three_flags() {
+        let flags = ["--oidc-issuer=https://id.example.com", "--oidc-client-id=svc", "--oidc-client-secret=hidden"];
+        let load = |given: &[&str]| Config::load_from([&["svc-server"], given].concat());
+        assert!(load(&flags).unwrap().settings().oidc.is_some());
+        assert!(load(&[]).unwrap().settings().oidc.is_none());
+        for (given, missing) in [
+            (&flags[..2], "needs --oidc-client-secret as well"),
+            (&flags[1..], "needs --oidc-issuer as well"),
+            (&flags[..1], "needs --oidc-client-id and --oidc-client-secret as well"),
+            (&["--oidc-issuer=http://id.example.com", flags[1], flags[2]], "must be a URL of https"),
+        ] {
+            let error = load(given).unwrap_err();
+            assert!(error.to_string().contains(missing), "{error}");
+        }
+        assert!(!format!("{:?}", load(&flags).unwrap()).contains("hidden"));
     }
 
     #[test]

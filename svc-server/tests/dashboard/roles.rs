@@ -17,9 +17,12 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; c
      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// All pages: method, path, who may ask for it (`anyone`, `session`, `member`, a role, or `operator`), and a valid form.
+/// Those of an identity provider (`nobody`) are not there without one.
 const PAGES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/sign-in", "anyone", ""),
     ("POST", "/sign-in", "anyone", ""),
+    ("POST", "/oidc/start", "nobody", ""),
+    ("GET", "/oidc/callback", "nobody", ""),
     ("POST", "/sign-out", "session", ""),
     ("GET", "/switch", "member", ""),
     ("POST", "/switch/{id}", "member", ""),
@@ -118,7 +121,7 @@ fn may(person: &str, audience: &str) -> bool {
     let rank = |role| ["viewer", "developer", "owner"].iter().position(|known| *known == role);
     match (audience, person) {
         ("anyone", _) => true,
-        (_, "nobody") => false,
+        ("nobody", _) | (_, "nobody") => false,
         ("session", _) => true,
         ("member", _) => person.starts_with("member"),
         ("operator", _) if person.starts_with("member") => false,
@@ -284,6 +287,8 @@ async fn try_page(server: &Server, browser: &Browser<'_>, person: &str, page: (&
             usize::from(status == StatusCode::OK && !path.ends_with("/live")),
             "{name} has one heading"
         );
+    } else if audience == "nobody" {
+        assert_eq!(status, StatusCode::NOT_FOUND, "{name}");
     } else if person == "nobody" {
         assert_eq!(status, StatusCode::UNAUTHORIZED, "{name}");
     } else if audience == "operator" || audience == "member" {
@@ -331,7 +336,7 @@ async fn every_change_needs_a_form_of_this_session() {
             let response = browser.send(Method::POST, &path, &with_token, origin).await;
             assert_eq!(response.status, StatusCode::FORBIDDEN, "{path} {origin:?}");
         }
-        if audience == "anyone" {
+        if ["anyone", "nobody"].contains(&audience) {
             continue;
         }
         let other_csrf = server.signed_in(Role::Owner).await.csrf().await;

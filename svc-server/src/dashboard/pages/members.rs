@@ -31,6 +31,9 @@ pub(super) fn card(cx: &Context<'_>, tenant: &Tenant, members: &[Member], state:
                 h2 { "Members" }
                 p.soft {
                     "Who may sign in to this account with an email address. A change holds from the person's next request on."
+                    @if cx.dashboard.provider_host().is_none() {
+                        " This server has no identity provider, so people sign in with links until its operator names one."
+                    }
                 }
             }
             @if !members.is_empty() {

@@ -2,6 +2,7 @@
 
 use http::request::Parts;
 use maud::html;
+use svc_core::accounts::sessions::NewSession;
 use svc_core::error::Error;
 
 use crate::dashboard::context::{self, Context, Form};
@@ -20,7 +21,7 @@ pub(in crate::dashboard) async fn show(dashboard: &Dashboard, parts: &Parts) -> 
                 button.primary type="submit" autofocus { "Sign in" }
             }
         } @else {
-            (layout::how_to_sign_in())
+            (layout::how_to_sign_in(dashboard))
         }
     };
     Ok(Reply::page(layout::card(dashboard, "Sign in", &content)))
@@ -36,18 +37,23 @@ pub(in crate::dashboard) async fn use_link(
         Err(Error::NotAllowed(reason)) => return Err(Failure::UsedLink(reason)),
         result => result?,
     };
+    Ok(signed_in(dashboard, &new, context::is_secure(&parts.headers)))
+}
+
+/// Responds to someone whose session has begun. `is_secure` says whether the browser came over TLS.
+pub(super) fn signed_in(dashboard: &Dashboard, new: &NewSession, is_secure: bool) -> Reply {
     let session = &new.session;
     tracing::info!(session = %session.id, identity = session.identity, tenant = session.tenant_id.map(tracing::field::display), "signed in to the dashboard");
     let reply = Reply::see_other(&format!("{}/", dashboard.base));
-    Ok(match context::session_cookie(&parts.headers, new.token.reveal()) {
+    match context::session_cookie(new.token.reveal(), is_secure) {
         Some(cookie) => reply.cookie(cookie),
         None => reply,
-    })
+    }
 }
 
 /// Ends the session.
 pub(in crate::dashboard) async fn sign_out(cx: &Context<'_>) -> Result<Reply, Failure> {
     cx.svc.dashboard().sign_out(cx.session.id).await?;
     let reply = Reply::see_other(&cx.url("/sign-in"));
-    Ok(context::expired_cookies().into_iter().fold(reply, Reply::cookie))
+    Ok(context::expired_session().into_iter().fold(reply, Reply::cookie))
 }
