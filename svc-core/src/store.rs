@@ -61,6 +61,7 @@ mod events;
 mod idempotency;
 mod members;
 pub mod memory;
+mod operational_events;
 mod owners;
 mod payments;
 mod platform_keys;
@@ -106,6 +107,7 @@ pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, Wait
 pub use self::events::{EventRepository, EventWithActor};
 pub use self::idempotency::IdempotencyRepository;
 pub use self::members::MemberRepository;
+pub use self::operational_events::OperationalEventRepository;
 pub use self::owners::{OwnedKind, OwnerRepository};
 pub use self::payments::PaymentRepository;
 pub use self::platform_keys::{PlatformKeyRepository, PlatformKeyUse};
@@ -303,6 +305,7 @@ pub trait Tx:
     + IdempotencyRepository
     + SubscriptionMatching
     + EventRepository
+    + OperationalEventRepository
     + PaymentRepository
     + DeliveryRepository
     + EndpointSchedule

@@ -8,6 +8,7 @@
 //! - [`events`]: the events, and how they and their deliveries are written.
 //! - [`deliveries`]: one event on its way to one subscription, its status, its lease and the log of its attempts.
 //! - [`engine`]: decides, without I/O, which attempts are made and when, and what follows from their outcomes.
+//! - [`operational`]: events of the platform account, about all accounts.
 //! - [`replays`]: sends deliveries again, one by one or all of a time range.
 //! - [`samples`]: the `data` of test events, one for each kind.
 //! - [`signatures`]: signs a delivery.
@@ -19,6 +20,7 @@ pub mod addresses;
 pub mod deliveries;
 pub mod engine;
 pub mod events;
+pub mod operational;
 pub mod replays;
 pub mod retention;
 pub mod samples;

@@ -55,7 +55,7 @@ use svc_core::resources::invoices::{self, OverdueChecks};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 use svc_core::webhooks::retention::DeletedCounts;
-use svc_core::webhooks::{statistics, subscriptions};
+use svc_core::webhooks::{operational, statistics, subscriptions};
 use tracing::Instrument as _;
 use uuid::Uuid;
 
@@ -221,7 +221,7 @@ impl Api {
     }
 
     /// Stores when API keys were last used, deletes expired idempotency responses, request signatures and logged requests,
-    /// and measures the backlog of deliveries for the metrics.
+    /// reports API keys that are about to expire, and measures the backlog of deliveries for the metrics.
     ///
     /// [`Background`](crate::Background) calls it every ten seconds.
     ///
@@ -234,7 +234,35 @@ impl Api {
         requests::delete_expired(&*self.state.store).await?;
         statistics::delete_expired(&*self.state.store).await?;
         subscriptions::delete_expired(&*self.state.store).await?;
+        if self.has_platform_webhook() {
+            operational::report_expiring_keys(&*self.state.store).await?;
+        }
         housekeeping::measure_backlog(&*self.state.store, &self.state.settings.metrics).await
+    }
+
+    /// Makes the platform webhook what [`Settings::platform_webhook`] says: a subscription at that URL, or one that is
+    /// disabled. [`Background`](crate::Background) calls it when it begins.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Validation`] for a URL that may not receive webhooks, and [`Error::Store`] when the store fails.
+    pub async fn set_platform_webhook(&self) -> Result<(), Error> {
+        operational::set_webhook(&*self.state.store, self.state.settings.platform_webhook.as_ref()).await
+    }
+
+    /// Writes the operational events that were recorded since the last call as events of the platform account, and returns
+    /// how many there were. [`Background`](crate::Background) calls it every second if there is a platform webhook.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Store`] when the store fails. Nothing is lost, and the next call does the work.
+    pub async fn publish_operational_events(&self) -> Result<u64, Error> {
+        operational::publish(&*self.state.store).await
+    }
+
+    /// Returns whether there is a platform webhook.
+    pub(crate) fn has_platform_webhook(&self) -> bool {
+        self.state.settings.platform_webhook.is_some()
     }
 
     /// Deletes the events that are older than [`Settings::retention`], with their finished deliveries, logs and replays,

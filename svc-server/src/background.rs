@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use svc_core::error::Error;
 use svc_core::resources::invoices::OverdueChecks;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::engine::Policy;
@@ -17,6 +18,8 @@ use crate::deliver::{self, WebhookClient};
 const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(10);
 /// How often the requests that were answered are written to the request log.
 const REQUEST_LOG_INTERVAL: Duration = Duration::from_secs(2);
+/// How often operational events are published.
+const OPERATIONAL_EVENTS_INTERVAL: Duration = Duration::from_secs(1);
 /// How often events and deliveries that are older than the retention period are deleted.
 const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 /// How often the accounts are found for which a day has begun since their invoices were checked.
@@ -27,7 +30,7 @@ const START_GRACE: Duration = Duration::from_secs(10);
 const REMINDER_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The work of an [`Api`] in the background: it sends webhooks, stores when keys were last used and which requests there
-/// were, deletes what has expired, marks invoices as overdue, and keeps the metrics of backlogs up to date.
+/// were, deletes what has expired, marks invoices as overdue, publishes operational events, and keeps the metrics of backlogs up to date.
 ///
 /// [`Builder::build`](crate::Builder::build) returns it beside the API. Every process that serves the API runs it; those
 /// on the same database share the work. An API that is served without it logs an error every minute.
@@ -56,6 +59,7 @@ impl Background {
         periodic.spawn(run_housekeeping(api.clone()));
         periodic.spawn(run_request_log(api.clone()));
         periodic.spawn(run_retention(api.clone()));
+        periodic.spawn(run_operational_events(api.clone()));
         if overdue {
             periodic.spawn(run_overdue(api.clone()));
         }
@@ -107,6 +111,28 @@ async fn run_retention(api: Api) {
                 tracing::warn!(%error, "deleting expired events and deliveries failed; trying again later")
             }
         }
+    }
+}
+
+/// Sets the platform webhook, and publishes operational events again and again if there is one.
+async fn run_operational_events(api: Api) {
+    let mut interval = tokio::time::interval(OPERATIONAL_EVENTS_INTERVAL);
+    loop {
+        interval.tick().await;
+        match api.set_platform_webhook().await {
+            Ok(()) => break,
+            Err(error @ Error::Validation(_)) => {
+                tracing::error!(%error, "cannot send operational events to the URL of the platform webhook");
+                return;
+            }
+            Err(error) => tracing::warn!(%error, "cannot set the platform webhook; trying again"),
+        }
+    }
+    while api.has_platform_webhook() {
+        if let Err(error) = api.publish_operational_events().await {
+            tracing::warn!(%error, "cannot publish operational events; trying again later");
+        }
+        interval.tick().await;
     }
 }
 

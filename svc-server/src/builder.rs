@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use http::request::Parts;
 use svc_core::Svc;
 use svc_core::store::Store;
+use svc_core::values::WebhookUrl;
 use svc_core::webhooks::engine::Policy;
 
 use crate::api::{Api, Settings};
@@ -119,6 +120,13 @@ impl Builder {
         identify: impl for<'a> Fn(&'a Parts) -> BoxFuture<'a, Option<Identity>> + Send + Sync + 'static,
     ) -> Self {
         self.settings.dashboard_identity = Some(Arc::new(identify));
+        self
+    }
+
+    /// Sends operational events to this URL, such as that an account was approved; see [`Settings::platform_webhook`].
+    #[must_use]
+    pub fn platform_webhook(mut self, url: WebhookUrl) -> Self {
+        self.settings.platform_webhook = Some(url);
         self
     }
 

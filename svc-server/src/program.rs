@@ -72,6 +72,9 @@ pub enum RunError {
     /// The TLS certificate or its key cannot be used.
     #[error("cannot serve TLS: {0}")]
     Tls(io::Error),
+    /// The platform webhook cannot be set.
+    #[error("cannot use the URL of --platform-webhook: {0}")]
+    PlatformWebhook(svc_core::error::Error),
     /// The sample data of the demo cannot be created.
     #[error("cannot create the sample data: {0}")]
     Demo(#[from] demo::DemoError),
@@ -81,10 +84,11 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Returns the exit code: 2 for an invalid database URL, 5 for an unreachable database, and 1 for every other error.
+    /// Returns the exit code: 2 for an invalid URL of the database or of the platform webhook, 5 for an unreachable database, and 1 for every other error.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Open(svc_store::OpenError::InvalidUrl(_)) => ExitCode::from(2),
+            Self::Open(svc_store::OpenError::InvalidUrl(_))
+            | Self::PlatformWebhook(svc_core::error::Error::Validation(_)) => ExitCode::from(2),
             Self::Open(_) => ExitCode::from(5),
             _ => ExitCode::FAILURE,
         }
@@ -126,6 +130,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
         .shutdown_grace(config.shutdown_grace)
         .overdue(config.overdue == Switch::On)
         .build();
+    api.set_platform_webhook().await.map_err(RunError::PlatformWebhook)?;
 
     let mut server = Server::listen(&config.listen, config.max_connections)
         .await

@@ -70,6 +70,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0022_members",
     "0023_platform_keys",
     "0024_expiring_subscriptions",
+    "0025_operational_events",
 };
 
 /// The migrations of PostgreSQL.
@@ -96,6 +97,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0020_members",
     "0021_platform_keys",
     "0022_expiring_subscriptions",
+    "0023_operational_events",
 };
 
 /// A row of `schema_migrations`.

@@ -18,7 +18,9 @@ use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
 use crate::repository::{ResourceTable, list_statement};
 use crate::sql::Param;
-use crate::webhooks::{attempt_counts, attempts, deliveries, events, replays, retention, schedule, subscriptions};
+use crate::webhooks::{
+    attempt_counts, attempts, deliveries, events, operational_events, replays, retention, schedule, subscriptions,
+};
 
 /// Returns every statement in the form that this database gets.
 pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
@@ -30,6 +32,7 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
         deliveries::statements(),
         events::statements(),
         idempotency::statements(),
+        operational_events::statements(),
         owners::statements(),
         platform_keys::statements(),
         replays::statements(),

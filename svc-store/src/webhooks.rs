@@ -4,6 +4,7 @@ pub(crate) mod attempt_counts;
 pub(crate) mod attempts;
 pub(crate) mod deliveries;
 pub(crate) mod events;
+pub(crate) mod operational_events;
 pub(crate) mod replays;
 pub(crate) mod retention;
 pub(crate) mod schedule;

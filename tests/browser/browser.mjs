@@ -13,9 +13,9 @@ export async function launch() {
   return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-background-networking"] });
 }
 
-/** Starts a browser and a demo server for the tests of a file, which end with them. */
-export async function start() {
-  const [browser, demo] = await Promise.all([launch(), Demo.start()]);
+/** Starts a browser and a demo server with these options for the tests of a file, which end with them. */
+export async function start(...options) {
+  const [browser, demo] = await Promise.all([launch(), Demo.start(...options)]);
   after(async () => {
     await browser.close();
     await demo.stop();

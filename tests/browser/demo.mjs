@@ -14,22 +14,24 @@ export class Demo {
     const log = [];
     child.stderr.on("data", (text) => log.push(text));
     const variables = {};
-    let link;
+    let link, platformUrl;
     for await (const line of createInterface({ input: child.stdout })) {
       for (const [, name, value] of line.matchAll(/(SVC_[A-Z_]+)=(\S+)/g)) variables[name] = value.replace(/^'|'$/g, "");
+      if (line.startsWith("platform API on ")) platformUrl = line.slice("platform API on ".length).trim();
       if (line.startsWith("dashboard: ")) link = line.slice("dashboard: ".length).trim();
       if (line.includes("Stop with Ctrl-C")) break;
     }
     if (!variables.SVC_URL || !link) throw new Error(`the demo printed no address or link:\n${log.join("")}`);
-    return new Demo(child, variables, link);
+    return new Demo(child, variables, link, platformUrl);
   }
 
-  constructor(child, variables, link) {
+  constructor(child, variables, link, platformUrl) {
     this.child = child;
     this.url = variables.SVC_URL;
     this.key = variables.SVC_KEY;
     this.variables = variables;
     this.link = link;
+    this.platformUrl = platformUrl;
   }
 
   /** Runs a command of `svc` on the database of the demo and returns what it prints. */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertAccessible, assertNoFaults, open, start } from "./browser.mjs";
 
-const { browser, demo } = await start();
+const { browser, demo } = await start("--platform-listen", "127.0.0.1:0");
 
 /** Opens the API reference and waits until the document is shown. */
 async function openReference(options) {
@@ -53,4 +53,27 @@ test("the policy of the page refuses requests to other hosts", async () => {
   assert.ok(refused);
   assertNoFaults(page, "/docs", /example\.com/, /Content Security Policy/);
   await page.context().close();
+});
+
+test("the listener of the platform API shows its document, and a request is tried out with a platform key", async () => {
+  const page = await open(browser, demo.platformUrl);
+  await page.goto(`${demo.platformUrl}/docs`);
+  await page.getByRole("heading", { name: "Platform API" }).first().waitFor();
+  const { key } = JSON.parse(demo.svc("platform-key", "create", "--scopes", "accounts:read", "--json"));
+  await page.getByPlaceholder("Token").first().fill(key);
+  await page.getByRole("button", { name: "Open Group - accounts" }).click();
+  await page.getByRole("link", { name: "List accounts" }).first().click();
+  await page.getByRole("button", { name: /Test Request/ }).first().click();
+  const [response] = await Promise.all([
+    page.waitForResponse((response) => response.url().startsWith(`${demo.platformUrl}/platform/v1/accounts`)),
+    page.getByRole("button", { name: /Send/ }).first().click(),
+  ]);
+  assert.equal(response.status(), 200);
+  assert.equal(await response.request().headerValue("authorization"), `Bearer ${key}`);
+  assertNoFaults(page, "/docs of the platform API");
+  await page.context().close();
+  // Each listener has its own document alone.
+  assert.equal((await fetch(`${demo.url}/platform/v1/openapi.json`)).status, 404);
+  assert.equal((await fetch(`${demo.platformUrl}/api/v1/openapi.json`)).status, 404);
+  assert.ok(!(await (await fetch(`${demo.url}/docs`)).text()).includes("/platform/"));
 });

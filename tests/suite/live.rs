@@ -15,8 +15,9 @@ use svc_core::input::Input;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, Store, Tx};
-use svc_core::values::{HostPolicy, TenantId};
+use svc_core::values::{HostPolicy, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
+use svc_core::webhooks::operational::PLATFORM_ACCOUNT;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_store::{Options, SecretKey};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -340,5 +341,56 @@ async fn old_events_are_pruned_during_live_traffic() {
         assert_eq!(stats["tables"]["contacts"], written + OLD as usize, "pruning must not delete records");
         // `db check` fails when it finds an error.
         deployment.svc(&["db", "check"]).await;
+    }
+}
+
+/// Also what happens while no server runs, after one was killed, and none of what happens while there is no webhook.
+#[tokio::test]
+async fn operational_events_reach_the_platform_webhook_once() {
+    for deployment in deployments() {
+        let (url, mut arrived) = receiver().await;
+        let flags = ["--platform-webhook", &url];
+        let server = deployment.serve(&flags).await;
+        let made = deployment.svc(&["tenant", "create", "--name", "Harbour Plumbing", "--pending"]).await;
+        let tenant = id(&made);
+        deployment.svc(&["tenant", "approve", tenant]).await;
+        let first = guarded(arrived.recv()).await.unwrap();
+        assert_eq!((&first["event"], &first["tenant_id"]), (&json!("account.approved"), &json!(PLATFORM_ACCOUNT)));
+        assert_eq!(first["data"]["account_id"], tenant);
+        assert!(text(&first["data"], "approved_by").starts_with("cli:"));
+        drop(server);
+
+        deployment.svc(&["tenant", "suspend", tenant]).await;
+        deployment.svc(&["tenant", "approve", tenant]).await;
+        let key = deployment.svc(&["key", "create", "--tenant", tenant, "--scopes", "read", "--expires", "2d"]).await;
+        let server = deployment.serve(&flags).await;
+        // The kill may have come before the first outcome was stored, and its delivery is then made again.
+        let mut kinds = BTreeSet::new();
+        while kinds.len() < 2 {
+            let delivery = guarded(arrived.recv()).await.unwrap();
+            if delivery["data"] != first["data"] {
+                kinds.insert(text(&delivery, "event").to_owned());
+                let of = if delivery["event"] == "key.expiring" { id(&key) } else { tenant };
+                assert_eq!(delivery["data"]["id"], of);
+            }
+        }
+        server.stop("TERM").await;
+
+        let server = deployment.serve(&[]).await;
+        deployment.svc(&["tenant", "suspend", tenant]).await;
+        deployment.svc(&["tenant", "approve", tenant]).await;
+        server.stop("TERM").await;
+        let server = deployment.serve(&flags).await;
+        let webhooks = deployment.svc(&["webhook", "list", "--tenant", &PLATFORM_ACCOUNT.to_string()]).await;
+        assert_eq!(webhooks.as_array().map(Vec::len), Some(1), "{webhooks}");
+        assert_eq!((&webhooks[0]["url"], &webhooks[0]["enabled"]), (&json!(url), &json!(true)));
+        server.stop("TERM").await;
+        let store = deployment.open(Env::system()).await;
+        let events = store.read("test", |tx| {
+            Box::pin(async move { Ok(tx.events_after(PLATFORM_ACCOUNT, Timestamp::from_micros(0), 100).await?) })
+        });
+        let events = events.await.unwrap();
+        let kinds: Vec<_> = events.iter().map(|event| event.kind.to_string()).collect();
+        assert_eq!(kinds.len(), 3, "{kinds:?}");
     }
 }

@@ -28,6 +28,7 @@ mod lists;
 mod live;
 mod nodes;
 mod order;
+mod platform;
 mod postgres;
 mod program;
 mod python;

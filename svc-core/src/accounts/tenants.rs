@@ -7,6 +7,7 @@ use crate::accounts::limits::RateLimits;
 use crate::error::{Error, FieldCode, Issue};
 use crate::store::Tx;
 use crate::values::{Currency, TenantId, TextEnum, TimeZone, Timestamp};
+use crate::webhooks::operational;
 
 /// Whether the tenant's keys may use the API. An operator sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
@@ -87,9 +88,15 @@ impl TenantCreate {
 ///
 /// Returns [`Error::Store`] when the store fails.
 pub async fn create(tx: &mut dyn Tx, input: TenantCreate) -> Result<Tenant, Error> {
+    let id = TenantId(tx.env().id(tx.env().now()));
+    create_as(tx, id, input).await
+}
+
+/// Creates the tenant with this id.
+pub(crate) async fn create_as(tx: &mut dyn Tx, id: TenantId, input: TenantCreate) -> Result<Tenant, Error> {
     let created_at = tx.env().now();
     let tenant = Tenant {
-        id: TenantId(tx.env().id(created_at)),
+        id,
         name: input.name,
         developer_access: input.developer_access,
         time_zone: input.time_zone,
@@ -132,6 +139,11 @@ pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant))
             tx.set_overdue_check_at(tenant.id, now).await?;
         }
         audit_change(tx, "update", Some(&before), &tenant).await?;
+        if tenant.developer_access == DeveloperAccess::Approved && before.developer_access != tenant.developer_access {
+            let mut report = operational::Report::default();
+            report.approved(tx, &tenant)?;
+            operational::record(tx, tenant.id, report).await?;
+        }
     }
     Ok(tenant)
 }

@@ -42,6 +42,13 @@ pub trait ApiKeyRepository: Send {
     /// Stores the expiry and the revocation of a key.
     async fn update_api_key(&mut self, key: &ApiKey) -> Result<(), StoreError>;
 
+    /// Returns the first `limit` keys of all tenants that expire after `now`, and at `until` or before, and are neither
+    /// revoked nor [marked](ApiKeyRepository::mark_key_expiry_reported), the earliest first.
+    async fn expiring_keys(&mut self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<KeyId>, StoreError>;
+
+    /// Marks that it was reported that a key expires. Returns `false` if it is marked already, or there is no such key.
+    async fn mark_key_expiry_reported(&mut self, id: KeyId) -> Result<bool, StoreError>;
+
     /// Stores when keys were last used. An earlier time than the stored one is ignored.
     async fn record_key_uses(&mut self, uses: &[KeyUse]) -> Result<(), StoreError>;
 }

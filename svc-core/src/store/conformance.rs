@@ -26,6 +26,7 @@ mod idempotency;
 mod isolation;
 mod lists;
 mod members;
+mod operational_events;
 mod pagination;
 mod platform_keys;
 mod replays;
@@ -224,6 +225,15 @@ cases! {
         last_use_never_goes_back,
         a_signature_is_accepted_once,
         a_signature_that_may_be_deleted_is_not_accepted,
+    }
+    operational_events {
+        nothing_is_recorded_without_a_platform_webhook,
+        the_platform_webhook_is_kept_at_its_url,
+        an_operational_event_is_published_once,
+        many_operational_events_are_published_in_their_order,
+        an_expiring_key_is_reported_once,
+        a_pause_and_a_last_failure_are_reported,
+        events_of_a_paused_platform_webhook_are_held,
     }
     platform_keys {
         a_platform_key_is_stored,

@@ -9,6 +9,7 @@ mod deliveries;
 mod events;
 mod idempotency;
 mod members;
+mod operational_events;
 mod owners;
 mod payments;
 mod platform_keys;
@@ -54,6 +55,7 @@ use crate::sync::lock;
 use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryWakeup};
 use crate::webhooks::events::{Event, WrittenEvents};
+use crate::webhooks::operational::{OperationalEvent, OperationalEventId};
 use crate::webhooks::replays::Replay;
 use crate::webhooks::statistics::CountKey;
 use crate::webhooks::subscriptions::WebhookSubscription;
@@ -169,6 +171,8 @@ tables! {
     platform_keys: PlatformKeyId => (PlatformKey, [u8; 32]),
     used_signatures: (KeyId, [u8; 32]) => Timestamp,
     signatures_deleted_until: KeyId => Timestamp,
+    // The keys whose expiry was reported.
+    reported_keys: KeyId => (),
     // By the digest of the token.
     dashboard_links: [u8; 32] => DashboardLink,
     sessions: SessionId => (Session, [u8; 32]),
@@ -176,6 +180,7 @@ tables! {
     responses: (TenantId, String) => StoredResponse,
     events: Key<Event> => Event,
     event_actors: Key<Event> => String,
+    operational_events: OperationalEventId => OperationalEvent,
     payments: Key<Payment> => Payment,
     deliveries: Key<Delivery> => Delivery,
     // The pending deliveries of each endpoint, by when they are due.

@@ -3,6 +3,7 @@
 //! Each event is written in the transaction of the change that caused it, together with one delivery per matching
 //! subscription. So there is never a change without its events, nor an event without its change.
 
+use crate::webhooks::operational::{OperationalKind, PLATFORM_ACCOUNT};
 use crate::webhooks::samples;
 use crate::webhooks::subscriptions::SubscriptionId;
 use serde::{Deserialize, Serialize};
@@ -146,13 +147,15 @@ pub async fn record_external(
 /// deliveries. It is delivered to every subscription to its kind, as any event is, and changes no record.
 ///
 /// # Errors
-/// [`Error::NotFound`] if there is no such tenant; [`Error::Validation`] for a kind that the service does not have.
+/// [`Error::NotFound`] if there is no such tenant; [`Error::Validation`] for a kind that the service does not have. The
+/// platform account has the operational kinds as well.
 pub async fn record_sample(
     tx: &mut dyn Tx,
     tenant: TenantId,
     kind: EventKind,
 ) -> Result<(Event, Vec<Delivery>), Error> {
-    let data = samples::data(&tx.env().event_kinds, kind).ok_or_else(|| unknown(kind))?;
+    let operational = OperationalKind::of(kind).filter(|_| tenant == PLATFORM_ACCOUNT).map(OperationalKind::sample);
+    let data = operational.or_else(|| samples::data(&tx.env().event_kinds, kind)).ok_or_else(|| unknown(kind))?;
     let data = to_json(&data)?;
     let now = tx.advance_clock(tenant).await?.ok_or(Error::NotFound)?;
     write(tx, tenant, now, kind, data).await

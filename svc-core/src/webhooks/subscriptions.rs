@@ -33,6 +33,7 @@ use crate::webhooks::deliveries::{
 };
 use crate::webhooks::engine::Outcome;
 use crate::webhooks::events;
+use crate::webhooks::operational::{OperationalKind, PLATFORM_ACCOUNT};
 use crate::webhooks::{addresses, samples, signatures};
 
 pub use self::expiry::{delete_expired, keep_for};
@@ -518,7 +519,8 @@ pub async fn finish_rotation(
 /// Sends a test event to one subscription, by the same way as every event. No other subscription receives it.
 ///
 /// Its data is the [sample](samples::data) of its kind, and its deliveries say that it is a test in `X-SVC-Test`. Without
-/// a `kind`, it is of the first kind that the subscription is for, or `contact.created` if that is all kinds.
+/// a `kind`, it is of the first kind that the subscription is for. If that is all kinds, it is `contact.created`, or
+/// `endpoint.paused` for the platform account.
 ///
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] when the subscription is disabled or paused, or is not for `kind`, or the
@@ -545,9 +547,13 @@ pub async fn send_test(
             let known = kinds.iter().find(|kind| tx.env().event_kinds.contains(**kind));
             known.or(kinds.first()).copied().unwrap_or(EventKind::ContactCreated)
         }
-        (None, EventSet::All) => EventKind::ContactCreated,
+        (None, EventSet::All) => {
+            let operational = OperationalKind::EndpointPaused.event_kind().filter(|_| tenant == PLATFORM_ACCOUNT);
+            operational.unwrap_or(EventKind::ContactCreated)
+        }
     };
-    let data = samples::data(&tx.env().event_kinds, kind).ok_or_else(|| {
+    let operational = OperationalKind::of(kind).filter(|_| tenant == PLATFORM_ACCOUNT).map(OperationalKind::sample);
+    let data = operational.or_else(|| samples::data(&tx.env().event_kinds, kind)).ok_or_else(|| {
         Error::NotAllowed(format!("This service has no event kind {kind} now, and so no sample of it."))
     })?;
     events::emit_to(tx, tenant, now, kind, &data, MatchedSubscription { subscription_id: id, paused: false }).await

@@ -262,7 +262,10 @@ pub fn document(operations: &[Operation], mount: &str, version: Version, kinds: 
         let path = paths.entry(operation.path.clone()).or_insert_with(|| json!({}));
         path[operation.method.as_str().to_ascii_lowercase()] = item;
     }
-    let webhooks = webhooks::describe(&mut schemas, kinds);
+    let webhooks = match version {
+        Version::Platform => webhooks::describe_operational(&mut schemas),
+        _ => webhooks::describe(&mut schemas, kinds),
+    };
     let mut document = json!({
         "openapi": "3.1.0",
         "info": {

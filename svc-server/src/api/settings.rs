@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use svc_core::accounts::limits::WriteRateLimits;
+use svc_core::values::WebhookUrl;
 
 use crate::api::cors::Cors;
 #[cfg(feature = "oidc")]
@@ -63,6 +64,9 @@ pub struct Settings {
     /// Whether the API reference is served at `/docs`. It is by default.
     #[cfg(feature = "docs")]
     pub docs: bool,
+    /// The URL that operational events are sent to, such as that an account was approved. None by default: then they are not
+    /// recorded, and a subscription of an earlier URL is disabled. All processes on a database need the same.
+    pub platform_webhook: Option<WebhookUrl>,
     /// Resolves the hosts of webhook URLs.
     pub resolver: Arc<dyn Resolver>,
     /// The metrics that requests are counted in.
@@ -92,6 +96,7 @@ impl Default for Settings {
             oidc: None,
             #[cfg(feature = "docs")]
             docs: true,
+            platform_webhook: None,
             resolver: Arc::new(SystemResolver::default()),
             metrics: Arc::default(),
         }

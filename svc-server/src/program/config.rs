@@ -15,7 +15,7 @@ use ipnet::IpNet;
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
 use svc_core::env::DEFAULT_MAX_WEBHOOKS;
 use svc_core::error::Issue;
-use svc_core::values::{EventKinds, Secret};
+use svc_core::values::{EventKinds, Secret, WebhookUrl};
 use svc_core::webhooks::deliveries::RetrySchedule;
 use svc_core::webhooks::engine::Policy;
 use svc_store::Options;
@@ -79,6 +79,11 @@ pub struct Config {
     /// 127.0.0.1:8081. It is not served unless this is set. Let only these programs reach it.
     #[arg(long, env = "SVC_PLATFORM_LISTEN", value_name = "ADDRESS")]
     pub platform_listen: Option<ListenAddress>,
+
+    /// The URL that operational events are sent to as webhooks: endpoint.paused, delivery.exhausted, key.expiring and
+    /// account.approved. Without it they are not recorded. Every node needs the same.
+    #[arg(long, env = "SVC_PLATFORM_WEBHOOK", value_name = "URL")]
+    pub platform_webhook: Option<WebhookUrl>,
 
     /// Start with a demo tenant, an API key and sample data, and allow http:// and private addresses in webhook URLs.
     #[arg(long, env = "SVC_DEMO", value_parser = BoolishValueParser::new())]
@@ -343,6 +348,7 @@ impl Config {
             docs: self.docs == Switch::On,
             request_log: self.request_log == Switch::On,
             cors: Cors::new(self.cors_origin.clone()),
+            platform_webhook: self.platform_webhook.clone(),
             dashboard: self.dashboard == Switch::On,
             // Checked when the flags were read.
             oidc: self.oidc().ok().flatten(),

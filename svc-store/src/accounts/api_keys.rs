@@ -15,7 +15,7 @@ use crate::record::{record, select};
 use crate::sql::{Cells, Param, SqlTx};
 
 record!(ApiKey, "api_keys", key: [id], {
-    extra: [key_hash: [u8; 32], signatures_deleted_until: Option<Timestamp>],
+    extra: [key_hash: [u8; 32], signatures_deleted_until: Option<Timestamp>, expiry_reported: bool],
     inserted: [id, tenant_id, name, scopes as can_write, prefix, signing_secret, created_at, lifetime, last_used_at],
     updated: [expires_at, revoked_at],
 });
@@ -26,9 +26,13 @@ static LIST: LazyLock<String> = LazyLock::new(|| select::<ApiKey>("WHERE tenant_
 const RECORD_USE: &str = "UPDATE api_keys SET last_used_at = $1 \
      WHERE id = $2 AND (last_used_at IS NULL OR last_used_at < $1)";
 
+const EXPIRING: &str = "SELECT id FROM api_keys WHERE expires_at > $1 AND expires_at <= $2 \
+     AND revoked_at IS NULL AND expiry_reported = FALSE ORDER BY expires_at, id LIMIT $3";
+const MARK_REPORTED: &str = "UPDATE api_keys SET expiry_reported = TRUE WHERE id = $1 AND expiry_reported = FALSE";
+
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![CREDENTIAL, &LIST, RECORD_USE]
+    vec![CREDENTIAL, &LIST, RECORD_USE, EXPIRING, MARK_REPORTED]
 }
 
 fn read_credential(cells: &mut Cells<'_>) -> Result<Credential, StoreError> {
@@ -71,11 +75,20 @@ impl ApiKeyRepository for SqlTx<'_> {
     }
 
     async fn insert_api_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> Result<(), StoreError> {
-        self.insert_record(&[key_hash.param(), Param::Null], key).await
+        self.insert_record(&[key_hash.param(), Param::Null, Param::Bool(false)], key).await
     }
 
     async fn update_api_key(&mut self, key: &ApiKey) -> Result<(), StoreError> {
         self.update_record(key, &[key.id.param()]).await
+    }
+
+    async fn expiring_keys(&mut self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<KeyId>, StoreError> {
+        let params = [now.param(), until.param(), limit.param()];
+        self.fetch(EXPIRING, &params, |cells| cells.take("api_keys", "id")).await
+    }
+
+    async fn mark_key_expiry_reported(&mut self, id: KeyId) -> Result<bool, StoreError> {
+        Ok(self.execute(MARK_REPORTED, &[id.param()]).await? == 1)
     }
 
     async fn record_key_uses(&mut self, uses: &[KeyUse]) -> Result<(), StoreError> {

@@ -15,6 +15,7 @@ use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
 use svc_core::webhooks::events::Event;
+use svc_core::webhooks::operational::OperationalEvent;
 use svc_core::webhooks::replays::Replay;
 use svc_core::webhooks::statistics::AttemptCount;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
@@ -108,6 +109,7 @@ pub(crate) const TABLES: &[TableInfo] = &[
     TableInfo::of::<WebhookSubscription>(),
     TableInfo::of::<SubscriptionKind>(),
     TableInfo::of::<Event>(),
+    TableInfo::of::<OperationalEvent>(),
     TableInfo::of::<Delivery>(),
     TableInfo::of::<AttemptLog>(),
     TableInfo::of::<AttemptCount>(),

@@ -6,7 +6,7 @@ use super::{MemoryTx, conflict};
 use crate::accounts::keys::{ApiKey, Credential, KeyId, Scope};
 use crate::error::StoreError;
 use crate::store::{ApiKeyRepository, KeyUse};
-use crate::values::TenantId;
+use crate::values::{TenantId, Timestamp};
 
 #[async_trait]
 impl ApiKeyRepository for MemoryTx<'_> {
@@ -61,6 +61,21 @@ impl ApiKeyRepository for MemoryTx<'_> {
             stored.revoked_at = key.revoked_at;
         });
         Ok(())
+    }
+
+    async fn expiring_keys(&mut self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<KeyId>, StoreError> {
+        let keys = self.state.api_keys.values().map(|(key, _)| key);
+        let mut expiring: Vec<_> = keys
+            .filter(|key| key.revoked_at.is_none() && !self.state.reported_keys.contains_key(&key.id))
+            .filter_map(|key| Some((key.expires_at.filter(|at| now < *at && *at <= until)?, key.id)))
+            .collect();
+        expiring.sort_unstable();
+        Ok(expiring.into_iter().take(limit as usize).map(|(_, id)| id).collect())
+    }
+
+    async fn mark_key_expiry_reported(&mut self, id: KeyId) -> Result<bool, StoreError> {
+        let state = self.state_mut()?;
+        Ok(state.api_keys.contains_key(&id) && state.reported_keys.add(id, ()))
     }
 
     async fn record_key_uses(&mut self, uses: &[KeyUse]) -> Result<(), StoreError> {

@@ -12,6 +12,7 @@ use crate::resources::crud::{self, advance_clock};
 use crate::store::{Repository, Tx};
 use crate::values::TenantId;
 use crate::webhooks::deliveries::{Delivery, DeliveryId};
+use crate::webhooks::operational;
 use crate::webhooks::subscriptions::{self, SETTLE_AT_ONCE, SubscriptionId, WebhookSubscription};
 
 /// The HTTP status 410, by which an endpoint says that it will never take the delivery, so there are no retries.
@@ -20,6 +21,8 @@ const GONE: i32 = 410;
 /// Records the outcomes of a batch and returns the attempts that failed.
 pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<Vec<FailedAttempt>, Error> {
     let mut failures = Vec::new();
+    let mut report = operational::Report::default();
+    let now = tx.env().now();
     let tenant = batch.tenant_id;
     let mut by_endpoint: BTreeMap<SubscriptionId, Vec<&Outcome>> = BTreeMap::new();
     for outcome in &batch.outcomes {
@@ -36,17 +39,23 @@ pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> R
             let holds_lease =
                 |stored: &&Delivery| stored.id == outcome.delivery.id && stored.lease == outcome.delivery.lease;
             if let Some(delivery) = stored.iter().find(holds_lease) {
-                failures.extend(record_one(tx, policy, &mut subscription, delivery.clone(), outcome).await?);
+                let failed = record_one(tx, policy, &mut subscription, delivery.clone(), outcome).await?;
+                if let Some(failed) = failed.as_ref().filter(|failed| failed.is_last()) {
+                    report.exhausted(&subscription, failed, now)?;
+                }
+                failures.extend(failed);
             }
         }
         if subscription.paused_at == was_paused {
             tx.update_delivery_outcome(tenant, &subscription).await?;
         } else {
+            report.paused(tenant, &subscription)?;
             subscriptions::settle(tx, tenant, &mut subscription, SETTLE_AT_ONCE).await?;
             Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
         }
         schedule_next(tx, tenant, &subscription).await?;
     }
+    operational::record(tx, tenant, report).await?;
     Ok(failures)
 }
 

@@ -264,10 +264,6 @@ pub(super) fn adapt_to_platform(document: &mut Value) {
     if let Some(codes) = code.as_str() {
         *code = codes.replace(" No operation returns it today.", "").into();
     }
-    // The requests that subscribers receive are described in the document of the public API.
-    if let Some(document) = document.as_object_mut() {
-        document.remove("webhooks");
-    }
     remove_unused(document);
 }
 

@@ -11,6 +11,9 @@ use svc_core::resources::invoices::{Invoice, Payment, RefundedInvoice};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::values::{EventKind, EventKinds, KindName, TenantId, Timestamp};
+use svc_core::webhooks::operational::{
+    AccountApproved, DeliveryExhausted, EndpointPaused, KeyExpiring, OperationalKind, PLATFORM_ACCOUNT,
+};
 use svc_core::webhooks::samples;
 
 use super::Schemas;
@@ -40,9 +43,38 @@ pub(super) fn describe(schemas: &mut Schemas, kinds: &EventKinds) -> Value {
             }
         };
         let example = samples::data(kinds, kind).unwrap_or_default();
-        (kind.to_string(), json!({ "post": delivery(kind, &meaning, &example, schemas) }))
+        let data = data(kind, schemas);
+        let tenant = "0195a3c8-8a00-7000-8000-00000000a001";
+        (kind.to_string(), json!({ "post": delivery(kind.as_str(), &meaning, data, &example, tenant, schemas) }))
     };
     kinds.all().map(describe).collect::<Map<String, Value>>().into()
+}
+
+/// Returns the webhooks that the platform webhook receives, by operational kind.
+pub(super) fn describe_operational(schemas: &mut Schemas) -> Value {
+    let meanings = OperationalKind::json_schema(&mut schemas.output).to_value();
+    let meanings = meanings["description"].as_str().unwrap_or_default().to_owned();
+    let describe = |kind: &OperationalKind| {
+        let meaning = meanings.lines().find_map(|line| line.strip_prefix(&format!("- `{kind}`: "))).unwrap_or_default();
+        let (data, tenant) = (operational_data(*kind, schemas), PLATFORM_ACCOUNT.to_string());
+        let post = delivery(kind.as_str(), meaning, data, &kind.sample(), &tenant, schemas);
+        (kind.to_string(), json!({ "post": post }))
+    };
+    OperationalKind::ALL.iter().map(describe).collect::<Map<String, Value>>().into()
+}
+
+fn operational_data(kind: OperationalKind, schemas: &mut Schemas) -> Data {
+    let (schema, description) = match kind {
+        OperationalKind::EndpointPaused => {
+            (schemas.output.subschema_for::<EndpointPaused>(), "the webhook subscription as it was when it was paused")
+        }
+        OperationalKind::DeliveryExhausted => {
+            (schemas.output.subschema_for::<DeliveryExhausted>(), "the delivery after its last attempt")
+        }
+        OperationalKind::KeyExpiring => (schemas.output.subschema_for::<KeyExpiring>(), "the API key"),
+        _ => (schemas.output.subschema_for::<AccountApproved>(), "the account"),
+    };
+    Data { schema: schema.to_value(), description }
 }
 
 /// Returns what an event of a custom kind reports.
@@ -165,8 +197,15 @@ pub(super) fn parameters() -> [(&'static str, Value); HEADERS.len()] {
 }
 
 /// Returns the request with an event of this kind.
-fn delivery(kind: EventKind, meaning: &str, example: &Value, schemas: &mut Schemas) -> Value {
-    let Data { schema, description } = data(kind, schemas);
+fn delivery(
+    kind: &str,
+    meaning: &str,
+    data: Data,
+    example: &Value,
+    tenant_example: &str,
+    schemas: &mut Schemas,
+) -> Value {
+    let Data { schema, description } = data;
     let tenant = schemas.output.subschema_for::<TenantId>().to_value();
     let time = schemas.output.subschema_for::<Timestamp>().to_value();
     let body = json!({
@@ -183,7 +222,7 @@ fn delivery(kind: EventKind, meaning: &str, example: &Value, schemas: &mut Schem
         "event": kind,
         "data": example,
         "delivered_at": "2026-03-14T15:09:27.041302Z",
-        "tenant_id": "0195a3c8-8a00-7000-8000-00000000a001",
+        "tenant_id": tenant_example,
     });
     json!({
         "summary": meaning,

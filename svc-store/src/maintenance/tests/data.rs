@@ -21,6 +21,7 @@ use svc_core::resources::quotes::Quote;
 use svc_core::store::{DeliveryFilter, KeyUse, Store, Tx};
 use svc_core::values::{Email, Id, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
+use svc_core::webhooks::operational::{OperationalEvent, OperationalKind};
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::statistics::{ALL_ENDPOINTS, AttemptCount, AttemptOutcome};
 use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
@@ -177,6 +178,9 @@ async fn fill_deliveries(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error>
     let count =
         AttemptCount { hour, tenant_id: tenant, subscription_id: ALL_ENDPOINTS, outcome, duration_ms, attempts };
     tx.add_attempt_counts(&[count]).await?;
+    let kind = OperationalKind::AccountApproved.event_kind().unwrap();
+    let data = serde_json::value::to_raw_value(&OperationalKind::AccountApproved.sample()).unwrap();
+    tx.insert_operational_event(&OperationalEvent { id: tx.env().id(hour), kind, data }).await?;
     let (subscription, since) = (webhook(tx, tenant).await?, Timestamp::from_micros(0));
     let replay = ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: true };
     replays::create(tx, tenant, replay).await?;

@@ -1,0 +1,40 @@
+//! The table of operational events that have not been published yet.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use svc_core::error::StoreError;
+use svc_core::store::OperationalEventRepository;
+use svc_core::webhooks::operational::{OperationalEvent, OperationalEventId};
+
+use crate::column::Column as _;
+use crate::record::{Record, record, select};
+use crate::sql::SqlTx;
+
+record!(OperationalEvent, "operational_events", key: [id], {
+    inserted: [id, kind, data],
+    updated: [],
+});
+
+static LIST: LazyLock<String> = LazyLock::new(|| select::<OperationalEvent>("ORDER BY id LIMIT $1"));
+const DELETE: &str = "DELETE FROM operational_events WHERE id = $1";
+
+#[cfg(test)]
+pub(crate) fn statements() -> Vec<&'static str> {
+    vec![&LIST, DELETE]
+}
+
+#[async_trait]
+impl OperationalEventRepository for SqlTx<'_> {
+    async fn insert_operational_event(&mut self, event: &OperationalEvent) -> Result<(), StoreError> {
+        self.insert_record(&[], event).await
+    }
+
+    async fn operational_events(&mut self, limit: u32) -> Result<Vec<OperationalEvent>, StoreError> {
+        self.fetch(&LIST, &[limit.param()], OperationalEvent::read).await
+    }
+
+    async fn delete_operational_event(&mut self, id: OperationalEventId) -> Result<(), StoreError> {
+        self.sql.pipeline(DELETE, &[id.param()], Some(OperationalEvent::TABLE)).await
+    }
+}

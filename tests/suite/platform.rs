@@ -1,0 +1,637 @@
+//! The platform API as its clients use it: the table of operations, the scopes, what is refused, and the borders between
+//! accounts and listeners.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, LazyLock};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use serde_json::{Value, json};
+use svc_core::accounts::keys::{self, KeyCreate, Scope};
+use svc_core::accounts::platform_keys::{self, Area, PlatformKeyCreate, PlatformScope};
+use svc_core::env::Env;
+use svc_core::store::Store;
+use svc_core::values::{HostPolicy, TenantId, parse_uuid};
+use svc_core::webhooks::subscriptions;
+use svc_server::api::openapi;
+use svc_server::api::platform::operations;
+use svc_server::api::routes::{self, Operation};
+use svc_server::{Api, Settings};
+
+use crate::database::Database;
+use crate::harness::{guarded, settings};
+
+static DOCUMENT: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(&openapi::text("platform-v1").unwrap()).unwrap());
+
+/// A platform API with a key for everything.
+struct Fixture {
+    store: Arc<dyn Store>,
+    public: Api,
+    platform: Api,
+    key: String,
+    /// Declared last, so that it is dropped after the store.
+    _database: Database,
+}
+
+struct Reply {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Value,
+}
+
+impl Reply {
+    fn data(&self, field: &str) -> String {
+        self.body["data"][field].as_str().unwrap_or_else(|| panic!("no {field} in {}", self.body)).to_owned()
+    }
+
+    fn code(&self) -> &str {
+        self.body["code"].as_str().unwrap_or_default()
+    }
+}
+
+impl Fixture {
+    async fn new() -> Self {
+        Self::with(settings()).await
+    }
+
+    async fn with(settings: Settings) -> Self {
+        let mut env = Env::system();
+        env.webhook_hosts = HostPolicy::AllowPrivate;
+        let database = Database::new();
+        let store = database.open(env);
+        let public = Api::new(Arc::clone(&store), settings);
+        let mut fixture =
+            Self { store, platform: public.for_platform(), public, key: String::new(), _database: database };
+        fixture.key = fixture.new_key(&[PlatformScope::All]).await;
+        fixture
+    }
+
+    async fn new_key(&self, scopes: &[PlatformScope]) -> String {
+        let input = PlatformKeyCreate { name: None, scopes: scopes.to_vec(), expires_in: None };
+        let new = self.store.write("test", move |tx| Box::pin(platform_keys::create(tx, input.clone()))).await.unwrap();
+        new.text.reveal().to_owned()
+    }
+
+    async fn call(&self, method: &Method, path: &str, body: Option<&Value>, headers: &[(&str, &str)]) -> Reply {
+        self.call_as(&self.key, method, path, body, headers).await
+    }
+
+    async fn call_as(
+        &self,
+        key: &str,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+    ) -> Reply {
+        send(&self.platform, key, method, &format!("/platform/v1{path}"), body, headers).await
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Reply {
+        let reply = self.call(&Method::POST, path, Some(&body), &[]).await;
+        assert!(reply.status.is_success(), "{path}: {} {}", reply.status, reply.body);
+        reply
+    }
+
+    async fn account(&self, name: &str) -> String {
+        self.post("/accounts", json!({ "name": name })).await.data("id")
+    }
+}
+
+async fn send(
+    api: &Api,
+    key: &str,
+    method: &Method,
+    path: &str,
+    body: Option<&Value>,
+    headers: &[(&str, &str)],
+) -> Reply {
+    let mut request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", "localhost")
+        .header("authorization", format!("Bearer {key}"));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    if body.is_some() {
+        request = request.header("content-type", "application/json");
+    }
+    let body = Bytes::from(body.map(ToString::to_string).unwrap_or_default());
+    let response = guarded(api.call(request.body(Full::new(body)).unwrap(), Ipv4Addr::LOCALHOST.into())).await;
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    Reply { status: parts.status, headers: parts.headers, body: serde_json::from_slice(&body).unwrap_or_default() }
+}
+
+/// An id that nothing has.
+const UNKNOWN: &str = "0195a3c8-8a00-7000-8000-0000000000ff";
+
+/// Returns a body that the operation takes, by the examples of the OpenAPI document.
+fn body_of(operation: &Operation) -> Option<Value> {
+    operation.takes_body().then(|| {
+        let method = operation.method.as_str().to_ascii_lowercase();
+        DOCUMENT["paths"][&operation.path][method]["requestBody"]["content"]["application/json"]["example"].clone()
+    })
+}
+
+fn path_of(operation: &Operation, account: &str, id: &str) -> String {
+    operation.path.replace("{account_id}", account).replace("{id}", id)
+}
+
+/// The scope that each operation needs. An operation without an entry fails the test.
+fn scopes() -> BTreeMap<&'static str, &'static str> {
+    let groups = [
+        ("accounts:read", "listAccounts getAccount"),
+        ("accounts:write", "createAccount updateAccount"),
+        ("keys:read", "listKeys getKey"),
+        ("keys:write", "createKey revokeKey rotateKey"),
+        ("members:read", "listMembers getMember"),
+        ("members:write", "addMember updateMember removeMember createDashboardLink"),
+        (
+            "records:read",
+            "listContacts getContact listInvoices getInvoice listBookings getBooking listQuotes getQuote listJobs getJob",
+        ),
+        (
+            "records:write",
+            "createContact updateContact deleteContact createInvoice updateInvoice sendInvoice viewInvoice resendInvoice \
+             payInvoice refundInvoice voidInvoice markOverdueInvoices createBooking updateBooking createQuote updateQuote \
+             acceptQuote declineQuote createJob updateJob",
+        ),
+        ("events:read", "listEvents getEvent"),
+        ("events:write", "emitEvent emitSampleEvent"),
+        ("webhooks:read", "listWebhooks getWebhook getWebhookStatistics listWebhookAttempts"),
+        (
+            "webhooks:write",
+            "createWebhook updateWebhook deleteWebhook rotateWebhookSecret finishWebhookSecretRotation testWebhook \
+             createTemporaryWebhook keepWebhook",
+        ),
+        ("deliveries:read", "listDeliveries getDelivery listReplays getReplay getStatistics"),
+        ("deliveries:write", "replayDelivery createReplay"),
+        ("audit:read", "listAuditLog"),
+    ];
+    groups.into_iter().flat_map(|(scope, ids)| ids.split_whitespace().map(move |id| (id, scope))).collect()
+}
+
+#[tokio::test]
+async fn each_operation_needs_its_scope() {
+    let fixture = Fixture::new().await;
+    let account = fixture.account("Harbour Plumbing").await;
+    let needed = scopes();
+    let ids: BTreeSet<&str> = operations().iter().map(|operation| operation.id).collect();
+    assert_eq!(ids, needed.keys().copied().collect());
+    let mut keys = Vec::new();
+    for scope in PlatformScope::all() {
+        keys.push((scope, fixture.new_key(&[scope]).await));
+    }
+    for operation in operations() {
+        let needs: PlatformScope = needed[operation.id].parse().unwrap();
+        let PlatformScope::Of(area, kind) = needs else { panic!("{needs}") };
+        let body = body_of(&operation);
+        for (scope, key) in &keys {
+            let path = path_of(&operation, &account, UNKNOWN);
+            let reply = fixture.call_as(key, &operation.method, &path, body.as_ref(), &[]).await;
+            let refused = (reply.status, reply.code()) == (StatusCode::FORBIDDEN, "insufficient_scope");
+            assert_eq!(refused, !scope.allows(area, kind), "{} with {scope}: {}", operation.id, reply.body);
+            assert!(refused || !reply.status.is_server_error(), "{}: {}", operation.id, reply.body);
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_listener_has_its_own_operations_and_takes_its_own_keys() {
+    let fixture = Fixture::new().await;
+    let account = fixture.account("Harbour Plumbing").await;
+    let tenant = TenantId(parse_uuid(&account).unwrap());
+    let input = KeyCreate { write: true, ..KeyCreate::default() };
+    let made = fixture.store.write("test", move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap();
+    let api_key = made.text.reveal();
+    for operation in operations() {
+        let body = body_of(&operation);
+        let path = format!("/platform/v1{}", path_of(&operation, &account, UNKNOWN));
+        let reply = send(&fixture.public, &fixture.key, &operation.method, &path, body.as_ref(), &[]).await;
+        assert_eq!((reply.status, reply.code()), (StatusCode::NOT_FOUND, "route_not_found"), "{}", operation.id);
+        let reply = send(&fixture.platform, api_key, &operation.method, &path, body.as_ref(), &[]).await;
+        assert_eq!((reply.status, reply.code()), (StatusCode::UNAUTHORIZED, "invalid_key"), "{}", operation.id);
+    }
+    for operation in routes::operations() {
+        let path = format!("/api/v1{}", operation.path.replace("{id}", UNKNOWN));
+        let reply = send(&fixture.platform, api_key, &operation.method, &path, None, &[]).await;
+        assert_eq!((reply.status, reply.code()), (StatusCode::NOT_FOUND, "route_not_found"), "{}", operation.id);
+        let reply = send(&fixture.public, &fixture.key, &operation.method, &path, None, &[]).await;
+        assert_eq!((reply.status, reply.code()), (StatusCode::UNAUTHORIZED, "invalid_key"), "{}", operation.id);
+    }
+    let reply = send(&fixture.platform, "", &Method::GET, "/platform/v1/accounts", None, &[]).await;
+    assert_eq!(reply.status, StatusCode::UNAUTHORIZED, "{}", reply.body);
+}
+
+/// Makes one record of each kind in an account, and returns their ids by collection.
+async fn one_of_each(fixture: &Fixture, account: &str) -> BTreeMap<&'static str, String> {
+    let path = |rest: &str| format!("/accounts/{account}/{rest}");
+    let mut ids = BTreeMap::new();
+    let webhook = json!({ "url": "https://127.0.0.1/hooks", "events": ["*"] });
+    ids.insert("webhooks", fixture.post(&path("webhooks"), webhook).await.data("id"));
+    let contact = fixture.post(&path("contacts"), json!({ "email": "ada@example.com" })).await.data("id");
+    for (collection, body) in [
+        ("invoices", json!({ "contact_id": contact, "total": 100 })),
+        ("bookings", json!({ "contact_id": contact, "service_name": "Drain", "start_time": "2026-03-20T09:00:00Z" })),
+        ("quotes", json!({ "contact_id": contact, "total": 100 })),
+        ("jobs", json!({ "title": "Fix tap" })),
+        ("keys", json!({ "scopes": ["read"] })),
+        ("members", json!({ "email": "ada@example.com", "role": "owner" })),
+    ] {
+        ids.insert(collection, fixture.post(&path(collection), body).await.data("id"));
+    }
+    ids.insert("contacts", contact);
+    let data = json!({ "id": "stay-1", "price": 1.50 });
+    let emitted = fixture.post(&path("events"), json!({ "kind": "stay.created", "data": data })).await;
+    ids.insert("events", emitted.body["data"]["event"]["id"].as_str().unwrap().to_owned());
+    ids.insert("deliveries", emitted.body["data"]["deliveries"][0]["id"].as_str().unwrap().to_owned());
+    let replay = json!({ "subscription_id": ids["webhooks"], "since": "2026-03-01T00:00:00Z" });
+    ids.insert("replays", fixture.post(&path("replays"), replay).await.data("id"));
+    ids
+}
+
+#[tokio::test]
+async fn an_id_of_another_account_is_treated_as_unknown() {
+    let fixture = Fixture::new().await;
+    let (one, other) = (fixture.account("One").await, fixture.account("Other").await);
+    let ids = one_of_each(&fixture, &other).await;
+    one_of_each(&fixture, &one).await;
+    for operation in operations().iter().filter(|operation| operation.has_id()) {
+        let body = body_of(operation);
+        let id = &ids[operation.collection];
+        let call = async |account: &str, id: &str| {
+            let path = path_of(operation, account, id);
+            fixture.call(&operation.method, &path, body.as_ref(), &[]).await
+        };
+        let (foreign, unknown) = (call(&one, id).await, call(&one, UNKNOWN).await);
+        assert_eq!((foreign.status, foreign.code()), (StatusCode::NOT_FOUND, "not_found"), "{}", operation.id);
+        assert_eq!(foreign.body, unknown.body, "{}", operation.id);
+        let malformed = call(&one, "x").await;
+        assert_eq!(
+            (malformed.status, &malformed.body["field"]),
+            (StatusCode::BAD_REQUEST, &json!("id")),
+            "{}",
+            operation.id
+        );
+    }
+    for operation in operations().iter().filter(|operation| operation.path.contains("{account_id}")) {
+        let body = body_of(operation);
+        let unknown = path_of(operation, UNKNOWN, UNKNOWN);
+        let reply = fixture.call(&operation.method, &unknown, body.as_ref(), &[]).await;
+        assert_eq!(reply.status, StatusCode::NOT_FOUND, "{}: {}", operation.id, reply.body);
+        let malformed = fixture.call(&operation.method, &path_of(operation, "x", UNKNOWN), body.as_ref(), &[]).await;
+        let field = (malformed.status, &malformed.body["field"]);
+        assert_eq!(field, (StatusCode::BAD_REQUEST, &json!("account_id")), "{}", operation.id);
+    }
+}
+
+#[tokio::test]
+async fn an_account_is_made_changed_and_used() {
+    let fixture = Fixture::new().await;
+    let made = fixture.post("/accounts", json!({ "name": "Harbour", "time_zone": "Australia/Sydney" })).await;
+    let id = made.data("id");
+    assert_eq!(made.headers["location"], format!("/platform/v1/accounts/{id}"));
+    let path = format!("/accounts/{id}");
+    let got = fixture.call(&Method::GET, &path, None, &[]).await;
+    assert_eq!((&got.body, &got.headers["etag"]), (&made.body, &made.headers["etag"]));
+
+    let change = json!({ "developer_access": "suspended", "rate_limit": 9, "write_rate_limits": { "quotes": 5 } });
+    let stale = fixture.call(&Method::PATCH, &path, Some(&change), &[("if-match", "\"0\"")]).await;
+    assert_eq!(stale.status, StatusCode::PRECONDITION_FAILED);
+    let etag = made.headers["etag"].to_str().unwrap();
+    let changed = fixture.call(&Method::PATCH, &path, Some(&change), &[("if-match", etag)]).await;
+    assert_eq!(changed.body["data"]["write_rate_limits"]["quotes"], 5, "{}", changed.body);
+    assert_eq!(
+        (&changed.body["data"]["rate_limit"], changed.data("developer_access").as_str()),
+        (&json!(9), "suspended")
+    );
+    for (body, field) in [
+        (json!({ "time_zone": "Mars/Olympus" }), "time_zone"),
+        (json!({ "rate_limit": 0 }), "rate_limit"),
+        (json!({ "write_rate_limits": { "invoices": 1 } }), "write_rate_limits.invoices"),
+        (json!({ "max_webhooks": 1001 }), "max_webhooks"),
+        (json!({ "colour": "red" }), "colour"),
+    ] {
+        let refused = fixture.call(&Method::PATCH, &path, Some(&body), &[]).await;
+        assert_eq!(
+            (refused.status, &refused.body["field"]),
+            (StatusCode::BAD_REQUEST, &json!(field)),
+            "{}",
+            refused.body
+        );
+    }
+    // A platform key works on an account that is not approved, and its actor is the key.
+    let contact = fixture.post(&format!("{path}/contacts"), json!({ "email": "ada@example.com" })).await;
+    assert_eq!(contact.headers["location"], format!("/platform/v1{path}/contacts/{}", contact.data("id")));
+    let log = fixture.call(&Method::GET, &format!("{path}/audit-log"), None, &[]).await;
+    let entries = log.body["data"].as_array().unwrap();
+    assert_eq!(entries.len(), 3, "{}", log.body);
+    assert!(entries.iter().all(|entry| entry["actor"].as_str().unwrap().starts_with("platform_key:")), "{}", log.body);
+}
+
+/// What a POST creates is at its `Location`, with its ETag.
+#[tokio::test]
+async fn a_new_record_comes_with_its_place_and_its_version() {
+    let fixture = Fixture::new().await;
+    let account = fixture.account("One").await;
+    let ids = one_of_each(&fixture, &account).await;
+    let webhook = json!({ "url": "https://127.0.0.1/hooks", "events": ["*"], "expires_in": 60 });
+    for (collection, body) in [
+        ("keys", json!({ "scopes": ["read"] })),
+        ("members", json!({ "email": "grace@example.com", "role": "viewer" })),
+        ("replays", json!({ "subscription_id": ids["webhooks"], "since": "2026-03-01T00:00:00Z" })),
+        ("webhooks/temporary", webhook),
+    ] {
+        let made = fixture.post(&format!("/accounts/{account}/{collection}"), body).await;
+        let place = made.headers["location"].to_str().unwrap().strip_prefix("/platform/v1").unwrap();
+        let got = fixture.call(&Method::GET, place, None, &[]).await;
+        assert_eq!((got.data("id"), &got.headers["etag"]), (made.data("id"), &made.headers["etag"]), "{collection}");
+    }
+}
+
+#[tokio::test]
+async fn a_temporary_webhook_is_deleted_unless_it_is_kept() {
+    let fixture = Fixture::new().await;
+    let account = fixture.account("One").await;
+    let webhooks = format!("/accounts/{account}/webhooks");
+    let new = json!({ "url": "https://127.0.0.1/hooks", "events": ["*"], "expires_in": 0 });
+    let expired = fixture.post(&format!("{webhooks}/temporary"), new.clone()).await.data("id");
+    let kept = fixture.post(&format!("{webhooks}/temporary"), new).await.data("id");
+    fixture.post(&format!("{webhooks}/{kept}/keep"), json!({ "expires_in": 60 })).await;
+    assert_eq!(subscriptions::delete_expired(&*fixture.store).await, Ok(1));
+    for (id, status) in [(expired, StatusCode::NOT_FOUND), (kept, StatusCode::OK)] {
+        let reply = fixture.call(&Method::GET, &format!("{webhooks}/{id}"), None, &[]).await;
+        assert_eq!(reply.status, status, "{}", reply.body);
+    }
+}
+
+#[tokio::test]
+async fn deliveries_are_listed_until_a_time() {
+    let fixture = Fixture::new().await;
+    let account = fixture.account("One").await;
+    one_of_each(&fixture, &account).await;
+    let path = format!("/accounts/{account}/deliveries");
+    let all = fixture.call(&Method::GET, &path, None, &[]).await.body["data"].as_array().unwrap().clone();
+    assert!(all.len() > 3);
+    // The newest event is not before its own time.
+    let until = all[0]["created_at"].as_str().unwrap();
+    let mut found = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = fixture.call(&Method::GET, &format!("{path}?until={until}&limit=2{cursor}"), None, &[]).await;
+        found.extend(page.body["data"].as_array().unwrap().clone());
+        let Some(next) = page.body["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(found, all[1..]);
+}
+
+#[tokio::test]
+async fn a_repeat_with_the_same_idempotency_key_changes_nothing() {
+    let fixture = Fixture::new().await;
+    let again = [("idempotency-key", "a")];
+    let body = json!({ "name": "Harbour" });
+    let first = fixture.call(&Method::POST, "/accounts", Some(&body), &again).await;
+    let second = fixture.call(&Method::POST, "/accounts", Some(&body), &again).await;
+    assert_eq!((second.status, &second.body), (StatusCode::CREATED, &first.body));
+    assert_eq!(second.headers["idempotent-replayed"], "true");
+    let other = fixture.account("Other").await;
+    let contact = json!({ "email": "ada@example.com" });
+    let [one, other] = [first.data("id"), other].map(|account| format!("/accounts/{account}/contacts"));
+    let once = [("idempotency-key", "b")];
+    assert_eq!(fixture.call(&Method::POST, &one, Some(&contact), &once).await.status, StatusCode::CREATED);
+    let reused = fixture.call(&Method::POST, &other, Some(&contact), &once).await;
+    assert_eq!(reused.code(), "idempotency_key_reused", "the account is part of the request");
+    let key = fixture.new_key(&[PlatformScope::Of(Area::Records, Scope::Write)]).await;
+    let own = fixture.call_as(&key, &Method::POST, &other, Some(&contact), &once).await;
+    assert_eq!(own.status, StatusCode::CREATED, "each platform key has its own: {}", own.body);
+}
+
+#[tokio::test]
+async fn the_limits_of_an_account_count_for_it_alone() {
+    let fixture = Fixture::with(Settings { rate_limit: 5, limit_rates: true, ..settings() }).await;
+    let (one, other) = (fixture.account("One").await, fixture.account("Other").await);
+    let list = async |account: &str| {
+        fixture.call(&Method::GET, &format!("/accounts/{account}/contacts"), None, &[]).await.status
+    };
+    for _ in 0..5 {
+        assert_eq!(list(&one).await, StatusCode::OK);
+    }
+    assert_eq!(list(&one).await, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(list(&other).await, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn lists_return_everything_once_in_pages() {
+    let fixture = Fixture::new().await;
+    let account = fixture.account("One").await;
+    for name in ["Two", "Three", "Four"] {
+        fixture.account(name).await;
+    }
+    one_of_each(&fixture, &account).await;
+    let webhook = json!({ "url": "https://127.0.0.1/more", "events": ["*"] });
+    fixture.post(&format!("/accounts/{account}/webhooks"), webhook).await;
+    for number in 0..4 {
+        let data = json!({ "id": number });
+        let event = json!({ "kind": "stay.created", "data": data });
+        fixture.post(&format!("/accounts/{account}/events"), event).await;
+    }
+    let paths = ["events", "deliveries", "deliveries?status=pending", "audit-log"];
+    let paths = paths.map(|list| format!("/accounts/{account}/{list}"));
+    for path in paths.iter().map(String::as_str).chain(["/accounts"]) {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let whole = fixture.call(&Method::GET, &format!("{path}{separator}limit=200"), None, &[]).await;
+        let all = whole.body["data"].as_array().unwrap().clone();
+        assert!(all.len() >= 4 && whole.body["next_cursor"].is_null(), "{path}: {}", whole.body);
+        let (mut paged, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = fixture.call(&Method::GET, &format!("{path}{separator}limit=2{cursor}"), None, &[]).await;
+            paged.extend(page.body["data"].as_array().unwrap().clone());
+            let Some(next) = page.body["next_cursor"].as_str() else { break };
+            cursor = format!("&cursor={next}");
+        }
+        let sorted = |rows: &[Value]| rows.iter().map(|row| row["id"].to_string()).collect::<BTreeSet<_>>();
+        assert_eq!((paged.len(), sorted(&paged)), (all.len(), sorted(&all)), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_back_office_works_on_an_invoice_and_a_quote() {
+    let fixture = Fixture::new().await;
+    let account = fixture.account("One").await;
+    let ids = one_of_each(&fixture, &account).await;
+    let invoice = format!("/accounts/{account}/invoices/{}", ids["invoices"]);
+    for (step, body, status) in [
+        ("send", json!({}), "sent"),
+        ("view", json!({}), "viewed"),
+        ("pay", json!({ "amount": 40 }), "partial"),
+        ("pay", json!({}), "paid"),
+        ("refund", json!({}), "cancelled"),
+    ] {
+        assert_eq!(fixture.post(&format!("{invoice}/{step}"), body).await.data("status"), status, "{step}");
+    }
+    let refused = fixture.call(&Method::POST, &format!("{invoice}/void"), None, &[]).await;
+    assert_eq!((refused.status, refused.code()), (StatusCode::CONFLICT, "not_allowed"));
+    let quote = format!("/accounts/{account}/quotes/{}", ids["quotes"]);
+    let sent = fixture.call(&Method::PATCH, &quote, Some(&json!({ "status": "sent" })), &[]).await;
+    assert_eq!(sent.data("status"), "sent");
+    assert_eq!(fixture.post(&format!("{quote}/accept"), json!({})).await.data("status"), "accepted");
+
+    let late = json!({ "total": 5, "due_date": "2020-01-01" });
+    let late = fixture.post(&format!("/accounts/{account}/invoices"), late).await.data("id");
+    fixture.post(&format!("/accounts/{account}/invoices/{late}/send"), json!({})).await;
+    let marked = fixture.post(&format!("/accounts/{account}/invoices/mark-overdue"), json!({})).await;
+    assert_eq!((&marked.body["data"][0]["id"], &marked.body["next"]), (&json!(late), &Value::Null), "{}", marked.body);
+}
+
+/// Bodies and queries that an operation refuses, besides what every operation refuses. An operation that takes a body or
+/// parameters fails the test if it has no entry.
+fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
+    let long = |length: usize| "x".repeat(length);
+    let key = || vec![json!({ "scopes": ["write"] }), json!({ "scopes": "read" }), json!({ "scopes": ["admin"] })];
+    let overlap =
+        || vec![json!({ "overlap": -1 }), json!({ "overlap": "1h" }), json!({ "overlap": 4_000_000_000_u32 })];
+    let amount = || vec![json!({ "amount": "40" }), json!({ "amount": 0 }), json!({ "amount": 1e300 })];
+    let contact = || vec![json!({ "email": 5, "first_name": long(201) }), json!({ "email": "x", "id": UNKNOWN })];
+    let booking = || vec![json!({ "service_name": [], "start_time": "soon", "status": "x", "contact_id": "x" })];
+    let money = || vec![json!({ "total": "1", "currency": "XXX", "due_date": "2026-02-30", "contact_id": 1 })];
+    let job = || vec![json!({ "title": "", "status": "x", "priority": 1, "estimated_total": -1 })];
+    let webhook = || vec![json!({ "url": "ftp://x", "events": ["endpoint.paused"] }), json!({ "events": [] })];
+    let account = || vec![json!({ "name": "", "time_zone": 1, "currency": "XXX", "developer_access": "x" })];
+    let list = || vec![json!("limit=0"), json!("limit=x"), json!("limit=1&limit=2"), json!("cursor=x")];
+    let with = |mut list: Vec<Value>, more: &[&str]| {
+        list.extend(more.iter().map(|query| json!(query)));
+        list
+    };
+    let mut account_update = account();
+    account_update.push(json!({ "rate_limit": 0, "max_webhooks": 1001, "write_rate_limits": { "quotes": "5" } }));
+    let mut key_create = key();
+    key_create.push(json!({ "scopes": ["read"], "name": long(301), "expires_in": 0.5, "signed": "yes" }));
+    BTreeMap::from([
+        ("createAccount", [account(), vec![json!({ "name": long(301) }), json!({})]].concat()),
+        ("updateAccount", account_update),
+        ("listAccounts", list()),
+        ("createKey", key_create),
+        ("rotateKey", overlap()),
+        ("addMember", vec![json!({ "email": "x", "role": "boss" }), json!({})]),
+        ("updateMember", vec![json!({ "role": null }), json!({ "role": "boss" })]),
+        ("createDashboardLink", vec![json!({ "role": 1, "identity": long(201) }), json!({})]),
+        ("createContact", [contact(), vec![json!({})]].concat()),
+        ("updateContact", contact()),
+        ("listContacts", with(list(), &["email=x", "include_deleted=maybe", "updated_since=x"])),
+        ("createInvoice", [money(), vec![json!({})]].concat()),
+        ("updateInvoice", money()),
+        ("listInvoices", with(list(), &["status=x", "updated_since=x"])),
+        ("payInvoice", amount()),
+        ("refundInvoice", amount()),
+        ("markOverdueInvoices", vec![json!({ "next": 1 }), json!({ "next": long(101) }), json!({ "next": "x" })]),
+        ("createBooking", [booking(), vec![json!({})]].concat()),
+        ("updateBooking", booking()),
+        ("listBookings", list()),
+        ("createQuote", [money(), vec![json!({})]].concat()),
+        ("updateQuote", money()),
+        ("listQuotes", with(list(), &["status=x"])),
+        ("createJob", [job(), vec![json!({})]].concat()),
+        ("updateJob", job()),
+        ("listJobs", with(list(), &["status=x"])),
+        ("emitEvent", vec![json!({ "kind": "invoice.paid", "data": { "id": 1 } }), json!({ "kind": "x", "data": [] })]),
+        ("emitSampleEvent", vec![json!({ "kind": "endpoint.paused" }), json!({ "kind": 1 })]),
+        ("listEvents", with(list(), &["since=x"])),
+        ("createWebhook", [webhook(), vec![json!({})]].concat()),
+        ("updateWebhook", webhook()),
+        ("createTemporaryWebhook", vec![json!({ "url": 1, "events": ["x"], "expires_in": -1 }), json!({})]),
+        ("keepWebhook", vec![json!({ "expires_in": "1h" }), json!({})]),
+        ("listWebhookAttempts", vec![json!("since=x"), json!("limit=0")]),
+        ("listWebhooks", list()),
+        ("rotateWebhookSecret", overlap()),
+        ("testWebhook", vec![json!({ "kind": "x" }), json!({ "kind": [] })]),
+        ("listDeliveries", with(list(), &["status=x", "kind=x", "subscription_id=x", "since=x", "until=x"])),
+        (
+            "createReplay",
+            vec![json!({ "subscription_id": "x", "since": 1, "statuses": ["x"], "missed": 1 }), json!({})],
+        ),
+        ("listReplays", vec![json!("limit=0"), json!("cursor=x")]),
+        ("listAuditLog", with(list(), &["since=x"])),
+    ])
+}
+
+/// Returns the lines of a problem: its status and code, then its failing fields, or its text if it names none.
+fn shown_problem(reply: &Reply) -> String {
+    let mut out = format!("    {} {}", reply.status.as_u16(), reply.code());
+    let Some(errors) = reply.body["errors"].as_array() else {
+        return format!("{out}: {}", reply.body["error"].as_str().unwrap());
+    };
+    assert_eq!(reply.body["field"], errors[0]["field"], "{}", reply.body);
+    for error in errors {
+        let _ = write!(out, "\n      {}: {}", error["code"].as_str().unwrap(), error["message"].as_str().unwrap());
+    }
+    out
+}
+
+/// What each operation responds to bad input, exactly.
+#[tokio::test]
+async fn bad_input_is_refused_with_an_exact_problem() {
+    let fixture = Fixture::new().await;
+    let account = fixture.account("Harbour Plumbing").await;
+    let ids = one_of_each(&fixture, &account).await;
+    let mut inputs = refused_inputs();
+    let mut out = String::new();
+    for operation in operations() {
+        let id = ids.get(operation.collection).map_or(UNKNOWN, String::as_str);
+        let path = path_of(&operation, &account, id);
+        let takes_input = operation.takes_body() || !operation.shape.query.is_empty();
+        let own = inputs.remove(operation.id);
+        assert_eq!(
+            own.is_some(),
+            takes_input,
+            "{}: an operation with input needs an entry, and no other",
+            operation.id
+        );
+        let body = body_of(&operation);
+        let mut requests: Vec<(String, Option<Value>)> = vec![(format!("{path}?colour=red"), body.clone())];
+        if operation.takes_body() {
+            let unknown = json!({ "colour": "red" });
+            requests.extend([unknown, json!([]), json!("")].map(|body| (path.clone(), Some(body))));
+            requests.push((path.clone(), None));
+        }
+        requests.extend(own.unwrap_or_default().into_iter().map(|input| match input {
+            Value::String(query) => (format!("{path}?{query}"), None),
+            body => (path.clone(), Some(body)),
+        }));
+        if operation.path.contains("{account_id}") {
+            requests.push((path_of(&operation, "x", id), body.clone()));
+            requests.push((path_of(&operation, UNKNOWN, id), body.clone()));
+        }
+        if operation.has_id() {
+            requests.push((path_of(&operation, &account, "x"), body.clone()));
+            requests.push((path_of(&operation, &account, UNKNOWN), body));
+        }
+        let _ = writeln!(out, "\n{}", operation.id);
+        for (path, body) in requests {
+            let reply = fixture.call(&operation.method, &path, body.as_ref(), &[]).await;
+            assert!(
+                reply.status.is_client_error(),
+                "{} {path} {body:?}: {} {}",
+                operation.id,
+                reply.status,
+                reply.body
+            );
+            let shown = body.map_or_else(|| "no body".to_owned(), |body| body.to_string());
+            let shown = if shown.len() > 120 { format!("{}…", &shown[..120]) } else { shown };
+            let (mut target, mut problem) = (path.clone(), shown_problem(&reply));
+            for (name, value) in ids.iter().map(|(name, id)| (*name, id)).chain([("account", &account)]) {
+                target = target.replace(value.as_str(), &format!("{{{name}}}"));
+                problem = problem.replace(value.as_str(), &format!("{{{name}}}"));
+            }
+            let _ = writeln!(out, "  {} {target} {shown}\n{problem}", operation.method);
+        }
+    }
+    assert_eq!(inputs.keys().copied().collect::<Vec<_>>(), [""; 0], "entries without an operation");
+    insta::assert_snapshot!("bad_input", out);
+}
