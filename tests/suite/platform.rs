@@ -140,13 +140,18 @@ fn body_of(operation: &Operation) -> Option<Value> {
 }
 
 fn path_of(operation: &Operation, account: &str, id: &str) -> String {
-    operation.path.replace("{account_id}", account).replace("{id}", id)
+    let path = operation.path.replace("{account_id}", account).replace("{id}", id);
+    match operation.id {
+        "findAccounts" => format!("{path}?kind=invoice&id={id}"),
+        "findIds" => format!("{path}?kind=contact&part=0195a3c8"),
+        _ => path,
+    }
 }
 
 /// The scope that each operation needs. An operation without an entry fails the test.
 fn scopes() -> BTreeMap<&'static str, &'static str> {
     let groups = [
-        ("accounts:read", "listAccounts getAccount"),
+        ("accounts:read", "listAccounts getAccount findAccounts"),
         ("accounts:write", "createAccount updateAccount"),
         ("keys:read", "listKeys getKey"),
         ("keys:write", "createKey revokeKey rotateKey"),
@@ -154,7 +159,8 @@ fn scopes() -> BTreeMap<&'static str, &'static str> {
         ("members:write", "addMember updateMember removeMember createDashboardLink"),
         (
             "records:read",
-            "listContacts getContact listInvoices getInvoice listBookings getBooking listQuotes getQuote listJobs getJob",
+            "listContacts getContact listInvoices getInvoice listBookings getBooking listQuotes getQuote listJobs getJob \
+             findIds",
         ),
         (
             "records:write",
@@ -517,6 +523,8 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
         ("createAccount", [account(), vec![json!({ "name": long(301) }), json!({})]].concat()),
         ("updateAccount", account_update),
         ("listAccounts", list()),
+        ("findAccounts", vec![json!("kind=x&id=x"), json!("kind=invoice"), json!("kind=contact&id=x")]),
+        ("findIds", vec![json!("kind=x&part=x"), json!("kind=contact"), json!("kind=contact&part=")]),
         ("createKey", key_create),
         ("rotateKey", overlap()),
         ("addMember", vec![json!({ "email": "x", "role": "boss" }), json!({})]),
@@ -594,14 +602,15 @@ async fn bad_input_is_refused_with_an_exact_problem() {
             operation.id
         );
         let body = body_of(&operation);
-        let mut requests: Vec<(String, Option<Value>)> = vec![(format!("{path}?colour=red"), body.clone())];
+        let bare = path.split('?').next().unwrap();
+        let mut requests: Vec<(String, Option<Value>)> = vec![(format!("{bare}?colour=red"), body.clone())];
         if operation.takes_body() {
             let unknown = json!({ "colour": "red" });
             requests.extend([unknown, json!([]), json!("")].map(|body| (path.clone(), Some(body))));
             requests.push((path.clone(), None));
         }
         requests.extend(own.unwrap_or_default().into_iter().map(|input| match input {
-            Value::String(query) => (format!("{path}?{query}"), None),
+            Value::String(query) => (format!("{bare}?{query}"), None),
             body => (path.clone(), Some(body)),
         }));
         if operation.path.contains("{account_id}") {
