@@ -20,6 +20,7 @@ use svc_core::resources::pages::{MAX_LIMIT, Page};
 use svc_core::store::Store;
 use svc_core::values::{EventKind, EventKinds, TenantId, Timestamp};
 use svc_server::LocalPlatform;
+use uuid::Uuid;
 
 use crate::exit::{Exit, Failure, OrNotFound};
 
@@ -53,7 +54,7 @@ impl Service {
     /// Returns the service over a database.
     ///
     /// # Errors
-    /// None today.
+    /// None that a caller could bring about.
     pub(crate) fn of_database(store: Arc<dyn Store>) -> Result<Self, Failure> {
         let env = store.env().clone();
         let local = Local(LocalPlatform::new(Arc::clone(&store)));
@@ -139,35 +140,33 @@ impl Service {
         filters: &[(String, String)],
         wanted: u32,
     ) -> CallResult<(Vec<T>, bool)> {
+        self.list_after(path, filters, None, wanted).await
+    }
+
+    /// Returns the accounts that follow one, the oldest first, and whether there are more.
+    pub(crate) async fn accounts(&self, after: Option<TenantId>, wanted: u32) -> CallResult<(Vec<Account>, bool)> {
+        self.list_after("/accounts", &[], after.map(|after| after.0), wanted).await
+    }
+
+    async fn list_after<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        filters: &[(String, String)],
+        mut cursor: Option<Uuid>,
+        wanted: u32,
+    ) -> CallResult<(Vec<T>, bool)> {
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-        let (mut records, mut cursor) = (Vec::new(), None);
+        let mut records = Vec::new();
         loop {
             let rest = u32::try_from(wanted - records.len()).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
             let mut query = filters.to_vec();
             query.push(("limit".to_owned(), rest.to_string()));
-            query.extend(cursor.map(|cursor: uuid::Uuid| ("cursor".to_owned(), cursor.to_string())));
+            query.extend(cursor.map(|cursor| ("cursor".to_owned(), cursor.to_string())));
             let page: Page<T> = self.read(path, &query).await?;
             records.extend(page.data);
             cursor = page.next_cursor;
             if records.len() >= wanted || cursor.is_none() {
                 return Ok((records, cursor.is_some()));
-            }
-        }
-    }
-
-    /// Returns the accounts that follow one, the oldest first, and whether there are more.
-    pub(crate) async fn accounts(&self, after: Option<TenantId>, wanted: u32) -> CallResult<(Vec<Account>, bool)> {
-        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-        let (mut accounts, mut after): (Vec<Account>, _) = (Vec::new(), after);
-        loop {
-            let rest = u32::try_from(wanted - accounts.len()).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
-            let mut query = vec![("limit".to_owned(), rest.to_string())];
-            query.extend(after.map(|after| ("cursor".to_owned(), after.to_string())));
-            let page: Page<Account> = self.read("/accounts", &query).await?;
-            accounts.extend(page.data);
-            after = page.next_cursor.map(TenantId);
-            if accounts.len() >= wanted || after.is_none() {
-                return Ok((accounts, after.is_some()));
             }
         }
     }

@@ -68,7 +68,7 @@ impl Platform {
     /// Returns a client of a platform API in this process, which is called without a connection and without a key.
     ///
     /// # Errors
-    /// None today.
+    /// None that a caller could bring about.
     pub fn in_process(service: impl Exchange) -> Result<Self> {
         let base = Url::parse("http://localhost/").map_err(|error| Error::InvalidArgument(error.to_string()))?;
         let sleep: Sleep = Arc::new(|wait| Box::pin(tokio::time::sleep(wait)));

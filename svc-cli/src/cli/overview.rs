@@ -6,11 +6,12 @@ use clap::builder::Styles;
 use clap::{Command, Subcommand as _};
 
 /// The commands, grouped by purpose.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Accounts", &["init", "tenant", "key", "member", "dashboard", "audit", "platform-key"]),
     ("Business", &["contact", "quote", "booking", "job", "invoice", "import", "export"]),
     ("Webhooks", &["webhook", "delivery", "event", "trigger", "listen"]),
     ("Database", &["db"]),
+    ("Servers", &["login", "logout", "profiles"]),
     ("Other", &["completions", "man", "help"]),
 ];
 

@@ -15,6 +15,7 @@ use svc_core::resources::jobs::Job;
 use svc_core::resources::pages::{MAX_LIMIT, Page};
 use svc_core::resources::quotes::Quote;
 use svc_core::values::TenantId;
+use svc_core::webhooks::operational::PLATFORM_ACCOUNT;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
@@ -123,7 +124,9 @@ pub(super) async fn tenant(service: &Service, named: &InTenant) -> Result<Accoun
     if let Some(id) = &named.tenant {
         return tenant_by_id(service, id).await;
     }
-    let (mut tenants, _) = service.accounts(None, LISTED_TENANTS + 1).await?;
+    // The account of operational events has no records, so it is meant only where it is named.
+    let (mut tenants, _) = service.accounts(None, LISTED_TENANTS + 2).await?;
+    tenants.retain(|tenant| tenant.id != PLATFORM_ACCOUNT);
     match tenants.len() {
         0 => {
             let reason = "The database has no tenants yet; create one with `svc tenant create`.";

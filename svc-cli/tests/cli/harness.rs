@@ -12,7 +12,7 @@ use svc_core::error::Error;
 use svc_core::input::Input as _;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud::{self, Create};
-use svc_core::store::Tx;
+use svc_core::store::{Store, Tx};
 use svc_core::values::{TenantId, parse_uuid};
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -236,9 +236,14 @@ impl<B: Backend> SessionOn<B> {
         T: Send + 'static,
         F: for<'t> Fn(&'t mut dyn Tx) -> Work<'t, T> + Send + Sync + 'static,
     {
+        self.with_store(async |store, _| store.write("test", work).await.unwrap())
+    }
+
+    /// Works on the store of the session's database, whose URL is given as well.
+    pub(crate) fn with_store<T>(&self, work: impl AsyncFnOnce(&dyn Store, &str) -> T) -> T {
         let url = format!("sqlite://{}", self.folder.path().join("svc.db").display());
-        let done = async { svc_store::open(&url, Env::system()).await.unwrap().write("test", work).await };
-        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(done).unwrap()
+        let done = async { work(&*svc_store::open(&url, Env::system()).await.unwrap(), &url).await };
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(done)
     }
 
     /// Returns the session's directory.
@@ -248,12 +253,9 @@ impl<B: Backend> SessionOn<B> {
 
     /// Fills the session's database with the sample data of the server.
     pub(crate) fn demo(&self) {
-        let url = format!("sqlite://{}", self.folder.path().join("svc.db").display());
-        let filled = async {
-            let store = svc_store::open(&url, Env::system()).await.unwrap();
-            svc_server::program::demo::prepare(&*store, "http://localhost", &url, None).await.unwrap()
-        };
-        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(filled);
+        self.with_store(async |store, url| {
+            svc_server::program::demo::prepare(store, "http://localhost", url, None).await.unwrap();
+        });
     }
 
     /// Writes a file in the session's directory.

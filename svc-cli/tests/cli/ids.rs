@@ -1,5 +1,8 @@
 //! Which tenant a command works on, and which record a part of an id stands for.
 
+use svc_core::values::WebhookUrl;
+use svc_core::webhooks::operational;
+
 use super::harness::{Session, UNKNOWN_ID, text};
 
 #[test]
@@ -34,6 +37,21 @@ fn the_only_tenant_need_not_be_named() {
     let stderr = text(&output.stderr);
     assert_eq!((output.status.code(), stderr.lines().count()), (Some(2), 12), "{stderr}");
     assert!(stderr.contains("has several tenants") && stderr.ends_with("  …\n"), "{stderr}");
+}
+
+#[test]
+fn the_account_of_operational_events_is_meant_only_where_it_is_named() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    session.with_store(async |store, _| {
+        let url = WebhookUrl::parse("https://ops.example.com/hook").unwrap();
+        operational::set_webhook(store, Some(&url)).await.unwrap();
+    });
+    session.contact(&tenant);
+    assert_eq!(session.json(&["contact", "list"]).as_array().unwrap().len(), 1);
+    let platform = operational::PLATFORM_ACCOUNT.to_string();
+    let webhooks = session.json(&["webhook", "list", "--tenant", &platform]);
+    assert_eq!(webhooks[0]["url"], "https://ops.example.com/hook");
 }
 
 /// Ids whose order is that of their numbers, so that some have their beginning in common and some their end.
