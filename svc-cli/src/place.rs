@@ -30,7 +30,7 @@ pub(crate) struct Server {
     pub(crate) key: Secret,
 }
 
-/// Which of the options that name a place were given, in the order of [`OPTIONS`].
+/// Which of the options that name a place were given, in the order of `OPTIONS`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given {
     on_command_line: [bool; 3],

@@ -234,7 +234,7 @@ impl AccountClient {
     /// Returns the attempts of the last 24 hours at all endpoints of the account, by hour.
     ///
     /// # Errors
-    /// Any [`Error`](crate::Error).
+    /// Any [`Error`].
     pub async fn statistics(&self) -> Result<Statistics> {
         self.client.read(&["statistics"]).await
     }
@@ -254,7 +254,7 @@ impl AccountClient {
     /// ```
     ///
     /// # Errors
-    /// Any [`Error`](crate::Error).
+    /// Any [`Error`].
     pub async fn create_dashboard_link(&self, link: &DashboardLinkCreate) -> Result<DashboardLink> {
         let request = Request::new(Method::POST, self.client.url(&["dashboard-links"])).json(link.to_body());
         let request = request.idempotency_key(self.client.new_idempotency_key()?);

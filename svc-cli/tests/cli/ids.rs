@@ -41,7 +41,7 @@ fn the_only_tenant_need_not_be_named() {
 
 #[test]
 fn the_account_of_operational_events_is_meant_only_where_it_is_named() {
-    let mut session = Session::new();
+    let session = Session::new();
     let tenant = session.tenant();
     session.with_store(async |store, _| {
         let url = WebhookUrl::parse("https://ops.example.com/hook").unwrap();
