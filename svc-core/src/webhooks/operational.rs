@@ -6,7 +6,7 @@
 //!
 //! # Protocol
 //!
-//! What happens in an account is [recorded](record) in the transaction of the change, in a table of its own. It is not
+//! What happens in an account is recorded in the transaction of the change, in a table of its own. It is not
 //! written as an event there, as a transaction of one account would then have to lock the platform account as well, and the
 //! writes of all accounts would wait for each other. A step in the background, [`publish`], locks the platform account,
 //! writes what was recorded as its events, and deletes it, all in one transaction. So no event is lost or doubled, however
