@@ -44,7 +44,8 @@ use crate::{exit, profiles};
 /// Manage an SVC database: tenants, API keys, invoices and webhooks.
 ///
 /// `svc` opens the database directly and can run while servers use it. A running server sees a change from its next
-/// request on. With --server or --profile, it works on a server elsewhere through its platform API. Results are written to stdout; errors, notes, prompts and progress bars are written to stderr.
+/// request on. With --server or --profile, it works on a server elsewhere through its platform API. Results are written to
+/// stdout; errors, notes, prompts and progress bars are written to stderr.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "svc",

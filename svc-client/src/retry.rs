@@ -14,9 +14,10 @@ use crate::error::Error;
 /// How often and for how long a call is tried.
 ///
 /// A call is tried again when the service is busy (429, 503), when a proxy does not reach it (502, 504), when no response
-/// arrives, and while the first attempt of a create is still running (409 `idempotency_in_progress`). The wait before attempt *n* + 1 is chosen at random between
-/// zero and `first_wait` × 2ⁿ⁻¹, at most `longest_wait`, so that clients which failed together do not come back together.
-/// A `Retry-After` of the service is waited for in full, and that time is added to it.
+/// arrives, and while the first attempt of a create is still running (409 `idempotency_in_progress`). The wait before
+/// attempt *n* + 1 is chosen at random between zero and `first_wait` × 2ⁿ⁻¹, at most `longest_wait`, so that clients which
+/// failed together do not come back together. A `Retry-After` of the service is waited for in full, and that time is added
+/// to it.
 ///
 /// When the next wait would end after `total`, the call fails at once with the last error.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,7 +30,8 @@ const START_GRACE: Duration = Duration::from_secs(10);
 const REMINDER_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The work of an [`Api`] in the background: it sends webhooks, stores when keys were last used and which requests there
-/// were, deletes what has expired, marks invoices as overdue, publishes operational events, and keeps the metrics of backlogs up to date.
+/// were, deletes what has expired, marks invoices as overdue, publishes operational events, and keeps the metrics of backlogs
+/// up to date.
 ///
 /// [`Builder::build`](crate::Builder::build) returns it beside the API. Every process that serves the API runs it; those
 /// on the same database share the work. An API that is served without it logs an error every minute.

@@ -84,7 +84,8 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Returns the exit code: 2 for an invalid URL of the database or of the platform webhook, 5 for an unreachable database, and 1 for every other error.
+    /// Returns the exit code: 2 for an invalid URL of the database or of the platform webhook, 5 for an unreachable database,
+    /// and 1 for every other error.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Open(svc_store::OpenError::InvalidUrl(_))

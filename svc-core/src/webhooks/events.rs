@@ -3,7 +3,6 @@
 //! Each event is written in the transaction of the change that caused it, together with one delivery per matching
 //! subscription. So there is never a change without its events, nor an event without its change.
 
-use crate::webhooks::operational::{OperationalKind, PLATFORM_ACCOUNT};
 use crate::webhooks::samples;
 use crate::webhooks::subscriptions::SubscriptionId;
 use serde::{Deserialize, Serialize};
@@ -154,8 +153,7 @@ pub async fn record_sample(
     tenant: TenantId,
     kind: EventKind,
 ) -> Result<(Event, Vec<Delivery>), Error> {
-    let operational = OperationalKind::of(kind).filter(|_| tenant == PLATFORM_ACCOUNT).map(OperationalKind::sample);
-    let data = operational.or_else(|| samples::data(&tx.env().event_kinds, kind)).ok_or_else(|| unknown(kind))?;
+    let data = samples::data_for(tenant, &tx.env().event_kinds, kind).ok_or_else(|| unknown(kind))?;
     let data = to_json(&data)?;
     let now = tx.advance_clock(tenant).await?.ok_or(Error::NotFound)?;
     write(tx, tenant, now, kind, data).await

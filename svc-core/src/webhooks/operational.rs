@@ -6,9 +6,9 @@
 //!
 //! # Protocol
 //!
-//! What happens in an account is recorded in the transaction of the change, in a table of its own. It is not
-//! written as an event there, as a transaction of one account would then have to lock the platform account as well, and the
-//! writes of all accounts would wait for each other. A step in the background, [`publish`], locks the platform account,
+//! What happens in an account is recorded in the transaction of the change, in a table of its own. It is not written as an
+//! event there, as a transaction of one account would then have to lock the platform account as well, and the writes of all
+//! accounts would wait for each other. A step in the background, [`publish`], locks the platform account,
 //! writes what was recorded as its events, and deletes it, all in one transaction. So no event is lost or doubled, however
 //! often a process ends in between, and however many processes publish at the same time.
 //!
@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::accounts::keys::{ApiKey, KeyId, Scope};
+use crate::accounts::limits::MAX_WEBHOOKS;
 use crate::accounts::tenants::{self, Tenant, TenantCreate};
 use crate::error::{Error, StoreError};
 use crate::resources::crud::{self, NoFilter, advance_clock};
@@ -42,8 +43,6 @@ pub const KEY_EXPIRY_NOTICE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The most events that one transaction publishes, and the most keys that are found at once.
 const BATCH: u32 = 100;
-/// The highest number of subscriptions that an account can have.
-const MAX_SUBSCRIPTIONS: u32 = 1000;
 
 /// What an operational event reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
@@ -421,7 +420,7 @@ async fn set_in(tx: &mut dyn Tx, url: Option<WebhookUrl>) -> Result<(), Error> {
         }
         tenants::create_as(tx, PLATFORM_ACCOUNT, TenantCreate::named("Platform")).await?;
     }
-    let all = ListQuery { limit: MAX_SUBSCRIPTIONS, order: Order::NewestFirst { before: None }, filter: NoFilter {} };
+    let all = ListQuery { limit: MAX_WEBHOOKS, order: Order::NewestFirst { before: None }, filter: NoFilter {} };
     let oldest = Repository::<WebhookSubscription>::list(tx, PLATFORM_ACCOUNT, &all).await?.pop();
     match (oldest, url) {
         (None, None) => {}

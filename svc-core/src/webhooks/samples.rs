@@ -2,7 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::values::{EventKind, EventKinds};
+use crate::values::{EventKind, EventKinds, TenantId};
+use crate::webhooks::operational::{OperationalKind, PLATFORM_ACCOUNT};
+
+/// Returns the `data` of a sample event for a tenant: that of [`data`], or of an operational kind for the platform account,
+/// which alone has these.
+pub(crate) fn data_for(tenant: TenantId, kinds: &EventKinds, kind: EventKind) -> Option<Value> {
+    let operational = OperationalKind::of(kind).filter(|_| tenant == PLATFORM_ACCOUNT);
+    operational.map(OperationalKind::sample).or_else(|| data(kinds, kind))
+}
 
 /// Returns the `data` of a sample event of a kind. It has the fields that a real event of this kind has, and the same
 /// values each time. Its ids belong to no record. The sample of a registered kind is the example of its schema, and `None`

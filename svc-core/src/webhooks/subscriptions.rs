@@ -552,8 +552,7 @@ pub async fn send_test(
             operational.unwrap_or(EventKind::ContactCreated)
         }
     };
-    let operational = OperationalKind::of(kind).filter(|_| tenant == PLATFORM_ACCOUNT).map(OperationalKind::sample);
-    let data = operational.or_else(|| samples::data(&tx.env().event_kinds, kind)).ok_or_else(|| {
+    let data = samples::data_for(tenant, &tx.env().event_kinds, kind).ok_or_else(|| {
         Error::NotAllowed(format!("This service has no event kind {kind} now, and so no sample of it."))
     })?;
     events::emit_to(tx, tenant, now, kind, &data, MatchedSubscription { subscription_id: id, paused: false }).await

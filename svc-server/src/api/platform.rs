@@ -337,7 +337,7 @@ fn invoice_operations() -> Vec<Operation> {
     let create = act(
         "createInvoice",
         "",
-        handlers::create_invoice,
+        invoices::create,
         "Create an invoice",
         "Creates an invoice with the status `draft` and the next `invoice_number` of the account.",
         Some(schema::<InvoiceCreate>),
@@ -347,7 +347,7 @@ fn invoice_operations() -> Vec<Operation> {
         "updateInvoice",
         (Method::PATCH, &format!("{ACCOUNT}/invoices/{{id}}")),
         "invoices",
-        handlers::update_invoice,
+        invoices::update,
         [
             "Update an invoice",
             "Changes the fields that you send of an invoice that is neither paid nor cancelled. An amount that becomes \
@@ -367,11 +367,11 @@ fn invoice_operations() -> Vec<Operation> {
             ..create
         },
         Operation { current: Some(invoices::get), ..update },
-        act("sendInvoice", "/{id}/send", handlers::send_invoice, "Send an invoice", "Marks the draft as sent.", None),
+        act("sendInvoice", "/{id}/send", invoices::send, "Send an invoice", "Marks the draft as sent.", None),
         act(
             "viewInvoice",
             "/{id}/view",
-            handlers::view_invoice,
+            invoices::view,
             "Mark an invoice as viewed",
             "Records that the customer has seen the invoice.",
             None,
@@ -379,7 +379,7 @@ fn invoice_operations() -> Vec<Operation> {
         act(
             "resendInvoice",
             "/{id}/resend",
-            handlers::resend_invoice,
+            invoices::resend,
             "Send an invoice again",
             "Fires the event of an invoice that was sent once more.",
             None,
@@ -387,7 +387,7 @@ fn invoice_operations() -> Vec<Operation> {
         act(
             "payInvoice",
             "/{id}/pay",
-            handlers::pay_invoice,
+            invoices::pay,
             "Record a payment",
             "Records a payment of the invoice: of `amount`, or without it of all that is left to pay.",
             Some(schema::<PaymentAmount>),
@@ -395,7 +395,7 @@ fn invoice_operations() -> Vec<Operation> {
         act(
             "refundInvoice",
             "/{id}/refund",
-            handlers::refund_invoice,
+            invoices::refund,
             "Refund an invoice",
             "Records a refund: of `amount`, or without it of all that was paid. An invoice that is refunded in full is \
              cancelled.",
@@ -404,7 +404,7 @@ fn invoice_operations() -> Vec<Operation> {
         act(
             "voidInvoice",
             "/{id}/void",
-            handlers::void_invoice,
+            invoices::void,
             "Void an invoice",
             "Cancels an invoice on which nothing was paid.",
             None,
@@ -414,7 +414,7 @@ fn invoice_operations() -> Vec<Operation> {
             "markOverdueInvoices",
             (Method::POST, &format!("{ACCOUNT}/invoices/mark-overdue")),
             "invoices",
-            handlers::mark_overdue,
+            invoices::mark_overdue,
             [
                 "Mark overdue invoices",
                 "Checks the next of the account's unpaid invoices, and marks as `overdue` those whose due date is before \

@@ -13,11 +13,10 @@ use svc_core::error::{Error, FieldCode, Issue};
 use svc_core::input::Input;
 use svc_core::platform::{
     self, Account, AccountCreate, AccountUpdate, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret, DashboardLink,
-    DeliveryDetails, EmittedEvent, EventCreate, MemberCreate, MemberUpdate, OverdueCheck, PaymentAmount,
-    SampleEventCreate, Seconds, SecretRotation, Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
+    DeliveryDetails, EmittedEvent, EventCreate, MemberCreate, MemberUpdate, SampleEventCreate, Seconds, SecretRotation,
+    Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
 };
 use svc_core::resources::crud::{self, Resource};
-use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceUpdate, OverduePosition};
 use svc_core::resources::quotes::{self, Quote};
 use svc_core::store::{Repository, Tx};
 use svc_core::values::{Id, TenantId};
@@ -28,12 +27,11 @@ use svc_core::webhooks::statistics;
 use svc_core::webhooks::subscriptions::{self, WebhookSubscription, WebhookSubscriptionWithSecret};
 
 use crate::api::handlers::{Data, ParsedRequest, RequestParts};
-use crate::api::platform::invoices::{InvoiceWithPayments, MarkedInvoices};
 use crate::api::problem::Problem;
 use crate::api::response::{ApiResponse, etag};
 
 /// What parses a request: see [`ParseFn`](crate::api::handlers::ParseFn).
-type Parsed = Result<ParsedRequest, Problem>;
+pub(super) type Parsed = Result<ParsedRequest, Problem>;
 
 /// How long an old key or secret stays valid beside a new one, unless the request says otherwise.
 const DEFAULT_OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
@@ -44,7 +42,7 @@ fn overlap(sent: Option<Seconds>) -> Duration {
 }
 
 /// The work of a handler.
-type Work<'t, T> = BoxFuture<'t, Result<T, Error>>;
+pub(super) type Work<'t, T> = BoxFuture<'t, Result<T, Error>>;
 
 fn respond<T: Serialize>(status: StatusCode, data: T) -> Result<ApiResponse, Error> {
     Ok(ApiResponse::json(status, &Data { data })?)
@@ -64,20 +62,25 @@ pub(super) fn get_with<T: Serialize>(
 }
 
 /// Responds to a step of a record, which returns it. The response has the ETag of the record if a GET would return it so.
-fn step<I, T>(
+fn step<I: 'static, T: Serialize + 'static>(
     parts: &RequestParts<'_>,
     run: for<'t> fn(&'t mut dyn Tx, TenantId, Id<I>) -> Work<'t, T>,
     has_etag: bool,
-) -> Parsed
-where
-    I: 'static,
-    T: Serialize + 'static,
-{
+) -> Parsed {
+    step_as::<I, T, T>(parts, run, has_etag)
+}
+
+/// Does the same for a record that is returned as an `O`, which has more than the record.
+pub(super) fn step_as<I: 'static, T: 'static, O: From<T> + Serialize>(
+    parts: &RequestParts<'_>,
+    run: for<'t> fn(&'t mut dyn Tx, TenantId, Id<I>) -> Work<'t, T>,
+    has_etag: bool,
+) -> Parsed {
     let id: Id<I> = parts.id()?;
     parts.no_query()?;
     Ok(ParsedRequest::new(move |tx, tenant| {
         Box::pin(async move {
-            let response = respond(StatusCode::OK, run(tx, tenant, id).await?)?;
+            let response = respond(StatusCode::OK, O::from(run(tx, tenant, id).await?))?;
             Ok(if has_etag { response.with_etag() } else { response })
         })
     }))
@@ -111,7 +114,7 @@ fn with_record<R: Resource, I: Input + Clone>(
 }
 
 /// Does the same for a record that is returned as an `O`, which has more than the record.
-fn with_record_as<R: Resource, O: From<R> + Serialize, I: Input + Clone>(
+pub(super) fn with_record_as<R: Resource, O: From<R> + Serialize, I: Input + Clone>(
     parts: &RequestParts<'_>,
     status: StatusCode,
     run: impl for<'t> Fn(&'t mut dyn Tx, TenantId, I) -> Work<'t, R> + Clone + Send + Sync + 'static,
@@ -331,126 +334,6 @@ pub fn remove_member(parts: &RequestParts<'_>) -> Parsed {
         Box::pin(async move {
             members::remove(tx, tenant, id).await?;
             Ok(ApiResponse::no_content())
-        })
-    }))
-}
-
-/// Handles `POST /accounts/{account_id}/invoices`.
-///
-/// # Errors
-///
-/// Fails when the body is not valid or there is a query parameter.
-pub fn create_invoice(parts: &RequestParts<'_>) -> Parsed {
-    with_record_as::<_, InvoiceWithPayments, _>(parts, StatusCode::CREATED, |tx, tenant, input: InvoiceCreate| {
-        Box::pin(invoices::create(tx, tenant, input))
-    })
-}
-
-/// Handles `PATCH /accounts/{account_id}/invoices/{id}`.
-///
-/// # Errors
-///
-/// Fails when the id is malformed, the body is not valid or there is a query parameter.
-pub fn update_invoice(parts: &RequestParts<'_>) -> Parsed {
-    let id = parts.id()?;
-    with_record_as::<_, InvoiceWithPayments, _>(parts, StatusCode::OK, move |tx, tenant, change: InvoiceUpdate| {
-        Box::pin(invoices::update(tx, tenant, id, change))
-    })
-}
-
-/// Handles `POST /accounts/{account_id}/invoices/{id}/send`.
-///
-/// # Errors
-///
-/// Fails when the id is malformed or there is a query parameter.
-pub fn send_invoice(parts: &RequestParts<'_>) -> Parsed {
-    step::<Invoice, InvoiceWithPayments>(
-        parts,
-        |tx, tenant, id| Box::pin(async move { Ok(invoices::send(tx, tenant, id).await?.into()) }),
-        true,
-    )
-}
-
-/// Handles `POST /accounts/{account_id}/invoices/{id}/view`.
-///
-/// # Errors
-///
-/// Fails when the id is malformed or there is a query parameter.
-pub fn view_invoice(parts: &RequestParts<'_>) -> Parsed {
-    step::<Invoice, InvoiceWithPayments>(
-        parts,
-        |tx, tenant, id| Box::pin(async move { Ok(invoices::view(tx, tenant, id).await?.into()) }),
-        true,
-    )
-}
-
-/// Handles `POST /accounts/{account_id}/invoices/{id}/resend`.
-///
-/// # Errors
-///
-/// Fails when the id is malformed or there is a query parameter.
-pub fn resend_invoice(parts: &RequestParts<'_>) -> Parsed {
-    step::<Invoice, InvoiceWithPayments>(
-        parts,
-        |tx, tenant, id| Box::pin(async move { Ok(invoices::resend(tx, tenant, id).await?.into()) }),
-        true,
-    )
-}
-
-/// Handles `POST /accounts/{account_id}/invoices/{id}/void`.
-///
-/// # Errors
-///
-/// Fails when the id is malformed or there is a query parameter.
-pub fn void_invoice(parts: &RequestParts<'_>) -> Parsed {
-    step::<Invoice, InvoiceWithPayments>(
-        parts,
-        |tx, tenant, id| Box::pin(async move { Ok(invoices::void(tx, tenant, id).await?.into()) }),
-        true,
-    )
-}
-
-/// Handles `POST /accounts/{account_id}/invoices/{id}/pay`.
-///
-/// # Errors
-///
-/// Fails when the id is malformed, the body is not valid or there is a query parameter.
-pub fn pay_invoice(parts: &RequestParts<'_>) -> Parsed {
-    let id = parts.id()?;
-    with_record_as::<_, InvoiceWithPayments, _>(parts, StatusCode::OK, move |tx, tenant, input: PaymentAmount| {
-        Box::pin(invoices::pay(tx, tenant, id, input.amount))
-    })
-}
-
-/// Handles `POST /accounts/{account_id}/invoices/{id}/refund`.
-///
-/// # Errors
-///
-/// Fails when the id is malformed, the body is not valid or there is a query parameter.
-pub fn refund_invoice(parts: &RequestParts<'_>) -> Parsed {
-    let id = parts.id()?;
-    with_record_as::<_, InvoiceWithPayments, _>(parts, StatusCode::OK, move |tx, tenant, input: PaymentAmount| {
-        Box::pin(invoices::refund(tx, tenant, id, input.amount))
-    })
-}
-
-/// Handles `POST /accounts/{account_id}/invoices/mark-overdue`: one step of the check, so that no transaction is long.
-///
-/// # Errors
-///
-/// Fails when the body is not valid or there is a query parameter.
-pub fn mark_overdue(parts: &RequestParts<'_>) -> Parsed {
-    parts.no_query()?;
-    let from = match OverdueCheck::from_body(parts.body)?.next {
-        None => OverduePosition::default(),
-        Some(next) => next.as_str().parse().map_err(|issue: Issue| issue.on("next"))?,
-    };
-    Ok(ParsedRequest::new(move |tx, tenant| {
-        Box::pin(async move {
-            let (data, next) = invoices::overdue(tx, tenant, from).await?;
-            let data = data.into_iter().map(InvoiceWithPayments::from).collect();
-            let marked = MarkedInvoices { data, next: next.map(|position| position.to_string()) };
-            Ok(ApiResponse::json(StatusCode::OK, &marked)?)
         })
     }))
 }
