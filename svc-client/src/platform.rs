@@ -280,7 +280,7 @@ pub mod prelude {
     pub use svc_core::accounts::members::{Member, MemberId};
     pub use svc_core::accounts::sessions::Role;
     pub use svc_core::accounts::tenants::DeveloperAccess;
-    pub use svc_core::imports::{AccountRecord, RecordKind};
+    pub use svc_core::imports::{AccountRecord, ContactImport, ImportRecord, ImportRow, InvoiceImport, RecordKind};
     pub use svc_core::platform::*;
     pub use svc_core::resources::invoices::{InvoiceCreate, InvoiceUpdate};
     pub use svc_core::values::{EventKind, TenantId};

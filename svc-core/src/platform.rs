@@ -7,6 +7,7 @@
 
 mod inputs;
 mod records;
+mod transfer;
 mod values;
 
 pub use self::inputs::{
@@ -18,5 +19,8 @@ pub use self::inputs::{
 pub use self::records::{
     Account, ApiKey, ApiKeyWithSecret, AuditEntry, DashboardLink, Delivery, DeliveryDetails, EmittedEvent, Event,
     ExportPage, HourlyStatistics, MarkedInvoices, Replay, Statistics, WriteLimits,
+};
+pub use self::transfer::{
+    FieldProblem, ImportCreate, ImportKind, ImportReport, ImportRows, ImportedRow, RowOutcome, RowProblem,
 };
 pub use self::values::{AnyObject, AtLeastOne, KeyScopes, Seconds, Statuses, WebhookCount, WriteLimitChanges, Zone};

@@ -182,6 +182,7 @@ fn scopes() -> BTreeMap<&'static str, &'static str> {
         ("deliveries:write", "replayDelivery createReplay"),
         ("audit:read", "listAuditLog"),
         ("export:read", "exportRecords"),
+        ("import:write", "importRecords"),
     ];
     groups.into_iter().flat_map(|(scope, ids)| ids.split_whitespace().map(move |id| (id, scope))).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Session, UNKNOWN_ID, text};
+use super::harness::{Session, UNKNOWN_ID, text};
 
 /// One byte more than the maximum length of a row.
 const TOO_LONG: usize = (1 << 20) + 1;

@@ -113,7 +113,7 @@ const OPERATIONS: [(&str, &str); 81] = [
     ("delivery replays", "listReplays"),
     ("event emit", "emitEvent"),
     ("trigger", "emitSampleEvent"),
-    ("import", "local: it keeps ids and numbers of records that were made elsewhere, which no operation takes"),
+    ("import", "importRecords"),
     ("export", "exportRecords listContacts listInvoices listQuotes listBookings listJobs"),
     ("audit list", "listAuditLog"),
     ("db migrate", "local: it works on a whole database"),

@@ -87,7 +87,6 @@ fn what_works_on_a_database_only_says_so() {
         &["db", "migrate"],
         &["db", "stats"],
         &["platform-key", "list"],
-        &["import", "contacts", "people.csv"],
         &["dashboard", "link", "--operator"],
     ] {
         let output = on_server(&session, "http://127.0.0.1:1", "svc_plat_x", args);

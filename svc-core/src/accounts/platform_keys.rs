@@ -45,12 +45,18 @@ pub enum Area {
     Audit,
     /// The export, which is only read.
     Export,
+    /// The import, which only writes.
+    Import,
 }
 
 impl Area {
-    /// Returns whether the area has operations that change something.
-    pub fn has_writes(self) -> bool {
-        !matches!(self, Self::Audit | Self::Export)
+    /// Returns the scopes that the area has.
+    pub fn scopes(self) -> &'static [Scope] {
+        match self {
+            Self::Audit | Self::Export => &[Scope::Read],
+            Self::Import => &[Scope::Write],
+            _ => &[Scope::Read, Scope::Write],
+        }
     }
 }
 
@@ -67,8 +73,8 @@ impl PlatformScope {
     /// Returns every scope, in the order in which they are explained.
     pub fn all() -> impl Iterator<Item = Self> {
         let of_area = |area: &Area| {
-            let writes = area.has_writes().then_some(Self::Of(*area, Scope::Write));
-            std::iter::once(Self::Of(*area, Scope::Read)).chain(writes)
+            let area = *area;
+            area.scopes().iter().map(move |scope| Self::Of(area, *scope))
         };
         std::iter::once(Self::All).chain(Area::ALL.iter().flat_map(of_area))
     }
@@ -277,11 +283,21 @@ mod tests {
     #[test]
     fn every_scope_is_read_from_its_text() {
         let texts: Vec<String> = PlatformScope::all().map(|scope| scope.to_string()).collect();
-        assert_eq!(texts.len(), 1 + 2 * 7 + 2);
+        assert_eq!(texts.len(), 1 + 2 * 7 + 3);
         for (scope, text) in PlatformScope::all().zip(&texts) {
             assert_eq!(text.parse(), Ok(scope));
         }
-        for bad in ["", "read", "accounts", "accounts:", "audit:write", "export:write", "*:read", "Accounts:read"] {
+        for bad in [
+            "",
+            "read",
+            "accounts",
+            "accounts:",
+            "audit:write",
+            "export:write",
+            "import:read",
+            "*:read",
+            "Accounts:read",
+        ] {
             assert!(bad.parse::<PlatformScope>().is_err(), "{bad}");
         }
     }
