@@ -124,7 +124,6 @@ fn database_only(command: &Command) -> Option<&'static str> {
         Command::Db { .. } => Some("svc db"),
         Command::PlatformKey { .. } => Some("svc platform-key"),
         Command::Import(_) => Some("svc import"),
-        Command::Export(_) => Some("svc export"),
         _ => None,
     }
 }

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use http::{Method, Request};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use svc_client::{ApiError, Exchange, ExchangeResult, Platform, TransportErrorKind};
+use svc_client::{AccountClient, ApiError, Exchange, ExchangeResult, Platform, TransportErrorKind};
 use svc_core::env::Env;
 use svc_core::error::{Error, FieldCode, Violation, Violations};
 use svc_core::input::ToBody;
@@ -80,6 +80,11 @@ impl Service {
     /// Returns whether the service is a server elsewhere, which has rate limits.
     pub(crate) fn is_server(&self) -> bool {
         self.store.is_none()
+    }
+
+    /// Returns an account.
+    pub(crate) fn account(&self, id: TenantId) -> AccountClient {
+        self.platform.account(id)
     }
 
     /// Returns the current time.

@@ -4,6 +4,7 @@ mod back_office;
 mod deliveries;
 mod keys;
 mod lookup;
+mod transfer;
 
 use std::fmt;
 use std::sync::Arc;
@@ -279,6 +280,7 @@ pub mod prelude {
     pub use svc_core::accounts::members::{Member, MemberId};
     pub use svc_core::accounts::sessions::Role;
     pub use svc_core::accounts::tenants::DeveloperAccess;
+    pub use svc_core::imports::{AccountRecord, RecordKind};
     pub use svc_core::platform::*;
     pub use svc_core::resources::invoices::{InvoiceCreate, InvoiceUpdate};
     pub use svc_core::values::{EventKind, TenantId};

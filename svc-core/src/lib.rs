@@ -46,7 +46,7 @@
 //! | [`resources`] | The records, their rules and their events. [`crud`](resources::crud) has the operations that all of them share, [`pages`](resources::pages) the lists. |
 //! | [`webhooks`] | Subscriptions, events, deliveries with their retries, replays, signatures. |
 //! | [`accounts`] | Tenants, API keys, request signatures, rate limits, idempotency keys, the audit log. |
-//! | [`imports`] | Records that were created elsewhere. |
+//! | [`imports`], [`exports`] | Records that were created elsewhere; all records of an account, to be created elsewhere. |
 //! | [`lookup`] | Finds records by their id alone, or by a part of it. |
 //! | [`platform`] | What the platform API of the server takes and returns, for the server and its clients. |
 //! | [`store`] | The interface to a database, a store in memory, and the conformance suite for stores. |
@@ -71,6 +71,7 @@ pub mod accounts;
 pub mod crypto;
 pub mod env;
 pub mod error;
+pub mod exports;
 pub mod imports;
 pub mod input;
 pub mod lookup;

@@ -11,12 +11,12 @@ mod values;
 
 pub use self::inputs::{
     AccountCreate, AccountListParams, AccountUpdate, ApiKeyCreate, ApiKeyRotation, AttemptListParams,
-    DashboardLinkCreate, DeliveryListFilter, EventCreate, LogFilter, LogParams, MemberCreate, MemberUpdate,
-    NewestParams, OverdueCheck, PaymentAmount, ReplayCreate, SampleEventCreate, SecretRotation, TemporaryWebhookCreate,
-    WebhookLifetime, WebhookTest,
+    DashboardLinkCreate, DeliveryListFilter, EventCreate, ExportParams, LogFilter, LogParams, MemberCreate,
+    MemberUpdate, NewestParams, OverdueCheck, PaymentAmount, ReplayCreate, SampleEventCreate, SecretRotation,
+    TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
 };
 pub use self::records::{
     Account, ApiKey, ApiKeyWithSecret, AuditEntry, DashboardLink, Delivery, DeliveryDetails, EmittedEvent, Event,
-    HourlyStatistics, MarkedInvoices, Replay, Statistics, WriteLimits,
+    ExportPage, HourlyStatistics, MarkedInvoices, Replay, Statistics, WriteLimits,
 };
 pub use self::values::{AnyObject, AtLeastOne, KeyScopes, Seconds, Statuses, WebhookCount, WriteLimitChanges, Zone};

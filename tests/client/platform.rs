@@ -9,7 +9,7 @@ use svc_client::Collection;
 use svc_client::platform::prelude::*;
 use svc_client::records::Record;
 use svc_core::lookup::{IdPart, KindInAccount, KindOfAll};
-use svc_core::resources::pages::Since;
+use svc_core::resources::pages::{Limit, Since};
 use svc_core::values::EventSet;
 
 use crate::live::{LiveServer, databases, unlimited};
@@ -205,6 +205,22 @@ async fn work_on_webhooks(account: &AccountClient) {
     assert!(deleted.actor.starts_with("platform_key:") && deleted.before.is_some() && deleted.after.is_none());
 }
 
+async fn move_records(account: &AccountClient) {
+    let exported: Vec<AccountRecord> = account.export(None).try_collect().await.unwrap();
+    let kinds: BTreeSet<&str> = exported.iter().map(|record| record.kind().as_str()).collect();
+    assert_eq!(kinds, BTreeSet::from(["bookings", "contacts", "invoices", "jobs", "quotes"]));
+    let last = exported.iter().map(AccountRecord::updated_at).max().unwrap();
+    let since: Vec<AccountRecord> = account.export(Some(last)).try_collect().await.unwrap();
+    assert_eq!(since.len(), 1);
+    let first = ExportParams { limit: Limit::new(2), ..ExportParams::default() };
+    let page = account.export_page(&first).await.unwrap();
+    let rest = ExportParams { cursor: page.next_cursor, limit: Limit::new(200), ..first };
+    let rest = account.export_page(&rest).await.unwrap();
+    assert_eq!(([page.data, rest.data].concat(), rest.next_cursor), (exported, None));
+    let wrong = ExportParams { cursor: Some("x".to_owned()), ..ExportParams::default() };
+    assert_eq!(account.export_page(&wrong).await.unwrap_err().code(), Some("invalid_cursor"));
+}
+
 /// Returns the operations that the server has responded to with success.
 fn succeeded(metrics: &str) -> BTreeSet<String> {
     let requests = metrics.lines().filter(|line| line.starts_with("svc_http_requests_total{"));
@@ -228,6 +244,7 @@ async fn every_operation_of_the_document_is_a_method() {
         work_on_records(&account).await;
         work_on_invoices(&account).await;
         work_on_webhooks(&account).await;
+        move_records(&account).await;
         let called = succeeded(&server.metrics.render());
         let missing: Vec<_> = documented.difference(&called).collect();
         assert!(missing.is_empty(), "the client has no method for {missing:?}, or this test does not call it");

@@ -2,6 +2,7 @@
 //! accounts and listeners.
 
 mod bad_input;
+mod transfer;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -180,6 +181,7 @@ fn scopes() -> BTreeMap<&'static str, &'static str> {
         ("deliveries:read", "listDeliveries getDelivery listReplays getReplay getStatistics"),
         ("deliveries:write", "replayDelivery createReplay"),
         ("audit:read", "listAuditLog"),
+        ("export:read", "exportRecords"),
     ];
     groups.into_iter().flat_map(|(scope, ids)| ids.split_whitespace().map(move |id| (id, scope))).collect()
 }

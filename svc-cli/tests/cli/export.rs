@@ -6,7 +6,7 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 
-use crate::harness::{Session, UNKNOWN_ID, text};
+use super::harness::{Session, UNKNOWN_ID, text};
 
 #[test]
 fn every_type_is_exported_as_get_returns_it() {

@@ -51,6 +51,7 @@ mod on_server {
     mod dashboard;
     mod delivery;
     mod event;
+    mod export;
     mod ids;
     mod invoice;
     mod key;

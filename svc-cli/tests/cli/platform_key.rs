@@ -114,7 +114,7 @@ const OPERATIONS: [(&str, &str); 81] = [
     ("event emit", "emitEvent"),
     ("trigger", "emitSampleEvent"),
     ("import", "local: it keeps ids and numbers of records that were made elsewhere, which no operation takes"),
-    ("export", "local: it writes what a database has, with what the API does not return"),
+    ("export", "exportRecords listContacts listInvoices listQuotes listBookings listJobs"),
     ("audit list", "listAuditLog"),
     ("db migrate", "local: it works on a whole database"),
     ("db copy", "local: it works on a whole database"),

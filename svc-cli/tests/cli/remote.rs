@@ -88,7 +88,6 @@ fn what_works_on_a_database_only_says_so() {
         &["db", "stats"],
         &["platform-key", "list"],
         &["import", "contacts", "people.csv"],
-        &["export", "contacts"],
         &["dashboard", "link", "--operator"],
     ] {
         let output = on_server(&session, "http://127.0.0.1:1", "svc_plat_x", args);

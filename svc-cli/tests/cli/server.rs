@@ -14,15 +14,8 @@ use svc_server::{Api, Settings};
 use crate::harness::Backend;
 
 /// What works on a database only, so the session runs it there: it makes or reads what no operation does.
-const LOCAL: [&[&str]; 7] = [
-    &["db"],
-    &["init"],
-    &["platform-key"],
-    &["import"],
-    &["export"],
-    &["listen"],
-    &["dashboard", "link", "--operator"],
-];
+const LOCAL: [&[&str]; 6] =
+    [&["db"], &["init"], &["platform-key"], &["import"], &["listen"], &["dashboard", "link", "--operator"]];
 
 /// A server on the session's database, which starts with the first command for it.
 #[derive(Default)]

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use async_trait::async_trait;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use super::identity::{self, Identity};
 use super::import::{Import, ImportOptions, Imported};
@@ -19,7 +21,7 @@ use crate::resources::jobs::{Job, JobFilter};
 use crate::resources::pages::{ListQuery, Order};
 use crate::resources::quotes::{Quote, QuoteFilter};
 use crate::store::{Repository, Tx};
-use crate::values::{Amount, JOB_SCALE, TenantId, TextEnum};
+use crate::values::{Amount, JOB_SCALE, TenantId, TextEnum, Timestamp};
 
 /// A resource whose records can be put back. A record has all its fields, as [`Input`] reads them from an export.
 #[async_trait]
@@ -238,6 +240,116 @@ pub enum AccountRecord {
     Job(Box<Job>),
 }
 
+impl AccountRecord {
+    /// Returns the type of the record.
+    pub fn kind(&self) -> RecordKind {
+        match self {
+            Self::Contact(_) => RecordKind::Contacts,
+            Self::Invoice(_) => RecordKind::Invoices,
+            Self::Quote(_) => RecordKind::Quotes,
+            Self::Booking(_) => RecordKind::Bookings,
+            Self::Job(_) => RecordKind::Jobs,
+        }
+    }
+
+    /// Returns when the record last changed.
+    pub fn updated_at(&self) -> Timestamp {
+        match self {
+            Self::Contact(contact) => contact.updated_at,
+            Self::Invoice(invoice) => invoice.updated_at,
+            Self::Quote(quote) => quote.updated_at,
+            Self::Booking(booking) => booking.updated_at,
+            Self::Job(job) => job.updated_at,
+        }
+    }
+}
+
+impl From<Contact> for AccountRecord {
+    fn from(contact: Contact) -> Self {
+        Self::Contact(Box::new(contact))
+    }
+}
+
+impl From<Invoice> for AccountRecord {
+    fn from(invoice: Invoice) -> Self {
+        Self::Invoice(Box::new(invoice))
+    }
+}
+
+impl From<Quote> for AccountRecord {
+    fn from(quote: Quote) -> Self {
+        Self::Quote(Box::new(quote))
+    }
+}
+
+impl From<Booking> for AccountRecord {
+    fn from(booking: Booking) -> Self {
+        Self::Booking(Box::new(booking))
+    }
+}
+
+impl From<Job> for AccountRecord {
+    fn from(job: Job) -> Self {
+        Self::Job(Box::new(job))
+    }
+}
+
+/// A record with its type.
+#[derive(Serialize)]
+struct WithKind<R> {
+    kind: RecordKind,
+    #[serde(flatten)]
+    record: R,
+}
+
+/// An invoice with what was paid, which it has in no response of the public API.
+#[derive(Serialize)]
+struct WithPayment<'i> {
+    #[serde(flatten)]
+    invoice: &'i Invoice,
+    amount_paid: Amount,
+}
+
+impl Serialize for AccountRecord {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let kind = self.kind();
+        match self {
+            Self::Contact(record) => WithKind { kind, record }.serialize(serializer),
+            Self::Invoice(invoice) => {
+                let record = WithPayment { invoice, amount_paid: invoice.amount_paid };
+                WithKind { kind, record }.serialize(serializer)
+            }
+            Self::Quote(record) => WithKind { kind, record }.serialize(serializer),
+            Self::Booking(record) => WithKind { kind, record }.serialize(serializer),
+            Self::Job(record) => WithKind { kind, record }.serialize(serializer),
+        }
+    }
+}
+
+/// Reads a record of a response. Fields that are not known yet are skipped.
+impl<'de> Deserialize<'de> for AccountRecord {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Kind {
+            kind: RecordKind,
+        }
+        fn read<R: serde::de::DeserializeOwned + Into<AccountRecord>, E: serde::de::Error>(
+            json: &RawValue,
+        ) -> Result<AccountRecord, E> {
+            serde_json::from_str::<R>(json.get()).map(Into::into).map_err(E::custom)
+        }
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        let Kind { kind } = serde_json::from_str(json.get()).map_err(serde::de::Error::custom)?;
+        match kind {
+            RecordKind::Contacts => read::<Contact, _>(&json),
+            RecordKind::Invoices => read::<Invoice, _>(&json),
+            RecordKind::Quotes => read::<Quote, _>(&json),
+            RecordKind::Bookings => read::<Booking, _>(&json),
+            RecordKind::Jobs => read::<Job, _>(&json),
+        }
+    }
+}
+
 impl Input for AccountRecord {
     fn take(fields: &mut Fields) -> Option<Self> {
         let Some(kind) = fields.take("kind") else {
@@ -266,7 +378,13 @@ impl JsonSchema for AccountRecord {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let kind = RecordKind::json_schema(generator);
-        json_schema!({ "type": "object", "properties": { "kind": kind }, "required": ["kind"] })
+        json_schema!({
+            "type": "object",
+            "description": "A record of an account, with its type in `kind` and the fields that a GET of it returns. An invoice \
+                has `amount_paid` besides, and a contact that is deleted `deleted_at`.",
+            "properties": { "kind": kind },
+            "required": ["kind"],
+        })
     }
 }
 

@@ -268,6 +268,18 @@ pub struct LogParams {
     pub cursor: Option<SentCursor>,
 }
 
+/// The page of an export.
+#[derive(Clone, Debug, Default, PartialEq, Input)]
+pub struct ExportParams {
+    /// Exports only records that changed at or after this time, in RFC 3339 with an offset.
+    pub since: Option<Since>,
+    /// The maximum number of records on the page, from 1 to 200.
+    pub limit: Option<Limit>,
+    /// The `next_cursor` of the previous page. Send it with the same `since`; only `limit` may change. It never expires.
+    /// Without it, the export starts at its beginning.
+    pub cursor: Option<String>,
+}
+
 /// The newest records of a list.
 #[derive(Clone, Debug, Default, PartialEq, Input)]
 pub struct NewestParams {

@@ -11,6 +11,7 @@ use crate::accounts::keys::{self, KeyId, NewKey, Scope};
 use crate::accounts::limits::{CappedCollection, RateLimits};
 use crate::accounts::sessions::Role;
 use crate::accounts::tenants::{DeveloperAccess, Tenant};
+use crate::imports::AccountRecord;
 use crate::input::Record;
 use crate::platform::AnyObject;
 use crate::resources::invoices::Invoice;
@@ -210,6 +211,15 @@ impl DashboardLink {
         let link = new.link;
         Self { path, tenant_id, role: link.role, identity: link.identity, expires_at: link.expires_at }
     }
+}
+
+/// A page of all records of an account.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+pub struct ExportPage {
+    /// The records of this page. A record comes after the contact that it refers to.
+    pub data: Vec<AccountRecord>,
+    /// The position after this page: send it as `cursor` to get the next one. Null on the last page.
+    pub next_cursor: Option<String>,
 }
 
 /// The invoices that became overdue in one step of a check.

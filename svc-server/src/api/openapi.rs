@@ -50,7 +50,7 @@ const INFO: &str = include_str!("openapi/introduction.md");
 const PLATFORM_INFO: &str = include_str!("openapi/platform.md");
 
 /// The tags of the platform API that the public API does not have, or describes otherwise.
-const PLATFORM_TAGS: [(&str, &str); 10] = [
+const PLATFORM_TAGS: [(&str, &str); 11] = [
     (
         "accounts",
         "An account is that of one business. Everything else belongs to one account, whose id is in its path.",
@@ -79,6 +79,10 @@ const PLATFORM_TAGS: [(&str, &str); 10] = [
     ),
     ("statistics", "The statistics count the attempts of the last 24 hours by hour."),
     ("audit-log", "The audit log says who changed what in an account, and when."),
+    (
+        "export",
+        "An export returns all records of an account, to keep them elsewhere or to import them into another account.",
+    ),
 ];
 
 /// The tags, which group the operations by collection.

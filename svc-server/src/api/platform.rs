@@ -8,6 +8,7 @@ pub mod handlers;
 mod invoices;
 pub mod lists;
 mod lookup;
+mod transfer;
 mod webhooks;
 
 use http::{Method, StatusCode};
@@ -46,6 +47,7 @@ pub fn operations() -> Vec<Operation> {
     all.extend(webhooks::deliveries());
     all.extend(logs());
     all.extend(lookup::lookups());
+    all.extend(transfer::transfers());
     all
 }
 

@@ -78,6 +78,7 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
         ),
         ("listReplays", vec![json!("limit=0"), json!("cursor=x")]),
         ("listAuditLog", with(list(), &["since=x"])),
+        ("exportRecords", with(list(), &["since=x", "cursor=jobs.x.x"])),
     ])
 }
 

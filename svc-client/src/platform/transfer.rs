@@ -1,0 +1,57 @@
+//! All records of an account.
+
+use futures_util::stream::{self, Stream, TryStreamExt as _};
+use http::Method;
+use svc_core::imports::AccountRecord;
+use svc_core::input::ToBody as _;
+use svc_core::platform::{ExportPage, ExportParams};
+use svc_core::resources::pages::{Limit, MAX_LIMIT, Since};
+use svc_core::values::Timestamp;
+
+use super::AccountClient;
+use crate::error::{Error, Result};
+use crate::transport::Request;
+
+impl AccountClient {
+    /// Exports all records of the account, or those that changed at or after a time: contacts, deleted ones included, then
+    /// invoices, quotes, bookings and jobs. A record comes after the contact that it refers to.
+    ///
+    /// The stream ends after the first error. To continue an export that ended early, read its pages with
+    /// [`export_page`](Self::export_page).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use futures_util::TryStreamExt as _;
+    /// use svc_client::platform::prelude::*;
+    ///
+    /// # async fn example(account: AccountClient) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut records = std::pin::pin!(account.export(None));
+    /// while let Some(record) = records.try_next().await? {
+    ///     println!("{}", serde_json::to_string(&record)?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn export(&self, since: Option<Timestamp>) -> impl Stream<Item = Result<AccountRecord>> + Send + use<> {
+        let first = ExportParams { since: since.map(Since), limit: Limit::new(MAX_LIMIT), cursor: None };
+        let pages = stream::try_unfold(Some((self.clone(), first)), |next| async move {
+            let Some((account, params)) = next else { return Ok::<_, Error>(None) };
+            let ExportPage { data, next_cursor } = account.export_page(&params).await?;
+            let next = next_cursor.map(|cursor| (account, ExportParams { cursor: Some(cursor), ..params }));
+            Ok(Some((stream::iter(data.into_iter().map(Ok)), next)))
+        });
+        pages.try_flatten()
+    }
+
+    /// Reads one page of an export. Its `next_cursor` is the `cursor` of the next, and never expires.
+    ///
+    /// # Errors
+    /// `invalid_cursor` for a cursor of another account or with another `since`, and any other [`Error`].
+    pub async fn export_page(&self, params: &ExportParams) -> Result<ExportPage> {
+        let mut url = self.client.url(&["export"]);
+        url.query_pairs_mut().extend_pairs(params.to_query());
+        let transport = self.client.transport();
+        transport.send(Request::new(Method::GET, url)).await?.json(&transport.env)
+    }
+}
