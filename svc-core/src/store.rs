@@ -223,11 +223,11 @@ impl dyn Store {
         self.run_typed(Access::Write, name, work).await
     }
 
-    /// Runs a unit of work as [`write`](Self::write) does, but never commits it. Returns its result: what a write would have
+    /// Runs a unit of work as `write` does, but never commits it. Returns its result: what a write would have
     /// returned.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// As `write`.
     pub async fn dry_run<T, F>(&self, name: &'static str, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
