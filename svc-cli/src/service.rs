@@ -78,6 +78,11 @@ impl Service {
         self.store.is_none()
     }
 
+    /// Returns the platform API.
+    pub(crate) fn platform(&self) -> &Platform {
+        &self.platform
+    }
+
     /// Returns an account.
     pub(crate) fn account(&self, id: TenantId) -> AccountClient {
         self.platform.account(id)

@@ -23,6 +23,10 @@ async fn all<R: Record>(collection: &Collection<R, Platform>) -> Vec<R> {
 }
 
 async fn work_on_accounts(platform: &Platform) -> AccountClient {
+    let link = OperatorLinkCreate { identity: Some("Grace".parse().unwrap()) };
+    let link = platform.create_operator_link(&link).await.unwrap();
+    assert!(link.identity == "Grace" && link.path.starts_with("/dashboard/"), "{link:?}");
+    assert!(!format!("{link:?}").contains(&link.path));
     let accounts = platform.accounts();
     let new =
         AccountCreate { currency: Some("EUR".parse().unwrap()), ..AccountCreate::new("Harbour".parse().unwrap()) };

@@ -63,7 +63,7 @@ const OPERATIONS: [(&str, &str); 81] = [
     ("platform-key create", "local: no platform key can make another"),
     ("platform-key list", "local: no platform key can make another"),
     ("platform-key revoke", "local: no platform key can make another"),
-    ("dashboard link", "createDashboardLink"),
+    ("dashboard link", "createDashboardLink createOperatorLink"),
     ("member add", "addMember updateMember"),
     ("member list", "listMembers"),
     ("member remove", "removeMember"),

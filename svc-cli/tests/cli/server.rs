@@ -5,7 +5,8 @@ use std::process::Command;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use svc_core::accounts::platform_keys::{self, PlatformKeyCreate, PlatformScope};
+use svc_core::accounts::keys::Scope;
+use svc_core::accounts::platform_keys::{self, Area, PlatformKeyCreate, PlatformScope};
 use svc_core::env::Env;
 use svc_core::store::Store;
 use svc_server::program::serve::Server;
@@ -14,7 +15,10 @@ use svc_server::{Api, Settings};
 use crate::harness::Backend;
 
 /// What works on a database only, so the session runs it there: it makes or reads what no operation does.
-const LOCAL: [&[&str]; 5] = [&["db"], &["init"], &["platform-key"], &["listen"], &["dashboard", "link", "--operator"]];
+const LOCAL: [&[&str]; 4] = [&["db"], &["init"], &["platform-key"], &["listen"]];
+
+/// The scopes of a key that may do everything.
+const EVERYTHING: [PlatformScope; 2] = [PlatformScope::All, PlatformScope::Of(Area::Operators, Scope::Write)];
 
 /// A server on the session's database, which starts with the first command for it.
 #[derive(Default)]
@@ -32,7 +36,7 @@ impl Backend for OnServer {
         if LOCAL.iter().any(|local| args.starts_with(local)) || !database.exists() {
             return;
         }
-        let server = self.0.get_or_init(|| LiveServer::start(&database, &[PlatformScope::All]));
+        let server = self.0.get_or_init(|| LiveServer::start(&database, &EVERYTHING));
         command.env("SVC_SERVER", &server.url).env("SVC_PLATFORM_KEY", &server.key);
     }
 }

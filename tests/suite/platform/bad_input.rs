@@ -78,6 +78,7 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
         ),
         ("listReplays", vec![json!("limit=0"), json!("cursor=x")]),
         ("listAuditLog", with(list(), &["since=x"])),
+        ("createOperatorLink", vec![json!({ "identity": long(201) }), json!({ "identity": 1 })]),
         (
             "importRecords",
             vec![
