@@ -134,7 +134,7 @@ impl Platform {
     /// `operators:write`, which `*` does not include.
     ///
     /// # Errors
-    /// Any [`Error`].
+    /// Any [`Error`](crate::Error).
     pub async fn create_operator_link(&self, link: &OperatorLinkCreate) -> Result<OperatorLink> {
         let client = Client::new(&self.base, "platform/v1", Arc::clone(&self.transport));
         let request = Request::new(Method::POST, client.url(&["operator-links"])).json(link.to_body());
