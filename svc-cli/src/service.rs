@@ -52,14 +52,10 @@ struct Data<T> {
 
 impl Service {
     /// Returns the service over a database.
-    ///
-    /// # Errors
-    /// None that a caller could bring about.
-    pub(crate) fn of_database(store: Arc<dyn Store>) -> Result<Self, Failure> {
+    pub(crate) fn of_database(store: Arc<dyn Store>) -> Self {
         let env = store.env().clone();
-        let local = Local(LocalPlatform::new(Arc::clone(&store)));
-        let platform = Platform::in_process(local).map_err(CallError::from)?;
-        Ok(Self { platform, store: Some(store), env })
+        let platform = Platform::in_process(Local(LocalPlatform::new(Arc::clone(&store))));
+        Self { platform, store: Some(store), env }
     }
 
     /// Returns the service of a server.

@@ -193,7 +193,7 @@ mod tests {
             Row { line, parsed: Ok(ImportRow { record, duplicates_before: None }) }
         };
         let refused = Row { line: 2, parsed: Err(Refusal::too_long("x")) };
-        let service = Service::of_database(service_store).unwrap();
+        let service = Service::of_database(service_store);
         let groups = Groups { account: service.account(created.id), import: ImportCreate::contacts([]) };
         let done = groups.import(Group { rows: vec![row(1), refused, row(3), row(4)], end: 0 }).await;
         let results = done.rows.iter().map(|row| match &row.result {

@@ -105,7 +105,7 @@ mod tests {
         let mut env = Env::new(clock.clone(), SystemEntropy);
         env.webhook_hosts = HostPolicy::AllowPrivate;
         let store: std::sync::Arc<dyn Store> = std::sync::Arc::new(MemoryStore::new(env));
-        let service = &Service::of_database(std::sync::Arc::clone(&store)).unwrap();
+        let service = &Service::of_database(std::sync::Arc::clone(&store));
         let store = &*store;
         let tenant =
             store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test")))).await.unwrap();
