@@ -79,7 +79,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
             match command {
                 Command::Init { name, url: server_url } => return init::run(&url, allowed, &server_url, name).await,
                 Command::Db { command } => return db::run(&url, allowed, command).await,
-                _ => Service::of_database(open(&url, allowed).await?)?,
+                _ => Service::of_database(open(&url, allowed).await?),
             }
         }
     };

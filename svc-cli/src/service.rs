@@ -52,14 +52,10 @@ struct Data<T> {
 
 impl Service {
     /// Returns the service over a database.
-    ///
-    /// # Errors
-    /// None that a caller could bring about.
-    pub(crate) fn of_database(store: Arc<dyn Store>) -> Result<Self, Failure> {
+    pub(crate) fn of_database(store: Arc<dyn Store>) -> Self {
         let env = store.env().clone();
-        let local = Local(LocalPlatform::new(Arc::clone(&store)));
-        let platform = Platform::in_process(local).map_err(CallError::from)?;
-        Ok(Self { platform, store: Some(store), env })
+        let platform = Platform::in_process(Local(LocalPlatform::new(Arc::clone(&store))));
+        Self { platform, store: Some(store), env }
     }
 
     /// Returns the service of a server.
@@ -299,8 +295,12 @@ fn unreachable(error: &svc_client::TransportError) -> Failure {
         source = cause.source();
     }
     let hint = match error.kind {
+        // The signature is bad if another authority has the name of the one that signed.
+        TransportErrorKind::NotConnected if ["UnknownIssuer", "BadSignature"].iter().any(|it| reason.contains(it)) => {
+            "Name the file with the certificate of its authority with --ca-file (SVC_CA_FILE)."
+        }
         TransportErrorKind::NotConnected if reason.contains("certificate") => {
-            "Name the file of its authority with --ca-file (SVC_CA_FILE)."
+            "Check the URL, and the certificate that the server has there."
         }
         TransportErrorKind::NotConnected => "Check the URL, and that the server listens there with --platform-listen.",
         _ => "Whether a change was made is not known; look before you repeat the command.",

@@ -29,7 +29,7 @@ use url::Url;
 
 use crate::client::Client;
 use crate::collection::Collection;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exchange::{Exchange, Route};
 use crate::records::Record;
 use crate::retry::RetryPolicy;
@@ -67,22 +67,20 @@ impl Platform {
     }
 
     /// Returns a client of a platform API in this process, which is called without a connection and without a key.
-    ///
-    /// # Errors
-    /// None that a caller could bring about.
-    pub fn in_process(service: impl Exchange) -> Result<Self> {
-        let base = Url::parse("http://localhost/").map_err(|error| Error::InvalidArgument(error.to_string()))?;
+    pub fn in_process(service: impl Exchange) -> Self {
+        #[expect(clippy::expect_used, reason = "the URL is fixed")]
+        let base = Url::parse("http://localhost/").expect("a valid URL");
         let sleep: Sleep = Arc::new(|wait| Box::pin(tokio::time::sleep(wait)));
         let (env, retry) = (Env::system(), RetryPolicy::never());
         let route = Route::InProcess(Box::new(service));
-        Ok(Self::new(base, Arc::new(Transport { route, signing_secret: None, retry, env, sleep })))
+        Self::new(base, Arc::new(Transport { route, signing_secret: None, retry, env, sleep }))
     }
 
     /// Calls the operation at a path below `/platform/v1`, such as `/accounts`, and reads its response. This is for what
     /// has no method of its own, such as an operation of a newer service. A POST carries an `Idempotency-Key`.
     ///
     /// # Errors
-    /// Any [`Error`].
+    /// Any [`Error`](crate::Error).
     pub async fn call<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -235,7 +233,7 @@ impl AccountClient {
     /// Returns the attempts of the last 24 hours at all endpoints of the account, by hour.
     ///
     /// # Errors
-    /// Any [`Error`].
+    /// Any [`Error`](crate::Error).
     pub async fn statistics(&self) -> Result<Statistics> {
         self.client.read(&["statistics"]).await
     }
@@ -255,7 +253,7 @@ impl AccountClient {
     /// ```
     ///
     /// # Errors
-    /// Any [`Error`].
+    /// Any [`Error`](crate::Error).
     pub async fn create_dashboard_link(&self, link: &DashboardLinkCreate) -> Result<DashboardLink> {
         let request = Request::new(Method::POST, self.client.url(&["dashboard-links"])).json(link.to_body());
         let request = request.idempotency_key(self.client.new_idempotency_key()?);

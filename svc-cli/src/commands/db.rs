@@ -32,7 +32,7 @@ pub(super) async fn run(url: &str, allowed: Allowed, command: DbCommand) -> Resu
             prune::run(&*store, retention, dry_run).await
         }
         DbCommand::RepairClock { tenant } => {
-            let service = Service::of_database(super::open(url, allowed).await?)?;
+            let service = Service::of_database(super::open(url, allowed).await?);
             repair_clock::run(&service, tenant.as_ref()).await
         }
         DbCommand::Backup { file } => backup::run(url, &file).await,
