@@ -99,19 +99,21 @@ impl Server {
     /// Returns a client of its platform API. The file has certificates (PEM) to trust beside those of the system.
     ///
     /// # Errors
-    /// The URL is not valid, or the file cannot be read.
+    /// The URL is not valid, or the file cannot be read or has no certificates.
     pub(crate) fn client(&self, ca_file: Option<&Path>) -> Result<Platform, Failure> {
         let mut builder =
             Client::builder(&self.url, self.key.reveal()).user_agent(concat!("svc/", env!("CARGO_PKG_VERSION")));
+        let mut options = format!("--server {}", self.url);
         if let Some(file) = ca_file {
-            let pem = std::fs::read(file).map_err(|error| {
-                Failure::new(Exit::Failed, format!("Cannot read {}: {error}.", file.to_string_lossy()))
-            })?;
+            let name = file.display();
+            let pem = std::fs::read(file)
+                .map_err(|error| Failure::new(Exit::Failed, format!("Cannot read --ca-file {name}: {error}.")))?;
             builder = builder.add_root_certificates(&pem);
+            options += &format!(" with --ca-file {name}");
         }
         builder
             .build_platform()
-            .map_err(|error| Failure::new(Exit::Usage, format!("--server {} cannot be used: {error}.", self.url)))
+            .map_err(|error| Failure::new(Exit::Usage, format!("{options} cannot be used: {error}.")))
     }
 }
 

@@ -315,8 +315,12 @@ fn unreachable(error: &svc_client::TransportError) -> Failure {
         source = cause.source();
     }
     let hint = match error.kind {
+        // The signature is bad if another authority has the name of the one that signed.
+        TransportErrorKind::NotConnected if ["UnknownIssuer", "BadSignature"].iter().any(|it| reason.contains(it)) => {
+            "Name the file with the certificate of its authority with --ca-file (SVC_CA_FILE)."
+        }
         TransportErrorKind::NotConnected if reason.contains("certificate") => {
-            "Name the file of its authority with --ca-file (SVC_CA_FILE)."
+            "Check the URL, and the certificate that the server has there."
         }
         TransportErrorKind::NotConnected => "Check the URL, and that the server listens there with --platform-listen.",
         _ => "Whether a change was made is not known; look before you repeat the command.",

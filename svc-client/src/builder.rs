@@ -44,7 +44,8 @@ pub struct ClientBuilder {
     timeout: Duration,
     user_agent: String,
     retry: RetryPolicy,
-    certificates: Vec<u8>,
+    /// Texts with certificates (PEM).
+    certificates: Vec<Vec<u8>>,
     env: Env,
     sleep: Sleep,
 }
@@ -95,9 +96,9 @@ impl ClientBuilder {
     }
 
     /// Trusts the certificates in this text (PEM) as well as those that the operating system trusts: those of an
-    /// authority of your own.
+    /// authority of your own. It must have one or more.
     pub fn add_root_certificates(mut self, pem: &[u8]) -> Self {
-        self.certificates.extend_from_slice(pem);
+        self.certificates.push(pem.to_vec());
         self
     }
 
@@ -192,12 +193,19 @@ fn base_url(text: &str) -> Result<Url> {
 }
 
 /// Returns rustls with ring, whichever provider the process has as its default.
-fn tls(extra_certificates: &[u8]) -> Result<rustls::ClientConfig> {
+fn tls(extra_certificates: &[Vec<u8>]) -> Result<rustls::ClientConfig> {
     let refuse = |error: &dyn fmt::Display| Error::InvalidArgument(format!("TLS cannot be set up: {error}"));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let extra: Vec<_> = CertificateDer::pem_slice_iter(extra_certificates)
-        .collect::<std::result::Result<_, _>>()
-        .map_err(|error| refuse(&format!("a certificate cannot be read: {error}")))?;
+    let mut extra = Vec::new();
+    for pem in extra_certificates {
+        let before = extra.len();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            extra.push(certificate.map_err(|error| refuse(&format!("a certificate cannot be read: {error}")))?);
+        }
+        if extra.len() == before {
+            return Err(refuse(&"there is no certificate (PEM) in the text that has those to trust"));
+        }
+    }
     let verifier = if extra.is_empty() {
         Verifier::new(Arc::clone(&provider))
     } else {

@@ -21,7 +21,7 @@ use svc_core::webhooks::operational::PLATFORM_ACCOUNT;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_store::{Options, SecretKey};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::process::Command;
 use tokio::sync::mpsc;
 
@@ -192,14 +192,17 @@ async fn changes_of_keys_and_tenants_take_effect_at_the_next_request() {
 #[tokio::test]
 async fn an_automatic_pause_is_in_the_audit_log() {
     for deployment in deployments() {
-        let server = deployment.serve(&["--webhook-retry", "1ms"]).await;
+        // Attempts at the same time count as one failure, so there are many more attempts than the ten that pause.
+        let server = deployment.serve(&["--webhook-retry", "1ms,1ms,1ms"]).await;
         let made = deployment.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await;
         let tenant = id(&made);
         let made = deployment.svc(&["key", "create", "--tenant", tenant, "--scopes", "read,write"]).await;
         let key = text(&made, "key");
-        // No process listens at this address any more.
-        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let hook = json!({ "url": format!("http://{closed}/"), "events": ["contact.created"] }).to_string();
+        // A socket that is bound and does not listen refuses connections, and no other process gets its port.
+        let closed = TcpSocket::new_v4().unwrap();
+        closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let url = format!("http://{}/", closed.local_addr().unwrap());
+        let hook = json!({ "url": url, "events": ["contact.created"] }).to_string();
         let hook = request(&server, key, "POST", "/webhooks", &hook).await.id();
         for number in 0..10 {
             let contact = json!({ "email": format!("person{number}@example.com") }).to_string();

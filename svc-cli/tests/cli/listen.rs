@@ -1,6 +1,6 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const SECRET: &str = "whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=";
 const OLD_SECRET: &str = "whsec_FXE7hanIybXwTvLAFfk4bZJjPTSZFkGlkzTgRNJBC+4=";
 
 /// A running `svc listen`, which is killed when it is dropped.
-struct Listening {
+pub(crate) struct Listening {
     child: Child,
     stdout: Option<BufReader<ChildStdout>>,
     first_line: String,
@@ -26,8 +26,11 @@ struct Listening {
 
 impl Listening {
     fn start(session: &Session, args: &[&str]) -> Self {
-        let args = [&["listen", "--port", "0"], args].concat();
-        let mut child = session.program(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::start_program(session.program(&[&["listen", "--port", "0"], args].concat()))
+    }
+
+    pub(crate) fn start_program(mut program: Command) -> Self {
+        let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut first_line = String::new();
         stdout.read_line(&mut first_line).unwrap();
@@ -65,6 +68,17 @@ impl Listening {
         let mut rest = String::new();
         self.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
         rest
+    }
+
+    /// Interrupts the program as Ctrl-C does. Returns its exit code, what it printed after its first line, and its stderr.
+    pub(crate) fn interrupt(mut self) -> (Option<i32>, String, String) {
+        let sent = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        let code = self.child.wait().unwrap().code();
+        let (mut rest, mut errors) = (String::new(), String::new());
+        self.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
+        self.child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        (code, rest, errors)
     }
 
     /// Stops the program and returns what it printed after its first line, one JSON document per line.
@@ -247,10 +261,8 @@ fn the_response_is_502_when_forwarding_fails() {
 #[test]
 fn ctrl_c_ends_listen_successfully() {
     let session = Session::new();
-    let mut listening = Listening::start(&session, &["--secret", SECRET]);
-    let sent = std::process::Command::new("kill").args(["-INT", &listening.child.id().to_string()]).status();
-    assert!(sent.unwrap().success());
-    assert_eq!(listening.child.wait().unwrap().code(), Some(0));
+    let listening = Listening::start(&session, &["--secret", SECRET]);
+    assert_eq!(listening.interrupt().0, Some(0));
 }
 
 #[test]
@@ -330,10 +342,8 @@ fn without_a_secret_a_webhook_exists_as_long_as_the_command_runs() {
     let (tenant, id) = (only_tenant(&session), webhook.id);
     session.write(move |tx| Box::pin(crud::delete::<WebhookSubscription>(tx, tenant, id)));
 
-    let mut listening = Listening::start(&session, &[]);
+    let listening = Listening::start(&session, &[]);
     assert_eq!(own_webhook(&session).events.names(), ["*"]);
-    let pid = listening.child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    assert_eq!(listening.child.wait().unwrap().code(), Some(0));
+    assert_eq!(listening.interrupt().0, Some(0));
     assert_eq!(webhooks(&session), 0, "it is deleted before the command ends");
 }

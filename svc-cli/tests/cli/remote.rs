@@ -6,14 +6,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::{Area, PlatformScope};
 
-use crate::harness::{Session, text};
-use crate::server::LiveServer;
+use crate::harness::{Session, text, until};
+use crate::listen::Listening;
+use crate::server::{LiveServer, Options, sqlite_url};
 
 fn start(session: &Session, scopes: &[PlatformScope]) -> LiveServer {
-    LiveServer::start(&session.folder().join("svc.db"), scopes)
+    LiveServer::start(&sqlite_url(session.folder()), scopes)
 }
 
 /// Returns the program with a configuration folder in the session's directory.
@@ -170,4 +172,101 @@ fn profiles_for_people_and_programs() {
     run(&["logout"]);
     run(&["logout", "--profile", "production", "--json"]);
     session.assert("profiles");
+}
+
+/// Returns a certificate authority.
+fn authority() -> CertifiedIssuer<'static, KeyPair> {
+    let mut params = CertificateParams::new([]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+#[test]
+fn a_server_may_have_a_certificate_of_an_authority_of_ones_own() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    let (right, wrong, key) = (authority(), authority(), KeyPair::generate().unwrap());
+    let certificate = CertificateParams::new(["localhost".to_owned()]).unwrap().signed_by(&key, &right).unwrap();
+    session.file("right.pem", right.pem());
+    session.file("wrong.pem", wrong.pem());
+    session.file("certificate.pem", certificate.pem());
+    session.file("key.pem", key.serialize_pem());
+    session.file("broken.pem", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n");
+    let tls = Some(["certificate.pem", "key.pem"].map(|name| session.folder().join(name)));
+    let options = Options { tls, ..Options::default() };
+    let server = LiveServer::start_with(&sqlite_url(session.folder()), &[PlatformScope::All], options);
+    let url = server.url.replace("127.0.0.1", "localhost");
+    assert!(url.starts_with("https://localhost:"), "{url}");
+    let list = |url: &str, more: &[&str]| {
+        on_server(&session, url, &server.key, &[&["tenant", "list", "--json"], more].concat())
+    };
+
+    let listed = list(&url, &["--ca-file", "right.pem"]);
+    assert!(text(&listed.stdout).contains(&tenant), "{listed:?}");
+    let mut by_variable = program(&session, &["tenant", "list", "--json", "--server", &url]);
+    by_variable.env("SVC_PLATFORM_KEY", &server.key).env("SVC_CA_FILE", "right.pem");
+    assert_eq!(by_variable.output().unwrap(), listed);
+
+    for unknown in [&[][..], &["--ca-file", "wrong.pem"]] {
+        let output = list(&url, unknown);
+        assert_failed(&output, 5, "cannot be reached");
+        assert_failed(&output, 5, "Name the file with the certificate of its authority with --ca-file (SVC_CA_FILE).");
+    }
+    let another_name = list(&server.url, &["--ca-file", "right.pem"]);
+    assert_failed(&another_name, 5, "Check the URL, and the certificate that the server has there.");
+    assert_failed(&list(&url, &["--ca-file", "none.pem"]), 1, "Cannot read --ca-file none.pem: No such file");
+    for (file, part) in [("broken.pem", "a certificate cannot be read"), ("key.pem", "there is no certificate")] {
+        let output = list(&url, &["--ca-file", file]);
+        assert_failed(&output, 2, &format!("with --ca-file {file} cannot be used: "));
+        assert_failed(&output, 2, part);
+    }
+
+    let login = |more: &[&str]| {
+        session.file("platform.key", &server.key);
+        let key = std::fs::File::open(session.folder().join("platform.key")).unwrap();
+        program(&session, &[&["login", "--server", &url], more].concat()).stdin(key).output().unwrap()
+    };
+    assert_failed(&login(&[]), 5, "--ca-file");
+    assert_eq!(login(&["--ca-file", "right.pem"]).status.code(), Some(0));
+    let profile = program(&session, &["tenant", "list", "--profile", "default", "--ca-file", "right.pem"]).output();
+    assert!(text(&profile.unwrap().stdout).contains(&tenant));
+}
+
+#[test]
+fn what_a_server_sends_arrives_and_is_counted() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    let url = sqlite_url(session.folder());
+    let options = Options { sends_webhooks: true, ..Options::default() };
+    let server = LiveServer::start_with(&url, &[PlatformScope::All], options);
+    let on_server = |args: &[&str]| {
+        let mut command = session.program(args);
+        command.env("SVC_SERVER", &server.url).env("SVC_PLATFORM_KEY", &server.key);
+        command
+    };
+    let json = |args: &[&str]| {
+        let output = on_server(args).arg("--json").output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let listen = ["listen", "--port", "0", "--json", "--events", "invoice.paid"];
+    let listening = Listening::start_program(on_server(&listen));
+    let webhook = json(&["webhook", "list"])[0]["id"].clone();
+    assert_eq!(json(&["trigger", "invoice.paid"])["deliveries"].as_array().unwrap().len(), 1);
+    let stats = until("the attempt in the statistics", || {
+        let stats = json(&["webhook", "stats", "--tenant", &tenant, "--since", "1h"]);
+        (stats[0]["attempts"] == 1).then_some(stats)
+    });
+    assert_eq!((&stats[0]["subscription_id"], &stats[0]["succeeded"], &stats[1]), (&webhook, &1.into(), &().into()));
+    let (code, printed, notes) = listening.interrupt();
+    let arrived: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((code, &arrived["event"], &arrived["verified"]), (Some(0), &"invoice.paid".into(), &true.into()));
+    let made = format!("Created webhook {}", webhook.as_str().unwrap());
+    assert!(notes.contains(&made) && notes.contains("The server delivers to it if it runs on this machine"), "{notes}");
+    assert_eq!(json(&["webhook", "list"]), serde_json::json!([]), "it is deleted before the command ends");
+
+    let strict = start(&session, &[PlatformScope::All]);
+    let mut refused = program(&session, &listen);
+    refused.args(["--server", &strict.url]).env("SVC_PLATFORM_KEY", &strict.key);
+    assert_failed(&refused.output().unwrap(), 4, "needs one that runs with --allow-private-webhooks");
 }

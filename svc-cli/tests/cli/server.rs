@@ -1,16 +1,19 @@
 //! A session on a server elsewhere, where the output and the exit codes are those beside the database.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use svc_core::Svc;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::{self, Area, PlatformKeyCreate, PlatformScope};
 use svc_core::env::Env;
 use svc_core::store::Store;
+use svc_core::values::HostPolicy;
 use svc_server::program::serve::Server;
-use svc_server::{Api, Settings};
+use svc_server::{Builder, Settings};
+use tokio::sync::oneshot;
 
 use crate::harness::Backend;
 
@@ -24,10 +27,20 @@ const EVERYTHING: [PlatformScope; 2] = [PlatformScope::All, PlatformScope::Of(Ar
 #[derive(Default)]
 pub(crate) struct OnServer(OnceLock<LiveServer>);
 
-/// A server with a platform listener.
+/// A server with a platform listener, which is stopped when it is dropped.
 pub(crate) struct LiveServer {
     pub(crate) url: String,
     pub(crate) key: String,
+    _stop: oneshot::Sender<()>,
+}
+
+/// What a server does besides.
+#[derive(Default)]
+pub(crate) struct Options {
+    /// The files of a certificate and of its private key (PEM), for https.
+    pub(crate) tls: Option<[PathBuf; 2]>,
+    /// Whether it sends webhooks, also to private addresses.
+    pub(crate) sends_webhooks: bool,
 }
 
 impl Backend for OnServer {
@@ -36,28 +49,50 @@ impl Backend for OnServer {
         if LOCAL.iter().any(|local| args.starts_with(local)) || !database.exists() {
             return;
         }
-        let server = self.0.get_or_init(|| LiveServer::start(&database, &EVERYTHING));
+        let server = self.0.get_or_init(|| LiveServer::start(&sqlite_url(folder), &EVERYTHING));
         command.env("SVC_SERVER", &server.url).env("SVC_PLATFORM_KEY", &server.key);
     }
 }
 
+/// Returns the URL of the database in a session's directory.
+pub(crate) fn sqlite_url(folder: &Path) -> String {
+    format!("sqlite://{}", folder.join("svc.db").display())
+}
+
 impl LiveServer {
-    /// Starts a server on a database, on a thread that lasts as long as the tests, with a key for these scopes.
-    pub(crate) fn start(database: &Path, scopes: &[PlatformScope]) -> Self {
-        let url = format!("sqlite://{}", database.display());
-        let scopes = scopes.to_vec();
+    /// Starts a server on a database, on a thread of its own, with a key for these scopes.
+    pub(crate) fn start(database_url: &str, scopes: &[PlatformScope]) -> Self {
+        Self::start_with(database_url, scopes, Options::default())
+    }
+
+    pub(crate) fn start_with(database_url: &str, scopes: &[PlatformScope], options: Options) -> Self {
+        let (url, scopes) = (database_url.to_owned(), scopes.to_vec());
         let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
-                let store: Arc<dyn Store> = svc_store::open(&url, Env::system()).await.unwrap();
+                let mut env = Env::system();
+                if options.sends_webhooks {
+                    env.webhook_hosts = HostPolicy::AllowPrivate;
+                }
+                let store: Arc<dyn Store> = svc_store::open(&url, env).await.unwrap();
                 let input = PlatformKeyCreate { name: None, scopes, expires_in: None };
                 let new =
                     store.write("test", move |tx| Box::pin(platform_keys::create(tx, input.clone()))).await.unwrap();
-                let api = Api::new(store, Settings { limit_rates: false, ..Settings::default() }).for_platform();
-                let server = Server::bind(([127, 0, 0, 1], 0).into(), 100).await.unwrap();
-                sender.send(Self { url: server.url().unwrap(), key: new.text.reveal().to_owned() }).unwrap();
-                server.run(api, std::future::pending(), Duration::ZERO).await;
+                let settings = Settings { limit_rates: false, ..Settings::default() };
+                let (api, background) = Builder::new(&Svc::new(store)).settings(settings).build();
+                if options.sends_webhooks {
+                    tokio::spawn(background.run(std::future::pending()));
+                }
+                let mut server = Server::bind(([127, 0, 0, 1], 0).into(), 100).await.unwrap();
+                if let Some([certificate, key]) = options.tls {
+                    server = server.with_tls(&certificate, &key).unwrap();
+                }
+                let (stop, stopped) = oneshot::channel();
+                let key = new.text.reveal().to_owned();
+                sender.send(Self { url: server.url().unwrap(), key, _stop: stop }).unwrap();
+                let until_dropped = async { drop(stopped.await) };
+                server.run(api.for_platform(), until_dropped, Duration::ZERO).await;
             });
         });
         receiver.recv().unwrap()

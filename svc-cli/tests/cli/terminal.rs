@@ -3,10 +3,14 @@
 // `script` has different options on other systems.
 #![cfg(target_os = "linux")]
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
+use svc_core::accounts::platform_keys::PlatformScope;
+
 use crate::harness::{Session, report_skipped, text};
+use crate::server::{LiveServer, sqlite_url};
 
 #[test]
 fn colour_follows_the_environment() {
@@ -22,14 +26,20 @@ fn colour_follows_the_environment() {
     assert!(!coloured(&["CLICOLOR_FORCE", "NO_COLOR"]));
 }
 
-/// Runs a command on a pseudo-terminal created by `script` (util-linux) and types some text. Returns the output and the
-/// exit code, or `None` if `script` is not installed.
-fn on_terminal(session: &Session, args: &[&str], variables: &[(&str, &str)], typed: &str) -> Option<(String, i32)> {
+/// Runs a command on a pseudo-terminal created by `script` (util-linux), which shows what is typed unless the command turns
+/// that off, and types a line once the output ends with the prompt. Returns the output and the exit code, or `None` if
+/// `script` is not installed.
+fn on_terminal(
+    session: &Session,
+    args: &[&str],
+    variables: &[(&str, &str)],
+    typed: Option<(&str, &str)>,
+) -> Option<(String, i32)> {
     let program = session.program(args);
     let words = std::iter::once(program.get_program()).chain(program.get_args());
     let line: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
     let mut script = Command::new("script");
-    script.args(["-q", "-e", "-c", &line.join(" "), "/dev/null"]).current_dir(session.folder());
+    script.args(["-q", "-e", "-E", "always", "-c", &line.join(" "), "/dev/null"]).current_dir(session.folder());
     script.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     script.env("TERM", "xterm").env("SHELL", "/bin/sh").envs(variables.iter().copied());
     script.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -38,11 +48,20 @@ fn on_terminal(session: &Session, args: &[&str], variables: &[(&str, &str)], typ
         return None;
     };
     // stdin stays open: closing it would send a Ctrl-D.
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(typed.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut shown = Vec::new();
+    if let Some((prompt, line)) = typed {
+        let mut byte = [0];
+        while !shown.ends_with(prompt.as_bytes()) {
+            assert_eq!(stdout.read(&mut byte).unwrap(), 1, "no prompt: {}", text(&shown));
+            shown.push(byte[0]);
+        }
+        stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+    stdout.read_to_end(&mut shown).unwrap();
+    let status = child.wait().unwrap();
     drop(stdin);
-    Some((text(&output.stdout), output.status.code().unwrap()))
+    Some((text(&shown), status.code().unwrap()))
 }
 
 #[test]
@@ -50,14 +69,14 @@ fn a_terminal_gets_colour() {
     let session = Session::new();
     session.tenant();
     let list = ["tenant", "list"];
-    let Some((shown, code)) = on_terminal(&session, &list, &[], "") else { return };
+    let Some((shown, code)) = on_terminal(&session, &list, &[], None) else { return };
     assert!(code == 0 && shown.contains("\u{1b}[1mID"), "{shown:?}");
     let plain = text(&session.output(&list).stdout);
     for variables in [("NO_COLOR", "1"), ("TERM", "dumb")] {
-        let (shown, _) = on_terminal(&session, &list, &[variables], "").unwrap();
+        let (shown, _) = on_terminal(&session, &list, &[variables], None).unwrap();
         assert_eq!(shown.replace("\r\n", "\n"), plain, "{variables:?}");
     }
-    let (shown, _) = on_terminal(&session, &["tenant", "list", "--json"], &[], "").unwrap();
+    let (shown, _) = on_terminal(&session, &["tenant", "list", "--json"], &[], None).unwrap();
     assert!(!shown.contains('\u{1b}'), "{shown:?}");
 }
 
@@ -68,12 +87,12 @@ fn commands_that_cannot_be_undone_ask_for_confirmation() {
     let key = session.id(&["key", "create", "--tenant", &tenant, "--scopes", "read"]);
     let revoke = ["key", "revoke", &key];
     let is_revoked = || session.json(&["key", "show", &key])["revoked_at"].is_string();
-    let Some((shown, code)) = on_terminal(&session, &revoke, &[], "n\n") else { return };
+    let Some((shown, code)) = on_terminal(&session, &revoke, &[], Some(("[y/N] ", "n"))) else { return };
     assert!(shown.contains(&format!("Revoke key {key}?")) && shown.contains("[y/N]"), "{shown:?}");
     assert!(shown.contains("Cancelled: nothing was changed.") && code == 1 && !is_revoked(), "{shown:?}");
-    let (shown, code) = on_terminal(&session, &revoke, &[], "y\n").unwrap();
+    let (shown, code) = on_terminal(&session, &revoke, &[], Some(("[y/N] ", "y"))).unwrap();
     assert!(code == 0 && is_revoked(), "{shown:?}");
-    let (shown, code) = on_terminal(&session, &[&revoke[..], &["--yes"]].concat(), &[], "").unwrap();
+    let (shown, code) = on_terminal(&session, &[&revoke[..], &["--yes"]].concat(), &[], None).unwrap();
     assert!(code == 0 && !shown.contains("[y/N]"), "{shown:?}");
 }
 
@@ -86,10 +105,31 @@ fn an_import_shows_progress_only_on_a_terminal() {
     let import = ["import", "contacts", "--tenant", &tenant, "people.csv", "--no-events"];
     let piped = session.output(&[&import[..], &["--dry-run"]].concat());
     assert_eq!((piped.status.code(), text(&piped.stderr).as_str()), (Some(0), ""));
-    let Some((shown, code)) = on_terminal(&session, &import, &[], "") else { return };
+    let Some((shown, code)) = on_terminal(&session, &import, &[], None) else { return };
     assert!(code == 0 && shown.contains("Rows: 1500 read, 1500 added, "), "{shown:?}");
     assert!(shown.contains(" %  ") && shown.contains(" rows, ") && shown.contains("/s, "), "{shown:?}");
     assert!(shown.contains(" left"), "{shown:?}");
+}
+
+#[test]
+fn a_key_that_is_typed_is_not_shown() {
+    let session = Session::new();
+    let server = LiveServer::start(&sqlite_url(session.folder()), &[PlatformScope::All]);
+    let home = session.folder().to_str().unwrap();
+    let login = ["login", "--server", &server.url];
+    let typed = Some(("Platform key: ", server.key.as_str()));
+    let Some((shown, code)) = on_terminal(&session, &login, &[("HOME", home)], typed) else { return };
+    assert!(code == 0 && shown.starts_with("Platform key: \r\nStored the profile default"), "{shown:?}");
+    assert!(!shown.contains(&server.key[..20]), "{shown:?}");
+    let profile = session.folder().join(".config/svc/profiles/default.json");
+    assert_eq!(std::fs::metadata(&profile).unwrap().permissions().mode() & 0o777, 0o600);
+    let stored: serde_json::Value = serde_json::from_slice(&std::fs::read(&profile).unwrap()).unwrap();
+    assert_eq!(stored["key"], *server.key);
+
+    // A key that is refused is not shown either.
+    let typed = Some(("Platform key: ", "svc_live_x"));
+    let (shown, code) = on_terminal(&session, &login, &[("HOME", home)], typed).unwrap();
+    assert!(code == 2 && !shown.contains("svc_live_x"), "{shown:?}");
 }
 
 /// Runs a command on a terminal of this width, and returns its output with escape characters shown as `^[`.

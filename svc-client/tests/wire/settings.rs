@@ -20,9 +20,15 @@ fn an_argument_that_cannot_be_used_is_refused() {
     }
     let error = Client::builder("https://svc.example.com", KEY).user_agent("a\nb").build().unwrap_err();
     assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
-    let broken = b"-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n";
-    let error = Client::builder("https://svc.example.com", KEY).add_root_certificates(broken).build().unwrap_err();
-    assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+    for (pem, part) in [
+        (&b"-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"[..], "cannot be read"),
+        (b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "TLS cannot be set up"),
+        (b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "there is no certificate"),
+        (b"", "there is no certificate"),
+    ] {
+        let error = Client::builder("https://svc.example.com", KEY).add_root_certificates(pem).build().unwrap_err();
+        assert!(matches!(&error, Error::InvalidArgument(reason) if reason.contains(part)), "{error}");
+    }
 }
 
 #[test]

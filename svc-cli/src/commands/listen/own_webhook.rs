@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use svc_core::error::Error;
 use svc_core::input::ToBody as _;
 use svc_core::input::{FromJson as _, json::Json};
 use svc_core::platform::{TemporaryWebhookCreate, WebhookLifetime};
@@ -14,7 +15,7 @@ use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, Webh
 use crate::commands::lookup::{path, path_of};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::service::{CallResult, Service};
+use crate::service::{CallError, CallResult, Service};
 
 /// How long after its last sign of life the webhook expires.
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -46,9 +47,21 @@ impl OwnWebhook {
             description: Some(Text::from_json(text("svc listen")).map_err(|issue| issue.on("description"))?),
         };
         let input = TemporaryWebhookCreate { webhook: input, expires_in: LIFETIME.into() };
-        let created: WebhookSubscriptionWithSecret = service.post(&path(tenant, "webhooks/temporary"), &input).await?;
+        let created: CallResult<WebhookSubscriptionWithSecret> =
+            service.post(&path(tenant, "webhooks/temporary"), &input).await;
+        let created = match created {
+            Err(CallError::Rules(Error::Validation(refused)))
+                if refused.as_slice().iter().any(|it| it.field == "url") =>
+            {
+                let reason = "The server delivers to no private address such as that of this machine; `svc listen` needs \
+                              one that runs with --allow-private-webhooks.";
+                return Err(Failure::new(Exit::Refused, reason));
+            }
+            created => created?,
+        };
+        let server = if service.is_server() { "The server" } else { "A server on this database" };
         output::note(&format!(
-            "Created webhook {} for as long as this command runs. A server on this database delivers to it if it runs with \
+            "Created webhook {} for as long as this command runs. {server} delivers to it if it runs on this machine with \
              --allow-private-webhooks.",
             created.subscription.id
         ));
