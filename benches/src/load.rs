@@ -1,6 +1,9 @@
 //! The load generator: keep-alive connections on bare epoll, each with one request in progress. It shares the machine
 //! with the server, so it does as little as possible: it copies no request, and of a response it parses only the
 //! status and the length.
+//!
+//! At a fixed rate, a latency counts from the time at which the request was due, whether or not a connection was free. A
+//! thread that waits sees up to a millisecond late that a request is due, which counts as well.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::SocketAddr;
@@ -143,12 +146,16 @@ fn run_worker(address: SocketAddr, connections: usize, mut requests: Requests, p
         poll.registry().register(&mut stream, Token(number), Interest::READABLE)?;
         let mut connection =
             Connection { stream, response: vec![0; BUFFER], filled: 0, head: None, sent_at: Instant::now() };
-        connection.send(requests.next())?;
+        if requests.rate.is_none() {
+            connection.send(requests.next(), Instant::now())?;
+        }
         open.push(connection);
     }
     let mut took = Vec::new();
+    let mut schedule = requests.rate.map(|rate| Schedule::new(rate / THREADS as f64, connections));
     loop {
-        match poll.poll(&mut events, Some(PATIENCE)) {
+        let patience = schedule.as_ref().map_or(PATIENCE, Schedule::until_due);
+        match poll.poll(&mut events, Some(patience)) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             other => other?,
         }
@@ -162,16 +169,48 @@ fn run_worker(address: SocketAddr, connections: usize, mut requests: Requests, p
                 if now == MEASURING {
                     took.push(micros(connection.sent_at.elapsed()));
                 }
-                connection.send(requests.next())?;
+                match &mut schedule {
+                    Some(schedule) => schedule.free.push(event.token().0),
+                    None => connection.send(requests.next(), Instant::now())?,
+                }
             }
         }
+        while let Some((number, due)) = schedule.as_mut().and_then(Schedule::next) {
+            open[number].send(requests.next(), due)?;
+        }
+    }
+}
+
+/// When requests are sent at a fixed rate, and the connections that are free for them.
+struct Schedule {
+    interval: Duration,
+    due: Instant,
+    free: Vec<usize>,
+}
+
+impl Schedule {
+    fn new(rate: f64, connections: usize) -> Self {
+        Self { interval: Duration::from_secs_f64(1.0 / rate), due: Instant::now(), free: (0..connections).collect() }
+    }
+
+    /// Returns how long to wait for a response. Without a free connection nothing can be sent before one.
+    fn until_due(&self) -> Duration {
+        if self.free.is_empty() { PATIENCE } else { self.due.saturating_duration_since(Instant::now()).min(PATIENCE) }
+    }
+
+    /// Returns a free connection if a request is due, and since when it is.
+    fn next(&mut self) -> Option<(usize, Instant)> {
+        let due = self.due;
+        let number = (due <= Instant::now()).then(|| self.free.pop()).flatten()?;
+        self.due = due + self.interval;
+        Some((number, due))
     }
 }
 
 impl Connection {
     /// No other request is in progress, so the socket accepts a whole request.
-    fn send(&mut self, request: &[u8]) -> Result<()> {
-        (self.filled, self.head, self.sent_at) = (0, None, Instant::now());
+    fn send(&mut self, request: &[u8], sent_at: Instant) -> Result<()> {
+        (self.filled, self.head, self.sent_at) = (0, None, sent_at);
         let written = self.stream.write(request)?;
         if written == request.len() { Ok(()) } else { Err("a request could not be written completely".into()) }
     }

@@ -74,6 +74,8 @@ pub(crate) enum Subject {
     Aged,
     /// POSTs and their deliveries together, at full speed.
     Pipe,
+    /// Nine GETs for each POST, with half of the POSTs that the server can answer.
+    Mixed,
     /// Figures at the limits of scale; measured only if it is named.
     Scale,
     /// Pages of the dashboard, its live lists and the request log; measured only if it is named.

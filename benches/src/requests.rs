@@ -13,6 +13,8 @@ use crate::seed::Tenant;
 pub(crate) struct Requests {
     /// The status of a successful response.
     pub(crate) status: [u8; 3],
+    /// How many are sent each second. `None`: each as soon as the one before is answered.
+    pub(crate) rate: Option<f64>,
     tenants: Arc<[Tenant]>,
     templates: Vec<Template>,
     random: Random,
@@ -38,8 +40,8 @@ const FIELD: &str = "~";
 
 impl Requests {
     /// Creates requests of a block, over all tenants. [`Subject::Commit`], [`Subject::Aged`], [`Subject::Scale`],
-    /// [`Subject::Growth`] and [`Subject::Dashboard`] have no requests; those of [`Subject::Deliver`] and [`Subject::Pipe`]
-    /// are POSTs.
+    /// [`Subject::Growth`], [`Subject::Mixed`] and [`Subject::Dashboard`] have no requests; those of [`Subject::Deliver`]
+    /// and [`Subject::Pipe`] are POSTs.
     pub(crate) fn new(subject: Subject, tenants: &Arc<[Tenant]>) -> Self {
         let status = if matches!(subject, Subject::Post | Subject::Deliver | Subject::Pipe | Subject::PgPost) {
             *b"201"
@@ -47,13 +49,18 @@ impl Requests {
             *b"200"
         };
         let templates = tenants.iter().map(|tenant| Template::new(subject, &tenant.key)).collect();
-        Self { status, tenants: Arc::clone(tenants), templates, random: Random::new() }
+        Self { status, rate: None, tenants: Arc::clone(tenants), templates, random: Random::new() }
+    }
+
+    /// Sends them at a fixed rate.
+    pub(crate) fn per_second(self, rate: f64) -> Self {
+        Self { rate: Some(rate), ..self }
     }
 
     /// Returns the same kind of requests in another random order.
     pub(crate) fn fork(&self) -> Self {
         let (tenants, templates) = (Arc::clone(&self.tenants), self.templates.clone());
-        Self { status: self.status, tenants, templates, random: Random::new() }
+        Self { status: self.status, rate: self.rate, tenants, templates, random: Random::new() }
     }
 
     /// Returns the next request.
@@ -87,6 +94,7 @@ impl Template {
             | Subject::Deliver
             | Subject::Aged
             | Subject::Pipe
+            | Subject::Mixed
             | Subject::Scale
             | Subject::Dashboard
             | Subject::Growth

@@ -75,6 +75,7 @@ fn run_on_sqlite(options: &Options, subjects: &[Subject]) -> Result<()> {
                 deliver::backlog(options, &copy(&file, folder.path())?)?;
                 deliver::latency(options, &copy(&file, folder.path())?, &tenants)?;
             }
+            Subject::Mixed => mixed(options, &copy(&file, folder.path())?, &tenants)?,
             Subject::Pipe => deliver::pipe(options, &copy(&file, folder.path())?, &tenants)?,
             Subject::Scale
             | Subject::Growth
@@ -143,6 +144,36 @@ fn serve(options: &Options, subject: Subject, file: &Path, tenants: &Arc<[Tenant
     table::print_rows(&[
         Row { subject: name, contender: "bare hyper", rounds: &bare_rounds, ratio: Ratio::Baseline },
         Row { subject: "", contender: "svc", rounds: &svc_rounds, ratio: Ratio::To(&bare_rounds) },
+    ])
+}
+
+/// Measures nine GETs for each POST at fixed rates, with half of the POSTs that the server answers when it does nothing else.
+fn mixed(options: &Options, file: &Path, tenants: &Arc<[Tenant]>) -> Result<()> {
+    let (gets, posts) = (Requests::new(Subject::Get, tenants), Requests::new(Subject::Post, tenants));
+    let mut svc = Child::start(&[OsStr::new("serve-svc"), file.as_os_str()])?;
+    let address: SocketAddr = svc.read_line()?.parse()?;
+    let (connections, length) = (options.connections as usize, Duration::from_secs(options.seconds));
+    let round = |requests: &Requests| load::round(&svc, address, connections, length, requests);
+    let mut rounds: [Vec<Sample>; 3] = Default::default();
+    for _ in 0..options.rounds {
+        let alone = round(&posts)?;
+        let half = alone.rate() / 2.0;
+        let (gets, posts) = (gets.fork().per_second(9.0 * half), posts.fork().per_second(half));
+        let (gets, posts) = std::thread::scope(|scope| {
+            let posts = scope.spawn(|| round(&posts));
+            let gets = round(&gets)?;
+            Ok::<_, Box<dyn std::error::Error + Send + Sync>>((
+                gets,
+                posts.join().map_err(|_| "the load generator panicked")??,
+            ))
+        })?;
+        rounds.iter_mut().zip([alone, gets, posts]).for_each(|(rounds, round)| rounds.push(round));
+    }
+    let [alone, gets, posts] = &rounds;
+    table::print_rows(&[
+        Row { subject: "mixed", contender: "POSTs alone", rounds: alone, ratio: Ratio::Baseline },
+        Row { subject: "", contender: "GETs, nine times", rounds: gets, ratio: Ratio::None },
+        Row { subject: "", contender: "POSTs, half", rounds: posts, ratio: Ratio::To(alone) },
     ])
 }
 

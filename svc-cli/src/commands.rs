@@ -123,7 +123,6 @@ fn database_only(command: &Command) -> Option<&'static str> {
         Command::Init { .. } => Some("svc init"),
         Command::Db { .. } => Some("svc db"),
         Command::PlatformKey { .. } => Some("svc platform-key"),
-        Command::Import(_) => Some("svc import"),
         _ => None,
     }
 }

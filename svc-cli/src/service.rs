@@ -15,7 +15,7 @@ use svc_client::{AccountClient, ApiError, Exchange, ExchangeResult, Platform, Tr
 use svc_core::env::Env;
 use svc_core::error::{Error, FieldCode, Violation, Violations};
 use svc_core::input::ToBody;
-use svc_core::platform::Account;
+use svc_core::platform::{Account, FieldProblem, RowProblem};
 use svc_core::resources::pages::{MAX_LIMIT, Page};
 use svc_core::store::Store;
 use svc_core::values::{EventKind, EventKinds, TenantId, Timestamp};
@@ -76,6 +76,11 @@ impl Service {
     /// Returns whether the service is a server elsewhere, which has rate limits.
     pub(crate) fn is_server(&self) -> bool {
         self.store.is_none()
+    }
+
+    /// Returns the platform API.
+    pub(crate) fn platform(&self) -> &Platform {
+        &self.platform
     }
 
     /// Returns an account.
@@ -242,28 +247,43 @@ impl From<svc_client::Error> for CallError {
 
 /// Returns the error of the rules that a server reports, so that it is worded as beside the database.
 fn of_api(error: ApiError) -> CallError {
-    let rules = match error.code.as_str() {
+    let errors = error.errors.iter().map(|failing| FieldProblem {
+        field: failing.field.clone(),
+        code: failing.code.clone(),
+        message: failing.message.clone(),
+    });
+    let problem = RowProblem {
+        error: error.message.clone(),
+        code: error.code.clone(),
+        field: error.field.clone(),
+        errors: errors.collect(),
+        existing_id: error.existing_id,
+    };
+    rules_error(problem).map_or_else(|| CallError::Server(of_server(&error)), CallError::Rules)
+}
+
+/// Returns the error of the rules that a problem reports. `None` if it is none of the rules.
+pub(crate) fn rules_error(problem: RowProblem) -> Option<Error> {
+    let RowProblem { error: message, code, errors, existing_id, .. } = problem;
+    Some(match code.as_str() {
         "not_found" => Error::NotFound,
         "empty_patch" => Error::EmptyPatch,
         "invalid_cursor" => Error::InvalidCursor,
         "precondition_failed" => Error::PreconditionFailed,
-        "invalid_json" => Error::InvalidJson(error.message.into()),
-        "not_allowed" | "limit_reached" => Error::NotAllowed(error.message),
+        "invalid_json" => Error::InvalidJson(message.into()),
+        "not_allowed" | "limit_reached" => Error::NotAllowed(message),
         // Contacts are all that records refer to.
         "reference_not_found" => Error::ReferenceNotFound("contact_id"),
-        "email_taken" if error.existing_id.is_some() => {
-            Error::EmailTaken { existing_id: error.existing_id.unwrap_or_default() }
-        }
-        "validation_failed" if !error.errors.is_empty() => {
-            let violation = |failing: svc_client::FieldError| {
+        "email_taken" => Error::EmailTaken { existing_id: existing_id? },
+        "validation_failed" if !errors.is_empty() => {
+            let violation = |failing: FieldProblem| {
                 let code = FieldCode::from_text(&failing.code).unwrap_or(FieldCode::InvalidFormat);
                 Violation::reported(failing.field, code, failing.message)
             };
-            Error::Validation(error.errors.into_iter().map(violation).collect::<Violations>())
+            Error::Validation(errors.into_iter().map(violation).collect::<Violations>())
         }
-        _ => return CallError::Server(of_server(&error)),
-    };
-    CallError::Rules(rules)
+        _ => return None,
+    })
 }
 
 /// Returns the failure of a request that the server did not take.

@@ -15,7 +15,8 @@ use svc_core::accounts::members::Member;
 use svc_core::env::Env;
 use svc_core::input::ToBody as _;
 use svc_core::platform::{
-    Account, ApiKey, AuditEntry, DashboardLink, DashboardLinkCreate, Delivery, Event, Replay, Statistics,
+    Account, ApiKey, AuditEntry, DashboardLink, DashboardLinkCreate, Delivery, Event, OperatorLink, OperatorLinkCreate,
+    Replay, Statistics,
 };
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
@@ -127,6 +128,18 @@ impl Platform {
     /// ```
     pub fn accounts(&self) -> Collection<Account, Self> {
         Collection::new(Client::new(&self.base, "platform/v1", Arc::clone(&self.transport)))
+    }
+
+    /// Creates a link that signs an operator in to the dashboard, once, within ten minutes. The key needs the scope
+    /// `operators:write`, which `*` does not include.
+    ///
+    /// # Errors
+    /// Any [`Error`].
+    pub async fn create_operator_link(&self, link: &OperatorLinkCreate) -> Result<OperatorLink> {
+        let client = Client::new(&self.base, "platform/v1", Arc::clone(&self.transport));
+        let request = Request::new(Method::POST, client.url(&["operator-links"])).json(link.to_body());
+        let request = request.idempotency_key(client.new_idempotency_key()?);
+        client.data(&self.transport.send(request).await?)
     }
 
     /// Returns a client of one account. Whether the account exists is seen by its first call: `unknown_account` if not.
@@ -278,7 +291,7 @@ pub mod prelude {
     pub use svc_core::accounts::members::{Member, MemberId};
     pub use svc_core::accounts::sessions::Role;
     pub use svc_core::accounts::tenants::DeveloperAccess;
-    pub use svc_core::imports::{AccountRecord, RecordKind};
+    pub use svc_core::imports::{AccountRecord, ContactImport, ImportRecord, ImportRow, InvoiceImport, RecordKind};
     pub use svc_core::platform::*;
     pub use svc_core::resources::invoices::{InvoiceCreate, InvoiceUpdate};
     pub use svc_core::values::{EventKind, TenantId};

@@ -2,7 +2,7 @@
 //!
 //! # Order
 //!
-//! Every record comes after the contact that it refers to, so [`restore`](crate::imports::restore) takes the records as they
+//! Every record comes after the contact that it refers to, so [`restore`](crate::imports::restore()) takes the records as they
 //! come: first the contacts, deleted ones included, then invoices, quotes, bookings and jobs, each type in the order of its
 //! changes.
 //!

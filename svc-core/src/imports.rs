@@ -23,13 +23,15 @@
 //! [`restore`] puts a record back as an export wrote it, with all its times, deleted contacts included. So all records of
 //! an account move to another database, where lists, incremental sync and numbers go on as before.
 
+mod batch;
 mod contacts;
 mod identity;
 mod import;
 mod invoices;
 mod restore;
 
+pub use self::batch::{Batch, ImportRecord, ImportRow, MAX_ROWS};
 pub use self::contacts::ContactImport;
-pub use self::import::{Import, ImportOptions, Imported, record_in_audit_log};
+pub use self::import::{Import, ImportOptions, Imported};
 pub use self::invoices::InvoiceImport;
 pub use self::restore::{AccountRecord, RecordKind, Restore, restore};

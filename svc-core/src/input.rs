@@ -28,6 +28,7 @@ pub use svc_derive::{Apply, Input, Record};
 
 use self::json::Json;
 use self::schema::FieldSchema;
+pub(crate) use self::send::Body;
 pub use self::send::ToBody;
 use crate::error::{Error, FieldCode, Issue, Violations};
 use crate::values::EventKinds;

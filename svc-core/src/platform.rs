@@ -7,16 +7,20 @@
 
 mod inputs;
 mod records;
+mod transfer;
 mod values;
 
 pub use self::inputs::{
     AccountCreate, AccountListParams, AccountUpdate, ApiKeyCreate, ApiKeyRotation, AttemptListParams,
     DashboardLinkCreate, DeliveryListFilter, EventCreate, ExportParams, LogFilter, LogParams, MemberCreate,
-    MemberUpdate, NewestParams, OverdueCheck, PaymentAmount, ReplayCreate, SampleEventCreate, SecretRotation,
-    TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
+    MemberUpdate, NewestParams, OperatorLinkCreate, OverdueCheck, PaymentAmount, ReplayCreate, SampleEventCreate,
+    SecretRotation, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
 };
 pub use self::records::{
     Account, ApiKey, ApiKeyWithSecret, AuditEntry, DashboardLink, Delivery, DeliveryDetails, EmittedEvent, Event,
-    ExportPage, HourlyStatistics, MarkedInvoices, Replay, Statistics, WriteLimits,
+    ExportPage, HourlyStatistics, MarkedInvoices, OperatorLink, Replay, Statistics, WriteLimits,
+};
+pub use self::transfer::{
+    FieldProblem, ImportCreate, ImportKind, ImportReport, ImportRows, ImportedRow, RowOutcome, RowProblem,
 };
 pub use self::values::{AnyObject, AtLeastOne, KeyScopes, Seconds, Statuses, WebhookCount, WriteLimitChanges, Zone};

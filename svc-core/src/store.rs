@@ -223,6 +223,34 @@ impl dyn Store {
         self.run_typed(Access::Write, name, work).await
     }
 
+    /// Runs a unit of work as [`write`](Self::write) does, but never commits it. Returns its result: what a write would have
+    /// returned.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub async fn dry_run<T, F>(&self, name: &'static str, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
+    {
+        // The transaction fails at its end, so nothing is committed.
+        let end = || Error::NotAllowed("This is the end of a dry run.".to_owned());
+        let slot = ResultSlot::default();
+        let work = Arc::new(keep_result(work, &slot));
+        let unit: UnitOfWork = Box::new(move |tx| {
+            let work = Arc::clone(&work);
+            Box::pin(async move {
+                work(tx).await?;
+                Err(end())
+            })
+        });
+        match self.run(Access::Write, name, unit).await {
+            Err(error) if error == end() => slot.take(name),
+            Err(error) => Err(error),
+            Ok(()) => Err(StoreError::Internal(format!("{name} was committed")).into()),
+        }
+    }
+
     async fn run_typed<T, F>(&self, access: Access, name: &'static str, work: F) -> Result<T, Error>
     where
         T: Send + 'static,

@@ -90,7 +90,7 @@ impl LiveServer {
 
     /// Returns a client of the platform API with a key for everything.
     pub(crate) async fn platform(&self) -> Platform {
-        self.platform_with(&["*"]).await
+        self.platform_with(&["*", "operators:write"]).await
     }
 
     /// Returns a client of the platform API with a key of these scopes.

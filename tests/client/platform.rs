@@ -8,6 +8,7 @@ use serde_json::Value;
 use svc_client::Collection;
 use svc_client::platform::prelude::*;
 use svc_client::records::Record;
+use svc_core::input::Input as _;
 use svc_core::lookup::{IdPart, KindInAccount, KindOfAll};
 use svc_core::resources::pages::{Limit, Since};
 use svc_core::values::EventSet;
@@ -22,6 +23,10 @@ async fn all<R: Record>(collection: &Collection<R, Platform>) -> Vec<R> {
 }
 
 async fn work_on_accounts(platform: &Platform) -> AccountClient {
+    let link = OperatorLinkCreate { identity: Some("Grace".parse().unwrap()) };
+    let link = platform.create_operator_link(&link).await.unwrap();
+    assert!(link.identity == "Grace" && link.path.starts_with("/dashboard/"), "{link:?}");
+    assert!(!format!("{link:?}").contains(&link.path));
     let accounts = platform.accounts();
     let new =
         AccountCreate { currency: Some("EUR".parse().unwrap()), ..AccountCreate::new("Harbour".parse().unwrap()) };
@@ -216,7 +221,20 @@ async fn move_records(account: &AccountClient) {
     let page = account.export_page(&first).await.unwrap();
     let rest = ExportParams { cursor: page.next_cursor, limit: Limit::new(200), ..first };
     let rest = account.export_page(&rest).await.unwrap();
-    assert_eq!(([page.data, rest.data].concat(), rest.next_cursor), (exported, None));
+    assert_eq!(([page.data, rest.data].concat(), rest.next_cursor), (exported.clone(), None));
+    let again = account.import(&ImportCreate::all(&exported)).await.unwrap();
+    assert!(again.rows.iter().all(|row| row.result == RowOutcome::ThereAlready), "{again:?}");
+    assert_eq!((again.rows.len(), again.webhooks), (exported.len(), 0));
+    let ada = ContactImport::from_body(br#"{"email": "ada@example.net"}"#).unwrap();
+    let batch = ImportCreate { dry_run: Some(true), ..ImportCreate::contacts([&ada, &ada]) };
+    let report = account.import(&batch).await.unwrap();
+    let results: Vec<RowOutcome> = report.rows.iter().map(|row| row.result).collect();
+    assert_eq!(results, [RowOutcome::Added, RowOutcome::ThereAlready]);
+    let total = InvoiceImport::from_body(br#"{"total": 5, "due_date": "2026-01-31", "status": "paid"}"#).unwrap();
+    let report = account.import(&ImportCreate::invoices([&total])).await.unwrap();
+    assert_eq!(report.rows[0].result, RowOutcome::Added);
+    let update = ImportCreate { update: Some(true), ..ImportCreate::invoices([&total]) };
+    assert_eq!(account.import(&update).await.unwrap_err().api().unwrap().field.as_deref(), Some("update"));
     let wrong = ExportParams { cursor: Some("x".to_owned()), ..ExportParams::default() };
     assert_eq!(account.export_page(&wrong).await.unwrap_err().code(), Some("invalid_cursor"));
 }

@@ -68,7 +68,8 @@ impl Fixture {
         let public = Api::new(Arc::clone(&store), settings);
         let mut fixture =
             Self { store, platform: public.for_platform(), public, key: String::new(), _database: database };
-        fixture.key = fixture.new_key(&[PlatformScope::All]).await;
+        let everything = [PlatformScope::All, PlatformScope::Of(Area::Operators, Scope::Write)];
+        fixture.key = fixture.new_key(&everything).await;
         fixture
     }
 
@@ -182,6 +183,8 @@ fn scopes() -> BTreeMap<&'static str, &'static str> {
         ("deliveries:write", "replayDelivery createReplay"),
         ("audit:read", "listAuditLog"),
         ("export:read", "exportRecords"),
+        ("import:write", "importRecords"),
+        ("operators:write", "createOperatorLink"),
     ];
     groups.into_iter().flat_map(|(scope, ids)| ids.split_whitespace().map(move |id| (id, scope))).collect()
 }

@@ -15,8 +15,9 @@ pub enum PlatformKeyCommand {
     ///
     /// The key is printed once and cannot be shown again: the database stores only a hash of it. It works with the data of
     /// all tenants as far as its scopes allow: `*`, or a list of AREA:read and AREA:write. The areas are accounts, keys,
-    /// members, records, events, webhooks, deliveries, audit and export; the last two are only read. AREA:write includes
-    /// AREA:read.
+    /// members, records, events, webhooks and deliveries; audit and export, which are only read; and import and operators,
+    /// which only write. AREA:write includes AREA:read. `*` is all but operators:write, which makes links that sign operators
+    /// in to the dashboard.
     #[command(after_help = "Examples:\n  svc platform-key create --name Backend\n  \
                       svc platform-key create --scopes accounts:read,records:write --expires 90d")]
     Create {

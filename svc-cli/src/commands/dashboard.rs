@@ -1,21 +1,20 @@
 //! `svc dashboard`.
 
 use serde_json::json;
-use svc_core::accounts::dashboard_links::{self, DashboardLinkCreate};
-use svc_core::platform::{self, DashboardLink};
-use svc_core::store::Store;
+use svc_core::accounts::sessions::Role;
+use svc_core::platform::{self, DashboardLink, OperatorLinkCreate};
 
 use super::lookup::{self, path};
 use super::tenant;
 use crate::cli::DashboardCommand;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::Outcome;
-use crate::service::Service;
+use crate::service::{CallError, Service};
 
 pub(super) async fn run(service: &Service, command: DashboardCommand) -> Result<Outcome, Failure> {
     let DashboardCommand::Link { tenant, role, operator, url } = command;
     if operator {
-        return for_operator(service.database("svc dashboard link --operator")?, &url).await;
+        return for_operator(service, &url).await;
     }
     let id = lookup::tenant(service, &tenant).await?.id;
     let input = platform::DashboardLinkCreate { role: role.into(), identity: None };
@@ -26,11 +25,11 @@ pub(super) async fn run(service: &Service, command: DashboardCommand) -> Result<
     Outcome::new(&value, url)
 }
 
-/// Makes a link for operators. No platform key can make one: it opens more than any key.
-async fn for_operator(store: &dyn Store, url: &str) -> Result<Outcome, Failure> {
-    let input = DashboardLinkCreate::for_operator();
-    let made = store.write("dashboard.link", move |tx| Box::pin(dashboard_links::create(tx, input.clone()))).await?;
-    let (url, link) = (made.url(url), &made.link);
-    let value = json!({ "url": url, "tenant_id": link.tenant_id, "role": link.role, "expires_at": link.expires_at });
+/// Makes a link for operators.
+async fn for_operator(service: &Service, url: &str) -> Result<Outcome, Failure> {
+    let made = service.platform().create_operator_link(&OperatorLinkCreate::default()).await;
+    let link = made.map_err(CallError::from)?;
+    let url = format!("{}{}", url.trim_end_matches('/'), link.path);
+    let value = json!({ "url": url, "tenant_id": null, "role": Role::Owner, "expires_at": link.expires_at });
     Outcome::new(&value, url)
 }

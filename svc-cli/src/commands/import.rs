@@ -1,7 +1,7 @@
 //! `svc import`: imports the rows of a file of any size, in constant memory.
 //!
 //! A thread reads the file and parses each row (`rows`, on top of `csv` or `ndjson`, on top of `source`). Meanwhile,
-//! the rows that were read before are imported in groups, one transaction each (`groups`). Refused rows are collected
+//! the rows that were read before are imported in groups, one request of the platform API each (`groups`). Refused rows are collected
 //! for the report at the end (`refusals`). svc-core decides which existing record a row matches, so that an import can
 //! be interrupted and run again.
 
@@ -17,13 +17,13 @@ mod source;
 use std::pin::pin;
 
 use serde::Serialize;
-use svc_core::accounts::tenants::{self, Tenant};
-use svc_core::imports::{AccountRecord, Import, ImportOptions, Imported};
+use svc_client::AccountClient;
+use svc_core::imports::{AccountRecord, Import};
 use svc_core::input::FieldNames as _;
+use svc_core::platform::{self, Account, ImportCreate, ImportRows, ImportedRow, RowOutcome};
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
-use svc_core::store::Store;
-use svc_core::values::{EventKind, TenantId};
+use svc_core::values::EventKind;
 use tokio::sync::mpsc;
 
 use self::columns::ColumnNames;
@@ -36,7 +36,7 @@ use super::lookup;
 use crate::cli::{Format, Import as Options, ImportKind};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Outcome};
-use crate::service::Service;
+use crate::service::{CallError, Service};
 
 /// The number of groups that are read ahead.
 const READ_AHEAD: usize = 2;
@@ -71,37 +71,35 @@ pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, 
     if !reason.is_empty() {
         return Err(Failure::new(Exit::Usage, reason));
     }
-    let store = service.database("svc import")?;
-    let id = lookup::tenant(service, &options.tenant).await?.id;
-    let tenant: Tenant = store.read("import.tenant", move |tx| Box::pin(tenants::get(tx, id))).await?;
+    let tenant = lookup::tenant(service, &options.tenant).await?;
+    let account = service.account(tenant.id);
     match options.kind {
-        ImportKind::Contacts => import::<Contact>(store, tenant, options).await,
-        ImportKind::Invoices => import::<Invoice>(store, tenant, options).await,
+        ImportKind::Contacts => import::<Contact>(account, &tenant, options).await,
+        ImportKind::Invoices => import::<Invoice>(account, &tenant, options).await,
         ImportKind::All => {
-            // These rows never fire events, so the import is recorded in the audit log.
-            let options = Options { no_events: true, format: Some(Format::Ndjson), ..options };
-            import::<AccountRecord>(store, tenant, options).await
+            let options = Options { format: Some(Format::Ndjson), ..options };
+            import::<AccountRecord>(account, &tenant, options).await
         }
     }
 }
 
-async fn import<R: Import>(store: &dyn Store, tenant: Tenant, options: Options) -> Result<Outcome, Failure> {
-    let import_options = ImportOptions { events: !options.no_events, update: options.update };
-    let groups = Groups { store, tenant: tenant.id, options: import_options, dry_run: options.dry_run };
+async fn import<R: Import>(account: AccountClient, tenant: &Account, options: Options) -> Result<Outcome, Failure> {
+    let groups = Groups { account, import: without_rows(&options) };
     let mut summary = Summary { dry_run: options.dry_run, ..Summary::default() };
     let names = ColumnNames::new(&options.mapping, options.ignore_unknown, R::Row::FIELD_NAMES)?;
     let source = Source::open(&options.file, options.format)?;
-    if import_options.events && !options.dry_run {
-        announce_deliveries(store, tenant.id, &options, source.format).await?;
+    if !options.no_events && !options.dry_run {
+        announce_deliveries(&groups, &options, source.format).await?;
     }
     let mut refusals = Refusals::new(options.report.as_deref(), &options.file)?;
     let progress = Progress::new(source.size());
 
-    let (sender, mut read) = mpsc::channel::<Result<Group<R>, Failure>>(READ_AHEAD);
+    let (sender, mut read) = mpsc::channel::<Result<Group, Failure>>(READ_AHEAD);
     // The thread ends with the file or when the channel is closed. It is not joined: stdin can block it forever.
     let reader = std::thread::Builder::new().name("import-read".to_owned());
+    let unique_email = tenant.unique_contact_email;
     reader
-        .spawn(move || rows::read::<R>(source, names, &tenant, &sender))
+        .spawn(move || rows::read::<R>(source, names, unique_email, &sender))
         .map_err(|reason| Failure::new(Exit::Failed, format!("The file cannot be read: {reason}.")))?;
 
     // A group is never cancelled midway: Ctrl-C takes effect after it is committed.
@@ -141,22 +139,28 @@ async fn import<R: Import>(store: &dyn Store, tenant: Tenant, options: Options) 
     Ok(Outcome::new(&summary, summary.to_text())?.with_failure(failure))
 }
 
+/// Returns the import that the options ask for, without its rows. The rows of `all` fire no events.
+fn without_rows(options: &Options) -> ImportCreate {
+    let kind = match options.kind {
+        ImportKind::Contacts => platform::ImportKind::Contacts,
+        ImportKind::Invoices => platform::ImportKind::Invoices,
+        ImportKind::All => platform::ImportKind::All,
+    };
+    let events = (options.kind != ImportKind::All).then_some(!options.no_events);
+    let rows = ImportRows::default();
+    ImportCreate { kind, rows, events, update: Some(options.update), dry_run: Some(options.dry_run) }
+}
+
 /// Says how many deliveries the import will cause, if any, before it starts.
-async fn announce_deliveries(
-    store: &dyn Store,
-    tenant: TenantId,
-    options: &Options,
-    format: Format,
-) -> Result<(), Failure> {
+async fn announce_deliveries(groups: &Groups, options: &Options, format: Format) -> Result<(), Failure> {
     let (kind, record) = match options.kind {
         ImportKind::Contacts => (EventKind::ContactCreated, "contact"),
         ImportKind::Invoices => (EventKind::InvoiceCreated, "invoice"),
         ImportKind::All => return Ok(()),
     };
-    let matching = store.read("import.webhooks", move |tx| {
-        Box::pin(async move { Ok(tx.matching_subscriptions(tenant, kind).await?.len()) })
-    });
-    let webhooks = matching.await? as u64;
+    let nothing = ImportCreate { dry_run: Some(true), ..groups.import.clone() };
+    let report = groups.account.import(&nothing).await.map_err(CallError::from)?;
+    let webhooks = u64::from(report.webhooks);
     let receivers = match webhooks {
         0 => return Ok(()),
         1 => "1 webhook".to_owned(),
@@ -176,19 +180,20 @@ async fn announce_deliveries(
 fn count(summary: &mut Summary, refusals: &mut Refusals, kind: ImportKind, row: RowResult) -> Result<(), Failure> {
     summary.rows += 1;
     let refusal = match row.result {
-        Ok(Imported::Added) => {
+        Ok(ImportedRow { result: RowOutcome::Added, .. }) => {
             summary.added += 1;
             return Ok(());
         }
-        Ok(Imported::Unchanged) => {
+        Ok(ImportedRow { result: RowOutcome::ThereAlready, .. }) => {
             summary.unchanged += 1;
             return Ok(());
         }
-        Ok(Imported::Updated) => {
+        Ok(ImportedRow { result: RowOutcome::Updated, .. }) => {
             summary.updated += 1;
             return Ok(());
         }
-        Ok(Imported::Differs { id, fields }) => Refusal::differs(kind, id, &fields),
+        Ok(ImportedRow { problem: Some(problem), .. }) => problem.into(),
+        Ok(ImportedRow { existing_id, fields, .. }) => Refusal::differs(kind, existing_id.unwrap_or_default(), &fields),
         Err(refusal) => refusal,
     };
     summary.refused += 1;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Session, UNKNOWN_ID, text};
+use super::harness::{Session, UNKNOWN_ID, text};
 
 /// One byte more than the maximum length of a row.
 const TOO_LONG: usize = (1 << 20) + 1;
@@ -90,6 +90,22 @@ fn ndjson_is_imported() {
     session.file("people", lines);
     session.run(&["import", "contacts", "--tenant", &tenant, "people"]).assert("import_ndjson");
     assert_eq!(session.count("contacts", &tenant), 2);
+}
+
+/// A request has at most 1 MiB, which the rows of a group may exceed.
+#[test]
+fn long_rows_are_imported_in_smaller_groups() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    let long = |characters: usize| "\u{1f6b0}".repeat(characters);
+    let row = |n: usize| format!("p{n}@example.com,{},{},{}\n", long(300), long(300), long(500));
+    let rows: String = (0..501).map(row).collect();
+    session.file("people.csv", format!("email,first_name,last_name,company_name\n{rows}"));
+    let summary = session.json(&["import", "contacts", "--tenant", &tenant, "people.csv", "--no-events"]);
+    assert_eq!((&summary["rows"], &summary["added"]), (&501.into(), &501.into()), "{summary}");
+    let log = session.json(&["audit", "list", "--tenant", &tenant]);
+    let groups = log.as_array().unwrap().iter().filter(|entry| entry["action"] == "import").count();
+    assert!(groups > 2, "{log}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
-use crate::harness::{Session, text};
+use super::harness::{Session, text};
 
 /// Returns CSV rows. Every third row has no email, and every second of those has the same content as the one before it.
 fn rows(numbers: Range<u32>) -> String {

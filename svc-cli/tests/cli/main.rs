@@ -53,6 +53,8 @@ mod on_server {
     mod event;
     mod export;
     mod ids;
+    mod import;
+    mod import_running;
     mod invoice;
     mod key;
     mod member;

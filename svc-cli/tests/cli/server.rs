@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use svc_core::Svc;
-use svc_core::accounts::platform_keys::{self, PlatformKeyCreate, PlatformScope};
+use svc_core::accounts::keys::Scope;
+use svc_core::accounts::platform_keys::{self, Area, PlatformKeyCreate, PlatformScope};
 use svc_core::env::Env;
 use svc_core::store::Store;
 use svc_core::values::HostPolicy;
@@ -17,8 +18,10 @@ use tokio::sync::oneshot;
 use crate::harness::Backend;
 
 /// What works on a database only, so the session runs it there: it makes or reads what no operation does.
-const LOCAL: [&[&str]; 6] =
-    [&["db"], &["init"], &["platform-key"], &["import"], &["listen"], &["dashboard", "link", "--operator"]];
+const LOCAL: [&[&str]; 4] = [&["db"], &["init"], &["platform-key"], &["listen"]];
+
+/// The scopes of a key that may do everything.
+const EVERYTHING: [PlatformScope; 2] = [PlatformScope::All, PlatformScope::Of(Area::Operators, Scope::Write)];
 
 /// A server on the session's database, which starts with the first command for it.
 #[derive(Default)]
@@ -46,7 +49,7 @@ impl Backend for OnServer {
         if LOCAL.iter().any(|local| args.starts_with(local)) || !database.exists() {
             return;
         }
-        let server = self.0.get_or_init(|| LiveServer::start(&sqlite_url(folder), &[PlatformScope::All]));
+        let server = self.0.get_or_init(|| LiveServer::start(&sqlite_url(folder), &EVERYTHING));
         command.env("SVC_SERVER", &server.url).env("SVC_PLATFORM_KEY", &server.key);
     }
 }

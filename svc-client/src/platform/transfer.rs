@@ -1,10 +1,10 @@
-//! All records of an account.
+//! Exports and imports of records.
 
 use futures_util::stream::{self, Stream, TryStreamExt as _};
 use http::Method;
 use svc_core::imports::AccountRecord;
 use svc_core::input::ToBody as _;
-use svc_core::platform::{ExportPage, ExportParams};
+use svc_core::platform::{ExportPage, ExportParams, ImportCreate, ImportReport};
 use svc_core::resources::pages::{Limit, MAX_LIMIT, Since};
 use svc_core::values::Timestamp;
 
@@ -53,5 +53,34 @@ impl AccountClient {
         url.query_pairs_mut().extend_pairs(params.to_query());
         let transport = self.client.transport();
         transport.send(Request::new(Method::GET, url)).await?.json(&transport.env)
+    }
+
+    /// Imports a batch of at most 500 records, in one transaction. The report says of each row what came of it; a row that is
+    /// refused is no error of the call. Repeating an import adds nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use svc_client::platform::prelude::*;
+    ///
+    /// # async fn example(from: AccountClient, to: AccountClient) -> Result<(), Error> {
+    /// let mut next = Some(ExportParams::default());
+    /// while let Some(params) = next {
+    ///     let page = from.export_page(&params).await?;
+    ///     let report = to.import(&ImportCreate::all(&page.data)).await?;
+    ///     assert!(report.rows.iter().all(|row| row.result == RowOutcome::Added));
+    ///     next = page.next_cursor.map(|cursor| ExportParams { cursor: Some(cursor), ..params });
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `validation_failed` for too many rows or options that the kind does not have, `body_too_large` for more than 1 MiB,
+    /// and any other [`Error`].
+    pub async fn import(&self, batch: &ImportCreate) -> Result<ImportReport> {
+        let request = Request::new(Method::POST, self.client.url(&["import"])).json(batch.to_body());
+        let request = request.idempotency_key(self.client.new_idempotency_key()?);
+        self.client.data(&self.client.transport().send(request).await?)
     }
 }

@@ -45,19 +45,28 @@ pub enum Area {
     Audit,
     /// The export, which is only read.
     Export,
+    /// The import, which only writes.
+    Import,
+    /// Links that sign operators in to the dashboard. Only a scope that names this area allows them.
+    Operators,
 }
 
 impl Area {
-    /// Returns whether the area has operations that change something.
-    pub fn has_writes(self) -> bool {
-        !matches!(self, Self::Audit | Self::Export)
+    /// Returns the scopes that the area has.
+    pub fn scopes(self) -> &'static [Scope] {
+        match self {
+            Self::Audit | Self::Export => &[Scope::Read],
+            Self::Import | Self::Operators => &[Scope::Write],
+            _ => &[Scope::Read, Scope::Write],
+        }
     }
 }
 
-/// What a platform key may do: everything, or reading or changing one area.
+/// What a platform key may do: nearly everything, or reading or changing one area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PlatformScope {
-    /// Everything: `*`.
+    /// Everything except links for operators: `*`. Such a link begins a session in the dashboard that sees all accounts and goes
+    /// on when the key is revoked.
     All,
     /// Reading, or reading and changing, one area: `accounts:read` or `accounts:write`.
     Of(Area, Scope),
@@ -67,8 +76,8 @@ impl PlatformScope {
     /// Returns every scope, in the order in which they are explained.
     pub fn all() -> impl Iterator<Item = Self> {
         let of_area = |area: &Area| {
-            let writes = area.has_writes().then_some(Self::Of(*area, Scope::Write));
-            std::iter::once(Self::Of(*area, Scope::Read)).chain(writes)
+            let area = *area;
+            area.scopes().iter().map(move |scope| Self::Of(area, *scope))
         };
         std::iter::once(Self::All).chain(Area::ALL.iter().flat_map(of_area))
     }
@@ -76,7 +85,7 @@ impl PlatformScope {
     /// Returns whether a key with this scope may do what needs `scope` of `area`. A scope to write is one to read as well.
     pub fn allows(self, area: Area, scope: Scope) -> bool {
         match self {
-            Self::All => true,
+            Self::All => area != Area::Operators,
             Self::Of(own, granted) => own == area && granted >= scope,
         }
     }
@@ -277,11 +286,21 @@ mod tests {
     #[test]
     fn every_scope_is_read_from_its_text() {
         let texts: Vec<String> = PlatformScope::all().map(|scope| scope.to_string()).collect();
-        assert_eq!(texts.len(), 1 + 2 * 7 + 2);
+        assert_eq!(texts.len(), 1 + 2 * 7 + 4);
         for (scope, text) in PlatformScope::all().zip(&texts) {
             assert_eq!(text.parse(), Ok(scope));
         }
-        for bad in ["", "read", "accounts", "accounts:", "audit:write", "export:write", "*:read", "Accounts:read"] {
+        for bad in [
+            "",
+            "read",
+            "accounts",
+            "accounts:",
+            "audit:write",
+            "export:write",
+            "import:read",
+            "*:read",
+            "Accounts:read",
+        ] {
             assert!(bad.parse::<PlatformScope>().is_err(), "{bad}");
         }
     }
@@ -292,6 +311,9 @@ mod tests {
         for (text, area, needed, allowed) in [
             ("*", Area::Audit, Scope::Read, true),
             ("*", Area::Keys, Scope::Write, true),
+            ("*", Area::Operators, Scope::Write, false),
+            ("members:write", Area::Operators, Scope::Write, false),
+            ("operators:write", Area::Operators, Scope::Write, true),
             ("keys:write", Area::Keys, Scope::Read, true),
             ("keys:write", Area::Keys, Scope::Write, true),
             ("keys:read", Area::Keys, Scope::Read, true),

@@ -3,11 +3,12 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
+use super::batch::ImportRecord;
 use super::identity::{self, Identity};
 use super::import::{Import, ImportOptions, Imported, differing, digest};
 use crate::accounts::tenants::Tenant;
 use crate::error::{Error, FieldCode, Issue};
-use crate::input::{Apply as _, FieldNames as _, Input};
+use crate::input::{Apply as _, Body, FieldNames as _, Input};
 use crate::resources::contacts::{Contact, ContactFilter, ContactId, ContactUpdate};
 use crate::resources::crud::{Resource as _, Update, WriteTime, advance_clock};
 use crate::resources::pages::{ListQuery, Order};
@@ -57,13 +58,18 @@ impl ContactImport {
 #[async_trait]
 impl Import for Contact {
     const KIND: &'static str = Self::COLLECTION;
+    const EVENT: Option<EventKind> = Some(EventKind::ContactCreated);
     type Row = ContactImport;
     const NUMBERS: &'static [&'static str] = &[];
     const REQUIRED: &'static [&'static str] = &[];
 
-    fn content(row: &ContactImport, tenant: &Tenant) -> Option<[u8; 32]> {
-        let by_email = row.email().is_some() && tenant.unique_contact_email;
+    fn content(row: &ContactImport, unique_email: bool) -> Option<[u8; 32]> {
+        let by_email = row.email().is_some() && unique_email;
         (row.id.is_none() && !by_email).then(|| digest("contact", &row.values()))
+    }
+
+    fn to_record(row: &ContactImport) -> ImportRecord {
+        ImportRecord::written(&Body(row))
     }
 
     async fn put(

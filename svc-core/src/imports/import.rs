@@ -4,12 +4,14 @@ use async_trait::async_trait;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::batch::ImportRecord;
 use crate::accounts::audit::{self, Object};
 use crate::accounts::tenants::Tenant;
 use crate::crypto::sha256;
 use crate::error::Error;
 use crate::input::{FieldNames, Input};
 use crate::store::Tx;
+use crate::values::EventKind;
 
 /// The choices of an import.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +44,7 @@ pub enum Imported {
 ///
 /// # Errors
 /// [`Error::Store`].
-pub async fn record_in_audit_log<R: Import>(
+pub(super) async fn record_in_audit_log<R: Import>(
     tx: &mut dyn Tx,
     tenant: &Tenant,
     results: &[Result<Imported, Error>],
@@ -67,6 +69,9 @@ pub trait Import: Send + Sync + 'static {
     /// What the audit log calls the records.
     const KIND: &'static str;
 
+    /// The event of a record that is added. `None` if none is fired.
+    const EVENT: Option<EventKind>;
+
     /// A row. Its fields have the types of the API, so the same rules check it.
     type Row: Input + FieldNames + Clone;
 
@@ -77,8 +82,12 @@ pub trait Import: Send + Sync + 'static {
     const REQUIRED: &'static [&'static str];
 
     /// Returns a digest of the row's content if the row can be recognised by nothing else. The caller counts the rows
-    /// of a file with the same content and gives [`put`](Self::put) the number of those before.
-    fn content(row: &Self::Row, tenant: &Tenant) -> Option<[u8; 32]>;
+    /// of a file with the same content and gives [`put`](Self::put) the number of those before. `unique_email` says whether
+    /// no two contacts of the account have the same email address.
+    fn content(row: &Self::Row, unique_email: bool) -> Option<[u8; 32]>;
+
+    /// Returns the row as a client sends it.
+    fn to_record(row: &Self::Row) -> ImportRecord;
 
     /// Creates the record of a row, or compares the row with the record it is recognised by. `before` is the number of
     /// earlier rows with the same [`content`](Self::content).

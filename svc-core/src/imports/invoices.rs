@@ -2,11 +2,12 @@
 
 use async_trait::async_trait;
 
+use super::batch::ImportRecord;
 use super::identity::{self, Identity};
 use super::import::{Import, ImportOptions, Imported, differing, digest};
 use crate::accounts::tenants::{self, NumberKind, Tenant};
 use crate::error::{Error, FieldCode, Issue};
-use crate::input::Input;
+use crate::input::{Body, Input};
 use crate::resources::contacts;
 use crate::resources::contacts::ContactId;
 use crate::resources::crud::{Filter as _, Resource as _, WriteTime, advance_clock};
@@ -100,12 +101,17 @@ impl InvoiceImport {
 #[async_trait]
 impl Import for Invoice {
     const KIND: &'static str = Self::COLLECTION;
+    const EVENT: Option<EventKind> = Some(EventKind::InvoiceCreated);
     type Row = InvoiceImport;
     const NUMBERS: &'static [&'static str] = &["total", "amount_paid"];
     const REQUIRED: &'static [&'static str] = &["total"];
 
-    fn content(row: &InvoiceImport, _tenant: &Tenant) -> Option<[u8; 32]> {
+    fn content(row: &InvoiceImport, _unique_email: bool) -> Option<[u8; 32]> {
         (row.id.is_none() && row.invoice_number.is_none()).then(|| row.digest())
+    }
+
+    fn to_record(row: &InvoiceImport) -> ImportRecord {
+        ImportRecord::written(&Body(row))
     }
 
     async fn put(

@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::batch::ImportRecord;
 use super::identity::{self, Identity};
 use super::import::{Import, ImportOptions, Imported};
 use super::{contacts, invoices};
@@ -21,7 +22,7 @@ use crate::resources::jobs::{Job, JobFilter};
 use crate::resources::pages::{ListQuery, Order};
 use crate::resources::quotes::{Quote, QuoteFilter};
 use crate::store::{Repository, Tx};
-use crate::values::{Amount, JOB_SCALE, TenantId, TextEnum, Timestamp};
+use crate::values::{Amount, EventKind, JOB_SCALE, TenantId, TextEnum, Timestamp};
 
 /// A resource whose records can be put back. A record has all its fields, as [`Input`] reads them from an export.
 #[async_trait]
@@ -392,12 +393,17 @@ impl JsonSchema for AccountRecord {
 #[async_trait]
 impl Import for AccountRecord {
     const KIND: &'static str = "all";
+    const EVENT: Option<EventKind> = None;
     type Row = Self;
     const NUMBERS: &'static [&'static str] = &[];
     const REQUIRED: &'static [&'static str] = &[];
 
-    fn content(_row: &Self, _tenant: &Tenant) -> Option<[u8; 32]> {
+    fn content(_row: &Self, _unique_email: bool) -> Option<[u8; 32]> {
         None
+    }
+
+    fn to_record(row: &Self) -> ImportRecord {
+        ImportRecord::written(row)
     }
 
     async fn put(

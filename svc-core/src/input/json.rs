@@ -108,6 +108,47 @@ pub fn parse(bytes: &[u8]) -> Result<Json, Error> {
     if reader.violations.is_empty() { Ok(json) } else { Err(Error::Validation(reader.violations)) }
 }
 
+/// Returns a value as JSON. Numbers stay as they were written.
+pub(crate) fn to_text(json: &Json) -> String {
+    let mut text = String::new();
+    write_json(json, &mut text);
+    text
+}
+
+fn write_json(json: &Json, text: &mut String) {
+    let write_string = |string: &str, text: &mut String| {
+        text.push_str(&serde_json::Value::from(string).to_string());
+    };
+    match json {
+        Json::Null => text.push_str("null"),
+        Json::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+        Json::Number(number) => text.push_str(number),
+        Json::String(string) => write_string(string, text),
+        Json::Array(items) => {
+            text.push('[');
+            for (position, item) in items.iter().enumerate() {
+                if position > 0 {
+                    text.push(',');
+                }
+                write_json(item, text);
+            }
+            text.push(']');
+        }
+        Json::Object(members) => {
+            text.push('{');
+            for (position, (name, member)) in members.iter().enumerate() {
+                if position > 0 {
+                    text.push(',');
+                }
+                write_string(name, text);
+                text.push(':');
+                write_json(member, text);
+            }
+            text.push('}');
+        }
+    }
+}
+
 fn syntax(error: serde_json::Error) -> Error {
     Error::InvalidJson(format!("The body must be valid JSON: {error}.").into())
 }

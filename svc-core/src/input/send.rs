@@ -53,7 +53,8 @@ pub trait ToBody {
     }
 }
 
-struct Body<'a, I>(&'a I);
+/// An input that serialises as the object that a client sends.
+pub(crate) struct Body<'a, I>(pub(crate) &'a I);
 
 impl<I: ToBody> Serialize for Body<'_, I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

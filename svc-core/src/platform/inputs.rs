@@ -155,6 +155,13 @@ impl DashboardLinkCreate {
     }
 }
 
+/// A new link that signs an operator in to the dashboard.
+#[derive(Clone, Debug, Default, PartialEq, Input)]
+pub struct OperatorLinkCreate {
+    /// The name of the person in the audit log, such as a mail address. Without it, or with null, it is `operator@link`.
+    pub identity: Option<Text<200>>,
+}
+
 /// A new member.
 #[derive(Clone, Debug, PartialEq, Input)]
 pub struct MemberCreate {

@@ -213,6 +213,34 @@ impl DashboardLink {
     }
 }
 
+/// A link that signs an operator in to the dashboard, once.
+#[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
+pub struct OperatorLink {
+    /// The path of the link on the public listener, with its secret token. Put the address of the service before it.
+    pub path: String,
+    /// The name of the person in the audit log.
+    pub identity: String,
+    /// When the link stops working.
+    pub expires_at: Timestamp,
+}
+
+impl fmt::Debug for OperatorLink {
+    /// Does not show the path, which signs in whoever has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { identity, expires_at, path: _ } = self;
+        f.debug_struct("OperatorLink")
+            .field("identity", identity)
+            .field("expires_at", expires_at)
+            .finish_non_exhaustive()
+    }
+}
+
+impl From<NewDashboardLink> for OperatorLink {
+    fn from(new: NewDashboardLink) -> Self {
+        Self { path: new.url(""), identity: new.link.identity, expires_at: new.link.expires_at }
+    }
+}
+
 /// A page of all records of an account.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct ExportPage {

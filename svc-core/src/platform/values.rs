@@ -12,7 +12,7 @@ use crate::accounts::keys::Scope;
 use crate::accounts::limits::{CappedCollection, MAX_WEBHOOKS};
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
-use crate::input::json::Json;
+use crate::input::json::{self, Json};
 use crate::values::TimeZone;
 use crate::webhooks::deliveries::DeliveryStatus;
 
@@ -108,7 +108,7 @@ schema!(inline WebhookCount, "WebhookCount", |_| {
     json_schema!({ "type": "integer", "minimum": 1, "maximum": MAX_WEBHOOKS })
 });
 
-fn whole_number(json: Json, min: u32, max: u32) -> Result<u32, Issue> {
+pub(super) fn whole_number(json: Json, min: u32, max: u32) -> Result<u32, Issue> {
     let text = json.into_number()?;
     let digits = text.strip_prefix('-').unwrap_or(&text);
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -218,50 +218,15 @@ impl FromJson for AnyObject {
         if !matches!(json, Json::Object(_)) {
             return Err(Issue::new(FieldCode::InvalidType, "must be an object"));
         }
-        let mut text = String::new();
-        write_json(&json, &mut text);
-        RawValue::from_string(text).map(Self).map_err(|error| Issue::new(FieldCode::InvalidFormat, error.to_string()))
+        RawValue::from_string(json::to_text(&json))
+            .map(Self)
+            .map_err(|error| Issue::new(FieldCode::InvalidFormat, error.to_string()))
     }
 }
 
 schema!(named AnyObject, "AnyObject", |_| {
     json_schema!({ "type": "object", "description": "A JSON object with any members." })
 });
-
-/// Writes a value as JSON. Numbers stay as they were written.
-fn write_json(json: &Json, text: &mut String) {
-    let write_string = |string: &str, text: &mut String| {
-        text.push_str(&serde_json::Value::from(string).to_string());
-    };
-    match json {
-        Json::Null => text.push_str("null"),
-        Json::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
-        Json::Number(number) => text.push_str(number),
-        Json::String(string) => write_string(string, text),
-        Json::Array(items) => {
-            text.push('[');
-            for (position, item) in items.iter().enumerate() {
-                if position > 0 {
-                    text.push(',');
-                }
-                write_json(item, text);
-            }
-            text.push(']');
-        }
-        Json::Object(members) => {
-            text.push('{');
-            for (position, (name, member)) in members.iter().enumerate() {
-                if position > 0 {
-                    text.push(',');
-                }
-                write_string(name, text);
-                text.push(':');
-                write_json(member, text);
-            }
-            text.push('}');
-        }
-    }
-}
 
 /// Statuses of deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

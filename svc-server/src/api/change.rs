@@ -17,6 +17,8 @@ use crate::api::router::RoutedOperation;
 /// A parsed write and the conditions that it depends on.
 pub(super) struct Change {
     pub(super) operation: OperationFn,
+    /// Whether the change is rolled back in any case.
+    pub(super) is_dry_run: bool,
     pub(super) tenant: TenantId,
     pub(super) routed: Arc<RoutedOperation>,
     /// The key, which is the actor of the transaction.

@@ -46,6 +46,8 @@ pub struct ParsedRequest {
     pub webhook_url: Option<WebhookUrl>,
     /// The highest number of records that the operation reads for its response. A write counts none.
     pub records: u32,
+    /// Whether what the operation writes is rolled back, so that its response says only what it would have done.
+    pub is_dry_run: bool,
 }
 
 /// Runs an operation for a tenant inside a transaction. Of the platform API, a few concern no tenant and get a nil id. The store may call it again to repeat the transaction.
@@ -60,7 +62,7 @@ impl ParsedRequest {
     where
         F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<ApiResponse, Error>> + Send + Sync + 'static,
     {
-        Self { operation: Arc::new(operation), webhook_url: None, records: 0 }
+        Self { operation: Arc::new(operation), webhook_url: None, records: 0, is_dry_run: false }
     }
 
     pub(super) fn reading(self, records: u32) -> Self {

@@ -15,7 +15,7 @@ use svc_core::values::TenantId;
 use uuid::Uuid;
 
 use crate::api::change::Condition;
-use crate::api::handlers::{OperationFn, RequestParts};
+use crate::api::handlers::{OperationFn, ParsedRequest, RequestParts};
 use crate::api::message;
 use crate::api::platform;
 use crate::api::problem::Problem;
@@ -69,7 +69,7 @@ impl LocalPlatform {
         let event_kinds = &self.store.env().event_kinds;
         let request = RequestParts { id, query, body: &body, base: &format!("{}{base}", version.path()), event_kinds };
         let operation = &routed.operation;
-        let run = (operation.parse)(&request)?.operation;
+        let ParsedRequest { operation: run, is_dry_run, .. } = (operation.parse)(&request)?;
         if parts.method == Method::GET {
             let read = self.store.read(operation.id, move |tx| Box::pin(in_account(tx, account, Arc::clone(&run))));
             return Ok(read.await?);
@@ -81,21 +81,33 @@ impl LocalPlatform {
             }
             _ => None,
         };
-        let condition = condition.map(Arc::new);
-        let write = self.store.write(operation.id, move |tx| {
-            let (run, condition) = (Arc::clone(&run), condition.clone());
-            Box::pin(async move {
-                if let Some(account) = account {
-                    tx.lock_tenant(account).await?;
-                }
-                let Some(condition) = condition else { return in_account(tx, account, run).await };
-                let current = in_account(tx, account, Arc::clone(&condition.current)).await?.etag;
-                let response = in_account(tx, account, run).await?;
-                let holds = current.is_none_or(|tag| condition.tags.iter().any(|it| it == "*" || *it == tag));
-                if holds { Ok(response) } else { Err(Error::PreconditionFailed) }
-            })
-        });
-        Ok(write.await?)
+        let change = LocalChange { account, run, condition: condition.map(Arc::new) };
+        if is_dry_run {
+            return Ok(self.store.dry_run(operation.id, move |tx| Box::pin(change.clone().run(tx))).await?);
+        }
+        Ok(self.store.write(operation.id, move |tx| Box::pin(change.clone().run(tx))).await?)
+    }
+}
+
+/// A write with its `If-Match` condition.
+#[derive(Clone)]
+struct LocalChange {
+    account: Option<TenantId>,
+    run: OperationFn,
+    condition: Option<Arc<Condition>>,
+}
+
+impl LocalChange {
+    async fn run(self, tx: &mut dyn Tx) -> Result<ApiResponse, Error> {
+        let Self { account, run, condition } = self;
+        if let Some(account) = account {
+            tx.lock_tenant(account).await?;
+        }
+        let Some(condition) = condition else { return in_account(tx, account, run).await };
+        let current = in_account(tx, account, Arc::clone(&condition.current)).await?.etag;
+        let response = in_account(tx, account, run).await?;
+        let holds = current.is_none_or(|tag| condition.tags.iter().any(|it| it == "*" || *it == tag));
+        if holds { Ok(response) } else { Err(Error::PreconditionFailed) }
     }
 }
 

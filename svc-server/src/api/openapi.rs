@@ -50,7 +50,7 @@ const INFO: &str = include_str!("openapi/introduction.md");
 const PLATFORM_INFO: &str = include_str!("openapi/platform.md");
 
 /// The tags of the platform API that the public API does not have, or describes otherwise.
-const PLATFORM_TAGS: [(&str, &str); 11] = [
+const PLATFORM_TAGS: [(&str, &str); 13] = [
     (
         "accounts",
         "An account is that of one business. Everything else belongs to one account, whose id is in its path.",
@@ -64,6 +64,7 @@ const PLATFORM_TAGS: [(&str, &str); 11] = [
         "dashboard-links",
         "A dashboard link signs a person in to the dashboard of one account, once and within ten minutes.",
     ),
+    ("operator-links", "An operator link signs an operator in to the dashboard, once and within ten minutes."),
     (
         "invoices",
         "An invoice asks a contact for payment. It is created and changed here, and is read-only in the public API.",
@@ -79,6 +80,7 @@ const PLATFORM_TAGS: [(&str, &str); 11] = [
     ),
     ("statistics", "The statistics count the attempts of the last 24 hours by hour."),
     ("audit-log", "The audit log says who changed what in an account, and when."),
+    ("import", "An import adds records that were made elsewhere, or that an export returned."),
     (
         "export",
         "An export returns all records of an account, to keep them elsewhere or to import them into another account.",
@@ -333,7 +335,7 @@ impl Texts {
                 key: "svc_plat_…",
                 security: "A platform key, such as `svc_plat_…`, as a bearer token. The operator creates keys with \
                            `svc platform-key create`. Its scopes are areas with `read` or `write`, such as \
-                           `records:write`, or `*` for everything; `write` includes `read`.",
+                           `records:write`, or `*` for everything except `operators:write`; `write` includes `read`.",
             },
         }
     }

@@ -18,8 +18,8 @@ use svc_core::accounts::members::Member;
 use svc_core::accounts::platform_keys::Area;
 use svc_core::platform::{
     Account, AccountCreate, AccountListParams, AccountUpdate, ApiKey, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret,
-    AuditEntry, DashboardLink, DashboardLinkCreate, LogFilter, LogParams, MemberCreate, MemberUpdate, OverdueCheck,
-    PaymentAmount,
+    AuditEntry, DashboardLink, DashboardLinkCreate, LogFilter, LogParams, MemberCreate, MemberUpdate, OperatorLink,
+    OperatorLinkCreate, OverdueCheck, PaymentAmount,
 };
 use svc_core::resources::invoices::{InvoiceCreate, InvoiceUpdate};
 use svc_core::resources::pages::Page;
@@ -320,6 +320,21 @@ fn members() -> Vec<Operation> {
                 "The created link.",
             ],
             Shape { body: Some(schema::<DashboardLinkCreate>), ..one(wrapped::<DashboardLink>, StatusCode::CREATED) },
+        ),
+        operation(
+            Area::Operators,
+            "createOperatorLink",
+            (Method::POST, "/operator-links"),
+            "operator-links",
+            handlers::create_operator_link,
+            [
+                "Create a link for an operator",
+                "Creates a link that signs an operator in to the dashboard, who sees all accounts, approves them and sets \
+                 their limits. It works once, for ten minutes. The key needs the scope `operators:write`, which `*` does \
+                 not include: the session that the link begins goes on when the key is revoked.",
+                "The created link.",
+            ],
+            Shape { body: Some(schema::<OperatorLinkCreate>), ..one(wrapped::<OperatorLink>, StatusCode::CREATED) },
         ),
     ]
 }

@@ -134,7 +134,7 @@ impl RequestContext<'_> {
         if self.operation().takes_body() {
             message::check_media_type(&self.parts.headers, &body)?;
         }
-        let ParsedRequest { operation, webhook_url, .. } = self.parse(&body).await?;
+        let ParsedRequest { operation, webhook_url, is_dry_run, .. } = self.parse(&body).await?;
         let claim = self.idempotency_claim(&client, &body)?.map(Arc::new);
         if let Some(url) = webhook_url {
             // A stored response is returned whatever the host of the URL resolves to by now.
@@ -145,6 +145,7 @@ impl RequestContext<'_> {
         }
         let change = Change {
             operation,
+            is_dry_run,
             tenant: client.tenant(),
             routed: Arc::clone(self.routed),
             actor: client.actor(),
@@ -424,8 +425,15 @@ impl RequestContext<'_> {
     /// Makes the change in a transaction.
     async fn run(&self, change: Change, access: &mut AccessRecord) -> Result<ApiResponse, Problem> {
         let (scope, claim, stored_since) = (change.idempotency_scope, change.claim.clone(), change.stored_since);
-        let change = Arc::new(change);
-        let changed = self.state.store.write(self.operation().id, move |tx| {
+        let (name, change) = (self.operation().id, Arc::new(change));
+        if change.is_dry_run {
+            let tried = self.state.store.dry_run(name, move |tx| {
+                let change = Arc::clone(&change);
+                Box::pin(async move { change.run(tx).await })
+            });
+            return Ok(tried.await?.0);
+        }
+        let changed = self.state.store.write(name, move |tx| {
             let change = Arc::clone(&change);
             Box::pin(async move { change.run(tx).await })
         });

@@ -78,6 +78,20 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
         ),
         ("listReplays", vec![json!("limit=0"), json!("cursor=x")]),
         ("listAuditLog", with(list(), &["since=x"])),
+        ("createOperatorLink", vec![json!({ "identity": long(201) }), json!({ "identity": 1 })]),
+        (
+            "importRecords",
+            vec![
+                json!({ "kind": "x", "rows": {}, "events": 1 }),
+                json!({ "kind": "contacts", "rows": [1], "dry_run": "yes" }),
+                json!({ "kind": "contacts", "rows": [{ "record": {} }, { "record": {}, "colour": "red" }] }),
+                json!({ "kind": "contacts", "rows": [{ "record": {}, "duplicates_before": -1 }] }),
+                json!({ "kind": "contacts", "rows": [{ "duplicates_before": 1 }] }),
+                json!({ "kind": "contacts", "rows": vec![json!({ "record": {} }); 501] }),
+                json!({ "kind": "invoices", "rows": [], "update": true }),
+                json!({ "kind": "all", "rows": [], "update": true, "dry_run": true, "events": true }),
+            ],
+        ),
         ("exportRecords", with(list(), &["since=x", "cursor=jobs.x.x"])),
     ])
 }

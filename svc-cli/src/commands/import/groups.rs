@@ -1,27 +1,23 @@
-//! Imports rows in groups, one transaction each.
+//! Imports rows in groups, one request each, which is one transaction.
 
-use std::sync::{Arc, Mutex};
-
-use svc_core::accounts::tenants;
+use svc_client::AccountClient;
 use svc_core::error::{Error, StoreError};
-use svc_core::imports::{self, Import, ImportOptions, Imported};
-use svc_core::store::Store;
-use svc_core::sync::lock;
-use svc_core::values::TenantId;
+use svc_core::imports::ImportRow;
+use svc_core::platform::{ImportCreate, ImportRows, ImportedRow};
 
 use super::refusals::Refusal;
-use super::rows::{Group, ParsedRow};
+use super::rows::Group;
 use crate::exit::Failure;
+use crate::service::CallError;
 
 /// How often a transaction is attempted while the database is busy. Each attempt waits as long as any command does.
 const MAX_ATTEMPTS: u32 = 3;
 
 /// The destination of the rows.
-pub(super) struct Groups<'s> {
-    pub(super) store: &'s dyn Store,
-    pub(super) tenant: TenantId,
-    pub(super) options: ImportOptions,
-    pub(super) dry_run: bool,
+pub(super) struct Groups {
+    pub(super) account: AccountClient,
+    /// What all groups have in common: the import without its rows.
+    pub(super) import: ImportCreate,
 }
 
 /// The result of a group.
@@ -36,113 +32,107 @@ pub(super) struct GroupResult {
 pub(super) struct RowResult {
     /// The line on which the row begins, counted from 1.
     pub(super) line: u64,
-    pub(super) result: Result<Imported, Refusal>,
+    pub(super) result: Result<ImportedRow, Refusal>,
 }
 
 /// The results of the valid rows of a group.
+#[derive(Default)]
 struct ImportedRows {
-    results: Vec<Result<Imported, Error>>,
+    results: Vec<Result<ImportedRow, Refusal>>,
     /// Why there are fewer results than rows.
     failure: Option<Failure>,
 }
 
-impl Groups<'_> {
+impl Groups {
     /// Imports a group in one transaction. If a row makes the transaction fail, imports each row in a transaction of
     /// its own, so that only that row is refused.
-    pub(super) async fn import<R: Import>(&self, group: Group<R>) -> GroupResult {
-        let valid: Vec<ParsedRow<R>> = group.rows.iter().filter_map(|row| row.parsed.clone().ok()).collect();
+    pub(super) async fn import(&self, group: Group) -> GroupResult {
+        let (mut valid, mut lines) = (Vec::new(), Vec::with_capacity(group.rows.len()));
+        for row in group.rows {
+            lines.push((row.line, row.parsed.map(|row| valid.push(row)).err()));
+        }
         let count = valid.len();
-        let ImportedRows { results, failure } = match self.import_together::<R>(valid.clone()).await {
-            Ok(results) => ImportedRows { results, failure: None },
-            Err(error) if is_caused_by_a_row(&error) => self.import_one_by_one::<R>(valid).await,
-            Err(error) => ImportedRows { results: Vec::new(), failure: Some(interrupted(error)) },
-        };
+        let ImportedRows { results, failure } = self.import_valid(valid).await;
         let is_incomplete = results.len() < count;
         let mut imported = results.into_iter();
-        let mut rows = Vec::with_capacity(group.rows.len());
-        for row in group.rows {
-            match row.parsed {
-                Err(refusal) => rows.push(RowResult { line: row.line, result: Err(refusal) }),
-                Ok(_) => match imported.next() {
-                    Some(result) => rows.push(RowResult { line: row.line, result: result.map_err(Refusal::from) }),
-                    None if is_incomplete => break,
-                    None => {}
-                },
+        let mut rows = Vec::with_capacity(lines.len());
+        for (line, refusal) in lines {
+            match (refusal, imported.len()) {
+                (Some(refusal), _) => rows.push(RowResult { line, result: Err(refusal) }),
+                (None, 0) if is_incomplete => break,
+                (None, _) => rows.extend(imported.next().map(|result| RowResult { line, result })),
             }
         }
         GroupResult { rows, failure }
     }
 
-    async fn import_one_by_one<R: Import>(&self, rows: Vec<ParsedRow<R>>) -> ImportedRows {
+    async fn import_valid(&self, rows: Vec<ImportRow>) -> ImportedRows {
+        if rows.is_empty() {
+            return ImportedRows::default();
+        }
+        let mut import = self.with(rows);
+        match self.import_together(&import).await {
+            Ok(results) => ImportedRows { results: results.into_iter().map(Ok).collect(), failure: None },
+            Err(error) if is_caused_by_a_row(&error) => {
+                self.import_one_by_one(std::mem::take(&mut import.rows.0)).await
+            }
+            Err(error) => ImportedRows { results: Vec::new(), failure: Some(interrupted(error)) },
+        }
+    }
+
+    async fn import_one_by_one(&self, rows: Vec<ImportRow>) -> ImportedRows {
         let mut results = Vec::with_capacity(rows.len());
         for row in rows {
-            match self.import_together::<R>(vec![row]).await {
-                Ok(mut result) => results.extend(result.pop()),
-                Err(error) if is_caused_by_a_row(&error) => results.push(Err(error)),
+            match self.import_together(&self.with(vec![row])).await {
+                Ok(result) => results.extend(result.into_iter().map(Ok)),
+                Err(error) if is_caused_by_a_row(&error) => results.push(Err(CallError::from(error).into())),
                 Err(error) => return ImportedRows { results, failure: Some(interrupted(error)) },
             }
         }
         ImportedRows { results, failure: None }
     }
 
-    /// Imports rows in one transaction, and retries it while the database is busy.
-    async fn import_together<R: Import>(&self, rows: Vec<ParsedRow<R>>) -> Result<Vec<Result<Imported, Error>>, Error> {
-        let rows = Arc::new(rows);
+    fn with(&self, rows: Vec<ImportRow>) -> ImportCreate {
+        ImportCreate { rows: ImportRows(rows), ..self.import.clone() }
+    }
+
+    /// Imports rows in one transaction, and retries it while the database is busy. The client has retried what a server
+    /// refused for now.
+    async fn import_together(&self, import: &ImportCreate) -> svc_client::Result<Vec<ImportedRow>> {
         let mut attempts = 1;
         loop {
-            match self.import_once::<R>(Arc::clone(&rows)).await {
-                Err(Error::Store(error)) if error.is_transient() && attempts < MAX_ATTEMPTS => attempts += 1,
-                result => return result,
+            match self.account.import(import).await {
+                Err(error) if is_busy(&error) && attempts < MAX_ATTEMPTS => attempts += 1,
+                result => return result.map(|report| report.rows),
             }
         }
     }
+}
 
-    async fn import_once<R: Import>(
-        &self,
-        rows: Arc<Vec<ParsedRow<R>>>,
-    ) -> Result<Vec<Result<Imported, Error>>, Error> {
-        let Self { store, tenant, options, dry_run } = *self;
-        // The transaction of a dry run fails at its end, so that nothing is committed. Only these results remain.
-        let dry_run_results = Arc::new(Mutex::new(None));
-        let slot = Arc::clone(&dry_run_results);
-        let transaction = store.write("import", move |tx| {
-            let (rows, slot) = (Arc::clone(&rows), Arc::clone(&slot));
-            Box::pin(async move {
-                let tenant = tenants::get(tx, tenant).await?;
-                let mut results = Vec::with_capacity(rows.len());
-                for row in rows.iter() {
-                    match R::put(tx, &tenant, row.input.clone(), row.duplicates_before, options).await {
-                        Err(Error::Store(error)) => return Err(error.into()),
-                        result => results.push(result),
-                    }
-                }
-                if dry_run {
-                    *lock(&slot) = Some(results);
-                    return Err(Error::NotAllowed("This is a dry run.".to_owned()));
-                }
-                if !options.events {
-                    imports::record_in_audit_log::<R>(tx, &tenant, &results).await?;
-                }
-                Ok(results)
-            })
-        });
-        let result = transaction.await;
-        let dry_run_results = lock(&dry_run_results).take();
-        match (result, dry_run_results) {
-            (Err(Error::NotAllowed(_)), Some(results)) => Ok(results),
-            (result, _) => result,
-        }
+/// Returns the reason why the database failed, if that is beside this program.
+fn of_store(error: &svc_client::Error) -> Option<&StoreError> {
+    let svc_client::Error::Exchange(error) = error else { return None };
+    match error.downcast_ref() {
+        Some(Error::Store(error)) => Some(error),
+        _ => None,
     }
 }
 
-/// Returns whether a transaction failed because of a row in it, and not because of the database.
-fn is_caused_by_a_row(error: &Error) -> bool {
-    matches!(error, Error::Store(StoreError::Conflict { .. } | StoreError::Internal(_) | StoreError::Corrupt { .. }))
+/// Returns whether the database is busy.
+fn is_busy(error: &svc_client::Error) -> bool {
+    of_store(error).is_some_and(StoreError::is_transient)
+}
+
+/// Returns whether a transaction failed because of a row in it, and not because of the database. A server does not say why
+/// it failed.
+fn is_caused_by_a_row(error: &svc_client::Error) -> bool {
+    use StoreError::{Conflict, Corrupt, Internal};
+    matches!(of_store(error), Some(Conflict { .. } | Internal(_) | Corrupt { .. })) || error.status() == Some(500)
 }
 
 /// Returns the failure of an import that cannot continue.
-fn interrupted(error: Error) -> Failure {
-    let failure = Failure::from(error);
+fn interrupted(error: svc_client::Error) -> Failure {
+    let failure = Failure::from(CallError::from(error));
     let again = "Run the same command again to continue; rows that were added are not added twice.";
     Failure::new(failure.exit(), format!("{}. {again}", failure.message().trim_end_matches('.')))
 }
@@ -150,18 +140,22 @@ fn interrupted(error: Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
+    use std::sync::{Arc, Mutex};
 
     use async_trait::async_trait;
-    use svc_core::accounts::tenants::TenantCreate;
+    use svc_core::accounts::tenants::{self, TenantCreate};
     use svc_core::env::Env;
+    use svc_core::imports::ImportRecord;
     use svc_core::input::Input as _;
+    use svc_core::platform::RowOutcome;
     use svc_core::resources::contacts::Contact;
     use svc_core::store::memory::MemoryStore;
-    use svc_core::store::{Access, StoreWrapper, UnitOfWork};
+    use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
 
     use super::super::rows::Row;
     use super::*;
     use crate::exit::Exit;
+    use crate::service::Service;
 
     /// A store whose next transactions fail with the given errors. Later transactions succeed.
     struct FailingStore {
@@ -187,23 +181,24 @@ mod tests {
     /// Imports four rows, the second of which was refused by the parser. Returns the results by line, and the exit
     /// code.
     async fn import(failures: &[Option<StoreError>]) -> (String, Option<Exit>) {
-        let store = FailingStore { inner: MemoryStore::new(Env::system()), errors: Mutex::default() };
-        let store_dyn: &dyn Store = &store;
-        let tenant =
-            store_dyn.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("X")))).await.unwrap();
+        let store = Arc::new(FailingStore { inner: MemoryStore::new(Env::system()), errors: Mutex::default() });
+        let service_store: Arc<dyn Store> = Arc::<FailingStore>::clone(&store);
+        let created =
+            service_store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("X")))).await.unwrap();
         store.errors.lock().unwrap().extend(failures.iter().cloned());
         let row = |line: u64| {
             let body = format!(r#"{{"email": "p{line}@example.com"}}"#);
-            let input = <Contact as Import>::Row::from_body(body.as_bytes()).unwrap();
-            Row { line, parsed: Ok(ParsedRow { input, duplicates_before: 0 }) }
+            let input = svc_core::imports::ContactImport::from_body(body.as_bytes()).unwrap();
+            let record = ImportRecord::of::<Contact>(&input);
+            Row { line, parsed: Ok(ImportRow { record, duplicates_before: None }) }
         };
         let refused = Row { line: 2, parsed: Err(Refusal::too_long("x")) };
-        let options = ImportOptions { events: true, update: false };
-        let groups = Groups { store: store_dyn, tenant: tenant.id, options, dry_run: false };
-        let done = groups.import::<Contact>(Group { rows: vec![row(1), refused, row(3), row(4)], end: 0 }).await;
-        let results = done.rows.iter().map(|row| match row.result {
-            Ok(_) => format!("{}+", row.line),
-            Err(_) => format!("{}-", row.line),
+        let service = Service::of_database(service_store);
+        let groups = Groups { account: service.account(created.id), import: ImportCreate::contacts([]) };
+        let done = groups.import(Group { rows: vec![row(1), refused, row(3), row(4)], end: 0 }).await;
+        let results = done.rows.iter().map(|row| match &row.result {
+            Ok(imported) if imported.result == RowOutcome::Added => format!("{}+", row.line),
+            _ => format!("{}-", row.line),
         });
         (results.collect::<Vec<_>>().join(" "), done.failure.map(|failure| failure.exit()))
     }

@@ -1,5 +1,6 @@
 //! Refused rows: the first ones are shown to people, all of them are written to the report file.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -7,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use svc_core::error::{Error, FieldCode, Issue};
+use svc_core::platform::RowProblem;
 use uuid::Uuid;
 
 use crate::cli::ImportKind;
 use crate::exit::{Exit, Failure};
 use crate::output::plain;
+use crate::service::{CallError, rules_error};
 
 /// The number of refused rows that are shown on stderr.
 const MAX_SHOWN: u64 = 20;
@@ -20,7 +23,7 @@ const MAX_SHOWN: u64 = 20;
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Refusal {
     error: String,
-    code: &'static str,
+    code: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -39,7 +42,7 @@ struct FieldError {
 
 impl Refusal {
     /// The row matches an existing record that has different fields.
-    pub(super) fn differs(kind: ImportKind, id: Uuid, fields: &[&str]) -> Self {
+    pub(super) fn differs(kind: ImportKind, id: Uuid, fields: &[String]) -> Self {
         let fields_text = fields.join(", ");
         let error = match kind {
             ImportKind::Contacts => {
@@ -49,8 +52,8 @@ impl Refusal {
                 format!("Invoice {id} already exists with a different {fields_text}.")
             }
         };
-        let field = fields.first().map(|field| (*field).to_owned());
-        Self { error, code: "differs", field, errors: Vec::new(), existing_id: Some(id) }
+        let field = fields.first().cloned();
+        Self { error, code: "differs".into(), field, errors: Vec::new(), existing_id: Some(id) }
     }
 
     pub(super) fn too_long(hint: &str) -> Self {
@@ -60,7 +63,7 @@ impl Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        let code = error.code();
+        let code = error.code().into();
         let refusal = Self { error: error.to_string(), code, field: None, errors: Vec::new(), existing_id: None };
         match error {
             Error::Validation(violations) => {
@@ -84,6 +87,29 @@ impl From<Error> for Refusal {
                 Self { error, field: Some("email".to_owned()), existing_id: Some(existing_id), ..refusal }
             }
             _ => refusal,
+        }
+    }
+}
+
+impl From<CallError> for Refusal {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Rules(error) => error.into(),
+            CallError::Server(failure) => {
+                let (error, code) = (failure.message().to_owned(), "internal_error".into());
+                Self { error, code, field: None, errors: Vec::new(), existing_id: None }
+            }
+        }
+    }
+}
+
+/// The row was refused by the rules, wherever these run.
+impl From<RowProblem> for Refusal {
+    fn from(problem: RowProblem) -> Self {
+        let RowProblem { error, code, field, existing_id, .. } = problem.clone();
+        match rules_error(problem) {
+            Some(error) => error.into(),
+            None => Self { error, code: code.into(), field, errors: Vec::new(), existing_id },
         }
     }
 }

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::io;
 
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::{Error, FieldCode, Issue};
-use svc_core::imports::Import;
+use svc_core::imports::{Import, ImportRecord, ImportRow, MAX_ROWS};
 use svc_core::input::json::{self, Json};
 use svc_core::input::{FieldNames as _, Input as _};
 use tokio::sync::mpsc;
@@ -14,49 +13,39 @@ use super::columns::{ColumnNames, suggestion};
 use super::csv::{Cells, Records};
 use super::ndjson::Lines;
 use super::refusals::Refusal;
-use super::source::{Input, Source};
+use super::source::{Input, MAX_ROW, Source};
 use crate::cli::Format;
 use crate::exit::{Exit, Failure};
 use crate::formulas;
 
-/// The number of rows in one transaction: enough to amortize the commit, few enough not to delay a running server.
-const GROUP_ROWS: usize = 500;
 /// The number of bytes of the file after which a group is complete, however few rows it has.
 const GROUP_BYTES: u64 = 8 << 20;
+/// The most bytes that the rows of a group have together in a request, which has at most 1 MiB.
+const GROUP_JSON: usize = MAX_ROW - 1024;
+/// What a row has around its record in a request, in bytes.
+const ROW_JSON: usize = 64;
 
 /// A row that was read.
-pub(super) struct Row<R: Import> {
+pub(super) struct Row {
     /// The line on which the row begins, counted from 1.
     pub(super) line: u64,
-    pub(super) parsed: Result<ParsedRow<R>, Refusal>,
-}
-
-/// A valid row.
-pub(super) struct ParsedRow<R: Import> {
-    pub(super) input: R::Row,
-    /// How many earlier rows of the file have the same content, if only its content identifies the row; otherwise 0.
-    pub(super) duplicates_before: u32,
-}
-
-impl<R: Import> Clone for ParsedRow<R> {
-    fn clone(&self) -> Self {
-        Self { input: self.input.clone(), duplicates_before: self.duplicates_before }
-    }
+    pub(super) parsed: Result<ImportRow, Refusal>,
 }
 
 /// Rows that are imported in one transaction.
-pub(super) struct Group<R: Import> {
-    pub(super) rows: Vec<Row<R>>,
+pub(super) struct Group {
+    pub(super) rows: Vec<Row>,
     /// The number of bytes of the file that were read up to the end of this group.
     pub(super) end: u64,
 }
 
-/// Reads until the end of the file or until the channel is closed.
+/// Reads until the end of the file or until the channel is closed. `unique_email` says whether an email address identifies a
+/// contact of the account.
 pub(super) fn read<R: Import>(
     source: Source,
     names: ColumnNames,
-    tenant: &Tenant,
-    groups: &mpsc::Sender<Result<Group<R>, Failure>>,
+    unique_email: bool,
+    groups: &mpsc::Sender<Result<Group, Failure>>,
 ) {
     let (name, position) = (source.name.clone(), source.position());
     let broken = |error: io::Error| {
@@ -71,34 +60,58 @@ pub(super) fn read<R: Import>(
         }
     };
     let mut duplicates = Duplicates::default();
-    let (mut rows, mut start) = (Vec::new(), 0);
+    let (mut rows, mut json, mut start) = (Vec::new(), 0, 0);
+    let send = |rows: &mut Vec<Row>, end| {
+        let group = Group { rows: std::mem::take(rows), end };
+        group.rows.is_empty() || groups.blocking_send(Ok(group)).is_ok()
+    };
     loop {
-        let next = parser.next();
-        let ended = !matches!(next, Ok(Some(_)));
-        if let Ok(Some(ReadRow { line, input })) = &next {
-            let parsed = input.clone().map(|input| {
-                let content = R::content(&input, tenant);
-                let duplicates_before = content.map_or(0, |content| duplicates.count_before(&content));
-                ParsedRow { input, duplicates_before }
-            });
-            rows.push(Row { line: *line, parsed });
-        }
-        let end = position();
-        if rows.len() >= GROUP_ROWS || end - start > GROUP_BYTES || (ended && !rows.is_empty()) {
-            start = end;
-            if groups.blocking_send(Ok(Group { rows: std::mem::take(&mut rows), end })).is_err() {
+        let before = position();
+        let next = match parser.next() {
+            Ok(Some(next)) => next,
+            Ok(None) => {
+                send(&mut rows, position());
                 return;
             }
-        }
-        match next {
-            Ok(Some(_)) => {}
-            Ok(None) => return,
             Err(error) => {
-                let _ = groups.blocking_send(Err(broken(error)));
+                if send(&mut rows, position()) {
+                    let _ = groups.blocking_send(Err(broken(error)));
+                }
                 return;
             }
+        };
+        let row = Row {
+            line: next.line,
+            parsed: next.input.and_then(|input| to_send::<R>(&input, &mut duplicates, unique_email)),
+        };
+        let size = row.parsed.as_ref().map_or(0, |row| row.record.json_len() + ROW_JSON);
+        if json + size > GROUP_JSON {
+            if !send(&mut rows, before) {
+                return;
+            }
+            (json, start) = (0, before);
+        }
+        rows.push(row);
+        json += size;
+        let end = position();
+        if rows.len() >= MAX_ROWS || end - start > GROUP_BYTES {
+            if !send(&mut rows, end) {
+                return;
+            }
+            (json, start) = (0, end);
         }
     }
+}
+
+/// Returns a row as it is sent.
+fn to_send<R: Import>(input: &R::Row, duplicates: &mut Duplicates, unique_email: bool) -> Result<ImportRow, Refusal> {
+    let content = R::content(input, unique_email);
+    let before = content.map_or(0, |content| duplicates.count_before(&content));
+    let record = ImportRecord::of::<R>(input);
+    if record.json_len() + ROW_JSON > GROUP_JSON {
+        return Err(Refusal::too_long("its fields are too long"));
+    }
+    Ok(ImportRow { record, duplicates_before: Some(before).filter(|before| *before > 0) })
 }
 
 /// Counts rows with the same content. Only rows that nothing but their content identifies are counted, by a digest of

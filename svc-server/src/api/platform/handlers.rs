@@ -13,8 +13,8 @@ use svc_core::error::{Error, FieldCode, Issue};
 use svc_core::input::Input;
 use svc_core::platform::{
     self, Account, AccountCreate, AccountUpdate, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret, DashboardLink,
-    DeliveryDetails, EmittedEvent, EventCreate, MemberCreate, MemberUpdate, SampleEventCreate, Seconds, SecretRotation,
-    Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
+    DeliveryDetails, EmittedEvent, EventCreate, MemberCreate, MemberUpdate, OperatorLink, OperatorLinkCreate,
+    SampleEventCreate, Seconds, SecretRotation, Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
 };
 use svc_core::resources::crud::{self, Resource};
 use svc_core::resources::quotes::{self, Quote};
@@ -277,6 +277,24 @@ pub fn create_dashboard_link(parts: &RequestParts<'_>) -> Parsed {
                 None => link,
             };
             Ok(DashboardLink::new(tenant, dashboard_links::create(tx, link).await?))
+        })
+    })
+}
+
+/// Handles `POST /operator-links`.
+///
+/// # Errors
+///
+/// Fails when the body is not valid or there is a query parameter.
+pub fn create_operator_link(parts: &RequestParts<'_>) -> Parsed {
+    with_body(parts, StatusCode::CREATED, |tx, _, input: OperatorLinkCreate| {
+        Box::pin(async move {
+            let link = DashboardLinkCreate::for_operator();
+            let link = match &input.identity {
+                Some(identity) => link.identity(identity.as_str()),
+                None => link,
+            };
+            Ok(OperatorLink::from(dashboard_links::create(tx, link).await?))
         })
     })
 }
