@@ -106,6 +106,14 @@ async fn receiver() -> (String, mpsc::UnboundedReceiver<Value>) {
     (url, bodies)
 }
 
+/// Starts an endpoint that closes every connection, and returns its URL.
+async fn refusing_endpoint() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    tokio::spawn(async move { while listener.accept().await.is_ok() {} });
+    url
+}
+
 async fn receive(mut stream: TcpStream, arrived: mpsc::UnboundedSender<Value>) {
     let mut bytes = Vec::new();
     while stream.read_buf(&mut bytes).await.is_ok_and(|count| count > 0) {
@@ -198,11 +206,9 @@ async fn an_automatic_pause_is_in_the_audit_log() {
         let tenant = id(&made);
         let made = deployment.svc(&["key", "create", "--tenant", tenant, "--scopes", "read,write"]).await;
         let key = text(&made, "key");
-        // A socket that is bound and does not listen refuses connections, and no other process gets its port.
-        let closed = TcpSocket::new_v4().unwrap();
-        closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let url = format!("http://{}/", closed.local_addr().unwrap());
-        let hook = json!({ "url": url, "events": ["contact.created"] }).to_string();
+        // Its own port: one that is closed may be given to a server of another test meanwhile, which takes the deliveries.
+        let endpoint = refusing_endpoint().await;
+        let hook = json!({ "url": endpoint, "events": ["contact.created"] }).to_string();
         let hook = request(&server, key, "POST", "/webhooks", &hook).await.id();
         for number in 0..10 {
             let contact = json!({ "email": format!("person{number}@example.com") }).to_string();
