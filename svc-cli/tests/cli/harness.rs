@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::pin::Pin;
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -14,6 +15,7 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud::{self, Create};
 use svc_core::store::{Store, Tx};
 use svc_core::values::{TenantId, parse_uuid};
+use svc_store::{Options, SecretKey};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -57,6 +59,11 @@ pub(crate) type Session = SessionOn<Database>;
 
 /// Where the commands of a session work.
 pub(crate) trait Backend: Default {
+    /// Returns the URL of the database.
+    fn database_url(&self, folder: &Path) -> String {
+        sqlite_url(folder)
+    }
+
     /// Adds what makes the program work there.
     fn prepare(&self, folder: &Path, args: &[&str], command: &mut Command);
 }
@@ -241,9 +248,9 @@ impl<B: Backend> SessionOn<B> {
 
     /// Works on the store of the session's database, whose URL is given as well.
     pub(crate) fn with_store<T>(&self, work: impl AsyncFnOnce(&dyn Store, &str) -> T) -> T {
-        let url = format!("sqlite://{}", self.folder.path().join("svc.db").display());
-        let done = async { work(&*svc_store::open(&url, Env::system()).await.unwrap(), &url).await };
-        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(done)
+        let url = self.backend.database_url(self.folder.path());
+        let done = async { work(&*open(&url, Env::system()).await, &url).await };
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(done)
     }
 
     /// Returns the session's directory.
@@ -273,6 +280,20 @@ impl<B: Backend> SessionOn<B> {
         let body = r#"{"email": "ada@example.com", "first_name": "Ada"}"#;
         self.create::<Contact>(tenant, body).id.to_string()
     }
+}
+
+/// The secret key of databases that have no key file.
+pub(crate) const SECRET_KEY: [u8; 32] = [0x5e; 32];
+
+/// Opens a session's database.
+pub(crate) async fn open(url: &str, env: Env) -> Arc<dyn Store> {
+    let secret_key = url.starts_with("postgres://").then(|| SecretKey::new(SECRET_KEY));
+    svc_store::open_with(url, env, Options { secret_key, ..Options::default() }).await.unwrap()
+}
+
+/// Returns the URL of the database in a session's directory.
+pub(crate) fn sqlite_url(folder: &Path) -> String {
+    format!("sqlite://{}", folder.join("svc.db").display())
 }
 
 /// Waits until `found` returns a value that another process is about to produce.

@@ -63,3 +63,26 @@ mod on_server {
     mod tenant;
     mod webhook;
 }
+
+/// Those over records, keys, webhooks and deliveries once more, on a server with PostgreSQL.
+#[path = "."]
+mod on_postgres {
+    #![expect(clippy::duplicate_mod, reason = "the same tests run beside the database and on a server")]
+
+    mod harness {
+        pub(crate) use crate::harness::*;
+
+        pub(crate) type Session = SessionOn<crate::server::OnPostgres>;
+    }
+
+    mod delivery;
+    mod event;
+    mod ids;
+    mod invoice;
+    mod key;
+    mod member;
+    mod quote;
+    mod records;
+    mod tenant;
+    mod webhook;
+}

@@ -10,9 +10,9 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::{Area, PlatformScope};
 
-use crate::harness::{Session, text, until};
+use crate::harness::{Session, sqlite_url, text, until};
 use crate::listen::Listening;
-use crate::server::{LiveServer, Options, sqlite_url};
+use crate::server::{LiveServer, Options};
 
 fn start(session: &Session, scopes: &[PlatformScope]) -> LiveServer {
     LiveServer::start(&sqlite_url(session.folder()), scopes)

@@ -2,20 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use svc_core::Svc;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::{self, Area, PlatformKeyCreate, PlatformScope};
 use svc_core::env::Env;
-use svc_core::store::Store;
 use svc_core::values::HostPolicy;
 use svc_server::program::serve::Server;
 use svc_server::{Builder, Settings};
 use tokio::sync::oneshot;
 
-use crate::harness::Backend;
+use crate::harness::{Backend, SECRET_KEY, open, sqlite_url};
 
 /// What works on a database only, so the session runs it there: it makes or reads what no operation does.
 const LOCAL: [&[&str]; 4] = [&["db"], &["init"], &["platform-key"], &["listen"]];
@@ -25,7 +24,14 @@ const EVERYTHING: [PlatformScope; 2] = [PlatformScope::All, PlatformScope::Of(Ar
 
 /// A server on the session's database, which starts with the first command for it.
 #[derive(Default)]
-pub(crate) struct OnServer(OnceLock<LiveServer>);
+pub(crate) struct OnServer {
+    /// The URL of the database, unless it is the one in the session's directory.
+    postgres: Option<String>,
+    server: OnceLock<LiveServer>,
+}
+
+/// A server on PostgreSQL, or on the session's database where PostgreSQL is not installed.
+pub(crate) struct OnPostgres(OnServer);
 
 /// A server with a platform listener, which is stopped when it is dropped.
 pub(crate) struct LiveServer {
@@ -45,18 +51,37 @@ pub(crate) struct Options {
 
 impl Backend for OnServer {
     fn prepare(&self, folder: &Path, args: &[&str], command: &mut Command) {
-        let database = folder.join("svc.db");
-        if LOCAL.iter().any(|local| args.starts_with(local)) || !database.exists() {
-            return;
+        if LOCAL.iter().any(|local| args.starts_with(local)) {
+            if let Some(url) = &self.postgres {
+                let key = SECRET_KEY.map(|byte| format!("{byte:02x}")).concat();
+                command.env("SVC_DATABASE_URL", url).env("SVC_SECRET_KEY", key);
+            }
+        } else if self.postgres.is_some() || folder.join("svc.db").exists() {
+            let server = self.server.get_or_init(|| LiveServer::start(&self.database_url(folder), &EVERYTHING));
+            command.env("SVC_SERVER", &server.url).env("SVC_PLATFORM_KEY", &server.key);
         }
-        let server = self.0.get_or_init(|| LiveServer::start(&sqlite_url(folder), &EVERYTHING));
-        command.env("SVC_SERVER", &server.url).env("SVC_PLATFORM_KEY", &server.key);
+    }
+
+    fn database_url(&self, folder: &Path) -> String {
+        self.postgres.clone().unwrap_or_else(|| sqlite_url(folder))
     }
 }
 
-/// Returns the URL of the database in a session's directory.
-pub(crate) fn sqlite_url(folder: &Path) -> String {
-    format!("sqlite://{}", folder.join("svc.db").display())
+impl Default for OnPostgres {
+    fn default() -> Self {
+        let postgres = svc_postgres_server::quick_server().map(svc_postgres_server::Server::database);
+        Self(OnServer { postgres, server: OnceLock::new() })
+    }
+}
+
+impl Backend for OnPostgres {
+    fn prepare(&self, folder: &Path, args: &[&str], command: &mut Command) {
+        self.0.prepare(folder, args, command);
+    }
+
+    fn database_url(&self, folder: &Path) -> String {
+        self.0.database_url(folder)
+    }
 }
 
 impl LiveServer {
@@ -75,7 +100,7 @@ impl LiveServer {
                 if options.sends_webhooks {
                     env.webhook_hosts = HostPolicy::AllowPrivate;
                 }
-                let store: Arc<dyn Store> = svc_store::open(&url, env).await.unwrap();
+                let store = open(&url, env).await;
                 let input = PlatformKeyCreate { name: None, scopes, expires_in: None };
                 let new =
                     store.write("test", move |tx| Box::pin(platform_keys::create(tx, input.clone()))).await.unwrap();

@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 
 use svc_core::accounts::platform_keys::PlatformScope;
 
-use crate::harness::{Session, report_skipped, text};
-use crate::server::{LiveServer, sqlite_url};
+use crate::harness::{Session, report_skipped, sqlite_url, text};
+use crate::server::LiveServer;
 
 #[test]
 fn colour_follows_the_environment() {
