@@ -147,7 +147,8 @@ fn serve(options: &Options, subject: Subject, file: &Path, tenants: &Arc<[Tenant
     ])
 }
 
-/// Measures nine GETs for each POST at fixed rates, with half of the POSTs that the server answers when it does nothing else.
+/// Measures nine GETs for each POST at fixed rates, with half of the POSTs that the server answers when it does nothing
+/// else.
 fn mixed(options: &Options, file: &Path, tenants: &Arc<[Tenant]>) -> Result<()> {
     let (gets, posts) = (Requests::new(Subject::Get, tenants), Requests::new(Subject::Post, tenants));
     let mut svc = Child::start(&[OsStr::new("serve-svc"), file.as_os_str()])?;

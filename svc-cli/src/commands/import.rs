@@ -1,9 +1,9 @@
 //! `svc import`: imports the rows of a file of any size, in constant memory.
 //!
-//! A thread reads the file and parses each row (`rows`, on top of `csv` or `ndjson`, on top of `source`). Meanwhile,
-//! the rows that were read before are imported in groups, one request of the platform API each (`groups`). Refused rows are collected
-//! for the report at the end (`refusals`). svc-core decides which existing record a row matches, so that an import can
-//! be interrupted and run again.
+//! A thread reads the file and parses each row (`rows`, on top of `csv` or `ndjson`, on top of `source`). Meanwhile, the
+//! rows that were read before are imported in groups, one request of the platform API each (`groups`). Refused rows are
+//! collected for the report at the end (`refusals`). svc-core decides which existing record a row matches, so that an
+//! import can be interrupted and run again.
 
 mod columns;
 mod csv;
