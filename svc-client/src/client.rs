@@ -126,6 +126,13 @@ impl Client {
         self.transport.send(Request::new(Method::GET, url)).await?.json(&self.transport.env)
     }
 
+    /// Posts to a path, with an idempotency key, and returns what the response contains.
+    pub(crate) async fn post<T: DeserializeOwned>(&self, segments: &[&str], body: Vec<u8>) -> Result<T> {
+        let request = Request::new(Method::POST, self.url(segments)).json(body);
+        let request = request.idempotency_key(self.new_idempotency_key()?);
+        self.data(&self.transport.send(request).await?)
+    }
+
     /// Returns what a response contains.
     pub(crate) fn data<T: DeserializeOwned>(&self, response: &Response) -> Result<T> {
         /// The body of a response that has no pages.

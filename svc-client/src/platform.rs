@@ -77,6 +77,11 @@ impl Platform {
         Self::new(base, Arc::new(Transport { route, signing_secret: None, retry, env, sleep }))
     }
 
+    /// Returns a client of what is below no account.
+    fn client(&self) -> Client {
+        Client::new(&self.base, "platform/v1", Arc::clone(&self.transport))
+    }
+
     /// Calls the operation at a path below `/platform/v1`, such as `/accounts`, and reads its response. This is for what
     /// has no method of its own, such as an operation of a newer service. A POST carries an `Idempotency-Key`.
     ///
@@ -96,7 +101,7 @@ impl Platform {
         }
         let mut request = Request::new(method, url);
         if request.method == Method::POST {
-            let client = Client::new(&self.base, "platform/v1", Arc::clone(&self.transport));
+            let client = self.client();
             request = request.idempotency_key(client.new_idempotency_key()?);
         }
         if let Some(body) = body {
@@ -127,7 +132,7 @@ impl Platform {
     /// # }
     /// ```
     pub fn accounts(&self) -> Collection<Account, Self> {
-        Collection::new(Client::new(&self.base, "platform/v1", Arc::clone(&self.transport)))
+        Collection::new(self.client())
     }
 
     /// Creates a link that signs an operator in to the dashboard, once, within ten minutes. The key needs the scope
@@ -136,10 +141,7 @@ impl Platform {
     /// # Errors
     /// Any [`Error`](crate::Error).
     pub async fn create_operator_link(&self, link: &OperatorLinkCreate) -> Result<OperatorLink> {
-        let client = Client::new(&self.base, "platform/v1", Arc::clone(&self.transport));
-        let request = Request::new(Method::POST, client.url(&["operator-links"])).json(link.to_body());
-        let request = request.idempotency_key(client.new_idempotency_key()?);
-        client.data(&self.transport.send(request).await?)
+        self.client().post(&["operator-links"], link.to_body()).await
     }
 
     /// Returns a client of one account. Whether the account exists is seen by its first call: `unknown_account` if not.
@@ -268,9 +270,7 @@ impl AccountClient {
     /// # Errors
     /// Any [`Error`](crate::Error).
     pub async fn create_dashboard_link(&self, link: &DashboardLinkCreate) -> Result<DashboardLink> {
-        let request = Request::new(Method::POST, self.client.url(&["dashboard-links"])).json(link.to_body());
-        let request = request.idempotency_key(self.client.new_idempotency_key()?);
-        self.client.data(&self.client.transport().send(request).await?)
+        self.client.post(&["dashboard-links"], link.to_body()).await
     }
 
     fn any<R: Record>(&self) -> Collection<R, Platform> {

@@ -148,6 +148,18 @@ impl Violations {
     }
 }
 
+/// A field that an error is about, as a response reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FailingField<'e> {
+    /// The path of the field, such as `line_items.0`.
+    pub field: &'e str,
+    /// The code of a [`FieldCode`], or that of the error.
+    pub code: &'static str,
+    /// What is wrong with the field, as a sentence.
+    pub message: Cow<'e, str>,
+}
+
 /// The reason why an operation was refused or failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -233,6 +245,40 @@ fn first_message(violations: &Violations) -> String {
 }
 
 impl Error {
+    /// Returns the fields that the error is about.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let error = svc_core::error::Error::ReferenceNotFound("contact_id");
+    /// assert_eq!(error.failing_fields()[0].field, "contact_id");
+    /// ```
+    pub fn failing_fields(&self) -> Vec<FailingField<'_>> {
+        let whole = |field| vec![FailingField { field, code: self.code(), message: self.to_string().into() }];
+        match self {
+            Self::Validation(violations) => violations
+                .as_slice()
+                .iter()
+                .map(|Violation { field, code, message }| FailingField {
+                    field,
+                    code: code.as_str(),
+                    message: message.into(),
+                })
+                .collect(),
+            Self::ReferenceNotFound(field) => whole(field),
+            Self::InvalidCursor => whole("cursor"),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the id of the contact that has the email address, for [`Error::EmailTaken`].
+    pub fn existing_id(&self) -> Option<Uuid> {
+        match self {
+            Self::EmailTaken { existing_id } => Some(*existing_id),
+            _ => None,
+        }
+    }
+
     /// Returns the stable code.
     ///
     /// # Examples

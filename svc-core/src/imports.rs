@@ -30,7 +30,7 @@ mod import;
 mod invoices;
 mod restore;
 
-pub use self::batch::{Batch, ImportRecord, ImportRow, MAX_ROWS};
+pub use self::batch::{Batch, Duplicates, ImportRecord, ImportRow, MAX_ROWS};
 pub use self::contacts::ContactImport;
 pub use self::import::{Import, ImportOptions, Imported};
 pub use self::invoices::InvoiceImport;

@@ -79,8 +79,6 @@ impl AccountClient {
     /// `validation_failed` for too many rows or options that the kind does not have, `body_too_large` for more than 1 MiB,
     /// and any other [`Error`].
     pub async fn import(&self, batch: &ImportCreate) -> Result<ImportReport> {
-        let request = Request::new(Method::POST, self.client.url(&["import"])).json(batch.to_body());
-        let request = request.idempotency_key(self.client.new_idempotency_key()?);
-        self.client.data(&self.client.transport().send(request).await?)
+        self.client.post(&["import"], batch.to_body()).await
     }
 }

@@ -71,6 +71,24 @@ impl Serialize for ImportRecord {
     }
 }
 
+/// Counts the rows of an import that have the same content and that nothing else identifies. It keeps a number for each such
+/// row, and nothing of the others.
+#[derive(Default)]
+pub struct Duplicates(HashMap<u64, u32>);
+
+impl Duplicates {
+    /// Counts a row, and returns how many rows with the same content came before it. `unique_email` says whether no two
+    /// contacts of the account have the same email address.
+    pub fn count_before<R: Import>(&mut self, row: &R::Row, unique_email: bool) -> u32 {
+        let Some(content) = R::content(row, unique_email) else { return 0 };
+        // Eight bytes of the digest are enough.
+        let key = content.iter().take(8).fold(0, |key, byte| key << 8 | u64::from(*byte));
+        let count = self.0.entry(key).or_default();
+        *count += 1;
+        *count - 1
+    }
+}
+
 /// A row of a batch.
 #[derive(Clone, Debug, Serialize)]
 pub struct ImportRow {
@@ -112,7 +130,7 @@ impl<R: Import> Batch<R> {
         options: ImportOptions,
     ) -> Result<Vec<Result<Imported, Error>>, Error> {
         let tenant = tenants::get(tx, tenant).await?;
-        let mut duplicates: HashMap<[u8; 32], u32> = HashMap::new();
+        let mut duplicates = Duplicates::default();
         let mut results = Vec::with_capacity(self.0.len());
         for BatchRow { input, duplicates_before } in &self.0 {
             let input = match input {
@@ -122,12 +140,8 @@ impl<R: Import> Batch<R> {
                     continue;
                 }
             };
-            let before = duplicates_before.unwrap_or_else(|| {
-                let Some(content) = R::content(input, tenant.unique_contact_email) else { return 0 };
-                let count = duplicates.entry(content).or_default();
-                *count += 1;
-                *count - 1
-            });
+            let before =
+                duplicates_before.unwrap_or_else(|| duplicates.count_before::<R>(input, tenant.unique_contact_email));
             match R::put(tx, &tenant, input.clone(), before, options).await {
                 Err(Error::Store(error)) => return Err(error.into()),
                 result => results.push(result),

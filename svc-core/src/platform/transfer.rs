@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::error::{Error, FieldCode, Issue, Violations};
+use crate::error::{Error, FailingField, FieldCode, Issue, Violations};
 use crate::imports::{
     AccountRecord, ContactImport, Import, ImportOptions, ImportRecord, ImportRow, Imported, InvoiceImport, MAX_ROWS,
 };
@@ -286,21 +286,18 @@ impl From<Result<Imported, Error>> for ImportedRow {
 
 impl From<Error> for RowProblem {
     fn from(error: Error) -> Self {
-        let field = |field: &str, code: &str, message: String| FieldProblem {
-            field: field.to_owned(),
-            code: code.to_owned(),
-            message,
+        let field = |failing: FailingField<'_>| FieldProblem {
+            field: failing.field.to_owned(),
+            code: failing.code.to_owned(),
+            message: failing.message.into_owned(),
         };
-        let (errors, existing_id) = match &error {
-            Error::Validation(violations) => {
-                let of = |it: &crate::error::Violation| field(&it.field, it.code.as_str(), it.message.clone());
-                (violations.as_slice().iter().map(of).collect(), None)
-            }
-            Error::ReferenceNotFound(name) => (vec![field(name, error.code(), error.to_string())], None),
-            Error::EmailTaken { existing_id } => (Vec::new(), Some(*existing_id)),
-            _ => (Vec::new(), None),
-        };
-        let first = errors.first().map(|first: &FieldProblem| first.field.clone());
-        Self { error: error.to_string(), code: error.code().to_owned(), field: first, errors, existing_id }
+        let errors: Vec<FieldProblem> = error.failing_fields().into_iter().map(field).collect();
+        Self {
+            error: error.to_string(),
+            code: error.code().to_owned(),
+            field: errors.first().map(|first| first.field.clone()),
+            errors,
+            existing_id: error.existing_id(),
+        }
     }
 }

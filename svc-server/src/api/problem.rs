@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
 use svc_core::accounts::signing::SignatureError;
-use svc_core::error::{Error, FieldCode, StoreError, Violation};
+use svc_core::error::{Error, FailingField, FieldCode, StoreError};
 use uuid::Uuid;
 
 /// The `Retry-After` of a 503 response.
@@ -385,36 +385,27 @@ impl Problem {
             let retry_after_ms = u64::try_from(retry_after.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
             return json(&RateLimitBody { error: &message, code: self.code(), retry_after_ms });
         }
-        let mut body =
-            ErrorBody { error: &message, code: self.code(), field: None, errors: Vec::new(), existing_id: None };
-        match self {
-            Self::Core(Error::Validation(violations)) => {
-                body.errors = violations.as_slice().iter().map(violated).collect();
-            }
-            Self::UnknownParameter(name) => body.errors = vec![field_error(name, "unknown_field", &message)],
-            Self::Core(Error::ReferenceNotFound(field)) => {
-                body.errors = vec![field_error(field, self.code(), &message)];
-            }
-            Self::Core(Error::InvalidCursor) => body.errors = vec![field_error("cursor", self.code(), &message)],
-            Self::HostCount => body.errors = vec![field_error("Host", "required", &message)],
-            Self::HostFormat => body.errors = vec![field_error("Host", "invalid_format", &message)],
-            Self::TransferEncoding => {
-                body.errors = vec![field_error("Transfer-Encoding", "invalid_format", &message)];
-            }
-            Self::Core(Error::EmailTaken { existing_id }) => body.existing_id = Some(*existing_id),
-            _ => {}
-        }
-        body.field = body.errors.first().map(|first| first.field);
-        json(&body)
+        let field = |field, code, message| vec![FieldError { field, code, message }];
+        let (failing, existing_id) = match self {
+            Self::Core(error) => (error.failing_fields(), error.existing_id()),
+            _ => (Vec::new(), None),
+        };
+        let errors = match self {
+            Self::UnknownParameter(name) => field(name, "unknown_field", &message),
+            Self::HostCount => field("Host", "required", &message),
+            Self::HostFormat => field("Host", "invalid_format", &message),
+            Self::TransferEncoding => field("Transfer-Encoding", "invalid_format", &message),
+            _ => failing.iter().map(FieldError::from).collect(),
+        };
+        let field = errors.first().map(|first| first.field);
+        json(&ErrorBody { error: &message, code: self.code(), field, errors, existing_id })
     }
 }
 
-fn field_error<'a>(field: &'a str, code: &'a str, message: &'a str) -> FieldError<'a> {
-    FieldError { field, code, message }
-}
-
-fn violated(violation: &Violation) -> FieldError<'_> {
-    field_error(&violation.field, violation.code.as_str(), &violation.message)
+impl<'a> From<&'a FailingField<'_>> for FieldError<'a> {
+    fn from(failing: &'a FailingField<'_>) -> Self {
+        Self { field: failing.field, code: failing.code, message: &failing.message }
+    }
 }
 
 /// Serializes a body, which has only texts and numbers and so never fails. It ends with a line feed, as all bodies do.

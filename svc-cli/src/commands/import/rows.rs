@@ -1,10 +1,9 @@
 //! Reads and validates rows one by one, and sends them on in groups.
 
-use std::collections::HashMap;
 use std::io;
 
 use svc_core::error::{Error, FieldCode, Issue};
-use svc_core::imports::{Import, ImportRecord, ImportRow, MAX_ROWS};
+use svc_core::imports::{Duplicates, Import, ImportRecord, ImportRow, MAX_ROWS};
 use svc_core::input::json::{self, Json};
 use svc_core::input::{FieldNames as _, Input as _};
 use tokio::sync::mpsc;
@@ -59,6 +58,7 @@ pub(super) fn read<R: Import>(
             return;
         }
     };
+    // The only part of an import that grows with the file.
     let mut duplicates = Duplicates::default();
     let (mut rows, mut json, mut start) = (Vec::new(), 0, 0);
     let send = |rows: &mut Vec<Row>, end| {
@@ -105,28 +105,12 @@ pub(super) fn read<R: Import>(
 
 /// Returns a row as it is sent.
 fn to_send<R: Import>(input: &R::Row, duplicates: &mut Duplicates, unique_email: bool) -> Result<ImportRow, Refusal> {
-    let content = R::content(input, unique_email);
-    let before = content.map_or(0, |content| duplicates.count_before(&content));
+    let before = duplicates.count_before::<R>(input, unique_email);
     let record = ImportRecord::of::<R>(input);
     if record.json_len() + ROW_JSON > GROUP_JSON {
         return Err(Refusal::too_long("its fields are too long"));
     }
     Ok(ImportRow { record, duplicates_before: Some(before).filter(|before| *before > 0) })
-}
-
-/// Counts rows with the same content. Only rows that nothing but their content identifies are counted, by a digest of
-/// the content. This map is the only part of an import that grows with the file.
-#[derive(Default)]
-struct Duplicates(HashMap<u64, u32>);
-
-impl Duplicates {
-    /// Counts a row, and returns how many rows with the same content came before it.
-    fn count_before(&mut self, content: &[u8; 32]) -> u32 {
-        let key = content.iter().take(8).fold(0, |key, byte| key << 8 | u64::from(*byte));
-        let count = self.0.entry(key).or_default();
-        *count += 1;
-        *count - 1
-    }
 }
 
 /// Parses one row after the other.

@@ -28,9 +28,9 @@ pub(super) fn transfers() -> Vec<Operation> {
             [
                 "Export all records",
                 "Returns a page of all records of the account: contacts, deleted ones included, then invoices, quotes, bookings \
-             and jobs, each type in the order of its changes. A record comes after the contact that it refers to, also if \
-             records change while you read the pages; what changes after its page was read is not returned again. To get \
-             it, export once more with the time at which you began as `since`.",
+                 and jobs, each type in the order of its changes. A record comes after the contact that it refers to, also if \
+                 records change while you read the pages; what changes after its page was read is not returned again. To get \
+                 it, export once more with the time at which you began as `since`.",
                 "A page of records.",
             ],
             Shape { query: const { &[inline::<ExportParams>] }, ..one(schema::<ExportPage>, StatusCode::OK) },
