@@ -42,6 +42,11 @@ impl<T> BoundedQueue<T> {
         self.units.drain(..count).collect()
     }
 
+    /// Removes and returns the unit of work at the front, if `predicate` is true.
+    pub(crate) fn take_first_if(&mut self, predicate: impl Fn(&T) -> bool) -> Option<T> {
+        self.units.pop_front_if(|work| predicate(work))
+    }
+
     /// Removes and returns units of work from the front while `predicate` is true.
     pub(crate) fn take_while(&mut self, predicate: impl Fn(&T) -> bool) -> Vec<T> {
         let count = self.units.iter().take_while(|work| predicate(work)).count();

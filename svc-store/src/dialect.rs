@@ -4,6 +4,10 @@
 
 use std::borrow::Cow;
 
+#[cfg(test)]
+use crate::accounts::tenants::ADVANCE_FREE_CLOCK;
+use crate::sql::RowLock;
+
 /// The SQL dialect of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -13,15 +17,18 @@ pub(crate) enum Dialect {
 
 /// The lock that `UPDATE` takes. Rows that refer to the locked one can still be added.
 const LOCK: &str = " FOR NO KEY UPDATE";
+const SKIP_LOCKED: &str = " SKIP LOCKED";
 /// Does not wait. The lock ends with the transaction.
 const CLAIM: &str = "SELECT pg_try_advisory_xact_lock($1)";
 
 impl Dialect {
-    /// Returns a statement that reads a row as one that also locks it until the transaction ends.
-    pub(crate) fn lock_row(self, sql: &str) -> Cow<'_, str> {
-        match self {
-            Self::Sqlite => sql.into(),
-            Self::Postgres => format!("{sql}{LOCK}").into(),
+    /// Returns a statement that reads a row as one that also locks it until the transaction ends. If it may not wait, it finds
+    /// no row while another transaction has locked it.
+    pub(crate) fn lock_row(self, sql: &str, lock: RowLock) -> Cow<'_, str> {
+        match (self, lock) {
+            (Self::Sqlite, _) => sql.into(),
+            (Self::Postgres, RowLock::MayWait) => format!("{sql}{LOCK}").into(),
+            (Self::Postgres, RowLock::MayNotWait) => format!("{sql}{LOCK}{SKIP_LOCKED}").into(),
         }
     }
 
@@ -51,7 +58,10 @@ impl Dialect {
 impl Dialect {
     /// Returns the statements that only this database gets in this form.
     pub(crate) fn own_statements(self) -> Vec<String> {
-        let locking = crate::accounts::tenants::LOCKING.iter().map(|sql| self.lock_row(sql).into_owned());
+        let locks = [RowLock::MayWait, RowLock::MayNotWait];
+        let locking = crate::accounts::tenants::LOCKING.iter();
+        let locking = locking.flat_map(|sql| locks.map(|lock| self.lock_row(sql, lock).into_owned()));
+        let locking = locking.chain((self == Self::Postgres).then(|| ADVANCE_FREE_CLOCK.to_owned()));
         let merging = crate::webhooks::deliveries::lists(self, Some(svc_core::values::Id::nil())).into_iter();
         locking.chain(self.claim().map(str::to_owned)).chain(merging.map(|list| list.sql)).collect()
     }

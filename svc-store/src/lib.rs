@@ -52,6 +52,7 @@ mod accounts;
 mod bounded_queue;
 mod column;
 mod dialect;
+mod locked_tenants;
 #[cfg(feature = "maintenance")]
 mod maintenance;
 mod migrations;
@@ -137,7 +138,7 @@ pub struct Options {
     /// reads of up to 64 requests at once.
     pub read_connections: usize,
     /// The number of PostgreSQL connections for writing. The default is 12, and the minimum is 1. Each connection runs one
-    /// transaction at a time, so this is the number of tenants that can write at the same time.
+    /// transaction at a time. While all are busy, waiting writes of several tenants share transactions.
     ///
     /// A store opens two more connections, for notifications and for the request counts of rate limits. The sum over all
     /// nodes must stay below PostgreSQL's `max_connections`.

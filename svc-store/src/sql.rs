@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::column::Column;
 use crate::dialect::Dialect;
+use crate::locked_tenants::LockedTenants;
 use crate::record::{BulkInsert, Record};
 
 /// A parameter of a statement.
@@ -59,16 +60,36 @@ pub(crate) trait Row {
 /// A function that is called with each row of a result.
 pub(crate) type EachRow<'a> = &'a mut (dyn FnMut(&dyn Row) -> Result<(), StoreError> + Send);
 
+/// Whether a statement that locks a row may wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowLock {
+    MayWait,
+    /// It would wait while it has the rows of other tenants locked, for which others may wait in turn.
+    MayNotWait,
+}
+
 /// A connection within a transaction.
 #[async_trait]
 pub(crate) trait Sql: Send {
-    /// Is called before a statement that locks the row of a tenant, for which it may have to wait.
+    /// Is called before a statement that locks the row of a tenant. Returns whether that statement may wait for the row. If
+    /// it may not and finds the row locked, [`Sql::put_off`] is called.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] when another transaction of the tenant is running. This one has failed then, and the unit
-    /// of work runs again later.
-    fn begin_turn(&mut self, _tenant: TenantId) -> Result<(), StoreError> {
-        Ok(())
+    /// [`StoreError::Unavailable`] when another transaction of the tenant is running. The unit of work runs again later.
+    fn begin_turn(&mut self, _tenant: TenantId) -> Result<RowLock, StoreError> {
+        Ok(RowLock::MayWait)
+    }
+
+    /// Is called when the row of a tenant was locked, and the statement may not wait. Returns the error with which the unit
+    /// of work ends, which runs again later.
+    fn put_off(&mut self, _tenant: TenantId) -> StoreError {
+        StoreError::Internal("a row that may be waited for was not".to_owned())
+    }
+
+    /// Returns what the transaction knows of the tenants that it has locked, or `None` if it keeps nothing, as others may
+    /// change them in it.
+    fn locked_tenants(&mut self) -> Option<&mut LockedTenants> {
+        None
     }
 
     /// Runs a statement and returns how many rows it changed.

@@ -146,6 +146,8 @@ cases! {
         a_failed_transaction_uses_no_number,
         a_read_cannot_write,
         a_transaction_sees_its_own_writes,
+        a_transaction_sees_what_it_changes_of_its_tenant,
+        a_write_that_fails_leaves_nothing_to_those_beside_it,
         a_read_sees_every_write_before_it,
         a_read_sees_whole_transactions,
         a_transaction_completes_when_its_caller_is_dropped,

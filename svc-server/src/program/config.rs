@@ -64,7 +64,7 @@ pub struct Config {
     #[arg(long, env = "SVC_DATABASE_READ_CONNECTIONS", value_name = "N", default_value_t = Options::default().read_connections, value_parser = connections)]
     pub database_read_connections: usize,
 
-    /// The number of PostgreSQL connections for writing, and so the number of tenants that can write at the same time.
+    /// The number of PostgreSQL connections for writing, and so of transactions that write at the same time.
     /// The connections for reading and writing and two more, times the number of nodes, must stay below max_connections of
     /// the database server. SQLite ignores it.
     #[arg(long, env = "SVC_DATABASE_WRITE_CONNECTIONS", value_name = "N", default_value_t = Options::default().write_connections, value_parser = connections)]

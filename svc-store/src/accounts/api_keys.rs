@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use async_trait::async_trait;
 use svc_core::accounts::keys::{ApiKey, Credential, KeyId};
 use svc_core::error::StoreError;
+use svc_core::store::TenantRepository as _;
 use svc_core::store::{ApiKeyRepository, KeyUse};
 use svc_core::values::{TenantId, Timestamp};
 
@@ -12,7 +13,7 @@ use crate::accounts::tenants::EXISTS;
 use crate::column::Column as _;
 use crate::dialect::Dialect;
 use crate::record::{record, select};
-use crate::sql::{Cells, Param, SqlTx};
+use crate::sql::{Cells, Param, RowLock, SqlTx};
 
 record!(ApiKey, "api_keys", key: [id], {
     extra: [key_hash: [u8; 32], signatures_deleted_until: Option<Timestamp>, expiry_reported: bool],
@@ -59,11 +60,26 @@ impl ApiKeyRepository for SqlTx<'_> {
         tenant: TenantId,
         key_hash: &[u8; 32],
     ) -> Result<Option<Credential>, StoreError> {
-        // The lock is sent without waiting for it, and the statement behind it sees what was committed before the lock.
-        if self.dialect == Dialect::Postgres {
-            self.pipeline(&self.dialect.lock_row(EXISTS), &[tenant.param()]).await?;
+        let lock = self.sql.begin_turn(tenant)?;
+        if let Some(known) = self.sql.locked_tenants().and_then(|locked| locked.credential(tenant, key_hash)) {
+            return Ok(Some(known.clone()));
         }
-        self.credential(key_hash).await
+        let is_locked = self.sql.locked_tenants().is_some_and(|locked| locked.contains(tenant));
+        if self.dialect == Dialect::Postgres && !is_locked {
+            match lock {
+                // It is sent without waiting for it, and the statement behind it sees what was committed before the lock.
+                RowLock::MayWait => self.pipeline(&self.dialect.lock_row(EXISTS, lock), &[tenant.param()]).await?,
+                RowLock::MayNotWait => drop(self.lock_tenant(tenant).await?),
+            }
+        }
+        let found = self.credential(key_hash).await?;
+        if let (Some(locked), Some(found)) = (self.sql.locked_tenants(), &found)
+            && found.tenant_id == tenant
+        {
+            locked.add(tenant);
+            locked.keep_credential(key_hash, found);
+        }
+        Ok(found)
     }
 
     async fn api_key(&mut self, id: KeyId) -> Result<Option<ApiKey>, StoreError> {
@@ -79,6 +95,9 @@ impl ApiKeyRepository for SqlTx<'_> {
     }
 
     async fn update_api_key(&mut self, key: &ApiKey) -> Result<(), StoreError> {
+        if let Some(locked) = self.sql.locked_tenants() {
+            locked.forget_credentials(key.tenant_id);
+        }
         self.update_record(key, &[key.id.param()]).await
     }
 

@@ -10,8 +10,9 @@ use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::column::Column as _;
+use crate::locked_tenants;
 use crate::record::{Record, record, select};
-use crate::sql::{SqlTx, insert_params};
+use crate::sql::{RowLock, SqlTx, insert_params};
 
 record!(Tenant, "tenants", key: [id], {
     extra: [clock: Timestamp, overdue_check_at: Timestamp],
@@ -35,9 +36,12 @@ static LIST: LazyLock<String> = LazyLock::new(|| select::<Tenant>("WHERE id > $1
 /// Locks the row of the tenant until the transaction ends.
 const ADVANCE_CLOCK: &str =
     "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
+/// Finds no row if another transaction has locked it. On PostgreSQL only.
+pub(crate) const ADVANCE_FREE_CLOCK: &str = "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END \
+     WHERE id = $2 AND id = (SELECT id FROM tenants WHERE id = $2 FOR NO KEY UPDATE SKIP LOCKED) RETURNING clock";
 const CLOCK: &str = "SELECT clock FROM tenants WHERE id = $1";
 const AHEAD: &str = "SELECT id FROM tenants WHERE id > $1 AND clock > $2 ORDER BY id LIMIT $3";
-const SET_CLOCK: &str = "UPDATE tenants SET clock = $1 WHERE id = $2";
+pub(crate) const SET_CLOCK: &str = "UPDATE tenants SET clock = $1 WHERE id = $2";
 /// What the clock gave a time to, each by an index in the order of these times.
 const TIMES: &[(&str, &str, &str)] = &[
     ("updated_at", "contacts", " AND live = TRUE"),
@@ -113,23 +117,54 @@ impl TenantRepository for SqlTx<'_> {
     }
 
     async fn update_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
+        if let Some(locked) = self.sql.locked_tenants() {
+            locked.forget_credentials(tenant.id);
+        }
         self.update_record(tenant, &[tenant.id.param()]).await
     }
 
     async fn advance_clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
-        self.sql.begin_turn(tenant)?;
+        let lock = self.sql.begin_turn(tenant)?;
         let wall = self.env.now();
+        if let Some(clock) = self.sql.locked_tenants().and_then(|locked| locked.advance_clock(tenant, wall)) {
+            return Ok(Some(clock));
+        }
+        let sql = match lock {
+            RowLock::MayWait => ADVANCE_CLOCK,
+            RowLock::MayNotWait => ADVANCE_FREE_CLOCK,
+        };
         let params = [wall.param(), tenant.param()];
-        self.fetch_one(ADVANCE_CLOCK, &params, |cells| cells.take("tenants", "clock")).await
+        let clock = self.fetch_one(sql, &params, |cells| cells.take("tenants", "clock")).await?;
+        if clock.is_none() && lock == RowLock::MayNotWait {
+            return Err(self.sql.put_off(tenant));
+        }
+        if let (Some(locked), Some(clock)) = (self.sql.locked_tenants(), clock) {
+            locked.add(tenant);
+            locked.keep_clock(tenant, clock);
+        }
+        Ok(clock)
     }
 
     async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
-        self.sql.begin_turn(tenant)?;
-        let sql = self.dialect.lock_row(EXISTS);
-        Ok(self.fetch_one(&sql, &[tenant.param()], |cells| cells.take::<i64>("tenants", "id")).await?.is_some())
+        let lock = self.sql.begin_turn(tenant)?;
+        if self.sql.locked_tenants().is_some_and(|locked| locked.contains(tenant)) {
+            return Ok(true);
+        }
+        let sql = self.dialect.lock_row(EXISTS, lock);
+        let found = self.fetch_one(&sql, &[tenant.param()], |cells| cells.take::<i64>("tenants", "id")).await?;
+        if found.is_none() && lock == RowLock::MayNotWait {
+            return Err(self.sql.put_off(tenant));
+        }
+        if let (Some(locked), Some(_)) = (self.sql.locked_tenants(), found) {
+            locked.add(tenant);
+        }
+        Ok(found.is_some())
     }
 
     async fn clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+        if let Some(clock) = self.sql.locked_tenants().and_then(|locked| locked.clock(tenant)) {
+            return Ok(Some(clock));
+        }
         self.fetch_one(CLOCK, &[tenant.param()], |cells| cells.take("tenants", "clock")).await
     }
 
@@ -139,6 +174,7 @@ impl TenantRepository for SqlTx<'_> {
         after: Option<TenantId>,
         limit: u32,
     ) -> Result<Vec<TenantId>, StoreError> {
+        locked_tenants::store_clocks(self.sql).await?;
         let after = after.unwrap_or(TenantId(Uuid::nil()));
         let params = [after.param(), latest.param(), limit.param()];
         self.fetch(AHEAD, &params, |cells| cells.take("tenants", "id")).await
@@ -151,7 +187,11 @@ impl TenantRepository for SqlTx<'_> {
     }
 
     async fn set_clock(&mut self, tenant: TenantId, at: Timestamp) -> Result<(), StoreError> {
-        self.execute(SET_CLOCK, &[at.param(), tenant.param()]).await.map(drop)
+        self.execute(SET_CLOCK, &[at.param(), tenant.param()]).await?;
+        if let Some(locked) = self.sql.locked_tenants() {
+            locked.keep_clock(tenant, at);
+        }
+        Ok(())
     }
 
     async fn tenants_to_check_overdue(

@@ -4,7 +4,6 @@ use std::error::Error as _;
 use std::io;
 
 use svc_core::error::StoreError;
-use svc_core::values::TenantId;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
@@ -22,8 +21,6 @@ pub(super) enum Recovery {
     None,
     /// It runs the unit of work again, because the failure is a serialization failure or a deadlock.
     RunAgain,
-    /// It sets the unit of work aside, as another one has the turn of this tenant.
-    WaitForTurn(TenantId),
     /// It runs the unit of work on another connection, because the server ended this one and rolled back.
     Reconnect,
     /// It does the same as for `Reconnect`, but the connection ended without an error of the server. The last statements

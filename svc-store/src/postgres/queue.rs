@@ -2,12 +2,13 @@
 //!
 //! Writes of one tenant would wait for each other at the tenant's row, and each would hold a connection meanwhile. So a
 //! unit of work takes the turn of the tenant before it locks the row. One that does not get it gives its connection back
-//! and is set aside, for the task that has the turn to run it.
+//! and is set aside, for the task that has the turn to run it. A task keeps the turns that its transaction took until that
+//! has ended, and then the turn of one tenant at most, so that the others are free for all tasks.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use svc_core::error::{Error, StoreError};
@@ -16,6 +17,7 @@ use svc_core::sync::lock;
 use svc_core::values::TenantId;
 use tokio::sync::{Notify, oneshot};
 
+use super::transaction::WaitingFor;
 use crate::bounded_queue::BoundedQueue;
 
 /// A unit of work in the queue.
@@ -26,12 +28,14 @@ pub(super) struct QueuedWork {
     queued_at: Instant,
     /// Whether it runs again because its connection was lost.
     is_retry: bool,
+    /// Whether it has to be the first of its transaction, as it may have to wait for the row of its tenant.
+    is_first: bool,
 }
 
 impl QueuedWork {
     pub(super) fn new(name: &'static str, work: UnitOfWork) -> (Self, oneshot::Receiver<Result<(), Error>>) {
         let (result_sender, result) = oneshot::channel();
-        (Self { name, work, result_sender, queued_at: Instant::now(), is_retry: false }, result)
+        (Self { name, work, result_sender, queued_at: Instant::now(), is_retry: false, is_first: false }, result)
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -56,6 +60,8 @@ impl QueuedWork {
 }
 
 pub(super) struct Queue {
+    /// How many tasks serve the queue.
+    tasks: usize,
     state: Mutex<State>,
     filled: Notify,
 }
@@ -64,77 +70,128 @@ struct State {
     units: BoundedQueue<QueuedWork>,
     /// The tenants whose turn is taken, with what was set aside for each, in the order of its first run.
     set_aside: HashMap<TenantId, VecDeque<QueuedWork>>,
+    /// How many tasks run units of work.
+    busy: usize,
 }
 
-/// What takes the turn of at most one tenant. It ends when this is dropped.
-pub(super) struct Turn<'q> {
+/// What a busy task has taken the turns of. They end when this is dropped.
+pub(super) struct Turns<'q> {
     queue: &'q Queue,
-    tenant: OnceLock<TenantId>,
+    tenants: Mutex<Vec<TenantId>>,
 }
 
-impl Turn<'_> {
-    /// Takes the turn of a tenant, unless one was taken before. Returns `false` when someone else has it.
+impl Turns<'_> {
+    /// Takes the turn of a tenant. Returns `false` when another task has it.
     pub(super) fn take(&self, tenant: TenantId) -> bool {
-        if self.tenant.get().is_some() {
+        let mut tenants = lock(&self.tenants);
+        if tenants.contains(&tenant) {
             return true;
         }
         match self.queue.lock().set_aside.entry(tenant) {
             Entry::Occupied(_) => false,
             Entry::Vacant(free) => {
                 free.insert(VecDeque::new());
-                self.tenant.set(tenant).is_ok()
+                tenants.push(tenant);
+                true
             }
         }
     }
 
-    /// Returns the first unit of work that was set aside for the tenant.
-    pub(super) fn next(&self) -> Option<QueuedWork> {
-        self.queue.lock().set_aside.get_mut(self.tenant.get()?)?.pop_front()
+    /// Returns the unit of work that joins the transaction next: one that was set aside for a tenant whose turn is taken. If
+    /// there is none and all tasks are busy, it is the first of the queue.
+    pub(super) fn next_to_join(&self) -> Option<QueuedWork> {
+        let tenants = lock(&self.tenants);
+        let mut state = self.queue.lock();
+        let joins = |work: &QueuedWork| !work.is_first;
+        let pop = |tenant| state.set_aside.get_mut(tenant)?.pop_front_if(|work| joins(work));
+        match tenants.iter().find_map(pop) {
+            None if state.busy == self.queue.tasks => state.units.take_first_if(joins),
+            set_aside => set_aside,
+        }
+    }
+
+    /// Ends all turns but that of the first tenant for which something was set aside, and returns that.
+    pub(super) fn next_transaction(&self) -> Option<QueuedWork> {
+        let mut tenants = lock(&self.tenants);
+        let mut next = None;
+        for tenant in tenants.split_off(0) {
+            let mut state = self.queue.lock();
+            match state.set_aside.get_mut(&tenant).filter(|set_aside| next.is_none() && !set_aside.is_empty()) {
+                Some(set_aside) => {
+                    next = set_aside.pop_front();
+                    // The first one locks the row for them.
+                    set_aside.iter_mut().for_each(|work| work.is_first = false);
+                    tenants.push(tenant);
+                }
+                None => self.queue.end_turn(&mut state, tenant),
+            }
+        }
+        next
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Turns<'_> {
     fn drop(&mut self) {
-        if let Some(tenant) = self.tenant.get() {
-            self.queue.end_turn(*tenant);
+        let tenants = std::mem::take(&mut *lock(&self.tenants));
+        let mut state = self.queue.lock();
+        state.busy -= 1;
+        for tenant in tenants {
+            self.queue.end_turn(&mut state, tenant);
         }
     }
 }
 
 impl Queue {
-    pub(super) fn new() -> Self {
-        let state = State { units: BoundedQueue::new(), set_aside: HashMap::new() };
-        Self { state: Mutex::new(state), filled: Notify::new() }
+    /// Returns an empty queue, which so many tasks serve.
+    pub(super) fn new(tasks: usize) -> Self {
+        let state = State { units: BoundedQueue::new(), set_aside: HashMap::new(), busy: 0 };
+        Self { tasks, state: Mutex::new(state), filled: Notify::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
 
-    /// Returns a turn that is not taken yet.
-    pub(super) fn turn(&self) -> Turn<'_> {
-        Turn { queue: self, tenant: OnceLock::new() }
+    /// Is called when a task begins to run units of work. No turn is taken yet.
+    pub(super) fn turns(&self) -> Turns<'_> {
+        self.lock().busy += 1;
+        Turns { queue: self, tenants: Mutex::default() }
     }
 
-    /// Sets a unit of work that did not get the turn of its tenant aside.
-    pub(super) fn set_aside(&self, work: QueuedWork, tenant: TenantId) {
+    /// Puts off a unit of work that has to wait.
+    pub(super) fn put_off(&self, work: QueuedWork, waiting: WaitingFor) {
+        match waiting {
+            WaitingFor::Turn(tenant) => self.set_aside(QueuedWork { is_first: false, ..work }, tenant),
+            WaitingFor::Row(tenant) => self.set_aside(QueuedWork { is_first: true, ..work }, tenant),
+            WaitingFor::Transaction => self.put_back([QueuedWork { is_first: true, ..work }].into()),
+        }
+    }
+
+    /// Sets a unit of work aside for the task that has the turn of its tenant.
+    fn set_aside(&self, work: QueuedWork, tenant: TenantId) {
         let mut state = self.lock();
         match state.set_aside.get_mut(&tenant) {
             Some(set_aside) => set_aside.push_back(work),
             // The turn has ended meanwhile.
             None => {
-                state.units.push_front(work);
-                drop(state);
-                self.filled.notify_last();
+                self.push_to_front(&mut state, [work].into());
             }
         }
     }
 
-    fn end_turn(&self, tenant: TenantId) {
-        // There is something left when the connection was lost, or when it was set aside just now.
-        let left = self.lock().set_aside.remove(&tenant).unwrap_or_default();
-        for work in left.into_iter().rev() {
-            self.lock().units.push_front(work);
+    fn end_turn(&self, state: &mut State, tenant: TenantId) {
+        let left = state.set_aside.remove(&tenant).unwrap_or_default();
+        self.push_to_front(state, left);
+    }
+
+    /// Puts units of work back to the front of the queue, in their order.
+    pub(super) fn put_back(&self, units: VecDeque<QueuedWork>) {
+        self.push_to_front(&mut self.lock(), units);
+    }
+
+    fn push_to_front(&self, state: &mut State, units: VecDeque<QueuedWork>) {
+        for work in units.into_iter().rev() {
+            state.units.push_front(work);
             self.filled.notify_last();
         }
     }

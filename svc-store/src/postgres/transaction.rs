@@ -23,9 +23,10 @@ use tokio_postgres::{Error, Statement};
 use super::connection::Connection;
 use super::failure::{Failure, Recovery};
 use super::notifications;
-use super::queue::Turn;
+use super::queue::Turns;
 use super::values::{Received, arguments};
-use crate::sql::{EachRow, Param, Sql, check_changed};
+use crate::locked_tenants::{self, LockedTenants};
+use crate::sql::{EachRow, Param, RowLock, Sql, check_changed};
 use crate::vault::Vault;
 
 /// The most pipelined statements whose responses were not read yet. It limits the memory of a transaction that only writes.
@@ -95,6 +96,17 @@ async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     .await
 }
 
+/// What a unit of work has to wait for before it runs again.
+#[derive(Clone, Copy)]
+pub(super) enum WaitingFor {
+    /// Another task has the turn of this tenant.
+    Turn(TenantId),
+    /// Another transaction has locked the row of this tenant.
+    Row(TenantId),
+    /// It is of no tenant, and has to have a transaction of its own.
+    Transaction,
+}
+
 /// A transaction on a connection.
 pub(super) struct PostgresTransaction<'c> {
     connection: &'c Connection,
@@ -104,8 +116,19 @@ pub(super) struct PostgresTransaction<'c> {
     begin: Option<&'static str>,
     pipeline: Pipeline<'c>,
     failure: Option<Failure>,
-    /// The turn that is taken before the row of a tenant is locked.
-    turn: Option<&'c Turn<'c>>,
+    /// The turns that are taken before the rows of tenants are locked.
+    turns: Option<&'c Turns<'c>>,
+    /// Whether the row of a tenant may be locked.
+    has_lock: bool,
+    locked: LockedTenants,
+    /// Whether the unit of work that runs is not the first of the transaction.
+    unit_joins: bool,
+    /// Whether it has the turn of a tenant.
+    unit_has_turn: bool,
+    unit_has_written: bool,
+    /// The same before it tried to lock the row of a tenant.
+    unit_had_written: bool,
+    waiting: Option<WaitingFor>,
 }
 
 impl<'c> PostgresTransaction<'c> {
@@ -120,12 +143,27 @@ impl<'c> PostgresTransaction<'c> {
 
     /// Joins a transaction that the caller begins and ends.
     pub(super) fn join(connection: &'c Connection, vault: &'c Vault, access: Access) -> Self {
-        Self { connection, vault, access, begin: None, pipeline: Pipeline::default(), failure: None, turn: None }
+        Self {
+            connection,
+            vault,
+            access,
+            begin: None,
+            pipeline: Pipeline::default(),
+            failure: None,
+            turns: None,
+            has_lock: false,
+            locked: LockedTenants::default(),
+            unit_joins: false,
+            unit_has_turn: false,
+            unit_has_written: false,
+            unit_had_written: false,
+            waiting: None,
+        }
     }
 
     /// Makes the transaction take a turn before it locks the row of a tenant.
-    pub(super) fn with_turn(self, turn: &'c Turn<'c>) -> Self {
-        Self { turn: Some(turn), ..self }
+    pub(super) fn with_turns(self, turns: &'c Turns<'c>) -> Self {
+        Self { turns: Some(turns), ..self }
     }
 
     async fn begin(&mut self) {
@@ -134,20 +172,25 @@ impl<'c> PostgresTransaction<'c> {
         }
     }
 
-    /// Begins a part of the transaction that can be rolled back alone.
-    pub(super) async fn set_savepoint(&mut self) {
-        self.begin().await;
-        self.pipeline.send(self.connection, "SAVEPOINT unit").await;
+    /// Is called before a unit of work that joins the transaction.
+    pub(super) fn begin_joining_unit(&mut self) {
+        (self.unit_joins, self.unit_has_turn, self.unit_has_written) = (true, false, false);
     }
 
-    /// Keeps what was done since the savepoint.
-    pub(super) async fn release_savepoint(&mut self) {
-        self.pipeline.send(self.connection, "RELEASE SAVEPOINT unit").await;
+    /// Returns whether others may join: a unit of work of a tenant has locked it.
+    pub(super) fn can_be_joined(&self) -> bool {
+        self.has_lock
     }
 
-    /// Undoes what was done since the savepoint.
-    pub(super) async fn roll_back_to_savepoint(&mut self) {
-        self.pipeline.send(self.connection, "ROLLBACK TO SAVEPOINT unit; RELEASE SAVEPOINT unit").await;
+    /// Returns what the last unit of work has to wait for, if it could not lock the row of its tenant.
+    pub(super) fn take_waiting(&mut self) -> Option<WaitingFor> {
+        self.waiting.take()
+    }
+
+    /// Returns whether the last unit of work has sent a statement that may change rows. Such a unit of work cannot be rolled
+    /// back alone.
+    pub(super) fn unit_has_written(&self) -> bool {
+        self.unit_has_written
     }
 
     /// Returns the first failure, after which the transaction cannot be committed.
@@ -171,6 +214,11 @@ impl<'c> PostgresTransaction<'c> {
     pub(super) async fn commit(&mut self) -> Result<Result<(), Failure>, Failure> {
         if self.begin.is_some() {
             return Ok(Ok(()));
+        }
+        if let Err(error) = locked_tenants::store_clocks(self).await {
+            let failure = self.failure.take().unwrap_or_else(|| Failure::permanent(error));
+            let _ = self.roll_back().await;
+            return Ok(Err(failure));
         }
         // The server would commit an update that found no row, so the row counts are checked before COMMIT is sent.
         if self.pipeline.0.iter().any(|pipelined| pipelined.table.is_some())
@@ -218,6 +266,9 @@ impl<'c> PostgresTransaction<'c> {
 
     /// Fails after a failure, so that no further statement is sent.
     fn check(&self) -> Result<(), StoreError> {
+        if self.waiting.is_some() {
+            return Err(put_off());
+        }
         self.failure.as_ref().map_or(Ok(()), |failure| Err(failure.error.clone()))
     }
 
@@ -237,6 +288,11 @@ impl<'c> PostgresTransaction<'c> {
 
     async fn statement(&mut self, sql: &str) -> Result<Statement, StoreError> {
         self.check()?;
+        if self.unit_joins && !self.unit_has_turn {
+            // It locks rows that others may lock in another order.
+            self.waiting = Some(WaitingFor::Transaction);
+            return Err(put_off());
+        }
         self.begin().await;
         let connection = self.connection;
         match connection.prepared(sql) {
@@ -254,19 +310,44 @@ impl<'c> PostgresTransaction<'c> {
     }
 }
 
+/// The error of a unit of work that runs again later.
+fn put_off() -> StoreError {
+    StoreError::Unavailable("another transaction is running".to_owned())
+}
+
 #[async_trait]
 impl Sql for PostgresTransaction<'_> {
-    fn begin_turn(&mut self, tenant: TenantId) -> Result<(), StoreError> {
+    fn begin_turn(&mut self, tenant: TenantId) -> Result<RowLock, StoreError> {
         self.check()?;
-        if self.turn.is_none_or(|turn| turn.take(tenant)) {
-            return Ok(());
+        if self.locked.contains(tenant) {
+            self.unit_has_turn = true;
+            return Ok(RowLock::MayWait);
         }
-        let error = StoreError::Unavailable("another write of the tenant is running".to_owned());
-        Err(self.fail(Failure { error, recovery: Recovery::WaitForTurn(tenant) }))
+        // The first unit of work may wait for a second tenant, whose turn another task has.
+        if self.turns.is_none_or(|turns| turns.take(tenant)) || (self.has_lock && !self.unit_joins) {
+            let lock = if self.has_lock && self.unit_joins { RowLock::MayNotWait } else { RowLock::MayWait };
+            (self.has_lock, self.unit_has_turn) = (true, true);
+            self.unit_had_written = self.unit_has_written;
+            return Ok(lock);
+        }
+        self.waiting = Some(WaitingFor::Turn(tenant));
+        Err(put_off())
+    }
+
+    fn put_off(&mut self, tenant: TenantId) -> StoreError {
+        // The statement that found the row locked has changed nothing.
+        self.unit_has_written = self.unit_had_written;
+        self.waiting = Some(WaitingFor::Row(tenant));
+        put_off()
+    }
+
+    fn locked_tenants(&mut self) -> Option<&mut LockedTenants> {
+        Some(&mut self.locked)
     }
 
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         self.require_write_access()?;
+        self.unit_has_written = true;
         let arguments = arguments(params, self.vault)?;
         let statement = self.statement(sql).await?;
         let connection = self.connection;
@@ -280,6 +361,7 @@ impl Sql for PostgresTransaction<'_> {
         table: Option<&'static str>,
     ) -> Result<(), StoreError> {
         self.require_write_access()?;
+        self.unit_has_written = true;
         let arguments = arguments(params, self.vault)?;
         let statement = self.statement(sql).await?;
         let connection = self.connection;
@@ -289,6 +371,8 @@ impl Sql for PostgresTransaction<'_> {
     }
 
     async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
+        // Such as `UPDATE … RETURNING`.
+        self.unit_has_written |= !sql.starts_with("SELECT");
         let arguments = arguments(params, self.vault)?;
         let statement = self.statement(sql).await?;
         let connection = self.connection;

@@ -1,41 +1,46 @@
-//! A write task, which commits the waiting writes of a tenant in groups.
+//! A write task, which commits waiting writes in groups.
 //!
 //! # Locking
 //!
 //! Writes of one tenant follow each other: `advance_clock` and `lock_tenant` lock the tenant's row. Writes of different
-//! tenants run concurrently. In this process the task that has the turn of a tenant (see [`Turn`]) runs what the others
-//! set aside for it, so a busy tenant occupies one connection and leaves the others to other tenants. Writes of other
-//! processes wait at the row.
+//! tenants run concurrently. In this process a task takes the turn of a tenant before it locks its row (see [`Turns`]), and
+//! the others set aside for it what they find of that tenant. So a busy tenant occupies one connection and leaves the others
+//! to other tenants. Writes of other processes wait at the row.
 //!
 //! # Groups
 //!
-//! What is set aside while a unit of work runs joins its `READ COMMITTED` transaction, each behind a savepoint, and all
-//! complete after the commit. So a busy tenant pays for one commit where it would pay for many. A unit of work that
-//! returns an error is rolled back alone. When a statement fails, or the commit, the group is rolled back, and each of its
-//! units of work runs again in a transaction of its own. When the connection is lost at the commit, the outcome of all is
-//! unknown.
+//! What was set aside joins the `READ COMMITTED` transaction, and all complete after the commit. So a busy tenant pays for
+//! one commit where it would pay for many, and for one look-up of what all of them have to know (see
+//! [`LockedTenants`](crate::locked_tenants::LockedTenants)). When all connections are busy, writes of other tenants join as
+//! well. They do not wait for a row that is locked, as what locked it may wait for a row of this transaction, but run again
+//! later. A write of no tenant, such as of statistics, has a transaction of its own for the same reason.
+//!
+//! There are no savepoints: most errors, such as of input, come before the first change. When a unit of work returns an error
+//! after a change, when a statement fails, or the commit, the group is rolled back, and each of its units of work runs again
+//! in a transaction of its own. When the connection is lost at the commit, the outcome of all is unknown.
 //!
 //! # Round trips
 //!
 //! The cost of a write is its round trips: the responses that it waits for. `BEGIN` is pipelined with the first statement,
-//! inserts are pipelined, and so is `COMMIT`. So `POST /contacts` takes four round trips, whatever the number of
-//! subscriptions: advancing the clock, checking the email, finding the matching subscriptions, and the commit. An
-//! `Idempotency-Key` takes three more: claiming the key, locking the tenant, and looking for a stored response. The API
-//! key is looked up before, in a read of one round trip.
+//! inserts are pipelined, and so is `COMMIT`. So `POST /contacts` takes five round trips, whatever the number of
+//! subscriptions: looking up the API key behind the lock of the tenant, advancing the clock, checking the email, finding the
+//! matching subscriptions, and the commit. Of one that joins a transaction of its tenant, only the check of the email is
+//! left. An `Idempotency-Key` takes two more: claiming the key, and looking for a stored response. Before all this the API
+//! key is looked up in a read of one round trip, to refuse the request early.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use svc_core::error::{Error, StoreError};
 use svc_core::store::Access;
-use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::time::timeout;
 
 use super::connection::Connection;
 use super::failure::{Failure, Recovery};
-use super::queue::{QueuedWork, Turn};
-use super::transaction::PostgresTransaction;
+use super::queue::{QueuedWork, Turns};
+use super::transaction::{PostgresTransaction, WaitingFor};
 use super::{Shared, fail_all, unit_of_work};
 
 /// The most units of work in one commit.
@@ -81,14 +86,18 @@ async fn serve(connection: &Connection, shared: &Shared) -> bool {
 
 /// Runs a unit of work, and then what is set aside for its tenant, until nothing is.
 async fn serve_turn(connection: &Connection, shared: &Shared, first: QueuedWork) {
-    let turn = shared.writes.turn();
+    let turns = shared.writes.turns();
     let mut next = Some(first);
     while let Some(work) = next {
-        let failed = run_group(connection, shared, work, &turn, MAX_GROUP).await;
-        for work in failed {
-            run_group(connection, shared, work, &turn, 1).await;
+        let mut alone = VecDeque::from(run_group(connection, shared, work, &turns, MAX_GROUP).await);
+        while !connection.is_closed()
+            && let Some(work) = alone.pop_front()
+        {
+            run_group(connection, shared, work, &turns, 1).await;
         }
-        next = if connection.is_closed() { None } else { turn.next() };
+        // These have not run since their group was rolled back.
+        shared.writes.put_back(alone);
+        next = if connection.is_closed() { None } else { turns.next_transaction() };
     }
 }
 
@@ -100,8 +109,8 @@ enum RunOutcome {
     RunAgain(StoreError),
     /// The transaction of several units of work was rolled back, and each has to run alone.
     RunAlone,
-    /// The transaction was rolled back because another one has the turn of this tenant.
-    WaitForTurn(TenantId),
+    /// The transaction was rolled back because its first unit of work has to wait.
+    Wait(WaitingFor),
     /// The connection was lost, and the transaction was rolled back.
     Reconnect(StoreError),
     /// The last unit of work of the group took too long.
@@ -113,13 +122,13 @@ async fn run_group(
     connection: &Connection,
     shared: &Shared,
     first: QueuedWork,
-    turn: &Turn<'_>,
+    turns: &Turns<'_>,
     max_units: usize,
 ) -> Vec<QueuedWork> {
     let mut group = vec![first];
     let mut runs = 1;
     loop {
-        match run_once(connection, shared, &mut group, turn, max_units).await {
+        match run_once(connection, shared, &mut group, turns, max_units).await {
             RunOutcome::Completed(results) => {
                 group.into_iter().zip(results).for_each(|(work, result)| work.complete(result));
             }
@@ -134,8 +143,8 @@ async fn run_group(
                 report_retries(shared, &group);
                 return group;
             }
-            RunOutcome::WaitForTurn(tenant) => {
-                group.into_iter().for_each(|work| shared.writes.set_aside(work, tenant));
+            RunOutcome::Wait(waiting) => {
+                group.into_iter().for_each(|work| shared.writes.put_off(work, waiting));
             }
             RunOutcome::Reconnect(error) => {
                 connection.abort();
@@ -169,45 +178,58 @@ async fn run_once(
     connection: &Connection,
     shared: &Shared,
     group: &mut Vec<QueuedWork>,
-    turn: &Turn<'_>,
+    turns: &Turns<'_>,
     max_units: usize,
 ) -> RunOutcome {
-    let mut transaction = PostgresTransaction::new(connection, &shared.vault, Access::Write).with_turn(turn);
+    let mut transaction = PostgresTransaction::new(connection, &shared.vault, Access::Write).with_turns(turns);
     let mut results = Vec::new();
     let mut has_due_deliveries = false;
     let mut joined_until = None;
+    let mut join = |group: &mut Vec<QueuedWork>, transaction: &mut PostgresTransaction<'_>| {
+        if group.len() < max_units
+            && transaction.can_be_joined()
+            && Instant::now() < *joined_until.get_or_insert_with(|| Instant::now() + MAX_JOINING)
+            && let Some(joining) = turns.next_to_join()
+        {
+            transaction.begin_joining_unit();
+            group.push(joining);
+        }
+    };
     while let Some(work) = group.get(results.len()) {
         // Units of work run concurrently, so each has its own wakeup.
         let delivery_wakeup = DeliveryWakeup::default();
         let run = unit_of_work::run(work.name(), work.work(), &mut transaction, shared, &delivery_wakeup);
         let Ok(result) = timeout(unit_of_work::MAX_DURATION, run).await else { return RunOutcome::TooLong };
+        let is_first = results.is_empty();
+        if let Some(waiting) = transaction.take_waiting() {
+            if is_first || transaction.unit_has_written() {
+                roll_back(connection, &mut transaction).await;
+                return if is_first { RunOutcome::Wait(waiting) } else { RunOutcome::RunAlone };
+            }
+            group.pop().into_iter().for_each(|work| shared.writes.put_off(work, waiting));
+            join(group, &mut transaction);
+            continue;
+        }
         if let Some(failure) = transaction.failure().cloned() {
             if !failure.is_connection_lost() {
                 roll_back(connection, &mut transaction).await;
             }
             return outcome_of(&failure, result, group);
         }
-        let is_first = results.is_empty();
         match &result {
             Ok(()) => has_due_deliveries |= delivery_wakeup.take_mark(),
-            // The first one has no savepoint, as most are alone.
             Err(_) if is_first => {
                 roll_back(connection, &mut transaction).await;
                 return RunOutcome::Completed(vec![result]);
             }
-            Err(_) => transaction.roll_back_to_savepoint().await,
-        }
-        if result.is_ok() && !is_first {
-            transaction.release_savepoint().await;
+            Err(_) if transaction.unit_has_written() => {
+                roll_back(connection, &mut transaction).await;
+                return RunOutcome::RunAlone;
+            }
+            Err(_) => {}
         }
         results.push(result);
-        if results.len() < max_units
-            && Instant::now() < *joined_until.get_or_insert_with(|| Instant::now() + MAX_JOINING)
-            && let Some(joining) = turn.next()
-        {
-            transaction.set_savepoint().await;
-            group.push(joining);
-        }
+        join(group, &mut transaction);
     }
     if has_due_deliveries && shared.is_short_lived {
         // The process may exit before the notification task runs.
@@ -251,7 +273,6 @@ async fn roll_back(connection: &Connection, transaction: &mut PostgresTransactio
 fn outcome_of(failure: &Failure, result: Result<(), Error>, group: &[QueuedWork]) -> RunOutcome {
     let error = failure.error.clone();
     match failure.recovery {
-        Recovery::WaitForTurn(tenant) => RunOutcome::WaitForTurn(tenant),
         Recovery::Reconnect | Recovery::ConnectionLost => RunOutcome::Reconnect(error),
         Recovery::None | Recovery::RunAgain if group.len() > 1 => RunOutcome::RunAlone,
         Recovery::RunAgain => RunOutcome::RunAgain(error),

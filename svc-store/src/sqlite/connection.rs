@@ -21,6 +21,7 @@ use svc_core::webhooks::events::WrittenEvents;
 use super::Context;
 use super::migrate::Migrator;
 use crate::dialect::Dialect;
+use crate::locked_tenants::{self, LockedTenants};
 use crate::migrations;
 use crate::sql::{EachRow, Param, Row, Sql, SqlTx, Value};
 use crate::vault::Vault;
@@ -197,9 +198,15 @@ impl Connection {
     }
 
     /// Runs a unit of work. It fails if it panics, or if it awaits anything but its transaction.
-    pub(super) fn run(&mut self, name: &'static str, work: &UnitOfWork, context: &Context) -> Result<(), Error> {
+    pub(super) fn run(
+        &mut self,
+        name: &'static str,
+        work: &UnitOfWork,
+        context: &Context,
+        locked: &mut LockedTenants,
+    ) -> Result<(), Error> {
         let Context { env, cursor_key, delivery_wakeup, vault, .. } = context;
-        let sql = &mut self.executor(vault);
+        let sql = &mut Executor { locked: Some(locked), ..self.executor(vault) };
         let mut tx = SqlTx {
             sql,
             env,
@@ -219,7 +226,15 @@ impl Connection {
 
     /// Returns an executor of statements, for the binding layer.
     pub(super) fn executor<'a>(&'a mut self, vault: &'a Vault) -> Executor<'a> {
-        Executor { connection: &mut self.0, vault }
+        Executor { connection: &mut self.0, vault, locked: None }
+    }
+
+    /// Stores the clocks of the tenants that a transaction has advanced.
+    pub(super) fn store_clocks(&mut self, vault: &Vault, locked: &mut LockedTenants) -> Result<(), StoreError> {
+        let sql = &mut Executor { locked: Some(locked), ..self.executor(vault) };
+        locked_tenants::store_clocks(sql).now_or_never().unwrap_or_else(|| {
+            Err(StoreError::Internal("a clock waits for something other than its connection".to_owned()))
+        })
     }
 
     pub(crate) fn raw(&self) -> &rusqlite::Connection {
@@ -231,10 +246,15 @@ impl Connection {
 pub(super) struct Executor<'a> {
     connection: &'a mut rusqlite::Connection,
     vault: &'a Vault,
+    locked: Option<&'a mut LockedTenants>,
 }
 
 #[async_trait]
 impl Sql for Executor<'_> {
+    fn locked_tenants(&mut self) -> Option<&mut LockedTenants> {
+        self.locked.as_deref_mut()
+    }
+
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
         bind(&mut statement, params, self.vault)?;

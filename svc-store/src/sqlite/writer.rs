@@ -25,6 +25,8 @@ use super::connection::{Connection, DurabilityError};
 use super::connection_pool::ConnectionPool;
 use super::queue::Queue;
 use super::{Context, QueuedWork, fail_all};
+use crate::locked_tenants::LockedTenants;
+use crate::vault::Vault;
 
 /// The most units of work in one commit. It limits how long the first of them waits.
 const MAX_GROUP: usize = 256;
@@ -78,7 +80,8 @@ impl Writer<'_> {
             Some(connection) => connection,
             none => none.insert(self.pool.open()?),
         };
-        let mut transaction = GroupTransaction { connection, last_commit_is_durable: &mut self.last_commit_is_durable };
+        let last_commit_is_durable = &mut self.last_commit_is_durable;
+        let mut transaction = GroupTransaction { connection, last_commit_is_durable, locked: LockedTenants::default() };
         if !*transaction.last_commit_is_durable {
             transaction.write_empty_transaction().map_err(|failure| failure.error)?;
         }
@@ -119,17 +122,26 @@ impl Writer<'_> {
 struct GroupTransaction<'a> {
     connection: &'a mut Connection,
     last_commit_is_durable: &'a mut bool,
+    locked: LockedTenants,
 }
 
 impl GroupTransaction<'_> {
-    fn begin(&self) -> Result<(), StoreError> {
-        if self.connection.in_transaction() { Ok(()) } else { self.connection.batch("BEGIN IMMEDIATE") }
+    fn begin(&mut self) -> Result<(), StoreError> {
+        if self.connection.in_transaction() {
+            return Ok(());
+        }
+        self.locked = LockedTenants::default();
+        self.connection.batch("BEGIN IMMEDIATE")
     }
 
     fn run(&mut self, queued: &QueuedWork, context: &Context) -> Result<(), Error> {
         self.begin()?;
         self.connection.batch("SAVEPOINT unit")?;
-        let result = self.connection.run(queued.name, &queued.work, context);
+        self.locked.begin_unit();
+        let result = self.connection.run(queued.name, &queued.work, context, &mut self.locked);
+        if result.is_err() {
+            self.locked.roll_back_unit();
+        }
         let ended =
             self.connection.batch(if result.is_ok() { "RELEASE unit" } else { "ROLLBACK TO unit; RELEASE unit" });
         if let Err(error) = ended {
@@ -146,7 +158,11 @@ impl GroupTransaction<'_> {
         Ok(())
     }
 
-    fn commit(&mut self) -> Result<(), StoreError> {
+    fn commit(&mut self, vault: &Vault) -> Result<(), StoreError> {
+        if let Err(error) = self.connection.store_clocks(vault, &mut self.locked) {
+            let _ = self.connection.batch("ROLLBACK");
+            return Err(error);
+        }
         let Err(failure) = self.connection.commit() else { return Ok(()) };
         let _ = self.connection.batch("ROLLBACK");
         *self.last_commit_is_durable = false;
@@ -187,7 +203,7 @@ fn commit(
         group = queue.try_take(MAX_GROUP.saturating_sub(completed.len()));
     }
     if transaction.connection.in_transaction()
-        && let Err(error) = transaction.commit()
+        && let Err(error) = transaction.commit(&context.vault)
     {
         tracing::error!(%error, units = completed.len(), "a commit failed");
         fail_completed(&mut completed, &error);

@@ -56,6 +56,9 @@ impl ResourceTable for WebhookSubscription {
     fn restrict(_filter: &NoFilter, _query: &mut Query) {}
 
     async fn after_write(&self, tx: &mut SqlTx<'_>, tenant: TenantId) -> Result<(), StoreError> {
+        if let Some(locked) = tx.sql.locked_tenants() {
+            locked.forget_matching(tenant);
+        }
         tx.pipeline(DELETE_KINDS, &[tenant.param(), self.id.param()]).await?;
         let paused = match self.event_handling() {
             EventHandling::Deliver => false,
@@ -77,13 +80,20 @@ impl SubscriptionMatching for SqlTx<'_> {
         tenant: TenantId,
         kind: EventKind,
     ) -> Result<Vec<MatchedSubscription>, StoreError> {
+        if let Some(known) = self.sql.locked_tenants().and_then(|locked| locked.matching(tenant, kind)) {
+            return Ok(known.to_vec());
+        }
         let read = |cells: &mut Cells<'_>| {
             Ok(MatchedSubscription {
                 subscription_id: cells.take("subscription_kinds", "subscription_id")?,
                 paused: cells.take("subscription_kinds", "paused")?,
             })
         };
-        self.fetch(MATCHING, &[tenant.param(), kind.param()], read).await
+        let matching = self.fetch(MATCHING, &[tenant.param(), kind.param()], read).await?;
+        if let Some(locked) = self.sql.locked_tenants() {
+            locked.keep_matching(tenant, kind, &matching);
+        }
+        Ok(matching)
     }
 
     async fn count_live_subscriptions(&mut self, tenant: TenantId) -> Result<u64, StoreError> {

@@ -17,7 +17,13 @@ use crate::values::{Id, Secret, TenantId, Timestamp};
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 impl Harness {
-    async fn new_key(&self, tenant: TenantId, write: bool, expires_in: Option<Duration>, signed: bool) -> NewKey {
+    pub(super) async fn new_key(
+        &self,
+        tenant: TenantId,
+        write: bool,
+        expires_in: Option<Duration>,
+        signed: bool,
+    ) -> NewKey {
         let name = Some("Zoë's key 🔑".to_owned());
         let input = KeyCreate { name, write, expires_in, signed };
         self.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap()

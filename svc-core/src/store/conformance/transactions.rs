@@ -9,8 +9,8 @@ use uuid::Uuid;
 use super::Harness;
 use super::samples::{Links, Sample};
 use crate::accounts::idempotency::StoredResponse;
-use crate::accounts::keys::{self, KeyCreate};
-use crate::accounts::tenants::{self, NumberKind, TenantCreate};
+use crate::accounts::keys::{self, KeyCreate, NewKey};
+use crate::accounts::tenants::{self, DeveloperAccess, NumberKind, TenantCreate};
 use crate::error::{Error, StoreError};
 use crate::input::Input as _;
 use crate::resources::contacts::{Contact, ContactCreate, ContactId};
@@ -22,7 +22,7 @@ use crate::values::EventKind;
 use crate::values::{Amount, Currency, TenantId, Text, Timestamp};
 use crate::webhooks::deliveries::Delivery;
 use crate::webhooks::events::{Event, EventId};
-use crate::webhooks::subscriptions::WebhookSubscription;
+use crate::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
 
 const PARALLEL: usize = 32;
 
@@ -312,6 +312,92 @@ pub(super) async fn a_transaction_sees_its_own_writes(h: Harness) {
     assert_eq!(taken, Err(Error::EmailTaken { existing_id: ada.uuid() }));
     assert!(got && read_back && stored);
     assert_eq!((events, numbers), (1, ["JOB-0001".to_owned(), "JOB-0002".to_owned()]));
+}
+
+/// A store may keep what a transaction has read of the tenants that it has locked.
+pub(super) async fn a_transaction_sees_what_it_changes_of_its_tenant(h: Harness) {
+    let tenant = h.tenant().await;
+    let NewKey { key, text } = h.new_key(tenant, true, None, false).await;
+    let hash = crate::crypto::sha256(text.reveal().as_bytes());
+    let work = h.write(move |tx| {
+        Box::pin(async move {
+            let mut times = Vec::new();
+            for _ in 0..3 {
+                times.extend([tx.advance_clock(tenant).await?, tx.clock(tenant).await?]);
+            }
+            let kind = EventKind::StayCreated;
+            let mut matching = vec![tx.matching_subscriptions(tenant, kind).await?.len()];
+            let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
+            let webhook = crud::create::<WebhookSubscription>(tx, tenant, WebhookCreate::from_body(body)?).await?;
+            matching.push(tx.matching_subscriptions(tenant, kind).await?.len());
+            let body = br#"{"enabled": false}"#;
+            crud::update::<WebhookSubscription>(tx, tenant, webhook.id, WebhookUpdate::from_body(body)?).await?;
+            matching.push(tx.matching_subscriptions(tenant, kind).await?.len());
+            let mut found = vec![tx.lock_credential(tenant, &hash).await?];
+            tenants::update(tx, tenant.0, |tenant| tenant.developer_access = DeveloperAccess::Suspended).await?;
+            found.push(tx.lock_credential(tenant, &hash).await?);
+            keys::revoke(tx, key.id).await?;
+            found.push(tx.lock_credential(tenant, &hash).await?);
+            let found = found.into_iter().flatten().map(|found| (found.developer_access, found.revoked));
+            let found = found.collect::<Vec<_>>();
+            times.extend([tx.advance_clock(tenant).await?, tx.clock(tenant).await?]);
+            Ok((times, matching, found))
+        })
+    });
+    let (times, matching, found) = work.await.unwrap();
+    assert!(times.chunks(2).all(|pair| pair[0] == pair[1]), "{times:?}");
+    assert!(times.windows(3).all(|times| times[0] < times[2]), "{times:?}");
+    assert_eq!(matching, [0, 1, 0]);
+    let (approved, suspended) = (DeveloperAccess::Approved, DeveloperAccess::Suspended);
+    assert_eq!(found, [(approved, false), (suspended, false), (suspended, true)]);
+    let stored = h.read(move |tx| Box::pin(async move { Ok(tx.clock(tenant).await?) })).await.unwrap();
+    assert_eq!(stored, times[7]);
+    assert!(Some(h.advance_clock(tenant).await) > stored);
+}
+
+/// Writes that wait for each other may share a transaction.
+pub(super) async fn a_write_that_fails_leaves_nothing_to_those_beside_it(h: Harness) {
+    let tenant = h.tenant().await;
+    let NewKey { key, text } = h.new_key(tenant, true, None, false).await;
+    let hash = crate::crypto::sha256(text.reveal().as_bytes());
+    let succeeds = || {
+        h.write(move |tx| {
+            Box::pin(async move {
+                let found = tx.lock_credential(tenant, &hash).await?;
+                assert!(
+                    found.is_some_and(|found| !found.revoked && found.developer_access == DeveloperAccess::Approved)
+                );
+                Ok(create_job(tx, tenant).await?.updated_at)
+            })
+        })
+    };
+    let fails = || {
+        h.write(move |tx| {
+            Box::pin(async move {
+                let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
+                crud::create::<WebhookSubscription>(tx, tenant, WebhookCreate::from_body(body)?).await?;
+                keys::revoke(tx, key.id).await?;
+                tenants::update(tx, tenant.0, |tenant| tenant.developer_access = DeveloperAccess::Suspended).await?;
+                let matching = tx.matching_subscriptions(tenant, EventKind::JobCreated).await?.len();
+                let found = tx.lock_credential(tenant, &hash).await?;
+                assert!(matching == 1 && found.is_some_and(|found| found.revoked));
+                create_job(tx, tenant).await?;
+                Err(Error::PreconditionFailed)
+            })
+        })
+    };
+    let mut writes: Vec<BoxFuture<'_, Result<Timestamp, Error>>> = Vec::new();
+    for _ in 0..PARALLEL / 2 {
+        writes.extend([Box::pin(succeeds()) as BoxFuture<'_, _>, Box::pin(fails())]);
+    }
+    let (done, failed): (Vec<_>, Vec<_>) = join_all(writes).await.into_iter().partition(Result::is_ok);
+    assert_eq!((done.len(), failed), (PARALLEL / 2, vec![Err(Error::PreconditionFailed); PARALLEL / 2]));
+    let times: std::collections::BTreeSet<Timestamp> = done.into_iter().map(Result::unwrap).collect();
+    assert_eq!(times.len(), PARALLEL / 2, "each has a time of its own");
+    assert!(times.last() < Some(&h.advance_clock(tenant).await));
+    let deliveries =
+        h.read(move |tx| Box::pin(async move { Ok(tx.list_deliveries(tenant, &DeliveryFilter::default()).await?) }));
+    assert_eq!(deliveries.await, Ok(Vec::new()));
 }
 
 pub(super) async fn a_read_sees_every_write_before_it(h: Harness) {

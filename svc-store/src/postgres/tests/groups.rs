@@ -1,6 +1,7 @@
 //! Writes of one tenant that wait for each other share a commit.
 
 use futures_util::future::BoxFuture;
+use svc_core::store::KeyUse;
 use svc_core::values::Id;
 
 use super::*;
@@ -27,8 +28,12 @@ struct Fixture {
 
 impl Fixture {
     async fn new(server: &svc_postgres_server::Server) -> Self {
+        Self::with(server, options()).await
+    }
+
+    async fn with(server: &svc_postgres_server::Server, options: Options) -> Self {
         let url = server.database();
-        let store = store(&url).await;
+        let store = open_with(&url, Env::system(), options).await.unwrap();
         let tenant = new_tenant(&*store).await;
         let groups = Arc::new(Groups::default());
         store.observe(Arc::<Groups>::clone(&groups));
@@ -143,4 +148,71 @@ async fn the_outcome_of_a_group_is_unknown_when_the_connection_is_lost_at_its_co
             other => panic!("{at}: {other:?}"),
         }
     }
+}
+
+#[tokio::test]
+async fn writes_of_other_tenants_join_when_all_connections_are_busy() {
+    let Some(server) = server() else { return };
+    let fixture = Fixture::with(server, Options { write_connections: 1, ..options() }).await;
+    let store = &*fixture.store;
+    let mut tenants = vec![fixture.tenant];
+    tenants.extend(join_all((0..5).map(|_| new_tenant(store))).await);
+    lock(&fixture.groups.0).clear();
+    let other = lock_row(&fixture.url, fixture.tenant).await;
+    let mut together = Box::pin(join_all(tenants.iter().chain(&tenants).map(|tenant| advance_clock(store, *tenant))));
+    assert!((&mut together).now_or_never().is_none());
+    other.client.batch_execute("COMMIT").await.unwrap();
+    let times: Vec<Timestamp> = together.await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(*lock(&fixture.groups.0), [12]);
+    // The clocks were stored.
+    for (tenant, last) in tenants.into_iter().zip(&times[6..]) {
+        assert!(advance_clock(store, tenant).await.unwrap() > *last);
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_joins_waits_for_no_row() {
+    let Some(server) = server() else { return };
+    let fixture = Fixture::with(server, Options { write_connections: 1, ..options() }).await;
+    let store = &*fixture.store;
+    let (busy, free) = (new_tenant(store).await, new_tenant(store).await);
+    lock(&fixture.groups.0).clear();
+    let (first, elsewhere) = (lock_row(&fixture.url, fixture.tenant).await, lock_row(&fixture.url, busy).await);
+    let mut waiting = Box::pin(join_all([busy, busy].map(|tenant| advance_clock(store, tenant))));
+    let mut together = Box::pin(join_all([fixture.tenant, free].map(|tenant| advance_clock(store, tenant))));
+    // The first write waits for its row, and the others are behind it in the queue.
+    assert!((&mut together).now_or_never().is_none() && (&mut waiting).now_or_never().is_none());
+    first.client.batch_execute("COMMIT").await.unwrap();
+    assert!(together.await.iter().all(Result::is_ok));
+    assert!((&mut waiting).now_or_never().is_none());
+    elsewhere.client.batch_execute("COMMIT").await.unwrap();
+    assert!(waiting.await.iter().all(Result::is_ok));
+    assert_eq!(*lock(&fixture.groups.0), [2, 2]);
+}
+
+#[tokio::test]
+async fn a_write_of_no_tenant_has_a_transaction_of_its_own() {
+    let Some(server) = server() else { return };
+    let fixture = Fixture::with(server, Options { write_connections: 1, ..options() }).await;
+    let (store, tenant) = (&*fixture.store, fixture.tenant);
+    let used = KeyUse { key_id: Id::nil(), used_at: Timestamp::from_micros(0) };
+    let of_none = || {
+        store.write("uses", move |tx| Box::pin(async move { Ok(tx.record_key_uses(&[used]).await.map(|()| tenant)?) }))
+    };
+    let other = lock_row(&fixture.url, tenant).await;
+    lock(&fixture.groups.0).clear();
+    let of_tenant =
+        || store.write("lock", move |tx| Box::pin(async move { Ok(tx.lock_tenant(tenant).await.map(|_| tenant)?) }));
+    let writes: Vec<BoxFuture<'_, Result<TenantId, Error>>> = vec![
+        Box::pin(of_tenant()),
+        Box::pin(of_none()),
+        Box::pin(of_none()),
+        Box::pin(of_tenant()),
+        Box::pin(of_tenant()),
+    ];
+    let mut together = Box::pin(join_all(writes));
+    assert!((&mut together).now_or_never().is_none());
+    other.client.batch_execute("COMMIT").await.unwrap();
+    assert!(together.await.iter().all(Result::is_ok));
+    assert_eq!(*lock(&fixture.groups.0), [1, 1, 1, 2]);
 }
