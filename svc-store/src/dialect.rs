@@ -4,8 +4,6 @@
 
 use std::borrow::Cow;
 
-#[cfg(test)]
-use crate::accounts::tenants::ADVANCE_FREE_CLOCK;
 use crate::sql::RowLock;
 
 /// The SQL dialect of a database.
@@ -61,7 +59,6 @@ impl Dialect {
         let locks = [RowLock::MayWait, RowLock::MayNotWait];
         let locking = crate::accounts::tenants::LOCKING.iter();
         let locking = locking.flat_map(|sql| locks.map(|lock| self.lock_row(sql, lock).into_owned()));
-        let locking = locking.chain((self == Self::Postgres).then(|| ADVANCE_FREE_CLOCK.to_owned()));
         let merging = crate::webhooks::deliveries::lists(self, Some(svc_core::values::Id::nil())).into_iter();
         locking.chain(self.claim().map(str::to_owned)).chain(merging.map(|list| list.sql)).collect()
     }

@@ -83,7 +83,7 @@ pub(crate) trait Sql: Send {
     /// Is called when the row of a tenant was locked, and the statement may not wait. Returns the error with which the unit
     /// of work ends, which runs again later.
     fn put_off(&mut self, _tenant: TenantId) -> StoreError {
-        StoreError::Internal("a row that may be waited for was not".to_owned())
+        StoreError::Internal("a unit of work was put off that may wait".to_owned())
     }
 
     /// Returns what the transaction knows of the tenants that it has locked, or `None` if it keeps nothing, as others may

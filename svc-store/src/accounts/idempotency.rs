@@ -33,8 +33,6 @@ pub(crate) fn statements() -> Vec<&'static str> {
 impl IdempotencyRepository for SqlTx<'_> {
     async fn claim_idempotency(&mut self, tenant: TenantId, key: &str) -> Result<bool, StoreError> {
         let Some(claim) = self.dialect.claim() else { return Ok(true) };
-        // The claim holds until the transaction ends, so a unit of work that is put off must not have it.
-        self.sql.begin_turn(tenant)?;
         // Two keys share a number once in 2^64. Then one of two concurrent requests waits without need.
         let digest = sha256(&[tenant.0.as_bytes(), key.as_bytes()].concat());
         let number = digest.first_chunk().copied().map_or(0, i64::from_be_bytes);

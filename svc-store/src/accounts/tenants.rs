@@ -36,9 +36,6 @@ static LIST: LazyLock<String> = LazyLock::new(|| select::<Tenant>("WHERE id > $1
 /// Locks the row of the tenant until the transaction ends.
 const ADVANCE_CLOCK: &str =
     "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
-/// Finds no row if another transaction has locked it. On PostgreSQL only.
-pub(crate) const ADVANCE_FREE_CLOCK: &str = "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END \
-     WHERE id = $2 AND id = (SELECT id FROM tenants WHERE id = $2 FOR NO KEY UPDATE SKIP LOCKED) RETURNING clock";
 const CLOCK: &str = "SELECT clock FROM tenants WHERE id = $1";
 const AHEAD: &str = "SELECT id FROM tenants WHERE id > $1 AND clock > $2 ORDER BY id LIMIT $3";
 pub(crate) const SET_CLOCK: &str = "UPDATE tenants SET clock = $1 WHERE id = $2";
@@ -124,20 +121,15 @@ impl TenantRepository for SqlTx<'_> {
     }
 
     async fn advance_clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
-        let lock = self.sql.begin_turn(tenant)?;
+        if self.sql.begin_turn(tenant)? == RowLock::MayNotWait {
+            self.lock_tenant(tenant).await?;
+        }
         let wall = self.env.now();
         if let Some(clock) = self.sql.locked_tenants().and_then(|locked| locked.advance_clock(tenant, wall)) {
             return Ok(Some(clock));
         }
-        let sql = match lock {
-            RowLock::MayWait => ADVANCE_CLOCK,
-            RowLock::MayNotWait => ADVANCE_FREE_CLOCK,
-        };
         let params = [wall.param(), tenant.param()];
-        let clock = self.fetch_one(sql, &params, |cells| cells.take("tenants", "clock")).await?;
-        if clock.is_none() && lock == RowLock::MayNotWait {
-            return Err(self.sql.put_off(tenant));
-        }
+        let clock = self.fetch_one(ADVANCE_CLOCK, &params, |cells| cells.take("tenants", "clock")).await?;
         if let (Some(locked), Some(clock)) = (self.sql.locked_tenants(), clock) {
             locked.add(tenant);
             locked.keep_clock(tenant, clock);

@@ -110,23 +110,20 @@ impl Turns<'_> {
         }
     }
 
-    /// Ends all turns but that of the first tenant for which something was set aside, and returns that.
+    /// Ends all turns but that of the first tenant for which something was set aside. Returns the first of what was.
     pub(super) fn next_transaction(&self) -> Option<QueuedWork> {
         let mut tenants = lock(&self.tenants);
-        let mut next = None;
-        for tenant in tenants.split_off(0) {
-            let mut state = self.queue.lock();
-            match state.set_aside.get_mut(&tenant).filter(|set_aside| next.is_none() && !set_aside.is_empty()) {
-                Some(set_aside) => {
-                    next = set_aside.pop_front();
-                    // The first one locks the row for them.
-                    set_aside.iter_mut().for_each(|work| work.is_first = false);
-                    tenants.push(tenant);
-                }
-                None => self.queue.end_turn(&mut state, tenant),
-            }
+        let mut state = self.queue.lock();
+        let is_waited_for = |tenant: &TenantId| state.set_aside.get(tenant).is_some_and(|units| !units.is_empty());
+        let kept = tenants.iter().copied().find(is_waited_for);
+        for tenant in tenants.drain(..).filter(|tenant| Some(*tenant) != kept) {
+            self.queue.end_turn(&mut state, tenant);
         }
-        next
+        tenants.extend(kept);
+        let set_aside = state.set_aside.get_mut(&kept?)?;
+        // The first one locks the row for all of them.
+        set_aside.iter_mut().for_each(|work| work.is_first = false);
+        set_aside.pop_front()
     }
 }
 
@@ -173,9 +170,7 @@ impl Queue {
         match state.set_aside.get_mut(&tenant) {
             Some(set_aside) => set_aside.push_back(work),
             // The turn has ended meanwhile.
-            None => {
-                self.push_to_front(&mut state, [work].into());
-            }
+            None => self.push_to_front(&mut state, [work].into()),
         }
     }
 
@@ -215,8 +210,7 @@ impl Queue {
         }
         work.is_retry = true;
         work.queued_at = Instant::now();
-        self.lock().units.push_front(work);
-        self.filled.notify_last();
+        self.put_back([work].into());
     }
 
     /// Waits until the queue has a unit of work. Returns `false` once the queue is closed and empty.

@@ -118,16 +118,23 @@ pub(super) struct PostgresTransaction<'c> {
     failure: Option<Failure>,
     /// The turns that are taken before the rows of tenants are locked.
     turns: Option<&'c Turns<'c>>,
-    /// Whether the row of a tenant may be locked.
+    /// Whether a unit of work has locked the row of a tenant, or is about to.
     has_lock: bool,
     locked: LockedTenants,
-    /// Whether the unit of work that runs is not the first of the transaction.
-    unit_joins: bool,
+    /// The unit of work that runs.
+    unit: Unit,
+}
+
+/// What a transaction knows of the unit of work that runs in it.
+#[derive(Default)]
+struct Unit {
+    /// Whether it is not the first of the transaction.
+    joins: bool,
     /// Whether it has the turn of a tenant.
-    unit_has_turn: bool,
-    unit_has_written: bool,
-    /// The same before it tried to lock the row of a tenant.
-    unit_had_written: bool,
+    has_turn: bool,
+    /// Whether it may have changed rows.
+    has_written: bool,
+    /// What it has to wait for, after which it sends nothing.
     waiting: Option<WaitingFor>,
 }
 
@@ -153,11 +160,7 @@ impl<'c> PostgresTransaction<'c> {
             turns: None,
             has_lock: false,
             locked: LockedTenants::default(),
-            unit_joins: false,
-            unit_has_turn: false,
-            unit_has_written: false,
-            unit_had_written: false,
-            waiting: None,
+            unit: Unit::default(),
         }
     }
 
@@ -174,7 +177,7 @@ impl<'c> PostgresTransaction<'c> {
 
     /// Is called before a unit of work that joins the transaction.
     pub(super) fn begin_joining_unit(&mut self) {
-        (self.unit_joins, self.unit_has_turn, self.unit_has_written) = (true, false, false);
+        self.unit = Unit { joins: true, ..Unit::default() };
     }
 
     /// Returns whether others may join: a unit of work of a tenant has locked it.
@@ -182,15 +185,14 @@ impl<'c> PostgresTransaction<'c> {
         self.has_lock
     }
 
-    /// Returns what the last unit of work has to wait for, if it could not lock the row of its tenant.
-    pub(super) fn take_waiting(&mut self) -> Option<WaitingFor> {
-        self.waiting.take()
+    /// Returns what the last unit of work has to wait for, if it could not go on.
+    pub(super) fn waiting(&self) -> Option<WaitingFor> {
+        self.unit.waiting
     }
 
-    /// Returns whether the last unit of work has sent a statement that may change rows. Such a unit of work cannot be rolled
-    /// back alone.
+    /// Returns whether the last unit of work may have changed rows. Such a unit of work cannot be rolled back alone.
     pub(super) fn unit_has_written(&self) -> bool {
-        self.unit_has_written
+        self.unit.has_written
     }
 
     /// Returns the first failure, after which the transaction cannot be committed.
@@ -266,10 +268,16 @@ impl<'c> PostgresTransaction<'c> {
 
     /// Fails after a failure, so that no further statement is sent.
     fn check(&self) -> Result<(), StoreError> {
-        if self.waiting.is_some() {
+        if self.unit.waiting.is_some() {
             return Err(put_off());
         }
         self.failure.as_ref().map_or(Ok(()), |failure| Err(failure.error.clone()))
+    }
+
+    /// Ends a unit of work that has to wait.
+    fn wait_for(&mut self, waiting: WaitingFor) -> StoreError {
+        self.unit.waiting = Some(waiting);
+        put_off()
     }
 
     /// Sends a request and waits for its response, after those of the pipelined statements.
@@ -288,10 +296,9 @@ impl<'c> PostgresTransaction<'c> {
 
     async fn statement(&mut self, sql: &str) -> Result<Statement, StoreError> {
         self.check()?;
-        if self.unit_joins && !self.unit_has_turn {
+        if self.unit.joins && !self.unit.has_turn {
             // It locks rows that others may lock in another order.
-            self.waiting = Some(WaitingFor::Transaction);
-            return Err(put_off());
+            return Err(self.wait_for(WaitingFor::Transaction));
         }
         self.begin().await;
         let connection = self.connection;
@@ -310,7 +317,7 @@ impl<'c> PostgresTransaction<'c> {
     }
 }
 
-/// The error of a unit of work that runs again later.
+/// The error of a unit of work that has to wait, and runs again later.
 fn put_off() -> StoreError {
     StoreError::Unavailable("another transaction is running".to_owned())
 }
@@ -319,26 +326,20 @@ fn put_off() -> StoreError {
 impl Sql for PostgresTransaction<'_> {
     fn begin_turn(&mut self, tenant: TenantId) -> Result<RowLock, StoreError> {
         self.check()?;
-        if self.locked.contains(tenant) {
-            self.unit_has_turn = true;
-            return Ok(RowLock::MayWait);
-        }
-        // The first unit of work may wait for a second tenant, whose turn another task has.
-        if self.turns.is_none_or(|turns| turns.take(tenant)) || (self.has_lock && !self.unit_joins) {
-            let lock = if self.has_lock && self.unit_joins { RowLock::MayNotWait } else { RowLock::MayWait };
-            (self.has_lock, self.unit_has_turn) = (true, true);
-            self.unit_had_written = self.unit_has_written;
-            return Ok(lock);
-        }
-        self.waiting = Some(WaitingFor::Turn(tenant));
-        Err(put_off())
+        let has_turn = self.turns.is_none_or(|turns| turns.take(tenant));
+        let lock = match self.unit.joins {
+            _ if self.locked.contains(tenant) => RowLock::MayWait,
+            true if has_turn && self.has_lock => RowLock::MayNotWait,
+            // The first unit of work may wait for a second tenant, whose turn another task has.
+            false if has_turn || self.has_lock => RowLock::MayWait,
+            _ => return Err(self.wait_for(WaitingFor::Turn(tenant))),
+        };
+        (self.has_lock, self.unit.has_turn) = (true, true);
+        Ok(lock)
     }
 
     fn put_off(&mut self, tenant: TenantId) -> StoreError {
-        // The statement that found the row locked has changed nothing.
-        self.unit_has_written = self.unit_had_written;
-        self.waiting = Some(WaitingFor::Row(tenant));
-        put_off()
+        self.wait_for(WaitingFor::Row(tenant))
     }
 
     fn locked_tenants(&mut self) -> Option<&mut LockedTenants> {
@@ -347,11 +348,12 @@ impl Sql for PostgresTransaction<'_> {
 
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         self.require_write_access()?;
-        self.unit_has_written = true;
         let arguments = arguments(params, self.vault)?;
         let statement = self.statement(sql).await?;
         let connection = self.connection;
-        self.wait(connection.client.execute_raw(&statement, arguments)).await
+        let changed = self.wait(connection.client.execute_raw(&statement, arguments)).await?;
+        self.unit.has_written |= changed > 0;
+        Ok(changed)
     }
 
     async fn pipeline(
@@ -361,9 +363,9 @@ impl Sql for PostgresTransaction<'_> {
         table: Option<&'static str>,
     ) -> Result<(), StoreError> {
         self.require_write_access()?;
-        self.unit_has_written = true;
         let arguments = arguments(params, self.vault)?;
         let statement = self.statement(sql).await?;
+        self.unit.has_written = true;
         let connection = self.connection;
         let changed = Box::pin(async move { connection.client.execute_raw(&statement, arguments).await });
         self.pipeline.add(changed, table).await;
@@ -371,8 +373,6 @@ impl Sql for PostgresTransaction<'_> {
     }
 
     async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
-        // Such as `UPDATE … RETURNING`.
-        self.unit_has_written |= !sql.starts_with("SELECT");
         let arguments = arguments(params, self.vault)?;
         let statement = self.statement(sql).await?;
         let connection = self.connection;
@@ -380,6 +380,8 @@ impl Sql for PostgresTransaction<'_> {
         let mut read = Ok(());
         // All rows are read even if one is invalid, as the server may report an error after them.
         while let Some(row) = rows.try_next().await.map_err(|error| self.fail(Failure::of(&error)))? {
+            // Such as `UPDATE … RETURNING`, which returns what it has changed.
+            self.unit.has_written |= !sql.starts_with("SELECT");
             if read.is_ok() {
                 read = each(&Received { row: &row, vault: self.vault });
             }

@@ -200,35 +200,28 @@ async fn run_once(
         let delivery_wakeup = DeliveryWakeup::default();
         let run = unit_of_work::run(work.name(), work.work(), &mut transaction, shared, &delivery_wakeup);
         let Ok(result) = timeout(unit_of_work::MAX_DURATION, run).await else { return RunOutcome::TooLong };
-        let is_first = results.is_empty();
-        if let Some(waiting) = transaction.take_waiting() {
-            if is_first || transaction.unit_has_written() {
-                roll_back(connection, &mut transaction).await;
-                return if is_first { RunOutcome::Wait(waiting) } else { RunOutcome::RunAlone };
-            }
-            group.pop().into_iter().for_each(|work| shared.writes.put_off(work, waiting));
-            join(group, &mut transaction);
-            continue;
-        }
         if let Some(failure) = transaction.failure().cloned() {
             if !failure.is_connection_lost() {
                 roll_back(connection, &mut transaction).await;
             }
             return outcome_of(&failure, result, group);
         }
-        match &result {
-            Ok(()) => has_due_deliveries |= delivery_wakeup.take_mark(),
-            Err(_) if is_first => {
-                roll_back(connection, &mut transaction).await;
-                return RunOutcome::Completed(vec![result]);
-            }
-            Err(_) if transaction.unit_has_written() => {
-                roll_back(connection, &mut transaction).await;
-                return RunOutcome::RunAlone;
-            }
-            Err(_) => {}
+        let (is_first, waiting) = (results.is_empty(), transaction.waiting());
+        if (waiting.is_some() || result.is_err()) && (is_first || transaction.unit_has_written()) {
+            roll_back(connection, &mut transaction).await;
+            return match waiting {
+                _ if !is_first => RunOutcome::RunAlone,
+                Some(waiting) => RunOutcome::Wait(waiting),
+                None => RunOutcome::Completed(vec![result]),
+            };
         }
-        results.push(result);
+        match waiting {
+            Some(waiting) => group.pop().into_iter().for_each(|work| shared.writes.put_off(work, waiting)),
+            None => {
+                has_due_deliveries |= result.is_ok() && delivery_wakeup.take_mark();
+                results.push(result);
+            }
+        }
         join(group, &mut transaction);
     }
     if has_due_deliveries && shared.is_short_lived {

@@ -197,16 +197,16 @@ impl Connection {
         !self.0.is_autocommit()
     }
 
-    /// Runs a unit of work. It fails if it panics, or if it awaits anything but its transaction.
+    /// Runs a unit of work, in a write with what is known of the tenants that are locked. It fails if it panics, or if it awaits anything but its transaction.
     pub(super) fn run(
         &mut self,
         name: &'static str,
         work: &UnitOfWork,
         context: &Context,
-        locked: &mut LockedTenants,
+        locked: Option<&mut LockedTenants>,
     ) -> Result<(), Error> {
         let Context { env, cursor_key, delivery_wakeup, vault, .. } = context;
-        let sql = &mut Executor { locked: Some(locked), ..self.executor(vault) };
+        let sql = &mut Executor { locked, ..self.executor(vault) };
         let mut tx = SqlTx {
             sql,
             env,

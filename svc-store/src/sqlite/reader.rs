@@ -10,7 +10,6 @@ use super::connection::Connection;
 use super::connection_pool::ConnectionPool;
 use super::queue::Queue;
 use super::{Context, QueuedWork, fail_all};
-use crate::locked_tenants::LockedTenants;
 
 /// The most reads in one transaction, so that snapshots stay short.
 const MAX_GROUP: usize = 64;
@@ -34,7 +33,7 @@ fn begin_and_serve(
     for QueuedWork { name, work, result_sender } in group.drain(..) {
         // A read is skipped when its caller has stopped waiting.
         if !result_sender.is_closed() {
-            let result = connection.run(name, &work, context, &mut LockedTenants::default());
+            let result = connection.run(name, &work, context, None);
             // The closure may hold a handle of the store, which must be dropped before the caller continues.
             drop(work);
             let _ = result_sender.send(result);

@@ -25,7 +25,6 @@ use svc_core::webhooks::{engine, events, retention};
 use super::*;
 
 use crate::dialect::Dialect;
-use crate::locked_tenants::LockedTenants;
 use crate::migrations::{Migration, SQLITE};
 use crate::sql::{EachRow, Param, Sql, SqlTx};
 use crate::statements::{every_list, every_statement};
@@ -484,7 +483,7 @@ fn an_event_for_many_subscriptions_writes_few_pages() {
             Ok(())
         })
     });
-    connection.run("create", &create, &context, &mut LockedTenants::default()).unwrap();
+    connection.run("create", &create, &context, None).unwrap();
     let history = "
         INSERT INTO events (tenant_id, id, kind, data, created_at) SELECT id, randomblob(16), 'job.created', '{}', 1
             FROM tenants;
@@ -501,7 +500,7 @@ fn an_event_for_many_subscriptions_writes_few_pages() {
         })
     });
     connection.batch("BEGIN").unwrap();
-    connection.run("write", &write, &context, &mut LockedTenants::default()).unwrap();
+    connection.run("write", &write, &context, None).unwrap();
     connection.batch("COMMIT").unwrap();
     let pages = connection.wal_pages().unwrap() - before;
     assert!(pages < 60, "{pages} pages");
@@ -572,7 +571,7 @@ async fn the_work_of_retention_grows_like_the_deliveries_of_an_event() {
                     Ok(())
                 })
             });
-            connection.run("step", &step, &context, &mut LockedTenants::default()).unwrap();
+            connection.run("step", &step, &context, None).unwrap();
             let instructions = crate::webhooks::retention::STATEMENTS.iter().map(|sql| {
                 let statement = connection.raw().prepare_cached(sql).unwrap();
                 u64::from(statement.reset_status(StatementStatus::VmStep).unsigned_abs())

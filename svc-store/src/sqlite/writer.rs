@@ -138,7 +138,7 @@ impl GroupTransaction<'_> {
         self.begin()?;
         self.connection.batch("SAVEPOINT unit")?;
         self.locked.begin_unit();
-        let result = self.connection.run(queued.name, &queued.work, context, &mut self.locked);
+        let result = self.connection.run(queued.name, &queued.work, context, Some(&mut self.locked));
         if result.is_err() {
             self.locked.roll_back_unit();
         }

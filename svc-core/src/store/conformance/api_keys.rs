@@ -17,13 +17,13 @@ use crate::values::{Id, Secret, TenantId, Timestamp};
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 impl Harness {
-    pub(super) async fn new_key(
-        &self,
-        tenant: TenantId,
-        write: bool,
-        expires_in: Option<Duration>,
-        signed: bool,
-    ) -> NewKey {
+    /// Creates a key that can write, and returns it with the hash of its text.
+    pub(super) async fn key_with_hash(&self, tenant: TenantId) -> (ApiKey, [u8; 32]) {
+        let NewKey { key, text } = self.new_key(tenant, true, None, false).await;
+        (key, crate::crypto::sha256(text.reveal().as_bytes()))
+    }
+
+    async fn new_key(&self, tenant: TenantId, write: bool, expires_in: Option<Duration>, signed: bool) -> NewKey {
         let name = Some("Zoë's key 🔑".to_owned());
         let input = KeyCreate { name, write, expires_in, signed };
         self.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap()
@@ -160,8 +160,7 @@ pub(super) async fn a_key_is_found_by_its_hash(h: Harness) {
 /// Writers and a revocation at the same time: after the revocation, no writer sees a key that works.
 pub(super) async fn a_locked_credential_does_not_change(h: Harness) {
     let tenant = h.tenant().await;
-    let NewKey { key, text } = h.new_key(tenant, true, None, false).await;
-    let hash = crate::crypto::sha256(text.reveal().as_bytes());
+    let (key, hash) = h.key_with_hash(tenant).await;
     // The name of the tenant says whether the key was revoked, as only transactions that lock the tenant change it.
     let write = || {
         h.write(move |tx| {
@@ -193,8 +192,7 @@ pub(super) async fn a_locked_credential_does_not_change(h: Harness) {
 
 pub(super) async fn a_hash_is_unique(h: Harness) {
     let tenant = h.tenant().await;
-    let NewKey { key, text } = h.new_key(tenant, true, None, false).await;
-    let hash = crate::crypto::sha256(text.reveal().as_bytes());
+    let (key, hash) = h.key_with_hash(tenant).await;
     let now = h.advance_clock(tenant).await;
     let twin = ApiKey { id: h.store.env().id(now), created_at: now, ..key.clone() };
     let same_hash = h.insert_api_key(&twin, hash).await;

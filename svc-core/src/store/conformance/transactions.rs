@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::Harness;
 use super::samples::{Links, Sample};
 use crate::accounts::idempotency::StoredResponse;
-use crate::accounts::keys::{self, KeyCreate, NewKey};
+use crate::accounts::keys::{self, KeyCreate};
 use crate::accounts::tenants::{self, DeveloperAccess, NumberKind, TenantCreate};
 use crate::error::{Error, StoreError};
 use crate::input::Input as _;
@@ -317,8 +317,7 @@ pub(super) async fn a_transaction_sees_its_own_writes(h: Harness) {
 /// A store may keep what a transaction has read of the tenants that it has locked.
 pub(super) async fn a_transaction_sees_what_it_changes_of_its_tenant(h: Harness) {
     let tenant = h.tenant().await;
-    let NewKey { key, text } = h.new_key(tenant, true, None, false).await;
-    let hash = crate::crypto::sha256(text.reveal().as_bytes());
+    let (key, hash) = h.key_with_hash(tenant).await;
     let work = h.write(move |tx| {
         Box::pin(async move {
             let mut times = Vec::new();
@@ -358,8 +357,7 @@ pub(super) async fn a_transaction_sees_what_it_changes_of_its_tenant(h: Harness)
 /// Writes that wait for each other may share a transaction.
 pub(super) async fn a_write_that_fails_leaves_nothing_to_those_beside_it(h: Harness) {
     let tenant = h.tenant().await;
-    let NewKey { key, text } = h.new_key(tenant, true, None, false).await;
-    let hash = crate::crypto::sha256(text.reveal().as_bytes());
+    let (key, hash) = h.key_with_hash(tenant).await;
     let succeeds = || {
         h.write(move |tx| {
             Box::pin(async move {
