@@ -1,4 +1,4 @@
-//! The SQLite store: one writer thread with group commit, and two reader threads.
+//! The SQLite store: one writer thread with group commit, a checkpointer thread, and two reader threads.
 //!
 //! # Threads
 //!
@@ -10,6 +10,7 @@
 //! Queued reads share one read transaction, which is short, as a long snapshot would keep the write-ahead log from being
 //! checkpointed. Queued writes become savepoints of one transaction, and complete after its durable commit.
 
+mod checkpointer;
 mod connection;
 mod connection_pool;
 #[cfg(feature = "maintenance")]
@@ -32,6 +33,7 @@ use svc_core::store::{Access, Observer, Store, UnitOfWork};
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::{oneshot, watch};
 
+use self::checkpointer::Checkpointer;
 pub(crate) use self::connection::Connection;
 use self::connection_pool::ConnectionPool;
 #[cfg(feature = "maintenance")]
@@ -130,9 +132,12 @@ impl SqliteStore {
             let (pool, queue, context) = (Arc::clone(&pool), Arc::clone(&store.reads), context.clone());
             store.spawn(format!("sqlite-read-{number}"), move || reader::run(&pool, number, &queue, &context))?;
         }
+        let (checkpointer, requests) = Checkpointer::new();
+        let pool_of_checkpointer = Arc::clone(&pool);
+        store.spawn("sqlite-checkpoint".to_owned(), move || checkpointer::run(&pool_of_checkpointer, &requests))?;
         let queue = Arc::clone(&store.writes);
         first.disable_autocheckpoint()?;
-        store.spawn("sqlite-write".to_owned(), move || writer::run(first, &pool, &queue, &context))?;
+        store.spawn("sqlite-write".to_owned(), move || writer::run(first, &pool, checkpointer, &queue, &context))?;
         Ok(store)
     }
 

@@ -11,7 +11,7 @@ use svc_tests::node::{Node, Program};
 use svc_tests::tenant;
 
 /// More commits than the write-ahead log holds before it is checkpointed.
-const MANY: u32 = 400;
+const MANY: u32 = 800;
 
 struct Fixture {
     database: Database,

@@ -9,7 +9,8 @@
  * DISK_FOLDER/durable holds each database file as a power cut would leave it: what successful fsyncs have written.
  * As on Linux, pages that a failed fsync did not write count as clean afterwards: they stay readable, and a later
  * fsync does not write them unless they are modified again. The set of dirty pages outlives the process, as the page
- * cache does. No fsync reaches the real disk; the folder DISK_FOLDER/durable replaces it.
+ * cache does. No fsync reaches the real disk; the folder DISK_FOLDER/durable replaces it. As on Linux, each open file
+ * reports a failure once, whichever of them met it, so a thread learns that its pages were lost to the fsync of another.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,6 +27,7 @@
 
 #define PAGE 4096
 #define FILES 8
+#define DESCRIPTORS 1024
 #define PAGES (1 << 20) /* 4 GiB */
 
 struct file {
@@ -34,9 +36,12 @@ struct file {
     int durable; /* 0: this entry is free */
     int is_main;
     unsigned char *dirty; /* one byte for each page */
+    unsigned failures; /* of fsync */
 };
 
 static struct file files[FILES];
+/* For each descriptor: one more than the failures of its file that it has reported, or 0 before its first use. */
+static unsigned reported[DESCRIPTORS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int halves;
 
@@ -47,7 +52,7 @@ static int fails(const char *what) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
     ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
+    syscall(SYS_close, fd);
     return length > 0 && strcmp(text, what) == 0;
 }
 
@@ -66,12 +71,12 @@ static unsigned char *map(const char *durable) {
     if (fd < 0 || ftruncate(fd, PAGES) != 0) abort();
     void *dirty = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (dirty == MAP_FAILED) abort();
-    close(fd);
+    syscall(SYS_close, fd);
     return dirty;
 }
 
 /* Returns the entry of a database file, or NULL for any other file. The first content of a file counts as durable. */
-static struct file *entry_of(int fd) {
+static struct file *find(int fd) {
     struct stat stat;
     char link[64], path[PATH_MAX], name[PATH_MAX * 2];
     const char *folder = getenv("DISK_FOLDER");
@@ -92,9 +97,17 @@ static struct file *entry_of(int fd) {
     int is_new = access(name, F_OK) != 0;
     int durable = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (durable < 0) abort();
-    *entry = (struct file){stat.st_dev, stat.st_ino, durable, strcmp(ending, ".db") == 0, map(name)};
+    *entry = (struct file){stat.st_dev, stat.st_ino, durable, strcmp(ending, ".db") == 0, map(name), 0};
     for (off_t at = 0; is_new && at < stat.st_size; at += PAGE) copy_page(fd, durable, at);
     return entry;
+}
+
+/* Returns the entry of a database file that an open file is for. */
+static struct file *entry_of(int fd) {
+    struct file *file = find(fd);
+    if (file && fd >= DESCRIPTORS) abort();
+    if (file && !reported[fd]) reported[fd] = file->failures + 1;
+    return file;
 }
 
 static void mark_dirty(struct file *file, off_t at, size_t count) {
@@ -134,16 +147,27 @@ int fsync(int fd) {
     if (!file) {
         done = syscall(SYS_fsync, fd);
     } else if (fails("fsync") || (file->is_main && fails("checkpoint"))) {
-        errno = EIO;
-        done = -1;
+        file->failures++;
     } else {
         if (fstat(fd, &stat) != 0 || ftruncate(file->durable, stat.st_size) != 0) abort();
         for (off_t at = 0; at < stat.st_size; at += PAGE)
             if (file->dirty[at / PAGE]) copy_page(fd, file->durable, at);
     }
     if (file) memset(file->dirty, 0, PAGES);
+    if (file && reported[fd] <= file->failures) {
+        reported[fd] = file->failures + 1;
+        errno = EIO;
+        done = -1;
+    }
     pthread_mutex_unlock(&lock);
     return done;
 }
 
 int fdatasync(int fd) { return fsync(fd); }
+
+int close(int fd) {
+    pthread_mutex_lock(&lock);
+    if (fd >= 0 && fd < DESCRIPTORS) reported[fd] = 0;
+    pthread_mutex_unlock(&lock);
+    return syscall(SYS_close, fd);
+}

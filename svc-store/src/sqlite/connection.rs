@@ -50,8 +50,9 @@ impl Connection {
     /// Opens a file, which is created if it does not exist. Then only its owner can read it and the files of its
     /// write-ahead log, which get the permissions of the database from SQLite.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
-        // If this fails, SQLite finds no file and says so.
-        let _ = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+        // If this fails and there is no file, SQLite says so. A file that exists is not opened: to close it would release the
+        // locks that other connections of this process have on it.
+        let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Self::configured(path, flags)?;
         let mode = connection.switch_to_wal()?;
@@ -197,7 +198,8 @@ impl Connection {
         !self.0.is_autocommit()
     }
 
-    /// Runs a unit of work, in a write with what is known of the tenants that are locked. It fails if it panics, or if it awaits anything but its transaction.
+    /// Runs a unit of work, in a write with what is known of the tenants that are locked. It fails if it panics, or if it
+    /// awaits anything but its transaction.
     pub(super) fn run(
         &mut self,
         name: &'static str,
@@ -356,6 +358,12 @@ impl From<rusqlite::Error> for DurabilityError {
     fn from(error: rusqlite::Error) -> Self {
         let code = error.sqlite_error().map(|failure| failure.extended_code);
         Self { code, error: store_error(error) }
+    }
+}
+
+impl From<StoreError> for DurabilityError {
+    fn from(error: StoreError) -> Self {
+        Self { code: None, error }
     }
 }
 

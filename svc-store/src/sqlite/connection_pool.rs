@@ -1,4 +1,4 @@
-//! The connections of a store to its file: one per reader thread, and the writer's.
+//! The connections of a store to its file: one per reader thread, the checkpointer's, and the writer's.
 //!
 //! The writer can close all connections at once, to make SQLite read the write-ahead log again.
 
@@ -9,28 +9,43 @@ use std::time::Duration;
 use svc_core::error::StoreError;
 use svc_core::sync::lock;
 
-use super::connection::Connection;
+use super::connection::{Connection, DurabilityError};
 
 pub(super) struct ConnectionPool {
     path: PathBuf,
     busy_timeout: Duration,
-    /// A reader locks it for a moment before it locks its connection. So a writer that holds it soon gets the connections
-    /// of all readers.
+    /// A thread locks it for a moment before it locks its connection. So a writer that holds it soon gets the connections
+    /// of all threads.
     gate: Mutex<()>,
     readers: Vec<Mutex<Option<Connection>>>,
+    checkpointer: Mutex<Option<Connection>>,
 }
 
 impl ConnectionPool {
     pub(super) fn new(path: PathBuf, busy_timeout: Duration, readers: usize) -> Result<Self, StoreError> {
         let connections = (0..readers).map(|_| Ok(Mutex::new(Some(Connection::open_read_only(&path)?))));
         let readers = connections.collect::<Result<_, StoreError>>()?;
-        Ok(Self { path, busy_timeout, gate: Mutex::new(()), readers })
+        Ok(Self { path, busy_timeout, gate: Mutex::new(()), readers, checkpointer: Mutex::new(None) })
     }
 
     /// Calls `work` with the connection of a reader.
     pub(super) fn read<T>(&self, reader: usize, work: impl FnOnce(&mut Connection) -> T) -> Result<T, StoreError> {
+        self.with(&self.readers[reader], work)
+    }
+
+    /// Makes a checkpoint with the connection of the checkpointer, which can do nothing else.
+    pub(super) fn checkpoint(&self) -> Result<(), DurabilityError> {
+        self.with(&self.checkpointer, |connection| connection.checkpoint())?
+    }
+
+    /// Calls `work` with the connection of a thread, which is opened if need be.
+    fn with<T>(
+        &self,
+        connection: &Mutex<Option<Connection>>,
+        work: impl FnOnce(&mut Connection) -> T,
+    ) -> Result<T, StoreError> {
         drop(lock(&self.gate));
-        let mut connection = lock(&self.readers[reader]);
+        let mut connection = lock(connection);
         let connection = match &mut *connection {
             Some(connection) => connection,
             none => none.insert(Connection::open_read_only(&self.path)?),
@@ -54,8 +69,9 @@ impl ConnectionPool {
     /// Closes all connections, so that SQLite forgets what it knows of the write-ahead log, and opens the writer's again.
     pub(super) fn reopen(&self, writer: Connection) -> Result<Connection, StoreError> {
         let _gate = lock(&self.gate);
-        let mut readers: Vec<_> = self.readers.iter().map(lock).collect();
-        readers.iter_mut().for_each(|reader| **reader = None);
+        let threads = self.readers.iter().chain([&self.checkpointer]);
+        let mut connections: Vec<_> = threads.map(lock).collect();
+        connections.iter_mut().for_each(|connection| **connection = None);
         writer.close_and_keep_log()?;
         self.open()
     }

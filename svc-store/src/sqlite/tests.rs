@@ -676,29 +676,13 @@ async fn a_full_database_refuses_writes_and_loses_none() {
     let full = Connection::open(&scratch.path).unwrap();
     let pages: i64 = full.raw().query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
     full.raw().query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
-    let vault = Arc::new(Vault::new(SecretKey::new([0; 32]), env()));
-    let context = Context {
-        env: env(),
-        cursor_key: CursorKey::new([0; 32]),
-        delivery_wakeup: Arc::default(),
-        vault,
-        observer: Arc::default(),
-    };
     let (queue, mut results) = (Queue::new(), Vec::new());
     for n in 0..64 {
-        let (result_sender, result) = oneshot::channel();
-        let work: UnitOfWork = Box::new(move |tx: &mut dyn Tx| {
-            Box::pin(async move {
-                let name = format!("{n}{}", "x".repeat(2000));
-                Ok(tx.insert_tenant(&named(tx.env(), &name)).await?)
-            })
-        });
-        queue.push(QueuedWork { name: "fill", work, result_sender }).unwrap();
-        results.push(result);
+        results.push(push_tenant(&queue, format!("{n}{}", "x".repeat(2000))));
     }
     queue.close();
     let pool = ConnectionPool::new(scratch.path.clone(), connection::BUSY_TIMEOUT, 0).unwrap();
-    writer::run(full, &pool, &queue, &context);
+    writer::run(full, &pool, Checkpointer::new().0, &queue, &context(env()));
     let results = join_all(results).await;
     let acknowledged = results.iter().filter(|result| matches!(result, Ok(Ok(())))).count();
     assert!(acknowledged < 64, "the database never filled up");
@@ -706,6 +690,65 @@ async fn a_full_database_refuses_writes_and_loses_none() {
     let stored = store.read("test", |tx| Box::pin(async move { Ok(tx.tenants(None, 1_000).await?) })).await.unwrap();
     assert_eq!(stored.len(), acknowledged + 1);
     assert!(stored.iter().any(|row| row.id == tenant));
+}
+
+/// Queues a write that adds a tenant with this name.
+fn push_tenant(queue: &Queue, name: String) -> oneshot::Receiver<Result<(), Error>> {
+    let (result_sender, result) = oneshot::channel();
+    let work: UnitOfWork = Box::new(move |tx: &mut dyn Tx| {
+        let tenant = named(tx.env(), &name);
+        Box::pin(async move { Ok(tx.insert_tenant(&tenant).await?) })
+    });
+    queue.push(QueuedWork { name: "add", work, result_sender }).unwrap();
+    result
+}
+
+#[tokio::test]
+async fn commits_wait_for_no_checkpoint_beside_them_and_the_log_becomes_short_again() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    connection.disable_autocheckpoint().unwrap();
+    let reader = Connection::open_read_only(&scratch.path).unwrap();
+    let pool = Arc::new(ConnectionPool::new(scratch.path.clone(), connection::BUSY_TIMEOUT, 0).unwrap());
+    let (checkpointer, requests) = Checkpointer::new();
+    let queue = Arc::new(Queue::new());
+    let (writers_pool, writers_queue) = (Arc::clone(&pool), Arc::clone(&queue));
+    let writer = std::thread::spawn(move || {
+        writer::run(connection, &writers_pool, checkpointer, &writers_queue, &context(env()));
+    });
+    // Nobody makes the checkpoint that the writer asks for.
+    while reader.wal_pages().unwrap() < 2 * writer::CHECKPOINT_PAGES {
+        push_tenant(&queue, "x".repeat(4_000_000)).await.unwrap().unwrap();
+    }
+    let checkpoints = std::thread::spawn(move || checkpointer::run(&pool, &requests));
+    let mut commits = 0;
+    while reader.wal_pages().unwrap() >= writer::CHECKPOINT_PAGES {
+        push_tenant(&queue, commits.to_string()).await.unwrap().unwrap();
+        commits += 1;
+        assert!(commits < 100_000, "the log was never emptied");
+    }
+    queue.close();
+    writer.join().unwrap();
+    checkpoints.join().unwrap();
+    let tenants: i64 = reader.raw().query_row("SELECT count(*) FROM tenants", [], |row| row.get(0)).unwrap();
+    assert!(tenants > commits);
+}
+
+/// A connection that finds no lock on the file takes itself for the last one, and deletes the log. A process loses its locks
+/// on a file when it closes the file anywhere.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_second_store_of_a_process_leaves_the_locks_of_the_first_alone() {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    drop(scratch.store());
+    let inode = format!(":{} ", std::fs::metadata(&scratch.path).unwrap().ino());
+    let is_locked = || std::fs::read_to_string("/proc/locks").unwrap().lines().any(|lock| lock.contains(&inode));
+    assert!(is_locked());
+    drop(store);
+    assert!(!is_locked());
 }
 
 fn named(env: &Env, name: &str) -> tenants::Tenant {

@@ -11,9 +11,10 @@
 //! - A commit whose fsync failed is rolled back, but it is complete in the write-ahead log, after the last commit. A process
 //!   that opens the file after a crash would take it for a commit. So an empty transaction is written in its place before
 //!   its units of work fail, and no other transaction begins until an empty transaction is on the disk.
-//! - A checkpoint that readers stopped early counts its pages as written, and leaves the fsync to the next checkpoint, which
-//!   does not write those pages again. So when that fsync fails, all connections are closed and opened again. SQLite then
-//!   reads the log from its beginning, and the next checkpoint writes all of it.
+//! - A checkpoint that does not reach the end of the log, beside commits or because of a reader, counts its pages as written,
+//!   and leaves the fsync to the next checkpoint, which does not write those pages again. So when that fsync fails, all
+//!   connections are closed and opened again. SQLite then reads the log from its beginning, and the next checkpoint writes all
+//!   of it.
 //! - What is read from the log when the file is opened may not be on the disk, and later commits would depend on it. So the
 //!   log is rewritten before the first commit.
 
@@ -21,6 +22,7 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::Access;
 use tokio::sync::oneshot;
 
+use super::checkpointer::{Checkpointer, Progress};
 use super::connection::{Connection, DurabilityError};
 use super::connection_pool::ConnectionPool;
 use super::queue::Queue;
@@ -30,17 +32,28 @@ use crate::vault::Vault;
 
 /// The most units of work in one commit. It limits how long the first of them waits.
 const MAX_GROUP: usize = 256;
-/// The number of pages in the write-ahead log at which a checkpoint is made: 16 MB. A page that was written several times is
-/// copied once, so checkpoints should be rare. Commits wait for a checkpoint, so it should not be long.
-const CHECKPOINT_PAGES: i64 = 4000;
+/// The number of pages in the write-ahead log from which on checkpoints are made: 32 MB. A page that was written several times
+/// is copied once, so checkpoints should be rare.
+pub(super) const CHECKPOINT_PAGES: i64 = 8000;
+/// How many checkpoints are made beside commits before one between two commits, for which the next commit waits. With more of
+/// them it has less to do.
+const CONCURRENT_CHECKPOINTS: u32 = 4;
 
 /// The result of a unit of work, which is final after the commit.
 type Completed = (oneshot::Sender<Result<(), Error>>, Result<(), Error>);
 
-pub(super) fn run(connection: Connection, pool: &ConnectionPool, queue: &Queue, context: &Context) {
+pub(super) fn run(
+    connection: Connection,
+    pool: &ConnectionPool,
+    checkpointer: Checkpointer,
+    queue: &Queue,
+    context: &Context,
+) {
     let mut writer = Writer {
         connection: Some(connection),
         pool,
+        checkpointer,
+        checkpoints: 0,
         last_commit_is_durable: true,
         log_is_durable: false,
         checkpoint_at: CHECKPOINT_PAGES,
@@ -65,6 +78,9 @@ struct Writer<'a> {
     /// `None` when it could not be opened again after a disk failure.
     connection: Option<Connection>,
     pool: &'a ConnectionPool,
+    checkpointer: Checkpointer,
+    /// How many checkpoints were made beside commits since the log was last short.
+    checkpoints: u32,
     /// Whether the last commit is on the disk.
     last_commit_is_durable: bool,
     /// Whether the write-ahead log that was found when the file was opened is on the disk.
@@ -95,13 +111,28 @@ impl Writer<'_> {
     fn checkpoint_if_due(&mut self) {
         let Some(connection) = self.connection.as_ref().filter(|_| self.last_commit_is_durable) else { return };
         let Ok(length) = connection.wal_pages() else { return };
+        match self.checkpointer.progress() {
+            Progress::Running => return,
+            Progress::Failed(failure) => return self.checkpoint_failed(&failure, length),
+            Progress::Idle => {}
+        }
+        if length < CHECKPOINT_PAGES {
+            (self.checkpoint_at, self.checkpoints) = (CHECKPOINT_PAGES, 0);
+        }
         if length < self.checkpoint_at {
-            if length < CHECKPOINT_PAGES {
-                self.checkpoint_at = CHECKPOINT_PAGES;
-            }
             return;
         }
-        let Err(failure) = connection.checkpoint() else { return };
+        if self.checkpoints < CONCURRENT_CHECKPOINTS {
+            self.checkpoints += 1;
+            return self.checkpointer.begin();
+        }
+        self.checkpoints = 0;
+        if let Err(failure) = connection.checkpoint() {
+            self.checkpoint_failed(&failure, length);
+        }
+    }
+
+    fn checkpoint_failed(&mut self, failure: &DurabilityError, length: i64) {
         tracing::error!(error = %failure.error, pages = length, "a checkpoint failed; the write-ahead log grows");
         self.checkpoint_at = length + CHECKPOINT_PAGES;
         if failure.is_failed_fsync()
