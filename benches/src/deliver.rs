@@ -61,6 +61,7 @@ pub(crate) fn backlog(options: &Options, file: &Path) -> Result<()> {
         child.read_line()?;
         bare.push(round(options, &child, &receiver)?);
         drop(child);
+        receiver.wait_until_closed(PATIENCE)?;
         receiver.take();
     }
     let logged = pending::success_counts(file)?;

@@ -37,6 +37,8 @@ pub(crate) struct Receiver {
 #[derive(Default)]
 struct Recorded {
     count: AtomicUsize,
+    /// The open connections to the endpoint that responds.
+    connections: AtomicUsize,
     hanging: AtomicUsize,
     /// The tag and the time of each arrival.
     arrivals: Mutex<Vec<(Tag, Instant)>>,
@@ -53,7 +55,12 @@ impl Receiver {
         let (one, other) = (Arc::clone(&recorded), Arc::clone(&recorded));
         runtime.spawn(async move {
             while let Ok((stream, _)) = answering.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&one)));
+                let recorded = Arc::clone(&one);
+                tokio::spawn(async move {
+                    recorded.connections.fetch_add(1, Ordering::Relaxed);
+                    serve(stream, &recorded).await;
+                    recorded.connections.fetch_sub(1, Ordering::Relaxed);
+                });
             }
         });
         runtime.spawn(async move {
@@ -69,6 +76,11 @@ impl Receiver {
     /// Returns the number of deliveries that have arrived.
     pub(crate) fn count(&self) -> usize {
         self.recorded.count.load(Ordering::Relaxed)
+    }
+
+    /// Waits until all who had connections to the endpoint that responds have closed them. Nothing more arrives then.
+    pub(crate) fn wait_until_closed(&self, patience: Duration) -> Result<()> {
+        self.wait_until(patience, |receiver| receiver.recorded.connections.load(Ordering::Relaxed) == 0)
     }
 
     /// Returns the number of connections to the endpoint that never responds.
@@ -105,7 +117,7 @@ impl Recorded {
     }
 }
 
-async fn serve(mut stream: TcpStream, recorded: Arc<Recorded>) {
+async fn serve(mut stream: TcpStream, recorded: &Recorded) {
     let _ = stream.set_nodelay(true);
     let (mut buffer, mut filled) = (vec![0; BUFFER], 0);
     // The loop ends when the sender closes the connection, or if a request exceeds the buffer.
