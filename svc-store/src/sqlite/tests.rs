@@ -616,6 +616,41 @@ async fn queued_writes_share_a_commit_and_each_has_its_own_result() {
     assert!(times.iter().all(|time| Some(*time) < last));
 }
 
+/// Most errors come before the first change. So units of work become savepoints only when one has failed after a change.
+#[tokio::test]
+async fn a_unit_of_work_that_fails_after_a_change_leaves_none_and_those_before_it_run_again() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    let (queue, mut units) = (Queue::new(), Vec::new());
+    // Whether it makes a change, and whether it fails.
+    for (changes, fails) in [(true, false), (false, true), (true, true), (true, false), (true, true), (true, false)] {
+        let (runs, (result_sender, result)) = (Arc::<AtomicUsize>::default(), oneshot::channel());
+        let counted = Arc::clone(&runs);
+        let work: UnitOfWork = Box::new(move |tx: &mut dyn Tx| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async move {
+                if changes {
+                    tx.insert_tenant(&named(tx.env(), "Test")).await?;
+                }
+                if fails { Err(Error::PreconditionFailed) } else { Ok(()) }
+            })
+        });
+        queue.push(QueuedWork { name: "test", work, result_sender }).unwrap();
+        units.push((runs, result));
+    }
+    queue.close();
+    let pool = ConnectionPool::new(scratch.path.clone(), connection::BUSY_TIMEOUT, 0).unwrap();
+    writer::run(connection, &pool, Checkpointer::new().0, &queue, &context(env()));
+    let mut outcomes = Vec::new();
+    for (runs, result) in units {
+        outcomes.push((runs.load(Ordering::SeqCst), result.await.unwrap().is_ok()));
+    }
+    assert_eq!(outcomes, [(2, true), (1, false), (1, false), (1, true), (1, false), (1, true)]);
+    let tenants: i64 =
+        scratch.connection().raw().query_row("SELECT count(*) FROM tenants", [], |row| row.get(0)).unwrap();
+    assert_eq!(tenants, 3);
+}
+
 async fn new_tenant(store: &dyn Store) -> TenantId {
     let create = store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
     create.await.unwrap().id

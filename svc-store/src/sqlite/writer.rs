@@ -1,7 +1,13 @@
 //! The writer thread, which commits in groups.
 //!
-//! Each queued unit of work becomes a savepoint of one transaction, and all of them complete after its durable commit. A unit
-//! of work that fails rolls back its own savepoint only.
+//! Queued units of work share one transaction, and all of them complete after its durable commit.
+//!
+//! # Failures of units of work
+//!
+//! There are no savepoints at first, since SQLite copies each page that is changed in one: most errors, such as of input, come
+//! before the first change. When a unit of work fails after a change, the transaction is rolled back. Those that succeeded
+//! before run again, and from then on each unit of work of the group is a savepoint, of which one that fails rolls back its own
+//! only.
 //!
 //! # Disk failures
 //!
@@ -20,7 +26,6 @@
 
 use svc_core::error::{Error, StoreError};
 use svc_core::store::Access;
-use tokio::sync::oneshot;
 
 use super::checkpointer::{Checkpointer, Progress};
 use super::connection::{Connection, DurabilityError};
@@ -39,8 +44,8 @@ pub(super) const CHECKPOINT_PAGES: i64 = 8000;
 /// them it has less to do.
 const CONCURRENT_CHECKPOINTS: u32 = 4;
 
-/// The result of a unit of work, which is final after the commit.
-type Completed = (oneshot::Sender<Result<(), Error>>, Result<(), Error>);
+/// A unit of work that has run, with its result, which is final after the commit.
+type Completed = (QueuedWork, Result<(), Error>);
 
 pub(super) fn run(
     connection: Connection,
@@ -67,8 +72,10 @@ pub(super) fn run(
             }
         };
         context.report_group(Access::Write, completed.len());
-        for (result_sender, result) in completed {
-            let _ = result_sender.send(result);
+        for (queued, result) in completed {
+            // The closure may hold a handle of the store, which must be dropped before the caller continues.
+            drop(queued.work);
+            let _ = queued.result_sender.send(result);
         }
         writer.checkpoint_if_due();
     }
@@ -97,7 +104,12 @@ impl Writer<'_> {
             none => none.insert(self.pool.open()?),
         };
         let last_commit_is_durable = &mut self.last_commit_is_durable;
-        let mut transaction = GroupTransaction { connection, last_commit_is_durable, locked: LockedTenants::default() };
+        let mut transaction = GroupTransaction {
+            connection,
+            last_commit_is_durable,
+            locked: LockedTenants::default(),
+            has_savepoints: false,
+        };
         if !*transaction.last_commit_is_durable {
             transaction.write_empty_transaction().map_err(|failure| failure.error)?;
         }
@@ -154,6 +166,8 @@ struct GroupTransaction<'a> {
     connection: &'a mut Connection,
     last_commit_is_durable: &'a mut bool,
     locked: LockedTenants,
+    /// Whether each unit of work is a savepoint.
+    has_savepoints: bool,
 }
 
 impl GroupTransaction<'_> {
@@ -165,22 +179,41 @@ impl GroupTransaction<'_> {
         self.connection.batch("BEGIN IMMEDIATE")
     }
 
+    /// Runs a unit of work. One that fails leaves no change, and if it has made some without a savepoint, none of the others.
     fn run(&mut self, queued: &QueuedWork, context: &Context) -> Result<(), Error> {
         self.begin()?;
-        self.connection.batch("SAVEPOINT unit")?;
+        if self.has_savepoints {
+            self.connection.batch("SAVEPOINT unit")?;
+        }
         self.locked.begin_unit();
+        let changes = self.connection.raw().total_changes();
         let result = self.connection.run(queued.name, &queued.work, context, Some(&mut self.locked));
         if result.is_err() {
             self.locked.roll_back_unit();
         }
-        let ended =
-            self.connection.batch(if result.is_ok() { "RELEASE unit" } else { "ROLLBACK TO unit; RELEASE unit" });
-        if let Err(error) = ended {
-            // Otherwise the changes of the failed savepoint would be committed with the rest of the group.
+        let ended = match (&result, self.has_savepoints) {
+            (Ok(()), true) => "RELEASE unit",
+            (Err(_), true) => "ROLLBACK TO unit; RELEASE unit",
+            (Err(_), false) if self.connection.raw().total_changes() != changes => "ROLLBACK",
+            _ => return result,
+        };
+        if let Err(error) = self.connection.batch(ended) {
+            // Otherwise the changes of the failed unit of work would be committed with the rest of the group.
             let _ = self.connection.batch("ROLLBACK");
             return Err(error.into());
         }
         result
+    }
+
+    /// Runs the units of work that have succeeded again, each as a savepoint, after the transaction was rolled back.
+    fn run_again(&mut self, completed: &mut [Completed], context: &Context) {
+        self.has_savepoints = true;
+        for (queued, result) in completed.iter_mut().filter(|(_, result)| result.is_ok()) {
+            *result = self.run(queued, context);
+            if !self.connection.in_transaction() {
+                return fail_completed(completed, &rolled_back());
+            }
+        }
     }
 
     fn write_empty_transaction(&mut self) -> Result<(), DurabilityError> {
@@ -205,7 +238,7 @@ impl GroupTransaction<'_> {
     }
 }
 
-/// Runs and commits a group, and the units of work that are queued in the meantime.
+/// Runs and commits a group, and the units of work that are queued in the meantime. Returns all of them.
 fn commit(
     mut transaction: GroupTransaction<'_>,
     first: Vec<QueuedWork>,
@@ -218,16 +251,21 @@ fn commit(
     while !group.is_empty() {
         // If the lock cannot be taken, the whole group fails, as one timeout for each unit of work would add up.
         if let Err(error) = transaction.begin() {
-            completed.extend(group.into_iter().map(|queued| (queued.result_sender, Err(error.clone().into()))));
+            completed.extend(group.into_iter().map(|queued| (queued, Err(error.clone().into()))));
             break;
         }
         for queued in group {
             let result = transaction.run(&queued, context);
             has_due_deliveries |= context.delivery_wakeup.take_mark() && result.is_ok();
-            completed.push((queued.result_sender, result));
-            // SQLite rolls back the whole transaction after some errors, such as a full disk or a failed write.
-            if !transaction.connection.in_transaction() {
-                fail_completed(&mut completed, &StoreError::Unavailable("the transaction was rolled back".to_owned()));
+            completed.push((queued, result));
+            if transaction.connection.in_transaction() {
+                continue;
+            }
+            if transaction.has_savepoints {
+                // SQLite rolls back the whole transaction after some errors, such as a full disk or a failed write.
+                fail_completed(&mut completed, &rolled_back());
+            } else {
+                transaction.run_again(&mut completed, context);
             }
         }
         // Units of work that were queued in the meantime join this commit.
@@ -243,6 +281,10 @@ fn commit(
         context.delivery_wakeup.notify();
     }
     completed
+}
+
+fn rolled_back() -> StoreError {
+    StoreError::Unavailable("the transaction was rolled back".to_owned())
 }
 
 /// Replaces the result of each unit of work that had succeeded, because the transaction was not committed.
