@@ -8,7 +8,7 @@
 //! # Transactions
 //!
 //! Queued reads share one read transaction, which is short, as a long snapshot would keep the write-ahead log from being
-//! checkpointed. Queued writes become savepoints of one transaction, and complete after its durable commit.
+//! checkpointed. Queued writes share one transaction as well, and complete after its durable commit.
 
 mod checkpointer;
 mod connection;
