@@ -102,7 +102,7 @@ static struct file *find(int fd) {
     return entry;
 }
 
-/* Returns the entry of a database file that an open file is for. */
+/* The same, before a descriptor is used. At its first use it has reported all failures so far. */
 static struct file *entry_of(int fd) {
     struct file *file = find(fd);
     if (file && fd >= DESCRIPTORS) abort();

@@ -10,6 +10,7 @@ use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::column::Column as _;
+use crate::dialect::Dialect;
 use crate::locked_tenants;
 use crate::record::{Record, record, select};
 use crate::sql::{RowLock, SqlTx, insert_params};
@@ -128,13 +129,19 @@ impl TenantRepository for SqlTx<'_> {
         if let Some(clock) = self.sql.locked_tenants().and_then(|locked| locked.advance_clock(tenant, wall)) {
             return Ok(Some(clock));
         }
-        let params = [wall.param(), tenant.param()];
-        let clock = self.fetch_one(ADVANCE_CLOCK, &params, |cells| cells.take("tenants", "clock")).await?;
-        if let (Some(locked), Some(clock)) = (self.sql.locked_tenants(), clock) {
-            locked.add(tenant);
-            locked.keep_clock(tenant, clock);
-        }
-        Ok(clock)
+        // SQLite has one writer. So there the clock is read, and stored only at the commit: what fails behind it, such as the
+        // check of an email, has then changed nothing that would have to be rolled back.
+        let is_stored_later = self.dialect == Dialect::Sqlite && self.sql.locked_tenants().is_some();
+        let clock = if is_stored_later {
+            self.clock(tenant).await?
+        } else {
+            let params = [wall.param(), tenant.param()];
+            self.fetch_one(ADVANCE_CLOCK, &params, |cells| cells.take("tenants", "clock")).await?
+        };
+        let (Some(locked), Some(known)) = (self.sql.locked_tenants(), clock) else { return Ok(clock) };
+        locked.add(tenant);
+        locked.keep_clock(tenant, known);
+        Ok(if is_stored_later { locked.advance_clock(tenant, wall) } else { clock })
     }
 
     async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError> {

@@ -59,8 +59,8 @@ impl Checkpointer {
     }
 }
 
-pub(super) fn run(pool: &ConnectionPool, requests: &Requests) {
-    while requests.requests.recv().is_ok() {
-        let _ = requests.results.send(pool.checkpoint());
+pub(super) fn run(pool: &ConnectionPool, Requests { requests, results }: &Requests) {
+    while requests.recv().is_ok() {
+        let _ = results.send(pool.checkpoint());
     }
 }

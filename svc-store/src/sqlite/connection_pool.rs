@@ -33,7 +33,7 @@ impl ConnectionPool {
         self.with(&self.readers[reader], work)
     }
 
-    /// Makes a checkpoint with the connection of the checkpointer, which can do nothing else.
+    /// Makes a checkpoint with the connection of the checkpointer. SQLite allows that on one that refuses writes.
     pub(super) fn checkpoint(&self) -> Result<(), DurabilityError> {
         self.with(&self.checkpointer, |connection| connection.checkpoint())?
     }

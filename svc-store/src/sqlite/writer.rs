@@ -4,15 +4,15 @@
 //!
 //! # Failures of units of work
 //!
-//! There are no savepoints at first, since SQLite copies each page that is changed in one: most errors, such as of input, come
-//! before the first change. When a unit of work fails after a change, the transaction is rolled back. Those that succeeded
+//! There are no savepoints at first, since SQLite copies each page that is changed in one: most errors, such as a 404 or a 409,
+//! come before the first change. When a unit of work fails after a change, the transaction is rolled back. Those that succeeded
 //! before run again, and from then on each unit of work of the group is a savepoint, of which one that fails rolls back its own
 //! only.
 //!
 //! # Disk failures
 //!
 //! When fsync fails, the pages that it should have written can still be read from the cache of the operating system, but no
-//! later fsync writes them unless they are written again. This has three consequences:
+//! later fsync writes them unless they are written again. This has four consequences:
 //!
 //! - A commit whose fsync failed is rolled back, but it is complete in the write-ahead log, after the last commit. A process
 //!   that opens the file after a crash would take it for a commit. So an empty transaction is written in its place before
@@ -21,6 +21,8 @@
 //!   and leaves the fsync to the next checkpoint, which does not write those pages again. So when that fsync fails, all
 //!   connections are closed and opened again. SQLite then reads the log from its beginning, and the next checkpoint writes all
 //!   of it.
+//! - The checkpointer thread syncs the log as well, and may be the one whose fsync fails on the pages of a commit. Linux reports
+//!   such a failure once to each open file, so the fsync of the commit fails too.
 //! - What is read from the log when the file is opened may not be on the disk, and later commits would depend on it. So the
 //!   log is rewritten before the first commit.
 
@@ -109,6 +111,7 @@ impl Writer<'_> {
             last_commit_is_durable,
             locked: LockedTenants::default(),
             has_savepoints: false,
+            locked_out: None,
         };
         if !*transaction.last_commit_is_durable {
             transaction.write_empty_transaction().map_err(|failure| failure.error)?;
@@ -168,6 +171,8 @@ struct GroupTransaction<'a> {
     locked: LockedTenants,
     /// Whether each unit of work is a savepoint.
     has_savepoints: bool,
+    /// Why the lock could not be taken. It is not tried again, as one timeout for each unit of work would add up.
+    locked_out: Option<StoreError>,
 }
 
 impl GroupTransaction<'_> {
@@ -175,8 +180,11 @@ impl GroupTransaction<'_> {
         if self.connection.in_transaction() {
             return Ok(());
         }
+        if let Some(error) = &self.locked_out {
+            return Err(error.clone());
+        }
         self.locked = LockedTenants::default();
-        self.connection.batch("BEGIN IMMEDIATE")
+        self.connection.batch("BEGIN IMMEDIATE").inspect_err(|error| self.locked_out = Some(error.clone()))
     }
 
     /// Runs a unit of work. One that fails leaves no change, and if it has made some without a savepoint, none of the others.
@@ -249,11 +257,6 @@ fn commit(
     let mut group = first;
     let mut has_due_deliveries = false;
     while !group.is_empty() {
-        // If the lock cannot be taken, the whole group fails, as one timeout for each unit of work would add up.
-        if let Err(error) = transaction.begin() {
-            completed.extend(group.into_iter().map(|queued| (queued, Err(error.clone().into()))));
-            break;
-        }
         for queued in group {
             let result = transaction.run(&queued, context);
             has_due_deliveries |= context.delivery_wakeup.take_mark() && result.is_ok();
@@ -267,6 +270,9 @@ fn commit(
             } else {
                 transaction.run_again(&mut completed, context);
             }
+        }
+        if transaction.locked_out.is_some() {
+            break;
         }
         // Units of work that were queued in the meantime join this commit.
         group = queue.try_take(MAX_GROUP.saturating_sub(completed.len()));
