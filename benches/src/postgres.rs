@@ -141,7 +141,7 @@ fn record(subject: Subject, database: &Database) -> Result<Vec<Statement>> {
     std::thread::sleep(LOG_DELAY);
     let mut text = String::new();
     log.read_to_string(&mut text)?;
-    recording::last_transaction(&text)
+    recording::last_transaction(&text, " contacts ")
 }
 
 fn dataset(options: &Options, subject: Subject, database: &Database) -> Result<Dataset> {

@@ -39,16 +39,18 @@ impl Dialect {
         }
     }
 
-    /// Merges two ordered lists into one, of which `limit` takes a part. SQLite reads no more of each list than it needs, as
+    /// Merges ordered lists into one, of which `limit` takes a part. SQLite reads no more of each list than it needs, as
     /// each comes in order from its index. PostgreSQL needs a limit on each list for that: `most` rows.
-    pub(crate) fn merge(self, [one, other]: [String; 2], order: &str, limit: &str, most: &str) -> String {
-        match self {
-            Self::Sqlite => format!("{one} UNION ALL {other} ORDER BY {order} {limit}"),
-            Self::Postgres => {
-                let list = |list: &str| format!("SELECT * FROM ({list} ORDER BY {order} LIMIT {most})");
-                format!("{} AS one UNION ALL {} AS other ORDER BY {order} {limit}", list(&one), list(&other))
+    pub(crate) fn merge(self, lists: &[String], order: &str, limit: &str, most: &str) -> String {
+        let merged = match (self, lists) {
+            (_, [list]) => list.clone(),
+            (Self::Sqlite, lists) => lists.join(" UNION ALL "),
+            (Self::Postgres, lists) => {
+                let part = |(n, list)| format!("SELECT * FROM ({list} ORDER BY {order} LIMIT {most}) AS list_{n}");
+                (1..).zip(lists).map(part).collect::<Vec<_>>().join(" UNION ALL ")
             }
-        }
+        };
+        format!("{merged} ORDER BY {order} {limit}")
     }
 }
 

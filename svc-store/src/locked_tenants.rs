@@ -7,11 +7,11 @@ use std::collections::hash_map::{Entry, HashMap};
 
 use svc_core::accounts::keys::Credential;
 use svc_core::error::StoreError;
+use svc_core::store::Endpoint;
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::MatchedSubscription;
+use svc_core::webhooks::subscriptions::SubscriptionId;
 
-use crate::accounts::tenants::SET_CLOCK;
-use crate::column::Column as _;
 use crate::sql::Sql;
 
 /// What a write transaction knows of the tenants that it has locked.
@@ -31,6 +31,8 @@ struct LockedTenant {
     matching: HashMap<EventKind, Vec<MatchedSubscription>>,
     /// API keys by their hashes.
     credentials: HashMap<[u8; 32], Credential>,
+    /// The times at which endpoints are due, or before.
+    schedule: HashMap<SubscriptionId, Timestamp>,
 }
 
 impl LockedTenants {
@@ -104,6 +106,25 @@ impl LockedTenants {
         }
     }
 
+    /// Returns whether an endpoint may have to be scheduled by a time, and keeps that it is, if its tenant is locked.
+    pub(crate) fn schedule_by(&mut self, endpoint: Endpoint, due_at: Timestamp) -> bool {
+        let Some(locked) = self.tenants.get_mut(&endpoint.tenant_id) else { return true };
+        match locked.schedule.entry(endpoint.subscription_id) {
+            Entry::Occupied(known) if *known.get() <= due_at => false,
+            entry => {
+                entry.insert_entry(due_at);
+                true
+            }
+        }
+    }
+
+    /// Forgets when the endpoints of a tenant are due, as one of them gets another time.
+    pub(crate) fn forget_schedule(&mut self, tenant: TenantId) {
+        if let Some(locked) = self.tenants.get_mut(&tenant) {
+            locked.schedule.clear();
+        }
+    }
+
     /// Is called before a unit of work that may be rolled back alone.
     pub(crate) fn begin_unit(&mut self) {
         self.locked_by_unit.clear();
@@ -118,6 +139,7 @@ impl LockedTenants {
             locked.is_advanced = locked.clock.is_some();
             locked.matching.clear();
             locked.credentials.clear();
+            locked.schedule.clear();
         }
     }
 }
@@ -131,8 +153,5 @@ pub(crate) async fn store_clocks(sql: &mut dyn Sql) -> Result<(), StoreError> {
             advanced.push((*id, clock));
         }
     }
-    for (tenant, clock) in advanced {
-        sql.pipeline(SET_CLOCK, &[clock.param(), tenant.param()], None).await?;
-    }
-    Ok(())
+    if advanced.is_empty() { Ok(()) } else { sql.set_clocks(&advanced).await }
 }

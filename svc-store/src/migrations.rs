@@ -71,6 +71,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0023_platform_keys",
     "0024_expiring_subscriptions",
     "0025_operational_events",
+    "0026_contacts_by_email_and_change",
 };
 
 /// The migrations of PostgreSQL.
@@ -98,6 +99,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0021_platform_keys",
     "0022_expiring_subscriptions",
     "0023_operational_events",
+    "0024_contacts_by_email_and_change",
 };
 
 /// A row of `schema_migrations`.

@@ -32,6 +32,7 @@ pub(crate) struct Query {
     conditions: String,
     params: Vec<Param<'static>>,
     include_deleted: bool,
+    is_split_by_change: bool,
 }
 
 impl Query {
@@ -45,6 +46,11 @@ impl Query {
         self.include_deleted = true;
     }
 
+    /// Says that records that were never changed have an index apart from the others, by the time of their creation.
+    pub(crate) fn is_split_by_change(&mut self) {
+        self.is_split_by_change = true;
+    }
+
     fn compare(&mut self, expression: &str, operator: &str, value: Param<'static>) {
         self.params.push(value);
         let _ = write!(self.conditions, " AND {expression} {operator} ${}", self.params.len());
@@ -53,15 +59,27 @@ impl Query {
 
 /// Returns the text and the parameters of a list.
 ///
-/// Deleted rows have index ranges of their own, so a list with both merges two ordered ranges and still costs O(limit).
+/// Deleted rows have index ranges of their own, and with some filters so have rows that were changed. So a list merges the
+/// ordered ranges that it needs, and still costs O(limit).
 pub(crate) fn list_statement<R: ResourceTable>(
     dialect: Dialect,
     tenant: TenantId,
     listing: &ListQuery<R::Filter>,
 ) -> (String, Vec<Param<'static>>) {
-    let mut query = Query { conditions: String::new(), params: vec![Param::Uuid(tenant.0)], include_deleted: false };
+    let mut query = Query {
+        conditions: String::new(),
+        params: vec![Param::Uuid(tenant.0)],
+        include_deleted: false,
+        is_split_by_change: false,
+    };
     R::restrict(&listing.filter, &mut query);
     let order = match listing.order {
+        Order::NewestFirst { before } if query.is_split_by_change => {
+            if let Some(before) = before {
+                query.compare("created_at", "<", Param::Time(before));
+            }
+            "created_at DESC"
+        }
         Order::NewestFirst { before } => {
             if let Some(before) = before {
                 query.compare("id", "<", Param::Uuid(env::first_id_at(before)));
@@ -73,17 +91,26 @@ pub(crate) fn list_statement<R: ResourceTable>(
             "updated_at"
         }
     };
-    let Query { conditions, mut params, include_deleted } = query;
+    let Query { conditions, mut params, include_deleted, is_split_by_change } = query;
     params.push(Param::Int(i64::from(listing.limit)));
-    let (select, limit) = (&R::statements().select, params.len());
-    let branch = |live: &str| format!("{select} WHERE tenant_id = $1{live}{conditions}");
-    let live = if is_soft_deleted::<R>() { branch(" AND live = TRUE") } else { branch("") };
-    let sql = if is_soft_deleted::<R>() && include_deleted {
-        dialect.merge([live, branch(" AND live = FALSE")], order, &format!("LIMIT ${limit}"), &format!("${limit}"))
-    } else {
-        format!("{live} ORDER BY {order} LIMIT ${limit}")
-    };
-    (sql, params)
+    let limit = format!("${}", params.len());
+    let list = |live: &str| format!("{} WHERE tenant_id = $1{live}{conditions}", R::statements().select);
+    let mut lists = if is_soft_deleted::<R>() { vec![list(" AND live = TRUE")] } else { vec![list("")] };
+    if is_soft_deleted::<R>() && include_deleted {
+        lists.push(list(" AND live = FALSE"));
+    }
+    if is_split_by_change {
+        lists = lists.iter().flat_map(|list| by_change(list)).collect();
+    }
+    (dialect.merge(&lists, order, &format!("LIMIT {limit}"), &limit), params)
+}
+
+/// Returns the list of the records that were never changed, and that of the others. The first have one index for both orders,
+/// by the time at which they were created.
+fn by_change(list: &str) -> [String; 2] {
+    let unchanged =
+        list.replacen("updated_at", "created_at AS updated_at", 1).replace("updated_at >=", "created_at >=");
+    [format!("{unchanged} AND updated_at = created_at"), format!("{list} AND updated_at <> created_at")]
 }
 
 /// The value of the column `live`, if the table has it.

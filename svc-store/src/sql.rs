@@ -13,6 +13,7 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 use svc_core::webhooks::events::WrittenEvents;
 use uuid::Uuid;
 
+use crate::accounts::tenants::SET_CLOCK;
 use crate::column::Column;
 use crate::dialect::Dialect;
 use crate::locked_tenants::LockedTenants;
@@ -105,6 +106,14 @@ pub(crate) trait Sql: Send {
     ) -> Result<(), StoreError> {
         let changed = self.execute(sql, params).await?;
         check_changed(changed, table)
+    }
+
+    /// Stores the clocks of tenants, whose rows are locked, without waiting for the result.
+    async fn set_clocks(&mut self, clocks: &[(TenantId, Timestamp)]) -> Result<(), StoreError> {
+        for (tenant, clock) in clocks {
+            self.pipeline(SET_CLOCK, &[clock.param(), tenant.param()], None).await?;
+        }
+        Ok(())
     }
 
     /// Runs a statement and calls `each` with each of its rows.

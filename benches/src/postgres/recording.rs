@@ -13,8 +13,9 @@ pub(super) struct Statement {
     pub(super) values: Vec<Option<String>>,
 }
 
-/// Returns the last transaction, from BEGIN to COMMIT, in a log written with `log_statement = 'all'`.
-pub(super) fn last_transaction(log: &str) -> Result<Vec<Statement>> {
+/// Returns the last transaction, from BEGIN to COMMIT, that names a table in a log written with `log_statement = 'all'`. The
+/// server has transactions of its own as well, such as for the last use of a key.
+pub(super) fn last_transaction(log: &str, table: &str) -> Result<Vec<Statement>> {
     let mut open: HashMap<&str, Vec<Statement>> = HashMap::new();
     let mut last = None;
     for line in log.lines() {
@@ -27,7 +28,10 @@ pub(super) fn last_transaction(log: &str) -> Result<Vec<Statement>> {
                 Some("BEGIN") => *statements = vec![without_values(sql)],
                 Some("COMMIT") if !statements.is_empty() => {
                     statements.push(without_values(sql));
-                    last = Some(std::mem::take(statements));
+                    let transaction = std::mem::take(statements);
+                    if transaction.iter().any(|statement| statement.sql.contains(table)) {
+                        last = Some(transaction);
+                    }
                 }
                 _ => {}
             }
@@ -94,14 +98,17 @@ mod tests {
 2026-03-14 15:09:26.535 UTC [2] DETAIL:  parameters: $1 = 'it''s, $2 = ''', $2 = NULL, $3 = ''
 2026-03-14 15:09:26.535 UTC [3] LOG:  statement: NOTIFY svc_deliveries_due, 'x'
 2026-03-14 15:09:26.535 UTC [2] LOG:  statement: COMMIT
+2026-03-14 15:09:26.536 UTC [4] LOG:  statement: BEGIN
+2026-03-14 15:09:26.536 UTC [4] LOG:  execute s2: UPDATE y SET z = 1
+2026-03-14 15:09:26.536 UTC [4] LOG:  statement: COMMIT
 ";
         let values = vec![Some("it's, $2 = '".to_owned()), None, Some(String::new())];
         let insert = Statement { sql: "INSERT INTO x VALUES ($1, $2, $3)".to_owned(), values };
         assert_eq!(
-            last_transaction(log).unwrap(),
+            last_transaction(log, " x ").unwrap(),
             [without_values("BEGIN READ WRITE"), insert, without_values("COMMIT")]
         );
-        assert!(last_transaction("nothing").is_err());
+        assert!(last_transaction("nothing", "").is_err());
         assert!(parse("$1 = 'x").is_err() && parse("$1 = x").is_err());
     }
 }

@@ -39,8 +39,8 @@ JOIN subscriptions s ON s.tenant_id = k.tenant_id ORDER BY k.tenant_id OFFSET :n
 ";
 /// Each client counts its new rows, so that their ids increase like those of the store.
 const COUNT: &str = "\\set n :n + 1\n\\set r random(0, 999999999999999)\n";
-/// The end of a statement that returns the time of a change.
-const CLOCK: &str = "RETURNING clock";
+/// The beginning of the statement that reads the clock of a tenant. A change happens a microsecond later.
+const CLOCK: &str = "SELECT clock FROM tenants";
 
 /// Writes the script. `transaction` decides whether it contains BEGIN and COMMIT.
 pub(super) fn write(recorded: &[Statement], dataset: &Dataset, transaction: bool) -> Result<Script> {
@@ -61,7 +61,7 @@ pub(super) fn write(recorded: &[Statement], dataset: &Dataset, transaction: bool
         for (index, value) in values.iter().enumerate().rev() {
             line = line.replace(&format!("${}", index + 1), &names.name(value.as_deref())?);
         }
-        let returns_clock = sql.ends_with(CLOCK);
+        let returns_clock = sql.starts_with(CLOCK);
         names.has_clock |= returns_clock;
         lines.push_str(&line);
         lines.push_str(if returns_clock { " \\gset\n" } else { ";\n" });
@@ -95,9 +95,10 @@ impl Names<'_> {
         if value.ends_with("@example.com") {
             return Ok("(lpad(:r, 16, 'e') || '@example.com')".to_owned());
         }
-        if is_time(value) {
+        if is_time(value) || is_clock(value) {
             return match self.has_clock {
-                true => Ok("to_timestamp(:clock::double precision / 1e6)".to_owned()),
+                true if is_clock(value) => Ok("(:clock::bigint + 1)".to_owned()),
+                true => Ok("to_timestamp((:clock::bigint + 1) / 1e6)".to_owned()),
                 false => Err("a timestamp is written before the clock was read".into()),
             };
         }
@@ -128,6 +129,11 @@ fn is_time(value: &str) -> bool {
     has(4, b'-') && has(7, b'-') && has(10, b' ') && has(13, b':') && has(16, b':')
 }
 
+/// Returns whether a value looks like the microseconds since 1970 of a time in this century.
+fn is_clock(value: &str) -> bool {
+    value.len() == 16 && value.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,17 +149,19 @@ mod tests {
         let (tenant, new) = (tenant.to_string(), new.to_string());
         let recorded = [
             statement("BEGIN", &[]),
-            statement("UPDATE t SET clock = $1 WHERE id = $2 RETURNING clock", &[Some("17"), Some(&tenant)]),
-            statement("INSERT ($1, $2, $3)", &[Some(&new), Some("2026-03-14 15:09:26.5+00"), None]),
+            statement("SELECT clock FROM tenants WHERE id = $1 FOR NO KEY UPDATE", &[Some(&tenant)]),
+            statement("INSERT ($1, $2, $3, $4)", &[Some(&new), Some("2026-03-14 15:09:26.5+00"), None, Some("17")]),
+            statement("UPDATE t SET clock = $1 WHERE id = $2", &[Some("1773500966500000"), Some(&tenant)]),
             statement("COMMIT", &[]),
         ];
         let script = write(&recorded, &dataset, true).unwrap();
         let (_, lines) = script.text.split_once("BEGIN;\n").unwrap();
         assert_eq!(
             lines,
-            "UPDATE t SET clock = :p1 WHERE id = :tenant RETURNING clock \\gset\n\
+            "SELECT clock FROM tenants WHERE id = :tenant FOR NO KEY UPDATE \\gset\n\
              INSERT (('01a' || lpad(:n, 9, '0') || '70008' || lpad(:r, 15, '0'))::uuid, \
-             to_timestamp(:clock::double precision / 1e6), NULL);\nCOMMIT;\n"
+             to_timestamp((:clock::bigint + 1) / 1e6), NULL, :p1);\n\
+             UPDATE t SET clock = (:clock::bigint + 1) WHERE id = :tenant;\nCOMMIT;\n"
         );
         assert_eq!(script.variables[0], ("p1".to_owned(), "17".to_owned()));
         assert!(write(&recorded[2..], &dataset, true).is_err(), "the clock was not read before");

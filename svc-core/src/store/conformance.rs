@@ -198,6 +198,7 @@ cases! {
     }
     schedule {
         endpoints_are_returned_in_order_of_due_time,
+        a_transaction_reschedules_what_it_has_scheduled,
         schedule_endpoint_by_never_delays,
         a_commit_wakes_the_sender,
     }

@@ -9,11 +9,10 @@ use svc_core::store::TenantRepository as _;
 use svc_core::store::{ApiKeyRepository, KeyUse};
 use svc_core::values::{TenantId, Timestamp};
 
-use crate::accounts::tenants::EXISTS;
 use crate::column::Column as _;
 use crate::dialect::Dialect;
 use crate::record::{record, select};
-use crate::sql::{Cells, Param, RowLock, SqlTx};
+use crate::sql::{Cells, Param, SqlTx};
 
 record!(ApiKey, "api_keys", key: [id], {
     extra: [key_hash: [u8; 32], signatures_deleted_until: Option<Timestamp>, expiry_reported: bool],
@@ -60,17 +59,11 @@ impl ApiKeyRepository for SqlTx<'_> {
         tenant: TenantId,
         key_hash: &[u8; 32],
     ) -> Result<Option<Credential>, StoreError> {
-        let lock = self.sql.begin_turn(tenant)?;
+        if self.dialect == Dialect::Postgres {
+            self.lock_tenant(tenant).await?;
+        }
         if let Some(known) = self.sql.locked_tenants().and_then(|locked| locked.credential(tenant, key_hash)) {
             return Ok(Some(known.clone()));
-        }
-        let is_locked = self.sql.locked_tenants().is_some_and(|locked| locked.contains(tenant));
-        if self.dialect == Dialect::Postgres && !is_locked {
-            match lock {
-                // It is sent without waiting for it, and the statement behind it sees what was committed before the lock.
-                RowLock::MayWait => self.pipeline(&self.dialect.lock_row(EXISTS, lock), &[tenant.param()]).await?,
-                RowLock::MayNotWait => drop(self.lock_tenant(tenant).await?),
-            }
         }
         let found = self.credential(key_hash).await?;
         if let (Some(locked), Some(found)) = (self.sql.locked_tenants(), &found)

@@ -75,7 +75,6 @@ pub(crate) const TO_CHECK_OVERDUE: &str = "SELECT id FROM \
      LIMIT $2";
 const OVERDUE_CHECK_AT: &str = "SELECT overdue_check_at FROM tenants WHERE id = $1";
 const SET_OVERDUE_CHECK_AT: &str = "UPDATE tenants SET overdue_check_at = $1 WHERE id = $2";
-pub(crate) const EXISTS: &str = "SELECT 1 FROM tenants WHERE id = $1";
 static NEXT_NUMBER: LazyLock<String> = LazyLock::new(|| {
     let insert = &LastNumber::statements().insert;
     format!("{insert} ON CONFLICT (tenant_id, kind) DO UPDATE SET last = numbers.last + 1 RETURNING last")
@@ -91,12 +90,12 @@ static RAISE_NUMBER: LazyLock<String> = LazyLock::new(|| {
 pub(crate) fn statements() -> Vec<&'static str> {
     let clocks = [CLOCK, AHEAD, SET_CLOCK, &LATEST_TIME];
     let overdue = [TO_CHECK_OVERDUE, OVERDUE_CHECK_AT, SET_OVERDUE_CHECK_AT];
-    [&LIST, ADVANCE_CLOCK, EXISTS, &NEXT_NUMBER, &RAISE_NUMBER].into_iter().chain(clocks).chain(overdue).collect()
+    [&LIST, ADVANCE_CLOCK, &NEXT_NUMBER, &RAISE_NUMBER].into_iter().chain(clocks).chain(overdue).collect()
 }
 
 /// The statements that lock the row that they select.
 #[cfg(test)]
-pub(crate) const LOCKING: &[&str] = &[EXISTS];
+pub(crate) const LOCKING: &[&str] = &[CLOCK];
 
 #[async_trait]
 impl TenantRepository for SqlTx<'_> {
@@ -149,13 +148,14 @@ impl TenantRepository for SqlTx<'_> {
         if self.sql.locked_tenants().is_some_and(|locked| locked.contains(tenant)) {
             return Ok(true);
         }
-        let sql = self.dialect.lock_row(EXISTS, lock);
-        let found = self.fetch_one(&sql, &[tenant.param()], |cells| cells.take::<i64>("tenants", "id")).await?;
+        let sql = self.dialect.lock_row(CLOCK, lock);
+        let found = self.fetch_one(&sql, &[tenant.param()], |cells| cells.take("tenants", "clock")).await?;
         if found.is_none() && lock == RowLock::MayNotWait {
             return Err(self.sql.put_off(tenant));
         }
-        if let (Some(locked), Some(_)) = (self.sql.locked_tenants(), found) {
+        if let (Some(locked), Some(clock)) = (self.sql.locked_tenants(), found) {
             locked.add(tenant);
+            locked.keep_clock(tenant, clock);
         }
         Ok(found.is_some())
     }

@@ -17,14 +17,16 @@ use futures_util::TryStreamExt as _;
 use futures_util::future::BoxFuture;
 use svc_core::error::StoreError;
 use svc_core::store::Access;
-use svc_core::values::TenantId;
+use svc_core::values::{TenantId, Timestamp};
 use tokio_postgres::{Error, Statement};
 
 use super::connection::Connection;
 use super::failure::{Failure, Recovery};
 use super::notifications;
 use super::queue::Turns;
-use super::values::{Received, arguments};
+use super::values::{Argument, Received, arguments};
+use crate::accounts::tenants::SET_CLOCK;
+use crate::column::Column as _;
 use crate::locked_tenants::{self, LockedTenants};
 use crate::sql::{EachRow, Param, RowLock, Sql, check_changed};
 use crate::vault::Vault;
@@ -34,6 +36,9 @@ const MAX_PIPELINED: usize = 256;
 
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 pub(super) const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+const SET_CLOCKS: &str = "UPDATE tenants SET clock = advanced.clock \
+     FROM unnest($1::uuid[], $2::bigint[]) AS advanced (id, clock) WHERE tenants.id = advanced.id";
 
 /// A statement that was sent.
 struct PipelinedStatement<'c> {
@@ -217,6 +222,8 @@ impl<'c> PostgresTransaction<'c> {
         if self.begin.is_some() {
             return Ok(Ok(()));
         }
+        // The last unit of work may have been put off.
+        self.unit = Unit::default();
         if let Err(error) = locked_tenants::store_clocks(self).await {
             let failure = self.failure.take().unwrap_or_else(|| Failure::permanent(error));
             let _ = self.roll_back().await;
@@ -308,6 +315,21 @@ impl<'c> PostgresTransaction<'c> {
         }
     }
 
+    /// Sends a statement that changes rows, without waiting for its response.
+    async fn send(
+        &mut self,
+        sql: &str,
+        arguments: Vec<Argument>,
+        table: Option<&'static str>,
+    ) -> Result<(), StoreError> {
+        let statement = self.statement(sql).await?;
+        self.unit.has_written = true;
+        let connection = self.connection;
+        let changed = Box::pin(async move { connection.client.execute_raw(&statement, arguments).await });
+        self.pipeline.add(changed, table).await;
+        self.pipeline.wait(MAX_PIPELINED).await.map_err(|failure| self.fail(failure))
+    }
+
     /// Fails in a read transaction, which may only run queries. The server refuses queries that write.
     fn require_write_access(&self) -> Result<(), StoreError> {
         match self.access {
@@ -346,6 +368,15 @@ impl Sql for PostgresTransaction<'_> {
         Some(&mut self.locked)
     }
 
+    async fn set_clocks(&mut self, clocks: &[(TenantId, Timestamp)]) -> Result<(), StoreError> {
+        if let [(tenant, clock)] = clocks {
+            return self.pipeline(SET_CLOCK, &[clock.param(), tenant.param()], None).await;
+        }
+        let tenants = clocks.iter().map(|(tenant, _)| Argument::Uuid(tenant.0)).collect();
+        let times = clocks.iter().map(|(_, clock)| Argument::Time(*clock)).collect();
+        self.send(SET_CLOCKS, vec![Argument::Array(tenants), Argument::Array(times)], None).await
+    }
+
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         self.require_write_access()?;
         let arguments = arguments(params, self.vault)?;
@@ -364,12 +395,7 @@ impl Sql for PostgresTransaction<'_> {
     ) -> Result<(), StoreError> {
         self.require_write_access()?;
         let arguments = arguments(params, self.vault)?;
-        let statement = self.statement(sql).await?;
-        self.unit.has_written = true;
-        let connection = self.connection;
-        let changed = Box::pin(async move { connection.client.execute_raw(&statement, arguments).await });
-        self.pipeline.add(changed, table).await;
-        self.pipeline.wait(MAX_PIPELINED).await.map_err(|failure| self.fail(failure))
+        self.send(sql, arguments, table).await
     }
 
     async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {

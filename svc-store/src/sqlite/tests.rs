@@ -310,7 +310,9 @@ fn every_list_reads_an_index_in_order() {
         // Every condition except the position is part of the index search, so that no row is read unnecessarily.
         let equalities = |text: &str| text.matches("=?").count();
         for step in plan.iter().filter(|step| step.contains("SEARCH")) {
-            let wanted = sql.split(" UNION ALL ").next().map_or(0, |arm| arm.matches(" = ").count());
+            let arm = sql.split(" UNION ALL ").next().unwrap_or_default();
+            // That of two columns is the condition of an index.
+            let wanted = arm.matches(" = ").count() - arm.matches("updated_at = created_at").count();
             let unique = step.contains("_number=?");
             assert!(equalities(step) >= wanted || unique, "{name}: {step} of {sql}");
         }

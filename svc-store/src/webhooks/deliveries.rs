@@ -215,7 +215,7 @@ fn from_indexes(dialect: Dialect, select: &str, filter: &DeliveryFilter, limit: 
         (None, None) => format!("{select} ORDER BY {order} {limit}"),
         (None, Some(_)) => {
             let lists = BY_ENDPOINT.map(|part| format!("{select} AND {part}"));
-            dialect.merge(lists, order, limit, most)
+            dialect.merge(&lists, order, limit, most)
         }
     }
 }

@@ -81,12 +81,14 @@ impl SqlTx<'_> {
             subscription_id,
             due_at,
         };
-        let scheduled: Vec<ScheduledEndpoint> = earliest.into_iter().map(scheduled).collect();
-        if !scheduled.is_empty() {
-            self.insert_records(&BRING_FORWARD, &scheduled).await?;
+        if !earliest.is_empty() {
             self.delivery_wakeup.mark();
         }
-        Ok(())
+        if let Some(locked) = self.sql.locked_tenants() {
+            earliest.retain(|endpoint, due_at| locked.schedule_by(*endpoint, *due_at));
+        }
+        let scheduled: Vec<ScheduledEndpoint> = earliest.into_iter().map(scheduled).collect();
+        self.insert_records(&BRING_FORWARD, &scheduled).await
     }
 }
 
@@ -125,6 +127,9 @@ impl EndpointSchedule for SqlTx<'_> {
         subscription: SubscriptionId,
         due_at: Option<Timestamp>,
     ) -> Result<(), StoreError> {
+        if let Some(locked) = self.sql.locked_tenants() {
+            locked.forget_schedule(tenant);
+        }
         let Some(due_at) = due_at else {
             return self.pipeline(DELETE, &[tenant.param(), subscription.param()]).await;
         };

@@ -75,6 +75,31 @@ pub(super) async fn endpoints_are_returned_in_order_of_due_time(h: Harness) {
     }
 }
 
+pub(super) async fn a_transaction_reschedules_what_it_has_scheduled(h: Harness) {
+    let tenant = h.tenant().await;
+    let to = h.endpoint(tenant).await;
+    let start = h.advance_clock(tenant).await;
+    // What is due by a time after each of these, in one transaction that has locked the tenant.
+    let steps =
+        [(Some(20), false), (Some(30), true), (Some(10), true), (Some(40), false), (Some(30), true), (None, false)];
+    let due_at = h.write(move |tx| {
+        Box::pin(async move {
+            tx.lock_tenant(tenant).await?;
+            let mut due_at = Vec::new();
+            for (seconds, brings_forward) in steps.into_iter().chain([(Some(50), true)]) {
+                match seconds.map(|seconds| plus(start, seconds)) {
+                    Some(at) if brings_forward => tx.schedule_endpoint_by(tenant, to, at).await?,
+                    at => tx.schedule_endpoint(tenant, to, at).await?,
+                }
+                due_at.push(tx.next_endpoint_due().await?);
+            }
+            Ok(due_at)
+        })
+    });
+    let expected = [Some(20), Some(20), Some(10), Some(40), Some(30), None, Some(50)];
+    assert_eq!(due_at.await.unwrap(), expected.map(|seconds| seconds.map(|seconds| plus(start, seconds))));
+}
+
 pub(super) async fn schedule_endpoint_by_never_delays(h: Harness) {
     let tenant = h.tenant().await;
     let to = h.endpoint(tenant).await;
