@@ -43,6 +43,12 @@ pub trait DeliveryRepository: Send {
     /// `Ok`: a caller that has to know locks the tenant and reads the delivery first.
     async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError>;
 
+    /// Stores what [`Delivery::claim`] has set, if the stored lease is still `lease`, as
+    /// [`update_delivery`](DeliveryRepository::update_delivery) does.
+    async fn claim_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError> {
+        self.update_delivery(delivery, lease).await
+    }
+
     /// Returns the deliveries of a tenant that match a filter, newest first unless the filter says otherwise.
     async fn list_deliveries(&mut self, tenant: TenantId, filter: &DeliveryFilter)
     -> Result<Vec<Delivery>, StoreError>;

@@ -31,6 +31,9 @@ static UPDATE: LazyLock<String> = LazyLock::new(|| {
     let lease = Delivery::UPDATED.len() + Delivery::KEY.len() + 1;
     format!("{} AND lease IS NOT DISTINCT FROM ${lease}", Delivery::statements().update)
 });
+/// Only what a claim changes: SQLite also looks at every index of a column that is set to the value that it has.
+const CLAIM: &str = "UPDATE deliveries SET attempts = $1, next_attempt_at = $2, lease = $3 \
+     WHERE tenant_id = $4 AND id = $5 AND lease IS NOT DISTINCT FROM $6";
 static DUE: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT {}, {} FROM deliveries d JOIN events e ON e.tenant_id = d.tenant_id AND e.id = d.event_id \
@@ -92,6 +95,7 @@ const HELD: &str = "SELECT count(*), min(created_at) FROM \
 pub(crate) fn statements() -> Vec<&'static str> {
     let mut all: Vec<&str> = vec![
         &UPDATE,
+        CLAIM,
         &DUE,
         &BY_IDS,
         NEXT_DUE,
@@ -279,6 +283,12 @@ impl DeliveryRepository for SqlTx<'_> {
         let mut params = delivery.updated_params();
         params.extend([delivery.tenant_id.param(), delivery.id.param(), lease.param()]);
         self.pipeline(&UPDATE, &params).await
+    }
+
+    async fn claim_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError> {
+        let Delivery { attempts, next_attempt_at, lease: new_lease, tenant_id, id, .. } = delivery;
+        let (new, old) = ([attempts.param(), next_attempt_at.param(), new_lease.param()], lease.param());
+        self.pipeline(CLAIM, &[&new[..], &[tenant_id.param(), id.param(), old]].concat()).await
     }
 
     async fn list_deliveries(

@@ -78,10 +78,24 @@ impl Harness {
 
     /// Updates a delivery, and returns whether it was stored.
     async fn update_delivery(&self, delivery: &Delivery, lease: Option<Uuid>) -> bool {
+        self.store_delivery(delivery, lease, false).await
+    }
+
+    /// Stores the claim of a delivery, and returns whether it was stored.
+    async fn claim_delivery(&self, delivery: &Delivery, lease: Option<Uuid>) -> bool {
+        self.store_delivery(delivery, lease, true).await
+    }
+
+    async fn store_delivery(&self, delivery: &Delivery, lease: Option<Uuid>, claims: bool) -> bool {
         let (before, updated) = (self.stored(delivery).await, delivery.clone());
         let write = self.write(move |tx| {
             let delivery = updated.clone();
-            Box::pin(async move { Ok(tx.update_delivery(&delivery, lease).await?) })
+            Box::pin(async move {
+                Ok(match claims {
+                    true => tx.claim_delivery(&delivery, lease).await?,
+                    false => tx.update_delivery(&delivery, lease).await?,
+                })
+            })
         });
         write.await.unwrap();
         let after = self.stored(delivery).await;
@@ -235,28 +249,29 @@ pub(super) async fn an_update_requires_the_lease(h: Harness) {
     let mut leased = free.clone();
     leased.claim(own_lease, plus(free.created_at, 30));
 
-    assert!(!h.update_delivery(&leased, Some(own_lease)).await, "the delivery has no lease");
+    assert!(!h.claim_delivery(&leased, Some(own_lease)).await, "the delivery has no lease");
     assert_eq!(h.stored(&free).await.as_ref(), Some(&free));
-    assert!(h.update_delivery(&leased, None).await);
+    assert!(h.claim_delivery(&leased, None).await);
     assert_eq!(h.stored(&free).await.as_ref(), Some(&leased));
 
     let mut done = leased.clone();
     done.status = DeliveryStatus::Succeeded;
     (done.lease, done.next_attempt_at) = (None, None);
+    let mut claimed = leased.clone();
+    claimed.claim(other_lease, plus(free.created_at, 60));
     for wrong in [None, Some(other_lease), Some(Uuid::nil())] {
         assert!(!h.update_delivery(&done, wrong).await, "{wrong:?}");
+        assert!(!h.claim_delivery(&claimed, wrong).await, "{wrong:?}");
         assert_eq!(h.stored(&free).await.as_ref(), Some(&leased));
     }
     // Another holder takes over an expired lease. The first holder can no longer update the delivery.
-    let mut taken = leased.clone();
-    taken.claim(other_lease, plus(free.created_at, 60));
-    assert!(h.update_delivery(&taken, Some(own_lease)).await);
+    assert!(h.claim_delivery(&claimed, Some(own_lease)).await);
     assert!(!h.update_delivery(&done, Some(own_lease)).await);
     assert!(h.update_delivery(&done, Some(other_lease)).await);
     assert_eq!(h.stored(&free).await.as_ref(), Some(&done));
 
     let unknown = Delivery { id: Uuid::from_u128(9).into(), ..free };
-    assert!(!h.update_delivery(&unknown, None).await);
+    assert!(!h.update_delivery(&unknown, None).await && !h.claim_delivery(&unknown, None).await);
     assert_eq!(h.stored(&unknown).await, None);
     assert_eq!(h.stored(&bystander).await.as_ref(), Some(&bystander));
 }
@@ -580,7 +595,7 @@ pub(super) async fn deliveries_of_another_tenant_are_not_returned(h: Harness) {
     assert_eq!(call!(h.attempts(tenant, id)).len(), 1);
     let mut foreign = Delivery { tenant_id: other, ..delivery.clone() };
     hold(&mut foreign);
-    assert!(!h.update_delivery(&foreign, None).await);
+    assert!(!h.update_delivery(&foreign, None).await && !h.claim_delivery(&foreign, None).await);
     let reason = FailureReason::SubscriptionDeleted;
     assert_eq!(call!(h.hold_deliveries(other, to, far(), 100)), 0);
     assert_eq!(call!(h.fail_deliveries(other, to, reason, 100)), 0);

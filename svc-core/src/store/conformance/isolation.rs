@@ -171,7 +171,7 @@ const WRITES: [(&str, WriteFn); 6] = writes! {
     delete_finished_replays(far(), 2);
 };
 
-const MORE_WRITES: [(&str, WriteFn); 5] = [
+const MORE_WRITES: [(&str, WriteFn); 6] = [
     ("delete_expired", |tx, tenant| {
         Box::pin(async move {
             let attempts = tx.delete_expired(tenant, ExpiredKind::Attempts, ALL, 24).await?;
@@ -183,6 +183,13 @@ const MORE_WRITES: [(&str, WriteFn); 5] = [
         Box::pin(async move {
             let stored = tx.delivery(tenant, id(1)).await?.unwrap();
             tx.update_delivery(&Delivery { attempts: 7, ..stored }, None).await?;
+            Ok(String::new())
+        })
+    }),
+    ("claim_delivery", |tx, tenant| {
+        Box::pin(async move {
+            let stored = tx.delivery(tenant, id(1)).await?.unwrap();
+            tx.claim_delivery(&Delivery { attempts: 8, ..stored }, None).await?;
             Ok(String::new())
         })
     }),

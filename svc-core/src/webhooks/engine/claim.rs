@@ -78,7 +78,7 @@ async fn claim_endpoint(
             continue;
         }
         delivery.claim(lease, lease_ends);
-        tx.update_delivery(&delivery, previous_lease).await?;
+        tx.claim_delivery(&delivery, previous_lease).await?;
         let (url, secrets) = (subscription.url.clone(), subscription.signing_secrets(now));
         attempts.push(Attempt { delivery, event, url, secrets });
         if subscription.backoff_until.is_some() {
