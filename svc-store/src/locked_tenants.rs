@@ -22,9 +22,8 @@ pub(crate) struct LockedTenants {
     locked_by_unit: Vec<TenantId>,
 }
 
-#[derive(Default)]
 struct LockedTenant {
-    clock: Option<Timestamp>,
+    clock: Timestamp,
     /// Whether the clock was advanced since it was stored.
     is_advanced: bool,
     /// The subscriptions that an event of a kind is for.
@@ -36,10 +35,16 @@ struct LockedTenant {
 }
 
 impl LockedTenants {
-    /// Adds a tenant whose row was locked.
-    pub(crate) fn add(&mut self, tenant: TenantId) {
+    /// Adds a tenant whose row was locked, with the clock that the row has.
+    pub(crate) fn add(&mut self, tenant: TenantId, clock: Timestamp) {
         if let Entry::Vacant(new) = self.tenants.entry(tenant) {
-            new.insert(LockedTenant::default());
+            new.insert(LockedTenant {
+                clock,
+                is_advanced: false,
+                matching: HashMap::new(),
+                credentials: HashMap::new(),
+                schedule: HashMap::new(),
+            });
             self.locked_by_unit.push(tenant);
         }
     }
@@ -48,24 +53,23 @@ impl LockedTenants {
         self.tenants.contains_key(&tenant)
     }
 
-    /// Keeps the clock of a tenant, which its row has.
+    /// Keeps the clock of a tenant that is locked, which was stored.
     pub(crate) fn keep_clock(&mut self, tenant: TenantId, clock: Timestamp) {
         if let Some(locked) = self.tenants.get_mut(&tenant) {
-            (locked.clock, locked.is_advanced) = (Some(clock), false);
+            (locked.clock, locked.is_advanced) = (clock, false);
         }
     }
 
-    /// Returns the clock of a tenant, if it is known.
+    /// Returns the clock of a tenant, if it is locked.
     pub(crate) fn clock(&self, tenant: TenantId) -> Option<Timestamp> {
-        self.tenants.get(&tenant)?.clock
+        Some(self.tenants.get(&tenant)?.clock)
     }
 
-    /// Advances the clock of a tenant, if it is known: to `wall`, or by a microsecond if it is not before that.
+    /// Advances the clock of a tenant, if it is locked: to `wall`, or by a microsecond if it is not before that.
     pub(crate) fn advance_clock(&mut self, tenant: TenantId, wall: Timestamp) -> Option<Timestamp> {
         let locked = self.tenants.get_mut(&tenant)?;
-        let advanced = wall.max(locked.clock?.next());
-        (locked.clock, locked.is_advanced) = (Some(advanced), true);
-        locked.clock
+        (locked.clock, locked.is_advanced) = (wall.max(locked.clock.next()), true);
+        Some(locked.clock)
     }
 
     /// Returns the subscriptions that an event is for, if they are known.
@@ -136,7 +140,7 @@ impl LockedTenants {
             self.tenants.remove(&tenant);
         }
         for locked in self.tenants.values_mut() {
-            locked.is_advanced = locked.clock.is_some();
+            locked.is_advanced = true;
             locked.matching.clear();
             locked.credentials.clear();
             locked.schedule.clear();
@@ -149,8 +153,8 @@ pub(crate) async fn store_clocks(sql: &mut dyn Sql) -> Result<(), StoreError> {
     let Some(locked) = sql.locked_tenants() else { return Ok(()) };
     let mut advanced = Vec::new();
     for (id, tenant) in &mut locked.tenants {
-        if let (Some(clock), true) = (tenant.clock, std::mem::take(&mut tenant.is_advanced)) {
-            advanced.push((*id, clock));
+        if std::mem::take(&mut tenant.is_advanced) {
+            advanced.push((*id, tenant.clock));
         }
     }
     if advanced.is_empty() { Ok(()) } else { sql.set_clocks(&advanced).await }

@@ -32,7 +32,7 @@ pub(crate) struct Query {
     conditions: String,
     params: Vec<Param<'static>>,
     include_deleted: bool,
-    is_split_by_change: bool,
+    split_by_change: bool,
 }
 
 impl Query {
@@ -47,8 +47,8 @@ impl Query {
     }
 
     /// Says that records that were never changed have an index apart from the others, by the time of their creation.
-    pub(crate) fn is_split_by_change(&mut self) {
-        self.is_split_by_change = true;
+    pub(crate) fn split_by_change(&mut self) {
+        self.split_by_change = true;
     }
 
     fn compare(&mut self, expression: &str, operator: &str, value: Param<'static>) {
@@ -70,11 +70,11 @@ pub(crate) fn list_statement<R: ResourceTable>(
         conditions: String::new(),
         params: vec![Param::Uuid(tenant.0)],
         include_deleted: false,
-        is_split_by_change: false,
+        split_by_change: false,
     };
     R::restrict(&listing.filter, &mut query);
     let order = match listing.order {
-        Order::NewestFirst { before } if query.is_split_by_change => {
+        Order::NewestFirst { before } if query.split_by_change => {
             if let Some(before) = before {
                 query.compare("created_at", "<", Param::Time(before));
             }
@@ -91,7 +91,7 @@ pub(crate) fn list_statement<R: ResourceTable>(
             "updated_at"
         }
     };
-    let Query { conditions, mut params, include_deleted, is_split_by_change } = query;
+    let Query { conditions, mut params, include_deleted, split_by_change } = query;
     params.push(Param::Int(i64::from(listing.limit)));
     let limit = format!("${}", params.len());
     let list = |live: &str| format!("{} WHERE tenant_id = $1{live}{conditions}", R::statements().select);
@@ -99,7 +99,7 @@ pub(crate) fn list_statement<R: ResourceTable>(
     if is_soft_deleted::<R>() && include_deleted {
         lists.push(list(" AND live = FALSE"));
     }
-    if is_split_by_change {
+    if split_by_change {
         lists = lists.iter().flat_map(|list| by_change(list)).collect();
     }
     (dialect.merge(&lists, order, &format!("LIMIT {limit}"), &limit), params)

@@ -10,7 +10,6 @@ use svc_core::store::{ApiKeyRepository, KeyUse};
 use svc_core::values::{TenantId, Timestamp};
 
 use crate::column::Column as _;
-use crate::dialect::Dialect;
 use crate::record::{record, select};
 use crate::sql::{Cells, Param, SqlTx};
 
@@ -59,17 +58,12 @@ impl ApiKeyRepository for SqlTx<'_> {
         tenant: TenantId,
         key_hash: &[u8; 32],
     ) -> Result<Option<Credential>, StoreError> {
-        if self.dialect == Dialect::Postgres {
-            self.lock_tenant(tenant).await?;
-        }
+        self.lock_tenant(tenant).await?;
         if let Some(known) = self.sql.locked_tenants().and_then(|locked| locked.credential(tenant, key_hash)) {
             return Ok(Some(known.clone()));
         }
         let found = self.credential(key_hash).await?;
-        if let (Some(locked), Some(found)) = (self.sql.locked_tenants(), &found)
-            && found.tenant_id == tenant
-        {
-            locked.add(tenant);
+        if let (Some(locked), Some(found)) = (self.sql.locked_tenants(), &found) {
             locked.keep_credential(key_hash, found);
         }
         Ok(found)

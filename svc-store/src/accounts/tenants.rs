@@ -10,7 +10,6 @@ use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::column::Column as _;
-use crate::dialect::Dialect;
 use crate::locked_tenants;
 use crate::record::{Record, record, select};
 use crate::sql::{RowLock, SqlTx, insert_params};
@@ -34,7 +33,7 @@ record!(LastNumber, "numbers", key: [tenant_id, kind], {
 });
 
 static LIST: LazyLock<String> = LazyLock::new(|| select::<Tenant>("WHERE id > $1 ORDER BY id LIMIT $2"));
-/// Locks the row of the tenant until the transaction ends.
+/// For transactions that keep nothing of a tenant. It locks the row until the transaction ends.
 const ADVANCE_CLOCK: &str =
     "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
 const CLOCK: &str = "SELECT clock FROM tenants WHERE id = $1";
@@ -121,26 +120,17 @@ impl TenantRepository for SqlTx<'_> {
     }
 
     async fn advance_clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
-        if self.sql.begin_turn(tenant)? == RowLock::MayNotWait {
-            self.lock_tenant(tenant).await?;
+        // The clock is stored at the commit: what fails behind it, such as the check of an email, has then changed nothing that
+        // would have to be rolled back.
+        if self.sql.locked_tenants().is_some() && !self.lock_tenant(tenant).await? {
+            return Ok(None);
         }
         let wall = self.env.now();
         if let Some(clock) = self.sql.locked_tenants().and_then(|locked| locked.advance_clock(tenant, wall)) {
             return Ok(Some(clock));
         }
-        // SQLite has one writer. So there the clock is read, and stored only at the commit: what fails behind it, such as the
-        // check of an email, has then changed nothing that would have to be rolled back.
-        let is_stored_later = self.dialect == Dialect::Sqlite && self.sql.locked_tenants().is_some();
-        let clock = if is_stored_later {
-            self.clock(tenant).await?
-        } else {
-            let params = [wall.param(), tenant.param()];
-            self.fetch_one(ADVANCE_CLOCK, &params, |cells| cells.take("tenants", "clock")).await?
-        };
-        let (Some(locked), Some(known)) = (self.sql.locked_tenants(), clock) else { return Ok(clock) };
-        locked.add(tenant);
-        locked.keep_clock(tenant, known);
-        Ok(if is_stored_later { locked.advance_clock(tenant, wall) } else { clock })
+        let params = [wall.param(), tenant.param()];
+        self.fetch_one(ADVANCE_CLOCK, &params, |cells| cells.take("tenants", "clock")).await
     }
 
     async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
@@ -154,8 +144,7 @@ impl TenantRepository for SqlTx<'_> {
             return Err(self.sql.put_off(tenant));
         }
         if let (Some(locked), Some(clock)) = (self.sql.locked_tenants(), found) {
-            locked.add(tenant);
-            locked.keep_clock(tenant, clock);
+            locked.add(tenant, clock);
         }
         Ok(found.is_some())
     }

@@ -37,7 +37,8 @@ const MAX_PIPELINED: usize = 256;
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 pub(super) const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-const SET_CLOCKS: &str = "UPDATE tenants SET clock = advanced.clock \
+/// Stores the clocks of several tenants.
+pub(super) const SET_CLOCKS: &str = "UPDATE tenants SET clock = advanced.clock \
      FROM unnest($1::uuid[], $2::bigint[]) AS advanced (id, clock) WHERE tenants.id = advanced.id";
 
 /// A statement that was sent.

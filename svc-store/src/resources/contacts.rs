@@ -19,7 +19,7 @@ impl ResourceTable for Contact {
     fn restrict(filter: &ContactFilter, query: &mut Query) {
         if let Some(email) = &filter.email {
             query.equals("lower(email)", Param::Text(email.key().into()));
-            query.is_split_by_change();
+            query.split_by_change();
         }
         if filter.include_deleted == Some(true) {
             query.include_deleted();

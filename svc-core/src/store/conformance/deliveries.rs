@@ -91,10 +91,10 @@ impl Harness {
         let write = self.write(move |tx| {
             let delivery = updated.clone();
             Box::pin(async move {
-                Ok(match claims {
-                    true => tx.claim_delivery(&delivery, lease).await?,
-                    false => tx.update_delivery(&delivery, lease).await?,
-                })
+                if claims {
+                    return Ok(tx.claim_delivery(&delivery, lease).await?);
+                }
+                Ok(tx.update_delivery(&delivery, lease).await?)
             })
         });
         write.await.unwrap();
