@@ -2,12 +2,13 @@
 //!
 //! It parses what the node sends as messages of the PostgreSQL protocol: the first message is a length and a body,
 //! and all others start with a type byte. A write transaction starts with `BEGIN … READ WRITE`. The proxy cuts the
-//! connection at the COMMIT of such a transaction: before it is forwarded, or right after, so that the node never
-//! sees the result.
+//! connection at the COMMIT of such a transaction: before it is forwarded, or after it was carried out, so that the node
+//! never sees the result. Were the connection closed as soon as COMMIT is forwarded, the server might find it closed while it
+//! responds to the statements before, and roll back.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use svc_tests::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -81,14 +82,21 @@ impl Forwarder {
         let server = TcpStream::connect(&self.server).await?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
-        let ((from_client, mut to_client), (mut from_server, to_server)) = (client.into_split(), server.into_split());
+        let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
+        let commits = AtomicBool::new(false);
         tokio::select! {
-            done = self.forward_to_server(from_client, to_server) => done,
-            done = tokio::io::copy(&mut from_server, &mut to_client) => done.map(|_| ()).map_err(Into::into),
+            done = self.forward_to_server(from_client, to_server, &commits) => done,
+            done = forward_to_client(from_server, to_client, &commits) => done,
         }
     }
 
-    async fn forward_to_server(&self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) -> Result<()> {
+    /// Forwards what the node sends. Sets `commits` before a COMMIT whose result the node must not see.
+    async fn forward_to_server(
+        &self,
+        mut from: OwnedReadHalf,
+        mut to: OwnedWriteHalf,
+        commits: &AtomicBool,
+    ) -> Result<()> {
         let mut first = vec![0; 4];
         from.read_exact(&mut first).await?;
         let mut rest = vec![0; length(&first)?];
@@ -96,10 +104,7 @@ impl Forwarder {
         to.write_all(&[first, rest].concat()).await?;
         let mut writes = false;
         loop {
-            let mut head = vec![0; 5];
-            from.read_exact(&mut head).await?;
-            let mut body = vec![0; length(&head[1..])?];
-            from.read_exact(&mut body).await?;
+            let (head, body) = message(&mut from).await?;
             let query = if head[0] == b'Q' { body.as_slice() } else { &[] };
             if query.starts_with(b"BEGIN") {
                 writes = query.windows(10).any(|part| part == b"READ WRITE");
@@ -108,10 +113,10 @@ impl Forwarder {
             if cut == Cut::Before {
                 return Ok(());
             }
-            to.write_all(&[head, body].concat()).await?;
             if cut == Cut::After {
-                return Ok(());
+                commits.store(true, Ordering::SeqCst);
             }
+            to.write_all(&[head, body].concat()).await?;
         }
     }
 
@@ -125,6 +130,28 @@ impl Forwarder {
         self.cuts.fetch_add(usize::from(cut != Cut::Nowhere), Ordering::SeqCst);
         cut
     }
+}
+
+/// Forwards what the server sends. From `commits` on it forwards nothing, and ends when the server is in no transaction.
+async fn forward_to_client(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, commits: &AtomicBool) -> Result<()> {
+    loop {
+        let (head, body) = message(&mut from).await?;
+        let is_idle = head[0] == b'Z' && body == b"I";
+        match commits.load(Ordering::SeqCst) {
+            true if is_idle => return Ok(()),
+            true => {}
+            false => to.write_all(&[head, body].concat()).await?,
+        }
+    }
+}
+
+/// Reads a message: its type and its length, and then its body.
+async fn message(from: &mut OwnedReadHalf) -> Result<(Vec<u8>, Vec<u8>)> {
+    let mut head = vec![0; 5];
+    from.read_exact(&mut head).await?;
+    let mut body = vec![0; length(&head[1..])?];
+    from.read_exact(&mut body).await?;
+    Ok((head, body))
 }
 
 /// Returns how many bytes follow a length field, which counts itself.

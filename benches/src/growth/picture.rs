@@ -7,7 +7,7 @@ use super::{Cost, Growth};
 const PANEL_WIDTH: f64 = 300.0;
 const PANEL_HEIGHT: f64 = 220.0;
 const MARGIN: f64 = 60.0;
-/// Colours that differ in lightness as well, readable on white and on black.
+/// Colours of the operations, which differ in lightness as well, readable on white and on black.
 const COLOURS: [&str; 5] = ["#3b78c2", "#c2571a", "#3f9152", "#a04ba0", "#8a7a1f"];
 
 /// Returns the picture in SVG.
@@ -22,14 +22,24 @@ pub(super) fn draw(all: &[Growth]) -> String {
          font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
          <text x=\"{MARGIN}\" y=\"22\" font-size=\"14\">Pages that one operation reads from files and writes</text>\n"
     );
+    let mut operations = Vec::new();
+    for operation in all.iter().flat_map(|growth| &growth.operations) {
+        if !operations.contains(operation) {
+            operations.push(*operation);
+        }
+    }
+    let colour = |operation: &str| {
+        let position = operations.iter().position(|other: &&str| *other == operation).unwrap_or_default();
+        COLOURS[position % COLOURS.len()]
+    };
     for (index, growth) in all.iter().enumerate() {
-        panel(&mut svg, growth, MARGIN + index as f64 * (PANEL_WIDTH + MARGIN), most);
+        panel(&mut svg, growth, MARGIN + index as f64 * (PANEL_WIDTH + MARGIN), most, colour);
     }
     svg.push_str("</svg>\n");
     svg
 }
 
-fn panel(svg: &mut String, growth: &Growth, left: f64, most: f64) {
+fn panel(svg: &mut String, growth: &Growth, left: f64, most: f64, colour: impl Fn(&str) -> &'static str) {
     let (top, bottom) = (MARGIN, MARGIN + PANEL_HEIGHT);
     let sizes: Vec<f64> = growth.sizes.iter().map(|(size, _)| f64::from(*size).log10()).collect();
     let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else { return };
@@ -57,7 +67,7 @@ fn panel(svg: &mut String, growth: &Growth, left: f64, most: f64) {
         growth.what
     );
     for (index, operation) in growth.operations.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
+        let colour = colour(operation);
         let points: Vec<String> = growth
             .sizes
             .iter()
