@@ -22,6 +22,7 @@ pub(crate) struct LockedTenants {
     locked_by_unit: Vec<TenantId>,
 }
 
+#[derive(Default)]
 struct LockedTenant {
     clock: Timestamp,
     /// Whether the clock was advanced since it was stored.
@@ -38,13 +39,7 @@ impl LockedTenants {
     /// Adds a tenant whose row was locked, with the clock that the row has.
     pub(crate) fn add(&mut self, tenant: TenantId, clock: Timestamp) {
         if let Entry::Vacant(new) = self.tenants.entry(tenant) {
-            new.insert(LockedTenant {
-                clock,
-                is_advanced: false,
-                matching: HashMap::new(),
-                credentials: HashMap::new(),
-                schedule: HashMap::new(),
-            });
+            new.insert(LockedTenant { clock, ..LockedTenant::default() });
             self.locked_by_unit.push(tenant);
         }
     }
@@ -53,7 +48,7 @@ impl LockedTenants {
         self.tenants.contains_key(&tenant)
     }
 
-    /// Keeps the clock of a tenant that is locked, which was stored.
+    /// Keeps a clock that was stored, if its tenant is locked.
     pub(crate) fn keep_clock(&mut self, tenant: TenantId, clock: Timestamp) {
         if let Some(locked) = self.tenants.get_mut(&tenant) {
             (locked.clock, locked.is_advanced) = (clock, false);
@@ -110,7 +105,8 @@ impl LockedTenants {
         }
     }
 
-    /// Returns whether an endpoint may have to be scheduled by a time, and keeps that it is, if its tenant is locked.
+    /// Returns `false` if an endpoint is known to be scheduled by a time. Otherwise the caller schedules it, which is kept if
+    /// its tenant is locked.
     pub(crate) fn schedule_by(&mut self, endpoint: Endpoint, due_at: Timestamp) -> bool {
         let Some(locked) = self.tenants.get_mut(&endpoint.tenant_id) else { return true };
         match locked.schedule.entry(endpoint.subscription_id) {

@@ -28,6 +28,7 @@ pub(crate) trait ResourceTable: Resource + Record {
 }
 
 /// A list statement under construction.
+#[derive(Default)]
 pub(crate) struct Query {
     conditions: String,
     params: Vec<Param<'static>>,
@@ -46,7 +47,8 @@ impl Query {
         self.include_deleted = true;
     }
 
-    /// Says that records that were never changed have an index apart from the others, by the time of their creation.
+    /// Lists records that were never changed apart from the others, as they have an index of their own: by the time at which
+    /// they were created.
     pub(crate) fn split_by_change(&mut self) {
         self.split_by_change = true;
     }
@@ -66,12 +68,7 @@ pub(crate) fn list_statement<R: ResourceTable>(
     tenant: TenantId,
     listing: &ListQuery<R::Filter>,
 ) -> (String, Vec<Param<'static>>) {
-    let mut query = Query {
-        conditions: String::new(),
-        params: vec![Param::Uuid(tenant.0)],
-        include_deleted: false,
-        split_by_change: false,
-    };
+    let mut query = Query { params: vec![Param::Uuid(tenant.0)], ..Query::default() };
     R::restrict(&listing.filter, &mut query);
     let order = match listing.order {
         Order::NewestFirst { before } if query.split_by_change => {
@@ -105,8 +102,8 @@ pub(crate) fn list_statement<R: ResourceTable>(
     (dialect.merge(&lists, order, &format!("LIMIT {limit}"), &limit), params)
 }
 
-/// Returns the list of the records that were never changed, and that of the others. The first have one index for both orders,
-/// by the time at which they were created.
+/// Returns the list of the records that were never changed, and that of the others. The first were created and changed at one
+/// time, so one index serves both orders.
 fn by_change(list: &str) -> [String; 2] {
     let unchanged =
         list.replacen("updated_at", "created_at AS updated_at", 1).replace("updated_at >=", "created_at >=");

@@ -16,6 +16,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed case is a panic, as in a test")]
 
 mod api_keys;
+mod attempts;
 mod audit;
 mod backlog;
 mod custom_kinds;
@@ -190,11 +191,13 @@ cases! {
         due_deliveries_are_returned_in_order,
         only_pending_deliveries_of_the_endpoint_are_held,
         deliveries_are_held_and_failed_in_steps,
-        attempts_are_stored,
         an_outcome_updates_six_columns,
         deliveries_are_brought_forward_by_what_they_wait_for,
-        response_bodies_are_deleted_in_the_order_of_events,
         deliveries_of_another_tenant_are_not_returned,
+    }
+    attempts {
+        attempts_are_stored,
+        response_bodies_are_deleted_in_the_order_of_events,
     }
     schedule {
         endpoints_are_returned_in_order_of_due_time,

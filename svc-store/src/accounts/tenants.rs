@@ -39,6 +39,9 @@ const ADVANCE_CLOCK: &str =
 const CLOCK: &str = "SELECT clock FROM tenants WHERE id = $1";
 const AHEAD: &str = "SELECT id FROM tenants WHERE id > $1 AND clock > $2 ORDER BY id LIMIT $3";
 pub(crate) const SET_CLOCK: &str = "UPDATE tenants SET clock = $1 WHERE id = $2";
+/// Stores the clocks of several tenants, on PostgreSQL.
+pub(crate) const SET_CLOCKS: &str = "UPDATE tenants SET clock = advanced.clock \
+     FROM unnest($1::uuid[], $2::bigint[]) AS advanced (id, clock) WHERE tenants.id = advanced.id";
 /// What the clock gave a time to, each by an index in the order of these times.
 const TIMES: &[(&str, &str, &str)] = &[
     ("updated_at", "contacts", " AND live = TRUE"),

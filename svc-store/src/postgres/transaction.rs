@@ -25,7 +25,7 @@ use super::failure::{Failure, Recovery};
 use super::notifications;
 use super::queue::Turns;
 use super::values::{Argument, Received, arguments};
-use crate::accounts::tenants::SET_CLOCK;
+use crate::accounts::tenants::{SET_CLOCK, SET_CLOCKS};
 use crate::column::Column as _;
 use crate::locked_tenants::{self, LockedTenants};
 use crate::sql::{EachRow, Param, RowLock, Sql, check_changed};
@@ -36,10 +36,6 @@ const MAX_PIPELINED: usize = 256;
 
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 pub(super) const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-
-/// Stores the clocks of several tenants.
-pub(super) const SET_CLOCKS: &str = "UPDATE tenants SET clock = advanced.clock \
-     FROM unnest($1::uuid[], $2::bigint[]) AS advanced (id, clock) WHERE tenants.id = advanced.id";
 
 /// A statement that was sent.
 struct PipelinedStatement<'c> {

@@ -119,7 +119,7 @@ async fn clocks_are_stored_by_the_key_of_each_tenant() {
     let url = server.database();
     crate::migrate(&url).await.unwrap();
     let connection = direct_connection(&url).await;
-    connection.client.batch_execute(&format!("PREPARE clocks AS {}", transaction::SET_CLOCKS)).await.unwrap();
+    connection.client.batch_execute(&format!("PREPARE clocks AS {}", tenants::SET_CLOCKS)).await.unwrap();
     let plan = explained(&connection, "EXECUTE clocks ('{}', '{}')").await;
     assert!(plan.contains("Nested Loop") && plan.contains("tenants_pkey"), "{plan}");
     assert!(!plan.contains("Hash") && !plan.contains("Merge"), "{plan}");

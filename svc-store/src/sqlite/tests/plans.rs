@@ -1,0 +1,135 @@
+//! The query plans of SQLite.
+
+use super::*;
+use crate::dialect::Dialect;
+use crate::statements::every_list;
+use crate::webhooks::deliveries::List;
+use crate::webhooks::{attempts, deliveries};
+
+/// Returns the steps of the plan of a statement.
+fn explained(connection: &Connection, sql: &str) -> Vec<String> {
+    let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap()
+}
+
+/// A retention step costs as much as the rows it reads, and so does checking the references to the rows it deletes.
+#[test]
+fn a_retention_step_scans_no_table() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    for sql in crate::webhooks::retention::STATEMENTS {
+        let plan = explained(&connection, sql);
+        let text = plan.join("; ");
+        let scans = text.replace("SCAN CONSTANT ROW", "").contains("SCAN ");
+        assert!(!scans && !text.contains("TEMP B-TREE"), "{sql}: {text}");
+        if sql.contains("deliveries d") {
+            assert!(
+                text.contains("d USING INDEX sqlite_autoindex_deliveries_1 (tenant_id=? AND id>? AND id<?)"),
+                "{sql}: {text}"
+            );
+        }
+    }
+}
+
+/// A page costs O(limit) when the plan reads one index in the requested order, without a scan or a sort. The plan depends
+/// only on the schema, as this store never runs ANALYZE.
+#[test]
+fn every_list_reads_an_index_in_order() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    for (name, sql, _) in every_list(Dialect::Sqlite) {
+        let plan = explained(&connection, &sql);
+        let text = plan.join("; ");
+        assert!(!text.contains("SCAN"), "{name}: {text}");
+        assert!(!text.contains("TEMP B-TREE"), "{name}: {text}");
+        assert!(plan.iter().any(|step| step.contains("tenant_id=?")), "{name}: {text}");
+        // Every condition except the position is part of the index search, so that no row is read unnecessarily.
+        let equalities = |text: &str| text.matches("=?").count();
+        for step in plan.iter().filter(|step| step.contains("SEARCH")) {
+            let arm = sql.split(" UNION ALL ").next().unwrap_or_default();
+            // That of two columns is the condition of an index.
+            let wanted = arm.matches(" = ").count() - arm.matches("updated_at = created_at").count();
+            let unique = step.contains("_number=?");
+            assert!(equalities(step) >= wanted || unique, "{name}: {step} of {sql}");
+        }
+    }
+}
+
+#[test]
+fn a_record_is_found_by_its_id_alone_by_an_index() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    for sql in crate::accounts::owners::statements() {
+        let plan = explained(&connection, sql);
+        let text = plan.join("; ");
+        assert!(text.contains("_by_id (id=?)") && !text.contains("SCAN"), "{sql}: {text}");
+    }
+}
+
+#[test]
+fn tenants_to_check_for_overdue_invoices_are_found_by_an_index() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    let plan = explained(&connection, crate::accounts::tenants::TO_CHECK_OVERDUE);
+    let searches = plan.iter().filter(|step| step.contains("INDEX tenants_by_overdue_check (overdue_check_at")).count();
+    let reads_table = plan.iter().any(|step| step.contains("SCAN tenants") || step.contains("TEMP B-TREE"));
+    assert!(searches == 2 && !reads_table, "{plan:?}");
+}
+
+/// Queries about one endpoint do not read the deliveries of other endpoints.
+#[test]
+fn deliveries_of_an_endpoint_are_found_by_its_index() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    let mut checked = 0;
+    let lists = deliveries::lists(Dialect::Sqlite, Some(Id::nil()));
+    let statements = deliveries::statements().into_iter().chain(attempts::statements());
+    for sql in statements.chain(lists.iter().map(|list| list.sql.as_str())) {
+        if !sql.contains("subscription_id = $") || !sql.contains(" deliveries") {
+            continue;
+        }
+        checked += 1;
+        let plan = explained(&connection, sql);
+        let text = plan.join("; ");
+        assert!(text.contains("INDEX deliveries_") && text.contains("subscription_id=?"), "{sql}: {text}");
+        let scans = text.replace("SCAN counted", "").contains("SCAN");
+        assert!(!scans && !text.contains("TEMP B-TREE"), "{sql}: {text}");
+        // A bounded update finds its rows by their ids, which it selects first.
+        let selects_ids = sql.starts_with("UPDATE") && sql.contains("id IN");
+        let steps = plan.iter().filter(|step| step.starts_with("SEARCH") || step.starts_with("LIST SUBQUERY"));
+        let mut steps = steps.skip_while(|step| selects_ids && !step.starts_with("LIST SUBQUERY"));
+        let first = if selects_ids { steps.nth(1) } else { steps.next() };
+        assert!(
+            first.is_some_and(|step| step.contains("INDEX deliveries_")),
+            "the endpoint comes first: {sql}: {text}"
+        );
+    }
+    assert!(checked >= 8, "{checked}");
+}
+
+/// A list of deliveries by an index costs O(limit): of an endpoint or a tenant, also of those that failed or are held.
+#[test]
+fn lists_of_deliveries_read_an_index_in_order() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    let [of_tenant, of_endpoint] = [None, Some(Id::nil())].map(|id| deliveries::lists(Dialect::Sqlite, id));
+    for List { sql, indexes } in of_tenant.into_iter().chain(of_endpoint) {
+        let indexes = if indexes.is_empty() { &["sqlite_autoindex_deliveries_1"] } else { indexes };
+        let plan = explained(&connection, &sql);
+        let text = plan.join("; ");
+        let reads_indexes = indexes.iter().all(|index| text.contains(&format!("INDEX {index} (tenant_id=?")));
+        assert!(reads_indexes && !text.contains("TEMP B-TREE"), "{sql}: {text}");
+    }
+}
+
+/// Counting a backlog reads only the deliveries that it counts.
+#[test]
+fn backlogs_are_counted_by_partial_indexes() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    for (sql, index) in deliveries::BACKLOGS {
+        let plan = explained(&connection, sql);
+        let text = plan.join("; ");
+        assert!(text.contains(index) && !text.contains("TEMP B-TREE"), "{sql}: {text}");
+    }
+}
