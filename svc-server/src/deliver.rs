@@ -13,11 +13,14 @@ mod failure_log;
 mod happy_eyeballs;
 pub mod resolver;
 
+use std::any::Any;
 use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use svc_core::error::Error;
 use svc_core::store::{Endpoint, Store};
@@ -27,7 +30,6 @@ use svc_core::webhooks::engine::{self, Attempt, Batch, BatchResult, InFlight, Ou
 use svc_core::webhooks::statistics::{self, AttemptCounter};
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use tokio::sync::mpsc;
-use tokio::task::JoinError;
 use tracing::Instrument as _;
 
 pub use self::client::HttpWebhookClient;
@@ -262,8 +264,9 @@ impl Driver {
             let (client, event_sender) = (Arc::clone(&self.client), self.event_sender.clone());
             tokio::spawn(async move {
                 let (delivery, span) = (attempt.delivery.clone(), telemetry::attempt_span(&attempt.delivery));
-                let outcome = tokio::spawn(client.attempt(attempt).instrument(span.clone())).await;
-                let outcome = outcome.unwrap_or_else(|error| client_panicked(delivery, now, &error));
+                let attempt = async move { client.attempt(attempt).await }.instrument(span.clone());
+                let outcome = AssertUnwindSafe(attempt).catch_unwind().await;
+                let outcome = outcome.unwrap_or_else(|panic| client_panicked(delivery, now, &*panic));
                 telemetry::record_attempt(&span, &outcome.log);
                 let _ = event_sender.send(DriverEvent::AttemptFinished(Box::new(outcome)));
             });
@@ -347,13 +350,14 @@ async fn record_singly(
 }
 
 /// Returns the outcome of an attempt whose client panicked: a failed attempt, so that its capacity is freed.
-fn client_panicked(delivery: Delivery, started_at: Timestamp, error: &JoinError) -> Outcome {
+fn client_panicked(delivery: Delivery, started_at: Timestamp, panic: &(dyn Any + Send)) -> Outcome {
+    let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref().map(String::as_str));
     let log = AttemptLog {
         attempt: delivery.attempts,
         started_at,
         duration_ms: 0,
         status: 0,
-        error: Some(format!("{}: {error}", FailureClass::Reset)),
+        error: Some(format!("{}: the client panicked: {}", FailureClass::Reset, message.unwrap_or("no message"))),
         response_body: None,
         response_truncated: false,
         remote_addr: None,

@@ -72,6 +72,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0024_expiring_subscriptions",
     "0025_operational_events",
     "0026_contacts_by_email_and_change",
+    "0027_constraints_without_tables",
 };
 
 /// The migrations of PostgreSQL.

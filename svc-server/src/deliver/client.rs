@@ -11,10 +11,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper_util::client::legacy::{Client, Error as ClientError};
+use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use svc_core::env::Env;
 use svc_core::values::Timestamp;
@@ -30,6 +30,8 @@ use crate::deliver::resolver::Resolver;
 const MAX_BODY_READ: usize = 64 * 1024;
 /// The number of bytes of a response body that are logged.
 const MAX_BODY_LOGGED: usize = 16 * 1024;
+/// The headers of a request, with the `Host` that the HTTP client adds.
+const MAX_HEADERS: usize = 12;
 /// How late a timer may fire while this process runs. If one fires later, the process stood still until then.
 const MAX_TIMER_DELAY: Duration = Duration::from_millis(100);
 /// How long an attempt goes on after the process stood still at its deadline, for what has arrived meanwhile.
@@ -151,17 +153,8 @@ impl Inner {
             attempt.url.url().as_str().parse().map_err(|error| Failure::new(FailureClass::Connect, error))?;
         // The addresses are checked at each attempt, also if a connection to the host is open.
         let checked_addresses = self.dialer.check_addresses(&uri).await?;
-        let body = attempt.body(started_at);
-        let mut request =
-            Request::post(uri).header(CONTENT_TYPE, "application/json").header(USER_AGENT, USER_AGENT_VALUE);
-        for (name, value) in attempt.headers(started_at, &body) {
-            request = request.header(name, value);
-        }
-        let request = request.body(Full::from(body)).map_err(|error| Failure::new(FailureClass::Connect, error))?;
-        let response = CHECKED_ADDRESSES
-            .scope(checked_addresses, self.request(request))
-            .await
-            .map_err(|error| Failure::from_client(&error))?;
+        let request = || request(attempt, uri.clone(), started_at);
+        let response = CHECKED_ADDRESSES.scope(checked_addresses, self.request(request)).await?;
         *dialled = response.extensions().get().map(|Dialled { peer, .. }| *peer);
         let retry_after = retry_after(response.status(), response.headers(), self.env.now());
         read_response(response, retry_after).await
@@ -170,12 +163,33 @@ impl Inner {
     /// Sends a request on a kept connection if there is one. If that ends before any byte of a response, the request is
     /// sent once more, on a new connection: many receivers close a connection after a response without saying so, and a
     /// request that crosses with that is no failure of theirs. Receivers recognise one that they did handle by its id.
-    async fn request(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {
-        match self.client.request(request.clone()).await {
-            Err(error) if Dialled::has_lost_request(&error) => self.unpooled_client.request(request).await,
+    async fn request(
+        &self,
+        request: impl Fn() -> Result<Request<Full<Bytes>>, Failure>,
+    ) -> Result<Response<Incoming>, Failure> {
+        let response = match self.client.request(request()?).await {
+            Err(error) if Dialled::has_lost_request(&error) => self.unpooled_client.request(request()?).await,
             response => response,
-        }
+        };
+        response.map_err(|error| Failure::from_client(&error))
     }
+}
+
+/// Returns the request of an attempt, the same each time.
+fn request(attempt: &Attempt, uri: Uri, started_at: Timestamp) -> Result<Request<Full<Bytes>>, Failure> {
+    let body = attempt.body(started_at);
+    let mut headers = HeaderMap::with_capacity(MAX_HEADERS);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
+    for (name, value) in attempt.headers(started_at, &body) {
+        let value = HeaderValue::try_from(value).map_err(|error| Failure::new(FailureClass::Connect, error))?;
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    let mut request = Request::new(Full::from(body));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = headers;
+    Ok(request)
 }
 
 /// Runs a future until a deadline. Returns `None` when the deadline is over first.

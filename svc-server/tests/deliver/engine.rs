@@ -2,8 +2,10 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use svc_core::Svc;
 use svc_core::accounts::tenants::{self, TenantCreate};
@@ -14,12 +16,12 @@ use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, Store};
 use svc_core::values::{EventKind, EventKinds, HostPolicy, TenantId};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus, RetrySchedule};
-use svc_core::webhooks::engine::Policy;
+use svc_core::webhooks::engine::{Attempt, Outcome, Policy};
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::samples;
 use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
 use svc_server::deliver::resolver::SystemResolver;
-use svc_server::deliver::{self, HttpWebhookClient};
+use svc_server::deliver::{self, HttpWebhookClient, WebhookClient};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -41,6 +43,11 @@ fn policy(delays: &[u64]) -> Policy {
 
 impl Fixture {
     pub(crate) async fn start(delays: &[u64]) -> Self {
+        Self::start_with(delays, |client| Arc::new(client)).await
+    }
+
+    /// Starts an engine whose client is made of the usual one.
+    async fn start_with(delays: &[u64], client: impl FnOnce(HttpWebhookClient) -> Arc<dyn WebhookClient>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut env = Env::system();
         env.webhook_hosts = HostPolicy::AllowPrivate;
@@ -48,7 +55,7 @@ impl Fixture {
         let store = svc_store::open(&url, env).await.unwrap();
         let tenant = store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
         let tenant = tenant.await.unwrap().id;
-        let (stop, engine) = start(&store, policy(delays));
+        let (stop, engine) = start(&store, policy(delays), client);
         Self { store, tenant, stop, engine, _folder: folder }
     }
 
@@ -96,14 +103,17 @@ impl Fixture {
     }
 }
 
-fn start(store: &Arc<dyn Store>, policy: Policy) -> (oneshot::Sender<()>, JoinHandle<()>) {
+fn start(
+    store: &Arc<dyn Store>,
+    policy: Policy,
+    client: impl FnOnce(HttpWebhookClient) -> Arc<dyn WebhookClient>,
+) -> (oneshot::Sender<()>, JoinHandle<()>) {
     let (stop, stopped) = oneshot::channel::<()>();
-    let client = HttpWebhookClient::new(store.env().clone(), policy.timeout, Arc::new(SystemResolver::default()));
+    let usual = HttpWebhookClient::new(store.env().clone(), policy.timeout, Arc::new(SystemResolver::default()));
     let stopped = async {
         let _ = stopped.await;
     };
-    let run =
-        deliver::run(Arc::clone(store), policy, Arc::new(client), Arc::default(), stopped, Duration::from_secs(5));
+    let run = deliver::run(Arc::clone(store), policy, client(usual), Arc::default(), stopped, Duration::from_secs(5));
     (stop, tokio::spawn(run))
 }
 
@@ -168,6 +178,39 @@ async fn a_failed_delivery_is_retried_with_the_same_id() {
     let log = fixture.store.read("test", move |tx| Box::pin(async move { Ok(tx.attempts(tenant, id).await?) }));
     let log: Vec<(u32, i32)> = log.await.unwrap().iter().map(|attempt| (attempt.attempt, attempt.status)).collect();
     assert_eq!(log, [(1, 500), (2, 500), (3, 200)]);
+    fixture.stop().await;
+}
+
+/// Panics at the first attempt before it begins, and at the second while it is made.
+struct PanickingClient {
+    usual: HttpWebhookClient,
+    attempts: AtomicU32,
+}
+
+impl WebhookClient for PanickingClient {
+    fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, Outcome> {
+        match self.attempts.fetch_add(1, Ordering::Relaxed) {
+            0 => panic!("at once"),
+            1 => Box::pin(async { panic!("later") }),
+            _ => self.usual.attempt(attempt),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_fails_if_its_client_panics() {
+    let receiver = Receiver::with_responses(&[OK]).await;
+    let client = |usual| Arc::new(PanickingClient { usual, attempts: AtomicU32::new(0) }) as Arc<dyn WebhookClient>;
+    let fixture = Fixture::start_with(&[1, 1], client).await;
+    fixture.subscribe(&receiver.url("/hook")).await;
+    fixture.contact("ada@example.com").await;
+    let delivery = fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await.remove(0);
+    let tenant = fixture.tenant;
+    let logs =
+        fixture.store.read("test", move |tx| Box::pin(async move { Ok(tx.attempts(tenant, delivery.id).await?) }));
+    let errors: Vec<Option<String>> = logs.await.unwrap().into_iter().map(|log| log.error).collect();
+    let panicked = |message| Some(format!("reset: the client panicked: {message}"));
+    assert_eq!(errors, [panicked("at once"), panicked("later"), None]);
     fixture.stop().await;
 }
 
@@ -317,7 +360,7 @@ async fn a_pending_delivery_is_sent_after_a_restart() {
     engine.await.unwrap();
     let fixture = Fixture { stop: oneshot::channel().0, engine: tokio::spawn(async {}), store, tenant, _folder };
     fixture.contact("ada@example.com").await;
-    let (stop, engine) = start(&fixture.store, policy(&[]));
+    let (stop, engine) = start(&fixture.store, policy(&[]), |client| Arc::new(client));
     within(receiver.next()).await;
     fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
     let _ = stop.send(());

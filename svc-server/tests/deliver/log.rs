@@ -35,6 +35,8 @@ async fn failed_attempts_are_logged_without_the_path_of_the_url() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().json().flatten_event(true).with_writer(move || writer.clone()).finish();
+    // With a single subscriber, an event that another thread records first is never collected (tokio-rs/tracing#3611).
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let _collecting = tracing::subscriber::set_default(subscriber);
 
     let receiver = Receiver::with_responses(&[FAILS]).await;

@@ -14,13 +14,19 @@ use rusqlite::StatementStatus;
 use svc_core::accounts::audit::Actor;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys as keys_of;
-use svc_core::accounts::tenants::{self, TenantCreate};
+use svc_core::accounts::sessions::Role;
+use svc_core::accounts::tenants::{self, DeveloperAccess, TenantCreate};
 use svc_core::env::{ManualClock, SeededEntropy};
 use svc_core::input::Input;
+use svc_core::resources::bookings::BookingStatus;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
+use svc_core::resources::invoices::InvoiceStatus;
+use svc_core::resources::jobs::JobStatus;
+use svc_core::resources::quotes::QuoteStatus;
 use svc_core::store::{DeliveryFilter, DeliveryRepository as _, Tx, conformance};
 use svc_core::values::{EventKind, Id, TenantId, Timestamp};
+use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::events::WrittenEvents;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_core::webhooks::{engine, events, retention};
@@ -179,6 +185,58 @@ fn migrations_keep_all_rows_of_an_older_schema() {
     assert!(content(&connection) == before);
     let refused = connection.raw().execute("DELETE FROM deliveries", []).unwrap_err();
     assert!(refused.to_string().contains("FOREIGN KEY"), "attempts still refer to them: {refused}");
+}
+
+/// A column of an enumeration takes the texts of its values, and no other.
+#[test]
+fn columns_of_enumerations_take_no_other_text() {
+    fn texts<T: ToString>(values: &[T]) -> Vec<String> {
+        values.iter().map(T::to_string).collect()
+    }
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    connection.batch("PRAGMA foreign_keys = OFF").unwrap();
+    let columns = [
+        ("bookings", "status", texts(BookingStatus::ALL)),
+        ("dashboard_links", "role", texts(Role::ALL)),
+        ("dashboard_sessions", "role", texts(Role::ALL)),
+        ("deliveries", "status", texts(DeliveryStatus::ALL)),
+        ("invoices", "status", texts(InvoiceStatus::ALL)),
+        ("jobs", "status", texts(JobStatus::ALL)),
+        ("members", "role", texts(Role::ALL)),
+        ("quotes", "status", texts(QuoteStatus::ALL)),
+        ("tenants", "developer_access", texts(DeveloperAccess::ALL)),
+    ];
+    for (table, column, texts) in columns {
+        for text in texts.iter().map(String::as_str).chain(["other"]) {
+            // A row with values that the other constraints allow.
+            let next_attempt_at = format!("CASE '{text}' WHEN 'pending' THEN 1 END");
+            let sql = format!("SELECT name, type, \"notnull\" FROM pragma_table_info('{table}')");
+            let mut columns = connection.raw().prepare(&sql).unwrap();
+            let value = |row: &rusqlite::Row<'_>| {
+                let (name, kind, is_required): (String, String, bool) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                Ok(match (name.as_str(), kind.as_str()) {
+                    (name, _) if name == column => format!("'{text}'"),
+                    ("next_attempt_at", _) => next_attempt_at.clone(),
+                    ("end_time", _) => "2".to_owned(),
+                    ("token_hash", _) => "randomblob(32)".to_owned(),
+                    (_, "BLOB") => "randomblob(16)".to_owned(),
+                    (_, "TEXT") => "hex(randomblob(1)) || 'x'".to_owned(),
+                    _ if is_required => "1".to_owned(),
+                    _ => "NULL".to_owned(),
+                })
+            };
+            let values: Vec<String> = columns.query_map([], value).unwrap().collect::<Result<_, _>>().unwrap();
+            let inserted = connection.raw().execute(&format!("INSERT INTO {table} VALUES ({})", values.join(", ")), []);
+            match inserted {
+                Ok(_) => assert_ne!(text, "other", "{table}"),
+                Err(error) => {
+                    let refused = format!("CHECK constraint failed: {column} = ");
+                    assert!(text == "other" && error.to_string().starts_with(&refused), "{table} {text}: {error}");
+                }
+            }
+        }
+    }
 }
 
 /// Opens a file with the schema that the first `count` migrations made, from before checksums were stored.

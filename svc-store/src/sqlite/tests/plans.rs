@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::dialect::Dialect;
+use crate::maintenance::TABLES;
 use crate::statements::every_list;
 use crate::webhooks::deliveries::List;
 use crate::webhooks::{attempts, deliveries};
@@ -131,5 +132,17 @@ fn backlogs_are_counted_by_partial_indexes() {
         let plan = explained(&connection, sql);
         let text = plan.join("; ");
         assert!(text.contains(index) && !text.contains("TEMP B-TREE"), "{sql}: {text}");
+    }
+}
+
+/// For an `IN` of more than two values, SQLite makes a table each time that a statement checks it.
+#[test]
+fn constraints_are_checked_without_a_table() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    for sql in TABLES.iter().flat_map(|table| (table.statements)().all()) {
+        let mut explain = connection.raw().prepare(&format!("EXPLAIN {sql}")).unwrap();
+        let codes: Vec<String> = explain.raw_query().mapped(|row| row.get(1)).collect::<Result<_, _>>().unwrap();
+        assert!(!codes.iter().any(|code| code == "OpenEphemeral"), "{sql}: {codes:?}");
     }
 }
