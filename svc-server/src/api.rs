@@ -21,6 +21,7 @@ pub mod handlers;
 mod home;
 mod housekeeping;
 pub mod in_flight_keys;
+mod known_keys;
 pub mod limits;
 mod local;
 mod message;

@@ -125,7 +125,7 @@ impl Caller {
 }
 
 /// The SHA-256 of a key whose form and checksum are valid. The store finds a key by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyHash([u8; 32]);
 
 impl KeyHash {

@@ -8,7 +8,7 @@ use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::WrittenEvents;
 
-use crate::api::client::Credentials;
+use crate::api::client::{Client, Credentials};
 use crate::api::handlers::OperationFn;
 use crate::api::in_flight_keys::InFlightGuard;
 use crate::api::response::ApiResponse;
@@ -47,16 +47,23 @@ pub(super) struct Condition {
     pub(super) current: OperationFn,
 }
 
+/// What became of a change.
+pub(super) struct Changed {
+    pub(super) response: ApiResponse,
+    pub(super) written: WrittenEvents,
+    /// The client, as the transaction looked it up.
+    pub(super) client: Client,
+}
+
 impl Change {
-    /// Makes the change, or returns the stored response of the first request with the same idempotency key. Returns the
-    /// events that it wrote, too.
+    /// Makes the change, or returns the stored response of the first request with the same idempotency key.
     ///
     /// # Errors
     ///
     /// Returns the error of the operation, or [`Error::IdempotencyInProgress`], [`Error::IdempotencyKeyReused`] or
     /// [`Error::PreconditionFailed`], and those of the checks of the [client](super::client::Client).
     /// The transaction is rolled back then.
-    pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<(ApiResponse, WrittenEvents), Error> {
+    pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<Changed, Error> {
         let (tenant, scope) = (self.tenant, self.idempotency_scope);
         tx.act_as(self.actor.clone());
         // Another node may be running a request with the same key.
@@ -65,16 +72,18 @@ impl Change {
         {
             return Err(Error::IdempotencyInProgress);
         }
-        // The key may have been revoked, or the account suspended, since it was looked up: the body has arrived meanwhile.
-        // The tenant is locked, so neither happens before the change, and the stored response and the current ETag stay.
+        // The key may have been revoked, or the account suspended, since it was looked up. The tenant is locked, so neither happens before the change, and the stored response and the current ETag stay.
         let client = self.credentials.lock_and_authenticate(tx, tenant).await?;
         client.require(&self.routed.operation)?;
         if let Some(claim) = &self.claim
             && let Some(stored) = tx.stored_response(scope, &claim.key, self.stored_since).await?
         {
             let is_repeat = stored.fingerprint == claim.fingerprint;
-            let response = || (ApiResponse::from_stored(stored), WrittenEvents::default());
-            return if is_repeat { Ok(response()) } else { Err(Error::IdempotencyKeyReused) };
+            if !is_repeat {
+                return Err(Error::IdempotencyKeyReused);
+            }
+            let response = ApiResponse::from_stored(stored);
+            return Ok(Changed { response, written: WrittenEvents::default(), client });
         }
         client.require_account()?;
         let current_etag = match &self.condition {
@@ -92,7 +101,7 @@ impl Change {
             let stored = response.to_stored(claim.fingerprint, tx.env().now());
             tx.store_response(scope, &claim.key, &stored).await?;
         }
-        Ok((response, tx.written_events()))
+        Ok(Changed { response, written: tx.written_events(), client })
     }
 }
 

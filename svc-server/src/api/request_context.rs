@@ -3,7 +3,8 @@
 //! [`RequestContext::read`] and [`RequestContext::write`] have the order of the checks. A read is one transaction, which
 //! looks the API key up and runs the operation; it is repeated if the read has to wait for memory for its response. A
 //! write is two: the first looks the API key up, and the second, once the body has been read, looks it up again, makes the
-//! change and stores the response for its idempotency key.
+//! change and stores the response for its idempotency key. The first is left out for a key that was looked up a moment ago
+//! ([`KnownKeys`](super::known_keys::KnownKeys)).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use svc_core::webhooks::events::WrittenEvents;
 
 use crate::api::auth::{self, SignatureHeaders};
 use crate::api::body::{Incoming, ReceivedBody};
-use crate::api::change::{Change, Condition, IdempotencyClaim};
+use crate::api::change::{Change, Changed, Condition, IdempotencyClaim};
 use crate::api::client::{Client, Credentials};
 use crate::api::handlers::{ParsedRequest, RequestParts};
 use crate::api::limits::{RateLimitKey, RateLimitStatus, RateLimited};
@@ -88,6 +89,19 @@ enum ReadResult {
     Completed(ApiResponse, Reservation),
 }
 
+/// A write that was read and parsed.
+enum Prepared<'a> {
+    Change {
+        change: Change,
+        /// The webhook URL in it, whose host is to be checked.
+        webhook_url: Option<WebhookUrl>,
+        /// The body, which takes memory until the end of the request.
+        memory: Option<ReceivedBody<'a>>,
+    },
+    /// The response to a signed request that was repeated as it was.
+    Repeated(ApiResponse),
+}
+
 impl RequestContext<'_> {
     /// Handles a GET or HEAD request.
     pub(super) async fn read(&self, access: &mut AccessRecord) -> Result<Outcome, Problem> {
@@ -119,30 +133,88 @@ impl RequestContext<'_> {
     /// Handles a POST, PATCH or DELETE request.
     pub(super) async fn write<B: Incoming>(&self, body: B, access: &mut AccessRecord) -> Result<Outcome, Problem> {
         let credentials = self.bearer(access).await?;
-        let client = self.authenticate(credentials, access).await?;
-        self.count(&client, access).await?;
-        client.require(self.operation())?;
-        let signature = self.signature_headers(&client)?;
+        let known = self.known_client(credentials, access).await;
+        let is_known = known.is_some();
+        let client = match known {
+            Some(client) => client,
+            None => {
+                let client = self.authenticate(credentials, access).await?;
+                self.count(&client, access).await?;
+                client.require(self.operation())?;
+                client
+            }
+        };
+        let prepared = self.prepare(body, &client, credentials).await;
+        // What is wrong with a key comes before all other errors, and before a name server is asked.
+        if is_known && !matches!(prepared, Ok(Prepared::Change { webhook_url: None, .. })) {
+            self.confirm(credentials, access).await?;
+        }
+        let (change, _memory) = match prepared? {
+            Prepared::Repeated(response) => return Ok(Outcome::Response(response)),
+            Prepared::Change { change, webhook_url, memory } => {
+                if let Some(url) = webhook_url {
+                    self.check_new_webhook_target(&url, &change).await?;
+                }
+                (change, memory)
+            }
+        };
+        match self.run(change).await {
+            Err(problem) if is_known && !is_of_store(&problem) => {
+                self.confirm(credentials, access).await?;
+                Err(problem)
+            }
+            changed => {
+                self.record_client(&client, access);
+                let Changed { response, written, client } = changed?;
+                self.keep_key(credentials, &client);
+                access.written = written;
+                Ok(Outcome::Response(response))
+            }
+        }
+    }
+
+    /// Returns the client of a write whose key was looked up a moment ago and may run the operation, and counts the request.
+    /// One that is refused is looked up, as its rate limits may have changed.
+    async fn known_client(&self, credentials: Credentials, access: &mut AccessRecord) -> Option<Client> {
+        let Credentials::Key(hash) = credentials else { return None };
+        let client = Client::Key(self.state.known_keys.get(hash, self.now())?);
+        client.require(self.operation()).ok()?;
+        access.status = Some(self.state.limits.count(self.limit_key(&client), self.now()).await.ok()?);
+        Some(client)
+    }
+
+    /// Looks up the key of a write that was known, and checks that it may run the operation.
+    async fn confirm(&self, credentials: Credentials, access: &mut AccessRecord) -> Result<(), Problem> {
+        Ok(self.authenticate(credentials, access).await?.require(self.operation())?)
+    }
+
+    /// Keeps a key that was looked up for the next write with it.
+    fn keep_key(&self, credentials: Credentials, client: &Client) {
+        if let (Credentials::Key(hash), Client::Key(caller)) = (credentials, client) {
+            self.state.known_keys.add(hash, caller, self.now());
+        }
+    }
+
+    /// Does what a write needs before its transaction.
+    async fn prepare<B: Incoming>(
+        &self,
+        body: B,
+        client: &Client,
+        credentials: Credentials,
+    ) -> Result<Prepared<'_>, Problem> {
+        let signature = self.signature_headers(client)?;
         let received = self.read_body(body, signature.is_some()).await?;
         let body = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
         let stored_since = self.now().minus(self.state.settings.idempotency_ttl);
         if let Some((caller, signature)) = signature
             && !self.use_signature(&signature, caller, &body).await?
         {
-            return self.repeat(&client, &body, stored_since).await.map(Outcome::Response);
+            return self.repeat(client, &body, stored_since).await.map(Prepared::Repeated);
         }
         if self.operation().takes_body() {
             message::check_media_type(&self.parts.headers, &body)?;
         }
         let ParsedRequest { operation, webhook_url, is_dry_run, .. } = self.parse(&body).await?;
-        let claim = self.idempotency_claim(&client, &body)?.map(Arc::new);
-        if let Some(url) = webhook_url {
-            // A stored response is returned whatever the host of the URL resolves to by now.
-            let key = claim.as_ref().map(|claim| claim.key.as_str());
-            if self.stored_response(client.idempotency_scope(), key, stored_since).await?.is_none() {
-                self.check_webhook_target(&url).await?;
-            }
-        }
         let change = Change {
             operation,
             is_dry_run,
@@ -151,11 +223,11 @@ impl RequestContext<'_> {
             actor: client.actor(),
             credentials,
             idempotency_scope: client.idempotency_scope(),
-            claim,
+            claim: self.idempotency_claim(client, &body)?.map(Arc::new),
             stored_since,
             condition: self.condition()?,
         };
-        self.run(change, access).await.map(Outcome::Response)
+        Ok(Prepared::Change { change, webhook_url, memory: received })
     }
 
     fn operation(&self) -> &Operation {
@@ -187,10 +259,16 @@ impl RequestContext<'_> {
         let client = self.state.store.read("authenticate", move |tx| Box::pin(credentials.authenticate(tx))).await;
         match client {
             Ok(client) => {
+                self.keep_key(credentials, &client);
                 self.record_client(&client, access);
                 Ok(client)
             }
-            Err(error) => Err(self.count_anonymous(error.into(), access).await),
+            Err(error) => {
+                if let Credentials::Key(hash) = credentials {
+                    self.state.known_keys.remove(hash);
+                }
+                Err(self.count_anonymous(error.into(), access).await)
+            }
         }
     }
 
@@ -271,7 +349,7 @@ impl RequestContext<'_> {
 
     /// Counts a request without a valid key against its address, unless the store failed to look the key up.
     async fn count_anonymous(&self, problem: Problem, access: &mut AccessRecord) -> Problem {
-        if matches!(problem, Problem::Core(Error::Store(_))) {
+        if is_of_store(&problem) {
             return problem;
         }
         match self.state.limits.count(self.state.limits.key_of_peer(self.peer), self.now()).await {
@@ -406,7 +484,12 @@ impl RequestContext<'_> {
     }
 
     /// Checks the host of a webhook URL before the transaction, which must not wait for a name server.
-    async fn check_webhook_target(&self, url: &WebhookUrl) -> Result<(), Problem> {
+    async fn check_new_webhook_target(&self, url: &WebhookUrl, change: &Change) -> Result<(), Problem> {
+        // A stored response is returned whatever the host of the URL resolves to by now.
+        let key = change.claim.as_ref().map(|claim| claim.key.as_str());
+        if self.stored_response(change.idempotency_scope, key, change.stored_since).await?.is_some() {
+            return Ok(());
+        }
         let policy = self.state.store.env().webhook_hosts;
         let checked = addresses::check_target(url, policy, &*self.state.settings.resolver).await;
         Ok(checked.map_err(|issue| issue.on("url"))?)
@@ -423,7 +506,7 @@ impl RequestContext<'_> {
     }
 
     /// Makes the change in a transaction.
-    async fn run(&self, change: Change, access: &mut AccessRecord) -> Result<ApiResponse, Problem> {
+    async fn run(&self, change: Change) -> Result<Changed, Problem> {
         let (scope, claim, stored_since) = (change.idempotency_scope, change.claim.clone(), change.stored_since);
         let (name, change) = (self.operation().id, Arc::new(change));
         if change.is_dry_run {
@@ -431,7 +514,7 @@ impl RequestContext<'_> {
                 let change = Arc::clone(&change);
                 Box::pin(async move { change.run(tx).await })
             });
-            return Ok(tried.await?.0);
+            return Ok(tried.await?);
         }
         let changed = self.state.store.write(name, move |tx| {
             let change = Arc::clone(&change);
@@ -458,10 +541,13 @@ impl RequestContext<'_> {
             });
             stored.await?;
         }
-        let (response, written) = result?;
-        access.written = written;
-        Ok(response)
+        result
     }
+}
+
+/// Returns whether the store failed, so that nothing is known of the key.
+fn is_of_store(problem: &Problem) -> bool {
+    matches!(problem, Problem::Core(Error::Store(_)))
 }
 
 /// Returns the windows that a request with a valid key counts in.

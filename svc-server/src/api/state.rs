@@ -12,6 +12,7 @@ use crate::api::docs::Docs;
 use crate::api::home::{Home, Pages};
 use crate::api::housekeeping::{LastUsed, RetentionSweep};
 use crate::api::in_flight_keys::InFlightKeys;
+use crate::api::known_keys::KnownKeys;
 use crate::api::limits::RateLimiter;
 use crate::api::openapi::Documents;
 use crate::api::platform;
@@ -34,6 +35,7 @@ pub(super) struct State {
     platform: OnceLock<Surface>,
     pub(super) limits: RateLimiter,
     pub(super) in_flight: InFlightKeys,
+    pub(super) known_keys: KnownKeys,
     pub(super) bodies: BodyMemory,
     pub(super) responses: Arc<ResponseMemory>,
     /// The permit to parse a large body, of which there is one.
@@ -86,6 +88,7 @@ impl State {
             platform: OnceLock::new(),
             limits,
             in_flight: InFlightKeys::default(),
+            known_keys: KnownKeys::default(),
             bodies: BodyMemory::default(),
             responses,
             large_body: Arc::new(Semaphore::new(1)),
