@@ -1,6 +1,7 @@
 //! What clients see when the store fails or is slow.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -126,7 +127,8 @@ async fn a_store_error_gives_5xx_without_internal_details() {
                 assert!(!response.text().contains(internal), "{}", response.text());
             }
         }
-        // A write first reads the key, which fails here; below, the write transaction itself fails.
+        // A write first reads a key that it does not know, which fails here; below, the write transaction itself fails.
+        server.clock.advance(Duration::from_secs(60));
         server.expect(status, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
         gate.fail(Access::Write, error);
         let response = server.expect(status, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use svc_core::accounts::audit::Actor;
+use svc_core::accounts::limits::RateLimits;
 use svc_core::error::Error;
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp};
@@ -58,12 +59,15 @@ pub(super) struct Changed {
 impl Change {
     /// Makes the change, or returns the stored response of the first request with the same idempotency key.
     ///
+    /// With `counted_for`, the request was counted for these rate limits without a look-up of its key. It changes nothing and
+    /// returns `None` if the account has others by now.
+    ///
     /// # Errors
     ///
     /// Returns the error of the operation, or [`Error::IdempotencyInProgress`], [`Error::IdempotencyKeyReused`] or
     /// [`Error::PreconditionFailed`], and those of the checks of the [client](super::client::Client).
     /// The transaction is rolled back then.
-    pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<Changed, Error> {
+    pub(super) async fn run(&self, tx: &mut dyn Tx, counted_for: Option<RateLimits>) -> Result<Option<Changed>, Error> {
         let (tenant, scope) = (self.tenant, self.idempotency_scope);
         tx.act_as(self.actor.clone());
         // Another node may be running a request with the same key.
@@ -75,6 +79,9 @@ impl Change {
         // The key may have been revoked, or the account suspended, since it was looked up. The tenant is locked, so neither happens before the change, and the stored response and the current ETag stay.
         let client = self.credentials.lock_and_authenticate(tx, tenant).await?;
         client.require(&self.routed.operation)?;
+        if counted_for.is_some_and(|limits| client.limits() != Some(limits)) {
+            return Ok(None);
+        }
         if let Some(claim) = &self.claim
             && let Some(stored) = tx.stored_response(scope, &claim.key, self.stored_since).await?
         {
@@ -83,7 +90,7 @@ impl Change {
                 return Err(Error::IdempotencyKeyReused);
             }
             let response = ApiResponse::from_stored(stored);
-            return Ok(Changed { response, written: WrittenEvents::default(), client });
+            return Ok(Some(Changed { response, written: WrittenEvents::default(), client }));
         }
         client.require_account()?;
         let current_etag = match &self.condition {
@@ -101,7 +108,7 @@ impl Change {
             let stored = response.to_stored(claim.fingerprint, tx.env().now());
             tx.store_response(scope, &claim.key, &stored).await?;
         }
-        Ok(Changed { response, written: tx.written_events(), client })
+        Ok(Some(Changed { response, written: tx.written_events(), client }))
     }
 }
 

@@ -5,6 +5,7 @@
 
 use svc_core::accounts::audit::Actor;
 use svc_core::accounts::keys::{self, Caller, KeyHash};
+use svc_core::accounts::limits::RateLimits;
 use svc_core::accounts::platform_keys::{self, PlatformKey, PlatformKeyHash};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
@@ -61,7 +62,7 @@ impl Credentials {
         }
     }
 
-    /// Locks the account of a write, and looks the key up again.
+    /// Locks the account of a write, and looks the key up.
     ///
     /// # Errors
     ///
@@ -117,6 +118,14 @@ impl Client {
     /// Returns the tenant that the operation gets.
     pub(super) fn tenant(&self) -> TenantId {
         self.account().unwrap_or(NO_ACCOUNT)
+    }
+
+    /// Returns the rate limits that the account of an API key has in place of the server's.
+    pub(super) fn limits(&self) -> Option<RateLimits> {
+        match self {
+            Self::Key(caller) => Some(caller.limits),
+            Self::Platform { .. } => None,
+        }
     }
 
     /// Returns what an idempotency key is unique within: the account of an API key, or the platform key.

@@ -1,8 +1,8 @@
 //! The API keys that were valid a moment ago.
 //!
-//! The transaction of a write looks its key up, with the account locked. So a key that is known need not be looked up before
-//! that as well: what is known decides nothing but whether the request counts for the key or for the address of its client,
-//! until the transaction, or a look-up before an error is returned, has confirmed it.
+//! The transaction of a write looks its key up, with the account locked. So a key that was valid a moment ago need not be
+//! looked up before that as well. Its client gets nothing for it: no change is made and no error returned until the key has
+//! been looked up.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use svc_core::accounts::keys::{Caller, KeyHash};
 use svc_core::sync::lock;
 use svc_core::values::Timestamp;
 
-/// How long a key is known. The rate limits of an account that were changed since count from the next look-up on.
+/// How long a key is known.
 const KNOWN_FOR: Duration = Duration::from_secs(5);
 /// The highest number of known keys. All are forgotten when there are more.
 const MAX_KEYS: usize = 10_000;

@@ -16,6 +16,7 @@ use http::request::Parts;
 use http::{HeaderName, Method};
 use svc_core::accounts::idempotency::{self, StoredResponse};
 use svc_core::accounts::keys::{Caller, KEY_PREFIX, KeyHash};
+use svc_core::accounts::limits::RateLimits;
 use svc_core::accounts::platform_keys::{PLATFORM_KEY_PREFIX, PlatformKeyHash};
 use svc_core::accounts::signing::VerifiedSignature;
 use svc_core::error::{Error, Issue, StoreError};
@@ -92,7 +93,7 @@ enum ReadResult {
 /// A write that was read and parsed.
 enum Prepared<'a> {
     Change {
-        change: Change,
+        change: Arc<Change>,
         /// The webhook URL in it, whose host is to be checked.
         webhook_url: Option<WebhookUrl>,
         /// The body, which takes memory until the end of the request.
@@ -135,14 +136,9 @@ impl RequestContext<'_> {
         let credentials = self.bearer(access).await?;
         let known = self.known_client(credentials, access).await;
         let is_known = known.is_some();
-        let client = match known {
+        let mut client = match known {
             Some(client) => client,
-            None => {
-                let client = self.authenticate(credentials, access).await?;
-                self.count(&client, access).await?;
-                client.require(self.operation())?;
-                client
-            }
+            None => self.admit(credentials, access).await?,
         };
         let prepared = self.prepare(body, &client, credentials).await;
         // What is wrong with a key comes before all other errors, and before a name server is asked.
@@ -158,17 +154,28 @@ impl RequestContext<'_> {
                 (change, memory)
             }
         };
-        match self.run(change).await {
-            Err(problem) if is_known && !is_of_store(&problem) => {
-                self.confirm(credentials, access).await?;
-                Err(problem)
-            }
-            changed => {
-                self.record_client(&client, access);
-                let Changed { response, written, client } = changed?;
-                self.keep_key(credentials, &client);
-                access.written = written;
-                Ok(Outcome::Response(response))
+        let mut counted_for = client.limits().filter(|_| is_known);
+        loop {
+            match self.run(&change, counted_for).await {
+                Ok(Some(Changed { response, written, client })) => {
+                    self.keep_key(credentials, &client);
+                    self.record_client(&client, access);
+                    access.written = written;
+                    return Ok(Outcome::Response(response));
+                }
+                Ok(None) => {
+                    self.state.limits.refund(self.limit_key(&client), self.now());
+                    client = self.admit(credentials, access).await?;
+                    counted_for = None;
+                }
+                Err(problem) if is_known && !is_of_store(&problem) => {
+                    self.confirm(credentials, access).await?;
+                    return Err(problem);
+                }
+                Err(problem) => {
+                    self.record_client(&client, access);
+                    return Err(problem);
+                }
             }
         }
     }
@@ -181,6 +188,14 @@ impl RequestContext<'_> {
         client.require(self.operation()).ok()?;
         access.status = Some(self.state.limits.count(self.limit_key(&client), self.now()).await.ok()?);
         Some(client)
+    }
+
+    /// Looks up the key of a write, counts the request, and checks that the key may run the operation.
+    async fn admit(&self, credentials: Credentials, access: &mut AccessRecord) -> Result<Client, Problem> {
+        let client = self.authenticate(credentials, access).await?;
+        self.count(&client, access).await?;
+        client.require(self.operation())?;
+        Ok(client)
     }
 
     /// Looks up the key of a write that was known, and checks that it may run the operation.
@@ -215,7 +230,7 @@ impl RequestContext<'_> {
             message::check_media_type(&self.parts.headers, &body)?;
         }
         let ParsedRequest { operation, webhook_url, is_dry_run, .. } = self.parse(&body).await?;
-        let change = Change {
+        let change = Arc::new(Change {
             operation,
             is_dry_run,
             tenant: client.tenant(),
@@ -226,7 +241,7 @@ impl RequestContext<'_> {
             claim: self.idempotency_claim(client, &body)?.map(Arc::new),
             stored_since,
             condition: self.condition()?,
-        };
+        });
         Ok(Prepared::Change { change, webhook_url, memory: received })
     }
 
@@ -505,20 +520,20 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Makes the change in a transaction.
-    async fn run(&self, change: Change) -> Result<Changed, Problem> {
+    /// Makes the change in a transaction, as [`Change::run`] does.
+    async fn run(&self, change: &Arc<Change>, counted_for: Option<RateLimits>) -> Result<Option<Changed>, Problem> {
         let (scope, claim, stored_since) = (change.idempotency_scope, change.claim.clone(), change.stored_since);
-        let (name, change) = (self.operation().id, Arc::new(change));
+        let (name, change) = (self.operation().id, Arc::clone(change));
         if change.is_dry_run {
             let tried = self.state.store.dry_run(name, move |tx| {
                 let change = Arc::clone(&change);
-                Box::pin(async move { change.run(tx).await })
+                Box::pin(async move { change.run(tx, counted_for).await })
             });
             return Ok(tried.await?);
         }
         let changed = self.state.store.write(name, move |tx| {
             let change = Arc::clone(&change);
-            Box::pin(async move { change.run(tx).await })
+            Box::pin(async move { change.run(tx, counted_for).await })
         });
         let result = changed.await.map_err(Problem::from);
         // A conflict rolled the transaction back, so its response is stored in another one.

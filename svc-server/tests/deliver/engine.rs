@@ -1,6 +1,7 @@
 //! The whole way from a change to the receiver: wakeup by the commit, signatures, retries, pause, replay, restart.
 
 use std::future::Future;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -190,8 +191,8 @@ struct PanickingClient {
 impl WebhookClient for PanickingClient {
     fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, Outcome> {
         match self.attempts.fetch_add(1, Ordering::Relaxed) {
-            0 => panic!("at once"),
-            1 => Box::pin(async { panic!("later") }),
+            0 => resume_unwind(Box::new("at once")),
+            1 => Box::pin(async { resume_unwind(Box::new("later")) }),
             _ => self.usual.attempt(attempt),
         }
     }

@@ -13,11 +13,10 @@ use http_body_util::{BodyExt as _, Full};
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::tenants::{self, DeveloperAccess, TenantCreate};
 use svc_core::env::{Clock as _, Env, ManualClock, SystemEntropy};
-use svc_core::error::{Error, StoreError};
+use svc_core::error::Error;
 use svc_core::store::memory::MemoryStore;
-use svc_core::store::{Access, Store, Tx, UnitOfWork};
+use svc_core::store::{Access, Store, StoreWrapper, Tx, UnitOfWork};
 use svc_core::values::TenantId;
-use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 use super::*;
 use crate::api::{Api, Settings};
@@ -29,22 +28,14 @@ struct NotingStore {
 }
 
 #[async_trait]
-impl Store for NotingStore {
-    async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+impl StoreWrapper for NotingStore {
+    fn inner(&self) -> &dyn Store {
+        &self.store
+    }
+
+    async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
         lock(&self.noted).push(name);
         self.store.run(access, name, work).await
-    }
-    fn env(&self) -> &Env {
-        self.store.env()
-    }
-    fn delivery_wakeup(&self) -> &DeliveryWakeup {
-        self.store.delivery_wakeup()
-    }
-    fn check_writable(&self) -> Result<(), StoreError> {
-        self.store.check_writable()
-    }
-    async fn close(&self) {
-        self.store.close().await;
     }
 }
 
@@ -206,16 +197,16 @@ async fn a_known_key_that_is_no_longer_valid_is_refused_like_any_other() {
 }
 
 #[tokio::test]
-async fn changed_rate_limits_count_after_one_write() {
+async fn changed_rate_limits_count_at_the_next_write() {
     let fixture = Fixture::new(WRITES).await;
     let api = fixture.api();
     assert_eq!(fixture.create_contact(&api, "a@example.com").await, StatusCode::CREATED);
-    let tenant = fixture.tenant;
-    let narrow = |tenant: &mut tenants::Tenant| tenant.limits.rate_limit = NonZeroU32::new(3);
-    fixture.change(move |tx| Box::pin(tenants::update(tx, tenant.0, narrow))).await;
     let mut statuses = Vec::new();
-    for email in ["b@example.com", "c@example.com", "d@example.com"] {
+    for (limit, email) in [(1, "b@example.com"), (2, "c@example.com"), (2, "d@example.com"), (3, "e@example.com")] {
+        let (tenant, limit) = (fixture.tenant, NonZeroU32::new(limit));
+        let set_limit = move |tenant: &mut tenants::Tenant| tenant.limits.rate_limit = limit;
+        fixture.change(move |tx| Box::pin(tenants::update(tx, tenant.0, set_limit))).await;
         statuses.push(fixture.create_contact(&api, email).await.as_u16());
     }
-    assert_eq!(statuses, [201, 201, 429]);
+    assert_eq!(statuses, [429, 201, 429, 201]);
 }
