@@ -76,7 +76,8 @@ impl Change {
         {
             return Err(Error::IdempotencyInProgress);
         }
-        // The key may have been revoked, or the account suspended, since it was looked up. The tenant is locked, so neither happens before the change, and the stored response and the current ETag stay.
+        // The key may have been revoked, or the account suspended, since it was looked up. The tenant is locked, so neither
+        // happens before the change, and the stored response and the current ETag stay.
         let client = self.credentials.lock_and_authenticate(tx, tenant).await?;
         client.require(&self.routed.operation)?;
         if counted_for.is_some_and(|limits| client.limits() != Some(limits)) {
