@@ -30,8 +30,8 @@ use crate::deliver::resolver::Resolver;
 const MAX_BODY_READ: usize = 64 * 1024;
 /// The number of bytes of a response body that are logged.
 const MAX_BODY_LOGGED: usize = 16 * 1024;
-/// The headers of a request, with the `Host` that the HTTP client adds.
-const MAX_HEADERS: usize = 12;
+/// How many headers a request has room for at first, the `Host` of the HTTP client among them.
+const HEADERS: usize = 12;
 /// How late a timer may fire while this process runs. If one fires later, the process stood still until then.
 const MAX_TIMER_DELAY: Duration = Duration::from_millis(100);
 /// How long an attempt goes on after the process stood still at its deadline, for what has arrived meanwhile.
@@ -178,7 +178,7 @@ impl Inner {
 /// Returns the request of an attempt, the same each time.
 fn request(attempt: &Attempt, uri: Uri, started_at: Timestamp) -> Result<Request<Full<Bytes>>, Failure> {
     let body = attempt.body(started_at);
-    let mut headers = HeaderMap::with_capacity(MAX_HEADERS);
+    let mut headers = HeaderMap::with_capacity(HEADERS);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
     for (name, value) in attempt.headers(started_at, &body) {

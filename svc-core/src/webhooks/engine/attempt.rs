@@ -42,7 +42,7 @@ impl Attempt {
     }
 
     /// Returns the headers that identify and sign the request (`docs/contract.md`, "Webhook deliveries" and "Webhook
-    /// signatures"). `Content-Type` and `User-Agent` are the client's.
+    /// signatures"), with names in lower case. `Content-Type` and `User-Agent` are the client's.
     pub fn headers(&self, now: Timestamp, body: &[u8]) -> Vec<(&'static str, String)> {
         let (id, timestamp) = (self.delivery.id.to_string(), now.as_seconds().to_string());
         let standard = |secret| signatures::standard_webhook_signature(secret, &id, &timestamp, body);
