@@ -56,6 +56,7 @@ mod api_keys;
 mod attempt_counts;
 mod attempts;
 mod audit;
+mod contacts;
 mod deliveries;
 mod events;
 mod idempotency;
@@ -103,6 +104,7 @@ pub use self::api_keys::{ApiKeyRepository, KeyUse};
 pub use self::attempt_counts::AttemptCountRepository;
 pub use self::attempts::{AttemptRepository, DeletedResponses};
 pub use self::audit::AuditRepository;
+pub use self::contacts::ContactEmailRepository;
 pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, WaitingFor};
 pub use self::events::{EventRepository, EventWithActor};
 pub use self::idempotency::IdempotencyRepository;
@@ -148,6 +150,17 @@ pub trait Store: Send + Sync + 'static {
     /// # Cancel safety
     /// The unit of work runs to its end also when the returned future is dropped.
     async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error>;
+
+    /// Runs a read as [`run`](Self::run) does, on the thread that asks for it if the store can. By default it is any read.
+    ///
+    /// It blocks that thread for the time of the read, and only one such read runs at a time. So it is for a short read by a
+    /// loop that does nothing else meanwhile, as the sender of webhooks polls.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    async fn run_in_place(&self, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        self.run(Access::Read, name, work).await
+    }
 
     /// Returns the clock, ids and randomness that units of work get.
     fn env(&self) -> &Env;
@@ -204,7 +217,26 @@ impl dyn Store {
         T: Send + 'static,
         F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
-        self.run_typed(Access::Read, name, work).await
+        let slot = ResultSlot::default();
+        self.run(Access::Read, name, keep_result(work, &slot)).await?;
+        slot.take(name)
+    }
+
+    /// Runs a short read as `read` does, on the calling thread if the store can: see [`Store::run_in_place`].
+    ///
+    /// # Errors
+    /// The error of the unit of work, or [`Error::Store`].
+    ///
+    /// # Cancel safety
+    /// The unit of work runs to its end also when the returned future is dropped.
+    pub async fn read_in_place<T, F>(&self, name: &'static str, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
+    {
+        let slot = ResultSlot::default();
+        self.run_in_place(name, keep_result(work, &slot)).await?;
+        slot.take(name)
     }
 
     /// Runs a unit of work as a durable transaction, all or nothing, and returns its result.
@@ -220,7 +252,9 @@ impl dyn Store {
         T: Send + 'static,
         F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
-        self.run_typed(Access::Write, name, work).await
+        let slot = ResultSlot::default();
+        self.run(Access::Write, name, keep_result(work, &slot)).await?;
+        slot.take(name)
     }
 
     /// Runs a unit of work as `write` does, but never commits it. Returns its result: what a write would have
@@ -249,16 +283,6 @@ impl dyn Store {
             Err(error) => Err(error),
             Ok(()) => Err(StoreError::Internal(format!("{name} was committed")).into()),
         }
-    }
-
-    async fn run_typed<T, F>(&self, access: Access, name: &'static str, work: F) -> Result<T, Error>
-    where
-        T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
-    {
-        let slot = ResultSlot::default();
-        self.run(access, name, keep_result(work, &slot)).await?;
-        slot.take(name)
     }
 }
 
@@ -324,6 +348,7 @@ pub trait Tx:
     + Repository<Quote>
     + Repository<Job>
     + Repository<WebhookSubscription>
+    + ContactEmailRepository
     + TenantRepository
     + ApiKeyRepository
     + PlatformKeyRepository

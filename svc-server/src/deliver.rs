@@ -207,7 +207,7 @@ impl Driver {
         if self.counts_written_at.elapsed() >= COUNTS_INTERVAL {
             tokio::spawn(self.write_counts());
         }
-        let mut due_work = match self.store.read("deliver.due_work", |tx| Box::pin(engine::poll(tx))).await {
+        let mut due_work = match self.store.read_in_place("deliver.due_work", |tx| Box::pin(engine::poll(tx))).await {
             Ok(due_work) => due_work,
             Err(error) => {
                 tracing::error!(%error, "cannot read the due deliveries; trying again");

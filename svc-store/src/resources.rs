@@ -1,7 +1,7 @@
 //! The tables of the resources.
 
 mod bookings;
-mod contacts;
+pub(crate) mod contacts;
 mod invoices;
 mod jobs;
 mod payments;

@@ -3,7 +3,8 @@
 //! # Threads
 //!
 //! A unit of work runs on the thread that owns the connection. So its futures are always ready when they are polled, and it
-//! costs one handover between threads. More than two reader threads are slower on two cores.
+//! costs one handover between threads. More than two reader threads are slower on two cores. A read in place needs no handover:
+//! it has a connection of its own, which only one of them has at a time.
 //!
 //! # Transactions
 //!
@@ -21,7 +22,7 @@ mod reader;
 mod writer;
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ pub struct SqliteStore {
     reads: Arc<Queue>,
     writes: Arc<Queue>,
     threads: Vec<JoinHandle<()>>,
+    /// The connections, which the threads own: when the last of them ends, they are closed.
+    pool: Weak<ConnectionPool>,
     /// Each thread has a receiver until it has ended.
     running: watch::Sender<()>,
 }
@@ -126,8 +129,9 @@ impl SqliteStore {
         let context = Context { env, cursor_key, delivery_wakeup: Arc::default(), vault, observer: Arc::default() };
         let (reads, writes) = (Arc::new(Queue::new()), Arc::new(Queue::new()));
         let (running, _) = watch::channel(());
-        let mut store = Self { context: context.clone(), reads, writes, threads: Vec::new(), running };
         let pool = Arc::new(ConnectionPool::new(path.to_owned(), busy_timeout, READERS)?);
+        let threads = Vec::new();
+        let mut store = Self { context: context.clone(), reads, writes, threads, pool: Arc::downgrade(&pool), running };
         for number in 0..READERS {
             let (pool, queue, context) = (Arc::clone(&pool), Arc::clone(&store.reads), context.clone());
             store.spawn(format!("sqlite-read-{number}"), move || reader::run(&pool, number, &queue, &context))?;
@@ -174,6 +178,14 @@ impl Store for SqliteStore {
         };
         queue.push(QueuedWork { name, work, result_sender })?;
         result.await.map_err(|_| StoreError::Closed)?
+    }
+
+    async fn run_in_place(&self, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        let pool = self.pool.upgrade().filter(|_| !self.reads.is_closed()).ok_or(StoreError::Closed)?;
+        match pool.read_in_place(|connection| reader::run_alone(connection, name, &work, &self.context))? {
+            Some(result) => result,
+            None => self.run(Access::Read, name, work).await,
+        }
     }
 
     fn env(&self) -> &Env {

@@ -17,6 +17,7 @@ use crate::accounts::{
 use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
 use crate::repository::{ResourceTable, list_statement};
+use crate::resources::contacts;
 use crate::sql::Param;
 use crate::webhooks::{
     attempt_counts, attempts, deliveries, events, operational_events, replays, retention, schedule, subscriptions,
@@ -29,6 +30,7 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
         attempt_counts::statements(),
         attempts::statements(),
         audit::statements(),
+        contacts::statements(),
         deliveries::statements(),
         events::statements(),
         idempotency::statements(),

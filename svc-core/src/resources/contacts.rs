@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::input::{Apply, Input, Record};
+use crate::output::WriteJson;
 use crate::resources::crud::{self, Create, Delete, Filter, NewRecord, Resource, Update, WriteTime};
-use crate::resources::pages::{ListQuery, Order};
-use crate::store::{Repository, Tx};
+use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Email, Id, Patch, TenantId, Text, Timestamp};
 
@@ -15,7 +15,7 @@ use crate::values::{Email, Id, Patch, TenantId, Text, Timestamp};
 pub type ContactId = Id<Contact>;
 
 /// A contact: a person or company that the business deals with.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Record, Resource)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, WriteJson, Record, Resource)]
 #[resource(collection = "contacts", filter = ContactFilter, soft_delete)]
 #[record(input)]
 pub struct Contact {
@@ -207,10 +207,7 @@ pub async fn referenced(tx: &mut dyn Tx, tenant: TenantId, id: ContactId) -> Res
 /// Checks that no other contact has this email, unless the tenant allows that. The writes of one tenant run one after
 /// the other, so an email that is free here is free until the commit.
 async fn check_email_is_free(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<(), Error> {
-    let filter = ContactFilter { email: Some(email.clone()), include_deleted: None };
-    let query = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
-    let taken = Repository::<Contact>::list(tx, tenant, &query).await?;
-    let Some(contact) = taken.first() else { return Ok(()) };
+    let Some(contact) = tx.contact_with_email(tenant, email).await? else { return Ok(()) };
     let tenant = tx.tenant(tenant).await?.ok_or(Error::NotFound)?;
-    if tenant.unique_contact_email { Err(Error::EmailTaken { existing_id: contact.id.uuid() }) } else { Ok(()) }
+    if tenant.unique_contact_email { Err(Error::EmailTaken { existing_id: contact.uuid() }) } else { Ok(()) }
 }

@@ -5,6 +5,7 @@ mod api_keys;
 mod attempt_counts;
 mod attempts;
 mod audit;
+mod contacts;
 mod deliveries;
 mod events;
 mod idempotency;

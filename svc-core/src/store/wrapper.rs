@@ -41,6 +41,11 @@ pub trait StoreWrapper: Send + Sync + 'static {
     /// Runs a unit of work, as [`Store::run`] does.
     async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error>;
 
+    /// Runs a read, as [`Store::run_in_place`] does. By default it is any read of this store.
+    async fn run_in_place_wrapped(&self, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        self.run_wrapped(Access::Read, name, work).await
+    }
+
     /// Checks that writes are taken, as [`Store::check_writable`] does.
     ///
     /// # Errors
@@ -60,6 +65,10 @@ impl<S: Store> StoreWrapper for Arc<S> {
     async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
         S::run(self, access, name, work).await
     }
+
+    async fn run_in_place_wrapped(&self, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        S::run_in_place(self, name, work).await
+    }
 }
 
 /// So is one of a type that is not known.
@@ -72,12 +81,20 @@ impl StoreWrapper for Arc<dyn Store> {
     async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
         self.inner().run(access, name, work).await
     }
+
+    async fn run_in_place_wrapped(&self, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        self.inner().run_in_place(name, work).await
+    }
 }
 
 #[async_trait]
 impl<W: StoreWrapper> Store for W {
     async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
         self.run_wrapped(access, name, work).await
+    }
+
+    async fn run_in_place(&self, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        self.run_in_place_wrapped(name, work).await
     }
 
     fn env(&self) -> &Env {

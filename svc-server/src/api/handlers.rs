@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use svc_core::error::{Error, Issue};
 use svc_core::input::{Fields, Input};
+use svc_core::output::WriteJson;
 use svc_core::resources::crud::{self, Create, Delete, Resource, Update};
 use svc_core::resources::pages::ListParams;
 use svc_core::store::Tx;
@@ -71,7 +72,7 @@ impl ParsedRequest {
 }
 
 /// A response body with a single record.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, WriteJson, JsonSchema)]
 #[schemars(rename = "{T}Response")]
 pub struct Data<T> {
     /// The record that the operation returns.
@@ -153,7 +154,7 @@ pub fn list<R: Resource>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Prob
         Box::pin(async move {
             let (params, filter) = &*input;
             let page = crud::list::<R>(tx, tenant, params, filter).await?;
-            Ok(ApiResponse::json(StatusCode::OK, &page)?)
+            Ok(ApiResponse::records(StatusCode::OK, &page))
         })
     });
     Ok(list.reading(records))
@@ -170,7 +171,7 @@ pub fn get<R: Resource>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Probl
     let get = ParsedRequest::new(move |tx, tenant| {
         Box::pin(async move {
             let data: R = crud::get(tx, tenant, id).await?;
-            Ok(ApiResponse::json(StatusCode::OK, &Data { data })?.with_etag())
+            Ok(ApiResponse::records(StatusCode::OK, &Data { data }).with_etag())
         })
     });
     Ok(get.reading(1))
@@ -184,7 +185,7 @@ pub fn get<R: Resource>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Probl
 pub fn create<R, O>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem>
 where
     R: Create<Input: Clone>,
-    O: From<R> + Serialize,
+    O: From<R> + Serialize + WriteJson,
 {
     parts.no_query()?;
     let input = R::Input::from_body(parts.body)?;
@@ -194,7 +195,7 @@ where
 fn create_from<R, O>(parts: &RequestParts<'_>, input: R::Input) -> ParsedRequest
 where
     R: Create<Input: Clone>,
-    O: From<R> + Serialize,
+    O: From<R> + Serialize + WriteJson,
 {
     let collection = format!("{}/{}", parts.base, R::COLLECTION);
     ParsedRequest::new(move |tx, tenant| {
@@ -203,8 +204,8 @@ where
             let record: R = crud::create(tx, tenant, input).await?;
             let location = Some(format!("{collection}/{}", record.id()));
             // The tag of the response that a GET of the record will get.
-            let tag = etag(&ApiResponse::json(StatusCode::OK, &Data { data: &record })?.body);
-            let response = ApiResponse::json(StatusCode::CREATED, &Data { data: O::from(record) })?;
+            let tag = etag(&ApiResponse::records(StatusCode::OK, &Data { data: &record }).body);
+            let response = ApiResponse::records(StatusCode::CREATED, &Data { data: O::from(record) });
             Ok(ApiResponse { location, etag: Some(tag), ..response })
         })
     })
@@ -227,7 +228,7 @@ fn update_from<R: Update>(id: Id<R>, input: R::Input) -> ParsedRequest {
         let input = input.clone();
         Box::pin(async move {
             let data: R = crud::update(tx, tenant, id, input).await?;
-            Ok(ApiResponse::json(StatusCode::OK, &Data { data })?.with_etag())
+            Ok(ApiResponse::records(StatusCode::OK, &Data { data }).with_etag())
         })
     })
 }

@@ -111,7 +111,8 @@ fn shown(query: &str) -> String {
 }
 
 fn shortened(text: &str) -> String {
-    text.chars().take(MAX_TEXT).collect()
+    // A text has no more characters than bytes, and bytes need no counting.
+    if text.len() <= MAX_TEXT { text.to_owned() } else { text.chars().take(MAX_TEXT).collect() }
 }
 
 #[cfg(test)]

@@ -22,6 +22,20 @@ pub fn metered(store: Arc<dyn Store>, metrics: Arc<Metrics>) -> Arc<dyn Store> {
     Arc::new(Metered { store, metrics })
 }
 
+impl Metered {
+    fn record(&self, name: &'static str, outcome: &Result<(), Error>, started: Instant) {
+        let result = match outcome {
+            Ok(()) => "done",
+            Err(Error::Store(StoreError::Closed)) => "unavailable",
+            Err(Error::Store(error)) if error.is_transient() => "unavailable",
+            Err(Error::Store(_)) => "fault",
+            // A rule refused the operation, and the transaction was rolled back.
+            Err(_) => "refused",
+        };
+        self.metrics.transaction(name, result, started.elapsed());
+    }
+}
+
 #[async_trait]
 impl StoreWrapper for Metered {
     fn inner(&self) -> &dyn Store {
@@ -31,15 +45,14 @@ impl StoreWrapper for Metered {
     async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
         let started = Instant::now();
         let outcome = self.store.run(access, name, work).await;
-        let result = match &outcome {
-            Ok(()) => "done",
-            Err(Error::Store(StoreError::Closed)) => "unavailable",
-            Err(Error::Store(error)) if error.is_transient() => "unavailable",
-            Err(Error::Store(_)) => "fault",
-            // A rule refused the operation, and the transaction was rolled back.
-            Err(_) => "refused",
-        };
-        self.metrics.transaction(name, result, started.elapsed());
+        self.record(name, &outcome, started);
+        outcome
+    }
+
+    async fn run_in_place_wrapped(&self, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        let started = Instant::now();
+        let outcome = self.store.run_in_place(name, work).await;
+        self.record(name, &outcome, started);
         outcome
     }
 }

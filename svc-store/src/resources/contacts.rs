@@ -1,11 +1,26 @@
 //! The table of contacts.
 
-use svc_core::resources::contacts::{Contact, ContactFilter};
-use svc_core::values::TenantId;
+use async_trait::async_trait;
+use svc_core::error::StoreError;
+use svc_core::resources::contacts::{Contact, ContactFilter, ContactId};
+use svc_core::store::ContactEmailRepository;
+use svc_core::values::{Email, TenantId};
 
+use crate::column::Column as _;
 use crate::record::record;
 use crate::repository::{Query, ResourceTable};
-use crate::sql::Param;
+use crate::sql::{Param, SqlTx};
+
+/// Contacts that were never changed have another index by email than those that were, so each part reads one.
+const WITH_EMAIL: &str = "SELECT id FROM contacts \
+     WHERE tenant_id = $1 AND live = TRUE AND lower(email) = $2 AND updated_at = created_at UNION ALL \
+     SELECT id FROM contacts \
+     WHERE tenant_id = $1 AND live = TRUE AND lower(email) = $2 AND updated_at <> created_at LIMIT 1";
+
+#[cfg(test)]
+pub(crate) fn statements() -> Vec<&'static str> {
+    vec![WITH_EMAIL]
+}
 
 record!(Contact, "contacts", key: [tenant_id, id], {
     extra: [tenant_id: TenantId, live: bool],
@@ -24,5 +39,13 @@ impl ResourceTable for Contact {
         if filter.include_deleted == Some(true) {
             query.include_deleted();
         }
+    }
+}
+
+#[async_trait]
+impl ContactEmailRepository for SqlTx<'_> {
+    async fn contact_with_email(&mut self, tenant: TenantId, email: &Email) -> Result<Option<ContactId>, StoreError> {
+        let params = [tenant.param(), Param::Text(email.key().into())];
+        self.fetch_one(WITH_EMAIL, &params, |cells| cells.take("contacts", "id")).await
     }
 }

@@ -1,9 +1,10 @@
-//! The connections of a store to its file: one per reader thread, the checkpointer's, and the writer's.
+//! The connections of a store to its file: one per reader thread, one for reads on other threads, the checkpointer's, and
+//! the writer's.
 //!
 //! The writer can close all connections at once, to make SQLite read the write-ahead log again.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use svc_core::error::StoreError;
@@ -18,6 +19,8 @@ pub(super) struct ConnectionPool {
     /// of all threads.
     gate: Mutex<()>,
     readers: Vec<Mutex<Option<Connection>>>,
+    /// For reads on the threads that ask for them.
+    in_place: Mutex<Option<Connection>>,
     checkpointer: Mutex<Option<Connection>>,
 }
 
@@ -25,27 +28,34 @@ impl ConnectionPool {
     pub(super) fn new(path: PathBuf, busy_timeout: Duration, readers: usize) -> Result<Self, StoreError> {
         let connections = (0..readers).map(|_| Ok(Mutex::new(Some(Connection::open_read_only(&path)?))));
         let readers = connections.collect::<Result<_, StoreError>>()?;
-        Ok(Self { path, busy_timeout, gate: Mutex::new(()), readers, checkpointer: Mutex::new(None) })
+        let (gate, in_place, checkpointer) = (Mutex::new(()), Mutex::new(None), Mutex::new(None));
+        Ok(Self { path, busy_timeout, gate, readers, in_place, checkpointer })
     }
 
     /// Calls `work` with the connection of a reader.
     pub(super) fn read<T>(&self, reader: usize, work: impl FnOnce(&mut Connection) -> T) -> Result<T, StoreError> {
-        self.with(&self.readers[reader], work)
+        drop(lock(&self.gate));
+        self.with(lock(&self.readers[reader]), work)
+    }
+
+    /// Calls `work` with the connection for reads in place, or returns `None` if that is taken.
+    pub(super) fn read_in_place<T>(&self, work: impl FnOnce(&mut Connection) -> T) -> Result<Option<T>, StoreError> {
+        let free = self.gate.try_lock().ok().and_then(|_| self.in_place.try_lock().ok());
+        free.map(|connection| self.with(connection, work)).transpose()
     }
 
     /// Makes a checkpoint with the connection of the checkpointer. SQLite allows that on one that refuses writes.
     pub(super) fn checkpoint(&self) -> Result<(), DurabilityError> {
-        self.with(&self.checkpointer, |connection| connection.checkpoint())?
+        drop(lock(&self.gate));
+        self.with(lock(&self.checkpointer), |connection| connection.checkpoint())?
     }
 
-    /// Calls `work` with the connection of a thread, which is opened if need be.
+    /// Calls `work` with a connection, which is opened if need be.
     fn with<T>(
         &self,
-        connection: &Mutex<Option<Connection>>,
+        mut connection: MutexGuard<'_, Option<Connection>>,
         work: impl FnOnce(&mut Connection) -> T,
     ) -> Result<T, StoreError> {
-        drop(lock(&self.gate));
-        let mut connection = lock(connection);
         let connection = match &mut *connection {
             Some(connection) => connection,
             none => none.insert(Connection::open_read_only(&self.path)?),
@@ -69,7 +79,7 @@ impl ConnectionPool {
     /// Closes all connections, so that SQLite forgets what it knows of the write-ahead log, and opens the writer's again.
     pub(super) fn reopen(&self, writer: Connection) -> Result<Connection, StoreError> {
         let _gate = lock(&self.gate);
-        let threads = self.readers.iter().chain([&self.checkpointer]);
+        let threads = self.readers.iter().chain([&self.in_place, &self.checkpointer]);
         let mut connections: Vec<_> = threads.map(lock).collect();
         connections.iter_mut().for_each(|connection| **connection = None);
         writer.close_and_keep_log()?;

@@ -3,8 +3,8 @@
 //! The reads are taken from the queue before the transaction begins, so each one sees every write that was acknowledged
 //! before the read was requested.
 
-use svc_core::error::StoreError;
-use svc_core::store::Access;
+use svc_core::error::{Error, StoreError};
+use svc_core::store::{Access, UnitOfWork};
 
 use super::connection::Connection;
 use super::connection_pool::ConnectionPool;
@@ -28,8 +28,7 @@ fn begin_and_serve(
     group: &mut Vec<QueuedWork>,
     context: &Context,
 ) -> Result<(), StoreError> {
-    connection.batch("BEGIN")?;
-    context.report_group(Access::Read, group.len());
+    begin(connection, group.len(), context)?;
     for QueuedWork { name, work, result_sender } in group.drain(..) {
         // A read is skipped when its caller has stopped waiting.
         if !result_sender.is_closed() {
@@ -39,9 +38,32 @@ fn begin_and_serve(
             let _ = result_sender.send(result);
         }
     }
+    end(connection);
+    Ok(())
+}
+
+/// Runs a read in a transaction of its own.
+pub(super) fn run_alone(
+    connection: &mut Connection,
+    name: &'static str,
+    work: &UnitOfWork,
+    context: &Context,
+) -> Result<(), Error> {
+    begin(connection, 1, context)?;
+    let result = connection.run(name, work, context, None);
+    end(connection);
+    result
+}
+
+fn begin(connection: &mut Connection, units: usize, context: &Context) -> Result<(), StoreError> {
+    connection.batch("BEGIN")?;
+    context.report_group(Access::Read, units);
+    Ok(())
+}
+
+fn end(connection: &mut Connection) {
     if let Err(error) = connection.batch("COMMIT") {
         tracing::warn!(%error, "cannot end a read transaction");
         let _ = connection.batch("ROLLBACK");
     }
-    Ok(())
 }

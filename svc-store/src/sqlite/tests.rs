@@ -140,6 +140,28 @@ async fn what_was_queued_before_closing_is_completed() {
     assert_eq!(stored, Ok(50));
 }
 
+#[tokio::test]
+async fn a_read_in_place_runs_on_the_thread_that_asks_for_it() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    let thread = store.read_in_place("test", |_| Box::pin(async { Ok(std::thread::current().id()) }));
+    assert_eq!(thread.await, Ok(std::thread::current().id()));
+}
+
+#[tokio::test]
+async fn a_second_read_in_place_waits_for_no_connection() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    let inner = Arc::clone(&store);
+    let outer = store.read_in_place("test", move |_| {
+        let inner = Arc::clone(&inner);
+        // It goes to a reader thread, for which a unit of work must not wait.
+        Box::pin(async move { inner.read_in_place("test", |_| Box::pin(async { Ok(()) })).await })
+    });
+    let error = StoreError::Internal("test waits for something other than its store".to_owned());
+    assert_eq!(outer.await, Err(error.into()));
+}
+
 /// SQLite numbers `$n` by first appearance, so that must be 1, 2, 3, ….
 #[test]
 fn every_statement_prepares_and_counts_its_parameters_upwards() {
@@ -402,6 +424,9 @@ fn a_second_store_of_a_process_leaves_the_locks_of_the_first_alone() {
 
     let scratch = Scratch::new();
     let store = scratch.store();
+    // It has all connections that a store opens.
+    let read = store.read_in_place("test", |tx| Box::pin(async move { Ok(tx.tenants(None, 1).await?) }));
+    assert_eq!(read.now_or_never(), Some(Ok(Vec::new())));
     drop(scratch.store());
     let inode = format!(":{} ", std::fs::metadata(&scratch.path).unwrap().ino());
     let is_locked = || std::fs::read_to_string("/proc/locks").unwrap().lines().any(|lock| lock.contains(&inode));

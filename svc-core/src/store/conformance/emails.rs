@@ -79,6 +79,18 @@ pub(super) async fn an_update_is_checked_too(h: Harness) {
     assert!(h.update::<Contact>(tenant, bob.id, json!({ "email": "ada@example.com" })).await.is_ok());
 }
 
+pub(super) async fn the_email_of_a_changed_contact_is_taken(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let ada = h.contact(tenant, "ada@example.com").await;
+    h.contact(other, "ada@example.com").await;
+    h.update::<Contact>(tenant, ada.id, json!({ "city": "Perth" })).await.unwrap();
+    let taken = Err(Error::EmailTaken { existing_id: ada.id.uuid() });
+    assert_eq!(h.try_contact(tenant, "Ada@example.com").await, taken);
+    h.update::<Contact>(tenant, ada.id, json!({ "email": "lovelace@example.com" })).await.unwrap();
+    assert_eq!(h.try_contact(tenant, "LOVELACE@example.com").await, taken);
+    assert!(h.try_contact(tenant, "ada@example.com").await.is_ok(), "the address that it had before is free");
+}
+
 pub(super) async fn uniqueness_can_be_turned_off(h: Harness) {
     let tenant = h.tenant().await;
     h.set_unique(tenant, false).await;

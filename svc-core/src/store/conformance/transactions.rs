@@ -19,7 +19,7 @@ use crate::resources::invoices::{Invoice, Payment};
 use crate::resources::jobs::{Job, JobCreate};
 use crate::store::{DeliveryFilter, KeyUse, Repository, Tx};
 use crate::values::EventKind;
-use crate::values::{Amount, Currency, TenantId, Text, Timestamp};
+use crate::values::{Amount, Currency, Id, TenantId, Text, Timestamp};
 use crate::webhooks::deliveries::Delivery;
 use crate::webhooks::events::{Event, EventId};
 use crate::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
@@ -286,6 +286,22 @@ pub(super) async fn a_read_cannot_write(h: Harness) {
     }
     let after_reads = h.write(move |tx| Box::pin(async move { Ok(tx.next_number(tenant, NumberKind::Job).await?) }));
     assert_eq!(after_reads.await, Ok(3), "two writes used a number, and no read did");
+}
+
+pub(super) async fn a_read_in_place_is_a_read(h: Harness) {
+    let tenant = h.tenant().await;
+    for at in 0..10 {
+        let id = h.contact(tenant, &format!("c{at}@example.com")).await.id;
+        let read = |_| h.store.read_in_place("test", move |tx| Box::pin(crud::get::<Contact>(tx, tenant, id)));
+        let seen = join_all((0..4).map(read)).await;
+        assert!(seen.iter().all(Result::is_ok), "{seen:?}");
+    }
+    let refused =
+        h.store.read_in_place("test", move |tx| Box::pin(create_contact(tx, tenant, "ada@example.com"))).await;
+    assert!(matches!(refused, Err(Error::Store(_))), "{refused:?}");
+    assert_eq!(h.all::<Contact>(tenant).await.len(), 10);
+    let missing = h.store.read_in_place("test", move |tx| Box::pin(crud::get::<Contact>(tx, tenant, Id::nil()))).await;
+    assert_eq!(missing, Err(Error::NotFound));
 }
 
 pub(super) async fn a_transaction_sees_its_own_writes(h: Harness) {
@@ -572,6 +588,8 @@ pub(super) async fn a_closed_store_refuses_everything(h: Harness) {
     h.store.close().await;
     let closed = Error::Store(StoreError::Closed);
     assert_eq!(h.read(move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) })).await, Err(closed.clone()));
+    let in_place = h.store.read_in_place("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) }));
+    assert_eq!(in_place.await, Err(closed.clone()));
     assert_eq!(h.write(move |tx| Box::pin(create_contact(tx, tenant, "ada@example.com"))).await, Err(closed));
     assert_eq!(h.store.check_writable(), Err(StoreError::Closed));
     h.store.close().await;
