@@ -181,9 +181,13 @@ impl Store for SqliteStore {
     }
 
     async fn run_in_place(&self, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
-        let pool = self.pool.upgrade().filter(|_| !self.reads.is_closed()).ok_or(StoreError::Closed)?;
-        match pool.read_in_place(|connection| reader::run_alone(connection, name, &work, &self.context))? {
+        let in_place = {
+            let pool = self.pool.upgrade().filter(|_| !self.reads.is_closed()).ok_or(StoreError::Closed)?;
+            pool.read_in_place(|connection| reader::run_alone(connection, name, &work, &self.context))?
+        };
+        match in_place {
             Some(result) => result,
+            // Another one is running, so this one is an ordinary read.
             None => self.run(Access::Read, name, work).await,
         }
     }

@@ -8,8 +8,8 @@ use crate::values::{Email, TenantId};
 
 /// Finds contacts by their email, for the rule that no two contacts of a tenant have the same.
 ///
-/// It is apart from the list by email, which every new contact would otherwise pay for: a list has an order, and returns
-/// whole records.
+/// A list by email would do as well, but it has an order and returns whole records, which costs every new contact twice as
+/// much.
 #[async_trait]
 pub trait ContactEmailRepository: Send {
     /// Returns a contact of the tenant that has this email, ignoring case, and is not deleted; any of them if there are

@@ -80,12 +80,13 @@ pub(super) async fn an_update_is_checked_too(h: Harness) {
 }
 
 pub(super) async fn the_email_of_a_changed_contact_is_taken(h: Harness) {
-    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let (tenant, other, third) = (h.tenant().await, h.tenant().await, h.tenant().await);
     let ada = h.contact(tenant, "ada@example.com").await;
     h.contact(other, "ada@example.com").await;
     h.update::<Contact>(tenant, ada.id, json!({ "city": "Perth" })).await.unwrap();
     let taken = Err(Error::EmailTaken { existing_id: ada.id.uuid() });
     assert_eq!(h.try_contact(tenant, "Ada@example.com").await, taken);
+    assert!(h.try_contact(third, "ada@example.com").await.is_ok(), "those of other tenants leave it free");
     h.update::<Contact>(tenant, ada.id, json!({ "email": "lovelace@example.com" })).await.unwrap();
     assert_eq!(h.try_contact(tenant, "LOVELACE@example.com").await, taken);
     assert!(h.try_contact(tenant, "ada@example.com").await.is_ok(), "the address that it had before is free");

@@ -4,6 +4,7 @@ use svc_core::values::Id;
 
 use super::*;
 use crate::accounts::{owners, tenants};
+use crate::resources::contacts;
 use crate::sql::Param;
 use crate::statements::every_list;
 use crate::webhooks::deliveries::List;
@@ -109,6 +110,25 @@ async fn questions_to_all_tenants_read_indexes() {
         let plan = explained(&connection, &format!("EXECUTE question_{at} ({values})")).await;
         assert!(!plan.contains("Seq Scan") && !plan.contains("hashed"), "{sql}\n{plan}");
         assert!(indexes.iter().all(|index| plan.contains(index)), "{sql}\n{plan}");
+    }
+}
+
+/// A new contact does not read the other contacts of its tenant.
+#[tokio::test]
+async fn a_contact_is_found_by_its_email_alone_by_indexes() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    crate::migrate(&url).await.unwrap();
+    let connection = direct_connection(&url).await;
+    for sql in contacts::statements() {
+        connection.client.batch_execute(&format!("PREPARE with_email AS {sql}")).await.unwrap();
+        let values = "'00000000-0000-7000-8000-000000000001', 'ada@example.com'";
+        let plan = explained(&connection, &format!("EXECUTE with_email ({values})")).await;
+        assert!(!plan.contains("Seq Scan") && !plan.contains("Sort"), "{plan}");
+        for index in ["contacts_unchanged_by_email", "contacts_changed_by_email"] {
+            assert!(plan.contains(index), "{plan}");
+        }
+        assert_eq!(plan.matches("(lower(email) = ").count(), 2, "{plan}");
     }
 }
 

@@ -68,6 +68,20 @@ fn a_record_is_found_by_its_id_alone_by_an_index() {
 }
 
 #[test]
+fn a_contact_is_found_by_its_email_alone_by_indexes() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    for sql in crate::resources::contacts::statements() {
+        let text = explained(&connection, sql).join("; ");
+        for index in ["contacts_unchanged_by_email", "contacts_changed_by_email"] {
+            assert!(text.contains(&format!("INDEX {index}")), "{sql}: {text}");
+        }
+        assert_eq!(text.matches("(tenant_id=? AND <expr>=? AND live=?").count(), 2, "{sql}: {text}");
+        assert!(!text.contains("SCAN contacts") && !text.contains("TEMP B-TREE"), "{sql}: {text}");
+    }
+}
+
+#[test]
 fn tenants_to_check_for_overdue_invoices_are_found_by_an_index() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
