@@ -151,10 +151,11 @@ pub trait Store: Send + Sync + 'static {
     /// The unit of work runs to its end also when the returned future is dropped.
     async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error>;
 
-    /// Runs a read as [`run`](Self::run) does, on the thread that asks for it if the store can. By default it is any read.
+    /// Runs a read as [`run`](Self::run) does, on the thread that asks for it if the store can. By default it is an ordinary
+    /// read.
     ///
-    /// It blocks that thread for the time of the read, and only one such read runs at a time. So it is for a short read by a
-    /// loop that does nothing else meanwhile, as the sender of webhooks polls.
+    /// It blocks that thread for the time of the read. So it is for a short read in a loop that does nothing else meanwhile,
+    /// such as that of the webhook sender. It spares the loop two handovers between threads.
     ///
     /// # Errors
     /// As [`run`](Self::run).

@@ -41,7 +41,7 @@ pub trait StoreWrapper: Send + Sync + 'static {
     /// Runs a unit of work, as [`Store::run`] does.
     async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error>;
 
-    /// Runs a read, as [`Store::run_in_place`] does. By default it is any read of this store.
+    /// Runs a read, as [`Store::run_in_place`] does. By default it is an ordinary read of this store.
     async fn run_in_place_wrapped(&self, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
         self.run_wrapped(Access::Read, name, work).await
     }
