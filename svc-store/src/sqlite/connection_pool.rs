@@ -28,8 +28,8 @@ impl ConnectionPool {
     pub(super) fn new(path: PathBuf, busy_timeout: Duration, readers: usize) -> Result<Self, StoreError> {
         let connections = (0..readers).map(|_| Ok(Mutex::new(Some(Connection::open_read_only(&path)?))));
         let readers = connections.collect::<Result<_, StoreError>>()?;
-        let (gate, in_place, checkpointer) = (Mutex::new(()), Mutex::new(None), Mutex::new(None));
-        Ok(Self { path, busy_timeout, gate, readers, in_place, checkpointer })
+        let in_place = Mutex::new(Some(Connection::open_read_only(&path)?));
+        Ok(Self { path, busy_timeout, gate: Mutex::new(()), readers, in_place, checkpointer: Mutex::new(None) })
     }
 
     /// Calls `work` with the connection of a reader.

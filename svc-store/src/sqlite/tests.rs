@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
@@ -149,17 +150,26 @@ async fn a_read_in_place_runs_on_the_thread_that_asks_for_it() {
 }
 
 #[tokio::test]
-async fn a_second_read_in_place_waits_for_no_connection() {
+async fn a_second_read_in_place_runs_on_a_reader_thread() {
     let scratch = Scratch::new();
     let store = scratch.store();
-    let inner = Arc::clone(&store);
-    let outer = store.read_in_place("test", move |_| {
-        let inner = Arc::clone(&inner);
-        // It goes to a reader thread, for which a unit of work must not wait.
-        Box::pin(async move { inner.read_in_place("test", |_| Box::pin(async { Ok(()) })).await })
+    let (begin, begun) = mpsc::channel();
+    let (end, ended) = mpsc::channel::<()>();
+    let (first, ended) = (Arc::clone(&store), Mutex::new(ended));
+    let first = std::thread::spawn(move || {
+        let read = first.read_in_place("first", move |_| {
+            begin.send(()).unwrap();
+            ended.lock().unwrap().recv().unwrap();
+            Box::pin(async { Ok(()) })
+        });
+        read.now_or_never()
     });
-    let error = StoreError::Internal("test waits for something other than its store".to_owned());
-    assert_eq!(outer.await, Err(error.into()));
+    begun.recv().unwrap();
+    let second =
+        store.read_in_place("second", |_| Box::pin(async { Ok(std::thread::current().name().unwrap().to_owned()) }));
+    assert!(second.await.unwrap().starts_with("sqlite-read-"));
+    end.send(()).unwrap();
+    assert_eq!(first.join().unwrap(), Some(Ok(())));
 }
 
 /// SQLite numbers `$n` by first appearance, so that must be 1, 2, 3, ….
