@@ -106,20 +106,15 @@ impl Timestamp {
         let (year, month, day) = civil_date(self.0.div_euclid(MICROS_PER_DAY) as i32);
         let micros = self.0.rem_euclid(MICROS_PER_DAY);
         let (seconds, micros) = ((micros / MICROS_PER_SECOND) as u32, (micros % MICROS_PER_SECOND) as u32);
-        let [y0, y1] = two_digits(year / 100);
-        let [y2, y3] = two_digits(year % 100);
-        let [mo0, mo1] = two_digits(month);
-        let [d0, d1] = two_digits(day);
-        let [h0, h1] = two_digits(seconds / 3600);
-        let [mi0, mi1] = two_digits(seconds / 60 % 60);
-        let [s0, s1] = two_digits(seconds % 60);
-        let [f0, f1] = two_digits(micros / 10_000);
-        let [f2, f3] = two_digits(micros / 100 % 100);
-        let [f4, f5] = two_digits(micros % 100);
-        [
-            y0, y1, y2, y3, b'-', mo0, mo1, b'-', d0, d1, b'T', h0, h1, b':', mi0, mi1, b':', s0, s1, b'.', f0, f1, f2,
-            f3, f4, f5, b'Z',
-        ]
+        let mut out = *b"0000-00-00T00:00:00.000000Z";
+        put(&mut out[0..4], year);
+        put(&mut out[5..7], month);
+        put(&mut out[8..10], day);
+        put(&mut out[11..13], seconds / 3600);
+        put(&mut out[14..16], seconds / 60 % 60);
+        put(&mut out[17..19], seconds % 60);
+        put(&mut out[20..26], micros);
+        out
     }
 }
 
@@ -141,9 +136,12 @@ fn civil_date(days: i32) -> (u32, u32, u32) {
     (era * 400 + year_of_era + next_year - 400, month, day)
 }
 
-/// Returns the two digits of a number below 100.
-fn two_digits(number: u32) -> [u8; 2] {
-    [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]
+/// Writes the digits of `value` right-aligned into a field of zeros.
+fn put(field: &mut [u8], mut value: u32) {
+    for digit in field.iter_mut().rev() {
+        *digit = b'0' + (value % 10) as u8;
+        value /= 10;
+    }
 }
 
 impl<'de> serde::Deserialize<'de> for Timestamp {
