@@ -218,9 +218,7 @@ impl dyn Store {
         T: Send + 'static,
         F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
-        let slot = ResultSlot::default();
-        self.run(Access::Read, name, keep_result(work, &slot)).await?;
-        slot.take(name)
+        self.run_typed(Access::Read, name, work).await
     }
 
     /// Runs a short read as `read` does, on the calling thread if the store can: see [`Store::run_in_place`].
@@ -253,9 +251,7 @@ impl dyn Store {
         T: Send + 'static,
         F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
-        let slot = ResultSlot::default();
-        self.run(Access::Write, name, keep_result(work, &slot)).await?;
-        slot.take(name)
+        self.run_typed(Access::Write, name, work).await
     }
 
     /// Runs a unit of work as `write` does, but never commits it. Returns its result: what a write would have
@@ -284,6 +280,16 @@ impl dyn Store {
             Err(error) => Err(error),
             Ok(()) => Err(StoreError::Internal(format!("{name} was committed")).into()),
         }
+    }
+
+    async fn run_typed<T, F>(&self, access: Access, name: &'static str, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
+    {
+        let slot = ResultSlot::default();
+        self.run(access, name, keep_result(work, &slot)).await?;
+        slot.take(name)
     }
 }
 
