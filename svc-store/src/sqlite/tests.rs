@@ -145,8 +145,12 @@ async fn what_was_queued_before_closing_is_completed() {
 async fn a_read_in_place_runs_on_the_thread_that_asks_for_it() {
     let scratch = Scratch::new();
     let store = scratch.store();
-    let thread = store.read_in_place("test", |_| Box::pin(async { Ok(std::thread::current().id()) }));
-    assert_eq!(thread.await, Ok(std::thread::current().id()));
+    // A store that is shared forwards it.
+    let shared: Arc<dyn Store> = Arc::new(Arc::clone(&store));
+    for store in [store, shared] {
+        let thread = store.read_in_place("test", |_| Box::pin(async { Ok(std::thread::current().id()) }));
+        assert_eq!(thread.await, Ok(std::thread::current().id()));
+    }
 }
 
 #[tokio::test]
