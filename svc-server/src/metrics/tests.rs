@@ -1,7 +1,14 @@
 //! Tests of the exposition that operators scrape.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use async_trait::async_trait;
+use svc_core::env::Env;
+use svc_core::error::Error;
+use svc_core::store::memory::MemoryStore;
+use svc_core::store::{Store, StoreWrapper, UnitOfWork};
 use svc_core::webhooks::deliveries::FailureClass;
 
 use super::*;
@@ -82,4 +89,36 @@ fn the_metrics_of_the_dashboard_and_the_alerts_are_exported() {
             assert!(exported.contains(name), "{name} is not in\n{text}");
         }
     }
+}
+
+/// Counts the reads in place that reach it.
+struct CountsReadsInPlace {
+    store: MemoryStore,
+    reads: AtomicUsize,
+}
+
+#[async_trait]
+impl StoreWrapper for CountsReadsInPlace {
+    fn inner(&self) -> &dyn Store {
+        &self.store
+    }
+
+    async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        self.store.run(access, name, work).await
+    }
+
+    async fn run_in_place_wrapped(&self, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.store.run_in_place(name, work).await
+    }
+}
+
+#[tokio::test]
+async fn a_read_in_place_is_measured_and_stays_in_place() {
+    let inner = CountsReadsInPlace { store: MemoryStore::new(Env::system()), reads: AtomicUsize::new(0) };
+    let (inner, metrics) = (Arc::new(inner), Arc::new(Metrics::default()));
+    let store = store::metered(Arc::clone(&inner) as Arc<dyn Store>, Arc::clone(&metrics));
+    store.read_in_place("deliver.due_work", |_| Box::pin(async { Ok(()) })).await.unwrap();
+    assert_eq!(inner.reads.load(Ordering::Relaxed), 1);
+    assert!(metrics.render().contains(r#"duration_seconds_count{name="deliver.due_work",result="done"} 1"#));
 }
