@@ -73,6 +73,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0025_operational_events",
     "0026_contacts_by_email_and_change",
     "0027_constraints_without_tables",
+    "0028_plans_of_subscription_kinds",
 };
 
 /// The migrations of PostgreSQL.

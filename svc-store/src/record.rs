@@ -56,13 +56,16 @@ impl Statements {
         let places: Vec<String> = (1..=names.len()).map(|n| format!("${n}")).collect();
         let updated = R::UPDATED.iter().chain(is_soft_deleted::<R>().then_some(&LIVE));
         let updated: Vec<String> = (1..).zip(updated).map(|(n, name)| format!("{name} = ${n}")).collect();
-        let get = |live: &str| format!("SELECT {fields} FROM {table} WHERE {}{live}", key_equals::<R>(1));
+        let get = |conditions: &str| format!("SELECT {fields} FROM {table} WHERE {conditions}");
         Self {
-            // The key of the table begins with `live`, so a row that is not deleted is found at once.
             get: if is_soft_deleted::<R>() {
-                format!("{} UNION ALL {} LIMIT 1", get(" AND live = TRUE"), get(" AND live = FALSE"))
+                // The key of the table is (tenant_id, live, id), so a row that is not deleted is found at once. SQLite would use
+                // the index behind UNIQUE (tenant_id, id) if both were compared by `=`, and look the row up after that.
+                let [live, deleted] =
+                    ["TRUE", "FALSE"].map(|live| get(&format!("tenant_id = $1 AND live = {live} AND id BETWEEN $2 AND $2")));
+                format!("{live} UNION ALL {deleted} LIMIT 1")
             } else {
-                get("")
+                get(&key_equals::<R>(1))
             },
             select: format!("SELECT {fields} FROM {table}"),
             insert: format!("INSERT INTO {table} ({}) VALUES ({})", names.join(", "), places.join(", ")),

@@ -38,7 +38,7 @@ record!(SubscriptionKind, "subscription_kinds", key: [tenant_id, kind, subscript
 
 const DELETE_KINDS: &str = "DELETE FROM subscription_kinds WHERE tenant_id = $1 AND subscription_id = $2";
 const MATCHING: &str = "SELECT subscription_id, paused FROM subscription_kinds \
-     WHERE tenant_id = $1 AND kind IN ($2, '*') ORDER BY subscription_id";
+     WHERE tenant_id = $1 AND kind IN ($2, '*')";
 const COUNT_LIVE: &str = "SELECT count(*) FROM subscriptions WHERE tenant_id = $1 AND live = TRUE";
 const SET_EXPIRY: &str = "UPDATE subscriptions SET expires_at = $1 WHERE tenant_id = $2 AND id = $3 AND live = TRUE";
 const EXPIRED: &str = "SELECT tenant_id, id FROM subscriptions WHERE live = TRUE AND expires_at <= $1 LIMIT $2";
@@ -89,7 +89,8 @@ impl SubscriptionMatching for SqlTx<'_> {
                 paused: cells.take("subscription_kinds", "paused")?,
             })
         };
-        let matching = self.fetch(MATCHING, &[tenant.param(), kind.param()], read).await?;
+        let mut matching = self.fetch(MATCHING, &[tenant.param(), kind.param()], read).await?;
+        matching.sort_unstable_by_key(|subscription| subscription.subscription_id);
         if let Some(locked) = self.sql.locked_tenants() {
             locked.keep_matching(tenant, kind, &matching);
         }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
+use crate::record::Record as _;
 use crate::statements::every_list;
 use crate::webhooks::deliveries::List;
 use crate::webhooks::{attempts, deliveries};
@@ -65,6 +66,37 @@ fn a_record_is_found_by_its_id_alone_by_an_index() {
         let text = plan.join("; ");
         assert!(text.contains("_by_id (id=?)") && !text.contains("SCAN"), "{sql}: {text}");
     }
+}
+
+/// A row that is not deleted is found by one search, of the table itself.
+#[test]
+fn a_record_that_can_be_deleted_is_found_by_the_key_of_its_table() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    for (table, sql) in
+        [("contacts", &Contact::statements().get), ("subscriptions", &WebhookSubscription::statements().get)]
+    {
+        let search = format!("SEARCH {table} USING PRIMARY KEY (tenant_id=? AND live=? AND id>? AND id<?)");
+        let plan = explained(&connection, sql);
+        let searches: Vec<&String> = plan.iter().filter(|step| step.contains("SEARCH")).collect();
+        assert_eq!(searches, [&search, &search], "{sql}");
+    }
+}
+
+/// An event, and a change of one subscription, do not read the kinds that other subscriptions of the tenant want.
+#[test]
+fn the_kinds_of_events_that_subscriptions_want_are_found_by_indexes() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    let plans = crate::webhooks::subscriptions::statements().into_iter().filter(|sql| sql.contains("subscription_kinds"));
+    let plans: Vec<Vec<String>> = plans.map(|sql| explained(&connection, sql)).collect();
+    assert_eq!(
+        plans,
+        [
+            ["SEARCH subscription_kinds USING INDEX kinds_of_subscription (tenant_id=? AND subscription_id=?)"],
+            ["SEARCH subscription_kinds USING PRIMARY KEY (tenant_id=? AND kind=?)"],
+        ]
+    );
 }
 
 #[test]
