@@ -387,7 +387,8 @@ impl Api {
                 if routed.operation.method == Method::GET {
                     context.read(access).await
                 } else {
-                    context.write(body, access).await
+                    // On the heap, as a read would else carry the space of a write with it.
+                    Box::pin(context.write(body, access)).await
                 }
             }
             Route::OpenApiDocument(version) => {

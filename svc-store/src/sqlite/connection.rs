@@ -83,7 +83,7 @@ impl Connection {
     pub(crate) fn open_read_only(path: &Path) -> Result<Self, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Self::configured(path, flags)?;
-        connection.batch("PRAGMA query_only = ON")?;
+        connection.batch("PRAGMA query_only = ON; PRAGMA cache_size = -6000")?;
         Ok(connection)
     }
 
