@@ -8,9 +8,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use http::request::Parts;
-use http::{HeaderValue, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use svc_core::accounts::keys::KeyId;
-use svc_core::accounts::requests::{self, LoggedRequest, MAX_REQUESTS};
+use svc_core::accounts::requests::{self, LoggedRequest, LoggedRequestId, MAX_REQUESTS};
 use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::store::Store;
@@ -45,26 +45,42 @@ pub(crate) struct RequestLog(Mutex<Waiting>);
 
 #[derive(Default)]
 struct Waiting {
-    by_tenant: HashMap<TenantId, VecDeque<LoggedRequest>>,
+    by_tenant: HashMap<TenantId, VecDeque<Entry>>,
     count: usize,
+}
+
+/// A request that waits. There may be thousands of them, so its texts share one allocation.
+struct Entry {
+    id: LoggedRequestId,
+    key_id: KeyId,
+    method: Method,
+    /// The request id, the path and, if there is one, the query, each on a line. None of them can have a line break.
+    texts: Box<str>,
+    status: StatusCode,
+    code: Option<&'static str>,
+    started_at: Timestamp,
+    elapsed: Duration,
+    written: WrittenEvents,
 }
 
 impl RequestLog {
     /// Adds a request. Returns false if it was dropped, as too many wait.
     pub(super) fn add(&self, env: &Env, answered: &Answered<'_>) -> bool {
-        let entry = entry(env, answered);
+        let entry = Entry::new(env, answered);
         let mut waiting = lock(&self.0);
         let Waiting { by_tenant, count } = &mut *waiting;
         let requests = by_tenant.entry(answered.tenant_id).or_default();
-        if requests.len() == MAX_REQUESTS as usize {
-            // The log would not keep it either.
-            requests.pop_front();
-        } else if *count == CAPACITY {
-            return false;
-        } else {
+        // Of a tenant that has as many as the log keeps, it would not keep the oldest.
+        let oldest = if requests.len() == MAX_REQUESTS as usize { requests.pop_front() } else { None };
+        if oldest.is_none() {
+            if *count == CAPACITY {
+                return false;
+            }
             *count += 1;
         }
         requests.push_back(entry);
+        // Others may go on before the memory of the oldest is free.
+        drop(waiting);
         true
     }
 
@@ -74,29 +90,56 @@ impl RequestLog {
         if waiting.count == 0 {
             return Ok(());
         }
-        let mut entries: Vec<LoggedRequest> = waiting.by_tenant.into_values().flatten().collect();
+        let of_tenant = |(tenant, entries): (TenantId, VecDeque<Entry>)| {
+            entries.into_iter().map(move |entry| entry.logged(tenant))
+        };
+        let mut entries: Vec<LoggedRequest> = waiting.by_tenant.into_iter().flat_map(of_tenant).collect();
         entries.sort_unstable_by_key(|entry| entry.id);
         requests::record(store, &entries).await.map_err(|error| (error, entries.len()))
     }
 }
 
-fn entry(env: &Env, answered: &Answered<'_>) -> LoggedRequest {
-    let Answered { parts, written, .. } = answered;
-    LoggedRequest {
-        id: env.id(answered.started_at),
-        tenant_id: answered.tenant_id,
-        request_id: answered.request_id.to_str().unwrap_or_default().to_owned(),
-        key_id: answered.key_id,
-        method: parts.method.as_str().to_owned(),
-        path: shortened(parts.uri.path()),
-        query: parts.uri.query().map(|query| shortened(&shown(query))),
-        status: answered.status.as_u16(),
-        code: answered.code.map(str::to_owned),
-        started_at: answered.started_at,
-        duration: answered.elapsed,
-        events: written.count,
-        first_event_id: written.first,
-        last_event_id: written.last,
+impl Entry {
+    fn new(env: &Env, answered: &Answered<'_>) -> Self {
+        let Answered { parts, .. } = answered;
+        let request_id = answered.request_id.to_str().unwrap_or_default();
+        let path = shortened(parts.uri.path());
+        let query = parts.uri.query().map(shown);
+        let texts = match query.as_deref().map(shortened) {
+            Some(query) => [request_id, path, query].join("\n"),
+            None => [request_id, path].join("\n"),
+        };
+        Self {
+            id: env.id(answered.started_at),
+            key_id: answered.key_id,
+            method: parts.method.clone(),
+            texts: texts.into(),
+            status: answered.status,
+            code: answered.code,
+            started_at: answered.started_at,
+            elapsed: answered.elapsed,
+            written: answered.written,
+        }
+    }
+
+    fn logged(self, tenant_id: TenantId) -> LoggedRequest {
+        let mut texts = self.texts.split('\n').map(str::to_owned);
+        LoggedRequest {
+            id: self.id,
+            tenant_id,
+            request_id: texts.next().unwrap_or_default(),
+            key_id: self.key_id,
+            method: self.method.to_string(),
+            path: texts.next().unwrap_or_default(),
+            query: texts.next(),
+            status: self.status.as_u16(),
+            code: self.code.map(str::to_owned),
+            started_at: self.started_at,
+            duration: self.elapsed,
+            events: self.written.count,
+            first_event_id: self.written.first,
+            last_event_id: self.written.last,
+        }
     }
 }
 
@@ -110,9 +153,11 @@ fn shown(query: &str) -> String {
     query.split('&').map(parameter).collect::<Vec<_>>().join("&")
 }
 
-fn shortened(text: &str) -> String {
+fn shortened(text: &str) -> &str {
     // A text has no more characters than bytes, and bytes need no counting.
-    if text.len() <= MAX_TEXT { text.to_owned() } else { text.chars().take(MAX_TEXT).collect() }
+    let is_short = text.len() <= MAX_TEXT;
+    let end = if is_short { None } else { text.char_indices().nth(MAX_TEXT) };
+    end.map_or(text, |(end, _)| &text[..end])
 }
 
 #[cfg(test)]
