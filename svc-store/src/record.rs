@@ -60,9 +60,9 @@ impl Statements {
         Self {
             get: if is_soft_deleted::<R>() {
                 // The key of the table is (tenant_id, live, id), so a row that is not deleted is found at once. SQLite would use
-                // the index behind UNIQUE (tenant_id, id) if both were compared by `=`, and look the row up after that.
-                let [live, deleted] =
-                    ["TRUE", "FALSE"].map(|live| get(&format!("tenant_id = $1 AND live = {live} AND id BETWEEN $2 AND $2")));
+                // the index behind UNIQUE (tenant_id, id) if the id were compared by `=`, and look the row up after that.
+                let [live, deleted] = ["TRUE", "FALSE"]
+                    .map(|live| get(&format!("tenant_id = $1 AND live = {live} AND id BETWEEN $2 AND $2")));
                 format!("{live} UNION ALL {deleted} LIMIT 1")
             } else {
                 get(&key_equals::<R>(1))

@@ -90,9 +90,8 @@ impl RequestLog {
         if waiting.count == 0 {
             return Ok(());
         }
-        let of_tenant = |(tenant, entries): (TenantId, VecDeque<Entry>)| {
-            entries.into_iter().map(move |entry| entry.logged(tenant))
-        };
+        let of_tenant =
+            |(tenant, entries): (TenantId, VecDeque<Entry>)| entries.into_iter().map(move |entry| entry.logged(tenant));
         let mut entries: Vec<LoggedRequest> = waiting.by_tenant.into_iter().flat_map(of_tenant).collect();
         entries.sort_unstable_by_key(|entry| entry.id);
         requests::record(store, &entries).await.map_err(|error| (error, entries.len()))

@@ -88,7 +88,8 @@ fn a_record_that_can_be_deleted_is_found_by_the_key_of_its_table() {
 fn the_kinds_of_events_that_subscriptions_want_are_found_by_indexes() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
-    let plans = crate::webhooks::subscriptions::statements().into_iter().filter(|sql| sql.contains("subscription_kinds"));
+    let plans =
+        crate::webhooks::subscriptions::statements().into_iter().filter(|sql| sql.contains("subscription_kinds"));
     let plans: Vec<Vec<String>> = plans.map(|sql| explained(&connection, sql)).collect();
     assert_eq!(
         plans,
