@@ -11,7 +11,7 @@ use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 #[async_trait]
 pub trait SubscriptionMatching: Send {
     /// Returns the subscriptions of a tenant that match events of this kind and are enabled or paused by the service. Those
-    /// that are deleted, or disabled by their owner, do not match.
+    /// that are deleted, or disabled by their owner, do not match. They are in the order of their ids.
     async fn matching_subscriptions(
         &mut self,
         tenant: TenantId,

@@ -34,9 +34,7 @@ impl Harness {
 
     async fn matches(&self, tenant: TenantId, kind: EventKind) -> Vec<MatchedSubscription> {
         let read = self.read(move |tx| Box::pin(async move { Ok(tx.matching_subscriptions(tenant, kind).await?) }));
-        let mut matches = read.await.unwrap();
-        matches.sort_by_key(|matched| matched.subscription_id);
-        matches
+        read.await.unwrap()
     }
 
     pub(super) async fn subscription(&self, tenant: TenantId, change: fn(&mut WebhookSubscription)) -> SubscriptionId {
