@@ -387,8 +387,7 @@ impl Api {
                 if routed.operation.method == Method::GET {
                     context.read(access).await
                 } else {
-                    // On the heap, as a read would else carry the space of a write with it.
-                    Box::pin(context.write(body, access)).await
+                    context.write(body, access).await
                 }
             }
             Route::OpenApiDocument(version) => {

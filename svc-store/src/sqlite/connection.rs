@@ -40,11 +40,14 @@ const PREPARED_STATEMENTS: usize = 256;
 
 /// The settings of each connection. With `synchronous = FULL` a commit is on the disk before it is acknowledged. With
 /// `NORMAL` a power failure could undo it.
-const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; \
-     PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;";
+const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; \
+     PRAGMA trusted_schema = OFF;";
 
-/// The settings of a connection that only reads. With more memory it would keep more of the leaves of the trees, which are
-/// seldom read twice; the pages above those of a million contacts take 2 MB.
+/// What a connection that writes has besides: 16 MB of pages.
+const WRITE_SETTINGS: &str = "PRAGMA cache_size = -16000";
+
+/// What a connection that only reads has besides: 6 MB of pages. With more memory it would keep more of the leaves of the
+/// trees, which are seldom read twice; the pages above those of a million contacts take 2 MB.
 const READ_SETTINGS: &str = "PRAGMA query_only = ON; PRAGMA cache_size = -6000";
 
 /// A connection to a SQLite file.
@@ -59,6 +62,7 @@ impl Connection {
         let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Self::configured(path, flags)?;
+        connection.batch(WRITE_SETTINGS)?;
         let mode = connection.switch_to_wal()?;
         if mode != "wal" {
             return Err(StoreError::Unavailable(format!(
