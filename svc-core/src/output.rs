@@ -58,8 +58,9 @@ impl<T: WriteJson> WriteJson for Vec<T> {
         let begin = out.len();
         for (position, element) in self.iter().enumerate() {
             if position == 1 {
-                // The others are about as long as the first one.
-                out.reserve((out.len() - begin).saturating_mul(self.len()));
+                // The others are about as long as the first one. What did not fit would be copied as a whole.
+                let first = out.len() - begin;
+                out.reserve(first.saturating_add(first / 8).saturating_mul(self.len()));
             }
             if position > 0 {
                 out.push(b',');
@@ -90,6 +91,7 @@ impl WriteJson for u32 {
 
 impl WriteJson for str {
     fn write_json(&self, out: &mut Vec<u8>) {
+        out.reserve(self.len() + 2);
         out.push(b'"');
         if has_escapes(self.as_bytes()) {
             self.bytes().for_each(|byte| write_escaped(byte, out));

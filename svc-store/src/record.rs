@@ -1,10 +1,8 @@
 //! One place per table that names its columns. The statements, their parameters, the reader of rows, the names in errors
 //! and the list of tables for maintenance follow from it.
 
-use svc_core::error::StoreError;
-
 use crate::column::{Column, Kind};
-use crate::sql::{Cells, Param};
+use crate::sql::{CellError, Cells, Param};
 
 /// The name of a column, and what it holds.
 pub(crate) type ColumnInfo = (&'static str, Kind);
@@ -32,9 +30,9 @@ pub(crate) trait Record: Sized {
     /// Returns the values of the updated columns.
     fn updated_params(&self) -> Vec<Param<'_>>;
     /// Reads the fields.
-    fn read(cells: &mut Cells<'_>) -> Result<Self, StoreError>;
+    fn read(cells: &mut Cells<'_>) -> Result<Self, CellError>;
     /// Reads the columns that are no fields of the record.
-    fn read_extra(cells: &mut Cells<'_>) -> Result<Self::Extra, StoreError>;
+    fn read_extra(cells: &mut Cells<'_>) -> Result<Self::Extra, CellError>;
 }
 
 /// The statements that each table has.
@@ -205,7 +203,7 @@ macro_rules! record {
                 vec![$($crate::column::Column::param(&self.$changing)),*]
             }
 
-            fn read(cells: &mut $crate::sql::Cells<'_>) -> Result<Self, svc_core::error::StoreError> {
+            fn read(cells: &mut $crate::sql::Cells<'_>) -> Result<Self, $crate::sql::CellError> {
                 let record = Self {
                     $($fixed: cells.take($table, $crate::record::column_name!($fixed $(as $fixed_column)?))?,)*
                     $($changing: cells.take($table, $crate::record::column_name!($changing $(as $changing_column)?))?,)*
@@ -214,7 +212,7 @@ macro_rules! record {
                 Ok(record)
             }
 
-            fn read_extra(cells: &mut $crate::sql::Cells<'_>) -> Result<Self::Extra, svc_core::error::StoreError> {
+            fn read_extra(cells: &mut $crate::sql::Cells<'_>) -> Result<Self::Extra, $crate::sql::CellError> {
                 // A table may have no extra column.
                 let _ = &*cells;
                 Ok(($($(cells.take::<$extra_type>($table, stringify!($extra))?,)+)?))

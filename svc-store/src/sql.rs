@@ -49,10 +49,35 @@ pub(crate) enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
+/// What is wrong with a cell. It is boxed so that the result of reading one, of which a list has hundreds, is small.
+#[derive(Debug)]
+pub(crate) struct CellError(Box<StoreError>);
+
+impl From<StoreError> for CellError {
+    #[cold]
+    fn from(error: StoreError) -> Self {
+        Self(Box::new(error))
+    }
+}
+
+impl From<CellError> for StoreError {
+    #[cold]
+    fn from(error: CellError) -> Self {
+        *error.0
+    }
+}
+
+impl CellError {
+    #[cold]
+    fn corrupt(table: &'static str, column: &'static str, wanted: &str) -> Self {
+        StoreError::Corrupt { table, column, reason: format!("the value is not a valid {wanted}") }.into()
+    }
+}
+
 /// A row, borrowed from the driver.
 pub(crate) trait Row {
     /// Returns the value of a cell.
-    fn value(&self, index: usize) -> Result<Value<'_>, StoreError>;
+    fn value(&self, index: usize) -> Result<Value<'_>, CellError>;
 
     /// Decrypts the value of a cell. `None` when it cannot be decrypted.
     fn decrypt(&self, sealed: &[u8]) -> Option<Vec<u8>>;
@@ -172,7 +197,7 @@ impl SqlTx<'_> {
         &mut self,
         sql: &str,
         params: &[Param<'_>],
-        read: impl Fn(&mut Cells<'_>) -> Result<T, StoreError> + Send + Sync,
+        read: impl Fn(&mut Cells<'_>) -> Result<T, CellError> + Send + Sync,
     ) -> Result<Vec<T>, StoreError> {
         let mut rows = Vec::new();
         let mut each = |row: &dyn Row| {
@@ -188,7 +213,7 @@ impl SqlTx<'_> {
         &mut self,
         sql: &str,
         params: &[Param<'_>],
-        read: impl Fn(&mut Cells<'_>) -> Result<T, StoreError> + Send + Sync,
+        read: impl Fn(&mut Cells<'_>) -> Result<T, CellError> + Send + Sync,
     ) -> Result<Option<T>, StoreError> {
         Ok(self.fetch(sql, params, read).await?.into_iter().next())
     }
@@ -258,13 +283,10 @@ impl<'r> Cells<'r> {
     }
 
     /// Reads the next cell, which holds this column of this table.
-    pub(crate) fn take<T: Column>(&mut self, table: &'static str, column: &'static str) -> Result<T, StoreError> {
+    pub(crate) fn take<T: Column>(&mut self, table: &'static str, column: &'static str) -> Result<T, CellError> {
         let index = self.next;
         self.next += 1;
-        T::take(self.row.value(index)?, self.row).ok_or_else(|| StoreError::Corrupt {
-            table,
-            column,
-            reason: format!("the value is not a valid {}", std::any::type_name::<T>()),
-        })
+        let value = T::take(self.row.value(index)?, self.row);
+        value.ok_or_else(|| CellError::corrupt(table, column, std::any::type_name::<T>()))
     }
 }

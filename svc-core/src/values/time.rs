@@ -107,13 +107,17 @@ impl Timestamp {
         let micros = self.0.rem_euclid(MICROS_PER_DAY);
         let (seconds, micros) = ((micros / MICROS_PER_SECOND) as u32, (micros % MICROS_PER_SECOND) as u32);
         let mut out = *b"0000-00-00T00:00:00.000000Z";
-        put(&mut out[0..4], year);
-        put(&mut out[5..7], month);
-        put(&mut out[8..10], day);
-        put(&mut out[11..13], seconds / 3600);
-        put(&mut out[14..16], seconds / 60 % 60);
-        put(&mut out[17..19], seconds % 60);
-        put(&mut out[20..26], micros);
+        let mut put = |at: usize, pair: u32| out[at..at + 2].copy_from_slice(&digits(pair));
+        put(0, year / 100);
+        put(2, year % 100);
+        put(5, month);
+        put(8, day);
+        put(11, seconds / 3600);
+        put(14, seconds / 60 % 60);
+        put(17, seconds % 60);
+        put(20, micros / 10_000);
+        put(22, micros / 100 % 100);
+        put(24, micros % 100);
         out
     }
 }
@@ -136,12 +140,18 @@ fn civil_date(days: i32) -> (u32, u32, u32) {
     (era * 400 + year_of_era + next_year - 400, month, day)
 }
 
-/// Writes the digits of `value` right-aligned into a field of zeros.
-fn put(field: &mut [u8], mut value: u32) {
-    for digit in field.iter_mut().rev() {
-        *digit = b'0' + (value % 10) as u8;
-        value /= 10;
-    }
+/// Returns the two digits of a number below 100.
+fn digits(pair: u32) -> [u8; 2] {
+    const DIGITS: [[u8; 2]; 100] = {
+        let mut digits = [[b'0'; 2]; 100];
+        let mut pair = 0;
+        while pair < 100 {
+            digits[pair] = [b'0' + (pair / 10) as u8, b'0' + (pair % 10) as u8];
+            pair += 1;
+        }
+        digits
+    };
+    DIGITS[pair as usize % 100]
 }
 
 impl<'de> serde::Deserialize<'de> for Timestamp {
@@ -173,9 +183,9 @@ impl Serialize for Timestamp {
 
 impl WriteJson for Timestamp {
     fn write_json(&self, out: &mut Vec<u8>) {
-        out.push(b'"');
-        out.extend_from_slice(&self.write());
-        out.push(b'"');
+        let mut text = [b'"'; 29];
+        text[1..28].copy_from_slice(&self.write());
+        out.extend_from_slice(&text);
     }
 }
 

@@ -12,6 +12,7 @@
 mod http2;
 mod linger;
 mod reader;
+mod small_writes;
 mod tls;
 
 use std::convert::Infallible;
@@ -36,6 +37,7 @@ use tokio_io_timeout::TimeoutStream;
 use self::http2::{CloseReason, OpenRequests};
 use self::linger::Linger;
 use self::reader::CountedBody;
+use self::small_writes::SmallWrites;
 pub use self::tls::Tls;
 use crate::Api;
 use crate::api::Incoming;
@@ -181,7 +183,7 @@ impl Server {
             tokio::spawn(async move {
                 let _permit = permit;
                 // The write timeout frees the responses of clients that do not read.
-                let mut stream = TimeoutStream::new(stream);
+                let mut stream = TimeoutStream::new(SmallWrites(stream));
                 stream.set_write_timeout(Some(connection.write_timeout));
                 let stream = Box::pin(stream);
                 match tls {
@@ -251,6 +253,7 @@ impl Connection {
         let mut is_stopping = false;
         let result = loop {
             tokio::select! {
+                biased;
                 result = &mut connection => break result,
                 _ = self.stopping.changed(), if !is_stopping => {
                     is_stopping = true;
@@ -299,13 +302,14 @@ impl Connection {
             let reader = Reader::new(&close);
             request.extensions_mut().insert(Arc::clone(&reader));
             let transport_security = transport_security.clone();
-            async move {
+            // hyper moves the future, which has more than 2 KB, several times.
+            Box::pin(async move {
                 let mut response = api.call(request, client).await;
                 if let Some(value) = transport_security {
                     response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, value);
                 }
                 Ok(response.map(|body| reader::count(body, reader)))
-            }
+            })
         })
     }
 

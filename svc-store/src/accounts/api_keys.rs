@@ -11,7 +11,7 @@ use svc_core::values::{TenantId, Timestamp};
 
 use crate::column::Column as _;
 use crate::record::{record, select};
-use crate::sql::{Cells, Param, SqlTx};
+use crate::sql::{CellError, Cells, Param, SqlTx};
 
 record!(ApiKey, "api_keys", key: [id], {
     extra: [key_hash: [u8; 32], signatures_deleted_until: Option<Timestamp>, expiry_reported: bool],
@@ -34,7 +34,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
     vec![CREDENTIAL, &LIST, RECORD_USE, EXPIRING, MARK_REPORTED]
 }
 
-fn read_credential(cells: &mut Cells<'_>) -> Result<Credential, StoreError> {
+fn read_credential(cells: &mut Cells<'_>) -> Result<Credential, CellError> {
     Ok(Credential {
         key_id: cells.take("api_keys", "id")?,
         tenant_id: cells.take("api_keys", "tenant_id")?,

@@ -11,7 +11,7 @@ use svc_core::values::Timestamp;
 
 use crate::column::Column as _;
 use crate::record::{Record, record};
-use crate::sql::{Cells, SqlTx, insert_params};
+use crate::sql::{CellError, Cells, SqlTx, insert_params};
 
 /// A request signature that was used.
 pub(crate) struct UsedSignature {
@@ -63,7 +63,7 @@ impl SqlTx<'_> {
 
     /// Deletes at most `limit` signatures that expired before `now`, and records until when each key's are deleted.
     pub(crate) async fn delete_expired_signatures(&mut self, now: Timestamp, limit: u32) -> Result<u64, StoreError> {
-        let read = |cells: &mut Cells<'_>| -> Result<(KeyId, Timestamp), StoreError> {
+        let read = |cells: &mut Cells<'_>| -> Result<(KeyId, Timestamp), CellError> {
             Ok((cells.take("used_signatures", "key_id")?, cells.take("used_signatures", "expires_at")?))
         };
         let deleted = self.fetch(DELETE_EXPIRED, &[now.param(), limit.param()], read).await?;

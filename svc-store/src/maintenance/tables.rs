@@ -7,7 +7,6 @@ use svc_core::accounts::members::Member;
 use svc_core::accounts::platform_keys::PlatformKey;
 use svc_core::accounts::requests::LoggedRequest;
 use svc_core::accounts::tenants::Tenant;
-use svc_core::error::StoreError;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::{Invoice, Payment};
@@ -26,7 +25,7 @@ use crate::dialect::Dialect;
 #[cfg(test)]
 use crate::record::Statements;
 use crate::record::{ColumnInfo, Record};
-use crate::sql::Cells;
+use crate::sql::{CellError, Cells};
 use crate::webhooks::schedule::ScheduledEndpoint;
 use crate::webhooks::subscriptions::SubscriptionKind;
 
@@ -40,7 +39,7 @@ pub(crate) struct TableInfo {
     /// How many of the columns are no fields of the record.
     extra: usize,
     /// Reads a row that was selected by [`read_order`](TableInfo::read_order), as the service reads it.
-    pub(crate) read: fn(&mut Cells<'_>) -> Result<(), StoreError>,
+    pub(crate) read: fn(&mut Cells<'_>) -> Result<(), CellError>,
     #[cfg(test)]
     pub(crate) statements: fn() -> &'static Statements,
 }
@@ -84,7 +83,7 @@ impl TableInfo {
     }
 }
 
-fn read_row<R: Record>(cells: &mut Cells<'_>) -> Result<(), StoreError> {
+fn read_row<R: Record>(cells: &mut Cells<'_>) -> Result<(), CellError> {
     R::read(cells)?;
     R::read_extra(cells)?;
     Ok(())

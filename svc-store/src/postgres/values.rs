@@ -11,7 +11,7 @@ use svc_core::values::{Date, Timestamp};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use uuid::Uuid;
 
-use crate::sql::{Param, Row, Value};
+use crate::sql::{CellError, Param, Row, Value};
 use crate::vault::Vault;
 
 /// The time from 1970, the epoch of this service, to 2000, the epoch of PostgreSQL.
@@ -138,9 +138,9 @@ pub(super) struct Received<'r> {
 }
 
 impl Row for Received<'_> {
-    fn value(&self, index: usize) -> Result<Value<'_>, StoreError> {
+    fn value(&self, index: usize) -> Result<Value<'_>, CellError> {
         let cell: Result<Cell<'_>, _> = self.row.try_get(index);
-        cell.map(|cell| cell.0).map_err(|error| StoreError::Internal(error.to_string()))
+        Ok(cell.map_err(|error| StoreError::Internal(error.to_string()))?.0)
     }
 
     fn decrypt(&self, sealed: &[u8]) -> Option<Vec<u8>> {

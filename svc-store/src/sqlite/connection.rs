@@ -23,7 +23,7 @@ use super::migrate::Migrator;
 use crate::dialect::Dialect;
 use crate::locked_tenants::{self, LockedTenants};
 use crate::migrations;
-use crate::sql::{EachRow, Param, Row, Sql, SqlTx, Value};
+use crate::sql::{CellError, EachRow, Param, Row, Sql, SqlTx, Value};
 use crate::vault::Vault;
 
 /// How long to wait for the write of another process, such as the CLI while the server is running.
@@ -316,22 +316,26 @@ struct BorrowedRow<'r> {
 }
 
 impl Row for BorrowedRow<'_> {
-    fn value(&self, index: usize) -> Result<Value<'_>, StoreError> {
-        let invalid = |what: &str| StoreError::Internal(format!("cell {index} holds {what}"));
+    fn value(&self, index: usize) -> Result<Value<'_>, CellError> {
         Ok(match self.row.get_ref(index).map_err(store_error)? {
             ValueRef::Null => Value::Null,
             ValueRef::Integer(value) => Value::Int(value),
             ValueRef::Text(bytes) => {
-                Value::Text(std::str::from_utf8(bytes).map_err(|_| invalid("text that is not UTF-8"))?)
+                Value::Text(std::str::from_utf8(bytes).map_err(|_| invalid_cell(index, "text that is not UTF-8"))?)
             }
             ValueRef::Blob(bytes) => Value::Bytes(bytes),
-            ValueRef::Real(_) => return Err(invalid("a floating-point number")),
+            ValueRef::Real(_) => return Err(invalid_cell(index, "a floating-point number")),
         })
     }
 
     fn decrypt(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         self.vault.open(sealed)
     }
+}
+
+#[cold]
+fn invalid_cell(index: usize, what: &str) -> CellError {
+    StoreError::Internal(format!("cell {index} holds {what}")).into()
 }
 
 fn wal_path(path: &Path) -> PathBuf {

@@ -17,7 +17,7 @@ use super::{Connection, Join, Joined, Operations, sealed};
 use crate::PostgresStore;
 use crate::dialect::Dialect;
 use crate::postgres::{Argument, NOTIFY, arguments, error_of_code, read_cell};
-use crate::sql::{EachRow, Param, Row, Sql, Value};
+use crate::sql::{CellError, EachRow, Param, Row, Sql, Value};
 use crate::vault::Vault;
 
 impl Join<Postgres> for PostgresStore {}
@@ -147,7 +147,7 @@ struct FetchedRow<'r> {
 }
 
 impl Row for FetchedRow<'_> {
-    fn value(&self, index: usize) -> Result<Value<'_>, StoreError> {
+    fn value(&self, index: usize) -> Result<Value<'_>, CellError> {
         let cell = self.row.try_get_raw(index).map_err(store_error)?;
         if cell.is_null() {
             return Ok(Value::Null);
@@ -158,7 +158,7 @@ impl Row for FetchedRow<'_> {
             Some(Err(error)) => Err(error),
             None => Err(format!("there is no cell {index}").into()),
         };
-        value.map_err(|error| StoreError::Internal(error.to_string()))
+        Ok(value.map_err(|error| StoreError::Internal(error.to_string()))?)
     }
 
     fn decrypt(&self, sealed: &[u8]) -> Option<Vec<u8>> {

@@ -12,7 +12,7 @@ use svc_core::store::UnitOfWork;
 use super::{Connection, Join, Joined, Operations, sealed};
 use crate::SqliteStore;
 use crate::dialect::Dialect;
-use crate::sql::{EachRow, Param, Row, Sql, Value};
+use crate::sql::{CellError, EachRow, Param, Row, Sql, Value};
 use crate::vault::Vault;
 
 /// The primary result codes with which the database is not available: permission denied, busy, locked, out of memory,
@@ -101,7 +101,7 @@ struct FetchedRow<'r> {
 }
 
 impl Row for FetchedRow<'_> {
-    fn value(&self, index: usize) -> Result<Value<'_>, StoreError> {
+    fn value(&self, index: usize) -> Result<Value<'_>, CellError> {
         let cell = self.row.try_get_raw(index).map_err(store_error)?;
         let kind = if cell.is_null() { None } else { Some(cell.type_info().name().to_owned()) };
         let value = match kind.as_deref() {
@@ -111,7 +111,7 @@ impl Row for FetchedRow<'_> {
             Some("BLOB") => <&[u8] as Decode<'_, Sqlite>>::decode(cell).map(Value::Bytes),
             Some(other) => Err(format!("cell {index} holds a value of the type {other}").into()),
         };
-        value.map_err(|error| StoreError::Internal(error.to_string()))
+        Ok(value.map_err(|error| StoreError::Internal(error.to_string()))?)
     }
 
     fn decrypt(&self, sealed: &[u8]) -> Option<Vec<u8>> {

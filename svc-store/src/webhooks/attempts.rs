@@ -13,7 +13,7 @@ use svc_core::webhooks::subscriptions::SubscriptionId;
 use super::deliveries::{BY_ENDPOINT, next_ids};
 use crate::column::Column as _;
 use crate::record::{Record, record, select};
-use crate::sql::{Cells, SqlTx};
+use crate::sql::{CellError, Cells, SqlTx};
 
 record!(AttemptLog, "delivery_attempts", key: [tenant_id, delivery_id, attempt], {
     extra: [tenant_id: TenantId, delivery_id: DeliveryId],
@@ -46,7 +46,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
     vec![&LIST, &SUMMARIES, &DELETE_RESPONSES]
 }
 
-fn read_summary(cells: &mut Cells<'_>) -> Result<AttemptSummary, StoreError> {
+fn read_summary(cells: &mut Cells<'_>) -> Result<AttemptSummary, CellError> {
     Ok(AttemptSummary {
         status: cells.take("delivery_attempts", "status")?,
         failed: cells.take("delivery_attempts", "error")?,

@@ -11,7 +11,7 @@ use svc_core::webhooks::events::{Event, EventId};
 
 use crate::column::Column as _;
 use crate::record::{Record, record, select, select_all};
-use crate::sql::{Cells, Param, SqlTx};
+use crate::sql::{CellError, Cells, Param, SqlTx};
 
 record!(Event, "events", key: [tenant_id, id], {
     extra: [actor: Option<String>],
@@ -32,7 +32,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
     vec![&AFTER, &WITH_ACTOR, COUNT]
 }
 
-fn read_with_actor(cells: &mut Cells<'_>) -> Result<EventWithActor, StoreError> {
+fn read_with_actor(cells: &mut Cells<'_>) -> Result<EventWithActor, CellError> {
     let event = Event::read(cells)?;
     let (actor,) = Event::read_extra(cells)?;
     Ok(EventWithActor { event, actor })

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::column::Column;
 use crate::record::{BulkInsert, on_conflict_update, record, upsert};
-use crate::sql::{Cells, SqlTx, insert_params};
+use crate::sql::{CellError, Cells, SqlTx, insert_params};
 
 const TABLE: &str = "endpoint_schedule";
 
@@ -60,7 +60,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
     all
 }
 
-fn read_endpoint(cells: &mut Cells<'_>) -> Result<Endpoint, StoreError> {
+fn read_endpoint(cells: &mut Cells<'_>) -> Result<Endpoint, CellError> {
     let (tenant_id, subscription_id) = (cells.take(TABLE, "tenant_id")?, cells.take(TABLE, "subscription_id")?);
     Ok(Endpoint { tenant_id, subscription_id })
 }

@@ -17,7 +17,7 @@ use crate::maintenance::connection::Transaction;
 use crate::maintenance::table_reader::{Cell, TableReader, key_kinds};
 use crate::maintenance::tables::TableInfo;
 use crate::record::Record as _;
-use crate::sql::{Cells, Row};
+use crate::sql::{CellError, Cells, Row};
 use crate::webhooks::subscriptions::SubscriptionKind;
 
 /// Facts about rows that must be consistent with each other, or with the time of the check.
@@ -108,7 +108,7 @@ impl Consistency {
     }
 }
 
-type Read = fn(&mut Cells<'_>, &mut Consistency) -> Result<(), StoreError>;
+type Read = fn(&mut Cells<'_>, &mut Consistency) -> Result<(), CellError>;
 
 /// Returns the reader of a table whose rows must be consistent with other rows. `None` for the others.
 fn consistency_reader(table: &TableInfo) -> Option<Read> {
@@ -185,7 +185,7 @@ pub(super) async fn read_all(
                 unreadable += 1;
                 if unreadable <= MAX_FINDINGS {
                     let id = display(row, first_displayed, table);
-                    findings.push(Finding { table: table.name, id, problem: error.to_string() });
+                    findings.push(Finding { table: table.name, id, problem: StoreError::from(error).to_string() });
                 }
             }
             Ok(())
