@@ -5,7 +5,6 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
-use smol_str::SmolStr;
 
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
@@ -28,7 +27,7 @@ const MAX_LENGTH: usize = 254;
 /// assert!(Email::parse("ada@localhost").is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Email(SmolStr);
+pub struct Email(Box<str>);
 
 impl Email {
     /// Trims and checks an address.

@@ -5,7 +5,6 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
-use smol_str::SmolStr;
 
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
@@ -21,7 +20,7 @@ use crate::output::WriteJson;
 /// assert!(Text::<2>::parse("Ada").is_err());
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Text<const MAX: usize>(SmolStr);
+pub struct Text<const MAX: usize>(Box<str>);
 
 /// Text of at most `MAX` characters that may have several lines. It is kept exactly as it was sent.
 #[derive(Clone, PartialEq, Eq)]
