@@ -253,7 +253,6 @@ impl Connection {
         let mut is_stopping = false;
         let result = loop {
             tokio::select! {
-                biased;
                 result = &mut connection => break result,
                 _ = self.stopping.changed(), if !is_stopping => {
                     is_stopping = true;
@@ -302,14 +301,13 @@ impl Connection {
             let reader = Reader::new(&close);
             request.extensions_mut().insert(Arc::clone(&reader));
             let transport_security = transport_security.clone();
-            // hyper moves the future, which has more than 2 KB, several times.
-            Box::pin(async move {
+            async move {
                 let mut response = api.call(request, client).await;
                 if let Some(value) = transport_security {
                     response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, value);
                 }
                 Ok(response.map(|body| reader::count(body, reader)))
-            })
+            }
         })
     }
 

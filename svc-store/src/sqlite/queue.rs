@@ -9,48 +9,62 @@ use super::QueuedWork;
 use crate::bounded_queue::BoundedQueue;
 
 pub(super) struct Queue {
-    units: Mutex<BoundedQueue<QueuedWork>>,
+    state: Mutex<State>,
     filled: Condvar,
+}
+
+struct State {
+    units: BoundedQueue<QueuedWork>,
+    /// How many threads wait and were not woken yet, or more: one that wakes up by itself stays counted. To wake a thread is a
+    /// system call, so that is done only while one waits.
+    idle: usize,
 }
 
 impl Queue {
     pub(super) fn new() -> Self {
-        Self { units: Mutex::new(BoundedQueue::new()), filled: Condvar::new() }
+        Self { state: Mutex::new(State { units: BoundedQueue::new(), idle: 0 }), filled: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BoundedQueue<QueuedWork>> {
-        lock(&self.units)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
     }
 
     pub(super) fn push(&self, work: QueuedWork) -> Result<(), StoreError> {
-        self.lock().push(work, 0)?;
-        self.filled.notify_one();
+        let mut state = self.lock();
+        state.units.push(work, 0)?;
+        let is_one_idle = state.idle > 0;
+        state.idle -= usize::from(is_one_idle);
+        drop(state);
+        if is_one_idle {
+            self.filled.notify_one();
+        }
         Ok(())
     }
 
     /// Waits for units of work, and takes up to `max`. Returns `None` once the queue is closed and empty.
     pub(super) fn wait(&self, max: usize) -> Option<Vec<QueuedWork>> {
-        let mut units = self.lock();
-        while units.is_empty() {
-            if !units.is_open() {
+        let mut state = self.lock();
+        while state.units.is_empty() {
+            if !state.units.is_open() {
                 return None;
             }
-            units = self.filled.wait(units).unwrap_or_else(PoisonError::into_inner);
+            state.idle += 1;
+            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        Some(units.take(max))
+        Some(state.units.take(max))
     }
 
     /// Takes up to `max` units of work without waiting.
     pub(super) fn try_take(&self, max: usize) -> Vec<QueuedWork> {
-        self.lock().take(max)
+        self.lock().units.take(max)
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        !self.lock().is_open()
+        !self.lock().units.is_open()
     }
 
     pub(super) fn close(&self) {
-        self.lock().close();
+        self.lock().units.close();
         self.filled.notify_all();
     }
 }
