@@ -91,7 +91,6 @@ impl WriteJson for u32 {
 
 impl WriteJson for str {
     fn write_json(&self, out: &mut Vec<u8>) {
-        out.reserve(self.len() + 2);
         out.push(b'"');
         if has_escapes(self.as_bytes()) {
             write_escaped(self, out);

@@ -381,7 +381,7 @@ impl Api {
                 let base = match account {
                     Some(account) => format!("{}/accounts/{account}", version.path()),
                     None if version == Version::Platform => version.path().to_owned(),
-                    None => [&self.state.settings.mount, version.path()].concat(),
+                    None => format!("{}{}", self.state.settings.mount, version.path()),
                 };
                 let context = RequestContext { state: &self.state, parts, peer, routed, account, id, base };
                 if routed.operation.method == Method::GET {

@@ -390,31 +390,16 @@ impl RateLimitStatus {
     pub fn write(&self, headers: &mut HeaderMap) {
         let resets_at = self.resets_at.as_seconds() + i64::from(self.resets_at.as_micros() % 1_000_000 != 0);
         let seconds_left = self.reset_in.as_secs() + u64::from(self.reset_in.subsec_nanos() > 0);
-        let [limit, remaining, window, seconds_left]: [HeaderValue; 4] =
-            [self.limit.into(), self.remaining.into(), WINDOW.as_secs().into(), seconds_left.into()];
-        // These are on every response, so the numbers are written once.
-        let ietf = |first: &str, number: &HeaderValue, second: &str, time: &HeaderValue| {
-            let texts = [
-                b"\"",
-                self.policy.as_bytes(),
-                first.as_bytes(),
-                number.as_bytes(),
-                second.as_bytes(),
-                time.as_bytes(),
-            ];
-            HeaderValue::try_from(texts.concat())
-        };
-        for (name, value) in [
-            (IETF_POLICY, ietf("\";q=", &limit, ";w=", &window)),
-            (IETF, ietf("\";r=", &remaining, ";t=", &seconds_left)),
-        ] {
-            if let Ok(value) = value {
+        headers.insert(LIMIT, self.limit.into());
+        headers.insert(REMAINING, self.remaining.into());
+        headers.insert(RESET, resets_at.into());
+        let policy = format!("\"{}\";q={};w={}", self.policy, self.limit, WINDOW.as_secs());
+        let status = format!("\"{}\";r={};t={seconds_left}", self.policy, self.remaining);
+        for (name, value) in [(IETF_POLICY, policy), (IETF, status)] {
+            if let Ok(value) = HeaderValue::try_from(value) {
                 headers.insert(name, value);
             }
         }
-        headers.insert(LIMIT, limit);
-        headers.insert(REMAINING, remaining);
-        headers.insert(RESET, resets_at.into());
     }
 }
 

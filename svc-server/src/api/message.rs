@@ -142,11 +142,12 @@ pub(super) fn request_id(headers: &HeaderMap, env: &Env, now: Timestamp) -> Head
     let given = headers
         .get(REQUEST_ID)
         .filter(|value| (1..=128).contains(&value.len()) && value.as_bytes().iter().all(allowed));
-    given.cloned().unwrap_or_else(|| {
-        let (id, mut text) = (env.id::<Uuid>(now), Uuid::encode_buffer());
-        // A UUID is a valid header value, so the fallback is never used.
-        HeaderValue::from_str(id.as_hyphenated().encode_lower(&mut text)).unwrap_or(HeaderValue::from_static("-"))
-    })
+    given
+        .cloned()
+        // A UUID is a valid header value, so the last fallback is never used.
+        .unwrap_or_else(|| {
+            HeaderValue::try_from(env.id::<Uuid>(now).to_string()).unwrap_or(HeaderValue::from_static("-"))
+        })
 }
 
 /// Adds the headers that keep browsers from running a response as a document and shared caches from storing it. A page has

@@ -95,8 +95,5 @@ impl ApiResponse {
 
 /// Returns the strong ETag of a representation: 128 bits of its SHA-256 in hex.
 pub fn etag(representation: &[u8]) -> String {
-    let mut tag = [b'"'; 34];
-    // There is room for two digits of each byte.
-    let _ = hex::encode_to_slice(&sha256(representation)[..16], &mut tag[1..33]);
-    String::from_utf8_lossy(&tag).into_owned()
+    format!("\"{}\"", hex::encode(&sha256(representation)[..16]))
 }

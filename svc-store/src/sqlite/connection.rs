@@ -39,16 +39,10 @@ const CHUNK: usize = 1024 * 1024;
 const PREPARED_STATEMENTS: usize = 256;
 
 /// The settings of each connection. With `synchronous = FULL` a commit is on the disk before it is acknowledged. With
-/// `NORMAL` a power failure could undo it.
+/// `NORMAL` a power failure could undo it. Of pages it keeps 6 MB: with more it would keep more of the leaves of the trees,
+/// which are seldom used twice; the pages above those of a million contacts take 2 MB.
 const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; \
-     PRAGMA trusted_schema = OFF;";
-
-/// What a connection that writes has besides: 16 MB of pages.
-const WRITE_SETTINGS: &str = "PRAGMA cache_size = -16000";
-
-/// What a connection that only reads has besides: 6 MB of pages. With more memory it would keep more of the leaves of the
-/// trees, which are seldom read twice; the pages above those of a million contacts take 2 MB.
-const READ_SETTINGS: &str = "PRAGMA query_only = ON; PRAGMA cache_size = -6000";
+     PRAGMA trusted_schema = OFF; PRAGMA cache_size = -6000;";
 
 /// A connection to a SQLite file.
 pub(crate) struct Connection(rusqlite::Connection);
@@ -62,7 +56,6 @@ impl Connection {
         let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Self::configured(path, flags)?;
-        connection.batch(WRITE_SETTINGS)?;
         let mode = connection.switch_to_wal()?;
         if mode != "wal" {
             return Err(StoreError::Unavailable(format!(
@@ -91,7 +84,7 @@ impl Connection {
     pub(crate) fn open_read_only(path: &Path) -> Result<Self, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Self::configured(path, flags)?;
-        connection.batch(READ_SETTINGS)?;
+        connection.batch("PRAGMA query_only = ON")?;
         Ok(connection)
     }
 

@@ -68,3 +68,39 @@ impl Queue {
         self.filled.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, mpsc};
+    use std::thread;
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn unit(name: &'static str) -> QueuedWork {
+        QueuedWork { name, work: Box::new(|_| Box::pin(async { Ok(()) })), result_sender: oneshot::channel().0 }
+    }
+
+    #[test]
+    fn each_unit_of_work_wakes_a_thread_of_its_own_while_one_waits() {
+        let queue = Arc::new(Queue::new());
+        let (sender, receiver) = mpsc::channel();
+        for _ in 0..2 {
+            let (queue, sender) = (Arc::clone(&queue), sender.clone());
+            // It takes one unit and waits for no other.
+            thread::spawn(move || sender.send(queue.wait(1).unwrap()[0].name));
+        }
+        while queue.lock().idle < 2 {
+            thread::yield_now();
+        }
+        queue.push(unit("first")).unwrap();
+        queue.push(unit("second")).unwrap();
+        // Nobody waits.
+        queue.push(unit("third")).unwrap();
+        let taken = [(); 2].map(|()| receiver.recv_timeout(Duration::from_secs(10)).unwrap());
+        assert!(taken.contains(&"first") && taken.contains(&"second"), "{taken:?}");
+        assert_eq!((queue.lock().idle, queue.wait(9).unwrap().len()), (0, 1));
+    }
+}
