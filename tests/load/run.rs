@@ -24,8 +24,8 @@ use crate::traffic::{Traffic, change};
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// How long deliveries may take after the last request.
 const DRAIN: Duration = Duration::from_secs(60);
-/// Memory is not judged in shorter runs, because caches are still filling: on SQLite 16 MB for the writer and 6 MB
-/// for each of three others.
+/// Memory is not judged in shorter runs, because caches are still filling: on SQLite 6 MB for the writer and for
+/// each of three others.
 const MEMORY_CHECK_LENGTH: Duration = Duration::from_secs(600);
 /// Memory may grow by this many bytes plus 5 %.
 const MEMORY_TOLERANCE: u64 = 2_000_000;
