@@ -11,6 +11,7 @@ mod client;
 pub(crate) mod dial;
 mod failure_log;
 mod happy_eyeballs;
+mod pacer;
 pub mod resolver;
 
 use std::any::Any;
@@ -34,6 +35,7 @@ use tracing::Instrument as _;
 
 pub use self::client::HttpWebhookClient;
 use self::failure_log::FailureLog;
+use self::pacer::Pacer;
 use crate::metrics::Metrics;
 use crate::telemetry;
 
@@ -75,6 +77,7 @@ pub async fn run(
         metrics,
         failure_log: FailureLog::default(),
         in_flight: InFlight::default(),
+        pacer: Arc::new(Pacer::new()),
         outcomes: BTreeMap::new(),
         counter: AttemptCounter::default(),
         counts_written_at: tokio::time::Instant::now(),
@@ -99,6 +102,7 @@ struct Driver {
     metrics: Arc<Metrics>,
     failure_log: FailureLog,
     in_flight: InFlight,
+    pacer: Arc<Pacer>,
     /// The outcomes that wait for the next batch of their tenant.
     outcomes: BTreeMap<TenantId, Vec<Outcome>>,
     /// The attempts that wait to be counted in the store.
@@ -262,9 +266,18 @@ impl Driver {
         let now = self.store.env().now();
         for attempt in attempts {
             let (client, event_sender) = (Arc::clone(&self.client), self.event_sender.clone());
+            // An endpoint that may be slow takes no place, as the others would wait for it.
+            let is_fast = self.in_flight.has_proved_fast(attempt.delivery.subscription_id);
+            let pacer = is_fast.then(|| Arc::clone(&self.pacer));
             tokio::spawn(async move {
                 let (delivery, span) = (attempt.delivery.clone(), telemetry::attempt_span(&attempt.delivery));
-                let attempt = async move { client.attempt(attempt).await }.instrument(span.clone());
+                let attempt = async move {
+                    match pacer {
+                        Some(pacer) => pacer.run(async { client.attempt(attempt).await }).await,
+                        None => client.attempt(attempt).await,
+                    }
+                };
+                let attempt = attempt.instrument(span.clone());
                 let outcome = AssertUnwindSafe(attempt).catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|panic| client_panicked(delivery, now, &*panic));
                 telemetry::record_attempt(&span, &outcome.log);

@@ -84,6 +84,11 @@ impl InFlight {
         }
     }
 
+    /// Returns whether an endpoint has proved to be fast: its window is larger than at first.
+    pub fn has_proved_fast(&self, subscription: SubscriptionId) -> bool {
+        self.endpoints.get(&subscription).is_some_and(|window| window.size > INITIAL_WINDOW)
+    }
+
     /// Returns whether the driver must [bound the waits](super::bound_waits) of all endpoints now, because the clock was set
     /// back since they began: after a start, when that is not known, and when two polls show it. Returns it once.
     pub fn must_bound_waits(&mut self) -> bool {
@@ -119,7 +124,7 @@ impl InFlight {
     pub(super) fn capacity(&self, policy: &Policy, subscription: SubscriptionId, tenant: TenantId) -> Capacity {
         let window = match self.endpoints.get(&subscription).map_or(INITIAL_WINDOW, |window| window.size) {
             // The second half of the total is for endpoints that have proved to be fast, so that slow ones cannot take it.
-            window if window <= INITIAL_WINDOW && self.total >= policy.concurrency / 2 => 1,
+            _ if self.total >= policy.concurrency / 2 && !self.has_proved_fast(subscription) => 1,
             window => window,
         };
         Capacity {

@@ -313,6 +313,23 @@ fn capacity_goes_to_the_tenant_with_the_fewest_attempts_in_flight() {
     assert!(batches.iter().all(|batch| batch.tenant_id != tenants[0]));
 }
 
+#[test]
+fn an_endpoint_proves_to_be_fast_by_a_success_and_loses_that_by_a_failure() {
+    let store = store();
+    let (tenant, subscription) = fill(&store, 1);
+    let delivery = run_step(&store, tenant, &[]).remove(0).delivery;
+    let mut in_flight = InFlight::default();
+    let mut proved = Vec::new();
+    for status in [200, 500, 200, 200, 200, 200] {
+        in_flight.reserve(tenant, subscription.id, 1);
+        in_flight.attempt_finished(&Outcome { delivery: delivery.clone(), log: log(1, status), retry_after: None });
+        proved.push(in_flight.has_proved_fast(subscription.id));
+    }
+    // After a failure the window is smaller than at first.
+    assert_eq!(proved, [true, false, false, false, false, true]);
+    assert!(!in_flight.has_proved_fast(Id::nil()));
+}
+
 /// An endpoint with a backlog that takes several steps to hold or to end.
 struct Backlog {
     store: MemoryStore,
