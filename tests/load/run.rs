@@ -24,7 +24,7 @@ use crate::traffic::{Traffic, change};
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// How long deliveries may take after the last request.
 const DRAIN: Duration = Duration::from_secs(60);
-/// Memory is not judged in shorter runs, because caches are still filling: on SQLite 6 MB for the writer and for
+/// Memory is not judged in shorter runs, because caches are still filling: on SQLite 4 MB for the writer and for
 /// each of three others.
 const MEMORY_CHECK_LENGTH: Duration = Duration::from_secs(600);
 /// Memory may grow by this many bytes plus 5 %.

@@ -39,10 +39,10 @@ const CHUNK: usize = 1024 * 1024;
 const PREPARED_STATEMENTS: usize = 256;
 
 /// The settings of each connection. With `synchronous = FULL` a commit is on the disk before it is acknowledged. With
-/// `NORMAL` a power failure could undo it. Of pages it keeps 6 MB: with more it would keep more of the leaves of the trees,
+/// `NORMAL` a power failure could undo it. Of pages it keeps 4 MB: with more it would keep more of the leaves of the trees,
 /// which are seldom used twice; the pages above those of a million contacts take 2 MB.
 const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; \
-     PRAGMA trusted_schema = OFF; PRAGMA cache_size = -6000;";
+     PRAGMA trusted_schema = OFF; PRAGMA cache_size = -4000;";
 
 /// A connection to a SQLite file.
 pub(crate) struct Connection(rusqlite::Connection);
