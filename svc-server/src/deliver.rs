@@ -273,7 +273,7 @@ impl Driver {
                 let (delivery, span) = (attempt.delivery.clone(), telemetry::attempt_span(&attempt.delivery));
                 let attempt = async move {
                     match pacer {
-                        Some(pacer) => pacer.run(async { client.attempt(attempt).await }).await,
+                        Some(pacer) => pacer.run(|| client.attempt(attempt)).await,
                         None => client.attempt(attempt).await,
                     }
                 };

@@ -25,10 +25,11 @@ impl Pacer {
         Self(Semaphore::const_new(PLACES))
     }
 
-    /// Runs an attempt once a place is free. Attempts get one in the order in which they wait.
-    pub(super) async fn run<T>(&self, attempt: impl Future<Output = T>) -> T {
+    /// Starts an attempt once a place is free, and waits for its end. Attempts get a place in the order in which they wait.
+    pub(super) async fn run<A: Future>(&self, start: impl FnOnce() -> A) -> A::Output {
         // The semaphore is never closed.
         let place = self.0.acquire().await;
+        let attempt = start();
         tokio::pin!(attempt);
         if let Ok(outcome) = timeout(MAX_HOLD, &mut attempt).await {
             return outcome;
@@ -55,7 +56,7 @@ mod tests {
         for number in 0..2 * PLACES + 1 {
             let (pacer, started) = (Arc::clone(&pacer), Arc::clone(&started));
             tokio::spawn(async move {
-                let attempt = async {
+                let attempt = async || {
                     started.fetch_add(1, Ordering::Relaxed);
                     // The first one ends at once, and the others never.
                     if number > 0 {
