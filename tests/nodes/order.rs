@@ -43,24 +43,31 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     let nodes = Arc::new(cluster.start_two(&["--no-rate-limit"]).await?);
     let tenant = cluster.tenant().await?;
     let started = Instant::now();
-    let (written, done) = (Arc::new(AtomicUsize::new(0)), watch::Sender::new(false));
+    let written = Arc::new(AtomicUsize::new(0));
+    // The late transactions end after the writers, and the client only after both.
+    let (writers_done, all_done) = (watch::Sender::new(false), watch::Sender::new(false));
 
     let mut writers = JoinSet::new();
     for number in 0..WRITERS {
         let writer = Writer { http: cluster.http.clone(), nodes: Arc::clone(&nodes), tenant: tenant.clone(), number };
         writers.spawn(writer.run(Arc::clone(&written), size.changes));
     }
-    let late = late(cluster, &tenant, done.subscribe());
-    let follow = follow(cluster, &nodes, &tenant, done.subscribe());
+    let late = late(cluster, &tenant, writers_done.subscribe());
+    let follow = follow(cluster, &nodes, &tenant, all_done.subscribe());
     let wait = async {
         let mut all: Vec<Written> = Vec::new();
         while let Some(ended) = writers.join_next().await {
             all.extend(ended??);
         }
-        done.send_replace(true);
-        Ok::<_, Box<dyn std::error::Error + Send + Sync>>(all)
+        writers_done.send_replace(true);
+        Ok(all)
     };
-    let (acknowledged, late, followed) = tokio::try_join!(wait, late, follow)?;
+    let write = async {
+        let changes = tokio::try_join!(wait, late)?;
+        all_done.send_replace(true);
+        Ok::<_, Box<dyn std::error::Error + Send + Sync>>(changes)
+    };
+    let ((acknowledged, late), followed) = tokio::try_join!(write, follow)?;
 
     let (mut missed, mut stale) = (0, 0);
     for (id, updated_at) in acknowledged.iter().chain(&late) {
