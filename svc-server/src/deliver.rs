@@ -266,9 +266,9 @@ impl Driver {
         let now = self.store.env().now();
         for attempt in attempts {
             let (client, event_sender) = (Arc::clone(&self.client), self.event_sender.clone());
-            // An endpoint that may be slow takes no place, as the others would wait for it.
-            let is_fast = self.in_flight.has_proved_fast(attempt.delivery.subscription_id);
-            let pacer = is_fast.then(|| Arc::clone(&self.pacer));
+            // An endpoint that may hang takes no place, as the others would wait for it.
+            let succeeds = self.in_flight.has_grown_window(attempt.delivery.subscription_id);
+            let pacer = succeeds.then(|| Arc::clone(&self.pacer));
             tokio::spawn(async move {
                 let (delivery, span) = (attempt.delivery.clone(), telemetry::attempt_span(&attempt.delivery));
                 let attempt = async move {
@@ -276,8 +276,8 @@ impl Driver {
                         Some(pacer) => pacer.run(|| client.attempt(attempt)).await,
                         None => client.attempt(attempt).await,
                     }
-                };
-                let attempt = attempt.instrument(span.clone());
+                }
+                .instrument(span.clone());
                 let outcome = AssertUnwindSafe(attempt).catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|panic| client_panicked(delivery, now, &*panic));
                 telemetry::record_attempt(&span, &outcome.log);

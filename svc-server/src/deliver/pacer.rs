@@ -1,4 +1,4 @@
-//! Attempts at endpoints that have proved to be fast start a few at a time.
+//! Attempts at endpoints whose attempts succeed start a few at a time.
 //!
 //! A batch claims up to 64 attempts for an endpoint. If they all started at once, each would need a connection of its own,
 //! before the first response arrives. Hundreds of connections take memory and processor time, and a few that are kept alive
@@ -21,8 +21,8 @@ const MAX_HOLD: Duration = Duration::from_millis(1);
 pub(super) struct Pacer(Semaphore);
 
 impl Pacer {
-    pub(super) const fn new() -> Self {
-        Self(Semaphore::const_new(PLACES))
+    pub(super) fn new() -> Self {
+        Self(Semaphore::new(PLACES))
     }
 
     /// Starts an attempt once a place is free, and waits for its end. Attempts get a place in the order in which they wait.

@@ -8,4 +8,5 @@ mod engine;
 mod libraries;
 mod log;
 mod mocks;
+mod pacing;
 mod receivers;

@@ -84,8 +84,8 @@ impl InFlight {
         }
     }
 
-    /// Returns whether an endpoint has proved to be fast: its window is larger than at first.
-    pub fn has_proved_fast(&self, subscription: SubscriptionId) -> bool {
+    /// Returns whether the window of an endpoint is larger than at first, since its attempts succeed.
+    pub fn has_grown_window(&self, subscription: SubscriptionId) -> bool {
         self.endpoints.get(&subscription).is_some_and(|window| window.size > INITIAL_WINDOW)
     }
 
@@ -123,8 +123,8 @@ impl InFlight {
     /// Returns how many more attempts may be claimed: for an endpoint, for its tenant, and in total.
     pub(super) fn capacity(&self, policy: &Policy, subscription: SubscriptionId, tenant: TenantId) -> Capacity {
         let window = match self.endpoints.get(&subscription).map_or(INITIAL_WINDOW, |window| window.size) {
-            // The second half of the total is for endpoints that have proved to be fast, so that slow ones cannot take it.
-            _ if self.total >= policy.concurrency / 2 && !self.has_proved_fast(subscription) => 1,
+            // The second half of the total is for endpoints whose attempts succeed, so that those that hang cannot take it.
+            _ if self.total >= policy.concurrency / 2 && !self.has_grown_window(subscription) => 1,
             window => window,
         };
         Capacity {

@@ -1,0 +1,101 @@
+//! How many attempts start at once.
+
+use std::collections::HashSet;
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use svc_core::Svc;
+use svc_core::accounts::tenants::TenantCreate;
+use svc_core::env::{Env, ManualClock, SeededEntropy};
+use svc_core::input::Input as _;
+use svc_core::resources::contacts::ContactCreate;
+use svc_core::store::Store;
+use svc_core::store::memory::MemoryStore;
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::deliveries::AttemptLog;
+use svc_core::webhooks::engine::{Attempt, Outcome, Policy};
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate};
+use svc_server::deliver::{self, WebhookClient};
+use tokio::time::Instant;
+
+/// The places of the sender for attempts that have just started.
+const PLACES: usize = 64;
+/// How many endpoints are known to succeed: some more than there are places.
+const KNOWN: usize = 100;
+
+/// A client whose first attempt at each endpoint succeeds at once, and whose others never end.
+#[derive(Default)]
+struct Client {
+    known: Mutex<HashSet<SubscriptionId>>,
+    /// The attempts that never end, with the time of their start.
+    started: Mutex<Vec<(SubscriptionId, Instant)>>,
+}
+
+impl WebhookClient for Client {
+    fn attempt(&self, Attempt { delivery, .. }: Attempt) -> BoxFuture<'static, Outcome> {
+        let is_first = self.known.lock().unwrap().insert(delivery.subscription_id);
+        if !is_first || self.known.lock().unwrap().len() > KNOWN {
+            self.started.lock().unwrap().push((delivery.subscription_id, Instant::now()));
+            return Box::pin(pending());
+        }
+        let log = AttemptLog {
+            attempt: delivery.attempts,
+            started_at: delivery.created_at,
+            duration_ms: 0,
+            status: 204,
+            error: None,
+            response_body: None,
+            response_truncated: false,
+            remote_addr: None,
+        };
+        Box::pin(async { Outcome { delivery, log, retry_after: None } })
+    }
+}
+
+async fn subscribe(svc: &Svc, tenant: TenantId) -> SubscriptionId {
+    let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["contact.created"]}"#).unwrap();
+    svc.tenant(tenant).webhooks().create(input).await.unwrap().id
+}
+
+async fn contact(svc: &Svc, tenant: TenantId, email: &str) {
+    let input = ContactCreate::from_body(format!(r#"{{"email": "{email}"}}"#).as_bytes()).unwrap();
+    svc.tenant(tenant).contacts().create(input).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_start_a_few_at_a_time_and_those_at_an_unknown_endpoint_at_once() {
+    let clock = ManualClock::at(Timestamp::from_micros(1_773_500_966_535_897));
+    let mut env = Env::new(clock.clone(), SeededEntropy::new(1));
+    env.max_webhooks = 200;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(env));
+    let svc = Svc::new(Arc::clone(&store));
+    let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+    for _ in 0..KNOWN {
+        subscribe(&svc, tenant).await;
+    }
+    let client = Arc::new(Client::default());
+    let sender: Arc<dyn WebhookClient> = client.clone();
+    let run = deliver::run(store, Policy::default(), sender, Arc::default(), pending(), Duration::ZERO);
+    let sender = tokio::spawn(run);
+    // Later than the timestamps of what there is, so that deliveries are due at once.
+    clock.advance(Duration::from_secs(1));
+    contact(&svc, tenant, "ada@example.com").await;
+    // The clock of tokio goes on when nothing else is left to do: all endpoints have succeeded then.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(client.known.lock().unwrap().len(), KNOWN);
+
+    let unknown = subscribe(&svc, tenant).await;
+    clock.advance(Duration::from_secs(1));
+    contact(&svc, tenant, "grace@example.com").await;
+    let begin = Instant::now();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let started = std::mem::take(&mut *client.started.lock().unwrap());
+    let at_once: Vec<_> = started.iter().filter(|(_, at)| *at == begin).map(|(endpoint, _)| *endpoint).collect();
+    assert_eq!((at_once.len(), started.len()), (PLACES + 1, KNOWN + 1));
+    assert!(at_once.contains(&unknown));
+    let after = started.iter().map(|(_, at)| at.duration_since(begin)).max().unwrap();
+    assert!(after <= Duration::from_millis(2), "{after:?}");
+    sender.abort();
+}
