@@ -50,11 +50,11 @@
 //! | [`lookup`] | Finds records by their id alone, or by a part of it. |
 //! | [`platform`] | What the platform API of the server takes and returns, for the server and its clients. |
 //! | [`store`] | The interface to a database, a store in memory, and the conformance suite for stores. |
-//! | [`input`], [`output`] | Strict JSON and query strings to typed input; records to JSON. |
+//! | [`input`] | Strict JSON and query strings to typed input. |
 //! | [`values`] | Email addresses, amounts, timestamps and the other values that records consist of. |
 //! | [`mod@env`], [`crypto`], [`error`] | The clock and randomness; digests and secrets; everything that can fail. |
 //!
-//! `error`, `crypto`, `env`, `values`, `input` and `output` import none of the modules above them in this table. The promises of
+//! `error`, `crypto`, `env`, `values` and `input` import none of the modules above them in this table. The promises of
 //! the API itself are in `docs/contract.md` of the repository.
 //!
 //! # Features
@@ -75,7 +75,6 @@ pub mod exports;
 pub mod imports;
 pub mod input;
 pub mod lookup;
-pub mod output;
 pub mod platform;
 pub mod prelude;
 pub mod resources;

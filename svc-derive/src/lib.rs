@@ -10,8 +10,7 @@
 //! | [`Input`] | `Input`, `ToBody`, `FieldNames`, `JsonSchema` | bodies and query parameters |
 //! | [`Apply`] | `Apply<Record>` | inputs whose fields are copied into a record |
 //! | [`Resource`] | `Resource` | records with a collection of their own, such as `/contacts` |
-//! | [`TextEnum`] | parser, `Display`, `FromStr`, `Serialize`, `Deserialize`, `WriteJson`, `FromJson`, `JsonSchema` | enums that are written as text |
-//! | [`WriteJson`] | `WriteJson` | what is written often, beside `Serialize` |
+//! | [`TextEnum`] | parser, `Display`, `FromStr`, `Serialize`, `Deserialize`, `FromJson`, `JsonSchema` | enums that are written as text |
 //!
 //! svc-core exports each derive beside the trait of the same name, so an application has no need of this crate. The
 //! generated code names everything by its full path below `::svc_core`.
@@ -68,7 +67,6 @@ mod input;
 mod record;
 mod resource;
 mod text_enum;
-mod write_json;
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, Error, parse_macro_input};
@@ -232,7 +230,7 @@ pub fn derive_apply(tokens: TokenStream) -> TokenStream {
 /// # Examples
 ///
 /// ```ignore
-/// #[derive(Clone, Debug, PartialEq, Serialize, WriteJson, Record, Resource)]
+/// #[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
 /// #[resource(collection = "contacts", filter = ContactFilter, soft_delete)]
 /// pub struct Contact {
 ///     // …
@@ -278,48 +276,4 @@ pub fn derive_resource(tokens: TokenStream) -> TokenStream {
 #[proc_macro_derive(TextEnum, attributes(text))]
 pub fn derive_text_enum(tokens: TokenStream) -> TokenStream {
     derive(tokens, text_enum::expand)
-}
-
-/// Implements `WriteJson`, which writes the JSON that serde_json writes by `Serialize`, only faster.
-///
-/// The types of the fields must implement `WriteJson`, and so must the type parameters.
-///
-/// # Attributes of a field
-///
-/// - `#[serde(skip)]` and `#[serde(skip_serializing)]` leave the field out.
-/// - `#[serde(skip_serializing_if = "…")]` leaves it out if that function returns true.
-/// - `#[serde(default)]` concerns reading alone. Every other attribute of serde is refused.
-///
-/// # Examples
-///
-/// ```
-/// use serde::Serialize;
-/// use svc_core::output::WriteJson;
-///
-/// #[derive(Serialize, WriteJson)]
-/// struct Room {
-///     name: String,
-///     #[serde(skip_serializing_if = "Option::is_none")]
-///     floor: Option<i32>,
-/// }
-///
-/// let mut json = Vec::new();
-/// Room { name: "Harbour".to_owned(), floor: None }.write_json(&mut json);
-/// assert_eq!(json, br#"{"name":"Harbour"}"#);
-/// ```
-///
-/// A field under another name would be written differently:
-///
-/// ```compile_fail
-/// # use serde::Serialize;
-/// # use svc_core::output::WriteJson;
-/// #[derive(Serialize, WriteJson)]
-/// struct Room {
-///     #[serde(rename = "title")]
-///     name: String,
-/// }
-/// ```
-#[proc_macro_derive(WriteJson, attributes(serde))]
-pub fn derive_write_json(tokens: TokenStream) -> TokenStream {
-    derive(tokens, write_json::expand)
 }

@@ -87,12 +87,6 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
 
-        impl ::svc_core::output::WriteJson for #name {
-            fn write_json(&self, out: &mut ::std::vec::Vec<u8>) {
-                ::svc_core::output::WriteJson::write_json(self.as_str(), out);
-            }
-        }
-
         impl ::std::str::FromStr for #name {
             type Err = ::svc_core::error::Issue;
 

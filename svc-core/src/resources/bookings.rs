@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
-use crate::output::WriteJson;
 use crate::resources::contacts;
 use crate::resources::crud::{Create, NewRecord, NoFilter, Resource, Update, WriteTime};
 use crate::store::Tx;
@@ -35,7 +34,7 @@ pub enum BookingStatus {
 }
 
 /// A booking: an appointment with a contact.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, WriteJson, Record, Resource)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
 #[resource(collection = "bookings", filter = NoFilter)]
 #[record(input)]
 pub struct Booking {

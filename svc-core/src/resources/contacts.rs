@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::input::{Apply, Input, Record};
-use crate::output::WriteJson;
 use crate::resources::crud::{self, Create, Delete, Filter, NewRecord, Resource, Update, WriteTime};
 use crate::store::Tx;
 use crate::values::EventKind;
@@ -15,7 +14,7 @@ use crate::values::{Email, Id, Patch, TenantId, Text, Timestamp};
 pub type ContactId = Id<Contact>;
 
 /// A contact: a person or company that the business deals with.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, WriteJson, Record, Resource)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Record, Resource)]
 #[resource(collection = "contacts", filter = ContactFilter, soft_delete)]
 #[record(input)]
 pub struct Contact {

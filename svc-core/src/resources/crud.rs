@@ -16,7 +16,6 @@ use crate::accounts::audit::{self, Object};
 use crate::accounts::clocks::MAX_AHEAD;
 use crate::error::Error;
 use crate::input::{Fields, Input, ToBody};
-use crate::output::WriteJson;
 use crate::resources::pages::{CursorScope, ListParams, Page};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
@@ -24,7 +23,7 @@ use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::events;
 
 /// A record with a collection of its own. `#[derive(Resource)]` implements it.
-pub trait Resource: Serialize + WriteJson + JsonSchema + Clone + PartialEq + Send + Sync + 'static {
+pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + 'static {
     /// The segment in the path, such as `contacts`.
     const COLLECTION: &'static str;
 

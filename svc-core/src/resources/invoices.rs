@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
-use crate::output::WriteJson;
 use crate::resources::contacts;
 use crate::resources::crud::{self, Filter, Resource, WriteTime, advance_clock};
 use crate::store::{Repository, Tx};
@@ -50,7 +49,7 @@ pub enum InvoiceStatus {
 }
 
 /// An invoice: a request for payment to a contact. The API cannot change invoices; events report their changes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, WriteJson, Record, Resource)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
 #[resource(collection = "invoices", filter = InvoiceFilter)]
 #[record(input)]
 pub struct Invoice {

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
-use crate::output::WriteJson;
 use crate::resources::contacts;
 use crate::resources::crud::{Create, Filter, NewRecord, Resource, Update, WriteTime};
 use crate::store::Tx;
@@ -39,7 +38,7 @@ pub enum JobStatus {
 }
 
 /// A job: work on a site.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, WriteJson, Record, Resource)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
 #[resource(collection = "jobs", filter = JobFilter)]
 #[record(input)]
 pub struct Job {

@@ -12,7 +12,6 @@ use crate::crypto::{hmac_sha256, sha256};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::json::Json;
 use crate::input::{FromJson, Input};
-use crate::output::WriteJson;
 use crate::values::{TenantId, Timestamp, parse_uuid};
 
 /// The number of records on a page if the request has no `limit`.
@@ -165,7 +164,7 @@ pub enum Order {
 }
 
 /// One page of a list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, WriteJson, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "{R}List")]
 #[non_exhaustive]
 pub struct Page<R> {

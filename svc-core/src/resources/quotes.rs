@@ -8,7 +8,6 @@ use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::json::Json;
 use crate::input::{Apply, FromJson, Input, Record};
-use crate::output::WriteJson;
 use crate::resources::contacts;
 use crate::resources::crud::{self, Create, Filter, NewRecord, Resource, Update, WriteTime, advance_clock};
 use crate::store::Tx;
@@ -45,7 +44,7 @@ pub enum QuoteStatus {
 }
 
 /// A quote: an offer with a price.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, WriteJson, Record, Resource)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
 #[resource(collection = "quotes", filter = QuoteFilter)]
 #[record(input)]
 pub struct Quote {

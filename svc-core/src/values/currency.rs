@@ -10,7 +10,6 @@ use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
 use crate::input::schema::deserialize_text;
-use crate::output::WriteJson;
 
 /// An active currency of ISO 4217.
 ///
@@ -105,12 +104,6 @@ impl fmt::Display for Currency {
 impl Serialize for Currency {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.code)
-    }
-}
-
-impl WriteJson for Currency {
-    fn write_json(&self, out: &mut Vec<u8>) {
-        self.code.write_json(out);
     }
 }
 

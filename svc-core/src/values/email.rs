@@ -10,7 +10,6 @@ use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
 use crate::input::schema::deserialize_text;
-use crate::output::WriteJson;
 
 /// The greatest length of an address in characters (RFC 5321 §4.5.3.1.3, without the angle brackets).
 const MAX_LENGTH: usize = 254;
@@ -102,12 +101,6 @@ impl fmt::Display for Email {
 impl Serialize for Email {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
-    }
-}
-
-impl WriteJson for Email {
-    fn write_json(&self, out: &mut Vec<u8>) {
-        self.as_str().write_json(out);
     }
 }
 

@@ -18,7 +18,6 @@ use super::TextEnum;
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
-use crate::output::WriteJson;
 
 /// What an event reports (`docs/contract.md`, "Events").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
@@ -228,12 +227,6 @@ impl FromJson for EventSet {
 impl Serialize for EventSet {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.names().serialize(serializer)
-    }
-}
-
-impl WriteJson for EventSet {
-    fn write_json(&self, out: &mut Vec<u8>) {
-        self.names().write_json(out);
     }
 }
 

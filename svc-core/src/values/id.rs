@@ -13,7 +13,6 @@ use uuid::Uuid;
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
-use crate::output::WriteJson;
 
 /// The id of a tenant, the business account that a record belongs to.
 ///
@@ -159,12 +158,6 @@ impl<T> FromStr for Id<T> {
 impl<T> Serialize for Id<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
-    }
-}
-
-impl<T> WriteJson for Id<T> {
-    fn write_json(&self, out: &mut Vec<u8>) {
-        self.0.write_json(out);
     }
 }
 

@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
-use crate::output::{WriteJson, write_display};
 
 /// The largest amount that is accepted, in whole units of the currency.
 pub const MAX_AMOUNT: i64 = 1_000_000_000_000;
@@ -292,12 +291,6 @@ impl Serialize for Amount {
     /// Writes a JSON number with exactly these digits, which a float does not always have.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         RawValue::from_string(self.to_string()).map_err(S::Error::custom)?.serialize(serializer)
-    }
-}
-
-impl WriteJson for Amount {
-    fn write_json(&self, out: &mut Vec<u8>) {
-        write_display(self, out);
     }
 }
 

@@ -10,7 +10,6 @@ use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
 use crate::input::schema::deserialize_text;
-use crate::output::WriteJson;
 
 /// One line of text: 1 to `MAX` characters, trimmed, without control characters.
 ///
@@ -134,12 +133,6 @@ macro_rules! string_impls {
         impl<const MAX: usize> Serialize for $name<MAX> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(&self.0)
-            }
-        }
-
-        impl<const MAX: usize> WriteJson for $name<MAX> {
-            fn write_json(&self, out: &mut Vec<u8>) {
-                self.as_str().write_json(out);
             }
         }
 

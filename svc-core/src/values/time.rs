@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use jiff::civil;
+use jiff::{SignedDuration, civil};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
@@ -14,10 +14,8 @@ use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
 use crate::input::schema::deserialize_text;
-use crate::output::{WriteJson, write_display};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
-const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
 /// The start of Unix time. Arithmetic uses civil time from here, since jiff's own timestamps end a day before the end of
 /// the year 9999.
@@ -99,59 +97,6 @@ impl Timestamp {
         let parsed = DateTime::parse(text)?;
         Ok(if parsed.cut { parsed.timestamp.next() } else { parsed.timestamp })
     }
-
-    /// Returns the 27 characters of the UTC form. It uses neither `fmt` nor jiff's arithmetic, which cost more than
-    /// twice as much, as a list writes hundreds of timestamps.
-    fn write(self) -> [u8; 27] {
-        let (year, month, day) = civil_date(self.0.div_euclid(MICROS_PER_DAY) as i32);
-        let micros = self.0.rem_euclid(MICROS_PER_DAY);
-        let (seconds, micros) = ((micros / MICROS_PER_SECOND) as u32, (micros % MICROS_PER_SECOND) as u32);
-        let mut out = *b"0000-00-00T00:00:00.000000Z";
-        let mut put = |at: usize, pair: u32| out[at..at + 2].copy_from_slice(&digits(pair));
-        put(0, year / 100);
-        put(2, year % 100);
-        put(5, month);
-        put(8, day);
-        put(11, seconds / 3600);
-        put(14, seconds / 60 % 60);
-        put(17, seconds % 60);
-        put(20, micros / 10_000);
-        put(22, micros / 100 % 100);
-        put(24, micros % 100);
-        out
-    }
-}
-
-/// Returns year, month and day of a date of the years 0000–9999, given as days since 1970-01-01.
-///
-/// Years are counted from 1 March, so that the day of a leap year is the last one, and in eras of 400 years, which all have
-/// the same number of days (Howard Hinnant, "chrono-compatible low-level date algorithms").
-fn civil_date(days: i32) -> (u32, u32, u32) {
-    const DAYS_PER_ERA: u32 = 146_097;
-    /// From 1 March of the year -400 to 1970-01-01, so that the sum is positive.
-    const TO_EPOCH: i32 = 719_468 + DAYS_PER_ERA as i32;
-    let days = (days + TO_EPOCH).unsigned_abs();
-    let (era, day_of_era) = (days / DAYS_PER_ERA, days % DAYS_PER_ERA);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_based = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_based + 2) / 5 + 1;
-    let (month, next_year) = if march_based < 10 { (march_based + 3, 0) } else { (march_based - 9, 1) };
-    (era * 400 + year_of_era + next_year - 400, month, day)
-}
-
-/// Returns the two digits of a number below 100.
-fn digits(pair: u32) -> [u8; 2] {
-    const DIGITS: [[u8; 2]; 100] = {
-        let mut digits = [[b'0'; 2]; 100];
-        let mut pair = 0;
-        while pair < 100 {
-            digits[pair] = [b'0' + (pair / 10) as u8, b'0' + (pair % 10) as u8];
-            pair += 1;
-        }
-        digits
-    };
-    DIGITS[pair as usize % 100]
 }
 
 impl<'de> serde::Deserialize<'de> for Timestamp {
@@ -171,21 +116,13 @@ impl std::str::FromStr for Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(std::str::from_utf8(&self.write()).unwrap_or_default())
+        write!(f, "{:.6}Z", EPOCH.saturating_add(SignedDuration::from_micros(self.0)))
     }
 }
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(std::str::from_utf8(&self.write()).unwrap_or_default())
-    }
-}
-
-impl WriteJson for Timestamp {
-    fn write_json(&self, out: &mut Vec<u8>) {
-        let mut text = [b'"'; 29];
-        text[1..28].copy_from_slice(&self.write());
-        out.extend_from_slice(&text);
+        serializer.collect_str(self)
     }
 }
 
@@ -219,77 +156,51 @@ impl DateTime {
         Self::read(text).ok_or_else(|| Issue::new(FieldCode::InvalidFormat, TIMESTAMP_FORM))
     }
 
-    /// Reads RFC 3339 §5.6. It is written by hand because calendar libraries accept more forms than the contract does.
+    /// Reads RFC 3339 §5.6, after a check of its form: jiff reads more forms than the contract has.
     fn read(text: &str) -> Option<Self> {
-        let b = text.as_bytes();
-        let (date, rest) = (read_date(b.get(..10)?)?, b.get(10..)?);
-        if !matches!(rest.first()?, b'T' | b't') || rest.get(3)? != &b':' || rest.get(6)? != &b':' {
+        let (local, ahead) = match text.strip_suffix(['Z', 'z']) {
+            Some(local) => (local, SignedDuration::ZERO),
+            None => {
+                let (local, offset) = text.split_at_checked(text.len().checked_sub("+00:00".len())?)?;
+                (local, read_offset(offset)?)
+            }
+        };
+        let form = "0000-00-00T00:00:00.000000000";
+        if local.len() < 19 || local.ends_with('.') || !has_form(local, form.get(..local.len())?) {
             return None;
         }
-        let hour = number(rest.get(1..3)?)?;
-        let minute = number(rest.get(4..6)?)?;
-        // A leap second is read as the last second before it.
-        let second = match number(rest.get(7..9)?)? {
-            60 if minute == 59 => 59,
-            other => other,
-        };
-        let (nanos, rest) = fraction(rest.get(9..)?)?;
-        let offset = offset_seconds(rest)?;
-        let time = civil::Time::new(hour.try_into().ok()?, minute.try_into().ok()?, second.try_into().ok()?, 0).ok()?;
-        let local = date.to_datetime(time);
-        let seconds = local.duration_since(EPOCH).as_secs() - offset;
-        let micros = seconds.checked_mul(MICROS_PER_SECOND)? + nanos / 1000;
-        (Timestamp::MIN_MICROS..=Timestamp::MAX_MICROS).contains(&micros).then_some(Self {
-            timestamp: Timestamp(micros),
-            date,
+        let at: civil::DateTime = local.parse().ok()?;
+        // A leap second, which jiff reads as the last second before it, ends an hour.
+        if local[17..].starts_with("60") && at.minute() != 59 {
+            return None;
+        }
+        let utc = at.checked_sub(ahead).ok().filter(|utc| utc.year() >= 0)?;
+        let nanos = utc.duration_since(EPOCH).as_nanos();
+        Some(Self {
+            timestamp: Timestamp(i64::try_from(nanos.div_euclid(1000)).ok()?),
+            date: at.date(),
             cut: nanos % 1000 != 0,
         })
     }
 }
 
-fn number(digits: &[u8]) -> Option<i64> {
-    digits.iter().try_fold(0_i64, |sum, d| d.is_ascii_digit().then(|| sum * 10 + i64::from(d - b'0')))
+/// Returns how far the offset of a time zone, such as `+11:00`, is ahead of UTC.
+fn read_offset(offset: &str) -> Option<SignedDuration> {
+    let time = offset.get(1..).filter(|time| has_form(time, "00:00"))?;
+    let distance = time.parse::<civil::Time>().ok()?.duration_since(civil::Time::midnight());
+    match offset.as_bytes()[0] {
+        b'+' => Some(distance),
+        b'-' => Some(-distance),
+        _ => None,
+    }
 }
 
-fn read_date(b: &[u8]) -> Option<civil::Date> {
-    if b.len() != 10 || b[4] != b'-' || b[7] != b'-' {
-        return None;
-    }
-    civil::Date::new(
-        number(&b[..4])?.try_into().ok()?,
-        number(&b[5..7])?.try_into().ok()?,
-        number(&b[8..])?.try_into().ok()?,
-    )
-    .ok()
-}
-
-/// Returns the nanoseconds of an optional `.digits`, and the bytes after it.
-fn fraction(b: &[u8]) -> Option<(i64, &[u8])> {
-    let Some(b) = b.strip_prefix(b".") else {
-        return Some((0, b));
-    };
-    let count = b.iter().take_while(|d| d.is_ascii_digit()).count();
-    if !(1..=9).contains(&count) {
-        return None;
-    }
-    let (digits, rest) = b.split_at(count);
-    Some((number(digits)? * 10_i64.pow(9 - count as u32), rest))
-}
-
-fn offset_seconds(b: &[u8]) -> Option<i64> {
-    if matches!(b, b"Z" | b"z") {
-        return Some(0);
-    }
-    let sign = match b.first()? {
-        b'+' => 1,
-        b'-' => -1,
-        _ => return None,
-    };
-    if b.len() != 6 || b[3] != b':' {
-        return None;
-    }
-    let (hours, minutes) = (number(&b[1..3])?, number(&b[4..])?);
-    (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+/// Returns whether a text has a digit wherever the form has a zero, and otherwise the characters of the form. Letters may be
+/// lower case.
+fn has_form(text: &str, form: &str) -> bool {
+    let fits =
+        |(byte, form): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte.eq_ignore_ascii_case(&form) };
+    text.len() == form.len() && text.bytes().zip(form.bytes()).all(fits)
 }
 
 /// A calendar date without a time, `YYYY-MM-DD`.
@@ -308,9 +219,8 @@ impl Date {
     /// # Errors
     /// `invalid_format` if the text is no date of the years 0000–9999.
     pub fn parse(text: &str) -> Result<Self, Issue> {
-        read_date(text.as_bytes())
-            .map(Self)
-            .ok_or_else(|| Issue::new(FieldCode::InvalidFormat, "must be a calendar date such as 2026-03-14"))
+        let date = has_form(text, "0000-00-00").then(|| text.parse().ok()).flatten();
+        date.map(Self).ok_or_else(|| Issue::new(FieldCode::InvalidFormat, "must be a calendar date such as 2026-03-14"))
     }
 
     /// Returns the date `days` later, or earlier if the number is negative. The last date is 9999-12-31.
@@ -347,22 +257,13 @@ impl std::str::FromStr for Date {
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let d = self.0;
-        write!(f, "{:04}-{:02}-{:02}", d.year(), d.month(), d.day())
+        self.0.fmt(f)
     }
 }
 
 impl Serialize for Date {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
-    }
-}
-
-impl WriteJson for Date {
-    fn write_json(&self, out: &mut Vec<u8>) {
-        out.push(b'"');
-        write_display(self, out);
-        out.push(b'"');
     }
 }
 
@@ -500,6 +401,8 @@ impl Serialize for TimeZone {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
     #[test]
     fn reads_every_rfc_3339_form_and_writes_one() {

@@ -11,7 +11,6 @@ use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
 use crate::input::schema::deserialize_text;
-use crate::output::WriteJson;
 
 const MAX_LENGTH: usize = 2048;
 
@@ -138,12 +137,6 @@ impl fmt::Display for WebhookUrl {
 impl Serialize for WebhookUrl {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.text)
-    }
-}
-
-impl WriteJson for WebhookUrl {
-    fn write_json(&self, out: &mut Vec<u8>) {
-        self.text.write_json(out);
     }
 }
 

@@ -24,7 +24,6 @@ use crate::accounts::tenants;
 use crate::env::Env;
 use crate::error::{Error, Violations};
 use crate::input::{Input, Record};
-use crate::output::WriteJson;
 use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Resource, Update, WriteTime, advance_clock};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
@@ -58,7 +57,7 @@ pub enum DisabledReason {
 }
 
 /// An endpoint that receives events, with the selection of events that are sent to it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, WriteJson, Record, Resource)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
 #[resource(collection = "webhooks", filter = NoFilter, soft_delete, audited = "webhook")]
 pub struct WebhookSubscription {
     /// The unique identifier of the subscription, a UUID of version 7 that the service assigns.
@@ -140,17 +139,6 @@ pub struct WebhookSubscriptionWithSecret {
     /// The signing secret: `whsec_` and the base64 of 32 random bytes. Store it now, as it is returned only once. The
     /// HMAC key of `X-SVC-Signature` is the whole text, including `whsec_`.
     pub secret: String,
-}
-
-impl WriteJson for WebhookSubscriptionWithSecret {
-    fn write_json(&self, out: &mut Vec<u8>) {
-        self.subscription.write_json(out);
-        // The secret is one more field of the object, which has just ended.
-        out.pop();
-        out.extend_from_slice(b",\"secret\":");
-        self.secret.write_json(out);
-        out.push(b'}');
-    }
 }
 
 impl From<WebhookSubscription> for WebhookSubscriptionWithSecret {

@@ -11,7 +11,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use svc_core::error::{Error, Issue};
 use svc_core::input::{Fields, Input};
-use svc_core::output::WriteJson;
 use svc_core::resources::crud::{self, Create, Delete, Resource, Update};
 use svc_core::resources::pages::ListParams;
 use svc_core::store::Tx;
@@ -72,7 +71,7 @@ impl ParsedRequest {
 }
 
 /// A response body with a single record.
-#[derive(Serialize, WriteJson, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 #[schemars(rename = "{T}Response")]
 pub struct Data<T> {
     /// The record that the operation returns.
@@ -154,7 +153,7 @@ pub fn list<R: Resource>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Prob
         Box::pin(async move {
             let (params, filter) = &*input;
             let page = crud::list::<R>(tx, tenant, params, filter).await?;
-            Ok(ApiResponse::records(StatusCode::OK, &page))
+            Ok(ApiResponse::json(StatusCode::OK, &page)?)
         })
     });
     Ok(list.reading(records))
@@ -171,7 +170,7 @@ pub fn get<R: Resource>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Probl
     let get = ParsedRequest::new(move |tx, tenant| {
         Box::pin(async move {
             let data: R = crud::get(tx, tenant, id).await?;
-            Ok(ApiResponse::records(StatusCode::OK, &Data { data }).with_etag())
+            Ok(ApiResponse::json(StatusCode::OK, &Data { data })?.with_etag())
         })
     });
     Ok(get.reading(1))
@@ -185,7 +184,7 @@ pub fn get<R: Resource>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Probl
 pub fn create<R, O>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem>
 where
     R: Create<Input: Clone>,
-    O: From<R> + Serialize + WriteJson,
+    O: From<R> + Serialize,
 {
     parts.no_query()?;
     let input = R::Input::from_body(parts.body)?;
@@ -195,7 +194,7 @@ where
 fn create_from<R, O>(parts: &RequestParts<'_>, input: R::Input) -> ParsedRequest
 where
     R: Create<Input: Clone>,
-    O: From<R> + Serialize + WriteJson,
+    O: From<R> + Serialize,
 {
     let collection = format!("{}/{}", parts.base, R::COLLECTION);
     ParsedRequest::new(move |tx, tenant| {
@@ -204,8 +203,8 @@ where
             let record: R = crud::create(tx, tenant, input).await?;
             let location = Some(format!("{collection}/{}", record.id()));
             // The tag of the response that a GET of the record will get.
-            let tag = etag(&ApiResponse::records(StatusCode::OK, &Data { data: &record }).body);
-            let response = ApiResponse::records(StatusCode::CREATED, &Data { data: O::from(record) });
+            let tag = etag(&ApiResponse::json(StatusCode::OK, &Data { data: &record })?.body);
+            let response = ApiResponse::json(StatusCode::CREATED, &Data { data: O::from(record) })?;
             Ok(ApiResponse { location, etag: Some(tag), ..response })
         })
     })
@@ -228,7 +227,7 @@ fn update_from<R: Update>(id: Id<R>, input: R::Input) -> ParsedRequest {
         let input = input.clone();
         Box::pin(async move {
             let data: R = crud::update(tx, tenant, id, input).await?;
-            Ok(ApiResponse::records(StatusCode::OK, &Data { data }).with_etag())
+            Ok(ApiResponse::json(StatusCode::OK, &Data { data })?.with_etag())
         })
     })
 }

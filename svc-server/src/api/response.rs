@@ -6,11 +6,7 @@ use serde::Serialize;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::crypto::sha256;
 use svc_core::error::StoreError;
-use svc_core::output::WriteJson;
 use svc_core::values::Timestamp;
-
-/// The room for the JSON of a record, in bytes, which most records fit into.
-const RECORD_CAPACITY: usize = 512;
 
 /// The status, body and particular headers of a response.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,27 +30,10 @@ impl ApiResponse {
     ///
     /// Returns [`StoreError::Internal`] when `value` cannot be serialized.
     pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self, StoreError> {
-        let body = serde_json::to_vec(value).map_err(|error| StoreError::Internal(error.to_string()))?;
-        Ok(Self::ended(status, body))
-    }
-
-    /// Creates a response with this body and a line feed, so that the prompt of a shell does not follow the response of
-    /// `curl` on its line.
-    fn ended(status: StatusCode, mut body: Vec<u8>) -> Self {
+        let mut body = serde_json::to_vec(value).map_err(|error| StoreError::Internal(error.to_string()))?;
+        // The prompt of a shell does not follow the response of `curl` on its line.
         body.push(b'\n');
-        Self { status, body: body.into(), location: None, etag: None, replayed: false }
-    }
-
-    /// Creates a response with records, as [`json`](Self::json) does, only faster.
-    ///
-    /// # Panics
-    ///
-    /// In debug builds, if the JSON differs from that of serde_json.
-    pub fn records(status: StatusCode, value: &(impl WriteJson + Serialize)) -> Self {
-        let mut body = Vec::with_capacity(RECORD_CAPACITY);
-        value.write_json(&mut body);
-        debug_assert_eq!(serde_json::to_vec(value).ok().as_ref(), Some(&body));
-        Self::ended(status, body)
+        Ok(Self { status, body: body.into(), location: None, etag: None, replayed: false })
     }
 
     /// Creates a 204 response.

@@ -6,7 +6,6 @@ use serde::Serialize;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::limits::CappedCollection;
 use svc_core::accounts::platform_keys::Area;
-use svc_core::output::WriteJson;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud::{Create, Delete, Resource, Update};
@@ -362,7 +361,7 @@ fn get<R: Resource>(id: &'static str, noun: Noun) -> Operation {
 fn create<R, O>(id: &'static str, noun: Noun, specific: &str) -> Operation
 where
     R: Create<Input: Clone>,
-    O: From<R> + Serialize + WriteJson + JsonSchema,
+    O: From<R> + Serialize + JsonSchema,
 {
     let Noun { one, bare, .. } = noun;
     Operation {

@@ -314,31 +314,3 @@ impl Sample for WebhookSubscription {
         self.updated_at = now;
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use uuid::Uuid;
-
-    use super::*;
-    use crate::output::WriteJson as _;
-    use crate::resources::pages::Page;
-
-    #[test]
-    fn every_record_is_written_as_serde_json_writes_it() {
-        fn check<R: Sample>() {
-            let at = Timestamp::parse("2026-03-14T15:09:26.535897Z").unwrap();
-            let new = NewRecord { tenant_id: TenantId(Uuid::nil()), id: Uuid::from_u128(1 << 127 | 0xfed), now: at };
-            let links = Links { contact: Id::new(new.id), quote: Id::new(new.id), invoice: Id::new(new.id) };
-            let page = Page::new(vec![R::bare(new), R::full(new, links)], Some(new.id));
-            let mut written = Vec::new();
-            page.write_json(&mut written);
-            assert_eq!(String::from_utf8(written).unwrap(), serde_json::to_string(&page).unwrap());
-        }
-        check::<Contact>();
-        check::<Invoice>();
-        check::<Booking>();
-        check::<Quote>();
-        check::<Job>();
-        check::<WebhookSubscription>();
-    }
-}
