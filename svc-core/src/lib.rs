@@ -49,7 +49,7 @@
 //! | [`imports`], [`exports`] | Records that were created elsewhere; all records of an account, to be created elsewhere. |
 //! | [`lookup`] | Finds records by their id alone, or by a part of it. |
 //! | [`platform`] | What the platform API of the server takes and returns, for the server and its clients. |
-//! | [`store`] | The interface to a database, a store in memory, and the conformance suite for stores. |
+//! | [`store`] | The interface to a database, and a store in memory. |
 //! | [`input`] | Strict JSON and query strings to typed input. |
 //! | [`values`] | Email addresses, amounts, timestamps and the other values that records consist of. |
 //! | [`mod@env`], [`crypto`], [`error`] | The clock and randomness; digests and secrets; everything that can fail. |
@@ -61,8 +61,6 @@
 //!
 //! - `chrono` adds conversions of [`Timestamp`](values::Timestamp) and [`Date`](values::Date) from and to the types of
 //!   chrono. Those of jiff are always there.
-//! - `conformance` adds [`store`]'s suite of cases that every store must pass. Enable it to implement one;
-//!   `docs/stores.md` of the repository says how, and the example `store` is a place to start from.
 
 // The code that the derives generate names this crate as an application would.
 extern crate self as svc_core;

@@ -49,7 +49,7 @@
 //! # Repositories
 //!
 //! Each aggregate has a trait in a module of its own, and [`Tx`] combines them. [`memory`] implements them in memory, the
-//! crate `svc-store` on SQLite and PostgreSQL, and the `conformance` suite (feature `conformance`) tests all of them.
+//! crate `svc-store` on SQLite and PostgreSQL, and the crate `svc-store-tests` has the suite that all of them pass.
 //! `docs/stores.md` of the repository is a guide for whoever writes another one.
 
 mod api_keys;
@@ -77,9 +77,6 @@ mod signatures;
 mod subscriptions;
 mod tenants;
 mod wrapper;
-
-#[cfg(any(test, feature = "conformance"))]
-pub mod conformance;
 
 use std::sync::{Arc, Mutex};
 

@@ -134,7 +134,7 @@ impl Store for MemoryStore {
 macro_rules! tables {
     ($($table:ident: $key:ty => $row:ty,)+) => {
         /// All tables of a store in memory, with their repositories: for a store that keeps its rows in memory and runs
-        /// transactions on them in its own way, as `examples/store.rs` does.
+        /// transactions on them in its own way, as the example of svc-store-tests does.
         #[derive(Clone, Default)]
         pub struct Tables {
             $($table: Table<$key, $row>,)+

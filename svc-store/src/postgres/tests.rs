@@ -19,7 +19,7 @@ use svc_core::input::Input;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
 use svc_core::resources::jobs::{Job, JobCreate};
-use svc_core::store::{Repository, Tx, conformance};
+use svc_core::store::{Repository, Tx};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_postgres_server::server;
@@ -81,7 +81,7 @@ async fn new_job(tx: &mut dyn Tx, tenant: TenantId) -> Result<Job, Error> {
 #[tokio::test]
 async fn the_store_passes_the_conformance_suite() {
     let Some(server) = server() else { return };
-    conformance::run_all(|env| async { open_with(&server.database(), env, options()).await.unwrap() }).await;
+    svc_store_tests::run_all(|env| async { open_with(&server.database(), env, options()).await.unwrap() }).await;
 }
 
 #[tokio::test]
@@ -89,9 +89,9 @@ async fn the_store_passes_the_conformance_suite_when_every_write_fails_first() {
     let Some(server) = server() else { return };
     let open = |env| async {
         let store = open_with(&server.database(), env, options()).await.unwrap();
-        conformance::fails_first(store, |runs| Box::pin(async { tokio::spawn(runs).await.unwrap() }))
+        svc_store_tests::fails_first(store, |runs| Box::pin(async { tokio::spawn(runs).await.unwrap() }))
     };
-    conformance::run_all(open).await;
+    svc_store_tests::run_all(open).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -21,7 +21,7 @@ use svc_core::env::{ManualClock, SeededEntropy};
 use svc_core::input::Input;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
-use svc_core::store::{DeliveryFilter, DeliveryRepository as _, Tx, conformance};
+use svc_core::store::{DeliveryFilter, DeliveryRepository as _, Tx};
 use svc_core::values::{EventKind, Id, TenantId, Timestamp};
 use svc_core::webhooks::events::WrittenEvents;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
@@ -88,17 +88,17 @@ fn a_new_file_and_those_of_its_log_are_private_to_their_owner() {
 
 #[tokio::test]
 async fn the_store_passes_the_conformance_suite_when_every_write_fails_first() {
-    conformance::run_all(|env| async {
+    svc_store_tests::run_all(|env| async {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&folder.path().join("svc.db"), env).unwrap();
-        conformance::fails_first(Arc::new(store), |runs| Box::pin(async { tokio::spawn(runs).await.unwrap() }))
+        svc_store_tests::fails_first(Arc::new(store), |runs| Box::pin(async { tokio::spawn(runs).await.unwrap() }))
     })
     .await;
 }
 
 #[tokio::test]
 async fn the_store_passes_the_conformance_suite() {
-    conformance::run_all(|env| async {
+    svc_store_tests::run_all(|env| async {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&folder.path().join("svc.db"), env).unwrap();
         // The file stays usable while it is open, although its name is gone.

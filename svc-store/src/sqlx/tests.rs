@@ -14,7 +14,7 @@ use svc_core::input::Input as _;
 use svc_core::resources::contacts::{Contact, ContactCreate, ContactFilter};
 use svc_core::resources::crud::{self, Create, Filter as _};
 use svc_core::resources::pages::ListParams;
-use svc_core::store::{Access, Observer, RequestCounts, Store, UnitOfWork, conformance};
+use svc_core::store::{Access, Observer, RequestCounts, Store, UnitOfWork};
 use svc_core::values::TenantId;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_postgres_server::server;
@@ -145,13 +145,14 @@ async fn joined_transactions_pass_the_conformance_suite_on_sqlite() {
         svc_core::sync::lock(&folders).push(folder);
         Arc::new(store) as Arc<dyn Store>
     };
-    conformance::run_all(open).await;
+    svc_store_tests::run_all(open).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn joined_transactions_pass_the_conformance_suite_on_postgres() {
     let Some(server) = server() else { return };
-    conformance::run_all(|env| async { Arc::new(on_postgres(&server.database(), env).await) as Arc<dyn Store> }).await;
+    svc_store_tests::run_all(|env| async { Arc::new(on_postgres(&server.database(), env).await) as Arc<dyn Store> })
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -161,7 +162,7 @@ async fn a_pool_of_the_application_passes_the_conformance_suite() {
         let url = server.database();
         Arc::new(pooled(&url, env).await) as Arc<dyn Store>
     };
-    conformance::run_all(open).await;
+    svc_store_tests::run_all(open).await;
 }
 
 async fn pooled(url: &str, env: Env) -> PooledStore {

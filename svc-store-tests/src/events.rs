@@ -1,0 +1,376 @@
+//! Events and deliveries, which are written in the transaction of the change that caused them.
+
+use std::time::Duration;
+
+use serde_json::{json, value::to_raw_value};
+use svc_core::error::{Error, StoreError};
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud;
+use svc_core::resources::invoices::{self, InvoiceCreate};
+use svc_core::resources::jobs::Job;
+use svc_core::resources::quotes::Quote;
+use svc_core::store::DeliveryFilter;
+use svc_core::values::EventKind;
+use svc_core::values::{Decimal, EventSet, TenantId, Timestamp};
+use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus, MatchedSubscription};
+use svc_core::webhooks::events::{Event, EventId};
+use svc_core::webhooks::replays::{self, ReplayCreate};
+use svc_core::webhooks::subscriptions::{self, DisabledReason, SubscriptionId, WebhookSubscription};
+
+use crate::Harness;
+use crate::deliveries::call;
+use crate::samples::Sample;
+
+impl Harness {
+    async fn deliveries(&self, tenant: TenantId, event: EventId) -> Vec<Delivery> {
+        let read = self.read(move |tx| {
+            Box::pin(async move { Ok(tx.list_deliveries(tenant, &DeliveryFilter::of_event(event)).await?) })
+        });
+        let mut deliveries = read.await.unwrap();
+        deliveries.sort_by_key(|delivery| delivery.subscription_id);
+        deliveries
+    }
+
+    async fn matches(&self, tenant: TenantId, kind: EventKind) -> Vec<MatchedSubscription> {
+        let read = self.read(move |tx| Box::pin(async move { Ok(tx.matching_subscriptions(tenant, kind).await?) }));
+        read.await.unwrap()
+    }
+
+    pub(super) async fn subscription(&self, tenant: TenantId, change: fn(&mut WebhookSubscription)) -> SubscriptionId {
+        let make = move |new| {
+            let mut row = WebhookSubscription { enabled: true, ..WebhookSubscription::bare(new) };
+            change(&mut row);
+            row
+        };
+        self.insert(tenant, make).await.id
+    }
+}
+
+fn json_of<T: serde::Serialize>(record: &T) -> String {
+    serde_json::to_string(record).unwrap()
+}
+
+pub(super) async fn an_event_holds_the_record_at_its_time(h: Harness) {
+    let tenant = h.tenant().await;
+    let mut want: Vec<(EventKind, String)> = Vec::new();
+    let body = json!({ "email": "Ada@example.com", "first_name": "Zoë 🔧 \"x\" \\ </script>" });
+    let contact: Contact = h.create(tenant, body).await.unwrap();
+    want.push((EventKind::ContactCreated, json_of(&contact)));
+    let body = json!({ "contact_id": contact.id, "total": 99.95, "currency": "KWD" });
+    let quote: Quote = h.create(tenant, body).await.unwrap();
+    want.push((EventKind::QuoteCreated, json_of(&quote)));
+    let accepted: Quote = h.update(tenant, quote.id, json!({ "status": "accepted", "total": 0.001 })).await.unwrap();
+    want.push((EventKind::QuoteAccepted, json_of(&accepted)));
+    want.push((EventKind::QuoteUpdated, json_of(&accepted)));
+    let job: Job = h.create(tenant, json!({ "title": "Pump", "contact_id": contact.id })).await.unwrap();
+    want.push((EventKind::JobCreated, json_of(&job)));
+    let body = json!({ "contact_id": contact.id, "service_name": "x", "start_time": "2026-03-14T15:00:00.5+11:00" });
+    let booking: Booking = h.create(tenant, body).await.unwrap();
+    want.push((EventKind::BookingCreated, json_of(&booking)));
+    h.delete::<Contact>(tenant, contact.id).await.unwrap();
+    let deleted: Contact = h.row(tenant, contact.id).await.unwrap();
+    want.push((EventKind::ContactDeleted, json_of(&deleted)));
+
+    let events = h.events(tenant).await;
+    let got: Vec<_> = events.iter().map(|event| (event.kind, event.data.get().to_owned())).collect();
+    assert_eq!(got, want, "byte for byte, and untouched by later changes");
+    assert!(want[0].1.contains("\"email\":\"Ada@example.com\"") && !want[0].1.contains("deleted_at"));
+    assert!(want[6].1.contains("deleted_at"));
+    assert_eq!(events[0].created_at, contact.created_at);
+    assert_eq!(events[2].created_at, accepted.updated_at);
+}
+
+pub(super) async fn events_are_returned_in_order_and_in_pages(h: Harness) {
+    let tenant = h.tenant().await;
+    for at in 0..4 {
+        h.contact(tenant, &format!("c{at}@example.com")).await;
+        h.create::<Job>(tenant, json!({ "title": "x", "status": "completed" })).await.unwrap();
+    }
+    let all = h.events(tenant).await;
+    let kinds: Vec<EventKind> = all.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EventKind::ContactCreated, EventKind::JobCreated, EventKind::JobCompleted].repeat(4));
+    let ids: Vec<_> = all.iter().map(|event| event.id).collect();
+    assert!(all.is_sorted_by(|a, b| a.created_at < b.created_at) && all.iter().all(|event| event.tenant_id == tenant));
+    let read = async |after: Timestamp, limit: u32| {
+        let read = h.read(move |tx| Box::pin(async move { Ok(tx.events_after(tenant, after, limit).await?) }));
+        read.await.unwrap().iter().map(|event| event.id).collect::<Vec<_>>()
+    };
+    for (position, event) in all.iter().enumerate() {
+        assert_eq!(read(event.created_at, 100).await, ids[position + 1..], "strictly after");
+    }
+    let mut read_ids: Vec<EventId> = Vec::new();
+    let mut after = Timestamp::from_micros(0);
+    loop {
+        let page = read(after, 5).await;
+        read_ids.extend(&page);
+        let Some(last) = page.last() else { break };
+        assert!(read_ids.len() <= ids.len(), "the pages never end");
+        after = all.iter().find(|event| event.id == *last).unwrap().created_at;
+        assert!(page.len() <= 5);
+    }
+    assert_eq!(read_ids, ids);
+    assert_eq!(read(all[0].created_at, 1).await, ids[1..2]);
+}
+
+pub(super) async fn events_of_another_tenant_are_not_returned(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    h.subscription(tenant, |_| {}).await;
+    h.contact(tenant, "ada@example.com").await;
+    h.contact(other, "ada@example.com").await;
+    let (mine, theirs) = (h.events(tenant).await, h.events(other).await);
+    assert_eq!((mine.len(), theirs.len()), (1, 1));
+    assert_eq!((mine[0].tenant_id, theirs[0].tenant_id), (tenant, other));
+    assert_eq!(h.deliveries(tenant, mine[0].id).await.len(), 1);
+    assert_eq!(h.deliveries(other, theirs[0].id).await, [], "another tenant's subscription");
+    assert_eq!(h.deliveries(other, mine[0].id).await, [], "another tenant's event");
+}
+
+fn pause(row: &mut WebhookSubscription) {
+    row.enabled = false;
+    row.disabled_reason = Some(DisabledReason::AutoPaused);
+    row.paused_at = Some(row.created_at);
+    row.consecutive_failures = 10;
+}
+
+pub(super) async fn live_subscriptions_are_counted(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let count =
+        async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.count_live_subscriptions(tenant).await?) })).await;
+    assert_eq!(count(tenant).await, Ok(0));
+    h.subscription(tenant, |_| {}).await;
+    h.subscription(tenant, |row| row.enabled = false).await;
+    h.subscription(tenant, pause).await;
+    h.subscription(tenant, |row| row.deleted_at = Some(row.created_at)).await;
+    h.subscription(other, |_| {}).await;
+    assert_eq!(count(tenant).await, Ok(3), "every one that is not deleted");
+    assert_eq!(count(other).await, Ok(1));
+}
+
+pub(super) async fn a_subscription_that_is_not_kept_is_deleted(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let own = h.subscription(tenant, |_| {}).await;
+    let stays = h.subscription(tenant, |_| {}).await;
+    let deleted = h.subscription(tenant, |row| row.deleted_at = Some(row.created_at)).await;
+    let foreign = h.subscription(other, |_| {}).await;
+    let minute = Duration::from_secs(60);
+    let keep = async |tenant, id| h.write(move |tx| Box::pin(subscriptions::keep_for(tx, tenant, id, minute))).await;
+    for (tenant, id) in [(tenant, deleted), (tenant, foreign), (other, own), (TenantId(uuid::Uuid::max()), own)] {
+        assert_eq!(keep(tenant, id).await, Err(Error::NotFound));
+    }
+    keep(tenant, own).await.unwrap();
+    keep(other, foreign).await.unwrap();
+    h.clock.advance(minute - Duration::from_micros(1));
+    assert_eq!(subscriptions::delete_expired(&*h.store).await, Ok(0));
+    // This one is kept for longer, so the other one alone expires.
+    keep(tenant, own).await.unwrap();
+    h.clock.advance(Duration::from_micros(1));
+    assert_eq!(subscriptions::delete_expired(&*h.store).await, Ok(1));
+    h.clock.advance(minute);
+    assert_eq!(subscriptions::delete_expired(&*h.store).await, Ok(1));
+    assert_eq!(subscriptions::delete_expired(&*h.store).await, Ok(0));
+    for (tenant, id, live) in [(tenant, own, false), (tenant, stays, true), (other, foreign, false)] {
+        let found = h.read(move |tx| Box::pin(crud::get::<WebhookSubscription>(tx, tenant, id))).await;
+        assert_eq!(found.is_ok(), live);
+    }
+    assert_eq!(keep(tenant, own).await, Err(Error::NotFound));
+}
+
+pub(super) async fn each_matching_subscription_gets_one_delivery(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let everything = h.subscription(tenant, |_| {}).await;
+    let named = h
+        .subscription(tenant, |row| {
+            row.events = EventSet::Kinds(vec![EventKind::JobCreated, EventKind::ContactCreated]);
+        })
+        .await;
+    let paused = h.subscription(tenant, pause).await;
+    h.subscription(tenant, |row| row.events = EventSet::Kinds(vec![EventKind::ContactUpdated])).await;
+    h.subscription(tenant, |row| row.enabled = false).await;
+    h.subscription(tenant, |row| row.deleted_at = Some(row.created_at)).await;
+    h.subscription(other, |_| {}).await;
+    h.contact(tenant, "ada@example.com").await;
+
+    let event = h.events(tenant).await.remove(0);
+    let deliveries = h.deliveries(tenant, event.id).await;
+    let got: Vec<_> = deliveries.iter().map(|d| (d.subscription_id, d.status, d.next_attempt_at)).collect();
+    // The sender uses the clock of the node, which is behind the clock of the tenant here.
+    let due = Some(h.store.env().now());
+    assert_eq!(
+        got,
+        [
+            (everything, DeliveryStatus::Pending, due),
+            (named, DeliveryStatus::Pending, due),
+            (paused, DeliveryStatus::Held, None)
+        ]
+    );
+    let same = |d: &Delivery| (d.tenant_id, d.event_id, d.created_at) == (tenant, event.id, event.created_at);
+    assert!(deliveries.iter().all(same));
+
+    // A subscription gets one delivery per event, also when one change causes two events, and none for earlier events.
+    let before = h.events(tenant).await.len();
+    let late = h.subscription(tenant, |_| {}).await;
+    h.create::<Job>(tenant, json!({ "title": "x", "status": "scheduled" })).await.unwrap();
+    let events = h.events(tenant).await.split_off(before);
+    let kinds: Vec<EventKind> = events.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EventKind::JobCreated, EventKind::JobScheduled]);
+    let to = async |event: &Event| {
+        h.deliveries(tenant, event.id).await.iter().map(|d| d.subscription_id).collect::<Vec<_>>()
+    };
+    assert_eq!(to(&events[0]).await, [everything, named, paused, late]);
+    assert_eq!(to(&events[1]).await, [everything, paused, late]);
+    assert_eq!(to(&event).await, [everything, named, paused]);
+}
+
+pub(super) async fn many_deliveries_are_written_at_once(h: Harness) {
+    let (tenant, start) = (h.tenant().await, h.store.env().now());
+    let mut subscriptions = Vec::new();
+    for number in 0..150 {
+        subscriptions.push(h.subscription(tenant, if number % 50 == 7 { pause } else { |_| {} }).await);
+    }
+    let (early, late) = (subscriptions[3], subscriptions[4]);
+    let hour_before = start.minus(Duration::from_secs(3600));
+    call!(h.schedule_endpoint(tenant, early, Some(hour_before)));
+    call!(h.schedule_endpoint(tenant, late, start.checked_add(Duration::from_secs(3600))));
+    let event = h.event_of(tenant, EventKind::JobCreated).await;
+    let delivery = |(number, subscription): (usize, &SubscriptionId)| {
+        event.delivery_to(h.store.env().id(event.created_at), *subscription, number % 50 == 7)
+    };
+    let mut deliveries: Vec<Delivery> = subscriptions.iter().enumerate().map(delivery).collect();
+    // A second delivery to an endpoint, which is due before the first one.
+    let sooner = start.minus(Duration::from_secs(60));
+    deliveries.push(Delivery { next_attempt_at: Some(sooner), ..delivery((0, &subscriptions[0])) });
+    let written = deliveries.clone();
+    let write = h.write(move |tx| {
+        let written = written.clone();
+        Box::pin(async move { Ok(tx.insert_deliveries(&written).await?) })
+    });
+    write.await.unwrap();
+
+    let mut stored = h.deliveries(tenant, event.id).await;
+    stored.sort_by_key(|delivery| delivery.id);
+    deliveries.sort_by_key(|delivery| delivery.id);
+    assert_eq!(stored, deliveries);
+    let endpoints = async |now: Timestamp| {
+        let mut due = call!(h.due_endpoints(now, &[], 1000));
+        due.sort();
+        due.into_iter().map(|endpoint| endpoint.subscription_id).collect::<Vec<_>>()
+    };
+    let pending = subscriptions.iter().enumerate().filter(|(number, _)| number % 50 != 7).map(|(_, id)| *id);
+    assert_eq!(endpoints(event.created_at).await, pending.collect::<Vec<_>>(), "also the one that was due later");
+    assert_eq!(endpoints(sooner).await, [subscriptions[0], early]);
+    assert_eq!(endpoints(hour_before).await, [early], "it is not delayed");
+
+    // All of them, or none.
+    let next = h.event_of(tenant, EventKind::JobCreated).await;
+    let mut refused: Vec<Delivery> =
+        subscriptions.iter().map(|to| next.delivery_to(h.store.env().id(next.created_at), *to, false)).collect();
+    refused.push(refused[0].clone());
+    let write = h.write(move |tx| {
+        let refused = refused.clone();
+        Box::pin(async move { Ok(tx.insert_deliveries(&refused).await?) })
+    });
+    assert!(matches!(write.await, Err(Error::Store(StoreError::Conflict { .. }))));
+    assert_eq!(h.deliveries(tenant, next.id).await, []);
+}
+
+pub(super) async fn matching_subscriptions_are_enabled_or_paused(h: Harness) {
+    let tenant = h.tenant().await;
+    let named = h.subscription(tenant, |row| row.events = EventSet::Kinds(vec![EventKind::InvoicePaid])).await;
+    let paused = h.subscription(tenant, pause).await;
+    h.subscription(tenant, |row| row.enabled = false).await;
+    let sent = |subscription| MatchedSubscription { subscription_id: subscription, paused: false };
+    let held = |subscription| MatchedSubscription { subscription_id: subscription, paused: true };
+    assert_eq!(h.matches(tenant, EventKind::InvoicePaid).await, [sent(named), held(paused)]);
+    for kind in EventKind::BUILT_IN.iter().filter(|kind| **kind != EventKind::InvoicePaid) {
+        assert_eq!(h.matches(tenant, *kind).await, [held(paused)], "{kind}");
+    }
+    // Changed settings of a subscription take effect.
+    let body = json!({ "events": ["stay.created", "payment.succeeded"] });
+    h.update::<WebhookSubscription>(tenant, named, body).await.unwrap();
+    h.update::<WebhookSubscription>(tenant, paused, json!({ "enabled": true })).await.unwrap();
+    assert_eq!(h.matches(tenant, EventKind::InvoicePaid).await, [sent(paused)]);
+    assert_eq!(h.matches(tenant, EventKind::StayCreated).await, [sent(named), sent(paused)]);
+    assert_eq!(h.matches(tenant, EventKind::PaymentSucceeded).await, [sent(named), sent(paused)]);
+    h.update::<WebhookSubscription>(tenant, named, json!({ "enabled": false })).await.unwrap();
+    h.delete::<WebhookSubscription>(tenant, paused).await.unwrap();
+    assert_eq!(h.matches(tenant, EventKind::StayCreated).await, []);
+    h.update::<WebhookSubscription>(tenant, named, json!({ "enabled": true, "events": ["*"] })).await.unwrap();
+    assert_eq!(h.matches(tenant, EventKind::StayCreated).await, [sent(named)]);
+}
+
+pub(super) async fn a_created_delivery_is_stored(h: Harness) {
+    let tenant = h.tenant().await;
+    let subscription = h.subscription(tenant, |row| row.enabled = false).await;
+    for (position, kind) in EventKind::BUILT_IN.iter().copied().enumerate() {
+        let at = h.advance_clock(tenant).await;
+        let id = h.store.env().id(at);
+        let only_for = (position % 2 == 0).then_some(subscription);
+        let data = to_raw_value(&json!({ "id": id, "kind": kind, "n": [1, null, "ü"] })).unwrap();
+        let event = Event { id, tenant_id: tenant, kind, data, created_at: at, only_for };
+        let stored = event.clone();
+        let write = h.write(move |tx| {
+            let event = stored.clone();
+            Box::pin(async move { Ok(tx.insert_event(&event).await?) })
+        });
+        write.await.unwrap();
+        let back = h.events(tenant).await.pop().unwrap();
+        assert_eq!((back.id, back.kind, back.created_at, back.data.get()), (id, kind, at, event.data.get()));
+        let one = call!(h.event(tenant, id)).unwrap();
+        assert_eq!((back.only_for, one.only_for), (only_for, only_for));
+    }
+    let event = h.events(tenant).await.pop().unwrap();
+    for state in DeliveryStatus::ALL.iter().copied() {
+        let id = h.store.env().id(event.created_at);
+        let next_attempt_at = (state == DeliveryStatus::Pending).then_some(event.created_at.next());
+        let delivery = Delivery { status: state, next_attempt_at, ..event.delivery_to(id, subscription, true) };
+        let stored = delivery.clone();
+        let write = h.write(move |tx| {
+            let delivery = stored.clone();
+            Box::pin(async move { Ok(tx.insert_delivery(&delivery).await?) })
+        });
+        write.await.unwrap();
+        assert!(h.deliveries(tenant, event.id).await.contains(&delivery), "{delivery:?}");
+    }
+    // Payments are written but never read, so this only tests that the write succeeds.
+    let total = Decimal::parse("10").unwrap();
+    let input = InvoiceCreate { contact_id: None, total, currency: None, issue_date: None, due_date: None };
+    let paid = h.write(move |tx| {
+        let input = input.clone();
+        Box::pin(async move {
+            let invoice = invoices::create(tx, tenant, input).await?;
+            invoices::pay(tx, tenant, invoice.id, None).await
+        })
+    });
+    let paid = paid.await.unwrap();
+    assert_eq!((paid.amount_paid, h.row(tenant, paid.id).await), (paid.total, Some(paid)));
+}
+
+pub(super) async fn an_event_for_one_subscription_goes_to_no_other(h: Harness) {
+    let tenant = h.tenant().await;
+    let (one, other) = (h.subscription(tenant, |_| {}).await, h.subscription(tenant, |_| {}).await);
+    let delivery = h.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, one, None))).await.unwrap();
+    let event = h.events(tenant).await.pop().unwrap();
+    assert_eq!((event.id, event.only_for), (delivery.event_id, Some(one)));
+    h.contact(tenant, "ada@example.com").await;
+
+    // A replay of missed events does not deliver it to another subscription either.
+    let late = h.subscription(tenant, |_| {}).await;
+    for subscription in [one, other, late] {
+        let since = Timestamp::from_micros(0);
+        let input = ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: true };
+        let replay = h.write(move |tx| {
+            let input = input.clone();
+            Box::pin(async move {
+                let replay = replays::create(tx, tenant, input).await?;
+                while replays::step(tx, tenant).await? {}
+                tx.replay(tenant, replay.id).await.map_err(Into::into)
+            })
+        });
+        let replay = replay.await.unwrap().unwrap();
+        assert_eq!(replay.replayed, u64::from(subscription == late), "only the later subscription missed the contact");
+    }
+    assert_eq!(h.deliveries(tenant, event.id).await, [delivery]);
+    let contact = h.events(tenant).await.pop().unwrap();
+    assert_eq!(h.deliveries(tenant, contact.id).await.len(), 3);
+}

@@ -1,0 +1,483 @@
+//! The conformance suite of svc's stores: one table of cases that every implementation of [`Store`] must pass.
+//!
+//! Add this crate to the dev-dependencies of a store, and hand [`run_all`] a function that creates an empty one:
+//!
+//! ```
+//! # use std::sync::Arc;
+//! use svc_core::store::{Store, memory::MemoryStore};
+//!
+//! # futures_util::FutureExt::now_or_never(
+//! svc_store_tests::run_all(|env| async { Arc::new(MemoryStore::new(env)) as Arc<dyn Store> })
+//! # ).unwrap();
+//! ```
+//!
+//! Each case gets a store of its own, a clock that stands still until the case advances it, and repeatable randomness.
+//! Cases use a store through [`Store`] only, so they do not depend on its SQL, and no store has exceptions.
+//!
+//! [`fails_first`] wraps a store so that each write fails at its end before it succeeds. A store passes the suite wrapped as
+//! well.
+//!
+//! The example `store` is a store to start from, and `docs/stores.md` of the repository says what one has to do.
+
+#![expect(clippy::unwrap_used, reason = "a failed case is a panic, as in a test")]
+
+mod api_keys;
+mod attempts;
+mod audit;
+mod backlog;
+mod custom_kinds;
+mod deliveries;
+mod emails;
+mod events;
+mod idempotency;
+mod isolation;
+mod lists;
+mod members;
+mod operational_events;
+mod pagination;
+mod platform_keys;
+mod replays;
+mod repository;
+mod request_log;
+mod retention;
+mod retries;
+mod samples;
+mod schedule;
+mod sign_in;
+mod statistics;
+mod tenants;
+mod transactions;
+mod values;
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+
+use svc_core::accounts::tenants::{TenantCreate, create as create_tenant};
+use svc_core::env::{Env, ManualClock, SeededEntropy};
+use svc_core::error::Error;
+use svc_core::input::Input;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud::{self, Create, Delete, Filter, NewRecord, Resource, Update};
+use svc_core::resources::pages::{ListQuery, Order};
+use svc_core::store::{Store, Tx};
+use svc_core::values::{Id, TenantId, Timestamp};
+use svc_core::webhooks::events::Event;
+
+pub use crate::retries::{Detach, fails_first};
+use crate::samples::Sample;
+
+/// A test case: one promise of the interface.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// The name, `module::promise`.
+    pub name: &'static str,
+    /// Panics when the store breaks the promise.
+    pub run: fn(Harness) -> BoxFuture<'static, ()>,
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+macro_rules! cases {
+    ($($module:ident { $($promise:ident,)+ })+) => {
+        /// All cases.
+        pub const CASES: &[Case] = &[$($(Case {
+            name: concat!(stringify!($module), "::", stringify!($promise)),
+            run: |harness| Box::pin($module::$promise(harness)),
+        },)+)+];
+    };
+}
+
+cases! {
+    repository {
+        every_field_is_stored,
+        an_update_replaces_every_field,
+        a_record_of_another_tenant_is_not_found,
+        a_record_of_another_tenant_cannot_be_updated,
+        a_deleted_record_can_be_read,
+        an_id_is_unique,
+        an_update_of_a_missing_record_fails,
+        a_reference_to_another_tenant_is_refused,
+    }
+    isolation {
+        tenants_with_the_same_ids_are_apart,
+    }
+    values {
+        text_is_stored_unchanged,
+        the_first_and_the_last_time_are_stored,
+        amounts_are_exact,
+        every_enum_value_is_stored,
+        the_order_of_an_event_set_is_stored,
+    }
+    lists {
+        the_newest_record_comes_first,
+        the_oldest_change_comes_first,
+        contacts_are_filtered_by_email_and_deletion,
+        invoices_are_filtered_by_status_and_number,
+        quotes_are_filtered_by_status,
+        jobs_are_filtered_by_status_and_number,
+        filters_compare_exactly,
+        deleted_subscriptions_are_not_listed,
+    }
+    pagination {
+        every_record_is_returned_once,
+        a_filtered_list_returns_every_match_once,
+        records_may_be_created_and_deleted_between_pages,
+        a_record_that_changes_between_pages_is_returned_again,
+        a_cursor_is_valid_for_its_own_list_only,
+    }
+    tenants {
+        settings_are_stored,
+        tenants_of_a_record_are_found_by_its_id,
+        tenants_with_old_events_are_found,
+        a_clock_can_be_set_back_to_the_latest_record,
+        tenants_are_found_by_their_next_overdue_check,
+        each_advance_of_the_clock_is_later,
+        each_tenant_has_its_own_clock,
+        an_update_of_settings_keeps_the_clock,
+        an_unknown_tenant_has_no_clock,
+        locking_does_not_advance_the_clock,
+        creation_times_are_unique,
+        numbers_have_no_gaps,
+        numbers_continue_after_a_raised_number,
+    }
+    transactions {
+        a_failed_transaction_changes_nothing,
+        a_failed_transaction_returns_its_own_error,
+        a_failed_transaction_uses_no_number,
+        a_read_cannot_write,
+        a_read_in_place_is_a_read,
+        a_transaction_sees_its_own_writes,
+        a_transaction_sees_what_it_changes_of_its_tenant,
+        a_write_that_fails_leaves_nothing_to_those_beside_it,
+        a_read_sees_every_write_before_it,
+        a_read_sees_whole_transactions,
+        a_transaction_completes_when_its_caller_is_dropped,
+        concurrent_writers_of_a_tenant_are_serialized,
+        concurrent_tenants_do_not_conflict,
+        a_failure_does_not_affect_concurrent_transactions,
+        a_locked_tenant_is_changed_by_nobody_else,
+        lock_tenant_waits_for_a_concurrent_writer,
+        a_closed_store_refuses_everything,
+    }
+    emails {
+        one_of_concurrent_creates_succeeds,
+        emails_are_compared_without_case,
+        a_deleted_contact_frees_its_email,
+        an_update_is_checked_too,
+        the_email_of_a_changed_contact_is_taken,
+        uniqueness_can_be_turned_off,
+        contacts_that_share_an_email_are_listed_by_change,
+        another_tenant_may_use_the_same_email,
+    }
+    events {
+        an_event_holds_the_record_at_its_time,
+        events_are_returned_in_order_and_in_pages,
+        events_of_another_tenant_are_not_returned,
+        live_subscriptions_are_counted,
+        a_subscription_that_is_not_kept_is_deleted,
+        each_matching_subscription_gets_one_delivery,
+        many_deliveries_are_written_at_once,
+        matching_subscriptions_are_enabled_or_paused,
+        a_created_delivery_is_stored,
+        an_event_for_one_subscription_goes_to_no_other,
+    }
+    custom_kinds {
+        an_event_of_a_custom_kind_is_delivered,
+        a_kind_that_is_no_longer_registered_is_kept,
+    }
+    deliveries {
+        every_field_of_a_delivery_is_stored,
+        a_list_supports_every_filter,
+        an_update_requires_the_lease,
+        due_deliveries_are_returned_in_order,
+        only_pending_deliveries_of_the_endpoint_are_held,
+        deliveries_are_held_and_failed_in_steps,
+        an_outcome_updates_six_columns,
+        deliveries_are_brought_forward_by_what_they_wait_for,
+        deliveries_of_another_tenant_are_not_returned,
+    }
+    attempts {
+        attempts_are_stored,
+        response_bodies_are_deleted_in_the_order_of_events,
+    }
+    schedule {
+        endpoints_are_returned_in_order_of_due_time,
+        a_transaction_reschedules_what_it_has_scheduled,
+        schedule_endpoint_by_never_delays,
+        a_commit_wakes_the_sender,
+    }
+    statistics {
+        attempts_are_counted_by_hour,
+        counts_of_attempts_expire,
+    }
+    replays {
+        replays_are_stored,
+        replays_of_a_tenant_are_listed,
+        what_a_replay_goes_through_is_counted,
+    }
+    backlog {
+        deliveries_are_counted_by_status,
+        a_backlog_covers_all_tenants,
+        attempt_summaries_cover_a_time_range,
+    }
+    api_keys {
+        a_key_is_stored,
+        keys_of_a_tenant_are_listed,
+        a_key_is_found_by_its_hash,
+        a_locked_credential_does_not_change,
+        a_hash_is_unique,
+        a_credential_shows_revocation_and_expiry,
+        a_credential_shows_a_suspended_tenant,
+        a_credential_has_the_limits_of_its_tenant,
+        last_use_never_goes_back,
+        a_signature_is_accepted_once,
+        a_signature_that_may_be_deleted_is_not_accepted,
+    }
+    operational_events {
+        nothing_is_recorded_without_a_platform_webhook,
+        the_platform_webhook_is_kept_at_its_url,
+        an_operational_event_is_published_once,
+        many_operational_events_are_published_in_their_order,
+        an_expiring_key_is_reported_once,
+        a_pause_and_a_last_failure_are_reported,
+        events_of_a_paused_platform_webhook_are_held,
+    }
+    platform_keys {
+        a_platform_key_is_stored,
+        a_platform_key_is_unique,
+        a_revoked_or_expired_platform_key_is_refused,
+        last_use_of_a_platform_key_never_goes_back,
+    }
+    sign_in {
+        a_link_signs_in_once,
+        of_concurrent_sign_ins_one_succeeds,
+        a_link_works_for_ten_minutes,
+        a_session_ends_after_twelve_hours_or_an_idle_one,
+        sessions_of_tenants_and_operators_are_apart,
+        an_operator_views_a_tenant,
+        a_member_signs_in,
+        a_member_chooses_a_tenant,
+        a_withdrawn_role_holds_from_the_next_request_on,
+        expired_sign_ins_are_deleted_in_steps,
+    }
+    members {
+        members_of_a_tenant_are_listed,
+        an_address_is_a_member_of_a_tenant_once,
+        the_memberships_of_an_address_are_found,
+        members_of_tenants_are_apart,
+        a_change_of_a_role_is_stored,
+        changes_of_members_are_audited,
+        people_keep_an_owner,
+    }
+    idempotency {
+        a_response_is_stored,
+        keys_are_compared_exactly,
+        responses_of_another_tenant_are_not_returned,
+        a_newer_response_replaces_the_stored_one,
+        an_expired_response_is_not_returned,
+        a_key_is_claimed_by_one_transaction,
+        expired_records_are_deleted_in_steps,
+    }
+    audit {
+        every_change_is_recorded,
+        the_actor_of_the_transaction_is_recorded,
+        events_have_an_actor,
+        a_failed_change_is_not_recorded,
+    }
+    request_log {
+        every_field_of_a_request_is_stored,
+        a_tenant_keeps_its_newest_requests,
+        requests_expire,
+        a_request_names_the_events_it_wrote,
+        requests_are_filtered,
+    }
+    retention {
+        expired_deliveries_that_are_not_pending_are_deleted,
+        a_step_has_a_limit,
+        many_rows_take_many_small_steps,
+        deliveries_of_one_event_take_few_steps,
+        a_range_has_two_bounds,
+        a_step_deletes_rows_of_one_tenant,
+        finished_replays_are_deleted,
+        expired_request_records_are_counted,
+    }
+}
+
+/// Runs every case on a store of its own, then reports all that failed.
+///
+/// # Panics
+/// When a case failed, with the names of all that did.
+pub async fn run_all<F, M>(make: F)
+where
+    F: Fn(Env) -> M,
+    M: Future<Output = Arc<dyn Store>>,
+{
+    let mut failed = Vec::new();
+    for case in CASES {
+        let harness = Harness::new(&make).await;
+        if AssertUnwindSafe((case.run)(harness)).catch_unwind().await.is_err() {
+            failed.push(case.name);
+        }
+    }
+    assert!(failed.is_empty(), "{} of {} cases failed: {}", failed.len(), CASES.len(), failed.join(", "));
+}
+
+/// What a case gets: an empty store, and the clock that the store uses.
+pub struct Harness {
+    store: Arc<dyn Store>,
+    clock: ManualClock,
+}
+
+impl fmt::Debug for Harness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Harness").field("clock", &self.clock).finish_non_exhaustive()
+    }
+}
+
+impl Harness {
+    /// Creates an empty store, whose clock is set to a time in March 2026.
+    pub async fn new<F, M>(make: F) -> Self
+    where
+        F: Fn(Env) -> M,
+        M: Future<Output = Arc<dyn Store>>,
+    {
+        let clock = ManualClock::at(Timestamp::from_micros(1_773_500_966_535_897));
+        let mut env = Env::new(clock.clone(), SeededEntropy::new(1));
+        env.event_kinds = custom_kinds::kinds();
+        let store = make(env).await;
+        Self { store, clock }
+    }
+
+    async fn write<T, F>(&self, job: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
+    {
+        self.store.write("conformance", job).await
+    }
+
+    async fn read<T, F>(&self, job: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
+    {
+        self.store.read("conformance", job).await
+    }
+
+    async fn tenant(&self) -> TenantId {
+        self.write(|tx| Box::pin(create_tenant(tx, TenantCreate::named("Harbour Plumbing")))).await.unwrap().id
+    }
+
+    async fn advance_clock(&self, tenant: TenantId) -> Timestamp {
+        self.write(move |tx| Box::pin(crud::advance_clock(tx, tenant))).await.unwrap()
+    }
+
+    /// Creates a record as the API does.
+    async fn create<R: Create>(&self, tenant: TenantId, body: impl ToString) -> Result<R, Error> {
+        let body = body.to_string();
+        self.write(move |tx| {
+            let input = R::Input::from_body(body.as_bytes());
+            Box::pin(async move { crud::create(tx, tenant, input?).await })
+        })
+        .await
+    }
+
+    async fn contact(&self, tenant: TenantId, email: &str) -> Contact {
+        self.create(tenant, serde_json::json!({ "email": email })).await.unwrap()
+    }
+
+    /// Updates a record as the API does.
+    async fn update<R: Update>(&self, tenant: TenantId, id: Id<R>, body: impl ToString) -> Result<R, Error> {
+        let body = body.to_string();
+        self.write(move |tx| {
+            let input = R::Input::from_body(body.as_bytes());
+            Box::pin(async move { crud::update(tx, tenant, id, input?).await })
+        })
+        .await
+    }
+
+    /// Deletes a record as the API does.
+    async fn delete<R: Delete>(&self, tenant: TenantId, id: Id<R>) -> Result<(), Error> {
+        self.write(move |tx| Box::pin(crud::delete::<R>(tx, tenant, id))).await
+    }
+
+    /// Inserts a record without applying any rule.
+    async fn insert<R: Resource>(&self, tenant: TenantId, make: impl Fn(NewRecord) -> R + Send + Sync + 'static) -> R {
+        let make = Arc::new(make);
+        self.write(move |tx| {
+            let make = Arc::clone(&make);
+            Box::pin(async move {
+                let now = crud::advance_clock(tx, tenant).await?;
+                let row = make(NewRecord { tenant_id: tenant, id: tx.env().id(now), now });
+                R::repository(tx).insert(tenant, &row).await?;
+                Ok(row)
+            })
+        })
+        .await
+        .unwrap()
+    }
+
+    /// Replaces a record without applying any rule, and sets its `updated_at` to a new time.
+    async fn replace<R: Sample>(&self, tenant: TenantId, row: &R) -> R {
+        let row = row.clone();
+        self.write(move |tx| {
+            let mut row = row.clone();
+            Box::pin(async move {
+                row.set_updated_at(crud::advance_clock(tx, tenant).await?);
+                R::repository(tx).update(tenant, &row).await?;
+                Ok(row)
+            })
+        })
+        .await
+        .unwrap()
+    }
+
+    /// Returns the record as stored, deleted or not.
+    async fn row<R: Resource>(&self, tenant: TenantId, id: Id<R>) -> Option<R> {
+        self.read(move |tx| Box::pin(async move { Ok(R::repository(tx).get(tenant, id).await?) })).await.unwrap()
+    }
+
+    async fn list<R: Resource>(&self, tenant: TenantId, listing: ListQuery<R::Filter>) -> Vec<R> {
+        self.read(move |tx| {
+            let listing = listing.clone();
+            Box::pin(async move { Ok(R::repository(tx).list(tenant, &listing).await?) })
+        })
+        .await
+        .unwrap()
+    }
+
+    /// Returns everything that a list returns by default, newest first.
+    async fn all<R: Resource>(&self, tenant: TenantId) -> Vec<R> {
+        let order = Order::NewestFirst { before: None };
+        self.list(tenant, ListQuery { limit: 1_000, order, filter: R::Filter::none() }).await
+    }
+
+    async fn events(&self, tenant: TenantId) -> Vec<Event> {
+        let beginning = Timestamp::from_micros(0);
+        self.read(move |tx| Box::pin(async move { Ok(tx.events_after(tenant, beginning, 1_000).await?) }))
+            .await
+            .unwrap()
+    }
+}
+
+/// Runs a generic check for every resource.
+macro_rules! every_resource {
+    ($check:ident($($argument:expr),*)) => {
+        $check::<svc_core::resources::contacts::Contact>($($argument),*).await;
+        $check::<svc_core::resources::invoices::Invoice>($($argument),*).await;
+        $check::<svc_core::resources::bookings::Booking>($($argument),*).await;
+        $check::<svc_core::resources::quotes::Quote>($($argument),*).await;
+        $check::<svc_core::resources::jobs::Job>($($argument),*).await;
+        $check::<svc_core::webhooks::subscriptions::WebhookSubscription>($($argument),*).await;
+    };
+}
+
+use every_resource;

@@ -1,0 +1,262 @@
+//! Lists: order, position, limit and filters, compared with a simple reference implementation.
+
+use serde_json::json;
+use svc_core::resources::contacts::{Contact, ContactFilter};
+use svc_core::resources::crud::{Filter, Resource};
+use svc_core::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
+use svc_core::resources::jobs::{Job, JobFilter, JobStatus};
+use svc_core::resources::pages::{ListQuery, Order};
+use svc_core::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
+use svc_core::values::{Email, Id, TenantId, Text, Timestamp};
+use svc_core::webhooks::subscriptions::WebhookSubscription;
+
+use crate::samples::Sample;
+use crate::{Harness, every_resource};
+
+const LIMITS: [u32; 5] = [1, 2, 5, 6, 201];
+
+fn ids<R: Resource>(rows: &[R]) -> Vec<Id<R>> {
+    rows.iter().map(Resource::id).collect()
+}
+
+pub(super) async fn the_newest_record_comes_first(h: Harness) {
+    async fn check<R: Sample>(h: &Harness, tenant: TenantId, other: TenantId) {
+        let mut rows = Vec::new();
+        for _ in 0..6 {
+            rows.push(h.insert(tenant, R::bare).await);
+            h.insert(other, R::bare).await;
+        }
+        // A change does not affect this order.
+        let changed = h.replace(tenant, &rows[2]).await;
+        rows[2] = changed;
+        rows.reverse();
+        for limit in LIMITS {
+            let list = |before| {
+                let order = Order::NewestFirst { before };
+                h.list::<R>(tenant, ListQuery { limit, order, filter: R::Filter::none() })
+            };
+            let page = |from: usize| rows[from..].iter().take(limit as usize).cloned().collect::<Vec<R>>();
+            assert_eq!(list(None).await, page(0), "{} limit {limit}", R::COLLECTION);
+            for (position, row) in rows.iter().enumerate() {
+                let at = row.created_at();
+                assert_eq!(list(Some(at)).await, page(position + 1), "strictly before");
+                assert_eq!(list(Some(at.next())).await, page(position), "a microsecond later");
+            }
+            assert_eq!(list(Some(Timestamp::from_micros(i64::MIN))).await, []);
+            assert_eq!(list(Some(Timestamp::from_micros(i64::MAX))).await, page(0));
+        }
+    }
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    every_resource!(check(&h, tenant, other));
+}
+
+pub(super) async fn the_oldest_change_comes_first(h: Harness) {
+    async fn check<R: Sample>(h: &Harness, tenant: TenantId, other: TenantId) {
+        let mut rows = Vec::new();
+        for _ in 0..6 {
+            rows.push(h.insert(tenant, R::bare).await);
+            h.insert(other, R::bare).await;
+        }
+        for position in [4, 0] {
+            let changed = h.replace(tenant, &rows[position]).await;
+            rows[position] = changed;
+        }
+        let rows: Vec<R> = [1, 2, 3, 5, 4, 0].into_iter().map(|position: usize| rows[position].clone()).collect();
+        for limit in LIMITS {
+            let list = |from| {
+                let order = Order::OldestChangeFirst { from };
+                h.list::<R>(tenant, ListQuery { limit, order, filter: R::Filter::none() })
+            };
+            let page = |from: usize| rows[from..].iter().take(limit as usize).cloned().collect::<Vec<R>>();
+            assert_eq!(list(Timestamp::from_micros(i64::MIN)).await, page(0), "{} limit {limit}", R::COLLECTION);
+            for (position, row) in rows.iter().enumerate() {
+                let at = row.updated_at();
+                assert_eq!(list(at).await, page(position), "at the same time");
+                assert_eq!(list(at.next()).await, page(position + 1), "a microsecond later");
+            }
+            assert_eq!(list(Timestamp::from_micros(i64::MAX)).await, []);
+        }
+    }
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    every_resource!(check(&h, tenant, other));
+}
+
+/// Compares the list with the rows that match `wanted`, in both orders, at every position and with several limits.
+async fn compare<R: Sample>(
+    h: &Harness,
+    tenant: TenantId,
+    rows: &[R],
+    filter: R::Filter,
+    wanted: impl Fn(&R) -> bool + Send,
+) {
+    let mut wanted: Vec<&R> = rows.iter().filter(|row| wanted(row)).collect();
+    wanted.sort_by_key(|row| std::cmp::Reverse(row.created_at()));
+    let starts = rows.iter().map(|row| Some(row.created_at())).chain([None]);
+    for before in starts {
+        for limit in [1, 3, 201] {
+            let rest = wanted.iter().filter(|row| before.is_none_or(|before| row.created_at() < before));
+            let want: Vec<_> = rest.take(limit as usize).map(|row| row.id()).collect();
+            let order = Order::NewestFirst { before };
+            let got = h.list::<R>(tenant, ListQuery { limit, order, filter: filter.clone() }).await;
+            assert_eq!(ids(&got), want, "{} {} {order:?} {limit}", R::COLLECTION, json!(filter));
+        }
+    }
+    wanted.sort_by_key(|row| row.updated_at());
+    for from in rows.iter().map(Resource::updated_at).chain([Timestamp::from_micros(0)]) {
+        for limit in [1, 3, 201] {
+            let rest = wanted.iter().filter(|row| row.updated_at() >= from);
+            let want: Vec<_> = rest.take(limit as usize).map(|row| row.id()).collect();
+            let order = Order::OldestChangeFirst { from };
+            let got = h.list::<R>(tenant, ListQuery { limit, order, filter: filter.clone() }).await;
+            assert_eq!(ids(&got), want, "{} {} {order:?} {limit}", R::COLLECTION, json!(filter));
+        }
+    }
+}
+
+pub(super) async fn contacts_are_filtered_by_email_and_deletion(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let mut rows = Vec::new();
+    // Two contacts may have the same email if one of them is deleted.
+    for (email, deleted) in [
+        (Some("ada@example.com"), true),
+        (Some("bob@example.com"), false),
+        (None, false),
+        (Some("Ada@Example.com"), true),
+        (Some("ADA@EXAMPLE.COM"), false),
+        (None, true),
+        (Some("bob@example.com"), true),
+        (Some("cy@example.com"), false),
+    ] {
+        for tenant in [other, tenant] {
+            let row = h
+                .insert(tenant, move |new| Contact {
+                    email: email.map(Email::from_stored),
+                    deleted_at: deleted.then_some(new.now),
+                    ..Contact::bare(new)
+                })
+                .await;
+            rows.push((tenant, row));
+        }
+    }
+    let mut rows: Vec<Contact> = rows.into_iter().filter(|(owner, _)| *owner == tenant).map(|(_, row)| row).collect();
+    for position in [5, 1, 3] {
+        let changed = h.replace(tenant, &rows[position]).await;
+        rows[position] = changed;
+    }
+    for email in
+        [None, Some("ada@example.com"), Some("aDa@eXample.com"), Some("bob@example.com"), Some("x@example.com")]
+    {
+        for include_deleted in [None, Some(false), Some(true)] {
+            let filter = ContactFilter { email: email.map(Email::from_stored), include_deleted };
+            compare(&h, tenant, &rows, filter, |row| {
+                let of_row = row.email.as_ref().map(|email| email.as_str().to_lowercase());
+                let live = include_deleted == Some(true) || row.deleted_at.is_none();
+                live && email.is_none_or(|email| of_row == Some(email.to_lowercase()))
+            })
+            .await;
+        }
+    }
+    let filter = ContactFilter { email: Some(Email::from_stored("ada@example.com")), include_deleted: None };
+    let order = Order::NewestFirst { before: None };
+    assert_eq!(ids(&h.list::<Contact>(tenant, ListQuery { limit: 10, order, filter }).await), [rows[4].id]);
+}
+
+pub(super) async fn invoices_are_filtered_by_status_and_number(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let mut rows = Vec::new();
+    for (at, status) in InvoiceStatus::ALL.iter().copied().cycle().take(16).enumerate() {
+        let make = move |new| Invoice { invoice_number: format!("INV-{at:04}"), status, ..Invoice::bare(new) };
+        rows.push(h.insert(tenant, make).await);
+        h.insert(other, make).await;
+    }
+    rows[3] = h.replace(tenant, &Invoice { status: InvoiceStatus::Paid, ..rows[3].clone() }).await;
+    compare(&h, tenant, &rows, InvoiceFilter::none(), |_| true).await;
+    for status in InvoiceStatus::ALL.iter().copied() {
+        let filter = InvoiceFilter { status: Some(status), number: None };
+        compare(&h, tenant, &rows, filter, |row| row.status == status).await;
+    }
+    for number in ["INV-0003", "INV-9999"] {
+        // The other tenant's invoice with this number is partially paid.
+        for status in [None, Some(InvoiceStatus::Paid), Some(InvoiceStatus::Draft), Some(InvoiceStatus::Partial)] {
+            let filter = InvoiceFilter { status, number: Some(Text::from_stored(number)) };
+            compare(&h, tenant, &rows, filter, |row| {
+                row.invoice_number == number && status.is_none_or(|status| row.status == status)
+            })
+            .await;
+        }
+    }
+}
+
+pub(super) async fn quotes_are_filtered_by_status(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let mut rows = Vec::new();
+    for status in QuoteStatus::ALL.iter().copied().cycle().take(16) {
+        rows.push(h.insert(tenant, move |new| Quote { status, ..Quote::bare(new) }).await);
+        h.insert(other, move |new| Quote { status, ..Quote::bare(new) }).await;
+    }
+    rows[3] = h.replace(tenant, &Quote { status: QuoteStatus::Sent, ..rows[3].clone() }).await;
+    compare(&h, tenant, &rows, QuoteFilter::none(), |_| true).await;
+    for status in QuoteStatus::ALL.iter().copied() {
+        compare(&h, tenant, &rows, QuoteFilter { status: Some(status) }, |row| row.status == status).await;
+    }
+}
+
+pub(super) async fn jobs_are_filtered_by_status_and_number(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let mut rows = Vec::new();
+    for (at, status) in JobStatus::ALL.iter().copied().cycle().take(16).enumerate() {
+        let make = move |new| Job { job_number: format!("JOB-{at:04}"), status, ..Job::bare(new) };
+        rows.push(h.insert(tenant, make).await);
+        h.insert(other, make).await;
+    }
+    rows[3] = h.replace(tenant, &Job { status: JobStatus::OnHold, ..rows[3].clone() }).await;
+    compare(&h, tenant, &rows, JobFilter::none(), |_| true).await;
+    for status in JobStatus::ALL.iter().copied() {
+        let filter = JobFilter { status: Some(status), job_number: None };
+        compare(&h, tenant, &rows, filter, |row| row.status == status).await;
+    }
+    for number in ["JOB-0003", "JOB-9999"] {
+        for status in [None, Some(JobStatus::OnHold), Some(JobStatus::Quoted)] {
+            let filter = JobFilter { status, job_number: Some(Text::from_stored(number)) };
+            compare(&h, tenant, &rows, filter, |row| {
+                row.job_number == number && status.is_none_or(|status| row.status == status)
+            })
+            .await;
+        }
+    }
+}
+
+/// Filters do not treat SQL wildcards, case or blanks specially.
+pub(super) async fn filters_compare_exactly(h: Harness) {
+    let tenant = h.tenant().await;
+    let order = Order::NewestFirst { before: None };
+    h.insert(tenant, |new| Job { job_number: "JOB-0001".to_owned(), ..Job::bare(new) }).await;
+    for number in ["job-0001", "JOB-____", "%", "JOB-0001%", "JOB-00010", "JOB-000", "JOB-0001\u{a0}"] {
+        let filter = JobFilter { status: None, job_number: Some(Text::from_stored(number)) };
+        assert_eq!(h.list::<Job>(tenant, ListQuery { limit: 10, order, filter }).await, [], "{number}");
+    }
+    h.insert(tenant, |new| Invoice { invoice_number: "INV-0001".to_owned(), ..Invoice::bare(new) }).await;
+    for number in ["inv-0001", "INV-____", "%", "INV-0001 "] {
+        let filter = InvoiceFilter { status: None, number: Some(Text::from_stored(number)) };
+        assert_eq!(h.list::<Invoice>(tenant, ListQuery { limit: 10, order, filter }).await, [], "{number}");
+    }
+    h.contact(tenant, "axb@example.com").await;
+    for email in ["a_b@example.com", "%@example.com", "axb@example.co", "axb@example.com.au"] {
+        let filter = ContactFilter { email: Some(Email::from_stored(email)), include_deleted: Some(true) };
+        assert_eq!(h.list::<Contact>(tenant, ListQuery { limit: 10, order, filter }).await, [], "{email}");
+    }
+}
+
+pub(super) async fn deleted_subscriptions_are_not_listed(h: Harness) {
+    let tenant = h.tenant().await;
+    let mut rows = Vec::new();
+    for _ in 0..5 {
+        rows.push(h.insert(tenant, WebhookSubscription::bare).await);
+    }
+    for position in [0, 3] {
+        h.delete::<WebhookSubscription>(tenant, rows[position].id).await.unwrap();
+        rows[position] = h.row(tenant, rows[position].id).await.unwrap();
+    }
+    compare(&h, tenant, &rows, svc_core::resources::crud::NoFilter {}, |row| row.deleted_at.is_none()).await;
+    assert_eq!(ids(&h.all::<WebhookSubscription>(tenant).await), [rows[4].id, rows[2].id, rows[1].id]);
+}

@@ -1,0 +1,105 @@
+//! Platform keys.
+
+use std::time::Duration;
+
+use svc_core::accounts::audit::Actor;
+use svc_core::accounts::platform_keys::{
+    self, NewPlatformKey, PlatformKey, PlatformKeyCreate, PlatformKeyHash, PlatformKeyId, PlatformScope,
+};
+use svc_core::error::{Error, StoreError};
+use svc_core::store::PlatformKeyUse;
+use svc_core::values::Id;
+
+use crate::Harness;
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+impl Harness {
+    async fn new_platform_key(&self, scopes: &[PlatformScope], expires_in: Option<Duration>) -> NewPlatformKey {
+        let input = PlatformKeyCreate { name: Some("Zoë's 🔑".to_owned()), scopes: scopes.to_vec(), expires_in };
+        self.write(move |tx| {
+            tx.act_as(Actor::Cli("ada".to_owned()));
+            Box::pin(platform_keys::create(tx, input.clone()))
+        })
+        .await
+        .unwrap()
+    }
+
+    async fn platform_key(&self, id: PlatformKeyId) -> Result<PlatformKey, Error> {
+        self.read(move |tx| Box::pin(platform_keys::get(tx, id))).await
+    }
+
+    async fn platform_key_ids(&self) -> Vec<PlatformKeyId> {
+        let keys = self.read(|tx| Box::pin(async move { Ok(tx.platform_keys().await?) })).await.unwrap();
+        keys.iter().map(|key| key.id).collect()
+    }
+
+    async fn authenticate_platform_key(&self, new: &NewPlatformKey) -> Result<PlatformKey, Error> {
+        let hash = PlatformKeyHash::of(new.text.reveal()).unwrap();
+        self.read(move |tx| Box::pin(platform_keys::authenticate(tx, hash))).await
+    }
+}
+
+pub(super) async fn a_platform_key_is_stored(h: Harness) {
+    let every: Vec<PlatformScope> = PlatformScope::all().collect();
+    let before = h.platform_key_ids().await;
+    let mut ids = Vec::new();
+    for (scopes, expires_in) in [(&every[..], Some(HOUR)), (&every[3..4], None)] {
+        let new = h.new_platform_key(scopes, expires_in).await;
+        assert_eq!(new.key.created_by, "cli:ada");
+        assert_eq!(h.platform_key(new.key.id).await, Ok(new.key.clone()));
+        assert_eq!(h.authenticate_platform_key(&new).await, Ok(new.key.clone()));
+        ids.push(new.key.id);
+        h.clock.advance(Duration::from_secs(1));
+    }
+    assert_eq!(h.platform_key_ids().await, [before, ids].concat());
+    assert_eq!(h.platform_key(Id::nil()).await, Err(Error::NotFound));
+}
+
+pub(super) async fn a_platform_key_is_unique(h: Harness) {
+    let new = h.new_platform_key(&[PlatformScope::All], None).await;
+    let insert = |key: PlatformKey, hash: [u8; 32]| {
+        h.write(move |tx| {
+            let key = key.clone();
+            Box::pin(async move { Ok(tx.insert_platform_key(&key, &hash).await?) })
+        })
+    };
+    let hash = svc_core::crypto::sha256(new.text.reveal().as_bytes());
+    for (key, hash) in [
+        (new.key.clone(), [9; 32]),
+        (PlatformKey { id: h.store.env().id(new.key.created_at), ..new.key.clone() }, hash),
+    ] {
+        assert!(matches!(insert(key, hash).await, Err(Error::Store(StoreError::Conflict { .. }))));
+    }
+}
+
+pub(super) async fn a_revoked_or_expired_platform_key_is_refused(h: Harness) {
+    let revoked = h.new_platform_key(&[PlatformScope::All], None).await;
+    let expiring = h.new_platform_key(&[PlatformScope::All], Some(HOUR)).await;
+    let id = revoked.key.id;
+    let revoke = || {
+        h.write(move |tx| {
+            tx.act_as(Actor::Cli("bob".to_owned()));
+            Box::pin(platform_keys::revoke(tx, id))
+        })
+    };
+    let first = revoke().await.unwrap();
+    assert!(first.revoked_at.is_some() && first.revoked_by.as_deref() == Some("cli:bob"));
+    h.clock.advance(HOUR - Duration::from_micros(1));
+    assert_eq!(revoke().await.as_ref(), Ok(&first), "revoking it again changes nothing");
+    assert_eq!(h.platform_key(id).await, Ok(first));
+    assert_eq!(h.authenticate_platform_key(&revoked).await, Err(Error::KeyRevoked));
+    assert!(h.authenticate_platform_key(&expiring).await.is_ok());
+    h.clock.advance(Duration::from_micros(1));
+    assert_eq!(h.authenticate_platform_key(&expiring).await, Err(Error::KeyExpired));
+}
+
+pub(super) async fn last_use_of_a_platform_key_never_goes_back(h: Harness) {
+    let key_id = h.new_platform_key(&[PlatformScope::All], None).await.key.id;
+    let later = h.store.env().now().next();
+    for used_at in [h.store.env().now(), later, h.store.env().now()] {
+        let uses = [PlatformKeyUse { key_id, used_at }];
+        h.write(move |tx| Box::pin(async move { Ok(tx.record_platform_key_uses(&uses).await?) })).await.unwrap();
+    }
+    assert_eq!(h.platform_key(key_id).await.unwrap().last_used_at, Some(later));
+}

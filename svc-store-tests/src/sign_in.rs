@@ -1,0 +1,239 @@
+//! Links and sessions of the dashboard.
+
+use std::time::Duration;
+
+use svc_core::accounts::dashboard_links::{self, DashboardLinkCreate, NewDashboardLink};
+use svc_core::accounts::members::{self, Member};
+use svc_core::accounts::sessions::{self, NewSession, Role, Session, SessionId};
+use svc_core::error::Error;
+use svc_core::values::{Email, TenantId};
+
+use crate::Harness;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+impl Harness {
+    async fn link(&self, input: DashboardLinkCreate) -> NewDashboardLink {
+        self.write(move |tx| Box::pin(dashboard_links::create(tx, input.clone()))).await.unwrap()
+    }
+
+    async fn sign_in(&self, link: &NewDashboardLink) -> Result<NewSession, Error> {
+        let token = link.token.clone();
+        self.write(move |tx| {
+            let token = token.clone();
+            Box::pin(async move { dashboard_links::sign_in(tx, token.reveal()).await })
+        })
+        .await
+    }
+
+    async fn session(&self, new: &NewSession) -> Option<Session> {
+        let token = new.token.clone();
+        self.read(move |tx| {
+            let token = token.clone();
+            Box::pin(async move { sessions::find(tx, token.reveal()).await })
+        })
+        .await
+        .unwrap()
+    }
+
+    async fn sessions(&self, tenant: Option<TenantId>) -> Vec<SessionId> {
+        let listed = self.read(move |tx| Box::pin(sessions::list(tx, tenant))).await.unwrap();
+        listed.iter().map(|session| session.id).collect()
+    }
+
+    async fn use_session(&self, id: SessionId) {
+        self.write(move |tx| Box::pin(sessions::record_use(tx, id))).await.unwrap();
+    }
+
+    async fn delete_expired_sign_ins(&self, limit: u32) -> u64 {
+        let delete = self.write(move |tx| {
+            Box::pin(async move {
+                let now = tx.env().now();
+                Ok(tx.delete_expired_sign_ins(now, limit).await?)
+            })
+        });
+        delete.await.unwrap()
+    }
+}
+
+pub(super) async fn a_link_signs_in_once(h: Harness) {
+    let tenant = h.tenant().await;
+    let link = h.link(DashboardLinkCreate::to(tenant, Role::Developer).identity("zoë@example.com")).await;
+    let new = h.sign_in(&link).await.unwrap();
+    assert!(matches!(h.sign_in(&link).await, Err(Error::NotAllowed(_))));
+    let session = h.session(&new).await.unwrap();
+    assert_eq!(session, new.session);
+    assert_eq!((session.account(), session.identity.as_str()), (Some((tenant, Role::Developer)), "zoë@example.com"));
+}
+
+pub(super) async fn of_concurrent_sign_ins_one_succeeds(h: Harness) {
+    let tenant = h.tenant().await;
+    let link = h.link(DashboardLinkCreate::to(tenant, Role::Viewer)).await;
+    let results = futures_util::future::join_all((0..5).map(|_| h.sign_in(&link))).await;
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1, "{results:?}");
+    assert_eq!(h.sessions(Some(tenant)).await.len(), 1);
+}
+
+pub(super) async fn a_link_works_for_ten_minutes(h: Harness) {
+    let tenant = h.tenant().await;
+    let [in_time, late] = [
+        h.link(DashboardLinkCreate::to(tenant, Role::Viewer)).await,
+        h.link(DashboardLinkCreate::for_operator()).await,
+    ];
+    h.clock.advance(MINUTE * 10 - Duration::from_micros(1));
+    assert!(h.sign_in(&in_time).await.is_ok());
+    h.clock.advance(Duration::from_micros(1));
+    assert!(matches!(h.sign_in(&late).await, Err(Error::NotAllowed(_))));
+}
+
+pub(super) async fn a_session_ends_after_twelve_hours_or_an_idle_one(h: Harness) {
+    let tenant = h.tenant().await;
+    let used = h.sign_in(&h.link(DashboardLinkCreate::to(tenant, Role::Owner)).await).await.unwrap();
+    let idle = h.sign_in(&h.link(DashboardLinkCreate::to(tenant, Role::Owner)).await).await.unwrap();
+    assert_eq!(h.sessions(Some(tenant)).await.len(), 2);
+    for half_hours in 1..24 {
+        h.clock.advance(MINUTE * 30);
+        assert!(h.session(&used).await.is_some(), "{half_hours}");
+        assert_eq!(h.session(&idle).await.is_some(), half_hours < 2, "{half_hours}");
+        h.use_session(used.session.id).await;
+    }
+    assert_eq!(h.sessions(Some(tenant)).await, [used.session.id]);
+    h.clock.advance(MINUTE * 30);
+    assert_eq!(h.session(&used).await, None);
+    assert_eq!(h.sessions(Some(tenant)).await, []);
+}
+
+pub(super) async fn sessions_of_tenants_and_operators_are_apart(h: Harness) {
+    let (one, other) = (h.tenant().await, h.tenant().await);
+    let mut ids = Vec::new();
+    for link in [
+        DashboardLinkCreate::to(one, Role::Owner),
+        DashboardLinkCreate::to(one, Role::Viewer),
+        DashboardLinkCreate::to(other, Role::Owner),
+        DashboardLinkCreate::for_operator(),
+    ] {
+        let link = h.link(link).await;
+        ids.push(h.sign_in(&link).await.unwrap().session.id);
+        h.clock.advance(MINUTE);
+    }
+    assert_eq!(h.sessions(Some(one)).await, [ids[1], ids[0]]);
+    assert_eq!(h.sessions(Some(other)).await, [ids[2]]);
+    assert_eq!(h.sessions(None).await, [ids[3]]);
+    let revoke = |tenant, id| h.write(move |tx| Box::pin(sessions::revoke(tx, tenant, id)));
+    assert_eq!(revoke(Some(other), ids[0]).await, Err(Error::NotFound));
+    assert_eq!(revoke(None, ids[0]).await, Err(Error::NotFound));
+    assert_eq!(revoke(Some(one), ids[0]).await, Ok(()));
+    assert_eq!(revoke(None, ids[3]).await, Ok(()));
+    assert_eq!(h.sessions(Some(one)).await, [ids[1]]);
+    assert_eq!(h.sessions(None).await, []);
+}
+
+pub(super) async fn an_operator_views_a_tenant(h: Harness) {
+    let tenant = h.tenant().await;
+    let new = h.sign_in(&h.link(DashboardLinkCreate::for_operator()).await).await.unwrap();
+    let owner = h.sign_in(&h.link(DashboardLinkCreate::to(tenant, Role::Owner)).await).await.unwrap();
+    let view = |id, tenant| h.write(move |tx| Box::pin(sessions::view(tx, id, tenant)));
+    assert_eq!(h.session(&new).await.unwrap().account(), None);
+    view(new.session.id, Some(tenant)).await.unwrap();
+    assert_eq!(h.session(&new).await.unwrap().account(), Some((tenant, Role::Viewer)));
+    view(new.session.id, None).await.unwrap();
+    assert_eq!(h.session(&new).await.unwrap().account(), None);
+    assert_eq!(view(owner.session.id, None).await, Err(Error::NotFound));
+}
+
+impl Harness {
+    async fn member(&self, tenant: TenantId, role: Role) -> Member {
+        let ada = Email::parse("Ada@example.com").unwrap();
+        self.write(move |tx| {
+            let ada = ada.clone();
+            Box::pin(async move { members::add(tx, tenant, &ada, role).await })
+        })
+        .await
+        .unwrap()
+    }
+
+    async fn sign_in_member(&self, email: &str) -> Result<NewSession, Error> {
+        let email = Email::parse(email).unwrap();
+        self.write(move |tx| {
+            let email = email.clone();
+            Box::pin(async move { sessions::begin_of_member(tx, &email).await })
+        })
+        .await
+    }
+
+    async fn choose(&self, id: SessionId, tenant: TenantId) -> Result<Session, Error> {
+        self.write(move |tx| Box::pin(sessions::choose(tx, id, tenant))).await
+    }
+}
+
+pub(super) async fn a_member_signs_in(h: Harness) {
+    let tenant = h.tenant().await;
+    assert!(matches!(h.sign_in_member("ada@example.com").await, Err(Error::NotAllowed(_))));
+    h.member(tenant, Role::Developer).await;
+    let new = h.sign_in_member("ADA@example.com").await.unwrap();
+    let session = h.session(&new).await.unwrap();
+    assert_eq!(session, new.session);
+    assert_eq!(session.email.as_ref().map(Email::as_str), Some("ada@example.com"));
+    assert_eq!((session.account(), session.identity.as_str()), (Some((tenant, Role::Developer)), "ada@example.com"));
+    assert_eq!(h.sessions(Some(tenant)).await, [session.id]);
+}
+
+pub(super) async fn a_member_chooses_a_tenant(h: Harness) {
+    let tenants = [h.tenant().await, h.tenant().await];
+    let foreign = h.tenant().await;
+    h.member(tenants[0], Role::Owner).await;
+    h.member(tenants[1], Role::Viewer).await;
+    let new = h.sign_in_member("ada@example.com").await.unwrap();
+    let id = new.session.id;
+    assert_eq!((new.session.account(), new.session.is_operator()), (None, false));
+    assert_eq!(h.sessions(None).await, [id]);
+    for (tenant, role) in [(tenants[0], Role::Owner), (tenants[1], Role::Viewer)] {
+        h.choose(id, tenant).await.unwrap();
+        h.clock.advance(MINUTE);
+        h.use_session(id).await;
+        assert_eq!(h.session(&new).await.unwrap().account(), Some((tenant, role)));
+        assert_eq!(h.sessions(Some(tenant)).await, [id]);
+    }
+    assert_eq!(h.sessions(Some(tenants[0])).await, [], "the session shows the other tenant now");
+    assert_eq!(h.choose(id, foreign).await, Err(Error::NotFound));
+    let by_link = h.sign_in(&h.link(DashboardLinkCreate::to(foreign, Role::Owner)).await).await.unwrap();
+    assert_eq!(h.choose(by_link.session.id, tenants[0]).await, Err(Error::NotFound));
+    let accounts = h
+        .read(|tx| Box::pin(async move { sessions::accounts_of(tx, &Email::parse("ada@example.com").unwrap()).await }));
+    let mut accounts: Vec<_> = accounts.await.unwrap().into_iter().map(|(tenant, role)| (tenant.id, role)).collect();
+    accounts.sort_unstable();
+    let mut expected = [(tenants[0], Role::Owner), (tenants[1], Role::Viewer)];
+    expected.sort_unstable();
+    assert_eq!(accounts, expected);
+}
+
+pub(super) async fn a_withdrawn_role_holds_from_the_next_request_on(h: Harness) {
+    let tenant = h.tenant().await;
+    let member = h.member(tenant, Role::Owner).await;
+    let new = h.sign_in_member("ada@example.com").await.unwrap();
+    h.write(move |tx| Box::pin(members::set_role(tx, tenant, member.id, Role::Viewer))).await.unwrap();
+    assert_eq!(h.session(&new).await.unwrap().account(), Some((tenant, Role::Viewer)));
+    h.write(move |tx| Box::pin(members::remove(tx, tenant, member.id))).await.unwrap();
+    let session = h.session(&new).await.unwrap();
+    assert_eq!((session.account(), session.is_operator()), (None, false));
+    assert_eq!(h.sessions(Some(tenant)).await, []);
+    let id = new.session.id;
+    h.write(move |tx| Box::pin(sessions::sign_out(tx, id))).await.unwrap();
+    assert_eq!(h.session(&new).await, None);
+}
+
+pub(super) async fn expired_sign_ins_are_deleted_in_steps(h: Harness) {
+    let tenant = h.tenant().await;
+    for _ in 0..3 {
+        let link = h.link(DashboardLinkCreate::to(tenant, Role::Viewer)).await;
+        h.sign_in(&link).await.unwrap();
+        h.link(DashboardLinkCreate::to(tenant, Role::Viewer)).await;
+    }
+    assert_eq!(h.delete_expired_sign_ins(10).await, 0);
+    h.clock.advance(MINUTE * 11);
+    assert_eq!(h.delete_expired_sign_ins(2).await, 2);
+    h.clock.advance(MINUTE * 60 * 12);
+    assert_eq!(h.delete_expired_sign_ins(2).await, 3, "a link and two sessions");
+    assert_eq!(h.delete_expired_sign_ins(2).await, 1);
+    assert_eq!(h.delete_expired_sign_ins(2).await, 0);
+}
