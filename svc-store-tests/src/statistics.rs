@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::AttemptLog;
-use svc_core::webhooks::statistics::{self, AttemptCounter, HourOfAttempts, Tally};
+use svc_core::webhooks::statistics::{self, AttemptCounter, AttemptOutcome, HourOfAttempts, Tally};
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
 
@@ -41,8 +41,11 @@ impl Harness {
 
 /// The figures of an hour that a chart shows: attempts, succeeded, refused, without a response, p50 and p95.
 fn figures(hour: &HourOfAttempts) -> (u64, u64, u64, u64, Option<u32>, Option<u32>) {
-    let all = &hour.all;
-    (all.attempts(), all.succeeded(), hour.refused, hour.no_response, all.percentile(50), all.percentile(95))
+    let all = &hour.tally;
+    let [succeeded, refused, no_response] =
+        [AttemptOutcome::Succeeded, AttemptOutcome::Refused, AttemptOutcome::NoResponse]
+            .map(|outcome| all.count(outcome));
+    (all.attempts(), succeeded, refused, no_response, all.percentile(50), all.percentile(95))
 }
 
 pub(super) async fn attempts_are_counted_by_hour(h: Harness) {
@@ -63,12 +66,12 @@ pub(super) async fn attempts_are_counted_by_hour(h: Harness) {
     assert_eq!(figures(&chart[22]), (6, 3, 1, 2, Some(10), Some(10_240)), "durations are rounded up");
     assert_eq!(figures(&chart[21]), (0, 0, 0, 0, None, None));
     let chart = h.attempts_by_hour(tenant, None).await;
-    assert_eq!((chart[22].all.attempts(), chart[23].all.attempts()), (7, 1), "all endpoints");
+    assert_eq!((chart[22].tally.attempts(), chart[23].tally.attempts()), (7, 1), "all endpoints");
     let mut day = Tally::default();
-    chart.iter().for_each(|hour| day.merge(&hour.all));
+    chart.iter().for_each(|hour| day.merge(&hour.tally));
     assert_eq!((day.attempts(), day.success_rate()), (8, Some(6_250)));
     let of_other = h.attempts_by_hour(other, Some(one)).await;
-    assert!(of_other.iter().all(|hour| hour.all.attempts() == 0), "another tenant has none");
+    assert!(of_other.iter().all(|hour| hour.tally.attempts() == 0), "another tenant has none");
 }
 
 pub(super) async fn counts_of_attempts_expire(h: Harness) {
@@ -78,11 +81,11 @@ pub(super) async fn counts_of_attempts_expire(h: Harness) {
     }
     h.clock.advance(HOUR * 23);
     assert_eq!(statistics::delete_expired(&*h.store).await, Ok(0));
-    assert_eq!(h.attempts_by_hour(tenant, None).await[0].all.attempts(), 300);
+    assert_eq!(h.attempts_by_hour(tenant, None).await[0].tally.attempts(), 300);
     h.record_attempts(tenant, Uuid::from_u128(1).into(), &[(200, 1)]).await;
     h.clock.advance(HOUR);
     let left = h.attempts_by_hour(tenant, None).await;
-    assert_eq!(left.iter().map(|hour| hour.all.attempts()).sum::<u64>(), 1);
+    assert_eq!(left.iter().map(|hour| hour.tally.attempts()).sum::<u64>(), 1);
     assert_eq!(statistics::delete_expired(&*h.store).await, Ok(303), "in steps");
     assert_eq!(statistics::delete_expired(&*h.store).await, Ok(0));
     assert_eq!(h.attempts_by_hour(tenant, None).await, left);

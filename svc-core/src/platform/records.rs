@@ -19,7 +19,7 @@ use crate::values::{Currency, EventKind, Secret, TenantId, Timestamp};
 use crate::webhooks::deliveries::{self, AttemptLog, DeliveryId, DeliveryStatus, FailureReason};
 use crate::webhooks::events::{self, EventId};
 use crate::webhooks::replays::{self, ReplayId};
-use crate::webhooks::statistics::{Backlog, HourOfAttempts};
+use crate::webhooks::statistics::{AttemptOutcome, Backlog, HourOfAttempts};
 use crate::webhooks::subscriptions::SubscriptionId;
 
 /// The account of a business, with its settings, its approval and its limits.
@@ -456,12 +456,12 @@ impl From<HourOfAttempts> for HourlyStatistics {
         let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
             begins_at: hour.begins_at,
-            attempts: count(hour.all.attempts()),
-            succeeded: count(hour.all.succeeded()),
-            refused: count(hour.refused),
-            no_response: count(hour.no_response),
-            p50_ms: hour.all.percentile(50),
-            p95_ms: hour.all.percentile(95),
+            attempts: count(hour.tally.attempts()),
+            succeeded: count(hour.tally.count(AttemptOutcome::Succeeded)),
+            refused: count(hour.tally.count(AttemptOutcome::Refused)),
+            no_response: count(hour.tally.count(AttemptOutcome::NoResponse)),
+            p50_ms: hour.tally.percentile(50),
+            p95_ms: hour.tally.percentile(95),
         }
     }
 }

@@ -15,64 +15,64 @@ use crate::webhooks::subscriptions::SubscriptionId;
 /// The number of deliveries whose attempts one transaction reads, so that no snapshot is held for long.
 const PAGE: u32 = 1000;
 
-/// The counts and durations of attempts.
+/// How many attempts there were, by how they ended and how long they took.
+///
+/// # Examples
+///
+/// ```
+/// use svc_core::webhooks::deliveries::AttemptSummary;
+/// use svc_core::webhooks::statistics::{AttemptOutcome, Tally};
+/// let mut tally = Tally::default();
+/// (1..=40).for_each(|duration_ms| tally.add(&AttemptSummary { status: 200, failed: false, duration_ms }));
+/// assert_eq!((tally.attempts(), tally.count(AttemptOutcome::Refused)), (40, 0));
+/// assert_eq!((tally.percentile(50), tally.percentile(95)), (Some(20), Some(38)));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    succeeded: u64,
-    /// The number of attempts by duration in milliseconds. The timeout of an attempt bounds the number of entries.
-    durations: BTreeMap<u32, u64>,
-}
+pub struct Tally(BTreeMap<(AttemptOutcome, u32), u64>);
 
 impl Tally {
     /// Adds an attempt.
     pub fn add(&mut self, attempt: &AttemptSummary) {
-        self.succeeded += u64::from(attempt.succeeded());
-        *self.durations.entry(attempt.duration_ms).or_default() += 1;
+        self.add_many(AttemptOutcome::of(attempt), attempt.duration_ms, 1);
+    }
+
+    fn add_many(&mut self, outcome: AttemptOutcome, duration_ms: u32, attempts: u64) {
+        *self.0.entry((outcome, duration_ms)).or_default() += attempts;
     }
 
     /// Adds the attempts of another tally.
     pub fn merge(&mut self, other: &Self) {
-        self.succeeded += other.succeeded;
-        for (duration, attempts) in &other.durations {
-            *self.durations.entry(*duration).or_default() += attempts;
-        }
+        other.0.iter().for_each(|(&(outcome, duration_ms), attempts)| self.add_many(outcome, duration_ms, *attempts));
     }
 
     /// Returns the number of attempts.
     pub fn attempts(&self) -> u64 {
-        self.durations.values().sum()
+        self.0.values().sum()
     }
 
-    /// Returns the number of attempts that succeeded.
-    pub fn succeeded(&self) -> u64 {
-        self.succeeded
+    /// Returns the number of attempts that ended in this way.
+    pub fn count(&self, outcome: AttemptOutcome) -> u64 {
+        self.0.iter().filter(|((ended, _), _)| *ended == outcome).map(|(_, attempts)| attempts).sum()
     }
 
     /// Returns the share of attempts that succeeded, in hundredths of a percent: 10,000 for all. `None` without attempts.
     pub fn success_rate(&self) -> Option<u64> {
-        (self.succeeded * 10_000).checked_div(self.attempts())
+        (self.count(AttemptOutcome::Succeeded) * 10_000).checked_div(self.attempts())
     }
 
     /// Returns the duration in milliseconds that `percent` of the attempts do not exceed, by the nearest-rank method.
     /// `None` without attempts.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use svc_core::webhooks::deliveries::AttemptSummary;
-    /// use svc_core::webhooks::statistics::Tally;
-    /// let mut tally = Tally::default();
-    /// (1..=40).for_each(|duration_ms| tally.add(&AttemptSummary { status: 200, failed: false, duration_ms }));
-    /// assert_eq!((tally.percentile(50), tally.percentile(95)), (Some(20), Some(38)));
-    /// ```
     pub fn percentile(&self, percent: u8) -> Option<u32> {
+        let mut durations: Vec<(u32, u64)> =
+            self.0.iter().map(|((_, duration), attempts)| (*duration, *attempts)).collect();
+        durations.sort_unstable();
         let rank = (self.attempts() * u64::from(percent)).div_ceil(100).max(1);
         let mut seen = 0;
-        let reached = self.durations.iter().find(|(_, count)| {
-            seen += **count;
+        let reached = durations.into_iter().find(|(_, attempts)| {
+            seen += attempts;
             seen >= rank
         });
-        reached.map(|(duration, _)| *duration)
+        reached.map(|(duration, _)| duration)
     }
 }
 
@@ -88,10 +88,10 @@ pub enum AttemptOutcome {
 }
 
 impl AttemptOutcome {
-    fn of(log: &AttemptLog) -> Self {
-        if log.succeeded() {
+    fn of(attempt: &AttemptSummary) -> Self {
+        if attempt.succeeded() {
             Self::Succeeded
-        } else if log.status > 0 {
+        } else if attempt.status > 0 {
             Self::Refused
         } else {
             Self::NoResponse
@@ -159,21 +159,25 @@ fn hour_of(at: Timestamp) -> Timestamp {
 
 /// Adds up attempts in memory.
 #[derive(Debug, Default)]
-pub struct AttemptCounter(BTreeMap<CountKey, u64>);
+pub struct AttemptCounter(BTreeMap<(Timestamp, TenantId, SubscriptionId), Tally>);
 
 impl AttemptCounter {
     /// Adds an attempt, to its endpoint and to the sum of its tenant.
     pub fn add(&mut self, tenant: TenantId, subscription: SubscriptionId, log: &AttemptLog) {
-        let (hour, outcome) = (hour_of(log.started_at), AttemptOutcome::of(log));
+        let attempt = AttemptSummary { duration_ms: round_up(log.duration_ms), ..log.summary() };
         for subscription in [subscription, ALL_ENDPOINTS] {
-            let key = (hour, tenant, subscription, outcome, round_up(log.duration_ms));
-            *self.0.entry(key).or_default() += 1;
+            self.0.entry((hour_of(log.started_at), tenant, subscription)).or_default().add(&attempt);
         }
     }
 
     /// Returns what was added since the last call. The order is the same in all processes, so that they never deadlock.
     pub fn take(&mut self) -> Vec<AttemptCount> {
-        std::mem::take(&mut self.0).into_iter().map(|(key, attempts)| AttemptCount::new(key, attempts)).collect()
+        let counts = std::mem::take(&mut self.0).into_iter().flat_map(|((hour, tenant, subscription), tally)| {
+            tally.0.into_iter().map(move |((outcome, duration), attempts)| {
+                AttemptCount::new((hour, tenant, subscription, outcome, duration), attempts)
+            })
+        });
+        counts.collect()
     }
 }
 
@@ -221,12 +225,8 @@ fn chart_hours(now: Timestamp) -> [Timestamp; CHART_HOURS] {
 pub struct HourOfAttempts {
     /// The beginning of the hour.
     pub begins_at: Timestamp,
-    /// All attempts. Their durations are [rounded up](round_up).
-    pub all: Tally,
-    /// How many of them were [refused](AttemptOutcome::Refused).
-    pub refused: u64,
-    /// How many of them got [no response](AttemptOutcome::NoResponse).
-    pub no_response: u64,
+    /// The attempts. Their durations are [rounded up](round_up).
+    pub tally: Tally,
 }
 
 /// Returns the attempts of the last [`CHART_HOURS`] hours, oldest first, at one endpoint or at all of a tenant. The cost
@@ -241,15 +241,10 @@ pub async fn attempts_by_hour(
 ) -> Result<Vec<HourOfAttempts>, Error> {
     let hours = chart_hours(tx.env().now());
     let counts = tx.attempt_counts(tenant, subscription.unwrap_or(ALL_ENDPOINTS), &hours).await?;
-    let mut chart =
-        hours.map(|begins_at| HourOfAttempts { begins_at, all: Tally::default(), refused: 0, no_response: 0 });
+    let mut chart = hours.map(|begins_at| HourOfAttempts { begins_at, tally: Tally::default() });
     for AttemptCount { hour, outcome, duration_ms, attempts, .. } in counts {
-        let Some(hour) = chart.iter_mut().find(|chart| chart.begins_at == hour) else { continue };
-        *hour.all.durations.entry(duration_ms).or_default() += attempts;
-        match outcome {
-            AttemptOutcome::Succeeded => hour.all.succeeded += attempts,
-            AttemptOutcome::Refused => hour.refused += attempts,
-            AttemptOutcome::NoResponse => hour.no_response += attempts,
+        if let Some(hour) = chart.iter_mut().find(|chart| chart.begins_at == hour) {
+            hour.tally.add_many(outcome, duration_ms, attempts);
         }
     }
     Ok(chart.into())
@@ -335,7 +330,7 @@ mod tests {
     fn success_is_2xx_without_an_error() {
         let some =
             tally(&[(200, false, 1), (299, false, 1), (200, true, 1), (302, true, 1), (0, true, 1), (-1, true, 1)]);
-        assert_eq!((some.attempts(), some.succeeded(), some.success_rate()), (6, 2, Some(3_333)));
+        assert_eq!((some.attempts(), some.count(AttemptOutcome::Succeeded), some.success_rate()), (6, 2, Some(3_333)));
         assert_eq!(tally(&[(204, false, 1)]).success_rate(), Some(10_000));
     }
 

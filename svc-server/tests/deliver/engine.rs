@@ -20,6 +20,7 @@ use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus, RetrySchedule};
 use svc_core::webhooks::engine::{Attempt, Outcome, Policy};
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::samples;
+use svc_core::webhooks::statistics::AttemptOutcome;
 use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
 use svc_server::deliver::resolver::SystemResolver;
 use svc_server::deliver::{self, HttpWebhookClient, WebhookClient};
@@ -226,7 +227,13 @@ async fn attempts_are_counted_for_charts() {
     fixture.stop().await;
     for endpoint in [Some(hook.id), None] {
         let hours = svc.tenant(tenant).deliveries().attempts_by_hour(endpoint).await.unwrap();
-        let sums = hours.iter().map(|hour| (hour.all.attempts(), hour.all.succeeded(), hour.refused));
+        let sums = hours.iter().map(|hour| {
+            (
+                hour.tally.attempts(),
+                hour.tally.count(AttemptOutcome::Succeeded),
+                hour.tally.count(AttemptOutcome::Refused),
+            )
+        });
         let sum = sums.fold((0, 0, 0), |sum, hour| (sum.0 + hour.0, sum.1 + hour.1, sum.2 + hour.2));
         assert_eq!(sum, (2, 1, 1), "{endpoint:?}");
     }

@@ -6,7 +6,7 @@ use svc_core::platform::{AttemptListParams, Statistics as Backlog};
 use svc_core::resources::pages::{self, Page};
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::{AttemptSummary, MAX_BACKLOG_COUNT};
-use svc_core::webhooks::statistics::Tally;
+use svc_core::webhooks::statistics::{AttemptOutcome, Tally};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 use super::status;
@@ -98,7 +98,7 @@ fn view(statistics: &Statistics, since: Timestamp) -> View<'_> {
         enabled: subscription.enabled,
         since,
         attempts: tally.attempts(),
-        succeeded: tally.succeeded(),
+        succeeded: tally.count(AttemptOutcome::Succeeded),
         success_rate: tally.success_rate().and_then(|rate| u32::try_from(rate).ok()).map(|rate| f64::from(rate) / 1e4),
         p50_ms: tally.percentile(50),
         p95_ms: tally.percentile(95),

@@ -61,7 +61,7 @@ fn counted(count: usize) -> String {
 }
 
 fn chart(tenant: &Tenant, hours: &[HourOfAttempts]) -> Markup {
-    if hours.iter().all(|hour| hour.all.attempts() == 0) {
+    if hours.iter().all(|hour| hour.tally.attempts() == 0) {
         return empty(
             "delivery",
             "No attempts in 24 hours",

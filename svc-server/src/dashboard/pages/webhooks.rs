@@ -10,7 +10,7 @@ use svc_core::error::Error;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{EventKind, EventSet, Patch, Text, WebhookUrl};
 use svc_core::webhooks::replays::{ReplayCreate, ReplayId};
-use svc_core::webhooks::statistics::{HourOfAttempts, Tally};
+use svc_core::webhooks::statistics::{AttemptOutcome, HourOfAttempts, Tally};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
 
 use super::{deliveries, filters};
@@ -48,7 +48,7 @@ fn status(endpoint: &WebhookSubscription) -> Markup {
 /// Returns all attempts of a chart together.
 pub(super) fn sum(hours: &[HourOfAttempts]) -> Tally {
     let mut day = Tally::default();
-    hours.iter().for_each(|hour| day.merge(&hour.all));
+    hours.iter().for_each(|hour| day.merge(&hour.tally));
     day
 }
 
@@ -358,12 +358,13 @@ fn hour(tenant: &Tenant, hour: &HourOfAttempts) -> String {
 }
 
 pub(super) fn attempts(tenant: &Tenant, hours: &[HourOfAttempts]) -> Vec<Column> {
-    let values = |hour: &HourOfAttempts| vec![hour.all.succeeded(), hour.refused, hour.no_response];
+    let values = |hour: &HourOfAttempts| AttemptOutcome::ALL.iter().map(|outcome| hour.tally.count(*outcome)).collect();
     hours.iter().map(|at| Column { label: hour(tenant, at), values: values(at) }).collect()
 }
 
 fn durations(tenant: &Tenant, hours: &[HourOfAttempts]) -> Vec<Span> {
-    let percentiles = |hour: &HourOfAttempts| Some((hour.all.percentile(50)?.into(), hour.all.percentile(95)?.into()));
+    let percentiles =
+        |hour: &HourOfAttempts| Some((hour.tally.percentile(50)?.into(), hour.tally.percentile(95)?.into()));
     hours.iter().map(|at| Span { label: hour(tenant, at), values: percentiles(at) }).collect()
 }
 
