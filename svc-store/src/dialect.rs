@@ -2,10 +2,6 @@
 //!
 //! SQLite has one writer at a time. On PostgreSQL write transactions run concurrently, so they need locks.
 
-use std::borrow::Cow;
-
-use crate::sql::RowLock;
-
 /// The SQL dialect of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -19,17 +15,13 @@ const SKIP_LOCKED: &str = " SKIP LOCKED";
 /// Does not wait. The lock ends with the transaction.
 const CLAIM: &str = "SELECT pg_try_advisory_xact_lock($1)";
 
-impl Dialect {
-    /// Returns a statement that reads a row as one that also locks it until the transaction ends. If it may not wait, it finds
-    /// no row while another transaction has locked it.
-    pub(crate) fn lock_row(self, sql: &str, lock: RowLock) -> Cow<'_, str> {
-        match (self, lock) {
-            (Self::Sqlite, _) => sql.into(),
-            (Self::Postgres, RowLock::MayWait) => format!("{sql}{LOCK}").into(),
-            (Self::Postgres, RowLock::MayNotWait) => format!("{sql}{LOCK}{SKIP_LOCKED}").into(),
-        }
-    }
+/// Returns a query of PostgreSQL that locks the row which it finds. If it may not wait, it finds none while another transaction
+/// has locked it.
+pub(crate) fn locking(sql: &str, may_wait: bool) -> String {
+    format!("{sql}{LOCK}{}", if may_wait { "" } else { SKIP_LOCKED })
+}
 
+impl Dialect {
     /// Returns the statement that claims a number for this transaction, which is false while another one has claimed it.
     /// `None` where there is no other transaction.
     pub(crate) fn claim(self) -> Option<&'static str> {
@@ -58,10 +50,9 @@ impl Dialect {
 impl Dialect {
     /// Returns the statements that only this database gets in this form.
     pub(crate) fn own_statements(self) -> Vec<String> {
-        let locks = [RowLock::MayWait, RowLock::MayNotWait];
-        let locking = crate::accounts::tenants::LOCKING.iter();
-        let locking = locking.flat_map(|sql| locks.map(|lock| self.lock_row(sql, lock).into_owned()));
+        let locking = [true, false].map(|may_wait| locking(crate::accounts::tenants::CLOCK, may_wait));
+        let locking = if self == Self::Postgres { locking.to_vec() } else { Vec::new() };
         let merging = crate::webhooks::deliveries::lists(self, Some(svc_core::values::Id::nil())).into_iter();
-        locking.chain(self.claim().map(str::to_owned)).chain(merging.map(|list| list.sql)).collect()
+        locking.into_iter().chain(self.claim().map(str::to_owned)).chain(merging.map(|list| list.sql)).collect()
     }
 }

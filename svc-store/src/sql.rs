@@ -13,10 +13,9 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 use svc_core::webhooks::events::WrittenEvents;
 use uuid::Uuid;
 
-use crate::accounts::tenants::SET_CLOCK;
 use crate::column::Column;
 use crate::dialect::Dialect;
-use crate::locked_tenants::LockedTenants;
+use crate::locked_tenants::{LockedTenant, LockedTenants};
 use crate::record::{BulkInsert, Record};
 
 /// A parameter of a statement.
@@ -86,36 +85,25 @@ pub(crate) trait Row {
 /// A function that is called with each row of a result.
 pub(crate) type EachRow<'a> = &'a mut (dyn FnMut(&dyn Row) -> Result<(), StoreError> + Send);
 
-/// Whether a statement that locks a row may wait for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RowLock {
-    MayWait,
-    /// It would wait while it has the rows of other tenants locked, for which others may wait in turn.
-    MayNotWait,
-}
-
 /// A connection within a transaction.
 #[async_trait]
 pub(crate) trait Sql: Send {
-    /// Is called before a statement that locks the row of a tenant. Returns whether that statement may wait for the row. If
-    /// it may not and finds the row locked, [`Sql::put_off`] is called.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] when another transaction of the tenant is running. The unit of work runs again later.
-    fn begin_turn(&mut self, _tenant: TenantId) -> Result<RowLock, StoreError> {
-        Ok(RowLock::MayWait)
+    /// Is called before a unit of work relies on a row being locked, also if the transaction has locked it already. `key` is
+    /// the same wherever the row is locked. While another transaction of this process has the row, the unit of work is put
+    /// off: it fails here, and runs again later.
+    fn take_turn(&mut self, _key: Uuid) -> Result<(), StoreError> {
+        Ok(())
     }
 
-    /// Is called when the row of a tenant was locked, and the statement may not wait. Returns the error with which the unit
-    /// of work ends, which runs again later.
-    fn put_off(&mut self, _tenant: TenantId) -> StoreError {
-        StoreError::Internal("a unit of work was put off that may wait".to_owned())
-    }
-
-    /// Returns what the transaction knows of the tenants that it has locked, or `None` if it keeps nothing, as others may
-    /// change them in it.
-    fn locked_tenants(&mut self) -> Option<&mut LockedTenants> {
-        None
+    /// Runs a query whose row stays locked until the transaction ends. Its turn was taken.
+    async fn lock_row(
+        &mut self,
+        _key: Uuid,
+        sql: &str,
+        params: &[Param<'_>],
+        each: EachRow<'_>,
+    ) -> Result<(), StoreError> {
+        self.query(sql, params, each).await
     }
 
     /// Runs a statement and returns how many rows it changed.
@@ -131,14 +119,6 @@ pub(crate) trait Sql: Send {
     ) -> Result<(), StoreError> {
         let changed = self.execute(sql, params).await?;
         check_changed(changed, table)
-    }
-
-    /// Stores the clocks of tenants, whose rows are locked, without waiting for the result.
-    async fn set_clocks(&mut self, clocks: &[(TenantId, Timestamp)]) -> Result<(), StoreError> {
-        for (tenant, clock) in clocks {
-            self.pipeline(SET_CLOCK, &[clock.param(), tenant.param()], None).await?;
-        }
-        Ok(())
     }
 
     /// Runs a statement and calls `each` with each of its rows.
@@ -162,6 +142,8 @@ pub(crate) struct SqlTx<'a> {
     pub(crate) dialect: Dialect,
     pub(crate) actor: Actor,
     pub(crate) written_events: WrittenEvents,
+    /// What the transaction knows of tenants. `None` where others may change them in it, or nothing is locked.
+    pub(crate) locked: Option<&'a mut LockedTenants>,
 }
 
 impl Tx for SqlTx<'_> {
@@ -182,7 +164,29 @@ impl Tx for SqlTx<'_> {
     }
 }
 
-impl SqlTx<'_> {
+impl<'a> SqlTx<'a> {
+    /// Returns a transaction of the system, which keeps nothing of tenants.
+    pub(crate) fn new(
+        sql: &'a mut dyn Sql,
+        dialect: Dialect,
+        env: &'a Env,
+        cursor_key: &'a CursorKey,
+        delivery_wakeup: &'a DeliveryWakeup,
+    ) -> Self {
+        let (actor, written_events) = (Actor::System, WrittenEvents::default());
+        Self { sql, env, cursor_key, delivery_wakeup, dialect, actor, written_events, locked: None }
+    }
+
+    /// Returns what is known of a tenant, if the transaction has locked it.
+    pub(crate) fn locked(&mut self, tenant: TenantId) -> Option<&mut LockedTenant> {
+        self.locked.as_mut()?.get(tenant)
+    }
+
+    /// Forgets what is known of a tenant, as it changes, or one of its keys or subscriptions.
+    pub(crate) fn forget(&mut self, tenant: TenantId) {
+        self.locked(tenant).into_iter().for_each(LockedTenant::forget);
+    }
+
     pub(crate) async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         self.sql.execute(sql, params).await
     }

@@ -63,10 +63,9 @@ use svc_core::accounts::audit::Actor;
 use svc_core::error::{Error, StoreError};
 use svc_core::resources::pages::CursorKey;
 use svc_core::service::{self, Account, Executor, Tenants};
-use svc_core::store::{Access, Store, UnitOfWork};
+use svc_core::store::{Access, Store, Tx as _, UnitOfWork};
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
-use svc_core::webhooks::events::WrittenEvents;
 
 #[cfg(feature = "postgres")]
 pub use self::pool::PooledStore;
@@ -157,15 +156,8 @@ impl Operations<'_> {
         let env = store.env();
         // The wakeup of the store is for what is committed.
         let delivery_wakeup = &DeliveryWakeup::default();
-        let mut tx = SqlTx {
-            sql,
-            env,
-            cursor_key,
-            delivery_wakeup,
-            dialect,
-            actor: self.actor,
-            written_events: WrittenEvents::default(),
-        };
+        let mut tx = SqlTx::new(sql, dialect, env, cursor_key, delivery_wakeup);
+        tx.act_as(self.actor);
         if !self.is_checked {
             check_database(&mut tx).await?;
         }

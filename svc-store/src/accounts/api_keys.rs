@@ -59,12 +59,14 @@ impl ApiKeyRepository for SqlTx<'_> {
         key_hash: &[u8; 32],
     ) -> Result<Option<Credential>, StoreError> {
         self.lock_tenant(tenant).await?;
-        if let Some(known) = self.sql.locked_tenants().and_then(|locked| locked.credential(tenant, key_hash)) {
+        if let Some(known) = self.locked(tenant).and_then(|locked| locked.credentials.get(key_hash)) {
             return Ok(Some(known.clone()));
         }
         let found = self.credential(key_hash).await?;
-        if let (Some(locked), Some(found)) = (self.sql.locked_tenants(), &found) {
-            locked.keep_credential(key_hash, found);
+        if let Some(found) = &found
+            && let Some(locked) = self.locked(found.tenant_id)
+        {
+            locked.credentials.insert(*key_hash, found.clone());
         }
         Ok(found)
     }
@@ -82,9 +84,7 @@ impl ApiKeyRepository for SqlTx<'_> {
     }
 
     async fn update_api_key(&mut self, key: &ApiKey) -> Result<(), StoreError> {
-        if let Some(locked) = self.sql.locked_tenants() {
-            locked.forget_credentials(key.tenant_id);
-        }
+        self.forget(key.tenant_id);
         self.update_record(key, &[key.id.param()]).await
     }
 

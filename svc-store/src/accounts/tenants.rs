@@ -10,9 +10,8 @@ use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::column::Column as _;
-use crate::locked_tenants;
 use crate::record::{Record, record, select};
-use crate::sql::{RowLock, SqlTx, insert_params};
+use crate::sql::{Cells, Row, SqlTx, insert_params};
 
 record!(Tenant, "tenants", key: [id], {
     extra: [clock: Timestamp, overdue_check_at: Timestamp],
@@ -36,12 +35,9 @@ static LIST: LazyLock<String> = LazyLock::new(|| select::<Tenant>("WHERE id > $1
 /// For transactions that keep nothing of a tenant. It locks the row until the transaction ends.
 const ADVANCE_CLOCK: &str =
     "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
-const CLOCK: &str = "SELECT clock FROM tenants WHERE id = $1";
+pub(crate) const CLOCK: &str = "SELECT clock FROM tenants WHERE id = $1";
 const AHEAD: &str = "SELECT id FROM tenants WHERE id > $1 AND clock > $2 ORDER BY id LIMIT $3";
 pub(crate) const SET_CLOCK: &str = "UPDATE tenants SET clock = $1 WHERE id = $2";
-/// Stores the clocks of several tenants, on PostgreSQL.
-pub(crate) const SET_CLOCKS: &str = "UPDATE tenants SET clock = advanced.clock \
-     FROM unnest($1::uuid[], $2::bigint[]) AS advanced (id, clock) WHERE tenants.id = advanced.id";
 /// What the clock gave a time to, each by an index in the order of these times.
 const TIMES: &[(&str, &str, &str)] = &[
     ("updated_at", "contacts", " AND live = TRUE"),
@@ -95,10 +91,6 @@ pub(crate) fn statements() -> Vec<&'static str> {
     [&LIST, ADVANCE_CLOCK, &NEXT_NUMBER, &RAISE_NUMBER].into_iter().chain(clocks).chain(overdue).collect()
 }
 
-/// The statements that lock the row that they select.
-#[cfg(test)]
-pub(crate) const LOCKING: &[&str] = &[CLOCK];
-
 #[async_trait]
 impl TenantRepository for SqlTx<'_> {
     async fn tenant(&mut self, id: TenantId) -> Result<Option<Tenant>, StoreError> {
@@ -116,45 +108,44 @@ impl TenantRepository for SqlTx<'_> {
     }
 
     async fn update_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
-        if let Some(locked) = self.sql.locked_tenants() {
-            locked.forget_credentials(tenant.id);
-        }
+        self.forget(tenant.id);
         self.update_record(tenant, &[tenant.id.param()]).await
     }
 
     async fn advance_clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
         // The clock is stored at the commit: what fails behind it, such as the check of an email, has then changed nothing that
         // would have to be rolled back.
-        if self.sql.locked_tenants().is_some() && !self.lock_tenant(tenant).await? {
+        if self.locked.is_some() && !self.lock_tenant(tenant).await? {
             return Ok(None);
         }
         let wall = self.env.now();
-        if let Some(clock) = self.sql.locked_tenants().and_then(|locked| locked.advance_clock(tenant, wall)) {
-            return Ok(Some(clock));
+        if let Some(locked) = self.locked(tenant) {
+            return Ok(Some(locked.advance_clock(wall)));
         }
         let params = [wall.param(), tenant.param()];
         self.fetch_one(ADVANCE_CLOCK, &params, |cells| cells.take("tenants", "clock")).await
     }
 
     async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
-        let lock = self.sql.begin_turn(tenant)?;
-        if self.sql.locked_tenants().is_some_and(|locked| locked.contains(tenant)) {
+        self.sql.take_turn(tenant.0)?;
+        if self.locked(tenant).is_some() {
             return Ok(true);
         }
-        let sql = self.dialect.lock_row(CLOCK, lock);
-        let found = self.fetch_one(&sql, &[tenant.param()], |cells| cells.take("tenants", "clock")).await?;
-        if found.is_none() && lock == RowLock::MayNotWait {
-            return Err(self.sql.put_off(tenant));
-        }
-        if let (Some(locked), Some(clock)) = (self.sql.locked_tenants(), found) {
+        let mut clock = None;
+        let mut read = |row: &dyn Row| {
+            clock = Some(Cells::new(row).take("tenants", "clock")?);
+            Ok(())
+        };
+        self.sql.lock_row(tenant.0, CLOCK, &[tenant.param()], &mut read).await?;
+        if let Some((locked, clock)) = self.locked.as_mut().zip(clock) {
             locked.add(tenant, clock);
         }
-        Ok(found.is_some())
+        Ok(clock.is_some())
     }
 
     async fn clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
-        if let Some(clock) = self.sql.locked_tenants().and_then(|locked| locked.clock(tenant)) {
-            return Ok(Some(clock));
+        if let Some(locked) = self.locked(tenant) {
+            return Ok(Some(locked.clock));
         }
         self.fetch_one(CLOCK, &[tenant.param()], |cells| cells.take("tenants", "clock")).await
     }
@@ -165,7 +156,9 @@ impl TenantRepository for SqlTx<'_> {
         after: Option<TenantId>,
         limit: u32,
     ) -> Result<Vec<TenantId>, StoreError> {
-        locked_tenants::store_clocks(self.sql).await?;
+        if let Some(locked) = &mut self.locked {
+            locked.store_clocks(self.sql).await?;
+        }
         let after = after.unwrap_or(TenantId(Uuid::nil()));
         let params = [after.param(), latest.param(), limit.param()];
         self.fetch(AHEAD, &params, |cells| cells.take("tenants", "id")).await
@@ -179,8 +172,8 @@ impl TenantRepository for SqlTx<'_> {
 
     async fn set_clock(&mut self, tenant: TenantId, at: Timestamp) -> Result<(), StoreError> {
         self.execute(SET_CLOCK, &[at.param(), tenant.param()]).await?;
-        if let Some(locked) = self.sql.locked_tenants() {
-            locked.keep_clock(tenant, at);
+        if let Some(locked) = self.locked(tenant) {
+            locked.set_clock(at);
         }
         Ok(())
     }

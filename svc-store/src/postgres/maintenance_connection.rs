@@ -12,6 +12,7 @@ use super::failure::{Failure, cannot_connect};
 use super::transaction::PostgresTransaction;
 use super::{OpenFailure, migrate};
 use crate::dialect::Dialect;
+use crate::locked_tenants::LockedTenants;
 use crate::maintenance::{MaintenanceConnection, Transaction};
 use crate::sql::{EachRow, Param, Sql};
 use crate::vault::Vault;
@@ -86,7 +87,7 @@ impl Transaction for OpenTransaction<'_> {
     }
 
     async fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
-        match self.transaction.commit().await {
+        match self.transaction.commit(&mut LockedTenants::default()).await {
             Ok(statements) => statements.map_err(|failure| failure.error)?,
             Err(failure) => return Err(failure.error),
         }

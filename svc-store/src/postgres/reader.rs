@@ -112,7 +112,7 @@ async fn read(
     transaction: &mut PostgresTransaction<'_>,
 ) -> Result<Result<(), Error>, Failure> {
     let delivery_wakeup = DeliveryWakeup::default();
-    let reading = unit_of_work::run(work.name(), work.work(), transaction, shared, &delivery_wakeup);
+    let reading = unit_of_work::run(work.name(), work.work(), transaction, shared, &delivery_wakeup, None);
     let result = match timeout(unit_of_work::MAX_DURATION, reading).await {
         Ok(result) => result,
         Err(_) => {

@@ -17,18 +17,18 @@ use futures_util::TryStreamExt as _;
 use futures_util::future::BoxFuture;
 use svc_core::error::StoreError;
 use svc_core::store::Access;
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::TenantId;
 use tokio_postgres::{Error, Statement};
+use uuid::Uuid;
 
 use super::connection::Connection;
 use super::failure::{Failure, Recovery};
 use super::notifications;
 use super::queue::Turns;
 use super::values::{Argument, Received, arguments};
-use crate::accounts::tenants::{SET_CLOCK, SET_CLOCKS};
-use crate::column::Column as _;
-use crate::locked_tenants::{self, LockedTenants};
-use crate::sql::{EachRow, Param, RowLock, Sql, check_changed};
+use crate::dialect::locking;
+use crate::locked_tenants::LockedTenants;
+use crate::sql::{EachRow, Param, Row, Sql, check_changed};
 use crate::vault::Vault;
 
 /// The most pipelined statements whose responses were not read yet. It limits the memory of a transaction that only writes.
@@ -122,7 +122,6 @@ pub(super) struct PostgresTransaction<'c> {
     turns: Option<&'c Turns<'c>>,
     /// Whether a unit of work has locked the row of a tenant, or is about to.
     has_lock: bool,
-    locked: LockedTenants,
     /// The unit of work that runs.
     unit: Unit,
 }
@@ -161,7 +160,6 @@ impl<'c> PostgresTransaction<'c> {
             failure: None,
             turns: None,
             has_lock: false,
-            locked: LockedTenants::default(),
             unit: Unit::default(),
         }
     }
@@ -208,20 +206,20 @@ impl<'c> PostgresTransaction<'c> {
         self.pipeline.send(self.connection, notifications::NOTIFY).await;
     }
 
-    /// Commits the transaction.
+    /// Stores the clocks of tenants, and commits the transaction.
     ///
     /// `Ok(Ok(()))` means that every statement succeeded and that the server confirmed the commit. Both are checked, as the
     /// server also reports success for a `COMMIT` after a failed statement, although it rolls back.
     ///
     /// `Ok(Err(_))` means that an earlier statement failed, so the transaction was rolled back. `Err(_)` means that the
     /// commit itself failed.
-    pub(super) async fn commit(&mut self) -> Result<Result<(), Failure>, Failure> {
+    pub(super) async fn commit(&mut self, locked: &mut LockedTenants) -> Result<Result<(), Failure>, Failure> {
         if self.begin.is_some() {
             return Ok(Ok(()));
         }
         // The last unit of work may have been put off.
         self.unit = Unit::default();
-        if let Err(error) = locked_tenants::store_clocks(self).await {
+        if let Err(error) = locked.store_clocks(self).await {
             let failure = self.failure.take().unwrap_or_else(|| Failure::permanent(error));
             let _ = self.roll_back().await;
             return Ok(Err(failure));
@@ -343,35 +341,33 @@ fn put_off() -> StoreError {
 
 #[async_trait]
 impl Sql for PostgresTransaction<'_> {
-    fn begin_turn(&mut self, tenant: TenantId) -> Result<RowLock, StoreError> {
+    fn take_turn(&mut self, key: Uuid) -> Result<(), StoreError> {
         self.check()?;
+        let tenant = TenantId(key);
         let has_turn = self.turns.is_none_or(|turns| turns.take(tenant));
-        let lock = match self.unit.joins {
-            _ if self.locked.contains(tenant) => RowLock::MayWait,
-            true if has_turn && self.has_lock => RowLock::MayNotWait,
-            // The first unit of work may wait for a second tenant, whose turn another task has.
-            false if has_turn || self.has_lock => RowLock::MayWait,
-            _ => return Err(self.wait_for(WaitingFor::Turn(tenant))),
-        };
-        (self.has_lock, self.unit.has_turn) = (true, true);
-        Ok(lock)
-    }
-
-    fn put_off(&mut self, tenant: TenantId) -> StoreError {
-        self.wait_for(WaitingFor::Row(tenant))
-    }
-
-    fn locked_tenants(&mut self) -> Option<&mut LockedTenants> {
-        Some(&mut self.locked)
-    }
-
-    async fn set_clocks(&mut self, clocks: &[(TenantId, Timestamp)]) -> Result<(), StoreError> {
-        if let [(tenant, clock)] = clocks {
-            return self.pipeline(SET_CLOCK, &[clock.param(), tenant.param()], None).await;
+        // The first unit of work may wait for a second tenant, whose turn another task has.
+        if !has_turn && (self.unit.joins || !self.has_lock) {
+            return Err(self.wait_for(WaitingFor::Turn(tenant)));
         }
-        let tenants = clocks.iter().map(|(tenant, _)| Argument::Uuid(tenant.0)).collect();
-        let times = clocks.iter().map(|(_, clock)| Argument::Time(*clock)).collect();
-        self.send(SET_CLOCKS, vec![Argument::Array(tenants), Argument::Array(times)], None).await
+        (self.has_lock, self.unit.has_turn) = (true, true);
+        Ok(())
+    }
+
+    async fn lock_row(
+        &mut self,
+        key: Uuid,
+        sql: &str,
+        params: &[Param<'_>],
+        each: EachRow<'_>,
+    ) -> Result<(), StoreError> {
+        // What joins has no row that others wait for, but the transaction has.
+        let (may_wait, mut is_found) = (!self.unit.joins, false);
+        let mut each = |row: &dyn Row| {
+            is_found = true;
+            each(row)
+        };
+        self.query(&locking(sql, may_wait), params, &mut each).await?;
+        if is_found || may_wait { Ok(()) } else { Err(self.wait_for(WaitingFor::Row(TenantId(key)))) }
     }
 
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {

@@ -4,15 +4,14 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use svc_core::accounts::audit::Actor;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::UnitOfWork;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
-use svc_core::webhooks::events::WrittenEvents;
 
 use super::Shared;
 use super::transaction::PostgresTransaction;
 use crate::dialect::Dialect;
+use crate::locked_tenants::LockedTenants;
 use crate::sql::SqlTx;
 
 /// The longest that a unit of work may take. The timeouts of the server apply to single statements only.
@@ -25,17 +24,10 @@ pub(super) async fn run(
     transaction: &mut PostgresTransaction<'_>,
     shared: &Shared,
     delivery_wakeup: &DeliveryWakeup,
+    locked: Option<&mut LockedTenants>,
 ) -> Result<(), Error> {
     let Shared { env, cursor_key, .. } = shared;
-    let mut tx = SqlTx {
-        sql: transaction,
-        env,
-        cursor_key,
-        delivery_wakeup,
-        dialect: Dialect::Postgres,
-        actor: Actor::System,
-        written_events: WrittenEvents::default(),
-    };
+    let mut tx = SqlTx { locked, ..SqlTx::new(transaction, Dialect::Postgres, env, cursor_key, delivery_wakeup) };
     match AssertUnwindSafe(async { work(&mut tx).await }).catch_unwind().await {
         Ok(result) => result,
         Err(_) => Err(StoreError::Internal(format!("{name} panicked")).into()),

@@ -11,7 +11,7 @@
 //!
 //! What was set aside joins the `READ COMMITTED` transaction, and all complete after the commit. So a busy tenant pays for
 //! one commit where it would pay for many, and for one look-up of what all of them have to know (see
-//! [`LockedTenants`](crate::locked_tenants::LockedTenants)). When all connections are busy, writes of other tenants join as
+//! [`LockedTenants`]). When all connections are busy, writes of other tenants join as
 //! well. They do not wait for a row that is locked, as what locked it may wait for a row of this transaction, but run again
 //! later. A write of no tenant, such as of statistics, has a transaction of its own for the same reason.
 //!
@@ -42,6 +42,7 @@ use super::failure::{Failure, Recovery};
 use super::queue::{QueuedWork, Turns};
 use super::transaction::{PostgresTransaction, WaitingFor};
 use super::{Shared, fail_all, unit_of_work};
+use crate::locked_tenants::LockedTenants;
 
 /// The most units of work in one commit.
 const MAX_GROUP: usize = 32;
@@ -182,6 +183,7 @@ async fn run_once(
     max_units: usize,
 ) -> RunOutcome {
     let mut transaction = PostgresTransaction::new(connection, &shared.vault, Access::Write).with_turns(turns);
+    let mut locked = LockedTenants::default();
     let mut results = Vec::new();
     let mut has_due_deliveries = false;
     let mut joined_until = None;
@@ -198,7 +200,8 @@ async fn run_once(
     while let Some(work) = group.get(results.len()) {
         // Units of work run concurrently, so each has its own wakeup.
         let delivery_wakeup = DeliveryWakeup::default();
-        let run = unit_of_work::run(work.name(), work.work(), &mut transaction, shared, &delivery_wakeup);
+        let run =
+            unit_of_work::run(work.name(), work.work(), &mut transaction, shared, &delivery_wakeup, Some(&mut locked));
         let Ok(result) = timeout(unit_of_work::MAX_DURATION, run).await else { return RunOutcome::TooLong };
         if let Some(failure) = transaction.failure().cloned() {
             if !failure.is_connection_lost() {
@@ -234,7 +237,7 @@ async fn run_once(
         let unknown = |result: Result<(), Error>| result.and(Err(outcome_unknown(error).into()));
         RunOutcome::Completed(results.iter().cloned().map(unknown).collect())
     };
-    let Ok(committed) = timeout(unit_of_work::MAX_DURATION, transaction.commit()).await else {
+    let Ok(committed) = timeout(unit_of_work::MAX_DURATION, transaction.commit(&mut locked)).await else {
         return lost(&unit_of_work::too_long("a commit"));
     };
     match committed {

@@ -12,16 +12,14 @@ use futures_util::FutureExt as _;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, ffi};
-use svc_core::accounts::audit::Actor;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::UnitOfWork;
 use svc_core::values::Timestamp;
-use svc_core::webhooks::events::WrittenEvents;
 
 use super::Context;
 use super::migrate::Migrator;
 use crate::dialect::Dialect;
-use crate::locked_tenants::{self, LockedTenants};
+use crate::locked_tenants::LockedTenants;
 use crate::migrations;
 use crate::sql::{CellError, EachRow, Param, Row, Sql, SqlTx, Value};
 use crate::vault::Vault;
@@ -209,16 +207,8 @@ impl Connection {
         locked: Option<&mut LockedTenants>,
     ) -> Result<(), Error> {
         let Context { env, cursor_key, delivery_wakeup, vault, .. } = context;
-        let sql = &mut Executor { locked, ..self.executor(vault) };
-        let mut tx = SqlTx {
-            sql,
-            env,
-            cursor_key,
-            delivery_wakeup,
-            dialect: Dialect::Sqlite,
-            actor: Actor::System,
-            written_events: WrittenEvents::default(),
-        };
+        let sql = &mut self.executor(vault);
+        let mut tx = SqlTx { locked, ..SqlTx::new(sql, Dialect::Sqlite, env, cursor_key, delivery_wakeup) };
         let fault = |what| Err(StoreError::Internal(format!("{name} {what}")).into());
         match catch_unwind(AssertUnwindSafe(|| work(&mut tx).now_or_never())) {
             Ok(Some(result)) => result,
@@ -229,13 +219,12 @@ impl Connection {
 
     /// Returns an executor of statements, for the binding layer.
     pub(super) fn executor<'a>(&'a mut self, vault: &'a Vault) -> Executor<'a> {
-        Executor { connection: &mut self.0, vault, locked: None }
+        Executor { connection: &mut self.0, vault }
     }
 
     /// Stores the clocks of the tenants that a transaction has advanced.
     pub(super) fn store_clocks(&mut self, vault: &Vault, locked: &mut LockedTenants) -> Result<(), StoreError> {
-        let sql = &mut Executor { locked: Some(locked), ..self.executor(vault) };
-        locked_tenants::store_clocks(sql).now_or_never().unwrap_or_else(|| {
+        locked.store_clocks(&mut self.executor(vault)).now_or_never().unwrap_or_else(|| {
             Err(StoreError::Internal("a clock waits for something other than its connection".to_owned()))
         })
     }
@@ -249,15 +238,10 @@ impl Connection {
 pub(super) struct Executor<'a> {
     connection: &'a mut rusqlite::Connection,
     vault: &'a Vault,
-    locked: Option<&'a mut LockedTenants>,
 }
 
 #[async_trait]
 impl Sql for Executor<'_> {
-    fn locked_tenants(&mut self) -> Option<&mut LockedTenants> {
-        self.locked.as_deref_mut()
-    }
-
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
         bind(&mut statement, params, self.vault)?;

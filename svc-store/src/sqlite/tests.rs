@@ -13,7 +13,6 @@ use std::sync::{Mutex, mpsc};
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use rusqlite::StatementStatus;
-use svc_core::accounts::audit::Actor;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys as keys_of;
 use svc_core::accounts::tenants::{self, TenantCreate};
@@ -23,7 +22,6 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, DeliveryRepository as _, Tx};
 use svc_core::values::{EventKind, Id, TenantId, Timestamp};
-use svc_core::webhooks::events::WrittenEvents;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_core::webhooks::{engine, events, retention};
 
@@ -219,16 +217,7 @@ fn the_statements_of_a_write_do_not_grow_with_its_deliveries() {
     let (cursor_key, delivery_wakeup) = (CursorKey::new([0; 32]), DeliveryWakeup::default());
     let statements = AtomicUsize::new(0);
     let sql = &mut Counting { sql: &mut connection.executor(&vault), statements: &statements };
-    let (dialect, actor) = (Dialect::Sqlite, Actor::System);
-    let mut tx = SqlTx {
-        sql,
-        env: &env,
-        cursor_key: &cursor_key,
-        delivery_wakeup: &delivery_wakeup,
-        dialect,
-        actor,
-        written_events: WrittenEvents::default(),
-    };
+    let mut tx = SqlTx::new(sql, Dialect::Sqlite, &env, &cursor_key, &delivery_wakeup);
     let write = async {
         let tenant = tenants::create(&mut tx, TenantCreate::named("Test")).await?.id;
         for _ in 0..SUBSCRIPTIONS {

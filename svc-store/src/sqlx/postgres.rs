@@ -12,10 +12,11 @@ use async_trait::async_trait;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::UnitOfWork;
 use tokio_postgres::types::Type as ServerType;
+use uuid::Uuid;
 
 use super::{Connection, Join, Joined, Operations, sealed};
 use crate::PostgresStore;
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, locking};
 use crate::postgres::{Argument, NOTIFY, arguments, error_of_code, read_cell};
 use crate::sql::{CellError, EachRow, Param, Row, Sql, Value};
 use crate::vault::Vault;
@@ -97,6 +98,16 @@ impl<'c> PostgresExecutor<'c> {
 
 #[async_trait]
 impl Sql for PostgresExecutor<'_> {
+    async fn lock_row(
+        &mut self,
+        _key: Uuid,
+        sql: &str,
+        params: &[Param<'_>],
+        each: EachRow<'_>,
+    ) -> Result<(), StoreError> {
+        self.query(&locking(sql, true), params, each).await
+    }
+
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         let query = ::sqlx::query_with(AssertSqlSafe(sql), self.bind(sql, params).await?);
         let done = self.connection.execute(query).await;

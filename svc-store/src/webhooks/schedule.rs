@@ -84,9 +84,15 @@ impl SqlTx<'_> {
         if !earliest.is_empty() {
             self.delivery_wakeup.mark();
         }
-        if let Some(locked) = self.sql.locked_tenants() {
-            earliest.retain(|endpoint, due_at| locked.schedule_by(*endpoint, *due_at));
-        }
+        earliest.retain(|endpoint, due_at| {
+            let Some(locked) = self.locked(endpoint.tenant_id) else { return true };
+            let known = locked.schedule.get(&endpoint.subscription_id);
+            let is_later = known.is_none_or(|known| *known > *due_at);
+            if is_later {
+                locked.schedule.insert(endpoint.subscription_id, *due_at);
+            }
+            is_later
+        });
         let scheduled: Vec<ScheduledEndpoint> = earliest.into_iter().map(scheduled).collect();
         self.insert_records(&BRING_FORWARD, &scheduled).await
     }
@@ -127,8 +133,8 @@ impl EndpointSchedule for SqlTx<'_> {
         subscription: SubscriptionId,
         due_at: Option<Timestamp>,
     ) -> Result<(), StoreError> {
-        if let Some(locked) = self.sql.locked_tenants() {
-            locked.forget_schedule(tenant);
+        if let Some(locked) = self.locked(tenant) {
+            locked.schedule.remove(&subscription);
         }
         let Some(due_at) = due_at else {
             return self.pipeline(DELETE, &[tenant.param(), subscription.param()]).await;

@@ -56,9 +56,7 @@ impl ResourceTable for WebhookSubscription {
     fn restrict(_filter: &NoFilter, _query: &mut Query) {}
 
     async fn after_write(&self, tx: &mut SqlTx<'_>, tenant: TenantId) -> Result<(), StoreError> {
-        if let Some(locked) = tx.sql.locked_tenants() {
-            locked.forget_matching(tenant);
-        }
+        tx.forget(tenant);
         tx.pipeline(DELETE_KINDS, &[tenant.param(), self.id.param()]).await?;
         let paused = match self.event_handling() {
             EventHandling::Deliver => false,
@@ -80,8 +78,8 @@ impl SubscriptionMatching for SqlTx<'_> {
         tenant: TenantId,
         kind: EventKind,
     ) -> Result<Vec<MatchedSubscription>, StoreError> {
-        if let Some(known) = self.sql.locked_tenants().and_then(|locked| locked.matching(tenant, kind)) {
-            return Ok(known.to_vec());
+        if let Some(known) = self.locked(tenant).and_then(|locked| locked.matching.get(&kind)) {
+            return Ok(known.clone());
         }
         let read = |cells: &mut Cells<'_>| {
             Ok(MatchedSubscription {
@@ -91,8 +89,8 @@ impl SubscriptionMatching for SqlTx<'_> {
         };
         let mut matching = self.fetch(MATCHING, &[tenant.param(), kind.param()], read).await?;
         matching.sort_unstable_by_key(|subscription| subscription.subscription_id);
-        if let Some(locked) = self.sql.locked_tenants() {
-            locked.keep_matching(tenant, kind, &matching);
+        if let Some(locked) = self.locked(tenant) {
+            locked.matching.insert(kind, matching.clone());
         }
         Ok(matching)
     }

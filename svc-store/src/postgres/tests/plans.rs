@@ -132,19 +132,6 @@ async fn a_contact_is_found_by_its_email_alone_by_indexes() {
     }
 }
 
-/// The clocks of some tenants are stored without reading those of all.
-#[tokio::test]
-async fn clocks_are_stored_by_the_key_of_each_tenant() {
-    let Some(server) = server() else { return };
-    let url = server.database();
-    crate::migrate(&url).await.unwrap();
-    let connection = direct_connection(&url).await;
-    connection.client.batch_execute(&format!("PREPARE clocks AS {}", tenants::SET_CLOCKS)).await.unwrap();
-    let plan = explained(&connection, "EXECUTE clocks ('{}', '{}')").await;
-    assert!(plan.contains("Nested Loop") && plan.contains("tenants_pkey"), "{plan}");
-    assert!(!plan.contains("Hash") && !plan.contains("Merge"), "{plan}");
-}
-
 /// Queries about one endpoint do not read the deliveries of other endpoints.
 #[tokio::test]
 async fn deliveries_of_an_endpoint_are_found_by_its_index() {
