@@ -32,10 +32,10 @@
 //!
 //! - `sql` is the binding layer: parameters, rows and cells. `column` defines how each Rust type is stored. Both are the
 //!   same for every database.
-//! - `record` has the macro by which each table names its columns once, and the statements that follow from that.
+//! - `table` has the macro by which each table names its columns once, and what follows from that: its statements, and the
+//!   repository of every resource.
 //! - `accounts`, `resources` and `webhooks` have a file per table, with its columns and the rest of its SQL. Their names are
 //!   those of svc-core's modules and of its repository traits.
-//! - `repository` implements the generic repository of every resource.
 //! - `sqlite` has the threads, types and errors of SQLite.
 //! - `postgres` has the connections, types, errors and notifications of PostgreSQL.
 //! - `dialect` has the differences between the two in SQL.
@@ -58,8 +58,6 @@ mod maintenance;
 mod migrations;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod record;
-mod repository;
 mod resources;
 mod sql;
 #[cfg(feature = "sqlite")]
@@ -68,6 +66,7 @@ mod sqlite;
 pub mod sqlx;
 #[cfg(test)]
 mod statements;
+mod table;
 mod vault;
 mod webhooks;
 

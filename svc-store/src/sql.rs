@@ -16,7 +16,6 @@ use uuid::Uuid;
 use crate::column::Column;
 use crate::dialect::Dialect;
 use crate::locked_tenants::{LockedTenant, LockedTenants};
-use crate::record::{BulkInsert, Record};
 
 /// A parameter of a statement.
 #[derive(Clone, Debug)]
@@ -231,48 +230,6 @@ impl<'a> SqlTx<'a> {
     ) -> Result<u64, StoreError> {
         Ok(self.fetch_one(sql, params, |cells| cells.take(table, "count(*)")).await?.unwrap_or_default())
     }
-
-    /// Returns the record with a key, whose values are `key`.
-    pub(crate) async fn get_record<R: Record + Send>(&mut self, key: &[Param<'_>]) -> Result<Option<R>, StoreError> {
-        self.fetch_one(&R::statements().get, key, R::read).await
-    }
-
-    /// Adds a record. `extra` are the values of the columns that are no fields of it.
-    pub(crate) async fn insert_record<R: Record>(&mut self, extra: &[Param<'_>], record: &R) -> Result<(), StoreError> {
-        self.pipeline(&R::statements().insert, &insert_params(extra, record)).await
-    }
-
-    /// Adds records, whose columns are all fields of them.
-    pub(crate) async fn insert_records<R: Record>(
-        &mut self,
-        insert: &BulkInsert,
-        records: &[R],
-    ) -> Result<(), StoreError> {
-        let mut left = records;
-        for (rows, sql) in insert.by_rows() {
-            let chunks = left.chunks_exact(*rows);
-            left = chunks.remainder();
-            for chunk in chunks {
-                let params: Vec<Param<'_>> = chunk.iter().flat_map(R::params).collect();
-                self.pipeline(sql, &params).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Stores the updated columns of the record with a key, if there is one.
-    pub(crate) async fn update_record<R: Record>(&mut self, record: &R, key: &[Param<'_>]) -> Result<(), StoreError> {
-        let mut params = record.updated_params();
-        params.extend_from_slice(key);
-        self.pipeline(&R::statements().update, &params).await
-    }
-}
-
-/// The parameters of [`Statements::insert`](crate::record::Statements::insert).
-pub(crate) fn insert_params<'a, R: Record>(extra: &[Param<'a>], record: &'a R) -> Vec<Param<'a>> {
-    let mut params = extra.to_vec();
-    params.extend(record.params());
-    params
 }
 
 /// Reads the cells of a row from left to right.

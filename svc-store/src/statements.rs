@@ -16,9 +16,9 @@ use crate::accounts::{
 };
 use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
-use crate::repository::{ResourceTable, list_statement};
 use crate::resources::contacts;
 use crate::sql::Param;
+use crate::table::{ResourceTable, list_statement};
 use crate::webhooks::{
     attempt_counts, attempts, deliveries, events, operational_events, replays, retention, schedule, subscriptions,
 };

@@ -10,8 +10,8 @@ use svc_core::store::{ApiKeyRepository, KeyUse};
 use svc_core::values::{TenantId, Timestamp};
 
 use crate::column::Column as _;
-use crate::record::{record, select};
 use crate::sql::{CellError, Cells, Param, SqlTx};
+use crate::table::{record, select};
 
 record!(ApiKey, "api_keys", key: [id], {
     extra: [key_hash: [u8; 32], signatures_deleted_until: Option<Timestamp>, expiry_reported: bool],
@@ -76,7 +76,7 @@ impl ApiKeyRepository for SqlTx<'_> {
     }
 
     async fn api_keys(&mut self, tenant: TenantId) -> Result<Vec<ApiKey>, StoreError> {
-        self.fetch(&LIST, &[tenant.param()], crate::record::Record::read).await
+        self.fetch(&LIST, &[tenant.param()], crate::table::Record::read).await
     }
 
     async fn insert_api_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> Result<(), StoreError> {

@@ -11,8 +11,8 @@ use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::column::Column as _;
-use crate::record::{Record, record, select};
 use crate::sql::SqlTx;
+use crate::table::{Record, record, select};
 
 record!(Entry, "audit_log", key: [tenant_id, id], {
     inserted: [id, tenant_id, at, actor, action, object_kind, object_id, before, after],

@@ -10,8 +10,8 @@ use svc_core::store::IdempotencyRepository;
 use svc_core::values::{TenantId, Timestamp};
 
 use crate::column::Column as _;
-use crate::record::{Record, record, upsert};
-use crate::sql::{Param, SqlTx, insert_params};
+use crate::sql::{Param, SqlTx};
+use crate::table::{Record, insert_params, record, upsert};
 
 record!(StoredResponse, "idempotency", key: [tenant_id, key], {
     extra: [tenant_id: TenantId, key: String],

@@ -9,8 +9,8 @@ use svc_core::store::MemberRepository;
 use svc_core::values::{Email, TenantId};
 
 use crate::column::Column as _;
-use crate::record::{Record as _, record, select};
 use crate::sql::SqlTx;
+use crate::table::{Record as _, record, select};
 
 record!(Member, "members", key: [tenant_id, id], {
     inserted: [tenant_id, id, email, created_at],

@@ -8,8 +8,8 @@ use svc_core::error::StoreError;
 use svc_core::store::{PlatformKeyRepository, PlatformKeyUse};
 
 use crate::column::Column as _;
-use crate::record::{Record, record, select};
 use crate::sql::SqlTx;
+use crate::table::{Record, record, select};
 
 record!(PlatformKey, "platform_keys", key: [id], {
     extra: [key_hash: [u8; 32]],

@@ -10,8 +10,8 @@ use svc_core::store::UsedSignatureRepository;
 use svc_core::values::Timestamp;
 
 use crate::column::Column as _;
-use crate::record::{Record, record};
-use crate::sql::{CellError, Cells, SqlTx, insert_params};
+use crate::sql::{CellError, Cells, SqlTx};
+use crate::table::{Record, insert_params, record};
 
 /// A request signature that was used.
 pub(crate) struct UsedSignature {

@@ -10,8 +10,8 @@ use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::column::Column as _;
-use crate::record::{Record, record, select};
-use crate::sql::{Cells, Row, SqlTx, insert_params};
+use crate::sql::{Cells, Row, SqlTx};
+use crate::table::{Record, insert_params, record, select};
 
 record!(Tenant, "tenants", key: [id], {
     extra: [clock: Timestamp, overdue_check_at: Timestamp],

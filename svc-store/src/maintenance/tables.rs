@@ -22,10 +22,10 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 use crate::accounts::signatures::UsedSignature;
 use crate::accounts::tenants::LastNumber;
 use crate::dialect::Dialect;
-#[cfg(test)]
-use crate::record::Statements;
-use crate::record::{ColumnInfo, Record};
 use crate::sql::{CellError, Cells};
+#[cfg(test)]
+use crate::table::Statements;
+use crate::table::{ColumnInfo, Record};
 use crate::webhooks::schedule::ScheduledEndpoint;
 use crate::webhooks::subscriptions::SubscriptionKind;
 

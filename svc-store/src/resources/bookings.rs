@@ -4,8 +4,7 @@ use svc_core::resources::bookings::Booking;
 use svc_core::resources::crud::NoFilter;
 use svc_core::values::TenantId;
 
-use crate::record::record;
-use crate::repository::{Query, ResourceTable};
+use crate::table::{Query, ResourceTable, record};
 
 record!(Booking, "bookings", key: [tenant_id, id], {
     extra: [tenant_id: TenantId],

@@ -7,9 +7,8 @@ use svc_core::store::ContactEmailRepository;
 use svc_core::values::{Email, TenantId};
 
 use crate::column::Column as _;
-use crate::record::record;
-use crate::repository::{Query, ResourceTable};
 use crate::sql::{Param, SqlTx};
+use crate::table::{Query, ResourceTable, record};
 
 /// Contacts that were never changed have another index by email than those that were, so each part reads one.
 const WITH_EMAIL: &str = "SELECT id FROM contacts \

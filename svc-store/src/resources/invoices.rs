@@ -3,9 +3,8 @@
 use svc_core::resources::invoices::{Invoice, InvoiceFilter};
 use svc_core::values::{Amount, TenantId};
 
-use crate::record::record;
-use crate::repository::{Query, ResourceTable};
 use crate::sql::Param;
+use crate::table::{Query, ResourceTable, record};
 
 record!(Invoice, "invoices", key: [tenant_id, id], {
     extra: [tenant_id: TenantId],

@@ -3,9 +3,8 @@
 use svc_core::resources::jobs::{Job, JobFilter};
 use svc_core::values::TenantId;
 
-use crate::record::record;
-use crate::repository::{Query, ResourceTable};
 use crate::sql::Param;
+use crate::table::{Query, ResourceTable, record};
 
 record!(Job, "jobs", key: [tenant_id, id], {
     extra: [tenant_id: TenantId],

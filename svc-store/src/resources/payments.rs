@@ -7,8 +7,8 @@ use svc_core::store::PaymentRepository;
 use svc_core::values::{Amount, TenantId};
 
 use crate::column::Column as _;
-use crate::record::record;
 use crate::sql::SqlTx;
+use crate::table::record;
 
 record!(Payment, "payments", key: [tenant_id, id], {
     extra: [tenant_id: TenantId],

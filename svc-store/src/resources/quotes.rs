@@ -3,8 +3,7 @@
 use svc_core::resources::quotes::{Quote, QuoteFilter};
 use svc_core::values::{Amount, TenantId};
 
-use crate::record::record;
-use crate::repository::{Query, ResourceTable};
+use crate::table::{Query, ResourceTable, record};
 
 record!(Quote, "quotes", key: [tenant_id, id], {
     extra: [tenant_id: TenantId],

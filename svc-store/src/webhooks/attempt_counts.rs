@@ -10,8 +10,8 @@ use svc_core::webhooks::statistics::{AttemptCount, CHART_HOURS};
 use svc_core::webhooks::subscriptions::SubscriptionId;
 
 use crate::column::Column as _;
-use crate::record::{BulkInsert, Record, record, select};
 use crate::sql::SqlTx;
+use crate::table::{BulkInsert, Record, record, select};
 
 record!(AttemptCount, "attempt_counts", key: [hour, tenant_id, subscription_id, outcome, duration_ms], {
     inserted: [hour, tenant_id, subscription_id, outcome, duration_ms],

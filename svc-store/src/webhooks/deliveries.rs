@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 use crate::column::Column as _;
 use crate::dialect::Dialect;
-use crate::record::{BulkInsert, Record, fields, record, select};
 use crate::sql::{Cells, Param, SqlTx};
+use crate::table::{BulkInsert, Record, fields, record, select};
 
 const TABLE: &str = "deliveries";
 

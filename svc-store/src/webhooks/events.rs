@@ -10,8 +10,8 @@ use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::{Event, EventId};
 
 use crate::column::Column as _;
-use crate::record::{Record, record, select, select_all};
 use crate::sql::{CellError, Cells, Param, SqlTx};
+use crate::table::{Record, record, select, select_all};
 
 record!(Event, "events", key: [tenant_id, id], {
     extra: [actor: Option<String>],

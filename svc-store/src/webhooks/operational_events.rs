@@ -8,8 +8,8 @@ use svc_core::store::OperationalEventRepository;
 use svc_core::webhooks::operational::{OperationalEvent, OperationalEventId};
 
 use crate::column::Column as _;
-use crate::record::{Record, record, select};
 use crate::sql::SqlTx;
+use crate::table::{Record, record, select};
 
 record!(OperationalEvent, "operational_events", key: [id], {
     inserted: [id, kind, data],

@@ -9,8 +9,8 @@ use svc_core::values::TenantId;
 use svc_core::webhooks::replays::{Replay, ReplayId};
 
 use crate::column::Column as _;
-use crate::record::{Record, record, select};
 use crate::sql::SqlTx;
+use crate::table::{Record, record, select};
 
 record!(Replay, "replays", key: [tenant_id, id], {
     inserted: [id, tenant_id, subscription_id, since, until, statuses, missed, total, created_at],

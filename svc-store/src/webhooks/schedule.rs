@@ -11,8 +11,8 @@ use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
 
 use crate::column::Column;
-use crate::record::{BulkInsert, on_conflict_update, record, upsert};
-use crate::sql::{CellError, Cells, SqlTx, insert_params};
+use crate::sql::{CellError, Cells, SqlTx};
+use crate::table::{BulkInsert, insert_params, on_conflict_update, record, upsert};
 
 const TABLE: &str = "endpoint_schedule";
 

@@ -9,9 +9,8 @@ use svc_core::webhooks::deliveries::MatchedSubscription;
 use svc_core::webhooks::subscriptions::{EventHandling, SubscriptionId, WebhookSubscription};
 
 use crate::column::Column as _;
-use crate::record::record;
-use crate::repository::{Query, ResourceTable};
 use crate::sql::{Cells, SqlTx};
+use crate::table::{Query, ResourceTable, record};
 
 record!(WebhookSubscription, "subscriptions", key: [tenant_id, id], {
     extra: [tenant_id: TenantId, live: bool],

@@ -3,8 +3,8 @@
 use super::*;
 use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
-use crate::record::Record as _;
 use crate::statements::every_list;
+use crate::table::Record as _;
 use crate::webhooks::deliveries::List;
 use crate::webhooks::{attempts, deliveries};
 
