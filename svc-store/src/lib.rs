@@ -49,7 +49,6 @@
 )]
 
 mod accounts;
-mod bounded_queue;
 mod column;
 mod dialect;
 mod locked_tenants;
@@ -280,6 +279,21 @@ pub fn absolute_url(url: &str) -> String {
         Ok(Ok(path)) => format!("sqlite://{}", path.display()),
         _ => url.to_owned(),
     }
+}
+
+/// The most units of work that can wait. It is far more than there are connections: beyond it the service is overloaded.
+const QUEUE_CAPACITY: usize = 16_384;
+
+/// Checks that a queue in which so many units of work wait takes another one.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+fn check_queue(is_open: bool, waiting: usize) -> Result<(), StoreError> {
+    if !is_open {
+        return Err(StoreError::Closed);
+    }
+    if waiting >= QUEUE_CAPACITY {
+        return Err(StoreError::Unavailable(format!("the queue is full: {QUEUE_CAPACITY} transactions are waiting")));
+    }
+    Ok(())
 }
 
 /// Checks that a SQLite file exists, or with `create_missing` that it can be created.

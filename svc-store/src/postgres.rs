@@ -33,7 +33,6 @@ mod reader;
 mod request_counts;
 mod tls;
 mod transaction;
-mod unit_of_work;
 mod values;
 mod writer;
 
@@ -62,7 +61,7 @@ use self::request_counts::PostgresRequestCounts;
 pub(crate) use self::{
     failure::error_of_code,
     notifications::NOTIFY,
-    unit_of_work::{MAX_DURATION, too_long},
+    transaction::{MAX_DURATION, too_long},
     values::{Argument, arguments, read_cell},
     writer::MAX_RUNS,
 };

@@ -17,12 +17,12 @@ mod connection_pool;
 #[cfg(feature = "maintenance")]
 mod maintenance_connection;
 mod migrate;
-mod queue;
 mod reader;
 mod writer;
 
+use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -31,6 +31,7 @@ use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
 use svc_core::resources::pages::CursorKey;
 use svc_core::store::{Access, Observer, Store, UnitOfWork};
+use svc_core::sync::lock;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::{oneshot, watch};
 
@@ -39,7 +40,7 @@ pub(crate) use self::connection::Connection;
 use self::connection_pool::ConnectionPool;
 #[cfg(feature = "maintenance")]
 pub(crate) use self::maintenance_connection::SqliteMaintenance;
-use self::queue::Queue;
+use crate::check_queue;
 use crate::vault::{self, SecretKey, Vault};
 
 const READERS: usize = 2;
@@ -82,6 +83,77 @@ struct QueuedWork {
     name: &'static str,
     work: UnitOfWork,
     result_sender: oneshot::Sender<Result<(), Error>>,
+}
+
+/// The queue of units of work that wait for a thread. A thread takes many of them at once, as one group.
+struct Queue {
+    state: Mutex<State>,
+    filled: Condvar,
+}
+
+struct State {
+    units: VecDeque<QueuedWork>,
+    is_open: bool,
+    /// How many threads wait and were not woken yet, or more: one that wakes up by itself stays counted. To wake a thread is a
+    /// system call, so that is done only while one waits.
+    idle: usize,
+}
+
+impl State {
+    fn take(&mut self, max: usize) -> Vec<QueuedWork> {
+        let count = self.units.len().min(max);
+        self.units.drain(..count).collect()
+    }
+}
+
+impl Queue {
+    fn new() -> Self {
+        Self { state: Mutex::new(State { units: VecDeque::new(), is_open: true, idle: 0 }), filled: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    fn push(&self, work: QueuedWork) -> Result<(), StoreError> {
+        let mut state = self.lock();
+        check_queue(state.is_open, state.units.len())?;
+        state.units.push_back(work);
+        let is_one_idle = state.idle > 0;
+        state.idle -= usize::from(is_one_idle);
+        drop(state);
+        if is_one_idle {
+            self.filled.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Waits for units of work, and takes up to `max`. Returns `None` once the queue is closed and empty.
+    fn wait(&self, max: usize) -> Option<Vec<QueuedWork>> {
+        let mut state = self.lock();
+        while state.units.is_empty() {
+            if !state.is_open {
+                return None;
+            }
+            state.idle += 1;
+            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        Some(state.take(max))
+    }
+
+    /// Takes up to `max` units of work without waiting.
+    fn try_take(&self, max: usize) -> Vec<QueuedWork> {
+        self.lock().take(max)
+    }
+
+    fn is_closed(&self) -> bool {
+        !self.lock().is_open
+    }
+
+    fn close(&self) {
+        self.lock().is_open = false;
+        self.filled.notify_all();
+    }
 }
 
 fn fail_all(group: Vec<QueuedWork>, error: &StoreError) {

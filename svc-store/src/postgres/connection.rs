@@ -1,9 +1,19 @@
 //! A connection: its client, its prepared statements, and the task that drives it.
+//!
+//! # Pipelining
+//!
+//! The driver sends a statement when its future is first polled, and responses arrive in the order in which the statements
+//! were sent. A statement whose result is not needed at once is *pipelined*: its future is polled once and kept in a queue.
+//! The queue is emptied before the response of the next statement that is waited for, and at the commit. Only those waits
+//! cost a round trip.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
+use futures_util::future::BoxFuture;
 use svc_core::error::StoreError;
 use svc_core::sync::lock;
 use tokio::sync::watch;
@@ -11,6 +21,11 @@ use tokio::task::AbortHandle;
 use tokio_postgres::{Client, Error, Statement};
 
 use super::connect_options::{ConnectOptions, Role};
+use super::failure::Failure;
+use crate::sql::check_changed;
+
+/// The most pipelined statements whose responses were not read yet. It limits the memory of a transaction that only writes.
+pub(super) const MAX_PIPELINED: usize = 256;
 
 pub(super) struct Connection {
     pub(super) client: Client,
@@ -69,4 +84,71 @@ impl Connection {
         self.is_aborted.store(true, Ordering::Release);
         self.driver.abort();
     }
+}
+
+/// A statement that was sent.
+struct PipelinedStatement<'c> {
+    /// The number of rows that it changes.
+    changed: BoxFuture<'c, Result<u64, Error>>,
+    /// The output of `changed`, if it was ready when the statement was sent.
+    ready: Option<Result<u64, Error>>,
+    /// The table of which the statement must change exactly one row, if any.
+    table: Option<&'static str>,
+}
+
+/// The pipelined statements of a connection, in the order of their responses.
+#[derive(Default)]
+pub(super) struct Pipeline<'c>(VecDeque<PipelinedStatement<'c>>);
+
+impl<'c> Pipeline<'c> {
+    /// Sends a statement without parameters.
+    pub(super) async fn send(&mut self, connection: &'c Connection, sql: &'static str) {
+        self.add(Box::pin(async move { connection.client.batch_execute(sql).await.map(|()| 0) }), None).await;
+    }
+
+    pub(super) async fn add(&mut self, mut changed: BoxFuture<'c, Result<u64, Error>>, table: Option<&'static str>) {
+        let ready = poll_once(&mut changed).await;
+        self.0.push_back(PipelinedStatement { changed, ready, table });
+    }
+
+    /// Waits for the responses to all but the last `remaining` statements.
+    pub(super) async fn wait(&mut self, remaining: usize) -> Result<(), Failure> {
+        while self.0.len() > remaining {
+            let Some(PipelinedStatement { changed, ready, table }) = self.0.pop_front() else { break };
+            let changed = match ready {
+                Some(ready) => ready,
+                None => changed.await,
+            };
+            let changed = changed.map_err(|error| Failure::of(&error))?;
+            check_changed(changed, table).map_err(Failure::permanent)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for all responses if one of the statements has to change exactly one row.
+    pub(super) async fn check_counts(&mut self) -> Result<(), Failure> {
+        let remaining = if self.0.iter().any(|statement| statement.table.is_some()) { 0 } else { self.0.len() };
+        self.wait(remaining).await
+    }
+
+    /// Waits for all responses and returns the first failure. Later failures only follow from it.
+    pub(super) async fn finish(&mut self) -> Result<(), Failure> {
+        let mut first = Ok(());
+        while !self.0.is_empty() {
+            first = first.and(self.wait(0).await);
+        }
+        first
+    }
+}
+
+/// Polls a future once, by which the driver sends its statement.
+pub(super) async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    let mut future = std::pin::Pin::new(future);
+    poll_fn(|context| {
+        Poll::Ready(match future.as_mut().poll(context) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        })
+    })
+    .await
 }

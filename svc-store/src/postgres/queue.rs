@@ -18,7 +18,7 @@ use svc_core::values::TenantId;
 use tokio::sync::{Notify, oneshot};
 
 use super::transaction::WaitingFor;
-use crate::bounded_queue::BoundedQueue;
+use crate::check_queue;
 
 /// A unit of work in the queue.
 pub(super) struct QueuedWork {
@@ -67,7 +67,8 @@ pub(super) struct Queue {
 }
 
 struct State {
-    units: BoundedQueue<QueuedWork>,
+    units: VecDeque<QueuedWork>,
+    is_open: bool,
     /// The tenants whose turn is taken, with what was set aside for each, in the order of its first run.
     set_aside: HashMap<TenantId, VecDeque<QueuedWork>>,
     /// How many tasks run units of work.
@@ -105,7 +106,7 @@ impl Turns<'_> {
         let joins = |work: &QueuedWork| !work.is_first;
         let pop = |tenant| state.set_aside.get_mut(tenant)?.pop_front_if(|work| joins(work));
         match tenants.iter().find_map(pop) {
-            None if state.busy == self.queue.tasks => state.units.take_first_if(joins),
+            None if state.busy == self.queue.tasks => state.units.pop_front_if(|work| joins(work)),
             set_aside => set_aside,
         }
     }
@@ -141,7 +142,7 @@ impl Drop for Turns<'_> {
 impl Queue {
     /// Returns an empty queue, which so many tasks serve.
     pub(super) fn new(tasks: usize) -> Self {
-        let state = State { units: BoundedQueue::new(), set_aside: HashMap::new(), busy: 0 };
+        let state = State { units: VecDeque::new(), is_open: true, set_aside: HashMap::new(), busy: 0 };
         Self { tasks, state: Mutex::new(state), filled: Notify::new() }
     }
 
@@ -194,8 +195,9 @@ impl Queue {
     pub(super) fn push(&self, work: QueuedWork) -> Result<(), StoreError> {
         {
             let mut state = self.lock();
-            let set_aside = state.set_aside.values().map(VecDeque::len).sum();
-            state.units.push(work, set_aside)?;
+            let set_aside: usize = state.set_aside.values().map(VecDeque::len).sum();
+            check_queue(state.is_open, state.units.len() + set_aside)?;
+            state.units.push_back(work);
         }
         // Wake the task that was busy most recently, as it has a connection. Tasks that were never needed have none.
         self.filled.notify_last();
@@ -220,7 +222,7 @@ impl Queue {
             filled.as_mut().enable();
             let (is_filled, is_open) = {
                 let state = self.lock();
-                (!state.units.is_empty(), state.units.is_open())
+                (!state.units.is_empty(), state.is_open)
             };
             if is_filled || !is_open {
                 return is_filled;
@@ -231,7 +233,9 @@ impl Queue {
 
     /// Takes up to `max` units of work without waiting. Returns none when another task was faster.
     pub(super) fn take(&self, max: usize) -> Vec<QueuedWork> {
-        self.lock().units.take(max)
+        let mut state = self.lock();
+        let count = state.units.len().min(max);
+        state.units.drain(..count).collect()
     }
 
     /// Takes the units of work that have waited longer than `acquire_timeout`, oldest first, also of those that were set
@@ -239,9 +243,10 @@ impl Queue {
     pub(super) fn take_expired(&self, acquire_timeout: Duration) -> Vec<QueuedWork> {
         let is_expired = |work: &QueuedWork| work.queued_at.elapsed() > acquire_timeout;
         let mut state = self.lock();
-        let mut expired = state.units.take_while(is_expired);
-        for set_aside in state.set_aside.values_mut() {
-            while let Some(work) = set_aside.pop_front_if(|work| is_expired(work)) {
+        let State { units, set_aside, .. } = &mut *state;
+        let mut expired = Vec::new();
+        for waiting in std::iter::once(units).chain(set_aside.values_mut()) {
+            while let Some(work) = waiting.pop_front_if(|work| is_expired(work)) {
                 expired.push(work);
             }
         }
@@ -249,11 +254,34 @@ impl Queue {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        !self.lock().units.is_open()
+        !self.lock().is_open
     }
 
     pub(super) fn close(&self) {
-        self.lock().units.close();
+        self.lock().is_open = false;
         self.filled.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::QUEUE_CAPACITY;
+
+    #[test]
+    fn what_is_set_aside_counts_towards_the_capacity() {
+        let (queue, tenant) = (Queue::new(1), TenantId(Uuid::nil()));
+        let turns = queue.turns();
+        assert!(turns.take(tenant));
+        let unit = || QueuedWork::new("test", Box::new(|_| Box::pin(async { Ok(()) }))).0;
+        for _ in 1..QUEUE_CAPACITY {
+            queue.put_off(unit(), WaitingFor::Turn(tenant));
+        }
+        queue.push(unit()).unwrap();
+        assert!(matches!(queue.push(unit()), Err(StoreError::Unavailable(_))));
+        queue.close();
+        assert!(matches!(queue.push(unit()), Err(StoreError::Closed)));
     }
 }

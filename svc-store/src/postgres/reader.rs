@@ -15,11 +15,11 @@ use svc_core::store::Access;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::time::timeout;
 
-use super::connection::Connection;
+use super::Shared;
+use super::connection::{Connection, Pipeline};
 use super::failure::Failure;
 use super::queue::QueuedWork;
-use super::transaction::{BEGIN_READ, Pipeline, PostgresTransaction};
-use super::{Shared, unit_of_work};
+use super::transaction::{BEGIN_READ, MAX_DURATION, PostgresTransaction, too_long};
 
 /// The most reads in one transaction, so that snapshots stay short.
 const MAX_GROUP: usize = 64;
@@ -55,7 +55,7 @@ async fn serve(connection: &Connection, shared: &Shared) -> bool {
         let alone = group.len() == 1;
         let reads = join_all(group.into_iter().map(|work| run_in_group(connection, shared, work)));
         // Each read has a timeout of its own. The rest of the time is for responses that the server still has to send.
-        let (begun, failed) = match timeout(unit_of_work::MAX_DURATION * 2, join(pipeline.finish(), reads)).await {
+        let (begun, failed) = match timeout(MAX_DURATION * 2, join(pipeline.finish(), reads)).await {
             Ok(both) => both,
             Err(_) => return true,
         };
@@ -112,12 +112,12 @@ async fn read(
     transaction: &mut PostgresTransaction<'_>,
 ) -> Result<Result<(), Error>, Failure> {
     let delivery_wakeup = DeliveryWakeup::default();
-    let reading = unit_of_work::run(work.name(), work.work(), transaction, shared, &delivery_wakeup, None);
-    let result = match timeout(unit_of_work::MAX_DURATION, reading).await {
+    let reading = transaction.run(work.name(), work.work(), shared, &delivery_wakeup, None);
+    let result = match timeout(MAX_DURATION, reading).await {
         Ok(result) => result,
         Err(_) => {
             connection.abort();
-            return Ok(Err(unit_of_work::too_long(work.name()).into()));
+            return Ok(Err(too_long(work.name()).into()));
         }
     };
     match transaction.failure() {

@@ -1,102 +1,35 @@
-//! A transaction on a connection, which implements [`Sql`] for the binding layer.
-//!
-//! # Pipelining
-//!
-//! The driver sends a statement when its future is first polled, and responses arrive in the order in which the statements
-//! were sent. A statement whose result is not needed at once is *pipelined*: its future is polled once and kept in a queue.
-//! The queue is emptied before the response of the next statement that is waited for, and at the commit. Only those waits
-//! cost a round trip.
+//! A transaction on a connection, which runs units of work and implements [`Sql`] for the binding layer.
 
-use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::task::Poll;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::TryStreamExt as _;
 use futures_util::future::BoxFuture;
-use svc_core::error::StoreError;
-use svc_core::store::Access;
+use futures_util::{FutureExt as _, TryStreamExt as _};
+use svc_core::error::{Error, StoreError};
+use svc_core::store::{Access, UnitOfWork};
 use svc_core::values::TenantId;
-use tokio_postgres::{Error, Statement};
+use svc_core::webhooks::deliveries::DeliveryWakeup;
+use tokio_postgres::{Error as DriverError, Statement};
 use uuid::Uuid;
 
-use super::connection::Connection;
+use super::Shared;
+use super::connection::{Connection, MAX_PIPELINED, Pipeline, poll_once};
 use super::failure::{Failure, Recovery};
 use super::notifications;
 use super::queue::Turns;
 use super::values::{Argument, Received, arguments};
-use crate::dialect::locking;
+use crate::dialect::{Dialect, locking};
 use crate::locked_tenants::LockedTenants;
-use crate::sql::{EachRow, Param, Row, Sql, check_changed};
+use crate::sql::{EachRow, Param, Row, Sql, SqlTx};
 use crate::vault::Vault;
 
-/// The most pipelined statements whose responses were not read yet. It limits the memory of a transaction that only writes.
-const MAX_PIPELINED: usize = 256;
+/// The longest that a unit of work may take. The timeouts of the server apply to single statements only.
+pub(crate) const MAX_DURATION: Duration = Duration::from_secs(30);
 
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 pub(super) const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-
-/// A statement that was sent.
-struct PipelinedStatement<'c> {
-    /// The number of rows that it changes.
-    changed: BoxFuture<'c, Result<u64, Error>>,
-    /// The output of `changed`, if it was ready when the statement was sent.
-    ready: Option<Result<u64, Error>>,
-    /// The table of which the statement must change exactly one row, if any.
-    table: Option<&'static str>,
-}
-
-/// The pipelined statements of a connection, in the order of their responses.
-#[derive(Default)]
-pub(super) struct Pipeline<'c>(VecDeque<PipelinedStatement<'c>>);
-
-impl<'c> Pipeline<'c> {
-    /// Sends a statement without parameters.
-    pub(super) async fn send(&mut self, connection: &'c Connection, sql: &'static str) {
-        self.add(Box::pin(async move { connection.client.batch_execute(sql).await.map(|()| 0) }), None).await;
-    }
-
-    async fn add(&mut self, mut changed: BoxFuture<'c, Result<u64, Error>>, table: Option<&'static str>) {
-        let ready = poll_once(&mut changed).await;
-        self.0.push_back(PipelinedStatement { changed, ready, table });
-    }
-
-    /// Waits for the responses to all but the last `remaining` statements.
-    async fn wait(&mut self, remaining: usize) -> Result<(), Failure> {
-        while self.0.len() > remaining {
-            let Some(PipelinedStatement { changed, ready, table }) = self.0.pop_front() else { break };
-            let changed = match ready {
-                Some(ready) => ready,
-                None => changed.await,
-            };
-            let changed = changed.map_err(|error| Failure::of(&error))?;
-            check_changed(changed, table).map_err(Failure::permanent)?;
-        }
-        Ok(())
-    }
-
-    /// Waits for all responses and returns the first failure. Later failures only follow from it.
-    pub(super) async fn finish(&mut self) -> Result<(), Failure> {
-        let mut first = Ok(());
-        while !self.0.is_empty() {
-            first = first.and(self.wait(0).await);
-        }
-        first
-    }
-}
-
-/// Polls a future once, by which the driver sends its statement.
-async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
-    let mut future = std::pin::Pin::new(future);
-    poll_fn(|context| {
-        Poll::Ready(match future.as_mut().poll(context) {
-            Poll::Ready(output) => Some(output),
-            Poll::Pending => None,
-        })
-    })
-    .await
-}
 
 /// What a unit of work has to wait for before it runs again.
 #[derive(Clone, Copy)]
@@ -169,6 +102,23 @@ impl<'c> PostgresTransaction<'c> {
         Self { turns: Some(turns), ..self }
     }
 
+    /// Runs a unit of work. A panic becomes an error.
+    pub(super) async fn run(
+        &mut self,
+        name: &'static str,
+        work: &UnitOfWork,
+        shared: &Shared,
+        delivery_wakeup: &DeliveryWakeup,
+        locked: Option<&mut LockedTenants>,
+    ) -> Result<(), Error> {
+        let Shared { env, cursor_key, .. } = shared;
+        let mut tx = SqlTx { locked, ..SqlTx::new(self, Dialect::Postgres, env, cursor_key, delivery_wakeup) };
+        match AssertUnwindSafe(async { work(&mut tx).await }).catch_unwind().await {
+            Ok(result) => result,
+            Err(_) => Err(StoreError::Internal(format!("{name} panicked")).into()),
+        }
+    }
+
     async fn begin(&mut self) {
         if let Some(begin) = self.begin.take() {
             self.pipeline.send(self.connection, begin).await;
@@ -225,9 +175,7 @@ impl<'c> PostgresTransaction<'c> {
             return Ok(Err(failure));
         }
         // The server would commit an update that found no row, so the row counts are checked before COMMIT is sent.
-        if self.pipeline.0.iter().any(|pipelined| pipelined.table.is_some())
-            && let Err(failure) = self.pipeline.wait(0).await
-        {
+        if let Err(failure) = self.pipeline.check_counts().await {
             let _ = self.roll_back().await;
             return Ok(Err(failure));
         }
@@ -283,7 +231,7 @@ impl<'c> PostgresTransaction<'c> {
     }
 
     /// Sends a request and waits for its response, after those of the pipelined statements.
-    async fn wait<T>(&mut self, request: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
+    async fn wait<T>(&mut self, request: impl Future<Output = Result<T, DriverError>>) -> Result<T, StoreError> {
         let mut request = pin!(request);
         let ready = poll_once(&mut request).await;
         if let Err(failure) = self.pipeline.wait(0).await {
@@ -332,6 +280,10 @@ impl<'c> PostgresTransaction<'c> {
             Access::Read => Err(StoreError::Internal("a read transaction tried to write".to_owned())),
         }
     }
+}
+
+pub(crate) fn too_long(name: &str) -> StoreError {
+    StoreError::Unavailable(format!("{name} took longer than {MAX_DURATION:?}"))
 }
 
 /// The error of a unit of work that has to wait, and runs again later.

@@ -40,8 +40,8 @@ use tokio::time::timeout;
 use super::connection::Connection;
 use super::failure::{Failure, Recovery};
 use super::queue::{QueuedWork, Turns};
-use super::transaction::{PostgresTransaction, WaitingFor};
-use super::{Shared, fail_all, unit_of_work};
+use super::transaction::{MAX_DURATION, PostgresTransaction, WaitingFor, too_long};
+use super::{Shared, fail_all};
 use crate::locked_tenants::LockedTenants;
 
 /// The most units of work in one commit.
@@ -155,7 +155,7 @@ async fn run_group(
                 connection.abort();
                 // The one that was running is the last one.
                 if let Some(running) = group.pop() {
-                    let error = unit_of_work::too_long(running.name());
+                    let error = too_long(running.name());
                     requeue(shared, group, &error);
                     running.complete(Err(error.into()));
                 }
@@ -200,9 +200,8 @@ async fn run_once(
     while let Some(work) = group.get(results.len()) {
         // Units of work run concurrently, so each has its own wakeup.
         let delivery_wakeup = DeliveryWakeup::default();
-        let run =
-            unit_of_work::run(work.name(), work.work(), &mut transaction, shared, &delivery_wakeup, Some(&mut locked));
-        let Ok(result) = timeout(unit_of_work::MAX_DURATION, run).await else { return RunOutcome::TooLong };
+        let run = transaction.run(work.name(), work.work(), shared, &delivery_wakeup, Some(&mut locked));
+        let Ok(result) = timeout(MAX_DURATION, run).await else { return RunOutcome::TooLong };
         if let Some(failure) = transaction.failure().cloned() {
             if !failure.is_connection_lost() {
                 roll_back(connection, &mut transaction).await;
@@ -237,8 +236,8 @@ async fn run_once(
         let unknown = |result: Result<(), Error>| result.and(Err(outcome_unknown(error).into()));
         RunOutcome::Completed(results.iter().cloned().map(unknown).collect())
     };
-    let Ok(committed) = timeout(unit_of_work::MAX_DURATION, transaction.commit(&mut locked)).await else {
-        return lost(&unit_of_work::too_long("a commit"));
+    let Ok(committed) = timeout(MAX_DURATION, transaction.commit(&mut locked)).await else {
+        return lost(&too_long("a commit"));
     };
     match committed {
         Ok(Ok(())) => {
@@ -259,7 +258,7 @@ async fn run_once(
 
 /// Rolls a transaction back, or closes its connection if that fails.
 async fn roll_back(connection: &Connection, transaction: &mut PostgresTransaction<'_>) {
-    if !matches!(timeout(unit_of_work::MAX_DURATION, transaction.roll_back()).await, Ok(Ok(()))) {
+    if !matches!(timeout(MAX_DURATION, transaction.roll_back()).await, Ok(Ok(()))) {
         connection.abort();
     }
 }
@@ -272,10 +271,19 @@ fn outcome_of(failure: &Failure, result: Result<(), Error>, group: &[QueuedWork]
         Recovery::Reconnect | Recovery::ConnectionLost => RunOutcome::Reconnect(error),
         Recovery::None | Recovery::RunAgain if group.len() > 1 => RunOutcome::RunAlone,
         Recovery::RunAgain => RunOutcome::RunAgain(error),
-        Recovery::None => RunOutcome::Completed(vec![Err(unit_of_work::first_cause(result, &error))]),
+        Recovery::None => RunOutcome::Completed(vec![Err(first_cause(result, &error))]),
     }
 }
 
 fn outcome_unknown(error: &StoreError) -> StoreError {
     StoreError::OutcomeUnknown(error.to_string())
+}
+
+/// Returns the error of the unit of work, unless it only passes on an error of the database. Then it returns `failure`, the
+/// first error of the transaction.
+fn first_cause(result: Result<(), Error>, failure: &StoreError) -> Error {
+    match result {
+        Err(Error::Store(_)) | Ok(()) => failure.clone().into(),
+        Err(own) => own,
+    }
 }

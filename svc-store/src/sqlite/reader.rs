@@ -8,8 +8,7 @@ use svc_core::store::{Access, UnitOfWork};
 
 use super::connection::Connection;
 use super::connection_pool::ConnectionPool;
-use super::queue::Queue;
-use super::{Context, QueuedWork, fail_all};
+use super::{Context, Queue, QueuedWork, fail_all};
 
 /// The most reads in one transaction, so that snapshots stay short.
 const MAX_GROUP: usize = 64;

@@ -537,3 +537,33 @@ async fn an_invalid_delivery_stops_only_its_own_endpoint() {
     assert_eq!(to, hooks[1..]);
     assert_eq!(next, [], "the endpoint with the invalid delivery is not due at once");
 }
+
+fn queued(name: &'static str) -> QueuedWork {
+    QueuedWork {
+        name,
+        work: Box::new(|_| Box::pin(async { Ok(()) })),
+        result_sender: tokio::sync::oneshot::channel().0,
+    }
+}
+
+#[test]
+fn each_unit_of_work_wakes_a_thread_of_its_own_while_one_waits() {
+    let queue = Arc::new(Queue::new());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    for _ in 0..2 {
+        let (queue, sender) = (Arc::clone(&queue), sender.clone());
+        // It takes one unit and waits for no other.
+        std::thread::spawn(move || sender.send(queue.wait(1).unwrap()[0].name));
+    }
+    while queue.lock().idle < 2 {
+        std::thread::yield_now();
+    }
+    queue.push(queued("first")).unwrap();
+    queue.push(queued("second")).unwrap();
+    // Nobody waits.
+    queue.push(queued("third")).unwrap();
+    let taken = [(); 2].map(|()| receiver.recv_timeout(Duration::from_secs(10)).unwrap());
+    assert!(taken.contains(&"first") && taken.contains(&"second"), "{taken:?}");
+    assert_eq!(queue.lock().idle, 0);
+    assert_eq!(queue.wait(9).unwrap().len(), 1);
+}

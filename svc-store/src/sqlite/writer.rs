@@ -32,8 +32,7 @@ use svc_core::store::Access;
 use super::checkpointer::{Checkpointer, Progress};
 use super::connection::{Connection, DurabilityError};
 use super::connection_pool::ConnectionPool;
-use super::queue::Queue;
-use super::{Context, QueuedWork, fail_all};
+use super::{Context, Queue, QueuedWork, fail_all};
 use crate::locked_tenants::LockedTenants;
 use crate::vault::Vault;
 
