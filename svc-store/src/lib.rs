@@ -66,6 +66,8 @@ pub mod sqlx;
 #[cfg(test)]
 mod statements;
 mod table;
+#[cfg(all(test, feature = "postgres"))]
+mod test_databases;
 mod vault;
 mod webhooks;
 

@@ -17,9 +17,10 @@ use svc_core::resources::pages::ListParams;
 use svc_core::store::{Access, Observer, RequestCounts, Store, UnitOfWork};
 use svc_core::values::TenantId;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
-use svc_postgres_server::server;
+use svc_postgres_server::{is_installed, server};
 
 use super::*;
+use crate::test_databases::migrated_database;
 use crate::{Options, PostgresStore, SecretKey, SqliteStore};
 
 /// A store whose writes are transactions of sqlx, which svc joins.
@@ -150,18 +151,19 @@ async fn joined_transactions_pass_the_conformance_suite_on_sqlite() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn joined_transactions_pass_the_conformance_suite_on_postgres() {
-    let Some(server) = server() else { return };
-    svc_store_tests::run_all(|env| async { Arc::new(on_postgres(&server.database(), env).await) as Arc<dyn Store> })
-        .await;
+    if !is_installed() {
+        return;
+    }
+    let open = |env| async { Arc::new(on_postgres(&migrated_database(), env).await) as Arc<dyn Store> };
+    svc_store_tests::run_all(open).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pool_of_the_application_passes_the_conformance_suite() {
-    let Some(server) = server() else { return };
-    let open = |env| async {
-        let url = server.database();
-        Arc::new(pooled(&url, env).await) as Arc<dyn Store>
-    };
+    if !is_installed() {
+        return;
+    }
+    let open = |env| async { Arc::new(pooled(&migrated_database(), env).await) as Arc<dyn Store> };
     svc_store_tests::run_all(open).await;
 }
 
