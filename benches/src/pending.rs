@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::Env;
 use svc_core::error::Error;
-use svc_core::resources::crud::{self, advance_clock};
+use svc_core::resources::crud;
 use svc_core::store::{Store, Tx};
 use svc_core::values::EventKind;
 use svc_core::values::{EventSet, HostPolicy, WebhookUrl};

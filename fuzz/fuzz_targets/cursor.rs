@@ -5,7 +5,7 @@
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use svc_core::input::{Fields, Input as _};
-use svc_core::resources::pages::{CursorKey, ListParams, Order, CursorScope};
+use svc_core::pages::{CursorKey, CursorScope, ListParams, Order};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 

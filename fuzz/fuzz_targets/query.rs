@@ -9,7 +9,7 @@ use svc_core::resources::contacts::ContactFilter;
 use svc_core::input::{Fields, Input};
 use svc_core::resources::invoices::InvoiceFilter;
 use svc_core::resources::jobs::JobFilter;
-use svc_core::resources::pages::ListParams;
+use svc_core::pages::ListParams;
 use svc_core::resources::quotes::QuoteFilter;
 use svc_core::values::EventKinds;
 use svc_server::api::handlers::RequestParts;

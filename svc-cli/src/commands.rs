@@ -28,7 +28,7 @@ mod webhook;
 
 use std::sync::Arc;
 
-use svc_core::accounts::audit::acting;
+use svc_core::accounts::actor::acting;
 use svc_core::env::Env;
 use svc_core::store::Store;
 use svc_core::values::{EventKinds, HostPolicy};

@@ -15,8 +15,8 @@ use svc_client::{AccountClient, ApiError, Exchange, ExchangeResult, Platform, Tr
 use svc_core::env::Env;
 use svc_core::error::{Error, FieldCode, Violation, Violations};
 use svc_core::input::ToBody;
+use svc_core::pages::{MAX_LIMIT, Page};
 use svc_core::platform::{Account, FieldProblem, RowProblem};
-use svc_core::resources::pages::{MAX_LIMIT, Page};
 use svc_core::store::Store;
 use svc_core::values::{EventKind, EventKinds, TenantId, Timestamp};
 use svc_server::LocalPlatform;

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
-use svc_core::accounts::audit::Actor;
+use svc_core::accounts::actor::Actor;
 
 /// Returns the owner of this process: the user name if the machine knows it, otherwise the user id.
 pub(crate) fn actor() -> Actor {

@@ -91,7 +91,7 @@ mod sync;
 mod transport;
 
 pub use svc_core;
-pub use svc_core::resources::pages::Page;
+pub use svc_core::pages::Page;
 
 pub use self::builder::ClientBuilder;
 pub use self::client::{Client, Ping};

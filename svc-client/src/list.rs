@@ -2,8 +2,8 @@
 
 use futures_util::stream::{self, Stream, TryStreamExt as _};
 use svc_core::input::ToBody;
-use svc_core::resources::crud::Resource;
-use svc_core::resources::pages::{Limit, ListParams, MAX_LIMIT, Page, Since};
+use svc_core::pages::{Limit, ListParams, MAX_LIMIT, Page, Since};
+use svc_core::resources::Resource;
 use svc_core::values::Timestamp;
 use uuid::Uuid;
 

@@ -18,9 +18,9 @@ use svc_core::platform::{
     Account, ApiKey, AuditEntry, DashboardLink, DashboardLinkCreate, Delivery, Event, OperatorLink, OperatorLinkCreate,
     Replay, Statistics,
 };
+use svc_core::resources::Resource;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
-use svc_core::resources::crud::Resource;
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;

@@ -10,17 +10,17 @@ use serde::de::DeserializeOwned;
 use svc_core::accounts::keys::KeyId;
 use svc_core::accounts::members::{Member, MemberId};
 use svc_core::input::ToBody;
+use svc_core::pages::MAX_LIMIT;
 use svc_core::platform::{
     Account, AccountCreate, AccountUpdate, ApiKey, ApiKeyCreate, ApiKeyWithSecret, AuditEntry, Delivery,
     DeliveryDetails, DeliveryListFilter, Event, LogFilter, MemberCreate, MemberUpdate, Replay, ReplayCreate,
 };
 use svc_core::resources::bookings::{Booking, BookingCreate, BookingUpdate};
 use svc_core::resources::contacts::{Contact, ContactCreate, ContactFilter, ContactUpdate};
-use svc_core::resources::crud::{NoFilter, Resource};
 use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceFilter, InvoiceUpdate};
 use svc_core::resources::jobs::{Job, JobCreate, JobFilter, JobUpdate};
-use svc_core::resources::pages::MAX_LIMIT;
 use svc_core::resources::quotes::{Quote, QuoteCreate, QuoteFilter, QuoteUpdate};
+use svc_core::resources::{NoFilter, Resource};
 use svc_core::values::{Id, TenantId};
 use svc_core::webhooks::deliveries::DeliveryId;
 use svc_core::webhooks::events::EventId;

@@ -1,14 +1,16 @@
 //! Tenants, which are the accounts of businesses, and what controls access to their data.
 //!
 //! - [`tenants`] has the accounts with their settings, and the numbers of their invoices, quotes and jobs.
-//! - [`clocks`] sets back the clocks of accounts that are ahead of now.
+//! - [`clocks`] orders the writes of an account, and sets back clocks that are ahead of now.
 //! - [`keys`] creates, checks, rotates and revokes API keys. [`signing`] checks the signatures of requests.
 //! - [`platform_keys`] has the keys of the platform API, which belong to no tenant.
 //! - [`limits`] has the rate limits that an operator sets for one tenant.
 //! - [`idempotency`] stores responses, so that a repeated POST creates nothing twice.
 //! - [`dashboard_links`] and [`sessions`] sign people in to the dashboard. [`members`] has the people of an account.
-//! - [`audit`] records who changed what, and [`requests`] which API requests there were.
+//! - [`audit`] records what was changed and by which [`actor`], and [`requests`] which API requests there were.
+//! - [`operational`] records what whoever runs the service wants to know of all accounts.
 
+pub mod actor;
 pub mod audit;
 pub mod clocks;
 pub mod dashboard_links;
@@ -16,6 +18,7 @@ pub mod idempotency;
 pub mod keys;
 pub mod limits;
 pub mod members;
+pub mod operational;
 pub mod platform_keys;
 pub mod requests;
 pub mod sessions;

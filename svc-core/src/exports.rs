@@ -12,12 +12,12 @@
 
 use crate::error::Error;
 use crate::imports::{AccountRecord, RecordKind, Restore};
+use crate::pages::{CursorKey, CursorScope, ListQuery, Order, Since};
 use crate::platform::{ExportPage, ExportParams};
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::Contact;
 use crate::resources::invoices::Invoice;
 use crate::resources::jobs::Job;
-use crate::resources::pages::{CursorKey, CursorScope, ListQuery, Order, Since};
 use crate::resources::quotes::Quote;
 use crate::store::Tx;
 use crate::values::{TenantId, Timestamp, parse_uuid};
@@ -134,9 +134,9 @@ mod tests {
     use crate::accounts::tenants::{self, TenantCreate};
     use crate::env::Env;
     use crate::input::Input as _;
+    use crate::pages::Limit;
     use crate::resources::contacts::ContactId;
-    use crate::resources::crud::{self, Create};
-    use crate::resources::pages::Limit;
+    use crate::resources::{Create, crud};
     use crate::store::Store;
     use crate::store::memory::MemoryStore;
 

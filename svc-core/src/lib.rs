@@ -43,18 +43,18 @@
 //! | Module | Contents |
 //! |---|---|
 //! | [`service`], [`prelude`] | The facade: every operation as a method, over a store or inside a transaction. |
-//! | [`resources`] | The records, their rules and their events. [`crud`](resources::crud) has the operations that all of them share, [`pages`](resources::pages) the lists. |
+//! | [`resources`] | The records, their rules and their events. [`crud`](resources::crud) has the operations that all of them share |
 //! | [`webhooks`] | Subscriptions, events, deliveries with their retries, replays, signatures. |
 //! | [`accounts`] | Tenants, API keys, request signatures, rate limits, idempotency keys, the audit log. |
 //! | [`imports`], [`exports`] | Records that were created elsewhere; all records of an account, to be created elsewhere. |
 //! | [`lookup`] | Finds records by their id alone, or by a part of it. |
 //! | [`platform`] | What the platform API of the server takes and returns, for the server and its clients. |
 //! | [`store`] | The interface to a database, and a store in memory. |
-//! | [`input`] | Strict JSON and query strings to typed input. |
+//! | [`input`], [`pages`] | Strict JSON and query strings to typed input; limits, order and cursors of lists. |
 //! | [`values`] | Email addresses, amounts, timestamps and the other values that records consist of. |
 //! | [`mod@env`], [`crypto`], [`error`] | The clock and randomness; digests and secrets; everything that can fail. |
 //!
-//! `error`, `crypto`, `env`, `values` and `input` import none of the modules above them in this table. The promises of
+//! `error`, `crypto`, `env`, `values`, `input` and `pages` import none of the modules above them in this table. The promises of
 //! the API itself are in `docs/contract.md` of the repository.
 //!
 //! # Features
@@ -73,6 +73,7 @@ pub mod exports;
 pub mod imports;
 pub mod input;
 pub mod lookup;
+pub mod pages;
 pub mod platform;
 pub mod prelude;
 pub mod resources;

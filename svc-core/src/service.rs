@@ -66,7 +66,7 @@ mod webhooks;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::accounts::audit::{Actor, acting};
+use crate::accounts::actor::{Actor, acting};
 use crate::env::Env;
 use crate::error::Error;
 use crate::store::Store;
@@ -140,7 +140,7 @@ impl Svc {
     /// # Examples
     ///
     /// ```
-    /// use svc_core::accounts::audit::Actor;
+    /// use svc_core::accounts::actor::Actor;
     /// use svc_core::prelude::*;
     ///
     /// # futures_util::FutureExt::now_or_never(async {

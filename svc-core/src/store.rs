@@ -83,14 +83,14 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 
-use crate::accounts::audit::Actor;
+use crate::accounts::actor::Actor;
 use crate::env::Env;
 use crate::error::{Error, StoreError};
+use crate::pages::CursorKey;
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::Contact;
 use crate::resources::invoices::Invoice;
 use crate::resources::jobs::Job;
-use crate::resources::pages::CursorKey;
 use crate::resources::quotes::Quote;
 use crate::sync::lock;
 use crate::webhooks::deliveries::DeliveryWakeup;

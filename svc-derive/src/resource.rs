@@ -40,7 +40,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         }
     });
     Ok(quote! {
-        impl ::svc_core::resources::crud::Resource for #name {
+        impl ::svc_core::resources::Resource for #name {
             const COLLECTION: &'static str = #collection;
             type Filter = #filter;
             #audited

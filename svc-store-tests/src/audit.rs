@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_core::accounts::audit::{self, Actor, Entry, acting};
+use svc_core::accounts::actor::{Actor, acting};
+use svc_core::accounts::audit::{self, Entry};
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::tenants::{self, DeveloperAccess};
 use svc_core::error::Error;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{json, value::to_raw_value};
 use svc_core::error::{Error, StoreError};
-use svc_core::resources::crud::NewRecord;
+use svc_core::resources::NewRecord;
 use svc_core::store::{DeliveryFilter, DueDelivery, Endpoint, WaitingFor};
 use svc_core::values::EventKind;
 use svc_core::values::{Id, TenantId, Timestamp};

@@ -4,8 +4,8 @@ use futures_util::future::join_all;
 use serde_json::json;
 use svc_core::accounts::tenants;
 use svc_core::error::Error;
+use svc_core::pages::{ListQuery, Order};
 use svc_core::resources::contacts::{Contact, ContactFilter};
-use svc_core::resources::pages::{ListQuery, Order};
 use svc_core::values::{Email, TenantId};
 
 use crate::Harness;

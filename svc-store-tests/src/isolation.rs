@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{json, value::to_raw_value};
 use svc_core::env::first_id_at;
 use svc_core::error::{Error, StoreError};
-use svc_core::resources::crud::{NewRecord, Resource};
+use svc_core::resources::{NewRecord, Resource};
 use svc_core::store::{Tx, WaitingFor};
 use svc_core::values::{EventKind, EventSet, Id, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason};

@@ -56,13 +56,14 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::accounts::tenants::{TenantCreate, create as create_tenant};
 use svc_core::env::{Env, ManualClock, SeededEntropy};
 use svc_core::error::Error;
 use svc_core::input::Input;
+use svc_core::pages::{ListQuery, Order};
 use svc_core::resources::contacts::Contact;
-use svc_core::resources::crud::{self, Create, Delete, Filter, NewRecord, Resource, Update};
-use svc_core::resources::pages::{ListQuery, Order};
+use svc_core::resources::{Create, Delete, Filter, NewRecord, Resource, Update, crud};
 use svc_core::store::{Store, Tx};
 use svc_core::values::{Id, TenantId, Timestamp};
 use svc_core::webhooks::events::Event;
@@ -377,7 +378,7 @@ impl Harness {
     }
 
     async fn advance_clock(&self, tenant: TenantId) -> Timestamp {
-        self.write(move |tx| Box::pin(crud::advance_clock(tx, tenant))).await.unwrap()
+        self.write(move |tx| Box::pin(advance_clock(tx, tenant))).await.unwrap()
     }
 
     /// Creates a record as the API does.
@@ -415,7 +416,7 @@ impl Harness {
         self.write(move |tx| {
             let make = Arc::clone(&make);
             Box::pin(async move {
-                let now = crud::advance_clock(tx, tenant).await?;
+                let now = advance_clock(tx, tenant).await?;
                 let row = make(NewRecord { tenant_id: tenant, id: tx.env().id(now), now });
                 R::repository(tx).insert(tenant, &row).await?;
                 Ok(row)
@@ -431,7 +432,7 @@ impl Harness {
         self.write(move |tx| {
             let mut row = row.clone();
             Box::pin(async move {
-                row.set_updated_at(crud::advance_clock(tx, tenant).await?);
+                row.set_updated_at(advance_clock(tx, tenant).await?);
                 R::repository(tx).update(tenant, &row).await?;
                 Ok(row)
             })

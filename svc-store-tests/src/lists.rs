@@ -1,12 +1,12 @@
 //! Lists: order, position, limit and filters, compared with a simple reference implementation.
 
 use serde_json::json;
+use svc_core::pages::{ListQuery, Order};
 use svc_core::resources::contacts::{Contact, ContactFilter};
-use svc_core::resources::crud::{Filter, Resource};
 use svc_core::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
 use svc_core::resources::jobs::{Job, JobFilter, JobStatus};
-use svc_core::resources::pages::{ListQuery, Order};
 use svc_core::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
+use svc_core::resources::{Filter, Resource};
 use svc_core::values::{Email, Id, TenantId, Text, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
@@ -257,6 +257,6 @@ pub(super) async fn deleted_subscriptions_are_not_listed(h: Harness) {
         h.delete::<WebhookSubscription>(tenant, rows[position].id).await.unwrap();
         rows[position] = h.row(tenant, rows[position].id).await.unwrap();
     }
-    compare(&h, tenant, &rows, svc_core::resources::crud::NoFilter {}, |row| row.deleted_at.is_none()).await;
+    compare(&h, tenant, &rows, svc_core::resources::NoFilter {}, |row| row.deleted_at.is_none()).await;
     assert_eq!(ids(&h.all::<WebhookSubscription>(tenant).await), [rows[4].id, rows[2].id, rows[1].id]);
 }

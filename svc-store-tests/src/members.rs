@@ -1,7 +1,8 @@
 //! Members of tenants.
 
 use serde_json::json;
-use svc_core::accounts::audit::{self, Actor};
+use svc_core::accounts::actor::Actor;
+use svc_core::accounts::audit;
 use svc_core::accounts::members::{self, Member, MemberId};
 use svc_core::accounts::sessions::Role;
 use svc_core::error::{Error, StoreError};

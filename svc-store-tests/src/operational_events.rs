@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::Value;
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::accounts::keys::{self, KeyCreate, KeyId};
+use svc_core::accounts::operational::{OperationalKind, PLATFORM_ACCOUNT};
 use svc_core::accounts::tenants::{self, DeveloperAccess};
 use svc_core::error::Error;
-use svc_core::resources::crud::{Resource as _, advance_clock};
+use svc_core::resources::Resource as _;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{EventKind, TenantId, WebhookUrl};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
 use svc_core::webhooks::engine::{Batch, Outcome, Policy, run_batch};
 use svc_core::webhooks::events;
-use svc_core::webhooks::operational::{self, OperationalKind, PLATFORM_ACCOUNT};
+use svc_core::webhooks::operational;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::Harness;

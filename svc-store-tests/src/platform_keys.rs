@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use svc_core::accounts::audit::Actor;
+use svc_core::accounts::actor::Actor;
 use svc_core::accounts::platform_keys::{
     self, NewPlatformKey, PlatformKey, PlatformKeyCreate, PlatformKeyHash, PlatformKeyId, PlatformScope,
 };

@@ -1,14 +1,15 @@
 //! The generic repository: records are stored unchanged, and only their own tenant can access them.
 
 use serde_json::json;
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::error::{Error, StoreError};
+use svc_core::pages::{ListQuery, Order};
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::{Contact, ContactFilter};
-use svc_core::resources::crud::{self, Filter, NewRecord, Update};
 use svc_core::resources::invoices::{self, Invoice, InvoiceCreate};
 use svc_core::resources::jobs::Job;
-use svc_core::resources::pages::{ListQuery, Order};
 use svc_core::resources::quotes::Quote;
+use svc_core::resources::{Filter, NewRecord, Update, crud};
 use svc_core::values::{Decimal, Email, Id, TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
@@ -141,7 +142,7 @@ pub(super) async fn an_id_is_unique(h: Harness) {
         let id = first.id();
         let second = h.write(move |tx| {
             Box::pin(async move {
-                let now = crud::advance_clock(tx, tenant).await?;
+                let now = advance_clock(tx, tenant).await?;
                 Ok(R::repository(tx)
                     .insert(tenant, &R::full(NewRecord { tenant_id: tenant, id: id.uuid(), now }, links))
                     .await?)
@@ -159,7 +160,7 @@ pub(super) async fn an_update_of_a_missing_record_fails(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId) {
         let updated = h.write(move |tx| {
             Box::pin(async move {
-                let now = crud::advance_clock(tx, tenant).await?;
+                let now = advance_clock(tx, tenant).await?;
                 let row = R::bare(NewRecord { tenant_id: tenant, id: tx.env().id(now), now });
                 Ok(R::repository(tx).update(tenant, &row).await?)
             })

@@ -4,10 +4,10 @@ use std::fmt;
 
 use svc_core::resources::bookings::{Booking, BookingStatus};
 use svc_core::resources::contacts::{Contact, ContactId};
-use svc_core::resources::crud::{NewRecord, Resource};
 use svc_core::resources::invoices::{Invoice, InvoiceId, InvoiceStatus};
 use svc_core::resources::jobs::{Job, JobStatus};
 use svc_core::resources::quotes::{Quote, QuoteId, QuoteStatus};
+use svc_core::resources::{NewRecord, Resource};
 use svc_core::values::EventKind;
 use svc_core::values::{
     Amount, Currency, Date, Email, EventSet, Id, MAX_AMOUNT, Note, Secret, TenantId, Text, Timestamp, WebhookUrl,

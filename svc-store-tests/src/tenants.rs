@@ -4,12 +4,12 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde_json::json;
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::accounts::limits::RateLimits;
 use svc_core::accounts::tenants::{self, DeveloperAccess, NumberKind, Tenant, TenantCreate};
 use svc_core::error::Error;
+use svc_core::resources::Resource as _;
 use svc_core::resources::contacts::Contact;
-use svc_core::resources::crud;
-use svc_core::resources::crud::Resource as _;
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
@@ -249,7 +249,7 @@ pub(super) async fn each_advance_of_the_clock_is_later(h: Harness) {
     want = want.next();
     assert_eq!(h.advance_clock(tenant).await, want, "the wall clock shows the last time given");
     let both = h.write(move |tx| {
-        Box::pin(async move { Ok([crud::advance_clock(tx, tenant).await?, crud::advance_clock(tx, tenant).await?]) })
+        Box::pin(async move { Ok([advance_clock(tx, tenant).await?, advance_clock(tx, tenant).await?]) })
     });
     assert_eq!(both.await.unwrap(), [want.next(), want.next().next()], "twice in one transaction");
 }
@@ -294,7 +294,7 @@ pub(super) async fn locking_does_not_advance_the_clock(h: Harness) {
     let both = h.write(move |tx| {
         Box::pin(async move {
             tx.lock_tenant(tenant).await?;
-            crud::advance_clock(tx, tenant).await
+            advance_clock(tx, tenant).await
         })
     });
     assert_eq!(both.await, Ok(last.next().next()), "the clock can be advanced after locking");

@@ -4,15 +4,16 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 use serde_json::json;
 use serde_json::value::to_raw_value;
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::tenants::{self, DeveloperAccess, NumberKind, TenantCreate};
 use svc_core::error::{Error, StoreError};
 use svc_core::input::Input as _;
 use svc_core::resources::contacts::{Contact, ContactCreate, ContactId};
-use svc_core::resources::crud::{self, NewRecord};
 use svc_core::resources::invoices::{Invoice, Payment};
 use svc_core::resources::jobs::{Job, JobCreate};
+use svc_core::resources::{NewRecord, crud};
 use svc_core::store::{DeliveryFilter, KeyUse, Repository, Tx};
 use svc_core::values::EventKind;
 use svc_core::values::{Amount, Currency, Id, TenantId, Text, Timestamp};
@@ -44,7 +45,7 @@ async fn make_changes(tx: &mut dyn Tx, tenant: TenantId, contact: ContactId) -> 
     create_contact(tx, tenant, "bob@example.com").await?;
     create_job(tx, tenant).await?;
     crud::delete::<Contact>(tx, tenant, contact).await?;
-    let now = crud::advance_clock(tx, tenant).await?;
+    let now = advance_clock(tx, tenant).await?;
     tx.store_response(tenant, "k", &response(now)).await?;
     tenants::create(tx, TenantCreate::named("Another")).await?;
     tenants::update(tx, tenant.0, |tenant| tenant.name = "Changed".to_owned()).await?;
@@ -139,7 +140,7 @@ pub(super) async fn a_failed_transaction_uses_no_number(h: Harness) {
         let made = h.write(move |tx| {
             Box::pin(async move {
                 let number = tx.next_number(tenant, NumberKind::Invoice).await?;
-                let now = crud::advance_clock(tx, tenant).await?;
+                let now = advance_clock(tx, tenant).await?;
                 if at % 2 == 0 { Err(Error::NotFound) } else { Ok((number, now)) }
             })
         });
@@ -169,12 +170,9 @@ const WRITE_METHODS: &[(&str, WriteMethod)] = &[
     }),
     ("update", |tx, tenant| {
         Box::pin(async move {
-            let order = svc_core::resources::pages::Order::NewestFirst { before: None };
-            let listing = svc_core::resources::pages::ListQuery {
-                limit: 1,
-                order,
-                filter: svc_core::resources::crud::Filter::<Contact>::none(),
-            };
+            let order = svc_core::pages::Order::NewestFirst { before: None };
+            let listing =
+                svc_core::pages::ListQuery { limit: 1, order, filter: svc_core::resources::Filter::<Contact>::none() };
             let mut row: Contact = Repository::<Contact>::list(tx, tenant, &listing).await?.remove(0);
             row.email = None;
             Ok(Repository::<Contact>::update(tx, tenant, &row).await?)
@@ -186,7 +184,7 @@ const WRITE_METHODS: &[(&str, WriteMethod)] = &[
     ("update_tenant", |tx, tenant| {
         Box::pin(async move { tenants::update(tx, tenant.0, |tenant| tenant.name.clear()).await.map(drop) })
     }),
-    ("advance_clock", |tx, tenant| Box::pin(async move { crud::advance_clock(tx, tenant).await.map(drop) })),
+    ("advance_clock", |tx, tenant| Box::pin(async move { advance_clock(tx, tenant).await.map(drop) })),
     ("next_number", |tx, tenant| Box::pin(async move { Ok(tx.next_number(tenant, NumberKind::Job).await.map(drop)?) })),
     ("insert_api_key", |tx, tenant| {
         Box::pin(async move {
@@ -255,12 +253,9 @@ const WRITE_METHODS: &[(&str, WriteMethod)] = &[
     ("insert_payment", |tx, tenant| {
         Box::pin(async move {
             let NewRecord { id, now, .. } = new_row(tx, tenant);
-            let order = svc_core::resources::pages::Order::NewestFirst { before: None };
-            let listing = svc_core::resources::pages::ListQuery {
-                limit: 1,
-                order,
-                filter: svc_core::resources::crud::Filter::<Invoice>::none(),
-            };
+            let order = svc_core::pages::Order::NewestFirst { before: None };
+            let listing =
+                svc_core::pages::ListQuery { limit: 1, order, filter: svc_core::resources::Filter::<Invoice>::none() };
             let invoice_id = Repository::<Invoice>::list(tx, tenant, &listing).await?.remove(0).id;
             let amount = Amount::from_minor(1, 2);
             let payment = Payment { id: id.into(), invoice_id, amount, currency: Currency::AUD, paid_at: now };
@@ -312,7 +307,7 @@ pub(super) async fn a_transaction_sees_its_own_writes(h: Harness) {
             let ada = create_contact(tx, tenant, "ada@example.com").await?;
             let taken = create_contact(tx, tenant, "ADA@example.com").await;
             let got: Contact = crud::get(tx, tenant, ada.id).await?;
-            let now = crud::advance_clock(tx, tenant).await?;
+            let now = advance_clock(tx, tenant).await?;
             let full = Job::full(NewRecord { tenant_id: tenant, id: tx.env().id(now), now }, links);
             Repository::<Job>::insert(tx, tenant, &full).await?;
             let read_back = Repository::<Job>::get(tx, tenant, full.id).await?;

@@ -13,12 +13,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::input::Input as _;
 use svc_core::resources::contacts::{Contact, ContactCreate};
-use svc_core::resources::crud::{self, advance_clock};
+use svc_core::resources::crud;
 use svc_core::store::{Store, Tx};
 use svc_core::values::{EventKind, EventSet, TenantId, WebhookUrl};
 use svc_core::webhooks::deliveries::AttemptLog;

@@ -42,7 +42,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
-use svc_core::resources::pages::CursorKey;
+use svc_core::pages::CursorKey;
 use svc_core::store::{Access, Observer, RequestCounts, Store, UnitOfWork};
 use svc_core::sync::lock;
 use svc_core::webhooks::deliveries::DeliveryWakeup;

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use async_trait::async_trait;
-use svc_core::accounts::audit::Actor;
+use svc_core::accounts::actor::Actor;
 use svc_core::env::Env;
 use svc_core::error::StoreError;
-use svc_core::resources::pages::CursorKey;
+use svc_core::pages::CursorKey;
 use svc_core::store::Tx;
 use svc_core::values::{Date, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryWakeup;

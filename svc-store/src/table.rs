@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use async_trait::async_trait;
 use svc_core::env;
 use svc_core::error::StoreError;
-use svc_core::resources::crud::Resource;
-use svc_core::resources::pages::{ListQuery, MAX_LIMIT, Order};
+use svc_core::pages::{ListQuery, MAX_LIMIT, Order};
+use svc_core::resources::Resource;
 use svc_core::store::Repository;
 use svc_core::values::{Id, TenantId};
 

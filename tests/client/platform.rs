@@ -10,7 +10,7 @@ use svc_client::platform::prelude::*;
 use svc_client::records::Record;
 use svc_core::input::Input as _;
 use svc_core::lookup::{IdPart, KindInAccount, KindOfAll};
-use svc_core::resources::pages::{Limit, Since};
+use svc_core::pages::{Limit, Since};
 use svc_core::values::EventSet;
 
 use crate::live::{LiveServer, databases, unlimited};

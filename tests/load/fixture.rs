@@ -6,7 +6,7 @@ use std::sync::Arc;
 use svc_core::error::Error;
 use svc_core::input::Input as _;
 use svc_core::resources::contacts::{Contact, ContactId};
-use svc_core::resources::crud::{self, Create};
+use svc_core::resources::{Create, crud};
 use svc_core::store::Store;
 use svc_core::values::{EventSet, TenantId, WebhookUrl};
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};

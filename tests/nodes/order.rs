@@ -11,7 +11,7 @@ use http::Method;
 use serde_json::{Value, json};
 use svc_core::input::Input as _;
 use svc_core::resources::contacts::Contact;
-use svc_core::resources::crud::{self, Create};
+use svc_core::resources::{Create, crud};
 use svc_tests::Result;
 use svc_tests::http::TestRequest;
 use svc_tests::node::Node;

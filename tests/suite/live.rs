@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::operational::PLATFORM_ACCOUNT;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::{Env, ManualClock, SystemEntropy};
 use svc_core::error::Error;
@@ -17,7 +18,6 @@ use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, Store, Tx};
 use svc_core::values::{HostPolicy, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
-use svc_core::webhooks::operational::PLATFORM_ACCOUNT;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_store::{Options, SecretKey};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

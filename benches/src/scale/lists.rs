@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use rusqlite::Connection;
+use svc_core::pages::Since;
 use svc_core::prelude::*;
-use svc_core::resources::pages::Since;
 use tokio::runtime::Runtime;
 
 use super::{median, open};

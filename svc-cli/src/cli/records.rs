@@ -3,9 +3,9 @@
 
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, value_parser};
 use svc_core::input::{Input, ToBody};
+use svc_core::resources::Resource;
 use svc_core::resources::bookings::{Booking, BookingCreate, BookingUpdate};
 use svc_core::resources::contacts::{Contact, ContactCreate, ContactUpdate};
-use svc_core::resources::crud::Resource;
 use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceUpdate};
 use svc_core::resources::jobs::{Job, JobCreate, JobUpdate};
 use svc_core::resources::quotes::{Quote, QuoteCreate, QuoteUpdate};

@@ -1,8 +1,8 @@
 //! `svc audit`.
 
 use svc_core::input::ToBody as _;
+use svc_core::pages::Since;
 use svc_core::platform::{AuditEntry, LogFilter};
-use svc_core::resources::pages::Since;
 
 use super::lookup::{self, path};
 use super::tenant;

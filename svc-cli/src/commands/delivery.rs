@@ -5,8 +5,8 @@ mod follow;
 
 use serde::Serialize;
 use svc_core::input::ToBody as _;
+use svc_core::pages::{self, MAX_LIMIT, Page};
 use svc_core::platform::{Delivery, DeliveryDetails, DeliveryListFilter, ReplayCreate, Statuses};
-use svc_core::resources::pages::{self, MAX_LIMIT, Page};
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId, DeliveryStatus, FailureReason};
 use svc_core::webhooks::events::EventId;

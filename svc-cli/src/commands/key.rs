@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::error::Issue;
+use svc_core::pages::Page;
 use svc_core::platform::{Account, ApiKey, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret, KeyScopes};
-use svc_core::resources::pages::Page;
 use svc_core::values::{Text, Timestamp};
 
 use super::lookup::{self, Owned, path, path_of};

@@ -6,8 +6,8 @@ use std::path::Path;
 use rustix::termios::{self, LocalModes, OptionalActions};
 use serde::Serialize;
 use svc_core::accounts::platform_keys::PLATFORM_KEY_PREFIX;
+use svc_core::pages::Page;
 use svc_core::platform::Account;
-use svc_core::resources::pages::Page;
 use svc_core::values::{EventKinds, Secret};
 
 use crate::exit::{Exit, Failure};

@@ -5,17 +5,17 @@
 //! ([`svc_core::lookup`]).
 
 use serde::de::DeserializeOwned;
+use svc_core::accounts::operational::PLATFORM_ACCOUNT;
 use svc_core::input::ToBody as _;
 use svc_core::lookup::{KindInAccount, KindOfAll, MAX_SEARCHED, Matches, PartOfId, RecordId};
+use svc_core::pages::{MAX_LIMIT, Page};
 use svc_core::platform::{Account, ApiKey, DeliveryDetails};
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
-use svc_core::resources::pages::{MAX_LIMIT, Page};
 use svc_core::resources::quotes::Quote;
 use svc_core::values::TenantId;
-use svc_core::webhooks::operational::PLATFORM_ACCOUNT;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 

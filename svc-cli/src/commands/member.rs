@@ -3,8 +3,8 @@
 use svc_core::accounts::members::Member;
 use svc_core::accounts::sessions::Role;
 use svc_core::error::Error;
+use svc_core::pages::Page;
 use svc_core::platform::{Account, MemberCreate, MemberUpdate};
-use svc_core::resources::pages::Page;
 use svc_core::values::Email;
 
 use super::lookup::{self, path};

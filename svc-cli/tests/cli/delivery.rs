@@ -3,6 +3,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
 
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::error::Error;
 use svc_core::resources::crud;
 use svc_core::store::Tx;
@@ -141,7 +142,7 @@ fn the_default_limit_is_fifty() {
     session.write(move |tx| {
         Box::pin(async move {
             for _ in 0..51 {
-                let now = crud::advance_clock(tx, id).await?;
+                let now = advance_clock(tx, id).await?;
                 let kinds = [svc_core::values::EventKind::StayCreated];
                 svc_core::webhooks::events::emit(tx, id, now, &kinds, &serde_json::json!({ "id": 1 })).await?;
             }

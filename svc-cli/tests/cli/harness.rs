@@ -12,7 +12,7 @@ use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::input::Input as _;
 use svc_core::resources::contacts::Contact;
-use svc_core::resources::crud::{self, Create};
+use svc_core::resources::{Create, crud};
 use svc_core::store::{Store, Tx};
 use svc_core::values::{TenantId, parse_uuid};
 use svc_store::{Options, SecretKey};

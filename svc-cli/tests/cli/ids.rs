@@ -1,5 +1,6 @@
 //! Which tenant a command works on, and which record a part of an id stands for.
 
+use svc_core::accounts::operational::PLATFORM_ACCOUNT;
 use svc_core::values::WebhookUrl;
 use svc_core::webhooks::operational;
 
@@ -49,7 +50,7 @@ fn the_account_of_operational_events_is_meant_only_where_it_is_named() {
     });
     session.contact(&tenant);
     assert_eq!(session.json(&["contact", "list"]).as_array().unwrap().len(), 1);
-    let platform = operational::PLATFORM_ACCOUNT.to_string();
+    let platform = PLATFORM_ACCOUNT.to_string();
     let webhooks = session.json(&["webhook", "list", "--tenant", &platform]);
     assert_eq!(webhooks[0]["url"], "https://ops.example.com/hook");
 }

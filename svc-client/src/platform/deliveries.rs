@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use futures_util::stream::{self, Stream, TryStreamExt as _};
 use svc_core::input::ToBody as _;
+use svc_core::pages::{Page, Since};
 use svc_core::platform::{
     AnyObject, AttemptListParams, Delivery, EmittedEvent, Event, EventCreate, SampleEventCreate, SecretRotation,
     Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
 };
-use svc_core::resources::pages::{Page, Since};
 use svc_core::values::{EventKind, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptSummary, DeliveryId};
 use svc_core::webhooks::subscriptions::{

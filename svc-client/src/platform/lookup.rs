@@ -3,8 +3,8 @@
 use http::Method;
 use svc_core::input::ToBody as _;
 use svc_core::lookup::{IdPart, KindInAccount, KindOfAll, Matches, PartOfId, RecordId};
+use svc_core::pages::Page;
 use svc_core::platform::Account;
-use svc_core::resources::pages::Page;
 use uuid::Uuid;
 
 use super::{AccountClient, Platform};

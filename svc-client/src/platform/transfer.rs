@@ -4,8 +4,8 @@ use futures_util::stream::{self, Stream, TryStreamExt as _};
 use http::Method;
 use svc_core::imports::AccountRecord;
 use svc_core::input::ToBody as _;
+use svc_core::pages::{Limit, MAX_LIMIT, Since};
 use svc_core::platform::{ExportPage, ExportParams, ImportCreate, ImportReport};
-use svc_core::resources::pages::{Limit, MAX_LIMIT, Since};
 use svc_core::values::Timestamp;
 
 use super::AccountClient;

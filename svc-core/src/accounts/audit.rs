@@ -4,60 +4,22 @@
 //! written in the transaction of the change and kept forever. Changes of records have no entry: the log derives one from
 //! their event, for as long as events are kept ([`retention`](crate::webhooks::retention)). [`list`] returns both.
 //!
-//! The code that starts a transaction names the actor, either with [`Tx::act_as`] at its beginning or with [`acting`]
-//! for a whole store. Entries hold the object before and after the change as JSON, without secrets.
+//! Both name the [actor](crate::accounts::actor) of the transaction. Entries hold the object before and after the change as
+//! JSON, without secrets.
 
 use std::cmp::Reverse;
-use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
-use crate::accounts::keys::KeyId;
-use crate::accounts::platform_keys::PlatformKeyId;
 use crate::error::{Error, StoreError};
-use crate::store::{Access, EventWithActor, Store, StoreWrapper, Tx, UnitOfWork};
+use crate::store::{EventWithActor, Tx};
 use crate::values::{Id, TenantId, Timestamp};
-use crate::webhooks::events::Event;
 
 /// The id of an entry of the audit log.
 pub type EntryId = Id<Entry>;
-
-/// The actor of a transaction.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Actor {
-    /// The service itself, or an application that names no actor. This is the default.
-    #[default]
-    System,
-    /// A person at the command line, by the name of the operating system user.
-    Cli(String),
-    /// A client of the API, by the id of its key.
-    Key(KeyId),
-    /// A client of the platform API, by the id of its key.
-    PlatformKey(PlatformKeyId),
-    /// A person in the dashboard, by the name with which they signed in.
-    Dashboard(String),
-    /// The sender of webhook deliveries.
-    Sender,
-}
-
-impl fmt::Display for Actor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::System => f.write_str("system"),
-            Self::Cli(user) => write!(f, "cli:{user}"),
-            Self::Key(id) => write!(f, "key:{id}"),
-            Self::PlatformKey(id) => write!(f, "platform_key:{id}"),
-            Self::Dashboard(name) => write!(f, "dashboard:{name}"),
-            Self::Sender => f.write_str("sender"),
-        }
-    }
-}
 
 /// One change in the audit log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -86,33 +48,6 @@ pub struct Entry {
     pub after: Option<Box<RawValue>>,
 }
 
-impl Entry {
-    /// Derives the entry of a record's change from its event.
-    fn of_event(event: Event, actor: Option<String>) -> Self {
-        #[derive(Deserialize)]
-        struct Named {
-            id: Uuid,
-        }
-        let (kind, action) = event.kind.as_str().split_once('.').unwrap_or(("event", event.kind.as_str()));
-        let record = serde_json::from_str(event.data.get()).map_or(event.id.uuid(), |Named { id }| id);
-        let (kind, action, object_id) = match event.only_for {
-            Some(subscription) => ("webhook", "test", subscription.uuid()),
-            None => (kind, action, record),
-        };
-        Self {
-            id: event.id.uuid().into(),
-            tenant_id: event.tenant_id,
-            at: event.created_at,
-            actor: actor.unwrap_or_else(|| "unknown".to_owned()),
-            action: action.to_owned(),
-            object_kind: kind.to_owned(),
-            object_id,
-            before: None,
-            after: Some(event.data),
-        }
-    }
-}
-
 /// Returns the newest `limit` changes of a tenant at or after `since`, newest first.
 ///
 /// # Errors
@@ -136,7 +71,7 @@ pub async fn list_range(
     let Range { start, end } = range;
     let mut entries = tx.audit_entries(tenant, start, end, limit).await?;
     let events = tx.events_with_actor(tenant, start, end, limit).await?;
-    entries.extend(events.into_iter().map(|EventWithActor { event, actor }| Entry::of_event(event, actor)));
+    entries.extend(events.into_iter().map(|EventWithActor { event, actor }| event.audit_entry(actor)));
     entries.sort_unstable_by_key(|entry| Reverse((entry.at, entry.id)));
     entries.truncate(limit as usize);
     Ok(entries)
@@ -175,30 +110,4 @@ pub(crate) async fn record<T: Serialize + Sync>(
 
 fn json(value: &impl Serialize) -> Result<Box<RawValue>, StoreError> {
     to_raw_value(value).map_err(|error| StoreError::Internal(error.to_string()))
-}
-
-/// Wraps a store so that all its transactions are made by `actor`, unless they name another one.
-pub fn acting(store: Arc<dyn Store>, actor: Actor) -> Arc<dyn Store> {
-    Arc::new(Acting { store, actor })
-}
-
-struct Acting {
-    store: Arc<dyn Store>,
-    actor: Actor,
-}
-
-#[async_trait]
-impl StoreWrapper for Acting {
-    fn inner(&self) -> &dyn Store {
-        &*self.store
-    }
-
-    async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
-        let actor = self.actor.clone();
-        let work: UnitOfWork = Box::new(move |tx| {
-            tx.act_as(actor.clone());
-            work(tx)
-        });
-        self.store.run(access, name, work).await
-    }
 }

@@ -3,7 +3,7 @@
 //! Each write of a tenant takes a time after all of its earlier writes (`docs/contract.md`, "Timestamps and ordering"). So a
 //! write under a clock that is ahead takes the clock of the tenant along: from then on each write adds a microsecond to it,
 //! until the wall clock has caught up. Only the order of the tenant's records follows from it. Dates, due times and expiries
-//! follow from the wall clock ([`WriteTime`](crate::resources::crud::WriteTime)).
+//! follow from the wall clock ([`WriteTime`]).
 //!
 //! # What is set back, and what is not
 //!
@@ -22,6 +22,32 @@ use crate::values::{TenantId, Timestamp};
 
 /// How far the clock of a tenant may be ahead of now without a reason to repair it: the clocks of several machines differ.
 pub const MAX_AHEAD: Duration = Duration::from_secs(10);
+
+/// When a write happens.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteTime {
+    /// The time that [`advance_clock`] returned, which orders the writes of the tenant: the `updated_at` of what changes.
+    pub now: Timestamp,
+    /// The time at which it happens in the world, from which dates and expiries follow. It is the wall clock's if the
+    /// tenant's clock is more than [`MAX_AHEAD`] ahead of it, and otherwise `now`.
+    pub wall_clock: Timestamp,
+}
+
+impl WriteTime {
+    /// Returns the times of the write for which [`advance_clock`] returned `now`.
+    pub fn new(tx: &dyn Tx, now: Timestamp) -> Self {
+        let wall_clock = tx.env().now();
+        Self { now, wall_clock: if now.since(wall_clock) > MAX_AHEAD { wall_clock } else { now } }
+    }
+}
+
+/// Locks the tenant and returns the time of this write, which is after every earlier write of the tenant.
+///
+/// # Errors
+/// [`Error::NotFound`] if there is no such tenant.
+pub async fn advance_clock(tx: &mut dyn Tx, tenant: TenantId) -> Result<Timestamp, Error> {
+    tx.advance_clock(tenant).await?.ok_or(Error::NotFound)
+}
 
 /// The clock of a tenant that was ahead of now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

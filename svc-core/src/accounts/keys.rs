@@ -8,13 +8,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::audit::{self, Object};
+use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::accounts::limits::RateLimits;
 use crate::accounts::tenants::{self, DeveloperAccess};
 use crate::crypto::sha256;
 use crate::env::Env;
 use crate::error::Error;
 use crate::input::Record;
-use crate::resources::crud::{WriteTime, advance_clock};
 use crate::store::Tx;
 use crate::values::{Id, Secret, TenantId, TextEnum, Timestamp};
 

@@ -9,7 +9,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::audit::{self, Actor, Object};
+use crate::accounts::actor::Actor;
+use crate::accounts::audit::{self, Object};
 use crate::accounts::sessions::Role;
 use crate::error::Error;
 use crate::input::Record;

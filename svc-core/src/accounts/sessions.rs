@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::audit::{self, Actor, Object};
+use crate::accounts::actor::Actor;
+use crate::accounts::audit::{self, Object};
 use crate::accounts::dashboard_links::DashboardLink;
 use crate::accounts::members::{self, Member};
 use crate::accounts::tenants::{self, Tenant};

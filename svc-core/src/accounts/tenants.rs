@@ -4,10 +4,10 @@ use uuid::Uuid;
 
 use crate::accounts::audit::{self, Object};
 use crate::accounts::limits::RateLimits;
+use crate::accounts::operational::{self, AccountApproved, OperationalKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::store::Tx;
 use crate::values::{Currency, TenantId, TextEnum, TimeZone, Timestamp};
-use crate::webhooks::operational;
 
 /// Whether the tenant's keys may use the API. An operator sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
@@ -141,7 +141,16 @@ pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant))
         audit_change(tx, "update", Some(&before), &tenant).await?;
         if tenant.developer_access == DeveloperAccess::Approved && before.developer_access != tenant.developer_access {
             let mut report = operational::Report::default();
-            report.approved(tx, &tenant)?;
+            report.add(
+                OperationalKind::AccountApproved,
+                &AccountApproved {
+                    id: tenant.id,
+                    account_id: tenant.id,
+                    occurred_at: tx.env().now(),
+                    name: tenant.name.clone(),
+                    approved_by: tx.actor().to_string(),
+                },
+            )?;
             operational::record(tx, tenant.id, report).await?;
         }
     }

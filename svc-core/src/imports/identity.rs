@@ -10,8 +10,8 @@ use crate::accounts::tenants::Tenant;
 use crate::crypto::sha256;
 use crate::env::{first_id_at, time_of_id};
 use crate::error::{Error, FieldCode, Issue};
-use crate::resources::crud::Resource;
-use crate::resources::pages::{ListQuery, Order};
+use crate::pages::{ListQuery, Order};
+use crate::resources::Resource;
 use crate::store::Tx;
 use crate::values::{Id, TenantId, Timestamp};
 

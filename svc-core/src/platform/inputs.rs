@@ -8,7 +8,7 @@ use crate::accounts::limits::RateLimits;
 use crate::accounts::sessions::Role;
 use crate::accounts::tenants::{DeveloperAccess, Tenant, TenantCreate};
 use crate::input::Input;
-use crate::resources::pages::{Limit, SentCursor, Since};
+use crate::pages::{Limit, SentCursor, Since};
 use crate::values::{Currency, Decimal, Email, EventKind, Patch, Text, Timestamp};
 use crate::webhooks::deliveries::DeliveryStatus;
 use crate::webhooks::subscriptions::{SubscriptionId, WebhookCreate};

@@ -6,10 +6,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::clocks::WriteTime;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::crud::{Create, NewRecord, NoFilter, Resource, Update, WriteTime};
+use crate::resources::{Create, NewRecord, NoFilter, Resource, Update};
 use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Id, Note, Patch, Text, TextEnum, Timestamp};

@@ -3,9 +3,10 @@
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::clocks::WriteTime;
 use crate::error::Error;
 use crate::input::{Apply, Input, Record};
-use crate::resources::crud::{self, Create, Delete, Filter, NewRecord, Resource, Update, WriteTime};
+use crate::resources::{Create, Delete, Filter, NewRecord, Resource, Update, crud};
 use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Email, Id, Patch, TenantId, Text, Timestamp};

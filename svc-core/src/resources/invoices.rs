@@ -10,11 +10,12 @@ use crate::resources::contacts::ContactId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::crud::{self, Filter, Resource, WriteTime, advance_clock};
+use crate::resources::{Filter, Resource, crud};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, Decimal, Id, Patch, TenantId, Text, TextEnum, Timestamp};

@@ -6,11 +6,12 @@ use crate::resources::quotes::QuoteId;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::clocks::WriteTime;
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::crud::{Create, Filter, NewRecord, Resource, Update, WriteTime};
+use crate::resources::{Create, Filter, NewRecord, Resource, Update};
 use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Amount, Decimal, Email, Id, JOB_SCALE, Patch, Text, TextEnum, Timestamp};

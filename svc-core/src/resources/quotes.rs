@@ -4,12 +4,13 @@ use crate::resources::contacts::ContactId;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::json::Json;
 use crate::input::{Apply, FromJson, Input, Record};
 use crate::resources::contacts;
-use crate::resources::crud::{self, Create, Filter, NewRecord, Resource, Update, WriteTime, advance_clock};
+use crate::resources::{Create, Filter, NewRecord, Resource, Update, crud};
 use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, DateOrTime, Decimal, Id, Patch, TenantId, TextEnum, Timestamp};

@@ -6,9 +6,9 @@ use super::Account;
 use super::executor::operation;
 use super::records::Records;
 use crate::error::Error;
+use crate::pages::{ListParams, Page};
+use crate::resources::NoFilter;
 use crate::resources::bookings::{Booking, BookingCreate, BookingId, BookingUpdate};
-use crate::resources::crud::NoFilter;
-use crate::resources::pages::{ListParams, Page};
 use crate::values::Timestamp;
 
 /// The bookings of a tenant: appointments with contacts.

@@ -6,8 +6,8 @@ use super::Account;
 use super::executor::operation;
 use super::records::Records;
 use crate::error::Error;
+use crate::pages::{ListParams, Page};
 use crate::resources::contacts::{Contact, ContactCreate, ContactFilter, ContactId, ContactUpdate};
-use crate::resources::pages::{ListParams, Page};
 use crate::values::Timestamp;
 
 /// The contacts of a tenant: people and companies.

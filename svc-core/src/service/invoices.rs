@@ -6,10 +6,10 @@ use super::Account;
 use super::executor::operation;
 use super::records::Records;
 use crate::error::Error;
+use crate::pages::{ListParams, Page};
 use crate::resources::invoices::{
     self, Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceUpdate, OverduePosition,
 };
-use crate::resources::pages::{ListParams, Page};
 use crate::values::{Decimal, Timestamp};
 
 /// The invoices of a tenant. The API cannot change them; this is what can.

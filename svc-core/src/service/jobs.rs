@@ -6,8 +6,8 @@ use super::Account;
 use super::executor::operation;
 use super::records::Records;
 use crate::error::Error;
+use crate::pages::{ListParams, Page};
 use crate::resources::jobs::{Job, JobCreate, JobFilter, JobId, JobUpdate};
-use crate::resources::pages::{ListParams, Page};
 use crate::values::Timestamp;
 
 /// The jobs of a tenant: work on a site.

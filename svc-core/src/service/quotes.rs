@@ -6,7 +6,7 @@ use super::Account;
 use super::executor::operation;
 use super::records::Records;
 use crate::error::Error;
-use crate::resources::pages::{ListParams, Page};
+use crate::pages::{ListParams, Page};
 use crate::resources::quotes::{self, Quote, QuoteCreate, QuoteFilter, QuoteId, QuoteUpdate};
 use crate::values::Timestamp;
 

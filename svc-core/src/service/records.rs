@@ -6,8 +6,8 @@ use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 
 use super::executor::{Operation, Runner};
 use crate::error::Error;
-use crate::resources::crud::{self, Create, Delete, Resource, Update};
-use crate::resources::pages::{Limit, ListParams, MAX_LIMIT, Page, SentCursor, Since};
+use crate::pages::{Limit, ListParams, MAX_LIMIT, Page, SentCursor, Since};
+use crate::resources::{Create, Delete, Resource, Update, crud};
 use crate::values::{Id, TenantId, Timestamp};
 
 /// The records of one resource and one tenant.

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 
+use crate::accounts::operational::{OperationalEvent, OperationalEventId};
 use crate::error::StoreError;
-use crate::webhooks::operational::{OperationalEvent, OperationalEventId};
 
 /// Operational events that have not been published yet, of all tenants.
 #[async_trait]

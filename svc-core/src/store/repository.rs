@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use crate::error::StoreError;
-use crate::resources::crud::Resource;
-use crate::resources::pages::ListQuery;
+use crate::pages::ListQuery;
+use crate::resources::Resource;
 use crate::values::{Id, TenantId};
 
 /// The records of one resource. Every method sees only records of the tenant that it is given.

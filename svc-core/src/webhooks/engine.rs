@@ -95,7 +95,7 @@ mod policy;
 mod responses;
 mod waits;
 
-use crate::accounts::audit::Actor;
+use crate::accounts::actor::Actor;
 use crate::error::{Error, StoreError};
 use crate::store::Tx;
 use crate::webhooks::replays;

@@ -3,17 +3,19 @@
 //! Each event is written in the transaction of the change that caused it, together with one delivery per matching
 //! subscription. So there is never a change without its events, nor an event without its change.
 
-use crate::webhooks::samples;
-use crate::webhooks::subscriptions::SubscriptionId;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
+use crate::accounts::audit::Entry;
 use crate::env::Env;
 use crate::error::{Error, FieldCode, Issue, StoreError, Violations};
 use crate::input::json::{self, Json};
 use crate::store::Tx;
 use crate::values::{EventKind, Id, KindName, TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, MatchedSubscription};
+use crate::webhooks::samples;
+use crate::webhooks::subscriptions::SubscriptionId;
 
 /// The id of an event.
 pub type EventId = Id<Event>;
@@ -64,6 +66,33 @@ impl Event {
             lease: None,
             failure_reason: None,
             created_at: self.created_at,
+        }
+    }
+
+    /// Returns the entry of the audit log for the change that the event tells of. `actor` is that of its transaction.
+    pub(crate) fn audit_entry(self, actor: Option<String>) -> Entry {
+        #[derive(Deserialize)]
+        struct Named {
+            id: Uuid,
+        }
+        let (kind, action) = self.kind.as_str().split_once('.').unwrap_or(("event", self.kind.as_str()));
+        let (kind, action, object_id) = match self.only_for {
+            Some(subscription) => ("webhook", "test", subscription.uuid()),
+            None => {
+                let record = serde_json::from_str(self.data.get()).map_or(self.id.uuid(), |Named { id }| id);
+                (kind, action, record)
+            }
+        };
+        Entry {
+            id: self.id.uuid().into(),
+            tenant_id: self.tenant_id,
+            at: self.created_at,
+            actor: actor.unwrap_or_else(|| "unknown".to_owned()),
+            action: action.to_owned(),
+            object_kind: kind.to_owned(),
+            object_id,
+            before: None,
+            after: Some(self.data),
         }
     }
 }

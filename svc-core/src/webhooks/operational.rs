@@ -1,123 +1,31 @@
-//! Operational events: what whoever runs the service wants to know of all accounts (`docs/platform.md`, "Operational
-//! events").
-//!
-//! They are events of an ordinary account, the [platform account](PLATFORM_ACCOUNT), which has one subscription to all of
-//! its events: the *platform webhook*. So they are signed, retried, logged and replayed as every event is.
-//!
-//! # Protocol
-//!
-//! What happens in an account is recorded in the transaction of the change, in a table of its own. It is not written as an
-//! event there, as a transaction of one account would then have to lock the platform account as well, and the writes of all
-//! accounts would wait for each other. A step in the background, [`publish`], locks the platform account,
-//! writes what was recorded as its events, and deletes it, all in one transaction. So no event is lost or doubled, however
-//! often a process ends in between, and however many processes publish at the same time.
-//!
-//! Nothing is recorded while the platform webhook is disabled, or was never set.
+//! The operational events of webhooks and API keys, and how all operational events are published as events of the
+//! [platform account](PLATFORM_ACCOUNT). [`accounts::operational`](crate::accounts::operational) has the protocol.
 
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Value, json};
-use uuid::Uuid;
 
+use crate::accounts::clocks::advance_clock;
 use crate::accounts::keys::{ApiKey, KeyId, Scope};
 use crate::accounts::limits::MAX_WEBHOOKS;
-use crate::accounts::tenants::{self, Tenant, TenantCreate};
+use crate::accounts::operational::{OperationalEvent, OperationalKind, PLATFORM_ACCOUNT, Report, is_on, record};
+use crate::accounts::tenants::{self, TenantCreate};
 use crate::error::{Error, StoreError};
-use crate::resources::crud::{self, NoFilter, advance_clock};
-use crate::resources::pages::{ListQuery, Order};
+use crate::pages::{ListQuery, Order};
+use crate::resources::{NoFilter, crud};
 use crate::store::{Repository, Store, Tx};
-use crate::values::{EventKind, EventSet, Id, KindName, Patch, TenantId, Text, TextEnum, Timestamp, WebhookUrl};
+use crate::values::{EventKind, EventSet, Patch, TenantId, Text, Timestamp, WebhookUrl};
 use crate::webhooks::deliveries::DeliveryId;
 use crate::webhooks::engine::FailedAttempt;
 use crate::webhooks::events::{self, EventId};
 use crate::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
-
-/// The account that the operational events belong to. It is created when the platform webhook is first set.
-pub const PLATFORM_ACCOUNT: TenantId = TenantId(Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0001));
 
 /// How long before its expiry a key is reported.
 pub const KEY_EXPIRY_NOTICE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The most events that one transaction publishes, and the most keys that are found at once.
 const BATCH: u32 = 100;
-
-/// What an operational event reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
-#[non_exhaustive]
-pub enum OperationalKind {
-    /// The service paused a webhook subscription, after ten failed attempts in a row.
-    #[text = "endpoint.paused"]
-    EndpointPaused,
-    /// The last attempt of a delivery failed. It is sent again only by a replay.
-    #[text = "delivery.exhausted"]
-    DeliveryExhausted,
-    /// An API key expires within seven days. Each key is reported once.
-    #[text = "key.expiring"]
-    KeyExpiring,
-    /// An account that was pending or suspended was approved.
-    #[text = "account.approved"]
-    AccountApproved,
-}
-
-impl OperationalKind {
-    /// Returns the kind of the event.
-    pub fn event_kind(self) -> Option<EventKind> {
-        KindName::from_text(self.as_str()).map(EventKind::Custom)
-    }
-
-    /// Returns the operational kind of an event of the platform account.
-    pub fn of(kind: EventKind) -> Option<Self> {
-        Self::from_text(kind.as_str())
-    }
-
-    /// Returns the `data` of a sample event.
-    pub fn sample(self) -> Value {
-        const ACCOUNT: &str = "0195a3c8-8a00-7000-8000-00000000a001";
-        const TIME: &str = "2026-03-14T15:09:26.535897Z";
-        match self {
-            Self::EndpointPaused => json!({
-                "id": "0195a3c8-8a00-7000-8000-000000001001",
-                "account_id": ACCOUNT,
-                "occurred_at": TIME,
-                "url": "https://example.com/hooks",
-                "consecutive_failures": 10,
-                "last_delivery_status": 503,
-            }),
-            Self::DeliveryExhausted => json!({
-                "id": "0195a3c8-8a00-7000-8000-000000001002",
-                "account_id": ACCOUNT,
-                "occurred_at": TIME,
-                "event_id": "0195a3c8-8a00-7000-8000-000000001003",
-                "event": "contact.created",
-                "webhook_id": "0195a3c8-8a00-7000-8000-000000001001",
-                "url": "https://example.com/hooks",
-                "attempts": 6,
-                "last_status": 503,
-                "error": "status: 503",
-            }),
-            Self::KeyExpiring => json!({
-                "id": "0195a3c8-8a00-7000-8000-000000001004",
-                "account_id": ACCOUNT,
-                "occurred_at": TIME,
-                "name": "Accounting",
-                "prefix": "svc_live_1a2B3c",
-                "scopes": ["read", "write"],
-                "expires_at": "2026-03-21T15:00:00.000000Z",
-                "last_used_at": "2026-03-14T15:08:01.204977Z",
-            }),
-            Self::AccountApproved => json!({
-                "id": ACCOUNT,
-                "account_id": ACCOUNT,
-                "occurred_at": TIME,
-                "name": "Harbour Plumbing",
-                "approved_by": "cli:ada",
-            }),
-        }
-    }
-}
 
 /// A webhook subscription that the service paused.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -185,68 +93,25 @@ pub struct KeyExpiring {
     pub last_used_at: Option<Timestamp>,
 }
 
-/// An account that was approved.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct AccountApproved {
-    /// The account.
-    pub id: TenantId,
-    /// The same account, as in all operational events.
-    pub account_id: TenantId,
-    /// When it was approved.
-    pub occurred_at: Timestamp,
-    /// The name of the account.
-    pub name: String,
-    /// Who approved it, as the audit log names them, such as `cli:ada`.
-    pub approved_by: String,
-}
-
-/// The id of an operational event until it is published.
-pub type OperationalEventId = Id<OperationalEvent>;
-
-/// Something that happened in an account and has not been published yet.
-#[derive(Clone, Debug)]
-pub struct OperationalEvent {
-    /// The identifier, made for the time of the change. Events are published in its order.
-    pub id: OperationalEventId,
-    /// What happened.
-    pub kind: EventKind,
-    /// The data of the event, a JSON object.
-    pub data: Box<RawValue>,
-}
-
-/// What is to be recorded of a change of an account, in its order.
-#[derive(Debug, Default)]
-pub(crate) struct Report(Vec<(OperationalKind, Box<RawValue>)>);
-
-impl Report {
-    fn add(&mut self, kind: OperationalKind, data: &impl Serialize) -> Result<(), Error> {
-        let data = to_raw_value(data).map_err(|error| StoreError::Internal(error.to_string()))?;
-        self.0.push((kind, data));
-        Ok(())
-    }
-
-    /// Adds that the service paused a subscription.
-    pub(crate) fn paused(&mut self, tenant: TenantId, subscription: &WebhookSubscription) -> Result<(), Error> {
-        let data = EndpointPaused {
+impl EndpointPaused {
+    /// Returns the event of a subscription that the service has just paused.
+    pub(crate) fn new(tenant: TenantId, subscription: &WebhookSubscription) -> Self {
+        Self {
             id: subscription.id,
             account_id: tenant,
             occurred_at: subscription.paused_at.unwrap_or(subscription.updated_at),
             url: subscription.url.clone(),
             consecutive_failures: subscription.consecutive_failures,
             last_delivery_status: subscription.last_delivery_status,
-        };
-        self.add(OperationalKind::EndpointPaused, &data)
+        }
     }
+}
 
-    /// Adds that the last attempt of a delivery failed at `now`.
-    pub(crate) fn exhausted(
-        &mut self,
-        subscription: &WebhookSubscription,
-        failed: &FailedAttempt,
-        now: Timestamp,
-    ) -> Result<(), Error> {
+impl DeliveryExhausted {
+    /// Returns the event of a delivery whose last attempt failed at `now`.
+    pub(crate) fn new(subscription: &WebhookSubscription, failed: &FailedAttempt, now: Timestamp) -> Self {
         let delivery = &failed.delivery;
-        let data = DeliveryExhausted {
+        Self {
             id: delivery.id,
             account_id: delivery.tenant_id,
             occurred_at: now,
@@ -257,24 +122,13 @@ impl Report {
             attempts: delivery.attempts,
             last_status: delivery.last_status,
             error: failed.error.clone(),
-        };
-        self.add(OperationalKind::DeliveryExhausted, &data)
+        }
     }
+}
 
-    /// Adds that the actor of the transaction approved an account.
-    pub(crate) fn approved(&mut self, tx: &dyn Tx, tenant: &Tenant) -> Result<(), Error> {
-        let data = AccountApproved {
-            id: tenant.id,
-            account_id: tenant.id,
-            occurred_at: tx.env().now(),
-            name: tenant.name.clone(),
-            approved_by: tx.actor().to_string(),
-        };
-        self.add(OperationalKind::AccountApproved, &data)
-    }
-
-    fn expiring(&mut self, key: ApiKey, expires_at: Timestamp, now: Timestamp) -> Result<(), Error> {
-        let data = KeyExpiring {
+impl KeyExpiring {
+    fn new(key: ApiKey, expires_at: Timestamp, now: Timestamp) -> Self {
+        Self {
             id: key.id,
             account_id: key.tenant_id,
             occurred_at: now,
@@ -283,31 +137,8 @@ impl Report {
             scopes: key.scopes,
             expires_at,
             last_used_at: key.last_used_at,
-        };
-        self.add(OperationalKind::KeyExpiring, &data)
+        }
     }
-}
-
-/// Records what happened in an account, in the transaction of the change, which has locked the account. What happens in the
-/// platform account itself is not recorded: a receiver that is down would cause an event about each of its events.
-pub(crate) async fn record(tx: &mut dyn Tx, tenant: TenantId, report: Report) -> Result<(), Error> {
-    if report.0.is_empty() || tenant == PLATFORM_ACCOUNT || !is_on(tx).await? {
-        return Ok(());
-    }
-    for (kind, data) in report.0 {
-        // The clock of the account, so that what happens in one account is published in its order.
-        let at = advance_clock(tx, tenant).await?;
-        let Some(kind) = kind.event_kind() else { continue };
-        let event = OperationalEvent { id: tx.env().id(at), kind, data };
-        tx.insert_operational_event(&event).await?;
-    }
-    Ok(())
-}
-
-/// Returns whether the platform webhook is set and not disabled. While the service has paused it, its events are held.
-async fn is_on(tx: &mut dyn Tx) -> Result<bool, Error> {
-    let Some(kind) = OperationalKind::EndpointPaused.event_kind() else { return Ok(false) };
-    Ok(!tx.matching_subscriptions(PLATFORM_ACCOUNT, kind).await?.is_empty())
 }
 
 /// Writes what was recorded as events of the platform account, and returns how many there were. When there is nothing, it
@@ -385,7 +216,7 @@ async fn report_expiry(tx: &mut dyn Tx, id: KeyId) -> Result<bool, Error> {
         return Ok(false);
     }
     let (mut report, now) = (Report::default(), tx.env().now());
-    report.expiring(key, expires_at, now)?;
+    report.add(OperationalKind::KeyExpiring, &KeyExpiring::new(key, expires_at, now))?;
     record(tx, tenant, report).await?;
     Ok(true)
 }

@@ -8,9 +8,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::audit::{self, Object};
+use crate::accounts::clocks::advance_clock;
 use crate::error::{Error, StoreError};
 use crate::input::Record;
-use crate::resources::crud::{self, advance_clock};
+use crate::resources::crud;
 use crate::store::{DeliveryFilter, Repository, Tx};
 use crate::values::{Id, TenantId, Timestamp, grouped};
 use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, MAX_BACKLOG_COUNT};

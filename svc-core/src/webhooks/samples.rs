@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
+use crate::accounts::operational::{OperationalKind, PLATFORM_ACCOUNT};
 use crate::values::{EventKind, EventKinds, TenantId};
-use crate::webhooks::operational::{OperationalKind, PLATFORM_ACCOUNT};
 
 /// Returns the `data` of a sample event for a tenant: that of [`data`], or of an operational kind for the platform account,
 /// which alone has these.
 pub(crate) fn data_for(tenant: TenantId, kinds: &EventKinds, kind: EventKind) -> Option<Value> {
-    let operational = OperationalKind::of(kind).filter(|_| tenant == PLATFORM_ACCOUNT);
-    operational.map(OperationalKind::sample).or_else(|| data(kinds, kind))
+    let operational_kind = OperationalKind::of(kind).filter(|_| tenant == PLATFORM_ACCOUNT);
+    operational_kind.map(operational).or_else(|| data(kinds, kind))
 }
 
 /// Returns the `data` of a sample event of a kind. It has the fields that a real event of this kind has, and the same
@@ -69,6 +69,51 @@ pub fn data(kinds: &EventKinds, kind: EventKind) -> Option<Value> {
         | K::CohortSessionsGenerated => json!({ "id": 4711, "updated_at": "2026-03-14T15:09:26Z" }),
         K::Custom(name) => return kinds.example(name).cloned(),
     })
+}
+
+/// Returns the `data` of a sample event of an operational kind.
+pub fn operational(kind: OperationalKind) -> Value {
+    const ACCOUNT: &str = "0195a3c8-8a00-7000-8000-00000000a001";
+    const TIME: &str = "2026-03-14T15:09:26.535897Z";
+    match kind {
+        OperationalKind::EndpointPaused => json!({
+            "id": "0195a3c8-8a00-7000-8000-000000001001",
+            "account_id": ACCOUNT,
+            "occurred_at": TIME,
+            "url": "https://example.com/hooks",
+            "consecutive_failures": 10,
+            "last_delivery_status": 503,
+        }),
+        OperationalKind::DeliveryExhausted => json!({
+            "id": "0195a3c8-8a00-7000-8000-000000001002",
+            "account_id": ACCOUNT,
+            "occurred_at": TIME,
+            "event_id": "0195a3c8-8a00-7000-8000-000000001003",
+            "event": "contact.created",
+            "webhook_id": "0195a3c8-8a00-7000-8000-000000001001",
+            "url": "https://example.com/hooks",
+            "attempts": 6,
+            "last_status": 503,
+            "error": "status: 503",
+        }),
+        OperationalKind::KeyExpiring => json!({
+            "id": "0195a3c8-8a00-7000-8000-000000001004",
+            "account_id": ACCOUNT,
+            "occurred_at": TIME,
+            "name": "Accounting",
+            "prefix": "svc_live_1a2B3c",
+            "scopes": ["read", "write"],
+            "expires_at": "2026-03-21T15:00:00.000000Z",
+            "last_used_at": "2026-03-14T15:08:01.204977Z",
+        }),
+        OperationalKind::AccountApproved => json!({
+            "id": ACCOUNT,
+            "account_id": ACCOUNT,
+            "occurred_at": TIME,
+            "name": "Harbour Plumbing",
+            "approved_by": "cli:ada",
+        }),
+    }
 }
 
 fn contact(changes: Value) -> Value {

@@ -12,7 +12,7 @@
 //! `stopped_at` says which deliveries are left: those that are pending and of events before it. So a subscription that is
 //! enabled again in between sends what is new once these are held, and nothing that was pending when it stopped.
 
-mod expiry;
+mod operations;
 
 use std::time::Duration;
 
@@ -20,23 +20,22 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::clocks::WriteTime;
 use crate::accounts::tenants;
 use crate::env::Env;
 use crate::error::{Error, Violations};
 use crate::input::{Input, Record};
-use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Resource, Update, WriteTime, advance_clock};
-use crate::store::{Repository, Tx};
+use crate::resources::{Create, Delete, NewRecord, NoFilter, Resource, Update};
+use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{EventSet, Id, Patch, Secret, TenantId, Text, TextEnum, Timestamp, WebhookUrl};
 use crate::webhooks::deliveries::{
     AfterFailure, Delivery, DeliveryId, DeliveryStatus, FailureReason, MatchedSubscription, PAUSE_AFTER, RetrySchedule,
 };
 use crate::webhooks::engine::Outcome;
-use crate::webhooks::events;
-use crate::webhooks::operational::{OperationalKind, PLATFORM_ACCOUNT};
-use crate::webhooks::{addresses, samples, signatures};
+use crate::webhooks::{addresses, signatures};
 
-pub use self::expiry::{delete_expired, keep_for};
+pub use self::operations::{delete_expired, finish_rotation, keep_for, rotate_secret, send_test};
 
 /// The id of a webhook subscription.
 pub type SubscriptionId = Id<WebhookSubscription>;
@@ -462,98 +461,4 @@ async fn check_count(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     } else {
         Err(Error::LimitReached { limit })
     }
-}
-
-/// Replaces the signing secret. For the length of `overlap` the previous secret still makes `X-SVC-Signature`, and signs
-/// beside the new one in `webhook-signature`, so that a receiver that knows only the previous secret keeps working.
-///
-/// During the overlap of an earlier rotation, the secret of that rotation is replaced: the previous secret, which receivers
-/// are sure to have, goes on signing for the length of the new overlap.
-///
-/// # Errors
-/// [`Error::NotFound`].
-pub async fn rotate_secret(
-    tx: &mut dyn Tx,
-    tenant: TenantId,
-    id: SubscriptionId,
-    overlap: Duration,
-) -> Result<WebhookSubscription, Error> {
-    let now = advance_clock(tx, tenant).await?;
-    let before: WebhookSubscription = crud::get(tx, tenant, id).await?;
-    let mut subscription = before.clone();
-    let wall_clock = tx.env().now();
-    let previous = before.overlapping_secret(wall_clock).unwrap_or(&before.secret);
-    subscription.previous_secret = Some(previous.clone());
-    subscription.previous_until = Some(wall_clock.checked_add(overlap).unwrap_or(wall_clock));
-    subscription.secret = signatures::new_webhook_secret(tx.env());
-    subscription.set_updated_at(now);
-    Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
-    crud::audit_change(tx, tenant, "rotate", Some(&before), Some(&subscription)).await?;
-    Ok(subscription)
-}
-
-/// Ends the overlap of a rotation: from the next attempt on, the new secret alone signs. Changes nothing when no overlap
-/// lasts.
-///
-/// # Errors
-/// [`Error::NotFound`].
-pub async fn finish_rotation(
-    tx: &mut dyn Tx,
-    tenant: TenantId,
-    id: SubscriptionId,
-) -> Result<WebhookSubscription, Error> {
-    let now = advance_clock(tx, tenant).await?;
-    let before: WebhookSubscription = crud::get(tx, tenant, id).await?;
-    if before.overlapping_secret(tx.env().now()).is_none() {
-        return Ok(before);
-    }
-    let mut subscription = before.clone();
-    subscription.previous_secret = None;
-    subscription.previous_until = None;
-    subscription.set_updated_at(now);
-    Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
-    crud::audit_change(tx, tenant, "finish_rotation", Some(&before), Some(&subscription)).await?;
-    Ok(subscription)
-}
-
-/// Sends a test event to one subscription, by the same way as every event. No other subscription receives it.
-///
-/// Its data is the [sample](samples::data) of its kind, and its deliveries say that it is a test in `X-SVC-Test`. Without
-/// a `kind`, it is of the first kind that the subscription is for. If that is all kinds, it is `contact.created`, or
-/// `endpoint.paused` for the platform account.
-///
-/// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] when the subscription is disabled or paused, or is not for `kind`, or the
-/// kind is no longer registered.
-pub async fn send_test(
-    tx: &mut dyn Tx,
-    tenant: TenantId,
-    id: SubscriptionId,
-    kind: Option<EventKind>,
-) -> Result<Delivery, Error> {
-    let now = advance_clock(tx, tenant).await?;
-    let subscription: WebhookSubscription = crud::get(tx, tenant, id).await?;
-    if !subscription.is_active() {
-        let state = if subscription.disabled_reason.is_some() { "paused" } else { "disabled" };
-        return Err(Error::NotAllowed(format!("The subscription is {state}; enable it first.")));
-    }
-    let kind = match (kind, &subscription.events) {
-        (Some(kind), events) if !events.contains(kind) => {
-            let takes = events.names().join(", ");
-            return Err(Error::NotAllowed(format!("The subscription does not take {kind}; it takes {takes}.")));
-        }
-        (Some(kind), _) => kind,
-        (None, EventSet::Kinds(kinds)) => {
-            let known = kinds.iter().find(|kind| tx.env().event_kinds.contains(**kind));
-            known.or(kinds.first()).copied().unwrap_or(EventKind::ContactCreated)
-        }
-        (None, EventSet::All) => {
-            let operational = OperationalKind::EndpointPaused.event_kind().filter(|_| tenant == PLATFORM_ACCOUNT);
-            operational.unwrap_or(EventKind::ContactCreated)
-        }
-    };
-    let data = samples::data_for(tenant, &tx.env().event_kinds, kind).ok_or_else(|| {
-        Error::NotAllowed(format!("This service has no event kind {kind} now, and so no sample of it."))
-    })?;
-    events::emit_to(tx, tenant, now, kind, &data, MatchedSubscription { subscription_id: id, paused: false }).await
 }

@@ -3,11 +3,11 @@
 
 use svc_core::error::Error;
 use svc_core::input::{Input, ToBody};
+use svc_core::pages::{Limit, ListParams};
 use svc_core::resources::bookings::{BookingCreate, BookingUpdate};
 use svc_core::resources::contacts::{ContactCreate, ContactFilter, ContactUpdate};
 use svc_core::resources::invoices::InvoiceCreate;
 use svc_core::resources::jobs::{JobCreate, JobUpdate};
-use svc_core::resources::pages::{Limit, ListParams};
 use svc_core::resources::quotes::{QuoteCreate, QuoteUpdate};
 use svc_core::values::Patch;
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookUpdate};

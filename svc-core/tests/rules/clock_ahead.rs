@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::accounts::clocks::{self, ClockRepair};
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::error::Error;
 use svc_core::resources::contacts::Contact;
-use svc_core::resources::crud;
 use svc_core::resources::invoices::{self, InvoiceStatus};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::{self, Quote};
@@ -35,7 +35,7 @@ impl Fixture {
 
     fn advance_clock(&self) -> Timestamp {
         let tenant = self.tenant;
-        self.write(move |tx| Box::pin(crud::advance_clock(tx, tenant))).unwrap()
+        self.write(move |tx| Box::pin(advance_clock(tx, tenant))).unwrap()
     }
 }
 

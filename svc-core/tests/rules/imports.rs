@@ -10,11 +10,11 @@ use svc_core::imports::{AccountRecord, Import, ImportOptions, Imported};
 use svc_core::input::FromJson as _;
 use svc_core::input::Input as _;
 use svc_core::input::json::Json;
+use svc_core::pages::{Limit, ListParams, SentCursor};
 use svc_core::resources::contacts::ContactFilter;
 use svc_core::resources::contacts::{Contact, ContactId};
-use svc_core::resources::crud::{self, Filter as _};
 use svc_core::resources::invoices::{Invoice, InvoiceStatus};
-use svc_core::resources::pages::{Limit, ListParams, SentCursor};
+use svc_core::resources::{Filter as _, crud};
 use uuid::Uuid;
 
 use crate::{Fixture, json_of, refusal, time};
@@ -276,8 +276,8 @@ fn the_amount_paid_must_agree_with_the_status() {
                 let tenant = fixture.tenant;
                 let stored = fixture.write(move |tx| {
                     let filter = svc_core::resources::invoices::InvoiceFilter::none();
-                    let order = svc_core::resources::pages::Order::NewestFirst { before: None };
-                    let listing = svc_core::resources::pages::ListQuery { limit: 1, order, filter };
+                    let order = svc_core::pages::Order::NewestFirst { before: None };
+                    let listing = svc_core::pages::ListQuery { limit: 1, order, filter };
                     Box::pin(
                         async move { Ok(svc_core::store::Repository::<Invoice>::list(tx, tenant, &listing).await?) },
                     )

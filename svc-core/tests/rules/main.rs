@@ -33,7 +33,7 @@ use svc_core::env::{Env, ManualClock, SeededEntropy};
 use svc_core::error::Error;
 use svc_core::input::Input;
 use svc_core::resources::contacts::{Contact, ContactId};
-use svc_core::resources::crud::{self, Create, Delete, Resource, Update};
+use svc_core::resources::{Create, Delete, Resource, Update, crud};
 use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Store, Tx};
 use svc_core::values::{Currency, HostPolicy, Id, TenantId, TimeZone, Timestamp};

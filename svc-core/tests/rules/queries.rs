@@ -1,9 +1,9 @@
 //! Query strings (docs/contract.md, "Lists and incremental sync"): limits, filters and unknown parameters.
 
 use svc_core::input::{Fields, Input};
+use svc_core::pages::ListParams;
 use svc_core::resources::contacts::ContactFilter;
 use svc_core::resources::jobs::{JobFilter, JobStatus};
-use svc_core::resources::pages::ListParams;
 
 use crate::refusal;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use rand::rngs::StdRng;
-use svc_core::resources::crud::Resource as _;
+use svc_core::resources::Resource as _;
 use svc_core::store::Store;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus};

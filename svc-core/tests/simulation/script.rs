@@ -2,6 +2,7 @@
 
 use rand::Rng as _;
 use serde_json::json;
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
@@ -66,7 +67,7 @@ impl Simulation {
     pub(crate) fn emit(&mut self, tenant: TenantId) {
         let emitted = self.write(move |tx| {
             Box::pin(async move {
-                let now = crud::advance_clock(tx, tenant).await?;
+                let now = advance_clock(tx, tenant).await?;
                 events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
                 let filter = DeliveryFilter { since: Some(now), ..DeliveryFilter::default() };
                 Ok(tx.list_deliveries(tenant, &filter).await?)
@@ -81,9 +82,9 @@ impl Simulation {
     pub(crate) fn emit_many(&mut self, tenant: TenantId, count: usize) {
         let emitted = self.write(move |tx| {
             Box::pin(async move {
-                let since = Some(crud::advance_clock(tx, tenant).await?);
+                let since = Some(advance_clock(tx, tenant).await?);
                 for _ in 0..count {
-                    let now = crud::advance_clock(tx, tenant).await?;
+                    let now = advance_clock(tx, tenant).await?;
                     events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
                 }
                 Ok(tx.list_deliveries(tenant, &DeliveryFilter { since, ..DeliveryFilter::default() }).await?)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use svc_core::accounts::audit::Actor;
+use svc_core::accounts::actor::Actor;
 use svc_core::accounts::limits::RateLimits;
 use svc_core::error::Error;
 use svc_core::store::Tx;

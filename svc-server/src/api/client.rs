@@ -3,7 +3,7 @@
 //! They differ in where the account comes from, which is the key or the path, and in what their scopes mean. Everything
 //! else, and the order of the checks, is the same.
 
-use svc_core::accounts::audit::Actor;
+use svc_core::accounts::actor::Actor;
 use svc_core::accounts::keys::{self, Caller, KeyHash};
 use svc_core::accounts::limits::RateLimits;
 use svc_core::accounts::platform_keys::{self, PlatformKey, PlatformKeyHash};

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use svc_core::error::{Error, Issue};
 use svc_core::input::{Fields, Input};
-use svc_core::resources::crud::{self, Create, Delete, Resource, Update};
-use svc_core::resources::pages::ListParams;
+use svc_core::pages::ListParams;
+use svc_core::resources::{Create, Delete, Resource, Update, crud};
 use svc_core::store::Tx;
 use svc_core::values::{EventKinds, Id, TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::subscriptions::{

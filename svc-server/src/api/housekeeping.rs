@@ -146,7 +146,7 @@ mod tests {
     use svc_core::env::{Env, ManualClock, SystemEntropy};
     use svc_core::input::Input as _;
     use svc_core::resources::contacts::Contact;
-    use svc_core::resources::crud::{self, Create};
+    use svc_core::resources::{Create, crud};
     use svc_core::store::memory::MemoryStore;
     use svc_core::webhooks::subscriptions::{self, WebhookCreate, WebhookSubscription};
 

@@ -28,7 +28,7 @@ const VERSIONS: [Version; 1] = [Version::Platform];
 /// The platform API over a store, for a caller in this process that may do everything.
 ///
 /// Changes are recorded in the audit log as made by whoever the store names, see
-/// [`acting`](svc_core::accounts::audit::acting).
+/// [`acting`](svc_core::accounts::actor::acting).
 pub struct LocalPlatform {
     store: Arc<dyn Store>,
     router: Router,
@@ -134,7 +134,7 @@ fn rendered(response: ApiResponse) -> Response<Bytes> {
 mod tests {
     use http::StatusCode;
     use serde_json::{Value, json};
-    use svc_core::accounts::audit::{Actor, acting};
+    use svc_core::accounts::actor::{Actor, acting};
     use svc_core::env::Env;
     use svc_core::store::memory::MemoryStore;
 

@@ -16,13 +16,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::members::Member;
 use svc_core::accounts::platform_keys::Area;
+use svc_core::pages::Page;
 use svc_core::platform::{
     Account, AccountCreate, AccountListParams, AccountUpdate, ApiKey, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret,
     AuditEntry, DashboardLink, DashboardLinkCreate, LogFilter, LogParams, MemberCreate, MemberUpdate, OperatorLink,
     OperatorLinkCreate, OverdueCheck, PaymentAmount,
 };
 use svc_core::resources::invoices::{InvoiceCreate, InvoiceUpdate};
-use svc_core::resources::pages::Page;
 use svc_core::resources::quotes::Quote;
 
 use crate::api::handlers::ParseFn;

@@ -6,13 +6,13 @@ use serde::Serialize;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::limits::CappedCollection;
 use svc_core::accounts::platform_keys::Area;
+use svc_core::pages::{ListParams, Page};
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
-use svc_core::resources::crud::{Create, Delete, Resource, Update};
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
-use svc_core::resources::pages::{ListParams, Page};
 use svc_core::resources::quotes::Quote;
+use svc_core::resources::{Create, Delete, Resource, Update};
 use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookSubscriptionWithSecret};
 
 use crate::api::handlers::{self, Data, ParseFn, Ping};

@@ -24,10 +24,10 @@ use svc_core::error::Error;
 use svc_core::input::Input;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::{Contact, ContactId};
-use svc_core::resources::crud::{self, Create, Update};
 use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
+use svc_core::resources::{Create, Update, crud};
 use svc_core::store::{Store, Tx};
 use svc_core::values::{Currency, Date, TenantId, TimeZone, Timestamp};
 

@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::accounts::keys::{self as keys_of, KeyCreate};
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::{ManualClock, SeededEntropy};
@@ -71,8 +72,8 @@ async fn new_tenant(store: &dyn Store) -> TenantId {
     create.await.unwrap().id
 }
 
-async fn advance_clock(store: &dyn Store, tenant: TenantId) -> Result<Timestamp, Error> {
-    store.write("test", move |tx| Box::pin(crud::advance_clock(tx, tenant))).await
+async fn advance_clock_in(store: &dyn Store, tenant: TenantId) -> Result<Timestamp, Error> {
+    store.write("test", move |tx| Box::pin(advance_clock(tx, tenant))).await
 }
 
 async fn new_job(tx: &mut dyn Tx, tenant: TenantId) -> Result<Job, Error> {
@@ -113,7 +114,7 @@ async fn migrations_run_once_also_when_many_start_together() {
     assert_eq!(applied.iter().sum::<usize>(), crate::migrations::POSTGRES.len(), "{applied:?}");
     let stores = join_all((0..8).map(|_| store(&url))).await;
     let tenant = new_tenant(&*stores[0]).await;
-    assert!(advance_clock(&*stores[7], tenant).await.is_ok());
+    assert!(advance_clock_in(&*stores[7], tenant).await.is_ok());
 }
 
 /// A process that was killed while it built indexes leaves them invalid, and its migration without a row.
@@ -388,7 +389,7 @@ async fn a_commit_wakes_the_sender_of_another_node() {
     // A node is not woken by its own notifications, nor by a commit without due deliveries.
     tokio::time::sleep(Duration::from_millis(100)).await;
     while here.delivery_wakeup().notified().now_or_never().is_some() {}
-    advance_clock(&*here, tenant).await.unwrap();
+    advance_clock_in(&*here, tenant).await.unwrap();
     assert!(timeout(Duration::from_millis(200), here.delivery_wakeup().notified()).await.is_err());
 }
 
@@ -457,7 +458,7 @@ async fn the_data_of_an_event_is_stored_byte_by_byte() {
     let data = r#"{ "b":1e2 , "a": "\u0000\ud83d\ude00é", "a":0.10}"#;
     let stored = store.write("test", move |tx| {
         Box::pin(async move {
-            let created_at = crud::advance_clock(tx, tenant).await?;
+            let created_at = advance_clock(tx, tenant).await?;
             let data = serde_json::value::RawValue::from_string(data.to_owned()).unwrap();
             let (id, kind) = (tx.env().id(created_at), svc_core::values::EventKind::StayCreated);
             let event =

@@ -1,7 +1,7 @@
 //! The table of bookings.
 
+use svc_core::resources::NoFilter;
 use svc_core::resources::bookings::Booking;
-use svc_core::resources::crud::NoFilter;
 use svc_core::values::TenantId;
 
 use crate::table::{Query, ResourceTable, record};

@@ -13,6 +13,7 @@ use std::sync::{Mutex, mpsc};
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use rusqlite::StatementStatus;
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys as keys_of;
 use svc_core::accounts::tenants::{self, TenantCreate};
@@ -224,7 +225,7 @@ fn the_statements_of_a_write_do_not_grow_with_its_deliveries() {
             let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
             crud::create::<WebhookSubscription>(&mut tx, tenant, Input::from_body(body)?).await?;
         }
-        let now = crud::advance_clock(&mut tx, tenant).await?;
+        let now = advance_clock(&mut tx, tenant).await?;
         statements.store(0, Ordering::SeqCst);
         let stay = serde_json::json!({ "id": 1 });
         events::emit(&mut tx, tenant, now, &[EventKind::StayCreated], &stay).await?;
@@ -273,7 +274,7 @@ fn an_event_for_many_subscriptions_writes_few_pages() {
     let tenant = *tenant.get().unwrap();
     let write: UnitOfWork = Box::new(move |tx: &mut dyn Tx| {
         Box::pin(async move {
-            let now = crud::advance_clock(tx, tenant).await?;
+            let now = advance_clock(tx, tenant).await?;
             events::emit(tx, tenant, now, &[EventKind::StayCreated], &serde_json::json!({ "id": 1 })).await
         })
     });

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::sqlx::PgPool;
 use async_trait::async_trait;
-use svc_core::accounts::audit::Actor;
+use svc_core::accounts::actor::Actor;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::{Access, Observer, RequestCounts, Store, UnitOfWork};

@@ -8,12 +8,13 @@ use ::sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use ::sqlx::{PgPool, SqlitePool};
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::Env;
 use svc_core::input::Input as _;
+use svc_core::pages::ListParams;
 use svc_core::resources::contacts::{Contact, ContactCreate, ContactFilter};
-use svc_core::resources::crud::{self, Create, Filter as _};
-use svc_core::resources::pages::ListParams;
+use svc_core::resources::{Create, Filter as _, crud};
 use svc_core::store::{Access, Observer, RequestCounts, Store, UnitOfWork};
 use svc_core::values::TenantId;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
@@ -203,11 +204,11 @@ async fn a_deadlock_on_the_pool_runs_again() {
             let lock = store.write("test", move |tx| {
                 let (both_have_one, runs) = (Arc::clone(&both_have_one), Arc::clone(&runs));
                 Box::pin(async move {
-                    crud::advance_clock(tx, first).await?;
+                    advance_clock(tx, first).await?;
                     if runs.fetch_add(1, Ordering::Relaxed) < 2 {
                         both_have_one.wait().await;
                     }
-                    crud::advance_clock(tx, second).await
+                    advance_clock(tx, second).await
                 })
             });
             lock.await

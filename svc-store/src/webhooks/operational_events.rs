@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
+use svc_core::accounts::operational::{OperationalEvent, OperationalEventId};
 use svc_core::error::StoreError;
 use svc_core::store::OperationalEventRepository;
-use svc_core::webhooks::operational::{OperationalEvent, OperationalEventId};
 
 use crate::column::Column as _;
 use crate::sql::SqlTx;

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use svc_core::error::StoreError;
-use svc_core::resources::crud::NoFilter;
+use svc_core::resources::NoFilter;
 use svc_core::store::SubscriptionMatching;
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::MatchedSubscription;

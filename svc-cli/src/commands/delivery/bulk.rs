@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
+use svc_core::pages::{MAX_LIMIT, Page};
 use svc_core::platform::{Replay, ReplayCreate};
-use svc_core::resources::pages::{MAX_LIMIT, Page};
 use svc_core::values::{TenantId, grouped};
 use tokio::time::sleep;
 

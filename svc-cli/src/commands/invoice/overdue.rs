@@ -1,9 +1,9 @@
 //! `svc invoice overdue`.
 
 use serde::Serialize;
+use svc_core::pages::MAX_LIMIT;
 use svc_core::platform::{Account, MarkedInvoices, OverdueCheck};
 use svc_core::resources::invoices::Invoice;
-use svc_core::resources::pages::MAX_LIMIT;
 use svc_core::values::{TenantId, Text};
 
 use crate::commands::lookup::{self, path};

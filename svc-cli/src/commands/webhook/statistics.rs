@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use svc_core::input::ToBody as _;
+use svc_core::pages::{self, Page};
 use svc_core::platform::{AttemptListParams, Statistics as Backlog};
-use svc_core::resources::pages::{self, Page};
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::{AttemptSummary, MAX_BACKLOG_COUNT};
 use svc_core::webhooks::statistics::{AttemptOutcome, Tally};

@@ -1,11 +1,12 @@
 //! Refunds, and updates of the fields of an invoice.
 
 use super::{Invoice, InvoiceStatus, InvoiceUpdate, RefundedInvoice, amount_in, store_change};
+use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::accounts::tenants;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::Apply as _;
 use crate::resources::contacts;
-use crate::resources::crud::{self, WriteTime, advance_clock};
+use crate::resources::crud;
 use crate::resources::invoices::InvoiceId;
 use crate::store::Tx;
 use crate::values::EventKind;

@@ -10,10 +10,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::{Invoice, InvoiceFilter, InvoiceStatus, store_change};
+use crate::accounts::clocks::advance_clock;
 use crate::accounts::tenants;
 use crate::error::{Error, FieldCode, Issue};
-use crate::resources::crud::{self, advance_clock};
-use crate::resources::pages::{ListQuery, Order};
+use crate::pages::{ListQuery, Order};
+use crate::resources::crud;
 use crate::store::{Repository, Store, Tx};
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};

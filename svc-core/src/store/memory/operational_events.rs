@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 
 use super::{MemoryTx, insert};
+use crate::accounts::operational::{OperationalEvent, OperationalEventId};
 use crate::error::StoreError;
 use crate::store::OperationalEventRepository;
-use crate::webhooks::operational::{OperationalEvent, OperationalEventId};
 
 #[async_trait]
 impl OperationalEventRepository for MemoryTx<'_> {

@@ -4,13 +4,13 @@ use async_trait::async_trait;
 
 use super::{Key, MemoryTx, Table, insert, of_tenant};
 use crate::error::StoreError;
+use crate::pages::{ListQuery, Order};
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::Contact;
-use crate::resources::crud::{Filter, Resource};
 use crate::resources::invoices::Invoice;
 use crate::resources::jobs::Job;
-use crate::resources::pages::{ListQuery, Order};
 use crate::resources::quotes::Quote;
+use crate::resources::{Filter, Resource};
 use crate::store::Repository;
 use crate::values::{Id, TenantId};
 use crate::webhooks::subscriptions::WebhookSubscription;

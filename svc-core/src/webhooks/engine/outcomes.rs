@@ -7,12 +7,14 @@ use super::batch::{Batch, FailedAttempt};
 use super::claim::schedule_next;
 use super::policy::Policy;
 use super::responses;
+use crate::accounts::clocks::advance_clock;
+use crate::accounts::operational::{self, OperationalKind};
 use crate::error::{Error, StoreError};
-use crate::resources::crud::{self, advance_clock};
+use crate::resources::crud;
 use crate::store::{Repository, Tx};
 use crate::values::TenantId;
 use crate::webhooks::deliveries::{Delivery, DeliveryId};
-use crate::webhooks::operational;
+use crate::webhooks::operational::{DeliveryExhausted, EndpointPaused};
 use crate::webhooks::subscriptions::{self, SETTLE_AT_ONCE, SubscriptionId, WebhookSubscription};
 
 /// The HTTP status 410, by which an endpoint says that it will never take the delivery, so there are no retries.
@@ -41,7 +43,8 @@ pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> R
             if let Some(delivery) = stored.iter().find(holds_lease) {
                 let failed = record_one(tx, policy, &mut subscription, delivery.clone(), outcome).await?;
                 if let Some(failed) = failed.as_ref().filter(|failed| failed.is_last()) {
-                    report.exhausted(&subscription, failed, now)?;
+                    let exhausted = DeliveryExhausted::new(&subscription, failed, now);
+                    report.add(OperationalKind::DeliveryExhausted, &exhausted)?;
                 }
                 failures.extend(failed);
             }
@@ -49,7 +52,7 @@ pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> R
         if subscription.paused_at == was_paused {
             tx.update_delivery_outcome(tenant, &subscription).await?;
         } else {
-            report.paused(tenant, &subscription)?;
+            report.add(OperationalKind::EndpointPaused, &EndpointPaused::new(tenant, &subscription))?;
             subscriptions::settle(tx, tenant, &mut subscription, SETTLE_AT_ONCE).await?;
             Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
         }

@@ -12,10 +12,11 @@ use uuid::Uuid;
 
 use super::*;
 use crate::accounts::audit::Entry;
+use crate::accounts::clocks::advance_clock;
 use crate::accounts::tenants::{self, TenantCreate};
 use crate::env::{Env, ManualClock, SeededEntropy};
 use crate::input::Input as _;
-use crate::resources::crud::{self, advance_clock};
+use crate::resources::crud;
 use crate::store::memory::MemoryStore;
 use crate::store::{DeliveryFilter, Repository, Store};
 use crate::values::{EventKind, Id, Secret, TenantId, Timestamp};

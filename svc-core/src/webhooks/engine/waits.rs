@@ -3,7 +3,7 @@
 use super::claim::schedule_next;
 use super::outcomes::none_if_corrupt;
 use super::policy::Policy;
-use crate::accounts::audit::Actor;
+use crate::accounts::actor::Actor;
 use crate::error::{Error, StoreError};
 use crate::store::{Repository, Tx};
 use crate::values::TenantId;

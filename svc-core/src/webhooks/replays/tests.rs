@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use serde_json::json;
 
 use super::*;
+use crate::accounts::clocks::advance_clock;
 use crate::accounts::tenants::{self, TenantCreate};
 use crate::env::{Env, ManualClock, SeededEntropy};
 use crate::input::Input as _;
@@ -36,7 +37,7 @@ impl Fixture {
                 let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
                 let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
                 crud::create::<WebhookSubscription>(tx, tenant, input).await?;
-                let now = crud::advance_clock(tx, tenant).await?;
+                let now = advance_clock(tx, tenant).await?;
                 events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
                 let deliveries = tx.list_deliveries(tenant, &DeliveryFilter::default()).await?;
                 Ok((tenant, deliveries))

@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
+use svc_core::accounts::operational::{AccountApproved, OperationalKind, PLATFORM_ACCOUNT};
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::{Invoice, Payment, RefundedInvoice};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::values::{EventKind, EventKinds, KindName, TenantId, Timestamp};
-use svc_core::webhooks::operational::{
-    AccountApproved, DeliveryExhausted, EndpointPaused, KeyExpiring, OperationalKind, PLATFORM_ACCOUNT,
-};
+use svc_core::webhooks::operational::{DeliveryExhausted, EndpointPaused, KeyExpiring};
 use svc_core::webhooks::samples;
 
 use super::Schemas;
@@ -57,7 +56,7 @@ pub(super) fn describe_operational(schemas: &mut Schemas) -> Value {
     let describe = |kind: &OperationalKind| {
         let meaning = meanings.lines().find_map(|line| line.strip_prefix(&format!("- `{kind}`: "))).unwrap_or_default();
         let (data, tenant) = (operational_data(*kind, schemas), PLATFORM_ACCOUNT.to_string());
-        let post = delivery(kind.as_str(), meaning, data, &kind.sample(), &tenant, schemas);
+        let post = delivery(kind.as_str(), meaning, data, &samples::operational(*kind), &tenant, schemas);
         (kind.to_string(), json!({ "post": post }))
     };
     OperationalKind::ALL.iter().map(describe).collect::<Map<String, Value>>().into()

@@ -16,8 +16,8 @@ use svc_core::platform::{
     DeliveryDetails, EmittedEvent, EventCreate, MemberCreate, MemberUpdate, OperatorLink, OperatorLinkCreate,
     SampleEventCreate, Seconds, SecretRotation, Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
 };
-use svc_core::resources::crud::{self, Resource};
 use svc_core::resources::quotes::{self, Quote};
+use svc_core::resources::{Resource, crud};
 use svc_core::store::{Repository, Tx};
 use svc_core::values::{Id, TenantId};
 use svc_core::webhooks::deliveries::Delivery;

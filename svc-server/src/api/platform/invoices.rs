@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use svc_core::error::Issue;
 use svc_core::input::Input;
+use svc_core::pages::{ListParams, Page};
 use svc_core::platform::{OverdueCheck, PaymentAmount};
 use svc_core::resources::crud;
 use svc_core::resources::invoices::{
     self, Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceUpdate, OverduePosition,
 };
-use svc_core::resources::pages::{ListParams, Page};
 use svc_core::store::Tx;
 use svc_core::values::{Amount, TenantId};
 

@@ -9,11 +9,11 @@ use serde::Serialize;
 use svc_core::accounts::{audit, members};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
+use svc_core::pages::{CursorScope, ListParams, MAX_LIMIT, Order, Page};
 use svc_core::platform::{
     Account, AccountListParams, ApiKey, AttemptListParams, AuditEntry, Delivery, DeliveryListFilter, Event, LogFilter,
     LogParams, NewestParams, Replay,
 };
-use svc_core::resources::pages::{CursorScope, ListParams, MAX_LIMIT, Order, Page};
 use svc_core::store::{DeliveryFilter, Repository, Tx};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};

@@ -4,8 +4,8 @@ use http::{Method, StatusCode};
 use svc_core::accounts::platform_keys::Area;
 use svc_core::input::Input as _;
 use svc_core::lookup::{self, Matches, PartOfId, RecordId};
+use svc_core::pages::Page;
 use svc_core::platform::Account;
-use svc_core::resources::pages::Page;
 
 use super::{ACCOUNT, list_of, one, operation};
 use crate::api::handlers::{ParsedRequest, RequestParts};

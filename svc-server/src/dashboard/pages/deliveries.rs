@@ -9,7 +9,7 @@ use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::crypto::sha256;
 use svc_core::error::Error;
-use svc_core::resources::pages::{Limit, ListParams};
+use svc_core::pages::{Limit, ListParams};
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus};

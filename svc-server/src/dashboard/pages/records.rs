@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::{Error, StoreError};
+use svc_core::pages::Limit;
 use svc_core::prelude::*;
-use svc_core::resources::pages::Limit;
 use uuid::Uuid;
 
 use super::audit::entry_table;

@@ -3,9 +3,11 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::members;
+use svc_core::accounts::operational::{OperationalEvent, OperationalKind};
 use svc_core::accounts::platform_keys::{self, PlatformKeyCreate, PlatformScope};
 use svc_core::accounts::requests::LoggedRequest;
 use svc_core::accounts::sessions::Role;
@@ -14,15 +16,15 @@ use svc_core::error::Error;
 use svc_core::input::Input as _;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
-use svc_core::resources::crud::{self, Create, Resource as _, Update};
 use svc_core::resources::invoices::{self, Invoice};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
+use svc_core::resources::{Create, Resource as _, Update, crud};
 use svc_core::store::{DeliveryFilter, KeyUse, Store, Tx};
 use svc_core::values::{Email, Id, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
-use svc_core::webhooks::operational::{OperationalEvent, OperationalKind};
 use svc_core::webhooks::replays::{self, ReplayCreate};
+use svc_core::webhooks::samples;
 use svc_core::webhooks::statistics::{ALL_ENDPOINTS, AttemptCount, AttemptOutcome};
 use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
 
@@ -123,7 +125,7 @@ async fn fill_webhooks(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     crud::delete::<WebhookSubscription>(tx, tenant, some.id).await?;
     let paused = r#"{"url": "https://example.com/3", "events": ["job.updated"]}"#.to_owned();
     let mut paused: WebhookSubscription = create(tx, tenant, paused).await?;
-    paused.pause(crud::advance_clock(tx, tenant).await?);
+    paused.pause(advance_clock(tx, tenant).await?);
     subscriptions::settle(tx, tenant, &mut paused, 1).await?;
     Ok(WebhookSubscription::repository(tx).update(tenant, &paused).await?)
 }
@@ -179,7 +181,7 @@ async fn fill_deliveries(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error>
         AttemptCount { hour, tenant_id: tenant, subscription_id: ALL_ENDPOINTS, outcome, duration_ms, attempts };
     tx.add_attempt_counts(&[count]).await?;
     let kind = OperationalKind::AccountApproved.event_kind().unwrap();
-    let data = serde_json::value::to_raw_value(&OperationalKind::AccountApproved.sample()).unwrap();
+    let data = serde_json::value::to_raw_value(&samples::operational(OperationalKind::AccountApproved)).unwrap();
     tx.insert_operational_event(&OperationalEvent { id: tx.env().id(hour), kind, data }).await?;
     let (subscription, since) = (webhook(tx, tenant).await?, Timestamp::from_micros(0));
     let replay = ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: true };

@@ -41,22 +41,23 @@ async fn a_process_with_a_wrong_clock_takes_no_writes() {
         let (clock, env) = moved(seconds);
         let wrong = open_with(&url, env, options()).await.unwrap();
         let direction = if seconds > 0 { "ahead of" } else { "behind" };
-        for refused in [advance_clock(&*wrong, tenant).await.map(drop), wrong.check_writable().map_err(Error::from)] {
+        for refused in [advance_clock_in(&*wrong, tenant).await.map(drop), wrong.check_writable().map_err(Error::from)]
+        {
             let Err(Error::Store(StoreError::ClockSkew(reason))) = refused else { panic!("{refused:?}") };
             assert!(reason.contains(&format!(" s {direction} the database's; at most 10 s")), "{reason}");
         }
         let read = wrong.read("test", move |tx| Box::pin(tenants::get(tx, tenant))).await;
         assert_eq!(read.unwrap().id, tenant, "reads go on");
         let before = Env::system().now();
-        let at = advance_clock(&*right, tenant).await.unwrap();
+        let at = advance_clock_in(&*right, tenant).await.unwrap();
         assert!(at.since(before) < 10 * SECOND, "the tenant's clock has not moved: {at}");
         // The clock is set while the process runs.
         clock.move_to(5);
         assert_eq!(wrong.check_writable(), Ok(()));
-        assert!(advance_clock(&*wrong, tenant).await.is_ok());
+        assert!(advance_clock_in(&*wrong, tenant).await.is_ok());
         // It jumps between two comparisons.
         clock.move_to(seconds);
-        assert!(advance_clock(&*wrong, tenant).await.is_err());
+        assert!(advance_clock_in(&*wrong, tenant).await.is_err());
     }
 }
 

@@ -90,7 +90,7 @@ async fn the_outcome_is_unknown_when_the_connection_is_lost_at_the_commit() {
         other => panic!("{other:?}"),
     }
     assert_eq!(runs.load(Ordering::SeqCst), 1, "it may have been committed, so it does not run again");
-    assert!(advance_clock(&*store, tenant).await.is_ok());
+    assert!(advance_clock_in(&*store, tenant).await.is_ok());
 }
 
 #[tokio::test]
@@ -102,10 +102,10 @@ async fn waiting_for_a_lock_has_a_timeout() {
     let tenant = new_tenant(&*store).await;
     let other = direct_connection(&url).await;
     other.client.batch_execute(&format!("BEGIN; SELECT FROM tenants WHERE id = '{tenant}' FOR UPDATE")).await.unwrap();
-    let refused = timeout(SECOND, advance_clock(&*store, tenant)).await.unwrap();
+    let refused = timeout(SECOND, advance_clock_in(&*store, tenant)).await.unwrap();
     assert!(matches!(refused, Err(Error::Store(StoreError::Unavailable(_)))), "{refused:?}");
     drop(other);
-    assert!(advance_clock(&*store, tenant).await.is_ok());
+    assert!(advance_clock_in(&*store, tenant).await.is_ok());
     let setting = direct_connection(&url).await.client.query_one("SHOW statement_timeout", &[]).await.unwrap();
     assert_eq!(setting.get::<_, &str>(0), "10s");
 }
@@ -119,9 +119,9 @@ async fn waiting_for_a_connection_has_a_timeout() {
     let tenant = new_tenant(&*store).await;
     let other = direct_connection(&url).await;
     other.client.batch_execute(&format!("BEGIN; SELECT FROM tenants WHERE id = '{tenant}' FOR UPDATE")).await.unwrap();
-    let mut first = Box::pin(advance_clock(&*store, tenant));
+    let mut first = Box::pin(advance_clock_in(&*store, tenant));
     assert!(timeout(Duration::from_millis(50), &mut first).await.is_err());
-    let second = timeout(SECOND, advance_clock(&*store, tenant)).await.unwrap();
+    let second = timeout(SECOND, advance_clock_in(&*store, tenant)).await.unwrap();
     let text = format!("{second:?}");
     assert!(text.contains("no connection within 200ms: all connections are busy"), "{text}");
     other.client.batch_execute("COMMIT").await.unwrap();
@@ -178,7 +178,7 @@ async fn survive(stop: fn(&svc_postgres_server::Server)) {
     });
     let server = server.await.unwrap();
     let started_at = Instant::now();
-    while advance_clock(&*store, tenant).await.is_err() {
+    while advance_clock_in(&*store, tenant).await.is_err() {
         assert!(started_at.elapsed() < 5 * SECOND, "the store does not reconnect");
     }
     done.store(1, Ordering::SeqCst);

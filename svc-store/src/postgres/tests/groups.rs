@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
+use svc_core::accounts::clocks::advance_clock;
 use svc_core::store::KeyUse;
 use svc_core::values::Id;
 
@@ -67,7 +68,7 @@ impl Fixture {
         let free = new_tenant(&*self.store).await;
         for _ in 0..4 {
             assert!((&mut together).now_or_never().is_none());
-            advance_clock(&*self.store, free).await.unwrap();
+            advance_clock_in(&*self.store, free).await.unwrap();
         }
         lock(&self.groups.0).clear();
         other.client.batch_execute("COMMIT").await.unwrap();
@@ -131,7 +132,7 @@ async fn a_statement_that_fails_fails_one_write_of_its_group() {
     let create = |at: u32| -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(fixture.store.write("contact", move |tx| {
             Box::pin(async move {
-                let now = crud::advance_clock(tx, tenant).await?;
+                let now = advance_clock(tx, tenant).await?;
                 // Every fourth write has an id of its own, and the others have the same one.
                 let id = if at.is_multiple_of(4) { tx.env().id(now) } else { Id::new(tenant.0) };
                 let contact = Contact { id, created_at: now, updated_at: now, ..Contact::default() };
@@ -174,14 +175,15 @@ async fn writes_of_other_tenants_join_when_all_connections_are_busy() {
     tenants.extend(join_all((0..5).map(|_| new_tenant(store))).await);
     lock(&fixture.groups.0).clear();
     let other = lock_row(&fixture.url, fixture.tenant).await;
-    let mut together = Box::pin(join_all(tenants.iter().chain(&tenants).map(|tenant| advance_clock(store, *tenant))));
+    let mut together =
+        Box::pin(join_all(tenants.iter().chain(&tenants).map(|tenant| advance_clock_in(store, *tenant))));
     assert!((&mut together).now_or_never().is_none());
     other.client.batch_execute("COMMIT").await.unwrap();
     let times: Vec<Timestamp> = together.await.into_iter().map(Result::unwrap).collect();
     fixture.assert_groups(&[12]);
     // The clocks were stored.
     for (tenant, last) in tenants.into_iter().zip(&times[6..]) {
-        assert!(advance_clock(store, tenant).await.unwrap() > *last);
+        assert!(advance_clock_in(store, tenant).await.unwrap() > *last);
     }
 }
 
@@ -193,8 +195,8 @@ async fn a_write_that_joins_waits_for_no_row() {
     let (busy, free) = (new_tenant(store).await, new_tenant(store).await);
     lock(&fixture.groups.0).clear();
     let (first, elsewhere) = (lock_row(&fixture.url, fixture.tenant).await, lock_row(&fixture.url, busy).await);
-    let mut waiting = Box::pin(join_all([busy, busy].map(|tenant| advance_clock(store, tenant))));
-    let mut together = Box::pin(join_all([fixture.tenant, free].map(|tenant| advance_clock(store, tenant))));
+    let mut waiting = Box::pin(join_all([busy, busy].map(|tenant| advance_clock_in(store, tenant))));
+    let mut together = Box::pin(join_all([fixture.tenant, free].map(|tenant| advance_clock_in(store, tenant))));
     // The first write waits for its row, and the others are behind it in the queue.
     assert!((&mut together).now_or_never().is_none() && (&mut waiting).now_or_never().is_none());
     first.client.batch_execute("COMMIT").await.unwrap();

@@ -1,0 +1,72 @@
+//! Who makes a change.
+//!
+//! The code that starts a transaction names the actor, either with [`Tx::act_as`](crate::store::Tx::act_as) at its beginning
+//! or with [`acting`] for a whole store.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::accounts::keys::KeyId;
+use crate::accounts::platform_keys::PlatformKeyId;
+use crate::error::Error;
+use crate::store::{Access, Store, StoreWrapper, UnitOfWork};
+
+/// The actor of a transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Actor {
+    /// The service itself, or an application that names no actor. This is the default.
+    #[default]
+    System,
+    /// A person at the command line, by the name of the operating system user.
+    Cli(String),
+    /// A client of the API, by the id of its key.
+    Key(KeyId),
+    /// A client of the platform API, by the id of its key.
+    PlatformKey(PlatformKeyId),
+    /// A person in the dashboard, by the name with which they signed in.
+    Dashboard(String),
+    /// The sender of webhook deliveries.
+    Sender,
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System => f.write_str("system"),
+            Self::Cli(user) => write!(f, "cli:{user}"),
+            Self::Key(id) => write!(f, "key:{id}"),
+            Self::PlatformKey(id) => write!(f, "platform_key:{id}"),
+            Self::Dashboard(name) => write!(f, "dashboard:{name}"),
+            Self::Sender => f.write_str("sender"),
+        }
+    }
+}
+
+/// Wraps a store so that all its transactions are made by `actor`, unless they name another one.
+pub fn acting(store: Arc<dyn Store>, actor: Actor) -> Arc<dyn Store> {
+    Arc::new(Acting { store, actor })
+}
+
+struct Acting {
+    store: Arc<dyn Store>,
+    actor: Actor,
+}
+
+#[async_trait]
+impl StoreWrapper for Acting {
+    fn inner(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        let actor = self.actor.clone();
+        let work: UnitOfWork = Box::new(move |tx| {
+            tx.act_as(actor.clone());
+            work(tx)
+        });
+        self.store.run(access, name, work).await
+    }
+}
