@@ -89,6 +89,7 @@ async fn the_store_passes_the_conformance_suite() {
 }
 
 #[tokio::test]
+#[ignore = "a long proof, which .ci/run runs"]
 async fn the_store_passes_the_conformance_suite_when_every_write_fails_first() {
     if !is_installed() {
         return;

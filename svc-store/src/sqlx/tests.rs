@@ -151,6 +151,7 @@ async fn joined_transactions_pass_the_conformance_suite_on_sqlite() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a long proof, which .ci/run runs"]
 async fn joined_transactions_pass_the_conformance_suite_on_postgres() {
     if !is_installed() {
         return;
@@ -160,6 +161,7 @@ async fn joined_transactions_pass_the_conformance_suite_on_postgres() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a long proof, which .ci/run runs"]
 async fn a_pool_of_the_application_passes_the_conformance_suite() {
     if !is_installed() {
         return;
