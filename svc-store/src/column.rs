@@ -1,6 +1,5 @@
 //! How values are stored in columns, the same for every database.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -99,236 +98,118 @@ impl<T: Column> Column for Option<T> {
     }
 }
 
-impl Column for Uuid {
-    const KIND: Kind = Kind::Uuid;
-
-    fn param(&self) -> Param<'_> {
-        Param::Uuid(*self)
+impl<'a> Value<'a> {
+    fn int(self) -> Option<i64> {
+        match self {
+            Self::Int(value) => Some(value),
+            _ => None,
+        }
     }
-    fn read(value: Value<'_>) -> Option<Self> {
-        match value {
-            Value::Bytes(bytes) => Self::from_slice(bytes).ok(),
+
+    fn text(self) -> Option<&'a str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn bytes(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
             _ => None,
         }
     }
 }
 
-impl<T> Column for Id<T> {
-    const KIND: Kind = Kind::Uuid;
-
-    fn param(&self) -> Param<'_> {
-        Param::Uuid(self.uuid())
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        Uuid::read(value).map(Self::new)
-    }
-}
-
-impl Column for TenantId {
-    const KIND: Kind = Kind::Uuid;
-
-    fn param(&self) -> Param<'_> {
-        Param::Uuid(self.0)
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        Uuid::read(value).map(Self)
-    }
-}
-
-impl Column for Timestamp {
-    const KIND: Kind = Kind::Time;
-
-    fn param(&self) -> Param<'_> {
-        Param::Time(*self)
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        i64::read(value).map(Self::from_micros)
-    }
-}
-
-impl Column for i64 {
-    const KIND: Kind = Kind::Int;
-
-    fn param(&self) -> Param<'_> {
-        Param::Int(*self)
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        match value {
-            Value::Int(value) => Some(value),
-            _ => None,
-        }
-    }
-}
-
-/// Implements [`Column`] for integers that fit into 64 bits.
-macro_rules! small_integers {
-    ($($type:ty)+) => {$(
-        impl Column for $type {
-            const KIND: Kind = Kind::Int;
-
-            fn param(&self) -> Param<'_> {
-                Param::Int(i64::from(*self))
-            }
-            fn read(value: Value<'_>) -> Option<Self> {
-                i64::read(value)?.try_into().ok()
-            }
-        }
-    )+};
-}
-
-small_integers!(i32 u16 u32);
-
-/// Counts, which stay far below the largest integer of a database.
-impl Column for u64 {
-    const KIND: Kind = Kind::Int;
-
-    fn param(&self) -> Param<'_> {
-        Param::Int(i64::try_from(*self).unwrap_or(i64::MAX))
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        i64::read(value)?.try_into().ok()
-    }
-}
-
-/// Microseconds, as in timestamps.
-impl Column for Duration {
-    const KIND: Kind = Kind::Int;
-
-    fn param(&self) -> Param<'_> {
-        Param::Int(i64::try_from(self.as_micros()).unwrap_or(i64::MAX))
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        u64::read(value).map(Self::from_micros)
-    }
-}
-
-impl Column for bool {
-    const KIND: Kind = Kind::Bool;
-
-    fn param(&self) -> Param<'_> {
-        Param::Bool(*self)
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        match value {
-            Value::Int(0) => Some(false),
-            Value::Int(1) => Some(true),
-            _ => None,
-        }
-    }
-}
-
-/// Minor units. Records with a currency set the scale when they are loaded.
-impl Column for Amount {
-    const KIND: Kind = Kind::Int;
-
-    fn param(&self) -> Param<'_> {
-        Param::Int(self.minor())
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        i64::read(value).map(|minor| Self::from_minor(minor, JOB_SCALE))
-    }
-}
-
-/// Text. A database may store it as bytes.
-impl Column for String {
-    const KIND: Kind = Kind::Text;
-
-    fn param(&self) -> Param<'_> {
-        Param::Text(self.as_str().into())
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        match value {
-            Value::Text(text) => Some(text.to_owned()),
-            Value::Bytes(bytes) => std::str::from_utf8(bytes).ok().map(str::to_owned),
-            _ => None,
-        }
-    }
-}
-
-/// Text, or days since 1970 where a database has a type for dates.
-impl Column for Date {
-    const KIND: Kind = Kind::Date;
-
-    fn param(&self) -> Param<'_> {
-        Param::Date(*self)
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        match value {
-            Value::Text(text) => Self::parse(text).ok(),
-            Value::Int(days) => Self::from_days(days),
-            _ => None,
-        }
-    }
-}
-
-impl Column for [u8; 32] {
-    const KIND: Kind = Kind::Bytes;
-
-    fn param(&self) -> Param<'_> {
-        Param::Bytes(self)
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        match value {
-            Value::Bytes(bytes) => bytes.try_into().ok(),
-            _ => None,
-        }
-    }
-}
-
-/// Text, or NULL for a tenant with the limits of the server, so that most requests have nothing to parse.
-impl Column for RateLimits {
-    const KIND: Kind = Kind::Text;
-
-    fn param(&self) -> Param<'_> {
-        if *self == Self::default() { Param::Null } else { Param::Text(self.to_text().into()) }
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        match value {
-            Value::Null => Some(Self::default()),
-            Value::Text(text) => Self::from_text(text),
-            _ => None,
-        }
-    }
-}
-
-/// Implements [`Column`] for types that are stored as text, by a function that writes and one that reads.
-macro_rules! texts {
-    ($([$($generics:tt)*] $type:ty: $write:expr, $read:expr;)+) => {$(
+/// Implements [`Column`] for types, from what the column holds, the parameter of a value, and the value of a cell.
+macro_rules! columns {
+    ($($kind:ident [$($generics:tt)*] $type:ty: $param:expr, $read:expr;)+) => {$(
         impl<$($generics)*> Column for $type {
-            const KIND: Kind = Kind::Text;
+            const KIND: Kind = Kind::$kind;
 
             fn param(&self) -> Param<'_> {
-                let write: fn(&Self) -> Cow<'_, str> = $write;
-                Param::Text(write(self))
+                let param: fn(&Self) -> Param<'_> = $param;
+                param(self)
             }
             fn read(value: Value<'_>) -> Option<Self> {
-                let read: fn(&str) -> Option<Self> = $read;
-                match value {
-                    Value::Text(text) => read(text),
-                    _ => None,
-                }
+                let read: fn(Value<'_>) -> Option<Self> = $read;
+                read(value)
             }
         }
     )+};
 }
 
-texts! {
-    [const MAX: usize] Text<MAX>: |s| s.as_str().into(), |s| Some(Self::from_stored(s));
-    [const MAX: usize] Note<MAX>: |s| s.as_str().into(), |s| Some(Self::from_stored(s));
-    [] Email: |s| s.as_str().into(), |s| Some(Self::from_stored(s));
-    [] Currency: |c| c.code().into(), |s| Self::parse(s).ok();
-    [] TimeZone: |z| z.to_string().into(), |s| Self::parse(s).ok();
-    [] WebhookUrl: |u| u.as_str().into(), |s| Self::parse(s).ok();
-    [] Vec<DeliveryStatus>: |statuses| statuses.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(" ").into(),
-        |s| s.split(' ').map(DeliveryStatus::from_text).collect();
-    [] Vec<PlatformScope>: |scopes| scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ").into(),
-        |s| s.split(' ').map(|scope| scope.parse().ok()).collect();
-    [] EventSet: |e| e.names().join(" ").into(), |s| Self::from_names(s.split(' '));
+columns! {
+    Uuid [] Uuid: |id| Param::Uuid(*id), |cell| Self::from_slice(cell.bytes()?).ok();
+    Uuid [T] Id<T>: |id| Param::Uuid(id.uuid()), |cell| Uuid::read(cell).map(Self::new);
+    Uuid [] TenantId: |id| Param::Uuid(id.0), |cell| Uuid::read(cell).map(Self);
+
+    Int [] i64: |n| Param::Int(*n), |cell| cell.int();
+    Int [] i32: |n| Param::Int((*n).into()), |cell| cell.int()?.try_into().ok();
+    Int [] u16: |n| Param::Int((*n).into()), |cell| cell.int()?.try_into().ok();
+    Int [] u32: |n| Param::Int((*n).into()), |cell| cell.int()?.try_into().ok();
+    // Counts, which stay far below the largest integer of a database.
+    Int [] u64: |n| Param::Int(i64::try_from(*n).unwrap_or(i64::MAX)), |cell| cell.int()?.try_into().ok();
+    // Microseconds, as in timestamps.
+    Int [] Duration: |d| Param::Int(i64::try_from(d.as_micros()).unwrap_or(i64::MAX)),
+        |cell| u64::read(cell).map(Self::from_micros);
+    // Minor units. Records with a currency set the scale when they are loaded.
+    Int [] Amount: |amount| Param::Int(amount.minor()),
+        |cell| cell.int().map(|minor| Self::from_minor(minor, JOB_SCALE));
+
+    Bool [] bool: |value| Param::Bool(*value), |cell| match cell.int()? {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    };
+    // The scopes of an API key, as whether it may write. Every key may read.
+    Bool [] Vec<Scope>: |scopes| Param::Bool(scopes.contains(&Scope::Write)),
+        |cell| Some(if bool::read(cell)? { vec![Scope::Read, Scope::Write] } else { vec![Scope::Read] });
+
+    Time [] Timestamp: |at| Param::Time(*at), |cell| cell.int().map(Self::from_micros);
+    // Text, or days since 1970 where a database has a type for dates.
+    Date [] Date: |date| Param::Date(*date), |cell| match cell {
+        Value::Int(days) => Self::from_days(days),
+        text => Self::parse(text.text()?).ok(),
+    };
+
+    Bytes [] [u8; 32]: |bytes| Param::Bytes(bytes), |cell| cell.bytes()?.try_into().ok();
+
+    // A database may store it as bytes.
+    Text [] String: |text| Param::Text(text.as_str().into()), |cell| match cell {
+        Value::Bytes(bytes) => std::str::from_utf8(bytes).ok().map(str::to_owned),
+        text => text.text().map(str::to_owned),
+    };
+    Text [const MAX: usize] Text<MAX>: |text| Param::Text(text.as_str().into()),
+        |cell| cell.text().map(Self::from_stored);
+    Text [const MAX: usize] Note<MAX>: |text| Param::Text(text.as_str().into()),
+        |cell| cell.text().map(Self::from_stored);
+    Text [] Email: |email| Param::Text(email.as_str().into()), |cell| cell.text().map(Self::from_stored);
+    Text [] Currency: |currency| Param::Text(currency.code().into()), |cell| Self::parse(cell.text()?).ok();
+    Text [] TimeZone: |zone| Param::Text(zone.to_string().into()), |cell| Self::parse(cell.text()?).ok();
+    Text [] WebhookUrl: |url| Param::Text(url.as_str().into()), |cell| Self::parse(cell.text()?).ok();
+    Text [] EventSet: |events| Param::Text(events.names().join(" ").into()),
+        |cell| Self::from_names(cell.text()?.split(' '));
+    Text [] Vec<DeliveryStatus>:
+        |statuses| Param::Text(statuses.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(" ").into()),
+        |cell| cell.text()?.split(' ').map(DeliveryStatus::from_text).collect();
+    Text [] Vec<PlatformScope>:
+        |scopes| Param::Text(scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ").into()),
+        |cell| cell.text()?.split(' ').map(|scope| scope.parse().ok()).collect();
+    // NULL for a tenant with the limits of the server, so that most requests have nothing to parse.
+    Text [] RateLimits:
+        |limits| if *limits == Self::default() { Param::Null } else { Param::Text(limits.to_text().into()) },
+        |cell| if let Value::Null = cell { Some(Self::default()) } else { Self::from_text(cell.text()?) };
+    // The text of the JSON, byte by byte: it is what is signed.
+    Text [] Box<RawValue>: |json| Param::Text(json.get().into()),
+        |cell| RawValue::from_string(cell.text()?.to_owned()).ok();
 }
 
 /// Implements [`Column`] for enums with `as_str` and `from_text`.
 macro_rules! enums {
-    ($($type:ty)+) => { texts! { $([] $type: |e| e.as_str().into(), |s| Self::from_text(s);)+ } };
+    ($($type:ty)+) => {
+        columns! { $(Text [] $type: |e| Param::Text(e.as_str().into()), |cell| Self::from_text(cell.text()?);)+ }
+    };
 }
 
 enums! {
@@ -344,31 +225,4 @@ enums! {
     svc_core::webhooks::deliveries::FailureReason
     svc_core::webhooks::statistics::AttemptOutcome
     svc_core::webhooks::subscriptions::DisabledReason
-}
-
-/// The text of the JSON, byte by byte: it is what is signed.
-impl Column for Box<RawValue> {
-    const KIND: Kind = Kind::Text;
-
-    fn param(&self) -> Param<'_> {
-        Param::Text(self.get().into())
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        match value {
-            Value::Text(text) => RawValue::from_string(text.to_owned()).ok(),
-            _ => None,
-        }
-    }
-}
-
-/// The scopes of an API key, as whether it may write. Every key may read.
-impl Column for Vec<Scope> {
-    const KIND: Kind = Kind::Bool;
-
-    fn param(&self) -> Param<'_> {
-        Param::Bool(self.contains(&Scope::Write))
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        Some(if bool::read(value)? { vec![Scope::Read, Scope::Write] } else { vec![Scope::Read] })
-    }
 }
