@@ -36,7 +36,7 @@ mod transaction;
 mod values;
 mod writer;
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -65,6 +65,7 @@ pub(crate) use self::{
     values::{Argument, arguments, read_cell},
     writer::MAX_RUNS,
 };
+use crate::sql::StoreContext;
 use crate::vault::{self, SecretKey, Vault};
 use crate::{OpenError, Options};
 
@@ -91,10 +92,7 @@ pub struct PostgresStore {
 
 /// The state that all tasks of a store share.
 struct Shared {
-    env: Env,
-    cursor_key: CursorKey,
-    delivery_wakeup: Arc<DeliveryWakeup>,
-    vault: Vault,
+    context: StoreContext,
     connect_options: ConnectOptions,
     reads: Queue,
     writes: Queue,
@@ -105,7 +103,6 @@ struct Shared {
     notifications: Arc<Notify>,
     /// The error of the last attempt to connect. `None` while the database is available.
     connect_error: Mutex<Option<String>>,
-    observer: OnceLock<Arc<dyn Observer>>,
 }
 
 /// The fields of [`Options`] that concern PostgreSQL.
@@ -144,14 +141,13 @@ impl PostgresStore {
 
     #[cfg(feature = "sqlx")]
     pub(crate) fn joining(&self) -> crate::sqlx::Context<'_> {
-        let Shared { cursor_key, vault, .. } = &*self.shared;
-        crate::sqlx::Context { store: self, cursor_key, vault }
+        crate::sqlx::Context { store: self, shared: &self.shared.context }
     }
 
     /// Wakes the senders of all processes, after a commit on a connection of the application.
     #[cfg(feature = "sqlx")]
     pub(crate) fn notify_senders(&self) {
-        self.shared.delivery_wakeup.notify();
+        self.shared.context.delivery_wakeup.notify();
         self.shared.notifications.notify_one();
     }
 
@@ -181,10 +177,7 @@ impl PostgresStore {
         let clock_watch = ClockWatch::default();
         clock_watch.update(&first.client, &env).await?;
         let shared = Arc::new(Shared {
-            env,
-            cursor_key,
-            delivery_wakeup: Arc::default(),
-            vault,
+            context: StoreContext::new(env, cursor_key, vault),
             connect_options,
             reads: Queue::new(settings.read_connections.max(1)),
             writes: Queue::new(settings.write_connections.max(1)),
@@ -192,7 +185,6 @@ impl PostgresStore {
             is_short_lived: settings.is_short_lived,
             notifications: Arc::default(),
             connect_error: Mutex::default(),
-            observer: OnceLock::new(),
         });
         let ((running, _), (running_background, _)) = (watch::channel(()), watch::channel(()));
         for _ in 0..settings.read_connections.max(1) {
@@ -245,11 +237,11 @@ impl Store for PostgresStore {
     }
 
     fn env(&self) -> &Env {
-        &self.shared.env
+        &self.shared.context.env
     }
 
     fn delivery_wakeup(&self) -> &DeliveryWakeup {
-        &self.shared.delivery_wakeup
+        &self.shared.context.delivery_wakeup
     }
 
     fn request_counts(&self) -> Option<&dyn RequestCounts> {
@@ -258,7 +250,7 @@ impl Store for PostgresStore {
 
     fn check_writable(&self) -> Result<(), StoreError> {
         self.check_open()?;
-        self.shared.clock_watch.check(&self.shared.env)
+        self.shared.clock_watch.check(&self.shared.context.env)
     }
 
     async fn close(&self) {
@@ -269,9 +261,8 @@ impl Store for PostgresStore {
         self.running_background.closed().await;
     }
 
-    /// Registers the first observer; later ones are ignored.
     fn observe(&self, observer: Arc<dyn Observer>) {
-        let _ = self.shared.observer.set(observer);
+        self.shared.context.observe(observer);
     }
 }
 
@@ -291,21 +282,9 @@ impl Shared {
         }
     }
 
-    fn report_group(&self, access: Access, units: usize) {
-        if let Some(observer) = self.observer.get() {
-            observer.group(access, units);
-        }
-    }
-
-    fn report_retry(&self, name: &'static str) {
-        if let Some(observer) = self.observer.get() {
-            observer.retry(name);
-        }
-    }
-
     /// Queues a unit of work again after its connection was lost.
     fn requeue(&self, access: Access, work: QueuedWork, error: StoreError) {
-        self.report_retry(work.name());
+        self.context.report_retry(work.name());
         self.queue(access).requeue(work, error);
     }
 
@@ -349,7 +328,7 @@ impl Shared {
     /// Returns a random duration between half of `pause` and `pause`, so that tasks that failed together do not retry
     /// together.
     fn jittered(&self, pause: Duration) -> Duration {
-        let [random] = self.env.bytes();
+        let [random] = self.context.env.bytes();
         pause / 2 + pause / 2 * u32::from(random) / 255
     }
 }

@@ -1,13 +1,14 @@
 //! The binding layer: parameters of statements, cells of rows, and the connection trait that both databases implement.
 
 use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use svc_core::accounts::actor::Actor;
 use svc_core::env::Env;
 use svc_core::error::StoreError;
 use svc_core::pages::CursorKey;
-use svc_core::store::Tx;
+use svc_core::store::{Access, Observer, Tx};
 use svc_core::values::{Date, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use svc_core::webhooks::events::WrittenEvents;
@@ -16,6 +17,7 @@ use uuid::Uuid;
 use crate::column::Column;
 use crate::dialect::Dialect;
 use crate::locked_tenants::{LockedTenant, LockedTenants};
+use crate::vault::Vault;
 
 /// A parameter of a statement.
 #[derive(Clone, Debug)]
@@ -132,11 +134,39 @@ pub(crate) fn check_changed(changed: u64, table: Option<&'static str>) -> Result
     }
 }
 
+/// What the transactions of a store share.
+pub(crate) struct StoreContext {
+    pub(crate) env: Env,
+    pub(crate) cursor_key: CursorKey,
+    pub(crate) vault: Vault,
+    pub(crate) delivery_wakeup: DeliveryWakeup,
+    observer: OnceLock<Arc<dyn Observer>>,
+}
+
+impl StoreContext {
+    pub(crate) fn new(env: Env, cursor_key: CursorKey, vault: Vault) -> Self {
+        Self { env, cursor_key, vault, delivery_wakeup: DeliveryWakeup::default(), observer: OnceLock::new() }
+    }
+
+    /// Registers the first observer; later ones are ignored.
+    pub(crate) fn observe(&self, observer: Arc<dyn Observer>) {
+        let _ = self.observer.set(observer);
+    }
+
+    pub(crate) fn report_group(&self, access: Access, units: usize) {
+        self.observer.get().into_iter().for_each(|observer| observer.group(access, units));
+    }
+
+    pub(crate) fn report_retry(&self, name: &'static str) {
+        self.observer.get().into_iter().for_each(|observer| observer.retry(name));
+    }
+}
+
 /// svc-core's transaction on a connection. The repository traits of [`Tx`] are implemented beside the SQL of each table.
 pub(crate) struct SqlTx<'a> {
     pub(crate) sql: &'a mut dyn Sql,
-    pub(crate) env: &'a Env,
-    pub(crate) cursor_key: &'a CursorKey,
+    pub(crate) context: &'a StoreContext,
+    /// Marked when a unit of work makes deliveries due.
     pub(crate) delivery_wakeup: &'a DeliveryWakeup,
     pub(crate) dialect: Dialect,
     pub(crate) actor: Actor,
@@ -147,10 +177,10 @@ pub(crate) struct SqlTx<'a> {
 
 impl Tx for SqlTx<'_> {
     fn env(&self) -> &Env {
-        self.env
+        &self.context.env
     }
     fn cursor_key(&self) -> &CursorKey {
-        self.cursor_key
+        &self.context.cursor_key
     }
     fn actor(&self) -> &Actor {
         &self.actor
@@ -168,12 +198,11 @@ impl<'a> SqlTx<'a> {
     pub(crate) fn new(
         sql: &'a mut dyn Sql,
         dialect: Dialect,
-        env: &'a Env,
-        cursor_key: &'a CursorKey,
+        context: &'a StoreContext,
         delivery_wakeup: &'a DeliveryWakeup,
     ) -> Self {
         let (actor, written_events) = (Actor::System, WrittenEvents::default());
-        Self { sql, env, cursor_key, delivery_wakeup, dialect, actor, written_events, locked: None }
+        Self { sql, context, delivery_wakeup, dialect, actor, written_events, locked: None }
     }
 
     /// Returns what is known of a tenant, if the transaction has locked it.

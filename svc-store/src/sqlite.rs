@@ -22,7 +22,7 @@ mod writer;
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -41,6 +41,7 @@ use self::connection_pool::ConnectionPool;
 #[cfg(feature = "maintenance")]
 pub(crate) use self::maintenance_connection::SqliteMaintenance;
 use crate::check_queue;
+use crate::sql::StoreContext;
 use crate::vault::{self, SecretKey, Vault};
 
 const READERS: usize = 2;
@@ -50,7 +51,7 @@ const READERS: usize = 2;
 /// [`open`](crate::open) is the usual way to open one. When the store is dropped, its threads finish the queued units of work
 /// and end.
 pub struct SqliteStore {
-    context: Context,
+    context: Arc<StoreContext>,
     reads: Arc<Queue>,
     writes: Arc<Queue>,
     threads: Vec<JoinHandle<()>>,
@@ -58,24 +59,6 @@ pub struct SqliteStore {
     pool: Weak<ConnectionPool>,
     /// Each thread has a receiver until it has ended.
     running: watch::Sender<()>,
-}
-
-/// The state that the threads share.
-#[derive(Clone)]
-struct Context {
-    env: Env,
-    cursor_key: CursorKey,
-    delivery_wakeup: Arc<DeliveryWakeup>,
-    vault: Arc<Vault>,
-    observer: Arc<OnceLock<Arc<dyn Observer>>>,
-}
-
-impl Context {
-    fn report_group(&self, access: Access, units: usize) {
-        if let Some(observer) = self.observer.get() {
-            observer.group(access, units);
-        }
-    }
 }
 
 /// A unit of work in the queue.
@@ -188,7 +171,7 @@ impl SqliteStore {
             Some(key) => key,
             None => vault::key_for(path, &env, is_new).map_err(|reason| StoreError::SecretKey(reason.to_string()))?,
         };
-        let vault = Arc::new(Vault::new(key, env.clone()));
+        let vault = Vault::new(key, env.clone());
         if first.setting(vault::CHECK_SETTING, vault.check())? != vault.check() {
             let reason = format!(
                 "its secrets are encrypted with another key. Set {} to the key that the database was created with, or \
@@ -198,14 +181,15 @@ impl SqliteStore {
             );
             return Err(StoreError::SecretKey(reason));
         }
-        let context = Context { env, cursor_key, delivery_wakeup: Arc::default(), vault, observer: Arc::default() };
+        let context = Arc::new(StoreContext::new(env, cursor_key, vault));
         let (reads, writes) = (Arc::new(Queue::new()), Arc::new(Queue::new()));
         let (running, _) = watch::channel(());
         let pool = Arc::new(ConnectionPool::new(path.to_owned(), busy_timeout, READERS)?);
         let threads = Vec::new();
-        let mut store = Self { context: context.clone(), reads, writes, threads, pool: Arc::downgrade(&pool), running };
+        let mut store =
+            Self { context: Arc::clone(&context), reads, writes, threads, pool: Arc::downgrade(&pool), running };
         for number in 0..READERS {
-            let (pool, queue, context) = (Arc::clone(&pool), Arc::clone(&store.reads), context.clone());
+            let (pool, queue, context) = (Arc::clone(&pool), Arc::clone(&store.reads), Arc::clone(&context));
             store.spawn(format!("sqlite-read-{number}"), move || reader::run(&pool, number, &queue, &context))?;
         }
         let (checkpointer, requests) = Checkpointer::new();
@@ -219,8 +203,7 @@ impl SqliteStore {
 
     #[cfg(feature = "sqlx")]
     pub(crate) fn joining(&self) -> crate::sqlx::Context<'_> {
-        let Context { cursor_key, vault, .. } = &self.context;
-        crate::sqlx::Context { store: self, cursor_key, vault }
+        crate::sqlx::Context { store: self, shared: &self.context }
     }
 
     fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
@@ -282,9 +265,8 @@ impl Store for SqliteStore {
         self.running.closed().await;
     }
 
-    /// Registers the first observer; later ones are ignored.
     fn observe(&self, observer: Arc<dyn Observer>) {
-        let _ = self.context.observer.set(observer);
+        self.context.observe(observer);
     }
 }
 

@@ -70,8 +70,7 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 #[cfg(feature = "postgres")]
 pub use self::pool::PooledStore;
 use crate::dialect::Dialect;
-use crate::sql::{Param, Sql, SqlTx};
-use crate::vault::Vault;
+use crate::sql::{Param, Sql, SqlTx, StoreContext};
 
 /// Reads the value that each database has of its own.
 const CURSOR_KEY: &str = "SELECT value FROM settings WHERE name = 'cursor_key'";
@@ -106,8 +105,7 @@ pub(crate) mod sealed {
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'s> {
     pub(crate) store: &'s dyn Store,
-    pub(crate) cursor_key: &'s CursorKey,
-    pub(crate) vault: &'s Vault,
+    pub(crate) shared: &'s StoreContext,
 }
 
 /// A transaction that svc has joined, with the same operations as [`Svc`](svc_core::Svc).
@@ -152,11 +150,9 @@ struct Operations<'s> {
 impl Operations<'_> {
     /// Runs operations, and returns whether they made deliveries due.
     async fn run(self, sql: &mut dyn Sql, dialect: Dialect, work: &UnitOfWork) -> Result<bool, Error> {
-        let Context { store, cursor_key, .. } = self.context;
-        let env = store.env();
         // The wakeup of the store is for what is committed.
         let delivery_wakeup = &DeliveryWakeup::default();
-        let mut tx = SqlTx::new(sql, dialect, env, cursor_key, delivery_wakeup);
+        let mut tx = SqlTx::new(sql, dialect, self.context.shared, delivery_wakeup);
         tx.act_as(self.actor);
         if !self.is_checked {
             check_database(&mut tx).await?;
@@ -171,7 +167,7 @@ async fn check_database(tx: &mut SqlTx<'_>) -> Result<(), Error> {
     let no_params: &[Param<'_>] = &[];
     let found = tx.fetch_one(CURSOR_KEY, no_params, |cells| cells.take::<[u8; 32]>("settings", "value")).await;
     match found {
-        Ok(Some(key)) if *tx.cursor_key == CursorKey::new(key) => Ok(()),
+        Ok(Some(key)) if tx.context.cursor_key == CursorKey::new(key) => Ok(()),
         Err(error) if error.is_transient() => Err(error.into()),
         _ => Err(StoreError::Internal(
             "the transaction is on another database than the store; join transactions of a pool for the same URL"

@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use async_trait::async_trait;
 use svc_core::env;
 use svc_core::error::StoreError;
-use svc_core::pages::{ListQuery, MAX_LIMIT, Order};
+use svc_core::pages::{ListQuery, Order};
 use svc_core::resources::Resource;
 use svc_core::store::Repository;
 use svc_core::values::{Id, TenantId};
 
 use crate::column::{Column, Kind};
 use crate::dialect::Dialect;
-use crate::sql::{CellError, Cells, Param, Row, SqlTx};
+use crate::sql::{CellError, Cells, Param, SqlTx};
 
 /// The name of a column, and what it holds.
 pub(crate) type ColumnInfo = (&'static str, Kind);
@@ -313,14 +313,7 @@ impl<R: ResourceTable> Repository<R> for SqlTx<'_> {
 
     async fn list(&mut self, tenant: TenantId, listing: &ListQuery<R::Filter>) -> Result<Vec<R>, StoreError> {
         let (sql, params) = list_statement::<R>(self.dialect, tenant, listing);
-        // A list is rarely shorter than its limit, and to let it grow would move the records several times.
-        let mut records = Vec::with_capacity(listing.limit.min(MAX_LIMIT + 1) as usize);
-        let mut each = |row: &dyn Row| {
-            records.push(R::read(&mut Cells::new(row))?);
-            Ok(())
-        };
-        self.sql.query(&sql, &params, &mut each).await?;
-        Ok(records)
+        self.fetch(&sql, &params, R::read).await
     }
 
     async fn insert(&mut self, tenant: TenantId, record: &R) -> Result<(), StoreError> {

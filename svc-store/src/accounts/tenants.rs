@@ -118,7 +118,7 @@ impl TenantRepository for SqlTx<'_> {
         if self.locked.is_some() && !self.lock_tenant(tenant).await? {
             return Ok(None);
         }
-        let wall = self.env.now();
+        let wall = self.context.env.now();
         if let Some(locked) = self.locked(tenant) {
             return Ok(Some(locked.advance_clock(wall)));
         }

@@ -62,7 +62,7 @@ async fn serve(shared: &Shared, is_first: bool) -> Result<(), StoreError> {
     execute(&client, LISTEN).await?;
     if !is_first {
         // Notifications may have been missed while there was no connection.
-        shared.delivery_wakeup.notify();
+        shared.context.delivery_wakeup.notify();
     }
     let send = async {
         loop {
@@ -76,12 +76,12 @@ async fn serve(shared: &Shared, is_first: bool) -> Result<(), StoreError> {
             sleep(WRITER_HEAD_START).await;
             // One poll serves all notifications that have arrived by now.
             while received.try_recv().is_ok() {}
-            shared.delivery_wakeup.notify();
+            shared.context.delivery_wakeup.notify();
         }
         Ok(())
     };
     // The connection is open all the time, so it serves the comparison of the clocks as well.
-    let compare_clocks = shared.clock_watch.run(&client, &shared.env);
+    let compare_clocks = shared.clock_watch.run(&client, &shared.context.env);
     tokio::select! {
         ended = send => ended,
         ended = receive => ended,

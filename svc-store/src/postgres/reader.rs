@@ -50,7 +50,7 @@ async fn serve(connection: &Connection, shared: &Shared) -> bool {
         if group.is_empty() {
             continue;
         }
-        shared.report_group(Access::Read, group.len());
+        shared.context.report_group(Access::Read, group.len());
         pipeline.send(connection, BEGIN_READ).await;
         let alone = group.len() == 1;
         let reads = join_all(group.into_iter().map(|work| run_in_group(connection, shared, work)));
@@ -81,7 +81,7 @@ async fn serve(connection: &Connection, shared: &Shared) -> bool {
 
 /// Runs a read in the shared transaction and completes it. If the transaction failed, it returns the read instead.
 async fn run_in_group(connection: &Connection, shared: &Shared, work: QueuedWork) -> Option<(QueuedWork, Failure)> {
-    let mut transaction = PostgresTransaction::join(connection, &shared.vault, Access::Read);
+    let mut transaction = PostgresTransaction::join(connection, &shared.context.vault, Access::Read);
     match read(connection, shared, &work, &mut transaction).await {
         Ok(result) => {
             work.complete(result);
@@ -93,7 +93,7 @@ async fn run_in_group(connection: &Connection, shared: &Shared, work: QueuedWork
 
 /// Runs a read in its own transaction and completes it. Returns whether the connection can still be used.
 async fn run_alone(connection: &Connection, shared: &Shared, work: QueuedWork) -> bool {
-    let mut transaction = PostgresTransaction::new(connection, &shared.vault, Access::Read);
+    let mut transaction = PostgresTransaction::new(connection, &shared.context.vault, Access::Read);
     match read(connection, shared, &work, &mut transaction).await {
         Ok(result) => work.complete(result),
         Err(failure) if failure.is_connection_lost() => {
@@ -112,7 +112,7 @@ async fn read(
     transaction: &mut PostgresTransaction<'_>,
 ) -> Result<Result<(), Error>, Failure> {
     let delivery_wakeup = DeliveryWakeup::default();
-    let reading = transaction.run(work.name(), work.work(), shared, &delivery_wakeup, None);
+    let reading = transaction.run(work.name(), work.work(), &shared.context, &delivery_wakeup, None);
     let result = match timeout(MAX_DURATION, reading).await {
         Ok(result) => result,
         Err(_) => {

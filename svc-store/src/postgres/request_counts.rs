@@ -113,7 +113,7 @@ async fn run(shared: Arc<Shared>, mut calls: mpsc::Receiver<QueuedCall>) {
         }
         if let Some(open) = connection.as_ref().filter(|_| cleaned_up_at.elapsed() >= CLEANUP_INTERVAL) {
             cleaned_up_at = Instant::now();
-            let ended = Argument::Time(shared.env.now().minus(CLEANUP_INTERVAL * 2));
+            let ended = Argument::Time(shared.context.env.now().minus(CLEANUP_INTERVAL * 2));
             if let Err(error) = with_timeout(query(open, DELETE_ENDED, [ended])).await {
                 tracing::debug!(%error, "ended rate-limit windows were not deleted");
                 connection = None;
@@ -142,7 +142,7 @@ async fn add(
         sum.1 = sum.1.saturating_add(change.by);
     }
     let length = batch.iter().map(|call| call.window).max().unwrap_or_default();
-    let now = shared.env.now();
+    let now = shared.context.env.now();
     let arguments = [
         Argument::Array(sums.keys().map(|(subject, _)| Argument::Uuid(*subject)).collect()),
         Argument::Array(sums.keys().map(|(_, bucket)| Argument::Text((*bucket).to_owned())).collect()),
@@ -153,7 +153,7 @@ async fn add(
     ];
     let mut windows: BTreeMap<WindowKey, RequestWindow> = BTreeMap::new();
     for row in query(connection, ADD, arguments).await? {
-        let row = Received { row: &row, vault: &shared.vault };
+        let row = Received { row: &row, vault: &shared.context.vault };
         let mut cells = Cells::new(&row);
         let subject: Uuid = cells.take(TABLE, "subject")?;
         let bucket: String = cells.take(TABLE, "bucket")?;

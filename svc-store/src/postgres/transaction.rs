@@ -14,7 +14,6 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio_postgres::{Error as DriverError, Statement};
 use uuid::Uuid;
 
-use super::Shared;
 use super::connection::{Connection, MAX_PIPELINED, Pipeline, poll_once};
 use super::failure::{Failure, Recovery};
 use super::notifications;
@@ -22,7 +21,7 @@ use super::queue::Turns;
 use super::values::{Argument, Received, arguments};
 use crate::dialect::{Dialect, locking};
 use crate::locked_tenants::LockedTenants;
-use crate::sql::{EachRow, Param, Row, Sql, SqlTx};
+use crate::sql::{EachRow, Param, Row, Sql, SqlTx, StoreContext};
 use crate::vault::Vault;
 
 /// The longest that a unit of work may take. The timeouts of the server apply to single statements only.
@@ -107,12 +106,11 @@ impl<'c> PostgresTransaction<'c> {
         &mut self,
         name: &'static str,
         work: &UnitOfWork,
-        shared: &Shared,
+        context: &StoreContext,
         delivery_wakeup: &DeliveryWakeup,
         locked: Option<&mut LockedTenants>,
     ) -> Result<(), Error> {
-        let Shared { env, cursor_key, .. } = shared;
-        let mut tx = SqlTx { locked, ..SqlTx::new(self, Dialect::Postgres, env, cursor_key, delivery_wakeup) };
+        let mut tx = SqlTx { locked, ..SqlTx::new(self, Dialect::Postgres, context, delivery_wakeup) };
         match AssertUnwindSafe(async { work(&mut tx).await }).catch_unwind().await {
             Ok(result) => result,
             Err(_) => Err(StoreError::Internal(format!("{name} panicked")).into()),

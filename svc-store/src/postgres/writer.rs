@@ -166,7 +166,7 @@ async fn run_group(
 }
 
 fn report_retries(shared: &Shared, group: &[QueuedWork]) {
-    group.iter().for_each(|work| shared.report_retry(work.name()));
+    group.iter().for_each(|work| shared.context.report_retry(work.name()));
 }
 
 /// Puts a group back to the front of the queue, in its order.
@@ -182,7 +182,7 @@ async fn run_once(
     turns: &Turns<'_>,
     max_units: usize,
 ) -> RunOutcome {
-    let mut transaction = PostgresTransaction::new(connection, &shared.vault, Access::Write).with_turns(turns);
+    let mut transaction = PostgresTransaction::new(connection, &shared.context.vault, Access::Write).with_turns(turns);
     let mut locked = LockedTenants::default();
     let mut results = Vec::new();
     let mut has_due_deliveries = false;
@@ -200,7 +200,7 @@ async fn run_once(
     while let Some(work) = group.get(results.len()) {
         // Units of work run concurrently, so each has its own wakeup.
         let delivery_wakeup = DeliveryWakeup::default();
-        let run = transaction.run(work.name(), work.work(), shared, &delivery_wakeup, Some(&mut locked));
+        let run = transaction.run(work.name(), work.work(), &shared.context, &delivery_wakeup, Some(&mut locked));
         let Ok(result) = timeout(MAX_DURATION, run).await else { return RunOutcome::TooLong };
         if let Some(failure) = transaction.failure().cloned() {
             if !failure.is_connection_lost() {
@@ -241,9 +241,9 @@ async fn run_once(
     };
     match committed {
         Ok(Ok(())) => {
-            shared.report_group(Access::Write, group.len());
+            shared.context.report_group(Access::Write, group.len());
             if has_due_deliveries {
-                shared.delivery_wakeup.notify();
+                shared.context.delivery_wakeup.notify();
                 if !shared.is_short_lived {
                     shared.notifications.notify_one();
                 }

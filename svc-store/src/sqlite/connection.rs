@@ -16,12 +16,11 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::UnitOfWork;
 use svc_core::values::Timestamp;
 
-use super::Context;
 use super::migrate::Migrator;
 use crate::dialect::Dialect;
 use crate::locked_tenants::LockedTenants;
 use crate::migrations;
-use crate::sql::{CellError, EachRow, Param, Row, Sql, SqlTx, Value};
+use crate::sql::{CellError, EachRow, Param, Row, Sql, SqlTx, StoreContext, Value};
 use crate::vault::Vault;
 
 /// How long to wait for the write of another process, such as the CLI while the server is running.
@@ -203,12 +202,12 @@ impl Connection {
         &mut self,
         name: &'static str,
         work: &UnitOfWork,
-        context: &Context,
+        context: &StoreContext,
         locked: Option<&mut LockedTenants>,
     ) -> Result<(), Error> {
-        let Context { env, cursor_key, delivery_wakeup, vault, .. } = context;
+        let StoreContext { delivery_wakeup, vault, .. } = context;
         let sql = &mut self.executor(vault);
-        let mut tx = SqlTx { locked, ..SqlTx::new(sql, Dialect::Sqlite, env, cursor_key, delivery_wakeup) };
+        let mut tx = SqlTx { locked, ..SqlTx::new(sql, Dialect::Sqlite, context, delivery_wakeup) };
         let fault = |what| Err(StoreError::Internal(format!("{name} {what}")).into());
         match catch_unwind(AssertUnwindSafe(|| work(&mut tx).now_or_never())) {
             Ok(Some(result)) => result,

@@ -8,12 +8,13 @@ use svc_core::store::{Access, UnitOfWork};
 
 use super::connection::Connection;
 use super::connection_pool::ConnectionPool;
-use super::{Context, Queue, QueuedWork, fail_all};
+use super::{Queue, QueuedWork, fail_all};
+use crate::sql::StoreContext;
 
 /// The most reads in one transaction, so that snapshots stay short.
 const MAX_GROUP: usize = 64;
 
-pub(super) fn run(pool: &ConnectionPool, number: usize, queue: &Queue, context: &Context) {
+pub(super) fn run(pool: &ConnectionPool, number: usize, queue: &Queue, context: &StoreContext) {
     while let Some(mut group) = queue.wait(MAX_GROUP) {
         let begun = pool.read(number, |connection| begin_and_serve(connection, &mut group, context));
         if let Err(error) = begun.and_then(|begun| begun) {
@@ -25,7 +26,7 @@ pub(super) fn run(pool: &ConnectionPool, number: usize, queue: &Queue, context: 
 fn begin_and_serve(
     connection: &mut Connection,
     group: &mut Vec<QueuedWork>,
-    context: &Context,
+    context: &StoreContext,
 ) -> Result<(), StoreError> {
     begin(connection, group.len(), context)?;
     for QueuedWork { name, work, result_sender } in group.drain(..) {
@@ -46,7 +47,7 @@ pub(super) fn run_alone(
     connection: &mut Connection,
     name: &'static str,
     work: &UnitOfWork,
-    context: &Context,
+    context: &StoreContext,
 ) -> Result<(), Error> {
     begin(connection, 1, context)?;
     let result = connection.run(name, work, context, None);
@@ -54,7 +55,7 @@ pub(super) fn run_alone(
     result
 }
 
-fn begin(connection: &mut Connection, units: usize, context: &Context) -> Result<(), StoreError> {
+fn begin(connection: &mut Connection, units: usize, context: &StoreContext) -> Result<(), StoreError> {
     connection.batch("BEGIN")?;
     context.report_group(Access::Read, units);
     Ok(())

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, mpsc};
+use std::sync::{Mutex, OnceLock, mpsc};
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
@@ -55,10 +55,9 @@ impl Scratch {
     }
 }
 
-fn context(env: Env) -> Context {
-    let vault = Arc::new(Vault::new(SecretKey::new([0; 32]), env.clone()));
-    let cursor_key = CursorKey::new([0; 32]);
-    Context { env, cursor_key, delivery_wakeup: Arc::default(), vault, observer: Arc::default() }
+fn context(env: Env) -> StoreContext {
+    let vault = Vault::new(SecretKey::new([0; 32]), env.clone());
+    StoreContext::new(env, CursorKey::new([0; 32]), vault)
 }
 
 fn env() -> Env {
@@ -213,12 +212,12 @@ fn the_statements_of_a_write_do_not_grow_with_its_deliveries() {
     const SUBSCRIPTIONS: u32 = 1000;
     let scratch = Scratch::new();
     let mut connection = scratch.connection();
-    let (mut env, vault) = (env(), Vault::new(SecretKey::new([0; 32]), env()));
+    let mut env = env();
     env.max_webhooks = SUBSCRIPTIONS;
-    let (cursor_key, delivery_wakeup) = (CursorKey::new([0; 32]), DeliveryWakeup::default());
+    let context = context(env);
     let statements = AtomicUsize::new(0);
-    let sql = &mut Counting { sql: &mut connection.executor(&vault), statements: &statements };
-    let mut tx = SqlTx::new(sql, Dialect::Sqlite, &env, &cursor_key, &delivery_wakeup);
+    let sql = &mut Counting { sql: &mut connection.executor(&context.vault), statements: &statements };
+    let mut tx = SqlTx::new(sql, Dialect::Sqlite, &context, &context.delivery_wakeup);
     let write = async {
         let tenant = tenants::create(&mut tx, TenantCreate::named("Test")).await?.id;
         for _ in 0..SUBSCRIPTIONS {

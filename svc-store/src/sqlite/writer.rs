@@ -32,8 +32,9 @@ use svc_core::store::Access;
 use super::checkpointer::{Checkpointer, Progress};
 use super::connection::{Connection, DurabilityError};
 use super::connection_pool::ConnectionPool;
-use super::{Context, Queue, QueuedWork, fail_all};
+use super::{Queue, QueuedWork, fail_all};
 use crate::locked_tenants::LockedTenants;
+use crate::sql::StoreContext;
 use crate::vault::Vault;
 
 /// The most units of work in one commit. It limits how long the first of them waits.
@@ -53,7 +54,7 @@ pub(super) fn run(
     pool: &ConnectionPool,
     checkpointer: Checkpointer,
     queue: &Queue,
-    context: &Context,
+    context: &StoreContext,
 ) {
     let mut writer = Writer {
         connection: Some(connection),
@@ -187,7 +188,7 @@ impl GroupTransaction<'_> {
     }
 
     /// Runs a unit of work. One that fails leaves no change, and if it has made some without a savepoint, none of the others.
-    fn run(&mut self, queued: &QueuedWork, context: &Context) -> Result<(), Error> {
+    fn run(&mut self, queued: &QueuedWork, context: &StoreContext) -> Result<(), Error> {
         self.begin()?;
         if self.has_savepoints {
             self.connection.batch("SAVEPOINT unit")?;
@@ -213,7 +214,7 @@ impl GroupTransaction<'_> {
     }
 
     /// Runs the units of work that have succeeded again, each as a savepoint, after the transaction was rolled back.
-    fn run_again(&mut self, completed: &mut [Completed], context: &Context) {
+    fn run_again(&mut self, completed: &mut [Completed], context: &StoreContext) {
         self.has_savepoints = true;
         for (queued, result) in completed.iter_mut().filter(|(_, result)| result.is_ok()) {
             *result = self.run(queued, context);
@@ -250,7 +251,7 @@ fn commit(
     mut transaction: GroupTransaction<'_>,
     first: Vec<QueuedWork>,
     queue: &Queue,
-    context: &Context,
+    context: &StoreContext,
 ) -> Vec<Completed> {
     let mut completed: Vec<Completed> = Vec::with_capacity(first.len());
     let mut group = first;

@@ -158,7 +158,7 @@ impl Shared {
             Ok(transaction) => transaction,
             Err(error) => return RunOutcome::Completed(Err(store_error(error).into())),
         };
-        let mut executor = PostgresExecutor::new(&mut transaction, context.vault);
+        let mut executor = PostgresExecutor::new(&mut transaction, &context.shared.vault);
         let is_checked = self.is_checked.load(Ordering::Relaxed);
         let operations = Operations { context, actor: Actor::System, is_checked };
         let done = operations.run(&mut executor, Dialect::Postgres, work).await;

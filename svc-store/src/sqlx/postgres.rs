@@ -27,7 +27,7 @@ impl sealed::Join<Postgres> for PostgresStore {
     fn join<'t>(&'t self, transaction: &'t mut Transaction<'_, Postgres>) -> Joined<'t> {
         let context = self.joining();
         Joined::new(
-            Connection::Postgres(PostgresTransaction { connection: transaction, vault: context.vault }),
+            Connection::Postgres(PostgresTransaction { connection: transaction, vault: &context.shared.vault }),
             context,
         )
     }

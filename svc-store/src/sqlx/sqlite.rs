@@ -27,7 +27,10 @@ impl Join<Sqlite> for SqliteStore {}
 impl sealed::Join<Sqlite> for SqliteStore {
     fn join<'t>(&'t self, transaction: &'t mut Transaction<'_, Sqlite>) -> Joined<'t> {
         let context = self.joining();
-        Joined::new(Connection::Sqlite(SqliteTransaction { connection: transaction, vault: context.vault }), context)
+        Joined::new(
+            Connection::Sqlite(SqliteTransaction { connection: transaction, vault: &context.shared.vault }),
+            context,
+        )
     }
 }
 
