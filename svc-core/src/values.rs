@@ -4,6 +4,57 @@
 //! JSON schema and its tests. The rules are those of `docs/contract.md`, "Text fields", "Money" and "Timestamps and
 //! ordering".
 
+/// Implements for a type what follows from its parser and its text: `FromStr`, `Serialize`, `Deserialize` and `FromJson`, and
+/// `Display` if a method returns the text.
+macro_rules! text_value {
+    ([$($generics:tt)*] $type:ty, $text:ident) => {
+        text_value!(@read [$($generics)*] $type);
+
+        impl<$($generics)*> std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.$text())
+            }
+        }
+
+        impl<$($generics)*> serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.$text())
+            }
+        }
+    };
+    ([$($generics:tt)*] $type:ty) => {
+        text_value!(@read [$($generics)*] $type);
+
+        impl<$($generics)*> serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    };
+    (@read [$($generics:tt)*] $type:ty) => {
+        impl<$($generics)*> std::str::FromStr for $type {
+            type Err = $crate::error::Issue;
+
+            /// Reads the text as [`parse`](Self::parse) does.
+            fn from_str(text: &str) -> Result<Self, $crate::error::Issue> {
+                Self::parse(text)
+            }
+        }
+
+        impl<'de, $($generics)*> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::input::schema::deserialize_text(deserializer)
+            }
+        }
+
+        impl<$($generics)*> $crate::input::FromJson for $type {
+            fn from_json(json: $crate::input::json::Json) -> Result<Self, $crate::error::Issue> {
+                Self::parse(&json.into_string()?)
+            }
+        }
+    };
+}
+
 mod currency;
 mod email;
 mod event_kinds;

@@ -4,12 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
 
 use crate::error::{FieldCode, Issue};
-use crate::input::FromJson;
-use crate::input::json::Json;
-use crate::input::schema::deserialize_text;
 
 /// An active currency of ISO 4217.
 ///
@@ -80,38 +76,7 @@ impl fmt::Debug for Currency {
     }
 }
 
-impl<'de> serde::Deserialize<'de> for Currency {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize_text(deserializer)
-    }
-}
-
-impl std::str::FromStr for Currency {
-    type Err = Issue;
-
-    /// Reads the text as [`parse`](Self::parse) does.
-    fn from_str(text: &str) -> Result<Self, Issue> {
-        Self::parse(text)
-    }
-}
-
-impl fmt::Display for Currency {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.code)
-    }
-}
-
-impl Serialize for Currency {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.code)
-    }
-}
-
-impl FromJson for Currency {
-    fn from_json(json: Json) -> Result<Self, Issue> {
-        Self::parse(&json.into_string()?)
-    }
-}
+text_value!([] Currency, code);
 
 impl JsonSchema for Currency {
     fn inline_schema() -> bool {

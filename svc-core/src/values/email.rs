@@ -1,15 +1,10 @@
 //! Email addresses.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
 
 use crate::error::{FieldCode, Issue};
-use crate::input::FromJson;
-use crate::input::json::Json;
-use crate::input::schema::deserialize_text;
 
 /// The greatest length of an address in characters (RFC 5321 §4.5.3.1.3, without the angle brackets).
 const MAX_LENGTH: usize = 254;
@@ -77,38 +72,7 @@ fn is_address(text: &str) -> bool {
     !local.is_empty() && local.chars().all(local_char) && domain.contains('.') && domain.split('.').all(label)
 }
 
-impl<'de> serde::Deserialize<'de> for Email {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize_text(deserializer)
-    }
-}
-
-impl std::str::FromStr for Email {
-    type Err = Issue;
-
-    /// Reads the text as [`parse`](Self::parse) does.
-    fn from_str(text: &str) -> Result<Self, Issue> {
-        Self::parse(text)
-    }
-}
-
-impl fmt::Display for Email {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Serialize for Email {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
-
-impl FromJson for Email {
-    fn from_json(json: Json) -> Result<Self, Issue> {
-        Self::parse(&json.into_string()?)
-    }
-}
+text_value!([] Email, as_str);
 
 impl JsonSchema for Email {
     fn inline_schema() -> bool {

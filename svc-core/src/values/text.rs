@@ -4,12 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
 
 use crate::error::{FieldCode, Issue};
-use crate::input::FromJson;
-use crate::input::json::Json;
-use crate::input::schema::deserialize_text;
 
 /// One line of text: 1 to `MAX` characters, trimmed, without control characters.
 ///
@@ -62,6 +58,15 @@ impl<const MAX: usize> Text<MAX> {
 }
 
 impl<const MAX: usize> Note<MAX> {
+    /// Checks the length of a text, which is taken as it is.
+    ///
+    /// # Errors
+    /// `too_long` if the text has more than `MAX` characters.
+    pub fn parse(text: &str) -> Result<Self, Issue> {
+        check_length(text, MAX)?;
+        Ok(Self(text.into()))
+    }
+
     /// Returns a text from the store, which was checked before it was stored.
     pub fn from_stored(text: &str) -> Self {
         Self(text.into())
@@ -73,49 +78,6 @@ impl<const MAX: usize> Note<MAX> {
     }
 }
 
-impl<'de, const MAX: usize> serde::Deserialize<'de> for Text<MAX> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize_text(deserializer)
-    }
-}
-
-impl<const MAX: usize> std::str::FromStr for Text<MAX> {
-    type Err = Issue;
-
-    /// Reads the text as [`parse`](Self::parse) does.
-    fn from_str(text: &str) -> Result<Self, Issue> {
-        Self::parse(text)
-    }
-}
-
-impl<const MAX: usize> FromJson for Text<MAX> {
-    fn from_json(json: Json) -> Result<Self, Issue> {
-        Self::parse(&json.into_string()?)
-    }
-}
-
-impl<'de, const MAX: usize> serde::Deserialize<'de> for Note<MAX> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize_text(deserializer)
-    }
-}
-
-impl<const MAX: usize> std::str::FromStr for Note<MAX> {
-    type Err = Issue;
-
-    /// Checks the length of a text, which is taken as it is.
-    fn from_str(text: &str) -> Result<Self, Issue> {
-        check_length(text, MAX)?;
-        Ok(Self(text.into()))
-    }
-}
-
-impl<const MAX: usize> FromJson for Note<MAX> {
-    fn from_json(json: Json) -> Result<Self, Issue> {
-        json.into_string()?.parse()
-    }
-}
-
 macro_rules! string_impls {
     ($name:ident, least $least:literal) => {
         impl<const MAX: usize> fmt::Debug for $name<MAX> {
@@ -124,17 +86,7 @@ macro_rules! string_impls {
             }
         }
 
-        impl<const MAX: usize> fmt::Display for $name<MAX> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl<const MAX: usize> Serialize for $name<MAX> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(&self.0)
-            }
-        }
+        text_value!([const MAX: usize] $name<MAX>, as_str);
 
         impl<const MAX: usize> JsonSchema for $name<MAX> {
             fn inline_schema() -> bool {
@@ -160,6 +112,8 @@ string_impls!(Note, least 0);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input::FromJson as _;
+    use crate::input::json::Json;
 
     fn code(text: &str) -> Result<String, FieldCode> {
         Text::<5>::parse(text).map(|t| t.to_string()).map_err(|i| i.code)

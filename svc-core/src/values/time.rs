@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, civil};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
-use crate::input::schema::deserialize_text;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
@@ -99,32 +98,13 @@ impl Timestamp {
     }
 }
 
-impl<'de> serde::Deserialize<'de> for Timestamp {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize_text(deserializer)
-    }
-}
-
-impl std::str::FromStr for Timestamp {
-    type Err = Issue;
-
-    /// Reads the text as [`parse`](Self::parse) does.
-    fn from_str(text: &str) -> Result<Self, Issue> {
-        Self::parse(text)
-    }
-}
-
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.6}Z", EPOCH.saturating_add(SignedDuration::from_micros(self.0)))
     }
 }
 
-impl Serialize for Timestamp {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+text_value!([] Timestamp);
 
 impl JsonSchema for Timestamp {
     fn inline_schema() -> bool {
@@ -135,12 +115,6 @@ impl JsonSchema for Timestamp {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "format": "date-time" })
-    }
-}
-
-impl FromJson for Timestamp {
-    fn from_json(json: Json) -> Result<Self, Issue> {
-        Self::parse(&json.into_string()?)
     }
 }
 
@@ -240,32 +214,13 @@ impl Date {
     }
 }
 
-impl<'de> serde::Deserialize<'de> for Date {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize_text(deserializer)
-    }
-}
-
-impl std::str::FromStr for Date {
-    type Err = Issue;
-
-    /// Reads the text as [`parse`](Self::parse) does.
-    fn from_str(text: &str) -> Result<Self, Issue> {
-        Self::parse(text)
-    }
-}
-
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl Serialize for Date {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+text_value!([] Date);
 
 impl JsonSchema for Date {
     fn inline_schema() -> bool {
@@ -276,12 +231,6 @@ impl JsonSchema for Date {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "format": "date" })
-    }
-}
-
-impl FromJson for Date {
-    fn from_json(json: Json) -> Result<Self, Issue> {
-        Self::parse(&json.into_string()?)
     }
 }
 
@@ -371,32 +320,13 @@ impl TimeZone {
     }
 }
 
-impl<'de> serde::Deserialize<'de> for TimeZone {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize_text(deserializer)
-    }
-}
-
-impl std::str::FromStr for TimeZone {
-    type Err = Issue;
-
-    /// Reads the text as [`parse`](Self::parse) does.
-    fn from_str(text: &str) -> Result<Self, Issue> {
-        Self::parse(text)
-    }
-}
-
 impl fmt::Display for TimeZone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.iana_name().unwrap_or("UTC"))
     }
 }
 
-impl Serialize for TimeZone {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+text_value!([] TimeZone);
 
 #[cfg(test)]
 mod tests {

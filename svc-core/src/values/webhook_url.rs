@@ -1,16 +1,11 @@
 //! The URL of a webhook endpoint.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
 use url::{Position, Url};
 
 use crate::error::{FieldCode, Issue};
-use crate::input::FromJson;
-use crate::input::json::Json;
-use crate::input::schema::deserialize_text;
 
 const MAX_LENGTH: usize = 2048;
 
@@ -113,38 +108,7 @@ impl WebhookUrl {
     }
 }
 
-impl<'de> serde::Deserialize<'de> for WebhookUrl {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize_text(deserializer)
-    }
-}
-
-impl std::str::FromStr for WebhookUrl {
-    type Err = Issue;
-
-    /// Reads the text as [`parse`](Self::parse) does.
-    fn from_str(text: &str) -> Result<Self, Issue> {
-        Self::parse(text)
-    }
-}
-
-impl fmt::Display for WebhookUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl Serialize for WebhookUrl {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
-    }
-}
-
-impl FromJson for WebhookUrl {
-    fn from_json(json: Json) -> Result<Self, Issue> {
-        Self::parse(&json.into_string()?)
-    }
-}
+text_value!([] WebhookUrl, as_str);
 
 impl JsonSchema for WebhookUrl {
     fn inline_schema() -> bool {
