@@ -7,7 +7,7 @@
 //! - [`limits`] has the rate limits that an operator sets for one tenant.
 //! - [`idempotency`] stores responses, so that a repeated POST creates nothing twice.
 //! - [`dashboard_links`] and [`sessions`] sign people in to the dashboard. [`members`] has the people of an account.
-//! - [`audit`] records what was changed and by which [`actor`], and [`requests`] which API requests there were.
+//! - [`audit`] records what was changed and by which [`actor`].
 //! - [`operational`] records what whoever runs the service wants to know of all accounts.
 
 pub mod actor;
@@ -20,7 +20,6 @@ pub mod limits;
 pub mod members;
 pub mod operational;
 pub mod platform_keys;
-pub mod requests;
 pub mod sessions;
 pub mod signing;
 pub mod tenants;

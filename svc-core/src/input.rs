@@ -25,13 +25,14 @@ mod send;
 
 use schemars::{JsonSchema, SchemaGenerator};
 pub use svc_derive::{Apply, Input, Record};
+use uuid::Uuid;
 
 use self::json::Json;
 use self::schema::FieldSchema;
 pub(crate) use self::send::Body;
 pub use self::send::ToBody;
 use crate::error::{Error, FieldCode, Issue, Violations};
-use crate::values::EventKinds;
+use crate::values::{EventKinds, Id, parse_uuid};
 
 /// A value that can be read from a JSON field or a query parameter.
 pub trait FromJson: Sized {
@@ -104,6 +105,18 @@ impl FromJson for bool {
 impl FromJson for String {
     fn from_json(json: Json) -> Result<Self, Issue> {
         json.into_string()
+    }
+}
+
+impl FromJson for Uuid {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        parse_uuid(&json.into_string()?)
+    }
+}
+
+impl<T> FromJson for Id<T> {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        Uuid::from_json(json).map(Self::new)
     }
 }
 

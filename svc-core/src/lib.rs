@@ -47,6 +47,7 @@
 //! | [`webhooks`] | Subscriptions, events, deliveries with their retries, replays, signatures. |
 //! | [`accounts`] | Tenants, API keys, request signatures, rate limits, idempotency keys, the audit log. |
 //! | [`imports`], [`exports`] | Records that were created elsewhere; all records of an account, to be created elsewhere. |
+//! | [`requests`] | The log of requests to the API, with the events that each wrote. |
 //! | [`lookup`] | Finds records by their id alone, or by a part of it. |
 //! | [`platform`] | What the platform API of the server takes and returns, for the server and its clients. |
 //! | [`store`] | The interface to a database, and a store in memory. |
@@ -76,6 +77,7 @@ pub mod lookup;
 pub mod pages;
 pub mod platform;
 pub mod prelude;
+pub mod requests;
 pub mod resources;
 pub mod service;
 pub mod store;

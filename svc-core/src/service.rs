@@ -73,14 +73,13 @@ use crate::store::Store;
 use crate::store::memory::MemoryStore;
 use crate::values::TenantId;
 
-pub use self::account::Account;
 pub use self::bookings::Bookings;
 pub use self::contacts::Contacts;
 pub use self::dashboard::Dashboard;
 pub use self::deliveries::Deliveries;
 pub use self::events::{AuditLog, EmittedEvent, Events};
-pub use self::executor::Executor;
 use self::executor::Runner;
+pub use self::executor::{Account, Executor};
 pub use self::invoices::Invoices;
 pub use self::jobs::Jobs;
 pub use self::keys::Keys;

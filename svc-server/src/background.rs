@@ -2,12 +2,10 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use svc_core::error::Error;
 use svc_core::resources::invoices::OverdueChecks;
-use svc_core::values::Timestamp;
 use svc_core::webhooks::engine::Policy;
 use tokio::task::JoinSet;
 
@@ -24,10 +22,6 @@ const OPERATIONAL_EVENTS_INTERVAL: Duration = Duration::from_secs(1);
 const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 /// How often the accounts are found for which a day has begun since their invoices were checked.
 const OVERDUE_INTERVAL: Duration = Duration::from_secs(60);
-/// How long an API may serve before its background work has started.
-const START_GRACE: Duration = Duration::from_secs(10);
-/// How often the log repeats that the background work does not run.
-const REMINDER_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The work of an [`Api`] in the background: it sends webhooks, stores when keys were last used and which requests there
 /// were, deletes what has expired, marks invoices as overdue, publishes operational events, and keeps the metrics of backlogs
@@ -55,7 +49,7 @@ impl Background {
     /// attempted again after 30 seconds with the default settings.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { api, policy, client, shutdown_grace, overdue } = self;
-        let mut running = Running::new(api.background_reminder());
+        let mut running = api.background_reminder().silence_while_running();
         let mut periodic = JoinSet::new();
         periodic.spawn(run_housekeeping(api.clone()));
         periodic.spawn(run_request_log(api.clone()));
@@ -74,7 +68,7 @@ impl Background {
             tracing::warn!(%error, "cannot store when API keys were last used");
         }
         api.flush_request_log().await;
-        running.has_stopped = true;
+        running.has_ended = true;
     }
 }
 
@@ -153,95 +147,5 @@ async fn run_overdue(api: Api) {
             }
             Err(error) => tracing::warn!(%error, "checking which invoices are overdue failed; trying again later"),
         }
-    }
-}
-
-/// Reminds of background work that does not run.
-///
-/// It is the time in microseconds from which the next request logs an error.
-pub(crate) struct Reminder(AtomicI64);
-
-impl Reminder {
-    const NEVER: i64 = i64::MAX;
-
-    /// Creates the reminder of an API that is created at `now`.
-    pub(crate) fn new(now: Timestamp) -> Self {
-        Self(AtomicI64::new(micros_after(now, START_GRACE)))
-    }
-
-    /// Logs an error if the work does not run, at most once a minute.
-    pub(crate) fn check(&self, now: Timestamp) {
-        if self.is_due(now) {
-            tracing::error!(
-                "this API is served without its background work: no webhook is sent, and nothing that has expired is \
-                 deleted; build it with svc_server::Builder, and spawn `run` of the Background that `build` returns"
-            );
-        }
-    }
-
-    fn is_due(&self, now: Timestamp) -> bool {
-        let due_at = self.0.load(Ordering::Relaxed);
-        let next = micros_after(now, REMINDER_INTERVAL);
-        // Of requests at the same time, one logs.
-        now.as_micros() >= due_at && self.0.compare_exchange(due_at, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-    }
-}
-
-fn micros_after(now: Timestamp, wait: Duration) -> i64 {
-    now.checked_add(wait).unwrap_or(now).as_micros()
-}
-
-/// The background work as long as it runs. Dropped before the work has ended, as when its task is aborted, it lets the
-/// reminder begin again.
-struct Running<'a> {
-    reminder: &'a Reminder,
-    has_stopped: bool,
-}
-
-impl<'a> Running<'a> {
-    fn new(reminder: &'a Reminder) -> Self {
-        reminder.0.store(Reminder::NEVER, Ordering::Relaxed);
-        Self { reminder, has_stopped: false }
-    }
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        if !self.has_stopped {
-            self.reminder.0.store(0, Ordering::Relaxed);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn second(second: i64) -> Timestamp {
-        Timestamp::from_micros(1_000_000_000_000_000 + second * 1_000_000)
-    }
-
-    #[test]
-    fn missing_work_is_reported_within_a_minute_and_once_a_minute() {
-        let reminder = Reminder::new(second(0));
-        let reported: Vec<i64> = (0..200).filter(|now| reminder.is_due(second(*now))).collect();
-        assert_eq!(reported, [10, 70, 130, 190]);
-    }
-
-    #[test]
-    fn work_that_runs_or_has_ended_as_asked_is_not_reported() {
-        let reminder = Reminder::new(second(0));
-        let mut running = Running::new(&reminder);
-        assert!(!reminder.is_due(second(1_000)));
-        running.has_stopped = true;
-        drop(running);
-        assert!(!reminder.is_due(second(1_000)));
-    }
-
-    #[test]
-    fn work_that_is_aborted_is_reported() {
-        let reminder = Reminder::new(second(0));
-        drop(Running::new(&reminder));
-        assert!(reminder.is_due(second(1)));
     }
 }

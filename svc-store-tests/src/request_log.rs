@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use svc_core::accounts::requests::{self, LoggedRequest, MAX_AGE, MAX_REQUESTS, RequestFilter};
 use svc_core::input::Input as _;
+use svc_core::requests::{self, LoggedRequest, MAX_AGE, MAX_REQUESTS, RequestFilter};
 use svc_core::resources::contacts::{Contact, ContactCreate};
 use svc_core::resources::crud;
 use svc_core::values::{TenantId, Timestamp};

@@ -1,6 +1,6 @@
 //! The records of one tenant.
 
-use super::executor::{Runner, operation};
+use super::executor::{Account, operation};
 use super::{
     AuditLog, Bookings, Contacts, Deliveries, Events, Invoices, Jobs, Keys, Members, Quotes, Replays, Requests,
     Webhooks,
@@ -9,21 +9,7 @@ use crate::accounts::tenants::{self, Tenant};
 use crate::error::Error;
 use crate::values::TenantId;
 
-/// The records and settings of one tenant.
-///
-/// [`Svc::tenant`](super::Svc::tenant) returns it, and [`Transaction::tenant`](super::Transaction::tenant) inside a
-/// transaction. The accessors do nothing by themselves; their methods do.
-#[derive(Clone, Copy)]
-pub struct Account<'e> {
-    pub(super) runner: Runner<'e>,
-    pub(super) id: TenantId,
-}
-
 impl<'e> Account<'e> {
-    pub(super) fn new(runner: Runner<'e>, id: TenantId) -> Self {
-        Self { runner: runner.of_tenant(id), id }
-    }
-
     /// Returns the id of the tenant.
     pub fn id(self) -> TenantId {
         self.id

@@ -143,3 +143,19 @@ fn tell_unknown_tenant(tenant: TenantId, work: UnitOfWork) -> UnitOfWork {
         })
     })
 }
+
+/// The records and settings of one tenant.
+///
+/// [`Svc::tenant`](super::Svc::tenant) returns it, and [`Transaction::tenant`](super::Transaction::tenant) inside a
+/// transaction. The accessors do nothing by themselves; their methods do.
+#[derive(Clone, Copy)]
+pub struct Account<'e> {
+    pub(super) runner: Runner<'e>,
+    pub(super) id: TenantId,
+}
+
+impl<'e> Account<'e> {
+    pub(super) fn new(runner: Runner<'e>, id: TenantId) -> Self {
+        Self { runner: runner.of_tenant(id), id }
+    }
+}

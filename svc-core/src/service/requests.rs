@@ -2,8 +2,8 @@
 
 use super::Account;
 use super::executor::operation;
-use crate::accounts::requests::{self, LoggedRequest, LoggedRequestId, RequestFilter};
 use crate::error::Error;
+use crate::requests::{self, LoggedRequest, LoggedRequestId, RequestFilter};
 use crate::webhooks::events::Event;
 
 /// The API requests of a tenant: its newest 1,000 of the last 24 hours.
@@ -25,7 +25,7 @@ impl<'e> Requests<'e> {
     /// # Examples
     ///
     /// ```
-    /// use svc_core::accounts::requests::RequestFilter;
+    /// use svc_core::requests::RequestFilter;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
     /// let failed = RequestFilter { status: Some(400..=599), ..RequestFilter::default() };

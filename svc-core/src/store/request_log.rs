@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 
-use crate::accounts::requests::LoggedRequest;
 use crate::error::StoreError;
+use crate::requests::LoggedRequest;
 use crate::values::{TenantId, Timestamp};
 
 /// The request log. Its entries are never changed.

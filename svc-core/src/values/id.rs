@@ -11,8 +11,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 use crate::error::{FieldCode, Issue};
-use crate::input::FromJson;
-use crate::input::json::Json;
 
 /// The id of a tenant, the business account that a record belongs to.
 ///
@@ -182,12 +180,6 @@ impl<T> JsonSchema for Id<T> {
     }
 }
 
-impl<T> FromJson for Id<T> {
-    fn from_json(json: Json) -> Result<Self, Issue> {
-        Uuid::from_json(json).map(Self::new)
-    }
-}
-
 /// Reads a UUID in the form that the API writes: 36 characters with hyphens, in either case.
 ///
 /// # Errors
@@ -201,10 +193,4 @@ pub fn parse_uuid(text: &str) -> Result<Uuid, Issue> {
     Some(text).filter(|text| text.len() == 36).and_then(|text| Uuid::try_parse(text).ok()).ok_or_else(|| {
         Issue::new(FieldCode::InvalidFormat, "must be a UUID such as 0195a3c8-0000-7000-8000-000000000001")
     })
-}
-
-impl FromJson for Uuid {
-    fn from_json(json: Json) -> Result<Self, Issue> {
-        parse_uuid(&json.into_string()?)
-    }
 }

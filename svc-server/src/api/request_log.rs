@@ -10,9 +10,9 @@ use std::time::Duration;
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use svc_core::accounts::keys::KeyId;
-use svc_core::accounts::requests::{self, LoggedRequest, LoggedRequestId, MAX_REQUESTS};
 use svc_core::env::Env;
 use svc_core::error::Error;
+use svc_core::requests::{self, LoggedRequest, LoggedRequestId, MAX_REQUESTS};
 use svc_core::store::Store;
 use svc_core::sync::lock;
 use svc_core::values::{TenantId, Timestamp};
@@ -168,8 +168,8 @@ mod tests {
     use http::Request;
     use http_body_util::Full;
     use svc_core::Svc;
-    use svc_core::accounts::requests::RequestFilter;
     use svc_core::prelude::{KeyCreate, TenantCreate};
+    use svc_core::requests::RequestFilter;
     use uuid::Uuid;
 
     use super::*;

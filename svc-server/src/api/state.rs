@@ -6,6 +6,7 @@ use std::sync::{Arc, Once, OnceLock};
 use svc_core::store::Store;
 use tokio::sync::Semaphore;
 
+use super::reminder::Reminder;
 use crate::api::body::BodyMemory;
 #[cfg(feature = "docs")]
 use crate::api::docs::Docs;
@@ -21,7 +22,6 @@ use crate::api::response_memory::ResponseMemory;
 use crate::api::router::Router;
 use crate::api::routes::{self, Operation, VERSIONS, Version};
 use crate::api::settings::Settings;
-use crate::background::Reminder;
 #[cfg(feature = "dashboard")]
 use crate::dashboard::Dashboard;
 

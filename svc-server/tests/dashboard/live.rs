@@ -8,9 +8,9 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use svc_core::accounts::keys::{KeyCreate, KeyId};
-use svc_core::accounts::requests::{self, LoggedRequest};
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
+use svc_core::requests::{self, LoggedRequest};
 use svc_server::{Builder, ResponseBody};
 use tokio::time::Instant;
 

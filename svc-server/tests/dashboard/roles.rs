@@ -3,9 +3,9 @@
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION};
 use http::{Method, StatusCode};
 use svc_core::accounts::keys::KeyCreate;
-use svc_core::accounts::requests::{self, LoggedRequest};
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
+use svc_core::requests::{self, LoggedRequest};
 use svc_server::dashboard::routes::pages;
 
 use crate::browser::{Browser, Response, Server};

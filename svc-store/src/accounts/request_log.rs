@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
-use svc_core::accounts::requests::LoggedRequest;
 use svc_core::env;
 use svc_core::error::StoreError;
+use svc_core::requests::LoggedRequest;
 use svc_core::store::RequestLogRepository;
 use svc_core::values::{TenantId, Timestamp};
 

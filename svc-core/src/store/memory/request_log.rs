@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::{MemoryTx, insert, of_tenant};
-use crate::accounts::requests::LoggedRequest;
 use crate::error::StoreError;
+use crate::requests::LoggedRequest;
 use crate::store::RequestLogRepository;
 use crate::values::{TenantId, Timestamp};
 

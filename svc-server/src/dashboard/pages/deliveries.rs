@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use maud::{Markup, html};
 use svc_core::Svc;
-use svc_core::accounts::requests::RequestFilter;
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::crypto::sha256;
 use svc_core::error::Error;
 use svc_core::pages::{Limit, ListParams};
+use svc_core::requests::RequestFilter;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus};

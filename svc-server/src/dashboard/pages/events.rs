@@ -2,8 +2,8 @@
 
 use maud::html;
 use serde::Deserialize;
-use svc_core::accounts::requests::RequestFilter;
 use svc_core::accounts::tenants::Tenant;
+use svc_core::requests::RequestFilter;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{EventKind, Timestamp};
 use svc_core::webhooks::events::{Event, EventId};

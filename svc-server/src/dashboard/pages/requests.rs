@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use maud::{Markup, html};
 use svc_core::Svc;
 use svc_core::accounts::keys::ApiKey;
-use svc_core::accounts::requests::{LoggedRequest, LoggedRequestId, RequestFilter};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
+use svc_core::requests::{LoggedRequest, LoggedRequestId, RequestFilter};
 use svc_core::values::TenantId;
 use uuid::Uuid;
 
