@@ -24,8 +24,8 @@ mod layout;
 mod live;
 #[cfg(feature = "oidc")]
 mod oidc;
+mod page_response;
 mod pages;
-mod reply;
 pub mod routes;
 
 pub use self::identity::{Identify, Identity, Origin};
@@ -45,7 +45,7 @@ use self::assets::Assets;
 use self::context::{Context, Form};
 use self::identity::People;
 use self::live::Live;
-use self::reply::{Failure, Reply};
+use self::page_response::{PageError, PageResponse};
 use self::routes::{Handler, Router};
 use crate::api::limits::RateLimiter;
 use crate::api::{ResponseBody, Settings};
@@ -121,10 +121,10 @@ impl Dashboard {
         limits: &RateLimiter,
     ) -> Response<ResponseBody> {
         let result = self.route(parts, body, peer, limits).await;
-        if let Err(Failure::Internal(error)) = &result {
+        if let Err(PageError::Internal(error)) = &result {
             tracing::error!(path = parts.uri.path(), %error, "the store failed a page of the dashboard");
         }
-        let mut response = result.unwrap_or_else(|failure| failure.reply(self)).into_response();
+        let mut response = result.unwrap_or_else(|error| error.response(self)).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_SECURITY_POLICY, self.policy.clone());
         headers.insert(REFERRER_POLICY, SAME_ORIGIN);
@@ -133,7 +133,13 @@ impl Dashboard {
         response
     }
 
-    async fn route(&self, parts: &Parts, body: &[u8], peer: IpAddr, limits: &RateLimiter) -> Result<Reply, Failure> {
+    async fn route(
+        &self,
+        parts: &Parts,
+        body: &[u8],
+        peer: IpAddr,
+        limits: &RateLimiter,
+    ) -> Result<PageResponse, PageError> {
         let path = parts.uri.path().strip_prefix(PATH).unwrap_or_default();
         let path = if path.is_empty() { "/" } else { path };
         if let Some(asset) = self.assets.find(path) {
@@ -150,13 +156,13 @@ impl Dashboard {
             Handler::Anyone(run) => return run(self, parts, &form).await,
             Handler::SignIn(run) => {
                 let counted = limits.count(limits.key_of_peer(peer), now).await;
-                counted.map_err(|limited| Failure::RateLimited(limited.retry_after))?;
+                counted.map_err(|limited| PageError::RateLimited(limited.retry_after))?;
                 return run(self, parts, &form).await;
             }
             _ => {}
         }
         let is_use = !matches!(page.handler, Handler::Stream(..));
-        let (session, secret) = self.people.find(parts, is_use).await?.ok_or(Failure::SignedOut)?;
+        let (session, secret) = self.people.find(parts, is_use).await?.ok_or(PageError::SignedOut)?;
         if is_change {
             context::check_csrf(&secret, session.tenant_id, form.text("csrf"))?;
         }
@@ -174,22 +180,22 @@ impl Dashboard {
             now,
         };
         match page.handler {
-            Handler::Anyone(_) | Handler::SignIn(_) => Err(Failure::NotFound),
+            Handler::Anyone(_) | Handler::SignIn(_) => Err(PageError::NotFound),
             Handler::SignedIn(run) => run(&cx).await,
             Handler::Member(run) => match &session.email {
                 Some(email) => run(&cx, email).await,
-                None => Err(Failure::NotFound),
+                None => Err(PageError::NotFound),
             },
             Handler::Operator(run) if session.is_operator() => run(&cx).await,
             // Others cannot tell which pages operators have.
-            Handler::Operator(_) => Err(Failure::NotFound),
+            Handler::Operator(_) => Err(PageError::NotFound),
             Handler::Account(least, run) | Handler::Stream(least, run) => {
                 let Some((tenant, role)) = session.account() else {
                     let accounts = if session.is_operator() { "/accounts" } else { "/switch" };
-                    return Ok(Reply::see_other(&cx.url(accounts)));
+                    return Ok(PageResponse::see_other(&cx.url(accounts)));
                 };
                 if role < least {
-                    return Err(Failure::Forbidden(least));
+                    return Err(PageError::Forbidden(least));
                 }
                 let tenant = cx.svc.tenant(tenant).settings().await?;
                 run(&cx, &tenant).await

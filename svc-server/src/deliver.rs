@@ -27,7 +27,7 @@ use svc_core::error::Error;
 use svc_core::store::{Endpoint, Store};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, FailureClass};
-use svc_core::webhooks::engine::{self, Attempt, Batch, BatchResult, InFlight, Outcome, Policy};
+use svc_core::webhooks::engine::{self, Attempt, AttemptResult, Batch, BatchResult, InFlight, Policy};
 use svc_core::webhooks::statistics::{self, AttemptCounter};
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use tokio::sync::mpsc;
@@ -55,7 +55,7 @@ const STORE_RETRY_DELAY: Duration = Duration::from_millis(500);
 pub trait WebhookClient: Send + Sync + 'static {
     /// Sends one delivery to its endpoint and returns the outcome. A failure of any kind is an outcome as well, with its
     /// error in the log. The implementation ends every attempt within the timeout of the [`Policy`], before its lease does.
-    fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, Outcome>;
+    fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, AttemptResult>;
 }
 
 /// Sends deliveries until `stop` is ready, then waits for the attempts in flight and records their outcomes.
@@ -104,7 +104,7 @@ struct Driver {
     in_flight: InFlight,
     pacer: Arc<Pacer>,
     /// The outcomes that wait for the next batch of their tenant.
-    outcomes: BTreeMap<TenantId, Vec<Outcome>>,
+    outcomes: BTreeMap<TenantId, Vec<AttemptResult>>,
     /// The attempts that wait to be counted in the store.
     counter: AttemptCounter,
     counts_written_at: tokio::time::Instant,
@@ -117,9 +117,9 @@ struct Driver {
 /// What the tasks of attempts and batches report to the loop.
 enum DriverEvent {
     /// An attempt has ended.
-    AttemptFinished(Box<Outcome>),
+    AttemptFinished(Box<AttemptResult>),
     /// A batch has ended, with its result and, after a failure, with the outcomes that are still to be recorded.
-    BatchFinished { batch: Arc<Batch>, result: BatchResult, unrecorded: Vec<Outcome> },
+    BatchFinished { batch: Arc<Batch>, result: BatchResult, unrecorded: Vec<AttemptResult> },
 }
 
 impl Driver {
@@ -195,7 +195,7 @@ impl Driver {
     }
 
     /// Takes the outcomes of the tenants that have no running batch.
-    fn take_outcomes(&mut self) -> BTreeMap<TenantId, Vec<Outcome>> {
+    fn take_outcomes(&mut self) -> BTreeMap<TenantId, Vec<AttemptResult>> {
         let mut taken = BTreeMap::new();
         let idle = self.outcomes.iter_mut().filter(|(tenant, _)| !self.running_batches.contains(*tenant));
         for (tenant, outcomes) in idle {
@@ -343,7 +343,7 @@ async fn record_singly(
     policy: &Arc<Policy>,
     batch: &Batch,
     error: &Error,
-) -> (BatchResult, Vec<Outcome>) {
+) -> (BatchResult, Vec<AttemptResult>) {
     let (mut recorded, mut unrecorded) = (BatchResult::default(), Vec::new());
     if matches!(error, Error::Store(error) if error.is_transient()) {
         return (recorded, batch.outcomes.clone());
@@ -363,7 +363,7 @@ async fn record_singly(
 }
 
 /// Returns the outcome of an attempt whose client panicked: a failed attempt, so that its capacity is freed.
-fn client_panicked(delivery: Delivery, started_at: Timestamp, panic: &(dyn Any + Send)) -> Outcome {
+fn client_panicked(delivery: Delivery, started_at: Timestamp, panic: &(dyn Any + Send)) -> AttemptResult {
     let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref().map(String::as_str));
     let log = AttemptLog {
         attempt: delivery.attempts,
@@ -375,5 +375,5 @@ fn client_panicked(delivery: Delivery, started_at: Timestamp, panic: &(dyn Any +
         response_truncated: false,
         remote_addr: None,
     };
-    Outcome { delivery, log, retry_after: None }
+    AttemptResult { delivery, log, retry_after: None }
 }

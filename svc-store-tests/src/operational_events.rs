@@ -14,7 +14,7 @@ use svc_core::resources::Resource as _;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{EventKind, TenantId, WebhookUrl};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
-use svc_core::webhooks::engine::{Batch, Outcome, Policy, run_batch};
+use svc_core::webhooks::engine::{AttemptResult, Batch, Policy, run_batch};
 use svc_core::webhooks::events;
 use svc_core::webhooks::operational;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
@@ -99,7 +99,7 @@ impl Harness {
             response_truncated: false,
             remote_addr: None,
         };
-        let outcome = Outcome { delivery: delivery.clone(), log, retry_after: None };
+        let outcome = AttemptResult { delivery: delivery.clone(), log, retry_after: None };
         let batch = Arc::new(Batch::outcomes_only(tenant, vec![outcome]));
         let run = self.write(move |tx| {
             let batch = Arc::clone(&batch);

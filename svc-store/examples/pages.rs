@@ -23,7 +23,7 @@ use svc_core::resources::crud;
 use svc_core::store::{Store, Tx};
 use svc_core::values::{EventKind, EventSet, TenantId, WebhookUrl};
 use svc_core::webhooks::deliveries::AttemptLog;
-use svc_core::webhooks::engine::{self, Attempt, InFlight, Outcome, Policy};
+use svc_core::webhooks::engine::{self, Attempt, AttemptResult, InFlight, Policy};
 use svc_core::webhooks::events;
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
 use svc_store::SqliteStore;
@@ -173,7 +173,7 @@ impl Bench {
     /// Returns whether there was anything to send.
     async fn commit(&mut self, contacts: Vec<(TenantId, u64)>) -> Result<bool, Error> {
         let due = self.store.read("example", |tx| Box::pin(engine::poll(tx))).await?;
-        let mut outcomes: BTreeMap<TenantId, Vec<Outcome>> = BTreeMap::new();
+        let mut outcomes: BTreeMap<TenantId, Vec<AttemptResult>> = BTreeMap::new();
         for attempt in std::mem::take(&mut self.attempts) {
             let outcome = success(attempt, due.now);
             self.in_flight.attempt_finished(&outcome);
@@ -236,7 +236,7 @@ async fn create_contacts(tx: &mut dyn Tx, contacts: &[(TenantId, u64)]) -> Resul
     Ok(())
 }
 
-fn success(attempt: Attempt, now: svc_core::values::Timestamp) -> Outcome {
+fn success(attempt: Attempt, now: svc_core::values::Timestamp) -> AttemptResult {
     let log = AttemptLog {
         attempt: attempt.delivery.attempts,
         started_at: now,
@@ -247,7 +247,7 @@ fn success(attempt: Attempt, now: svc_core::values::Timestamp) -> Outcome {
         response_truncated: false,
         remote_addr: Some("192.0.2.1:443".to_owned()),
     };
-    Outcome { delivery: attempt.delivery, log, retry_after: None }
+    AttemptResult { delivery: attempt.delivery, log, retry_after: None }
 }
 
 /// The pages of a write-ahead log.

@@ -9,7 +9,7 @@ use svc_core::resources::crud;
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, parse_uuid};
 use svc_core::webhooks::deliveries::{AttemptLog, RetrySchedule};
-use svc_core::webhooks::engine::{self, Attempt, Batch, InFlight, Outcome, Policy};
+use svc_core::webhooks::engine::{self, Attempt, AttemptResult, Batch, InFlight, Policy};
 use svc_core::webhooks::replays;
 use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookUpdate};
 
@@ -36,7 +36,7 @@ fn attempt_if_due(session: &Session, status: i32, retry: Vec<Duration>) -> bool 
             for attempt in started {
                 let log = log(attempt.delivery.attempts, now, status);
                 let tenant = attempt.delivery.tenant_id;
-                let outcome = Outcome { delivery: attempt.delivery, log, retry_after: None };
+                let outcome = AttemptResult { delivery: attempt.delivery, log, retry_after: None };
                 engine::run_batch(tx, &policy, &Batch::outcomes_only(tenant, vec![outcome])).await?;
             }
             Ok(any_due)

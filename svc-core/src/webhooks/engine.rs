@@ -4,7 +4,7 @@
 //! A *driver* (svc-server's `deliver` module, or a test under a virtual clock) runs the loop: it reads the [`DueWork`]
 //! with [`poll`], lets [`InFlight::plan`] turn it into one [`Batch`] per tenant, runs each batch with [`run_batch`] in a
 //! write transaction, and makes the attempts that the batch claimed. It reports the end of each batch and of each attempt
-//! to [`InFlight`], and the [`Outcome`] of an attempt goes into the tenant's next batch. Any number of processes can
+//! to [`InFlight`], and the [`AttemptResult`] of an attempt goes into the tenant's next batch. Any number of processes can
 //! drive the same database.
 //!
 //! # Schedule
@@ -100,7 +100,7 @@ use crate::error::{Error, StoreError};
 use crate::store::Tx;
 use crate::webhooks::replays;
 
-pub use self::attempt::{Attempt, Outcome};
+pub use self::attempt::{Attempt, AttemptResult};
 pub use self::batch::{Batch, BatchResult, FailedAttempt};
 pub use self::in_flight::InFlight;
 pub use self::plan::{DueWork, poll};

@@ -32,7 +32,7 @@ use crate::values::{EventSet, Id, Patch, Secret, TenantId, Text, TextEnum, Times
 use crate::webhooks::deliveries::{
     AfterFailure, Delivery, DeliveryId, DeliveryStatus, FailureReason, MatchedSubscription, PAUSE_AFTER, RetrySchedule,
 };
-use crate::webhooks::engine::Outcome;
+use crate::webhooks::engine::AttemptResult;
 use crate::webhooks::{addresses, signatures};
 
 pub use self::operations::{delete_expired, finish_rotation, keep_for, rotate_secret, send_test};
@@ -223,8 +223,8 @@ impl WebhookSubscription {
     /// Returns whether the caller must [`pause`](Self::pause) the subscription now, because this is the tenth failure in a
     /// row.
     #[must_use]
-    pub fn record_attempt(&mut self, outcome: &Outcome, retry: &RetrySchedule, now: Timestamp) -> bool {
-        let Outcome { delivery, log, retry_after } = outcome;
+    pub fn record_attempt(&mut self, outcome: &AttemptResult, retry: &RetrySchedule, now: Timestamp) -> bool {
+        let AttemptResult { delivery, log, retry_after } = outcome;
         let ended_at = log.ended_at();
         if self.last_delivery_at <= Some(ended_at) {
             self.last_delivery_at = Some(ended_at);

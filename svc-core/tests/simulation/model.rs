@@ -9,7 +9,7 @@ use svc_core::resources::Resource as _;
 use svc_core::store::Store;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus};
-use svc_core::webhooks::engine::{Attempt, Outcome, Policy};
+use svc_core::webhooks::engine::{Attempt, AttemptResult, Policy};
 use svc_core::webhooks::replays::Replay;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
@@ -222,8 +222,8 @@ impl Model {
     }
 
     /// Records outcomes in the order in which they are stored.
-    pub(crate) fn record(&mut self, outcomes: &[Outcome], wall: Timestamp) {
-        for Outcome { delivery, log, retry_after } in outcomes {
+    pub(crate) fn record(&mut self, outcomes: &[AttemptResult], wall: Timestamp) {
+        for AttemptResult { delivery, log, retry_after } in outcomes {
             let expected = self.deliveries.get_mut(&delivery.id).unwrap();
             if expected.lease.is_none_or(|lease| lease.attempt != log.attempt) {
                 continue;

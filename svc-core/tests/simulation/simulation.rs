@@ -16,7 +16,7 @@ use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Store, Tx};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId};
-use svc_core::webhooks::engine::{self, Attempt, Batch, DueWork, InFlight, Outcome, Policy};
+use svc_core::webhooks::engine::{self, Attempt, AttemptResult, Batch, DueWork, InFlight, Policy};
 
 use crate::model::Model;
 use crate::script::Action;
@@ -36,7 +36,7 @@ pub(crate) enum SimulationEvent {
     /// A process polls.
     Poll(usize),
     /// An attempt ends that this process made during this one of its lives.
-    AttemptFinished(usize, u32, Box<Outcome>),
+    AttemptFinished(usize, u32, Box<AttemptResult>),
     /// Something happens outside of the engine.
     Act(Action),
 }
@@ -59,7 +59,7 @@ pub(crate) struct Process {
     pub(crate) life: u32,
     pub(crate) in_flight: InFlight,
     /// The outcomes that are not recorded yet.
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) outcomes: Vec<AttemptResult>,
     /// The attempts that it is making, by delivery and number.
     pub(crate) running: BTreeMap<(DeliveryId, u32), Attempt>,
     /// The expected size of the window of each endpoint.
@@ -253,7 +253,7 @@ impl Simulation {
         self.wake(process, 0);
     }
 
-    fn attempt_finished(&mut self, process: usize, life: u32, outcome: Outcome) {
+    fn attempt_finished(&mut self, process: usize, life: u32, outcome: AttemptResult) {
         let state = &mut self.processes[process];
         if state.life != life {
             return;
@@ -281,7 +281,7 @@ impl Simulation {
             let nothing = DueWork { now, endpoints: Vec::new(), replaying_tenants: Vec::new(), earliest_due_at: None };
             state.in_flight.plan(&self.policy, &nothing, BTreeMap::new());
         }
-        let mut outcomes: BTreeMap<TenantId, Vec<Outcome>> = BTreeMap::new();
+        let mut outcomes: BTreeMap<TenantId, Vec<AttemptResult>> = BTreeMap::new();
         for outcome in state.outcomes.drain(..) {
             outcomes.entry(outcome.delivery.tenant_id).or_default().push(outcome);
         }
@@ -408,7 +408,7 @@ impl Simulation {
                 remote_addr: None,
             };
             self.processes[process].running.insert((delivery.id, delivery.attempts), attempt);
-            let outcome = Box::new(Outcome { delivery, log, retry_after: response.retry_after });
+            let outcome = Box::new(AttemptResult { delivery, log, retry_after: response.retry_after });
             self.schedule(micros(response.duration), SimulationEvent::AttemptFinished(process, life, outcome));
         }
     }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use svc_core::crypto::sha256;
 
-use super::reply::Reply;
+use super::page_response::PageResponse;
 
 const FILES: [(&str, &str, &str); 3] = [
     ("dashboard.css", "text/css; charset=utf-8", include_str!("assets/dashboard.css")),
@@ -34,9 +34,9 @@ impl Assets {
     }
 
     /// Returns the file at a path below `/dashboard`.
-    pub(super) fn find(&self, path: &str) -> Option<Reply> {
+    pub(super) fn find(&self, path: &str) -> Option<PageResponse> {
         let name = path.strip_prefix(self.folder.as_str())?;
         let (_, content_type, content) = FILES.iter().find(|(known, ..)| *known == name)?;
-        Some(Reply::immutable(HeaderValue::from_static(content_type), Bytes::from_static(content.as_bytes())))
+        Some(PageResponse::immutable(HeaderValue::from_static(content_type), Bytes::from_static(content.as_bytes())))
     }
 }

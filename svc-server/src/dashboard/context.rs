@@ -14,7 +14,7 @@ use svc_core::values::{TenantId, Timestamp};
 
 use super::Dashboard;
 use super::components::View;
-use super::reply::Failure;
+use super::page_response::PageError;
 use crate::api::limits::RateLimiter;
 
 /// The cookie of a session.
@@ -58,8 +58,8 @@ impl Context<'_> {
     }
 
     /// Returns the id in the path. What is not an id cannot be found.
-    pub(super) fn id<I: FromStr>(&self) -> Result<I, Failure> {
-        self.id.and_then(|id| id.parse().ok()).ok_or(Failure::NotFound)
+    pub(super) fn id<I: FromStr>(&self) -> Result<I, PageError> {
+        self.id.and_then(|id| id.parse().ok()).ok_or(PageError::NotFound)
     }
 
     /// Returns whether the person has at least this role in the account that is shown.
@@ -152,7 +152,7 @@ pub(super) fn expired(name: &str) -> [HeaderValue; 2] {
 
 /// Checks that a change comes from a page of this host. Browsers say so in `Sec-Fetch-Site`, and those that do not, or do
 /// not over plain HTTP, in `Origin`.
-pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Failure> {
+pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), PageError> {
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let is_own = match text(&FETCH_SITE) {
         Some(site) => site == "same-origin",
@@ -161,7 +161,7 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Failure> {
             origin.is_some() && origin == text(&HOST)
         }
     };
-    if is_own { Ok(()) } else { Err(Failure::ForeignForm) }
+    if is_own { Ok(()) } else { Err(PageError::ForeignForm) }
 }
 
 /// Returns the token that forms of a session contain. It follows from the token of the session, which no other site knows,
@@ -172,9 +172,9 @@ pub(super) fn csrf_token(session_token: &str, tenant: Option<TenantId>) -> Strin
 }
 
 /// Checks the token of a form. Digests are compared, so that the time of the comparison tells nothing.
-pub(super) fn check_csrf(session_token: &str, tenant: Option<TenantId>, given: &str) -> Result<(), Failure> {
+pub(super) fn check_csrf(session_token: &str, tenant: Option<TenantId>, given: &str) -> Result<(), PageError> {
     let expected = csrf_token(session_token, tenant);
-    if sha256(given.as_bytes()) == sha256(expected.as_bytes()) { Ok(()) } else { Err(Failure::ForeignForm) }
+    if sha256(given.as_bytes()) == sha256(expected.as_bytes()) { Ok(()) } else { Err(PageError::ForeignForm) }
 }
 
 #[cfg(test)]

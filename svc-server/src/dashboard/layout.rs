@@ -6,7 +6,7 @@ use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
 use super::Dashboard;
 use super::components::{csrf, icon};
 use super::context::Context;
-use super::reply::Reply;
+use super::page_response::PageResponse;
 
 /// A group of pages in the navigation: its heading, and the path, the icon and the name of each page.
 type Group = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
@@ -56,8 +56,8 @@ const NOTICES: &[(&str, &str)] = &[
 ];
 
 /// Returns a page of an account, or of operators without one.
-pub(super) fn page(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Markup) -> Reply {
-    Reply::page(frame(cx, tenant, title, content))
+pub(super) fn page(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Markup) -> PageResponse {
+    PageResponse::page(frame(cx, tenant, title, content))
 }
 
 fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Markup) -> Markup {

@@ -34,9 +34,9 @@ use uuid::Uuid;
 use super::components::View;
 use super::context::Context;
 use super::identity::People;
+use super::page_response::{PageError, PageResponse};
 use super::pages::deliveries::Deliveries;
 use super::pages::requests::Requests;
-use super::reply::{Failure, Reply};
 
 /// How often a viewer looks for news.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -132,10 +132,11 @@ impl Live {
         tenant: &Tenant,
         feeds: &Feeds<L>,
         filter: L::Filter,
-    ) -> Result<Reply, Failure> {
+    ) -> Result<PageResponse, PageError> {
         let feed = feeds.of(tenant.id, || Feed::new(self, tenant.id));
-        let permit =
-            |semaphore: &Arc<Semaphore>| Arc::clone(semaphore).try_acquire_owned().map_err(|_| Failure::TooManyViewers);
+        let permit = |semaphore: &Arc<Semaphore>| {
+            Arc::clone(semaphore).try_acquire_owned().map_err(|_| PageError::TooManyViewers)
+        };
         let permits = [permit(&self.streams)?, permit(&feed.viewers)?];
         let mut ticks = tokio::time::interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -152,7 +153,7 @@ impl Live {
             stopping: self.stopping.subscribe(),
             _permits: permits,
         };
-        Ok(Reply::events(viewer.stream()))
+        Ok(PageResponse::events(viewer.stream()))
     }
 }
 

@@ -9,15 +9,15 @@ use svc_core::values::Email;
 
 use super::Dashboard;
 use super::context::{Context, Form};
+use super::page_response::{PageError, PageResponse};
 #[cfg(feature = "oidc")]
 use super::pages::provider;
 use super::pages::{
     accounts, audit, deliveries, events, keys, members, overview, records, requests, settings, sign_in, system,
     webhooks,
 };
-use super::reply::{Failure, Reply};
 
-type Respond<'a> = BoxFuture<'a, Result<Reply, Failure>>;
+type Respond<'a> = BoxFuture<'a, Result<PageResponse, PageError>>;
 type AnyoneFn = for<'a> fn(&'a Dashboard, &'a Parts, &'a Form) -> Respond<'a>;
 type SignedInFn = for<'a> fn(&'a Context<'a>) -> Respond<'a>;
 type MemberFn = for<'a> fn(&'a Context<'a>, &'a Email) -> Respond<'a>;
@@ -212,10 +212,10 @@ impl Router {
     }
 
     /// Returns the page and the id in its path.
-    pub(super) fn find<'a>(&'a self, method: &Method, path: &'a str) -> Result<(&'a Page, Option<&'a str>), Failure> {
-        let matched = self.0.at(path).map_err(|_| Failure::NotFound)?;
+    pub(super) fn find<'a>(&'a self, method: &Method, path: &'a str) -> Result<(&'a Page, Option<&'a str>), PageError> {
+        let matched = self.0.at(path).map_err(|_| PageError::NotFound)?;
         let method = if method == Method::HEAD { &Method::GET } else { method };
-        let page = matched.value.iter().find(|page| page.method == method).ok_or(Failure::MethodNotAllowed)?;
+        let page = matched.value.iter().find(|page| page.method == method).ok_or(PageError::MethodNotAllowed)?;
         Ok((page, matched.params.get("id")))
     }
 }

@@ -19,7 +19,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use svc_core::env::Env;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::deliveries::{AttemptLog, FailureClass};
-use svc_core::webhooks::engine::{Attempt, Outcome};
+use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use tokio::time::{Instant, timeout_at};
 
 use super::WebhookClient;
@@ -69,7 +69,7 @@ struct LoggedResponse {
 }
 
 /// The reason for which no response, or only a part of it, was received.
-struct Failure {
+struct TransportError {
     class: FailureClass,
     reason: String,
 }
@@ -92,20 +92,20 @@ impl HttpWebhookClient {
 }
 
 impl WebhookClient for HttpWebhookClient {
-    fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, Outcome> {
+    fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, AttemptResult> {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move { inner.attempt(attempt).await })
     }
 }
 
 impl Inner {
-    async fn attempt(&self, attempt: Attempt) -> Outcome {
+    async fn attempt(&self, attempt: Attempt) -> AttemptResult {
         let started_at = self.env.now();
         let started = Instant::now();
         let mut dialled = None;
         let response = match until(started + self.timeout, self.send(&attempt, started_at, &mut dialled)).await {
             Some(response) => response,
-            None => Err(Failure::new(
+            None => Err(TransportError::new(
                 FailureClass::Timeout,
                 format!("no complete response within {} s", self.timeout.as_secs_f32()),
             )),
@@ -138,7 +138,7 @@ impl Inner {
                 log.error = Some(format!("{}: {}", failure.class, failure.reason));
             }
         }
-        Outcome { delivery: attempt.delivery, log, retry_after }
+        AttemptResult { delivery: attempt.delivery, log, retry_after }
     }
 
     /// Sends the request of an attempt. It has the time at which the attempt started, also if resolving the host took long, so
@@ -148,9 +148,9 @@ impl Inner {
         attempt: &Attempt,
         started_at: Timestamp,
         dialled: &mut Option<SocketAddr>,
-    ) -> Result<LoggedResponse, Failure> {
+    ) -> Result<LoggedResponse, TransportError> {
         let uri: Uri =
-            attempt.url.url().as_str().parse().map_err(|error| Failure::new(FailureClass::Connect, error))?;
+            attempt.url.url().as_str().parse().map_err(|error| TransportError::new(FailureClass::Connect, error))?;
         // The addresses are checked at each attempt, also if a connection to the host is open.
         let checked_addresses = self.dialer.check_addresses(&uri).await?;
         let request = || request(attempt, uri.clone(), started_at);
@@ -165,24 +165,24 @@ impl Inner {
     /// request that crosses with that is no failure of theirs. Receivers recognise one that they did handle by its id.
     async fn request(
         &self,
-        request: impl Fn() -> Result<Request<Full<Bytes>>, Failure>,
-    ) -> Result<Response<Incoming>, Failure> {
+        request: impl Fn() -> Result<Request<Full<Bytes>>, TransportError>,
+    ) -> Result<Response<Incoming>, TransportError> {
         let response = match self.client.request(request()?).await {
             Err(error) if Dialled::has_lost_request(&error) => self.unpooled_client.request(request()?).await,
             response => response,
         };
-        response.map_err(|error| Failure::from_client(&error))
+        response.map_err(|error| TransportError::from_client(&error))
     }
 }
 
 /// Returns the request of an attempt, the same each time.
-fn request(attempt: &Attempt, uri: Uri, started_at: Timestamp) -> Result<Request<Full<Bytes>>, Failure> {
+fn request(attempt: &Attempt, uri: Uri, started_at: Timestamp) -> Result<Request<Full<Bytes>>, TransportError> {
     let body = attempt.body(started_at);
     let mut headers = HeaderMap::with_capacity(HEADERS);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
     for (name, value) in attempt.headers(started_at, &body) {
-        let value = HeaderValue::try_from(value).map_err(|error| Failure::new(FailureClass::Connect, error))?;
+        let value = HeaderValue::try_from(value).map_err(|error| TransportError::new(FailureClass::Connect, error))?;
         headers.insert(HeaderName::from_static(name), value);
     }
     let mut request = Request::new(Full::from(body));
@@ -209,15 +209,21 @@ async fn until<T>(mut deadline: Instant, future: impl Future<Output = T>) -> Opt
     }
 }
 
-async fn read_response(response: Response<Incoming>, retry_after: Option<Duration>) -> Result<LoggedResponse, Failure> {
+async fn read_response(
+    response: Response<Incoming>,
+    retry_after: Option<Duration>,
+) -> Result<LoggedResponse, TransportError> {
     let status = response.status();
     let (mut body, mut more) = (Vec::new(), false);
     let mut incoming = response.into_body();
     while let Some(frame) = incoming.frame().await {
         let frame = frame.map_err(|error| {
-            let Failure { class, reason } = Failure::from_client(&error);
+            let TransportError { class, reason } = TransportError::from_client(&error);
             let received = body.len();
-            Failure::new(class, format!("the response {status} broke off after {received} bytes of its body: {reason}"))
+            TransportError::new(
+                class,
+                format!("the response {status} broke off after {received} bytes of its body: {reason}"),
+            )
         })?;
         let Ok(data) = frame.into_data() else { continue };
         let remaining = MAX_BODY_READ - body.len();
@@ -244,7 +250,7 @@ fn retry_after(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Optio
     until.checked_sub(now.since(Timestamp::from_micros(0)))
 }
 
-impl Failure {
+impl TransportError {
     fn new(class: FailureClass, reason: impl std::fmt::Display) -> Self {
         Self { class, reason: reason.to_string() }
     }
@@ -264,7 +270,7 @@ impl Failure {
     }
 }
 
-impl From<DialError> for Failure {
+impl From<DialError> for TransportError {
     fn from(error: DialError) -> Self {
         Self::new(error.class, error.reason)
     }

@@ -12,7 +12,7 @@ use svc_core::env::Env;
 use svc_core::values::EventKind;
 use svc_core::values::{HostPolicy, Secret, TenantId, WebhookUrl};
 use svc_core::webhooks::deliveries::AttemptLog;
-use svc_core::webhooks::engine::{Attempt, Outcome};
+use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use svc_core::webhooks::events::Event;
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use svc_server::deliver::resolver::{Resolver, SystemResolver};
@@ -48,7 +48,7 @@ fn client(policy: HostPolicy, resolver: Arc<dyn Resolver>) -> HttpWebhookClient 
     HttpWebhookClient::new(env, TIMEOUT, resolver)
 }
 
-async fn send(url: &str) -> Outcome {
+async fn send(url: &str) -> AttemptResult {
     client(HostPolicy::AllowPrivate, Arc::new(SystemResolver::default())).attempt(attempt(url)).await
 }
 

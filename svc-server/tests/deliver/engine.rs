@@ -17,7 +17,7 @@ use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, Store};
 use svc_core::values::{EventKind, EventKinds, HostPolicy, TenantId};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus, RetrySchedule};
-use svc_core::webhooks::engine::{Attempt, Outcome, Policy};
+use svc_core::webhooks::engine::{Attempt, AttemptResult, Policy};
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::samples;
 use svc_core::webhooks::statistics::AttemptOutcome;
@@ -190,7 +190,7 @@ struct PanickingClient {
 }
 
 impl WebhookClient for PanickingClient {
-    fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, Outcome> {
+    fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, AttemptResult> {
         match self.attempts.fetch_add(1, Ordering::Relaxed) {
             0 => resume_unwind(Box::new("at once")),
             1 => Box::pin(async { resume_unwind(Box::new("later")) }),

@@ -15,7 +15,7 @@ use svc_core::store::Store;
 use svc_core::store::memory::MemoryStore;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::AttemptLog;
-use svc_core::webhooks::engine::{Attempt, Outcome, Policy};
+use svc_core::webhooks::engine::{Attempt, AttemptResult, Policy};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate};
 use svc_server::deliver::{self, WebhookClient};
 use tokio::time::Instant;
@@ -34,7 +34,7 @@ struct Client {
 }
 
 impl WebhookClient for Client {
-    fn attempt(&self, Attempt { delivery, .. }: Attempt) -> BoxFuture<'static, Outcome> {
+    fn attempt(&self, Attempt { delivery, .. }: Attempt) -> BoxFuture<'static, AttemptResult> {
         let is_first = self.known.lock().unwrap().insert(delivery.subscription_id);
         if !is_first || self.known.lock().unwrap().len() > KNOWN {
             self.started.lock().unwrap().push((delivery.subscription_id, Instant::now()));
@@ -50,7 +50,7 @@ impl WebhookClient for Client {
             response_truncated: false,
             remote_addr: None,
         };
-        Box::pin(async { Outcome { delivery, log, retry_after: None } })
+        Box::pin(async { AttemptResult { delivery, log, retry_after: None } })
     }
 }
 

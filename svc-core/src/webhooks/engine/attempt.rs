@@ -22,7 +22,7 @@ pub struct Attempt {
 
 /// The result of an attempt.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct AttemptResult {
     /// The delivery as the attempt had it, with its lease.
     pub delivery: Delivery,
     /// The log of the attempt: its status, duration, error and response.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::attempt::{Attempt, Outcome};
+use super::attempt::{Attempt, AttemptResult};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
 use crate::webhooks::subscriptions::SubscriptionId;
@@ -13,7 +13,7 @@ pub struct Batch {
     /// The tenant whose deliveries these are.
     pub tenant_id: TenantId,
     /// The outcomes to record.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<AttemptResult>,
     /// The endpoints that were selected, in the order of their schedule.
     pub(super) selections: Vec<Selection>,
     /// Whether to take one step of a bulk replay.
@@ -35,7 +35,7 @@ impl Batch {
     }
 
     /// Creates a batch that records outcomes and claims nothing, for a driver that is about to stop.
-    pub fn outcomes_only(tenant: TenantId, outcomes: Vec<Outcome>) -> Self {
+    pub fn outcomes_only(tenant: TenantId, outcomes: Vec<AttemptResult>) -> Self {
         Self { outcomes, ..Self::new(tenant, None) }
     }
 

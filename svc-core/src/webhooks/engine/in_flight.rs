@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::attempt::{Attempt, Outcome};
+use super::attempt::{Attempt, AttemptResult};
 use super::batch::{Action, Batch, Selection};
 use super::policy::Policy;
 use crate::store::Endpoint;
@@ -73,7 +73,7 @@ impl InFlight {
     }
 
     /// Records that an attempt has ended: frees its capacity, and grows or shrinks the window of its endpoint.
-    pub fn attempt_finished(&mut self, outcome: &Outcome) {
+    pub fn attempt_finished(&mut self, outcome: &AttemptResult) {
         let Endpoint { tenant_id: tenant, subscription_id: subscription } = outcome.delivery.endpoint();
         self.free(tenant, subscription, 1);
         if let Some(window) = self.endpoints.get_mut(&subscription) {

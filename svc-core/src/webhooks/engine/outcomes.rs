@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::attempt::Outcome;
+use super::attempt::AttemptResult;
 use super::batch::{Batch, FailedAttempt};
 use super::claim::schedule_next;
 use super::policy::Policy;
@@ -26,7 +26,7 @@ pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> R
     let mut report = operational::Report::default();
     let now = tx.env().now();
     let tenant = batch.tenant_id;
-    let mut by_endpoint: BTreeMap<SubscriptionId, Vec<&Outcome>> = BTreeMap::new();
+    let mut by_endpoint: BTreeMap<SubscriptionId, Vec<&AttemptResult>> = BTreeMap::new();
     for outcome in &batch.outcomes {
         by_endpoint.entry(outcome.delivery.subscription_id).or_default().push(outcome);
     }
@@ -89,9 +89,9 @@ async fn record_one(
     policy: &Policy,
     subscription: &mut WebhookSubscription,
     mut delivery: Delivery,
-    outcome: &Outcome,
+    outcome: &AttemptResult,
 ) -> Result<Option<FailedAttempt>, Error> {
-    let Outcome { log, retry_after, .. } = outcome;
+    let AttemptResult { log, retry_after, .. } = outcome;
     let (tenant, lease) = (delivery.tenant_id, delivery.lease);
     let now = tx.env().now();
     let pauses = subscription.record_attempt(outcome, &policy.retry, now);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use super::attempt::Outcome;
+use super::attempt::AttemptResult;
 use super::batch::{Action, Batch, Selection};
 use super::in_flight::InFlight;
 use super::policy::Policy;
@@ -107,7 +107,7 @@ impl InFlight {
         &mut self,
         policy: &Policy,
         due_work: &DueWork,
-        outcomes: BTreeMap<TenantId, Vec<Outcome>>,
+        outcomes: BTreeMap<TenantId, Vec<AttemptResult>>,
     ) -> Vec<Batch> {
         let clock_jump_grace_until = self.record_poll(due_work.now, policy);
         let mut batches: BTreeMap<TenantId, Batch> = BTreeMap::new();

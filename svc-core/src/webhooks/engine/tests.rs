@@ -75,7 +75,7 @@ fn fill(store: &dyn Store, count: usize) -> (TenantId, WebhookSubscription) {
 }
 
 /// Polls once and runs the batch of the tenant, as a process that has nothing in flight.
-fn run_step(store: &dyn Store, tenant: TenantId, outcomes: &[Outcome]) -> Vec<Attempt> {
+fn run_step(store: &dyn Store, tenant: TenantId, outcomes: &[AttemptResult]) -> Vec<Attempt> {
     let due_work = store.read("poll", |tx| Box::pin(poll(tx))).now_or_never().unwrap().unwrap();
     let outcomes = BTreeMap::from([(tenant, outcomes.to_vec())]);
     let mut batches = InFlight::default().plan(&Policy::default(), &due_work, outcomes);
@@ -108,7 +108,7 @@ impl Recorder {
     /// Records the outcome of an attempt that was in flight already when the last one failed.
     fn other(&mut self, status: i32, retry_after: Option<u64>) -> bool {
         let retry_after = retry_after.map(Duration::from_secs);
-        let outcome = Outcome { delivery: self.delivery.clone(), log: log(1, status), retry_after };
+        let outcome = AttemptResult { delivery: self.delivery.clone(), log: log(1, status), retry_after };
         let pauses = self.subscription.record_attempt(&outcome, &RetrySchedule::default(), self.now);
         if pauses {
             self.subscription.pause(self.now);
@@ -195,13 +195,13 @@ fn the_last_delivery_is_the_one_that_ended_last() {
 fn a_subscription_is_paused_once_and_its_deliveries_are_held() {
     let (store, clock) = store_with_clock();
     let (tenant, subscription) = fill(&store, 15);
-    let outcome = |Attempt { delivery, .. }: &Attempt| Outcome {
+    let outcome = |Attempt { delivery, .. }: &Attempt| AttemptResult {
         log: log(delivery.attempts, 500),
         delivery: delivery.clone(),
         retry_after: None,
     };
     // The first four attempts are in flight at the same time and count as one failure.
-    let mut outcomes: Vec<Outcome> = run_step(&store, tenant, &[]).iter().map(outcome).collect();
+    let mut outcomes: Vec<AttemptResult> = run_step(&store, tenant, &[]).iter().map(outcome).collect();
     assert_eq!(outcomes.len(), 4);
     for _ in 2..=10 {
         assert!(run_step(&store, tenant, &outcomes).is_empty(), "the endpoint backs off");
@@ -321,7 +321,11 @@ fn a_window_has_grown_after_a_success_and_not_after_a_failure() {
     let mut grown = Vec::new();
     for status in [200, 500, 200, 200, 200, 200] {
         in_flight.reserve(tenant, subscription.id, 1);
-        in_flight.attempt_finished(&Outcome { delivery: delivery.clone(), log: log(1, status), retry_after: None });
+        in_flight.attempt_finished(&AttemptResult {
+            delivery: delivery.clone(),
+            log: log(1, status),
+            retry_after: None,
+        });
         grown.push(in_flight.has_grown_window(subscription.id));
     }
     // After a failure the window is smaller than at first.

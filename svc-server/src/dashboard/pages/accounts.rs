@@ -13,7 +13,7 @@ use crate::dashboard::components::{
 };
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
-use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// The number of accounts on a page.
 const PAGE: usize = 50;
@@ -21,7 +21,7 @@ const PAGE: usize = 50;
 const SEARCHED: u32 = 1_000;
 
 /// Lists the accounts, or those whose name contains what is searched.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn list(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let search = cx.query.text("search");
     let after = cx.query.given("after").and_then(|id| id.parse::<TenantId>().ok());
     let mut tenants = cx.svc.tenants().list(after, SEARCHED).await?;
@@ -83,14 +83,14 @@ fn access(tenant: &Tenant) -> Markup {
 }
 
 /// Shows one account.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn show(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let tenant = cx.svc.tenants().get(cx.id()?).await?;
     let values = limits_form(&tenant);
     let state = FormState { values: &values, errors: &Errors::default() };
     Ok(detail(cx, &tenant, &state))
 }
 
-fn detail(cx: &Context<'_>, tenant: &Tenant, limits: &FormState<'_>) -> Reply {
+fn detail(cx: &Context<'_>, tenant: &Tenant, limits: &FormState<'_>) -> PageResponse {
     let path = |action: &str| format!("/accounts/{}/{action}", tenant.id);
     let actions = html! {
         @match tenant.developer_access {
@@ -146,7 +146,7 @@ fn limits_form(tenant: &Tenant) -> Form {
 }
 
 /// Sets the limits of an account.
-pub(in crate::dashboard) async fn set_limits(cx: &Context<'_>) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn set_limits(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let tenant = cx.svc.tenants().get(cx.id()?).await?;
     let mut errors = Errors::default();
     let mut limit = |field: &'static str| {
@@ -170,30 +170,30 @@ pub(in crate::dashboard) async fn set_limits(cx: &Context<'_>) -> Result<Reply, 
         tenant.max_webhooks = max_webhooks;
     });
     change.await?;
-    Ok(Reply::see_other(&cx.url(&format!("/accounts/{}?notice=saved", tenant.id))))
+    Ok(PageResponse::see_other(&cx.url(&format!("/accounts/{}?notice=saved", tenant.id))))
 }
 
 /// Approves or withdraws the developer access of an account.
-pub(in crate::dashboard) async fn set_access(cx: &Context<'_>) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn set_access(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let access = match cx.form.text("access") {
         "approved" => DeveloperAccess::Approved,
         "suspended" => DeveloperAccess::Suspended,
-        _ => return Err(Failure::Invalid("Choose whether access is approved or withdrawn.".to_owned())),
+        _ => return Err(PageError::Invalid("Choose whether access is approved or withdrawn.".to_owned())),
     };
     let tenant: TenantId = cx.id()?;
     cx.svc.tenant(tenant).change_settings(move |tenant| tenant.developer_access = access).await?;
-    Ok(Reply::see_other(&cx.url(&format!("/accounts/{tenant}?notice=saved"))))
+    Ok(PageResponse::see_other(&cx.url(&format!("/accounts/{tenant}?notice=saved"))))
 }
 
 /// Shows the pages of an account to the operator.
-pub(in crate::dashboard) async fn view(cx: &Context<'_>) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn view(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().view(cx.session.id, Some(cx.id()?)).await?;
-    Ok(Reply::see_other(&cx.url("/")))
+    Ok(PageResponse::see_other(&cx.url("/")))
 }
 
 /// Shows the pages of no account any more.
-pub(in crate::dashboard) async fn leave(cx: &Context<'_>) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn leave(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let viewed = cx.session.viewed_tenant_id;
     cx.svc.dashboard().view(cx.session.id, None).await?;
-    Ok(Reply::see_other(&cx.url(&viewed.map_or("/accounts".to_owned(), |tenant| format!("/accounts/{tenant}")))))
+    Ok(PageResponse::see_other(&cx.url(&viewed.map_or("/accounts".to_owned(), |tenant| format!("/accounts/{tenant}")))))
 }

@@ -9,7 +9,7 @@ use svc_core::values::{TimeZone, Timestamp};
 use crate::dashboard::components::{empty, heading, table, time};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
-use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// The number of changes on a page.
 const PAGE: u32 = 50;
@@ -17,7 +17,7 @@ const PAGE: u32 = 50;
 const MAX_VALUE: usize = 80;
 
 /// Lists the changes, newest first.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let until = cx.query.given("until").and_then(|at| Timestamp::parse(at).ok());
     let account = cx.svc.tenant(tenant.id);
     let mut entries = account.audit_log().before(until, PAGE + 1).await?;

@@ -25,7 +25,7 @@ use crate::dashboard::components::{
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::live::{self, List as _};
-use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::page_response::{PageError, PageResponse};
 
 const PAGE: u32 = 50;
 /// The number of bytes of a body that a page shows, so that it stays small.
@@ -141,7 +141,7 @@ pub(super) fn rows(view: &View<'_>, deliveries: &[Delivery], endpoints: &Endpoin
 }
 
 /// Returns the filter in the query.
-fn filter(cx: &Context<'_>) -> Result<DeliveryFilter, Failure> {
+fn filter(cx: &Context<'_>) -> Result<DeliveryFilter, PageError> {
     Ok(DeliveryFilter {
         subscription_id: filters::value(cx, "endpoint")?,
         event_id: filters::value(cx, "event")?,
@@ -155,13 +155,13 @@ fn filter(cx: &Context<'_>) -> Result<DeliveryFilter, Failure> {
 }
 
 /// Sends the newest deliveries as they come and change.
-pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let live = &cx.dashboard.live;
     live.respond(cx, tenant, &live.deliveries, filter(cx)?)
 }
 
 /// Lists deliveries.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.tenant(tenant.id);
     let endpoints = endpoints(&cx.svc, tenant.id).await?;
     let filter = filter(cx)?;
@@ -240,7 +240,7 @@ async fn of_record(
     tenant: &Tenant,
     record: &str,
     filter: &DeliveryFilter,
-) -> Result<Vec<Delivery>, Failure> {
+) -> Result<Vec<Delivery>, PageError> {
     let events = super::events::newest(cx, tenant, filter.since, |event| {
         super::events::record_id(event) == record && filter.kind.is_none_or(|kind| event.kind == kind)
     });
@@ -256,7 +256,7 @@ async fn of_record(
 }
 
 /// Shows a delivery with one of its attempts.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.tenant(tenant.id);
     let delivery = account.deliveries().get(cx.id::<DeliveryId>()?).await?;
     let event = account.events().get(delivery.event_id).await?;
@@ -452,20 +452,23 @@ fn request_as_sent(
 }
 
 /// Sends a delivery again.
-pub(in crate::dashboard) async fn replay(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn replay(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let delivery = cx.svc.tenant(tenant.id).deliveries().replay(cx.id::<DeliveryId>()?).await?;
-    Ok(Reply::see_other(&cx.url(&format!("/deliveries/{}?notice=replayed", delivery.id))))
+    Ok(PageResponse::see_other(&cx.url(&format!("/deliveries/{}?notice=replayed", delivery.id))))
 }
 
 /// Sends the selected deliveries again.
-pub(in crate::dashboard) async fn replay_selected(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn replay_selected(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+) -> Result<PageResponse, PageError> {
     let ids: Result<Vec<DeliveryId>, _> = cx.form.all("id").map(str::parse).collect();
-    let ids = ids.map_err(|_| Failure::Invalid("Select deliveries of the list.".to_owned()))?;
+    let ids = ids.map_err(|_| PageError::Invalid("Select deliveries of the list.".to_owned()))?;
     if ids.is_empty() || ids.len() > PAGE as usize {
-        return Err(Failure::Invalid(format!("Select at least one delivery, and at most {PAGE}.")));
+        return Err(PageError::Invalid(format!("Select at least one delivery, and at most {PAGE}.")));
     }
     for id in ids {
         cx.svc.tenant(tenant.id).deliveries().replay(id).await?;
     }
-    Ok(Reply::see_other(&cx.url("/deliveries?notice=replayed")))
+    Ok(PageResponse::see_other(&cx.url("/deliveries?notice=replayed")))
 }

@@ -12,7 +12,7 @@ use super::{deliveries, filters};
 use crate::dashboard::components::{empty, exact_time, facts, heading, number, section, table, time};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
-use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// The number of events that a page lists.
 const PAGE: usize = 50;
@@ -27,7 +27,7 @@ pub(super) async fn newest(
     tenant: &Tenant,
     since: Option<Timestamp>,
     is_wanted: impl Fn(&Event) -> bool,
-) -> Result<Vec<Event>, Failure> {
+) -> Result<Vec<Event>, PageError> {
     let since = since.unwrap_or(Timestamp::from_micros(0));
     let events = cx.svc.tenant(tenant.id).events().newest(since, SEARCHED).await?;
     Ok(events.into_iter().filter(is_wanted).take(PAGE).collect())
@@ -47,7 +47,7 @@ pub(super) fn record_id(event: &Event) -> String {
 }
 
 /// Lists events.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let kind: Option<EventKind> = filters::value(cx, "kind")?;
     let record = cx.query.given("record");
     let since = filters::begins(cx, cx.query.text("within"))?;
@@ -95,7 +95,7 @@ pub(super) fn row(cx: &Context<'_>, tenant: &Tenant, event: &Event) -> maud::Mar
 }
 
 /// Shows an event.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.tenant(tenant.id);
     let event = account.events().get(cx.id::<EventId>()?).await?;
     let filter = DeliveryFilter { limit: MAX_DELIVERIES, ..DeliveryFilter::of_event(event.id) };

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use svc_core::values::Timestamp;
 
 use crate::dashboard::context::Context;
-use crate::dashboard::reply::Failure;
+use crate::dashboard::page_response::PageError;
 
 /// The time spans of lists: the values in the query, their texts, and their hours.
 const SPANS: [(&str, &str, u32); 5] = [
@@ -20,15 +20,15 @@ const SPANS: [(&str, &str, u32); 5] = [
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// Returns a value of the query, if it is given.
-pub(super) fn value<T: FromStr>(cx: &Context<'_>, name: &str) -> Result<Option<T>, Failure> {
-    let refused = |text: &str| Failure::Invalid(format!("“{text}” is no value of the filter “{name}”."));
+pub(super) fn value<T: FromStr>(cx: &Context<'_>, name: &str) -> Result<Option<T>, PageError> {
+    let refused = |text: &str| PageError::Invalid(format!("“{text}” is no value of the filter “{name}”."));
     cx.query.given(name).map(|text| text.parse().map_err(|_| refused(text))).transpose()
 }
 
 /// Returns the time at which a span of the query or of a form begins. `None` for any time.
-pub(super) fn begins(cx: &Context<'_>, span: &str) -> Result<Option<Timestamp>, Failure> {
+pub(super) fn begins(cx: &Context<'_>, span: &str) -> Result<Option<Timestamp>, PageError> {
     let known = SPANS.iter().find(|(value, ..)| *value == span);
-    let (_, _, hours) = known.ok_or_else(|| Failure::Invalid(format!("“{span}” is no time span.")))?;
+    let (_, _, hours) = known.ok_or_else(|| PageError::Invalid(format!("“{span}” is no time span.")))?;
     Ok((*hours > 0).then(|| cx.now.minus(HOUR * *hours)))
 }
 

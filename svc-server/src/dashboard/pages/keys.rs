@@ -13,7 +13,7 @@ use crate::dashboard::components::{
 };
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
-use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// The longest name of a key, in characters.
 const MAX_NAME: usize = 300;
@@ -25,7 +25,7 @@ const EXPIRIES: [(&str, &str); 5] =
 const OVERLAPS: [(&str, &str); 4] = [("0", "Not at all"), ("1", "1 hour"), ("24", "1 day"), ("168", "7 days")];
 
 /// Lists the keys.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let mut keys = cx.svc.tenant(tenant.id).keys().list().await?;
     keys.reverse();
     let may_change = cx.may(Role::Owner);
@@ -97,12 +97,12 @@ fn overlaps() -> Markup {
 }
 
 /// Shows the form of a new key.
-pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let state = FormState { values: &Form::of(b"scopes=write"), errors: &Errors::default() };
     Ok(form(cx, tenant, &state))
 }
 
-fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> Reply {
+fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> PageResponse {
     let content = html! {
         (heading("Create an API key", "", html! {}))
         form.card.fields method="post" action=(cx.url("/keys/new")) {
@@ -150,7 +150,7 @@ fn read(form: &Form) -> Result<KeyCreate, Errors> {
 }
 
 /// Creates a key and shows its text.
-pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     match read(&cx.form) {
         Ok(input) => {
             let new = cx.svc.tenant(tenant.id).keys().create(input).await?;
@@ -164,7 +164,7 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
 }
 
 /// Shows a new key. Its text is part of this response alone.
-fn created(cx: &Context<'_>, tenant: &Tenant, new: &NewKey) -> Reply {
+fn created(cx: &Context<'_>, tenant: &Tenant, new: &NewKey) -> PageResponse {
     let text = new.text.reveal();
     let example = format!("curl '{{URL}}/api/v1/contacts' -H 'Authorization: Bearer {text}'");
     let content = html! {
@@ -183,17 +183,17 @@ fn created(cx: &Context<'_>, tenant: &Tenant, new: &NewKey) -> Reply {
 }
 
 /// Replaces a key, which stays valid for a while.
-pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let overlap = OVERLAPS.iter().find(|(value, _)| *value == cx.form.text("overlap"));
     let hours = overlap.and_then(|(value, _)| value.parse::<u32>().ok());
-    let hours = hours.ok_or_else(|| Failure::Invalid("Choose how long the old key stays valid.".to_owned()))?;
+    let hours = hours.ok_or_else(|| PageError::Invalid("Choose how long the old key stays valid.".to_owned()))?;
     let overlap = Duration::from_secs(60 * 60) * hours;
     let new = cx.svc.tenant(tenant.id).keys().rotate(cx.id::<KeyId>()?, overlap).await?;
     Ok(created(cx, tenant, &new))
 }
 
 /// Revokes a key.
-pub(in crate::dashboard) async fn revoke(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn revoke(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.tenant(tenant.id).keys().revoke(cx.id::<KeyId>()?).await?;
-    Ok(Reply::see_other(&cx.url("/keys?notice=key-revoked")))
+    Ok(PageResponse::see_other(&cx.url("/keys?notice=key-revoked")))
 }

@@ -15,7 +15,7 @@ use crate::dashboard::components::{
 };
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
-use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::page_response::{PageError, PageResponse};
 
 const ROLES: [(&str, &str); 3] = [
     ("viewer", "Viewer: sees everything except secrets"),
@@ -86,7 +86,7 @@ pub(super) fn new() -> Form {
 }
 
 /// Adds a member.
-pub(in crate::dashboard) async fn add(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn add(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let mut errors = Errors::default();
     let email = Email::parse(cx.form.text("email")).map_err(|issue| format!("The email address {issue}."));
     let email = errors.take("email", email);
@@ -96,7 +96,7 @@ pub(in crate::dashboard) async fn add(cx: &Context<'_>, tenant: &Tenant) -> Resu
             Err(Error::NotAllowed(reason)) => errors.add("email", reason),
             added => {
                 added?;
-                return Ok(Reply::see_other(&cx.url("/settings?notice=member-added")));
+                return Ok(PageResponse::see_other(&cx.url("/settings?notice=member-added")));
             }
         }
     }
@@ -105,22 +105,22 @@ pub(in crate::dashboard) async fn add(cx: &Context<'_>, tenant: &Tenant) -> Resu
 }
 
 /// Changes the role of a member.
-pub(in crate::dashboard) async fn set_role(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn set_role(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let id = cx.id::<MemberId>()?;
     let role = Role::from_text(cx.form.text("role"));
-    let role = role.ok_or_else(|| Failure::Invalid("Choose one of the roles.".to_owned()))?;
+    let role = role.ok_or_else(|| PageError::Invalid("Choose one of the roles.".to_owned()))?;
     cx.svc.tenant(tenant.id).members().set_role(id, role).await?;
-    Ok(Reply::see_other(&cx.url("/settings?notice=member-changed")))
+    Ok(PageResponse::see_other(&cx.url("/settings?notice=member-changed")))
 }
 
 /// Removes a member.
-pub(in crate::dashboard) async fn remove(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn remove(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.tenant(tenant.id).members().remove(cx.id::<MemberId>()?).await?;
-    Ok(Reply::see_other(&cx.url("/settings?notice=member-removed")))
+    Ok(PageResponse::see_other(&cx.url("/settings?notice=member-removed")))
 }
 
 /// Shows the accounts that the person is a member of.
-pub(in crate::dashboard) async fn accounts(cx: &Context<'_>, email: &Email) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn accounts(cx: &Context<'_>, email: &Email) -> Result<PageResponse, PageError> {
     let accounts = cx.svc.dashboard().accounts_of(email.clone()).await?;
     let content = html! {
         (heading("Your accounts", "", html! {}))
@@ -153,7 +153,7 @@ pub(in crate::dashboard) async fn accounts(cx: &Context<'_>, email: &Email) -> R
 }
 
 /// Shows another account that the person is a member of.
-pub(in crate::dashboard) async fn choose(cx: &Context<'_>, _: &Email) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn choose(cx: &Context<'_>, _: &Email) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().choose_account(cx.session.id, cx.id::<TenantId>()?).await?;
-    Ok(Reply::see_other(&cx.url("/")))
+    Ok(PageResponse::see_other(&cx.url("/")))
 }

@@ -14,7 +14,7 @@ use crate::dashboard::chart::bars;
 use crate::dashboard::components::{Tone, badge, empty, heading, icon, linked_figure, number, section, table, time_or};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
-use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// The number of deliveries up to which those that failed or are held are counted.
 const MAX_COUNTED: u32 = 100;
@@ -22,7 +22,7 @@ const MAX_COUNTED: u32 = 100;
 const MAX_KEYS: usize = 8;
 
 /// Shows the overview.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.tenant(tenant.id);
     let hours = account.deliveries().attempts_by_hour(None).await?;
     let day = webhooks::sum(&hours);

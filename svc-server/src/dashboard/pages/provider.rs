@@ -9,15 +9,15 @@ use svc_core::error::Error;
 use super::sign_in;
 use crate::dashboard::context::Form;
 use crate::dashboard::oidc::{Attempt, Provider, Refusal};
-use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::{Dashboard, Origin, layout};
 
 /// Sends the browser to the provider.
-pub(in crate::dashboard) async fn start(dashboard: &Dashboard, parts: &Parts) -> Result<Reply, Failure> {
-    let provider = dashboard.provider.as_ref().ok_or(Failure::NotFound)?;
+pub(in crate::dashboard) async fn start(dashboard: &Dashboard, parts: &Parts) -> Result<PageResponse, PageError> {
+    let provider = dashboard.provider.as_ref().ok_or(PageError::NotFound)?;
     let origin = parts.headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()?.parse::<Origin>().ok());
     let origin =
-        origin.ok_or_else(|| Failure::Invalid("The browser did not say from which address it came.".to_owned()))?;
+        origin.ok_or_else(|| PageError::Invalid("The browser did not say from which address it came.".to_owned()))?;
     let env = dashboard.svc.store().env();
     let attempt = Attempt::new(env, origin);
     let url = provider.sign_in_url(&attempt, env.now()).await.map_err(|refusal| failure(provider, &refusal))?;
@@ -25,29 +25,29 @@ pub(in crate::dashboard) async fn start(dashboard: &Dashboard, parts: &Parts) ->
         p { "You go on to " b { (provider.host()) } " to sign in." }
         p { a.button href=(url) { "Continue" } }
     };
-    let reply = Reply::page(layout::card(dashboard, "Sign in", &content)).go_on_to(&url);
+    let response = PageResponse::page(layout::card(dashboard, "Sign in", &content)).go_on_to(&url);
     Ok(match attempt.cookie() {
-        Some(cookie) => reply.cookie(cookie),
-        None => reply,
+        Some(cookie) => response.cookie(cookie),
+        None => response,
     })
 }
 
 /// Takes the answer of the provider, which comes once.
-pub(in crate::dashboard) async fn callback(dashboard: &Dashboard, parts: &Parts) -> Result<Reply, Failure> {
-    let provider = dashboard.provider.as_ref().ok_or(Failure::NotFound)?;
-    let reply = match sign_in(dashboard, provider, parts).await {
-        Err(internal @ Failure::Internal(_)) => return Err(internal),
-        result => result.unwrap_or_else(|failure| failure.reply(dashboard)),
+pub(in crate::dashboard) async fn callback(dashboard: &Dashboard, parts: &Parts) -> Result<PageResponse, PageError> {
+    let provider = dashboard.provider.as_ref().ok_or(PageError::NotFound)?;
+    let response = match sign_in(dashboard, provider, parts).await {
+        Err(internal @ PageError::Internal(_)) => return Err(internal),
+        result => result.unwrap_or_else(|error| error.response(dashboard)),
     };
-    Ok(Attempt::forgotten().into_iter().fold(reply, Reply::cookie))
+    Ok(Attempt::forgotten().into_iter().fold(response, PageResponse::cookie))
 }
 
-async fn sign_in(dashboard: &Dashboard, provider: &Provider, parts: &Parts) -> Result<Reply, Failure> {
+async fn sign_in(dashboard: &Dashboard, provider: &Provider, parts: &Parts) -> Result<PageResponse, PageError> {
     let query = Form::of(parts.uri.query().unwrap_or_default().as_bytes());
     let Some(attempt) = Attempt::answered(&parts.headers, query.text("state")) else {
         let reason = "Signing in was begun in another browser or more than ten minutes ago, or this page was opened twice. \
             Begin again.";
-        return Err(Failure::NotSignedIn(StatusCode::BAD_REQUEST, reason.to_owned()));
+        return Err(PageError::NotSignedIn(StatusCode::BAD_REQUEST, reason.to_owned()));
     };
     if let Some(error) = query.given("error") {
         let error: String = error.chars().take(100).collect();
@@ -56,21 +56,21 @@ async fn sign_in(dashboard: &Dashboard, provider: &Provider, parts: &Parts) -> R
             "The identity provider refused ({error}). Try again, or ask whoever manages your account there to let you use \
              this service."
         );
-        return Err(Failure::NotSignedIn(StatusCode::FORBIDDEN, reason));
+        return Err(PageError::NotSignedIn(StatusCode::FORBIDDEN, reason));
     }
     let is_secure = attempt.is_secure();
     let now = dashboard.svc.store().env().now();
     let verified = provider.verified_email(attempt, query.text("code"), now).await;
     let email = verified.map_err(|refusal| failure(provider, &refusal))?;
     let new = match dashboard.svc.dashboard().sign_in_member(email).await {
-        Err(Error::NotAllowed(reason)) => return Err(Failure::NotSignedIn(StatusCode::FORBIDDEN, reason)),
+        Err(Error::NotAllowed(reason)) => return Err(PageError::NotSignedIn(StatusCode::FORBIDDEN, reason)),
         result => result?,
     };
     Ok(sign_in::signed_in(dashboard, &new, is_secure))
 }
 
 /// Logs why the provider did not sign a person in, and returns the page that says what to do.
-fn failure(provider: &Provider, refusal: &Refusal) -> Failure {
+fn failure(provider: &Provider, refusal: &Refusal) -> PageError {
     tracing::warn!(provider = provider.host(), error = %refusal, "the identity provider did not sign a person in");
     let (status, reason) = match refusal {
         Refusal::Provider(_) => (
@@ -89,5 +89,5 @@ fn failure(provider: &Provider, refusal: &Refusal) -> Failure {
              sign in again.",
         ),
     };
-    Failure::NotSignedIn(status, reason.to_owned())
+    PageError::NotSignedIn(status, reason.to_owned())
 }

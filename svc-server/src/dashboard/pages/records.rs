@@ -14,7 +14,7 @@ use super::audit::entry_table;
 use crate::dashboard::components::{Tone, badge, empty, exact_time, facts, heading, number, section, table};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
-use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// The number of records on a page.
 const PAGE: u32 = 50;
@@ -168,11 +168,15 @@ async fn get(account: Account<'_>, kind: &Kind, id: Uuid) -> Result<Map<String, 
 }
 
 /// Lists the records, or finds some.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant, kind: &Kind) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn list(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: &Kind,
+) -> Result<PageResponse, PageError> {
     let (search, status) = (cx.query.text("search"), cx.query.text("status"));
     let path = format!("/{}", kind.collection);
     if let Ok(id) = search.parse::<Uuid>() {
-        return Ok(Reply::see_other(&cx.url(&format!("{path}/{id}"))));
+        return Ok(PageResponse::see_other(&cx.url(&format!("{path}/{id}"))));
     }
     let cursor = cx.query.given("cursor").and_then(|cursor| cursor.parse::<Uuid>().ok());
     let params = ListParams { limit: Limit::new(PAGE), cursor: cursor.map(Into::into), ..ListParams::default() };
@@ -210,8 +214,8 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant, kind: 
             }
         }
     };
-    let reply = layout::page(cx, Some(tenant), kind.title, &content);
-    Ok(if found.is_err() { reply.status(StatusCode::UNPROCESSABLE_ENTITY) } else { reply })
+    let response = layout::page(cx, Some(tenant), kind.title, &content);
+    Ok(if found.is_err() { response.status(StatusCode::UNPROCESSABLE_ENTITY) } else { response })
 }
 
 fn filters(cx: &Context<'_>, kind: &Kind, path: &str, search: &str, status: &str) -> Markup {
@@ -329,7 +333,11 @@ fn status_tone(status: &str) -> Tone {
 }
 
 /// Shows one record with its history.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant, kind: &Kind) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn show(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: &Kind,
+) -> Result<PageResponse, PageError> {
     let id: Uuid = cx.id()?;
     let account = cx.svc.tenant(tenant.id);
     let record = get(account, kind, id).await?;

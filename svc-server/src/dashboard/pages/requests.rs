@@ -16,7 +16,7 @@ use crate::dashboard::components::{Tone, View, badge, empty, exact_time, facts, 
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::live::{self, List as _};
-use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::page_response::{PageError, PageResponse};
 
 const PAGE: usize = 100;
 /// The filters in the query.
@@ -98,10 +98,10 @@ impl live::List for Requests {
 }
 
 /// Returns the filter in the query.
-fn filter(cx: &Context<'_>) -> Result<RequestFilter, Failure> {
+fn filter(cx: &Context<'_>) -> Result<RequestFilter, PageError> {
     let class = STATUSES.iter().find(|(value, ..)| *value == cx.query.text("status"));
     let (class, _, statuses) =
-        class.ok_or_else(|| Failure::Invalid("There is no such class of statuses.".to_owned()))?;
+        class.ok_or_else(|| PageError::Invalid("There is no such class of statuses.".to_owned()))?;
     Ok(RequestFilter {
         request_id: cx.query.given("id").map(str::to_owned),
         key_id: filters::value(cx, "key")?,
@@ -114,13 +114,13 @@ fn filter(cx: &Context<'_>) -> Result<RequestFilter, Failure> {
 }
 
 /// Sends the newest requests as they come.
-pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let live = &cx.dashboard.live;
     live.respond(cx, tenant, &live.requests, filter(cx)?)
 }
 
 /// Lists requests.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.tenant(tenant.id);
     let filter = filter(cx)?;
     let is_filtered = FILTERS.iter().any(|name| cx.query.given(name).is_some());
@@ -167,7 +167,7 @@ fn filter_fields(cx: &Context<'_>, keys: &[ApiKey]) -> Markup {
 }
 
 /// Shows a request and the events that it wrote.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.tenant(tenant.id);
     let request = account.requests().get(cx.id::<LoggedRequestId>()?).await?;
     let written = account.requests().events(request.id, MAX_EVENTS).await?;

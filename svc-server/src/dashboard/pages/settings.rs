@@ -13,10 +13,10 @@ use crate::dashboard::components::{
 };
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
-use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// Shows the settings.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     with_new_member(cx, tenant, &FormState { values: &members::new(), errors: &Errors::default() }).await
 }
 
@@ -25,7 +25,7 @@ pub(super) async fn with_new_member(
     cx: &Context<'_>,
     tenant: &Tenant,
     new_member: &FormState<'_>,
-) -> Result<Reply, Failure> {
+) -> Result<PageResponse, PageError> {
     let values = Form::from_fields(vec![
         ("name", tenant.name.clone()),
         ("time_zone", tenant.time_zone.to_string()),
@@ -40,7 +40,7 @@ async fn page(
     tenant: &Tenant,
     state: &FormState<'_>,
     new_member: &FormState<'_>,
-) -> Result<Reply, Failure> {
+) -> Result<PageResponse, PageError> {
     let sessions = cx.svc.dashboard().sessions(Some(tenant.id)).await?;
     let list = cx.svc.tenant(tenant.id).members().list().await?;
     let content = html! {
@@ -142,7 +142,7 @@ fn role(session: &Session) -> &'static str {
 }
 
 /// Changes the settings.
-pub(in crate::dashboard) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let mut errors = Errors::default();
     let name = match cx.form.given("name") {
         None => Err("The name must not be empty.".to_owned()),
@@ -166,11 +166,11 @@ pub(in crate::dashboard) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Res
         tenant.unique_contact_email = unique_contact_email;
     });
     change.await?;
-    Ok(Reply::see_other(&cx.url("/settings?notice=saved")))
+    Ok(PageResponse::see_other(&cx.url("/settings?notice=saved")))
 }
 
 /// Revokes a session of the account.
-pub(in crate::dashboard) async fn revoke_session(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn revoke_session(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().revoke(Some(tenant.id), cx.id::<SessionId>()?).await?;
-    Ok(Reply::see_other(&cx.url("/settings?notice=session-revoked")))
+    Ok(PageResponse::see_other(&cx.url("/settings?notice=session-revoked")))
 }

@@ -6,11 +6,11 @@ use svc_core::accounts::sessions::NewSession;
 use svc_core::error::Error;
 
 use crate::dashboard::context::{self, Context, Form};
-use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::{Dashboard, layout};
 
 /// Shows the button that uses a link up. Opening the link alone does not: programs that check mail open links as well.
-pub(in crate::dashboard) async fn show(dashboard: &Dashboard, parts: &Parts) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn show(dashboard: &Dashboard, parts: &Parts) -> Result<PageResponse, PageError> {
     let query = Form::of(parts.uri.query().unwrap_or_default().as_bytes());
     let token = query.given("token").map(str::to_owned);
     let content = html! {
@@ -24,7 +24,7 @@ pub(in crate::dashboard) async fn show(dashboard: &Dashboard, parts: &Parts) -> 
             (layout::how_to_sign_in(dashboard))
         }
     };
-    Ok(Reply::page(layout::card(dashboard, "Sign in", &content)))
+    Ok(PageResponse::page(layout::card(dashboard, "Sign in", &content)))
 }
 
 /// Uses a link up and begins a session.
@@ -32,28 +32,28 @@ pub(in crate::dashboard) async fn use_link(
     dashboard: &Dashboard,
     parts: &Parts,
     form: &Form,
-) -> Result<Reply, Failure> {
+) -> Result<PageResponse, PageError> {
     let new = match dashboard.svc.dashboard().sign_in(form.text("token")).await {
-        Err(Error::NotAllowed(reason)) => return Err(Failure::UsedLink(reason)),
+        Err(Error::NotAllowed(reason)) => return Err(PageError::UsedLink(reason)),
         result => result?,
     };
     Ok(signed_in(dashboard, &new, context::is_secure(&parts.headers)))
 }
 
 /// Responds to someone whose session has begun. `is_secure` says whether the browser came over TLS.
-pub(super) fn signed_in(dashboard: &Dashboard, new: &NewSession, is_secure: bool) -> Reply {
+pub(super) fn signed_in(dashboard: &Dashboard, new: &NewSession, is_secure: bool) -> PageResponse {
     let session = &new.session;
     tracing::info!(session = %session.id, identity = session.identity, tenant = session.tenant_id.map(tracing::field::display), "signed in to the dashboard");
-    let reply = Reply::see_other(&format!("{}/", dashboard.base));
+    let response = PageResponse::see_other(&format!("{}/", dashboard.base));
     match context::session_cookie(new.token.reveal(), is_secure) {
-        Some(cookie) => reply.cookie(cookie),
-        None => reply,
+        Some(cookie) => response.cookie(cookie),
+        None => response,
     }
 }
 
 /// Ends the session.
-pub(in crate::dashboard) async fn sign_out(cx: &Context<'_>) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn sign_out(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().sign_out(cx.session.id).await?;
-    let reply = Reply::see_other(&cx.url("/sign-in"));
-    Ok(context::expired_session().into_iter().fold(reply, Reply::cookie))
+    let response = PageResponse::see_other(&cx.url("/sign-in"));
+    Ok(context::expired_session().into_iter().fold(response, PageResponse::cookie))
 }

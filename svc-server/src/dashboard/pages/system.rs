@@ -13,7 +13,7 @@ use super::settings::session_table;
 use crate::dashboard::components::{Tone, badge, facts, heading, number, section, table, time, time_or};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
-use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// The number of replays that are listed: those whose next step has waited longest.
 const MAX_REPLAYS: u32 = 20;
@@ -24,7 +24,7 @@ const WAITING: [(DeliveryStatus, &str, &str); 3] = [
 ];
 
 /// Shows the state of the service.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn show(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let mut waiting = Vec::new();
     for (status, name, meaning) in WAITING {
         waiting.push((name, meaning, cx.svc.dashboard().backlog(status).await?));
@@ -106,7 +106,7 @@ fn node(cx: &Context<'_>) -> Markup {
 }
 
 /// Revokes a session of an operator.
-pub(in crate::dashboard) async fn revoke_session(cx: &Context<'_>) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn revoke_session(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().revoke(None, cx.id::<SessionId>()?).await?;
-    Ok(Reply::see_other(&cx.url("/system?notice=session-revoked")))
+    Ok(PageResponse::see_other(&cx.url("/system?notice=session-revoked")))
 }

@@ -21,7 +21,7 @@ use crate::dashboard::components::{
 };
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
-use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// The number of deliveries on the page of an endpoint.
 const RECENT: u32 = 10;
@@ -66,7 +66,7 @@ fn milliseconds(duration: Option<u32>) -> String {
 }
 
 /// Lists the endpoints.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.tenant(tenant.id);
     let mut endpoints = Vec::new();
     for endpoint in deliveries::list_endpoints(&cx.svc, tenant.id).await? {
@@ -124,12 +124,12 @@ fn kinds(events: &EventSet) -> String {
 }
 
 /// Shows the form of a new endpoint.
-pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let state = FormState { values: &Form::of(b"events=*"), errors: &Errors::default() };
     Ok(form(cx, tenant, &state))
 }
 
-fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> Reply {
+fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> PageResponse {
     let content = html! {
         (heading("Add an endpoint", "", html! {}))
         form.card.fields method="post" action=(cx.url("/webhooks/new")) {
@@ -196,11 +196,11 @@ fn read(form: &Form) -> Result<WebhookCreate, Errors> {
 }
 
 /// Creates an endpoint and shows its secret.
-pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let errors = match read(&cx.form) {
         Ok(input) => match cx.svc.tenant(tenant.id).webhooks().create(input).await {
             Ok(new) => return Ok(secret(cx, tenant, &new, "Endpoint added")),
-            Err(Error::Store(error)) => return Err(Failure::Internal(error)),
+            Err(Error::Store(error)) => return Err(PageError::Internal(error)),
             Err(refused) => {
                 let mut errors = Errors::default();
                 errors.add(refused_field(&refused), refused.to_string());
@@ -224,7 +224,7 @@ fn refused_field(refused: &Error) -> &'static str {
 }
 
 /// Shows a new secret. Its text is part of this response alone.
-fn secret(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, title: &str) -> Reply {
+fn secret(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, title: &str) -> PageResponse {
     let about = "Copy the secret now and store it where your program verifies signatures. It will not be shown again.";
     let content = html! {
         (heading(title, about, html! {}))
@@ -237,7 +237,7 @@ fn secret(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, tit
 }
 
 /// Shows an endpoint.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.tenant(tenant.id);
     let endpoint = account.webhooks().get(cx.id::<SubscriptionId>()?).await?;
     let hours = account.deliveries().attempts_by_hour(Some(endpoint.id)).await?;
@@ -369,59 +369,67 @@ fn durations(tenant: &Tenant, hours: &[HourOfAttempts]) -> Vec<Span> {
 }
 
 /// Returns to the page of an endpoint after a change.
-fn back(cx: &Context<'_>, id: SubscriptionId, notice: &str) -> Reply {
-    Reply::see_other(&cx.url(&format!("/webhooks/{id}?notice={notice}")))
+fn back(cx: &Context<'_>, id: SubscriptionId, notice: &str) -> PageResponse {
+    PageResponse::see_other(&cx.url(&format!("/webhooks/{id}?notice={notice}")))
 }
 
 /// Sends a test event, and shows its delivery.
-pub(in crate::dashboard) async fn test(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn test(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let sent = cx.svc.tenant(tenant.id).webhooks().send_test(cx.id::<SubscriptionId>()?, None).await?;
-    Ok(Reply::see_other(&cx.url(&format!("/deliveries/{}?notice=test-sent", sent.id))))
+    Ok(PageResponse::see_other(&cx.url(&format!("/deliveries/{}?notice=test-sent", sent.id))))
 }
 
 /// Replaces the secret, which signs as well for a while.
-pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let overlap = OVERLAPS.iter().find(|(value, _)| *value == cx.form.text("overlap"));
     let hours = overlap.and_then(|(value, _)| value.parse::<u32>().ok());
-    let hours = hours.ok_or_else(|| Failure::Invalid("Choose how long the old secret signs as well.".to_owned()))?;
+    let hours = hours.ok_or_else(|| PageError::Invalid("Choose how long the old secret signs as well.".to_owned()))?;
     let overlap = Duration::from_secs(60 * 60) * hours;
     let endpoint = cx.svc.tenant(tenant.id).webhooks().rotate_secret(cx.id::<SubscriptionId>()?, overlap).await?;
     Ok(secret(cx, tenant, &endpoint, "Secret rotated"))
 }
 
 /// Ends the overlap of a rotation.
-pub(in crate::dashboard) async fn finish_rotation(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn finish_rotation(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.tenant(tenant.id).webhooks().finish_rotation(cx.id::<SubscriptionId>()?).await?;
     Ok(back(cx, endpoint.id, "rotation-finished"))
 }
 
 /// Enables an endpoint, also after a pause.
-pub(in crate::dashboard) async fn enable(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn enable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     set_enabled(cx, tenant, true, "endpoint-enabled").await
 }
 
 /// Disables an endpoint.
-pub(in crate::dashboard) async fn disable(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn disable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     set_enabled(cx, tenant, false, "endpoint-disabled").await
 }
 
-async fn set_enabled(cx: &Context<'_>, tenant: &Tenant, enabled: bool, notice: &str) -> Result<Reply, Failure> {
+async fn set_enabled(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    enabled: bool,
+    notice: &str,
+) -> Result<PageResponse, PageError> {
     let change = WebhookUpdate { enabled: Patch::Set(enabled), ..WebhookUpdate::default() };
     let endpoint = cx.svc.tenant(tenant.id).webhooks().update(cx.id::<SubscriptionId>()?, change).await?;
     Ok(back(cx, endpoint.id, notice))
 }
 
 /// Starts a recovery, and shows its progress.
-pub(in crate::dashboard) async fn recover(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn recover(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.tenant(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
     let since = filters::begins(cx, cx.form.text("within"))?.unwrap_or(endpoint.created_at);
     let input = ReplayCreate { missed: cx.form.text("missed") == "on", ..ReplayCreate::new(endpoint.id, since) };
     let replay = cx.svc.tenant(tenant.id).replays().create(input).await?;
-    Ok(Reply::see_other(&cx.url(&format!("/replays/{}", replay.id))))
+    Ok(PageResponse::see_other(&cx.url(&format!("/replays/{}", replay.id))))
 }
 
 /// Shows how far a recovery has come.
-pub(in crate::dashboard) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+pub(in crate::dashboard) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let replay = cx.svc.tenant(tenant.id).replays().get(cx.id::<ReplayId>()?).await?;
     let zone = &tenant.time_zone;
     let state = if replay.broken_off() {

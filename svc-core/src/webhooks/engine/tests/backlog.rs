@@ -150,7 +150,7 @@ fn a_delete_ends_what_is_pending_or_held() {
     let delete = backlog.write(move |tx| Box::pin(crud::delete::<WebhookSubscription>(tx, tenant, id)));
     assert_eq!(delete, Ok(()));
     let log = log(1, 500);
-    run_step(&backlog.store, tenant, &[Outcome { delivery: attempt.delivery.clone(), log, retry_after: None }]);
+    run_step(&backlog.store, tenant, &[AttemptResult { delivery: attempt.delivery.clone(), log, retry_after: None }]);
     assert!(backlog.settle().is_empty());
     assert_eq!((backlog.count(DeliveryStatus::Failed), backlog.stopped_at()), (Backlog::SIZE, None));
     assert_eq!(backlog.earliest_due_at(), None);
@@ -182,7 +182,11 @@ fn a_pause_holds_a_long_backlog_in_steps_also_when_its_retries_are_hours_away() 
         })
     });
     assert_eq!(wait, Ok(()));
-    run_step(&backlog.store, tenant, &[Outcome { delivery: attempt.delivery, log: log(1, 500), retry_after: None }]);
+    run_step(
+        &backlog.store,
+        tenant,
+        &[AttemptResult { delivery: attempt.delivery, log: log(1, 500), retry_after: None }],
+    );
     assert!(backlog.stopped_at().is_some());
     assert!(backlog.settle().is_empty());
     assert_eq!((backlog.count(DeliveryStatus::Held), backlog.stopped_at()), (Backlog::SIZE, None));
@@ -193,12 +197,12 @@ fn the_newest_attempts_of_a_day_keep_their_response_bodies() {
     let backlog = Backlog::new();
     let (tenant, id) = (backlog.tenant, backlog.id);
     let record = |attempts: Vec<Attempt>, body: &str| {
-        let outcome = |Attempt { delivery, .. }: Attempt| Outcome {
+        let outcome = |Attempt { delivery, .. }: Attempt| AttemptResult {
             log: AttemptLog { response_body: Some(body.to_owned()), ..log(delivery.attempts, 204) },
             delivery,
             retry_after: None,
         };
-        let outcomes: Vec<Outcome> = attempts.into_iter().map(outcome).collect();
+        let outcomes: Vec<AttemptResult> = attempts.into_iter().map(outcome).collect();
         let batch = Arc::new(Batch::outcomes_only(tenant, outcomes));
         let run = backlog.write(move |tx| {
             let batch = Arc::clone(&batch);

@@ -1,4 +1,4 @@
-//! What a page responds, and the pages of failures.
+//! Responses of pages, and those in place of a page.
 
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use crate::api::ResponseBody;
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// A response of the dashboard.
-pub(super) struct Reply {
+pub(super) struct PageResponse {
     status: StatusCode,
     headers: HeaderMap,
     body: ResponseBody,
 }
 
-impl Reply {
+impl PageResponse {
     /// Returns a page.
     pub(super) fn page(page: Markup) -> Self {
         Self::content(HeaderValue::from_static("text/html; charset=utf-8"), page.into_string().into())
@@ -41,9 +41,9 @@ impl Reply {
 
     /// Returns a file that never changes.
     pub(super) fn immutable(content_type: HeaderValue, body: Bytes) -> Self {
-        let mut reply = Self::content(content_type, body);
-        reply.headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
-        reply
+        let mut response = Self::content(content_type, body);
+        response.headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
+        response
     }
 
     /// Returns a stream of server-sent events.
@@ -88,9 +88,9 @@ impl Reply {
     }
 }
 
-/// Why there is no page.
+/// The reason for which a request gets no page.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum PageError {
     /// There is no such page, or no such record in the account.
     NotFound,
     MethodNotAllowed,
@@ -116,7 +116,7 @@ pub(super) enum Failure {
     Internal(StoreError),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for PageError {
     fn from(error: Error) -> Self {
         match error {
             Error::NotFound => Self::NotFound,
@@ -126,7 +126,7 @@ impl From<Error> for Failure {
     }
 }
 
-impl Failure {
+impl PageError {
     fn status(&self) -> StatusCode {
         match self {
             Self::NotFound => StatusCode::NOT_FOUND,
@@ -193,7 +193,7 @@ impl Failure {
     }
 
     /// Returns the page.
-    pub(super) fn reply(self, dashboard: &Dashboard) -> Reply {
+    pub(super) fn response(self, dashboard: &Dashboard) -> PageResponse {
         let (title, text) = self.texts();
         let content = html! {
             p { (text) }
@@ -203,10 +203,10 @@ impl Failure {
                 p { a.button href=(format!("{}/", dashboard.base)) { "Back to the dashboard" } }
             }
         };
-        let mut reply = Reply::page(layout::card(dashboard, title, &content)).status(self.status());
+        let mut response = PageResponse::page(layout::card(dashboard, title, &content)).status(self.status());
         if let Self::RateLimited(wait) = self {
-            reply.headers.insert(RETRY_AFTER, (wait.as_secs() + 1).into());
+            response.headers.insert(RETRY_AFTER, (wait.as_secs() + 1).into());
         }
-        reply
+        response
     }
 }
