@@ -3,35 +3,29 @@
 //! 1. The form of the sign-in page begins an [`Attempt`], whose secrets a cookie of ten minutes keeps, and sends the browser
 //!    to the provider. The origin of the form is the address to which the provider sends it back, so no flag has to name it.
 //! 2. The provider sends the browser to `/dashboard/oidc/callback` with a code, which [`Provider::verified_email`] exchanges
-//!    for an ID token. The crate checks its signature, issuer, audience, expiry and nonce.
+//!    for an ID token. [`id_token`] has the checks of its signature, issuer, audience, expiry
+//!    and nonce.
 //! 3. Whoever has a verified email address that is a [member](svc_core::accounts::members) of an account is signed in.
 //!
 //! The cookie is deleted with the first answer of the provider, and the provider takes a code once.
+
+mod id_token;
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
-use chrono::{DateTime, Utc};
-use futures_util::future::BoxFuture;
-use http::header::USER_AGENT;
-use http::{HeaderMap, HeaderValue};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use openidconnect::core::{
-    CoreAuthenticationFlow, CoreClient, CoreClientAuthMethod, CoreIdToken, CoreIdTokenClaims, CoreJwsSigningAlgorithm,
-    CoreProviderMetadata, CoreUserInfoClaims,
-};
-use openidconnect::{
-    AsyncHttpClient, AuthType, AuthorizationCode, ClaimsVerificationError, ClientId, ClientSecret, CsrfToken,
-    EndpointMaybeSet, EndpointNotSet, EndpointSet, HttpRequest, HttpResponse, IssuerUrl, Nonce,
-    OAuth2TokenResponse as _, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope, SignatureVerificationError,
-    TokenResponse as _,
-};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use svc_core::crypto::sha256;
 use svc_core::env::Env;
 use svc_core::sync::lock;
@@ -39,7 +33,9 @@ use svc_core::values::{Email, HostPolicy, Secret, Timestamp};
 use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use url::{Url, form_urlencoded};
 
+use self::id_token::{Claims, EmailClaims, Expected, Key, TokenError};
 use super::context;
 use super::identity::Origin;
 use crate::deliver::dial::{CHECKED_ADDRESSES, Dialer};
@@ -61,8 +57,10 @@ const COOKIE: &str = "svc_oidc";
 /// An identity provider with which members sign in to the dashboard.
 #[derive(Clone, Debug)]
 pub struct OidcSettings {
-    issuer: IssuerUrl,
-    client_id: ClientId,
+    issuer: Url,
+    /// The issuer as it was given, which the provider writes into its tokens.
+    issuer_text: String,
+    client_id: String,
     client_secret: Secret,
     authorities: Option<Authorities>,
 }
@@ -107,9 +105,8 @@ impl OidcSettings {
         if url.query().is_some() || url.fragment().is_some() {
             return Err(format!("the issuer {issuer} must have no query and no fragment"));
         }
-        let issuer =
-            IssuerUrl::new(issuer.to_owned()).map_err(|error| format!("the issuer {issuer} is no URL: {error}"))?;
-        Ok(Self { issuer, client_id: ClientId::new(client_id.to_owned()), client_secret, authorities: None })
+        let (issuer_text, client_id) = (issuer.to_owned(), client_id.to_owned());
+        Ok(Self { issuer: url, issuer_text, client_id, client_secret, authorities: None })
     }
 
     /// Trusts these certificate authorities at the provider, in place of the public ones.
@@ -126,7 +123,7 @@ pub(super) enum Refusal {
     /// The provider cannot be reached, or its response cannot be used.
     Provider(String),
     /// The ID token is not that of this attempt.
-    Token(ClaimsVerificationError),
+    Token(TokenError),
     /// The provider has no verified email address of the person.
     UnverifiedEmail,
 }
@@ -135,7 +132,6 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Provider(error) => f.write_str(error),
-            Self::Token(ClaimsVerificationError::SignatureVerification(error)) => write!(f, "the ID token: {error}"),
             Self::Token(error) => write!(f, "the ID token: {error}"),
             Self::UnverifiedEmail => f.write_str("the provider has no verified email address of the person"),
         }
@@ -143,15 +139,8 @@ impl fmt::Display for Refusal {
 }
 
 impl Refusal {
-    /// Returns the refusal for an error while the provider was asked, with all its sources.
-    fn of(asked_for: &str, error: &(dyn std::error::Error + 'static)) -> Self {
-        let mut text = format!("{asked_for}: {error}");
-        let mut source = error.source();
-        while let Some(error) = source {
-            text = format!("{text}: {error}");
-            source = error.source();
-        }
-        Self::Provider(text)
+    fn provider(asked_for: &str, error: impl fmt::Display) -> Self {
+        Self::Provider(format!("{asked_for}: {error}"))
     }
 }
 
@@ -210,11 +199,38 @@ pub(super) struct Provider {
     http: ProviderClient,
     /// The path of the callback behind the origin.
     callback: String,
-    metadata: Mutex<Option<(Timestamp, Arc<CoreProviderMetadata>)>>,
+    metadata: Mutex<Option<(Timestamp, Arc<Metadata>)>>,
 }
 
-type ClientOfProvider =
-    CoreClient<EndpointSet, EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointMaybeSet, EndpointMaybeSet>;
+/// What the provider says about itself (OpenID Connect Discovery, 3).
+#[derive(Deserialize)]
+struct Metadata {
+    issuer: String,
+    authorization_endpoint: String,
+    token_endpoint: String,
+    userinfo_endpoint: Option<String>,
+    jwks_uri: String,
+    id_token_signing_alg_values_supported: Vec<String>,
+    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    /// Those of `jwks_uri`.
+    #[serde(skip)]
+    keys: Vec<Key>,
+}
+
+/// The response to a code (OpenID Connect Core, 3.1.3.3).
+#[derive(Deserialize)]
+struct Tokens {
+    access_token: String,
+    id_token: Option<String>,
+}
+
+/// The response of the UserInfo endpoint (OpenID Connect Core, 5.3.2).
+#[derive(Deserialize)]
+struct UserInfo {
+    sub: String,
+    #[serde(flatten)]
+    email: EmailClaims,
+}
 
 impl Provider {
     /// Creates the client of a provider. `base` is the path of the dashboard.
@@ -225,105 +241,130 @@ impl Provider {
 
     /// Returns the host of the provider, which people know it by.
     pub(super) fn host(&self) -> &str {
-        self.settings.issuer.url().host_str().unwrap_or_default()
+        self.settings.issuer.host_str().unwrap_or_default()
     }
 
     /// Returns the URL at the provider where a person signs in.
     pub(super) async fn sign_in_url(&self, attempt: &Attempt, now: Timestamp) -> Result<String, Refusal> {
-        let metadata = self.metadata(now, MAX_AGE).await?;
-        let client = self.client(&metadata, &attempt.origin)?;
-        let verifier = PkceCodeVerifier::new(attempt.verifier.clone());
-        let (state, nonce) = (CsrfToken::new(attempt.state.clone()), Nonce::new(attempt.nonce.clone()));
-        let request = client
-            .authorize_url(CoreAuthenticationFlow::AuthorizationCode, || state, || nonce)
-            .add_scope(Scope::new("email".to_owned()))
-            .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier));
-        Ok(request.url().0.into())
+        let url = Url::parse(&self.metadata(now, MAX_AGE).await?.authorization_endpoint);
+        let mut url = url.map_err(|error| Refusal::provider("the metadata", error))?;
+        url.query_pairs_mut().extend_pairs([
+            ("response_type", "code"),
+            ("client_id", &*self.settings.client_id),
+            ("redirect_uri", &*self.redirect_uri(attempt)),
+            ("scope", "openid email"),
+            ("state", &*attempt.state),
+            ("nonce", &*attempt.nonce),
+            ("code_challenge", &*URL_SAFE_NO_PAD.encode(sha256(attempt.verifier.as_bytes()))),
+            ("code_challenge_method", "S256"),
+        ]);
+        Ok(url.into())
     }
 
     /// Exchanges the code of an attempt for an ID token, and returns the email address that the provider has verified.
     pub(super) async fn verified_email(&self, attempt: Attempt, code: &str, now: Timestamp) -> Result<Email, Refusal> {
         let metadata = self.metadata(now, MAX_AGE).await?;
-        let client = self.client(&metadata, &attempt.origin)?;
-        let nonce = Nonce::new(attempt.nonce);
-        let response = client
-            .exchange_code(AuthorizationCode::new(code.to_owned()))
-            .map_err(|error| Refusal::of("the metadata", &error))?
-            .set_pkce_verifier(PkceCodeVerifier::new(attempt.verifier))
-            .request_async(&self.http)
-            .await
-            .map_err(|error| Refusal::of("the exchange of the code", &error))?;
-        let token =
-            response.id_token().ok_or_else(|| Refusal::Provider("a response without an ID token".to_owned()))?;
-        let mut claims = self.verify(&metadata, token, &nonce, now);
-        if let Err(ClaimsVerificationError::SignatureVerification(SignatureVerificationError::NoMatchingKey)) = claims {
+        let tokens = self.exchange(&metadata, &attempt, code).await?;
+        let token = tokens.id_token.ok_or_else(|| Refusal::Provider("a response without an ID token".to_owned()))?;
+        let mut claims = self.verify(&metadata, &token, &attempt.nonce, now);
+        if let Err(TokenError::UnknownKey) = claims {
             // The provider may have begun to sign with another key.
-            claims = self.verify(&*self.metadata(now, MIN_AGE).await?, token, &nonce, now);
+            claims = self.verify(&*self.metadata(now, MIN_AGE).await?, &token, &attempt.nonce, now);
         }
-        let claims = claims.map_err(Refusal::Token)?;
-        let (email, is_verified) = match claims.email() {
-            Some(email) => (email.clone(), claims.email_verified()),
+        let Claims { sub, mut email, .. } = claims.map_err(Refusal::Token)?;
+        if email.email.is_none() {
             // With an access token beside it, an ID token need not have what the scopes ask for (OpenID Connect Core, 5.4).
-            None => {
-                let info: CoreUserInfoClaims = client
-                    .user_info(response.access_token().clone(), Some(claims.subject().clone()))
-                    .map_err(|_| Refusal::UnverifiedEmail)?
-                    .request_async(&self.http)
-                    .await
-                    .map_err(|error| Refusal::of("the claims about the person", &error))?;
-                (info.email().cloned().ok_or(Refusal::UnverifiedEmail)?, info.email_verified())
+            let url = metadata.userinfo_endpoint.as_ref().ok_or(Refusal::UnverifiedEmail)?;
+            let request = Request::get(url).header(AUTHORIZATION, format!("Bearer {}", tokens.access_token));
+            let info: UserInfo = self.http.json("the claims about the person", request, String::new()).await?;
+            if info.sub != sub {
+                return Err(Refusal::Provider("the claims about the person: they are about another one".to_owned()));
             }
-        };
-        if is_verified != Some(true) {
-            return Err(Refusal::UnverifiedEmail);
+            email = info.email;
         }
-        Email::parse(&email).map_err(|_| Refusal::UnverifiedEmail)
+        match email {
+            EmailClaims { email: Some(email), email_verified: Some(true) } => {
+                Email::parse(&email).map_err(|_| Refusal::UnverifiedEmail)
+            }
+            _ => Err(Refusal::UnverifiedEmail),
+        }
     }
 
-    fn verify<'t>(
-        &self,
-        metadata: &CoreProviderMetadata,
-        token: &'t CoreIdToken,
-        nonce: &Nonce,
-        now: Timestamp,
-    ) -> Result<&'t CoreIdTokenClaims, ClaimsVerificationError> {
-        use CoreJwsSigningAlgorithm::{HmacSha256, HmacSha384, HmacSha512, None as Unsigned};
-        // What everyone can make who knows the secret of the client, or nothing, proves nothing.
-        let is_signed = |it: &&CoreJwsSigningAlgorithm| !matches!(it, HmacSha256 | HmacSha384 | HmacSha512 | Unsigned);
-        let algorithms = metadata.id_token_signing_alg_values_supported().iter().filter(is_signed).cloned();
-        let client = CoreClient::from_provider_metadata(metadata.clone(), self.settings.client_id.clone(), None);
-        let verifier = client.id_token_verifier().set_allowed_algs(algorithms.collect::<Vec<_>>());
-        let now: DateTime<Utc> = DateTime::from_timestamp_micros(now.as_micros()).unwrap_or_default();
-        token.claims(&verifier.set_time_fn(move || now), nonce)
+    async fn exchange(&self, metadata: &Metadata, attempt: &Attempt, code: &str) -> Result<Tokens, Refusal> {
+        let OidcSettings { client_id, client_secret, .. } = &self.settings;
+        let redirect_uri = self.redirect_uri(attempt);
+        let mut form = vec![
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", &redirect_uri),
+            ("code_verifier", &attempt.verifier),
+        ];
+        let mut request = Request::post(&metadata.token_endpoint);
+        let methods = metadata.token_endpoint_auth_methods_supported.as_ref();
+        if methods.is_none_or(|methods| methods.iter().any(|method| method == "client_secret_basic")) {
+            // Both are encoded as in a form before they become a name and a password (RFC 6749, 2.3.1).
+            let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+            let credentials = format!("{}:{}", encoded(client_id), encoded(client_secret.reveal()));
+            request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(credentials)));
+        } else {
+            form.extend([("client_id", &**client_id), ("client_secret", client_secret.reveal())]);
+        }
+        let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        self.http.json("the exchange of the code", request, form).await
     }
 
-    fn client(&self, metadata: &CoreProviderMetadata, origin: &Origin) -> Result<ClientOfProvider, Refusal> {
-        let redirect = RedirectUrl::new(format!("{origin}{}", self.callback));
-        let redirect = redirect.map_err(|error| Refusal::of("the URL of the callback", &error))?;
-        let methods = metadata.token_endpoint_auth_methods_supported();
-        let takes = |method| methods.is_none_or(|methods| methods.contains(&method));
-        let auth_type = match takes(CoreClientAuthMethod::ClientSecretBasic) {
-            true => AuthType::BasicAuth,
-            false => AuthType::RequestBody,
+    fn verify(&self, metadata: &Metadata, token: &str, nonce: &str, now: Timestamp) -> Result<Claims, TokenError> {
+        let expected = Expected {
+            issuer: &self.settings.issuer_text,
+            client_id: &self.settings.client_id,
+            nonce,
+            algorithms: &metadata.id_token_signing_alg_values_supported,
+            keys: &metadata.keys,
+            now,
         };
-        let secret = ClientSecret::new(self.settings.client_secret.reveal().to_owned());
-        let client =
-            CoreClient::from_provider_metadata(metadata.clone(), self.settings.client_id.clone(), Some(secret));
-        Ok(client.set_redirect_uri(redirect).set_auth_type(auth_type))
+        expected.verify(token)
+    }
+
+    /// Returns the URL of the callback.
+    fn redirect_uri(&self, attempt: &Attempt) -> String {
+        format!("{}{}", attempt.origin, self.callback)
     }
 
     /// Returns the endpoints and the keys of the provider, which are fetched anew when they are older than `max_age`.
-    async fn metadata(&self, now: Timestamp, max_age: Duration) -> Result<Arc<CoreProviderMetadata>, Refusal> {
+    async fn metadata(&self, now: Timestamp, max_age: Duration) -> Result<Arc<Metadata>, Refusal> {
         if let Some((fetched_at, metadata)) = &*lock(&self.metadata)
             && now.since(*fetched_at) < max_age
         {
             return Ok(Arc::clone(metadata));
         }
-        let fetched = CoreProviderMetadata::discover_async(self.settings.issuer.clone(), &self.http).await;
-        let metadata = Arc::new(fetched.map_err(|error| Refusal::of("the metadata", &error))?);
+        let issuer = &*self.settings.issuer_text;
+        let url = format!("{}/.well-known/openid-configuration", issuer.strip_suffix('/').unwrap_or(issuer));
+        let mut metadata: Metadata = self.http.json("the metadata", Request::get(url), String::new()).await?;
+        if metadata.issuer != issuer {
+            return Err(Refusal::provider("the metadata", format_args!("it is that of {:?}", metadata.issuer)));
+        }
+        let request = Request::get(&metadata.jwks_uri);
+        let KeySet { keys } = self.http.json("the keys", request, String::new()).await?;
+        // Keys of types that are unknown here have other members, and are left out.
+        metadata.keys = keys.into_iter().filter_map(|key| serde_json::from_value(key).ok()).collect();
+        let metadata = Arc::new(metadata);
         *lock(&self.metadata) = Some((now, Arc::clone(&metadata)));
         Ok(metadata)
     }
+}
+
+/// The keys of a provider (RFC 7517, 5).
+#[derive(Deserialize)]
+struct KeySet {
+    keys: Vec<Value>,
+}
+
+/// The response to a request that the provider refuses (RFC 6749, 5.2).
+#[derive(Deserialize)]
+struct ErrorResponse {
+    error: String,
+    error_description: Option<String>,
 }
 
 /// The HTTP client for the provider: that of webhooks, with private addresses allowed. It follows no redirects.
@@ -334,45 +375,50 @@ struct ProviderClient {
     allows_http: bool,
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct RequestError(String);
-
 impl ProviderClient {
     fn new(settings: &OidcSettings, resolver: Arc<dyn Resolver>) -> Self {
         let dialer = match &settings.authorities {
             Some(Authorities(roots)) => Dialer::with_authorities(resolver, HostPolicy::AllowPrivate, roots.clone()),
             None => Dialer::new(resolver, HostPolicy::AllowPrivate),
         };
-        let allows_http = settings.issuer.url().scheme() == "http";
+        let allows_http = settings.issuer.scheme() == "http";
         Self { client: Client::builder(TokioExecutor::new()).build(dialer.clone()), dialer, allows_http }
     }
 
-    async fn request(&self, request: HttpRequest) -> Result<HttpResponse, Box<dyn std::error::Error + Send + Sync>> {
+    /// Returns the body of the response to a request, which has to be JSON.
+    async fn json<T: DeserializeOwned>(
+        &self,
+        asked_for: &str,
+        request: http::request::Builder,
+        body: String,
+    ) -> Result<T, Refusal> {
+        let refused = |error: &dyn fmt::Display| Refusal::provider(asked_for, error);
+        let request = request.header(ACCEPT, "application/json").body(Full::from(body)).map_err(|it| refused(&it))?;
+        let host = request.uri().host().unwrap_or_default().to_owned();
+        let (status, body) = match tokio::time::timeout(TIMEOUT, self.request(request)).await {
+            Ok(response) => response.map_err(|error| refused(&format_args!("{host}: {error}")))?,
+            Err(_) => return Err(refused(&format_args!("{host}: no response within {TIMEOUT:?}"))),
+        };
+        if status != StatusCode::OK {
+            let error = serde_json::from_slice(&body).ok().map(|ErrorResponse { error, error_description }| {
+                format!(" with the error {error:?} {:?}", error_description.unwrap_or_default())
+            });
+            return Err(refused(&format_args!("{host}: the status {status}{}", error.unwrap_or_default())));
+        }
+        serde_json::from_slice(&body).map_err(|error| refused(&format_args!("{host}: {error}")))
+    }
+
+    async fn request(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<(StatusCode, Bytes), Box<dyn std::error::Error + Send + Sync>> {
         if !self.allows_http && request.uri().scheme_str() != Some("https") {
             return Err("the metadata names a URL that is not https".into());
         }
         let addresses = self.dialer.check_addresses(request.uri()).await?;
-        let mut request = request.map(Full::from);
         request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(concat!("svc/", env!("CARGO_PKG_VERSION"))));
         let response = CHECKED_ADDRESSES.scope(addresses, self.client.request(request)).await?;
-        let (head, body) = response.into_parts();
-        let body = Limited::new(body, MAX_RESPONSE).collect().await?.to_bytes();
-        Ok(HttpResponse::from_parts(head, body.to_vec()))
-    }
-}
-
-impl<'c> AsyncHttpClient<'c> for ProviderClient {
-    type Error = RequestError;
-    type Future = BoxFuture<'c, Result<HttpResponse, RequestError>>;
-
-    fn call(&'c self, request: HttpRequest) -> Self::Future {
-        let host = request.uri().host().unwrap_or_default().to_owned();
-        Box::pin(async move {
-            match tokio::time::timeout(TIMEOUT, self.request(request)).await {
-                Ok(response) => response.map_err(|error| RequestError(format!("{host}: {error}"))),
-                Err(_) => Err(RequestError(format!("{host}: no response within {TIMEOUT:?}"))),
-            }
-        })
+        let status = response.status();
+        Ok((status, Limited::new(response.into_body(), MAX_RESPONSE).collect().await?.to_bytes()))
     }
 }

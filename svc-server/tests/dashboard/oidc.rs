@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header::{LOCATION, REFRESH, SET_COOKIE};
 use http::{Method, StatusCode};
-use openidconnect::PrivateSigningKey as _;
-use openidconnect::core::{CoreEdDsaPrivateSigningKey, CoreJwsSigningAlgorithm};
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 use svc_core::accounts::sessions::Role;
 use svc_core::crypto::sha256;
@@ -45,18 +44,15 @@ struct Begun {
 }
 
 /// Returns a key of the provider, which is never the same for another id.
-fn key(id: &str) -> CoreEdDsaPrivateSigningKey {
-    let pkcs8 = [&hex::decode("302e020100300506032b657004220420").unwrap()[..], &sha256(id.as_bytes())].concat();
-    let pem = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", STANDARD.encode(pkcs8));
-    let id = openidconnect::JsonWebKeyId::new(id.to_owned());
-    CoreEdDsaPrivateSigningKey::from_ed25519_pem(&pem, Some(id)).unwrap()
+fn key(id: &str) -> Ed25519KeyPair {
+    Ed25519KeyPair::from_seed_unchecked(&sha256(id.as_bytes())).unwrap()
 }
 
 /// Returns an ID token that the key with this id has signed.
 fn signed(key_id: &str, claims: &Value) -> String {
     let part = |json: &Value| URL_SAFE_NO_PAD.encode(json.to_string());
     let message = format!("{}.{}", part(&json!({ "alg": "EdDSA", "kid": key_id })), part(claims));
-    let signature = key(key_id).sign(&CoreJwsSigningAlgorithm::EdDsa, message.as_bytes()).unwrap();
+    let signature = key(key_id).sign(message.as_bytes());
     format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature))
 }
 
@@ -77,7 +73,7 @@ impl Fixture {
         let provider = MockServer::start().await;
         let server = server_of(settings(&provider.uri())).await;
         let fixture = Self { provider, server, priority: AtomicU8::new(u8::MAX) };
-        fixture.serve_metadata(&[key("first")]).await;
+        fixture.serve_metadata("first").await;
         let ada = "ada@example.com".parse().unwrap();
         fixture.server.svc.tenant(fixture.server.tenant).members().add(ada, Role::Developer).await.unwrap();
         fixture
@@ -93,7 +89,7 @@ impl Fixture {
         mock.with_priority(priority).mount(&self.provider).await;
     }
 
-    async fn serve_metadata(&self, keys: &[CoreEdDsaPrivateSigningKey]) {
+    async fn serve_metadata(&self, key_id: &str) {
         let issuer = self.provider.uri();
         let metadata = json!({
             "issuer": issuer,
@@ -106,8 +102,9 @@ impl Fixture {
             "id_token_signing_alg_values_supported": ["EdDSA", "HS256", "none"],
         });
         self.serve("GET", "/.well-known/openid-configuration", 200, &metadata).await;
-        let keys: Vec<_> = keys.iter().map(|key| serde_json::to_value(key.as_verification_key()).unwrap()).collect();
-        self.serve("GET", "/jwks", 200, &json!({ "keys": keys })).await;
+        let public = URL_SAFE_NO_PAD.encode(key(key_id).public_key());
+        let key = json!({ "kty": "OKP", "crv": "Ed25519", "kid": key_id, "use": "sig", "x": public });
+        self.serve("GET", "/jwks", 200, &json!({ "keys": [key] })).await;
     }
 
     /// Serves an ID token for the next code.
@@ -351,7 +348,7 @@ async fn a_provider_that_cannot_be_used_is_a_page() {
     }
     let requests = fixture.provider.received_requests().await.unwrap();
     assert!(requests.iter().all(|request| request.url.path() == "/.well-known/openid-configuration"), "{requests:?}");
-    fixture.serve_metadata(&[key("first")]).await;
+    fixture.serve_metadata("first").await;
     assert_eq!(fixture.sign_in(|_| {}).await.status, StatusCode::SEE_OTHER, "the failure is not kept");
 }
 
@@ -436,7 +433,7 @@ async fn metadata_is_kept_and_fetched_anew_for_an_unknown_key() {
         assert_eq!(fixture.sign_in(|_| {}).await.status, StatusCode::SEE_OTHER);
     }
     assert_eq!(fetched().await, 1);
-    fixture.serve_metadata(&[key("second")]).await;
+    fixture.serve_metadata("second").await;
     let mut browser = fixture.server.browser();
     for (waits, status, fetches) in [
         (Duration::from_secs(59), StatusCode::BAD_GATEWAY, 1),
