@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rand::Rng as _;
+use rand::RngExt as _;
 use rand::rngs::StdRng;
 
 /// The timeout of an attempt, which the client enforces.

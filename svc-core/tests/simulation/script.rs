@@ -1,6 +1,6 @@
 //! The scenarios: events, changes by the owners of endpoints, crashes and clock jumps at random times.
 
-use rand::Rng as _;
+use rand::RngExt as _;
 use serde_json::json;
 use svc_core::accounts::clocks::advance_clock;
 use svc_core::accounts::tenants::{self, TenantCreate};

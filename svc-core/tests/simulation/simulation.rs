@@ -9,7 +9,7 @@ use svc_core::webhooks::subscriptions::SubscriptionId;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use rand::rngs::StdRng;
-use rand::{Rng as _, SeedableRng as _};
+use rand::{RngExt as _, SeedableRng as _};
 use svc_core::env::{Env, ManualClock, SeededEntropy};
 use svc_core::error::{Error, StoreError};
 use svc_core::store::memory::MemoryStore;
