@@ -1,5 +1,7 @@
 //! PostgreSQL databases for the tests of this crate.
 
+#![expect(clippy::unwrap_used, reason = "a failure is a panic, as in a test")]
+
 use std::sync::OnceLock;
 
 use svc_postgres_server::quick_server;
