@@ -32,8 +32,11 @@ pub(super) fn compile(kind: KindName, schema: &Value) -> Result<Validator, Event
     compiler.enable_format_assertions();
     compiler.use_loader(Box::new(NoLoader));
     let mut schemas = Schemas::new();
-    let compiled = compiler.add_resource(ADDRESS, schema.clone());
-    match compiled.and_then(|()| compiler.compile(ADDRESS, &mut schemas)) {
+    let compiled = match compiler.add_resource(ADDRESS, schema.clone()) {
+        Ok(()) => compiler.compile(ADDRESS, &mut schemas),
+        Err(error) => Err(error),
+    };
+    match compiled {
         Ok(schema) => Ok(Validator { schemas, schema }),
         Err(error) => {
             let (place, reason) = explain(schema, &error);
