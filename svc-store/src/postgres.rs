@@ -52,7 +52,7 @@ use tokio::task::AbortHandle;
 use self::clock_watch::ClockWatch;
 pub(crate) use self::connect_options::without_password;
 use self::connect_options::{ConnectOptions, Role};
-use self::connection::Connection;
+use self::connection::PostgresConnection;
 #[cfg(feature = "maintenance")]
 pub(crate) use self::maintenance_connection::PostgresMaintenance;
 use self::queue::{Queue, QueuedWork};
@@ -163,7 +163,7 @@ impl PostgresStore {
             Some(key) => key,
             None => SecretKey::from_environment().map_err(|reason| StoreError::SecretKey(reason.to_string()))?,
         };
-        let first = Connection::open(&connect_options, Role::Write).await?;
+        let first = PostgresConnection::open(&connect_options, Role::Write).await?;
         migrate::run(&first.client).await?;
         let cursor_key = CursorKey::new(migrate::setting(&first.client, "cursor_key", env.bytes()).await?);
         let vault = Vault::new(key, env.clone());
@@ -221,7 +221,7 @@ fn spawn(running: &watch::Sender<()>, task: impl Future<Output = ()> + Send + 's
 /// Migrates the schema of a database, and returns the names of the migrations that were applied.
 pub(crate) async fn migrate(url: &str) -> Result<Vec<String>, OpenFailure> {
     let connect_options = ConnectOptions::parse(url).map_err(OpenFailure::Url)?;
-    let connection = Connection::open(&connect_options, Role::Write).await?;
+    let connection = PostgresConnection::open(&connect_options, Role::Write).await?;
     Ok(migrate::run(&connection.client).await?)
 }
 
@@ -289,7 +289,7 @@ impl Shared {
     }
 
     /// Waits for a queued unit of work, and then connects. Returns `None` once the store is closed and the queue is empty.
-    async fn connection(&self, access: Access) -> Option<Connection> {
+    async fn connection(&self, access: Access) -> Option<PostgresConnection> {
         let queue = self.queue(access);
         let role = match access {
             Access::Read => Role::Read,
@@ -298,7 +298,7 @@ impl Shared {
         let mut pause = MIN_PAUSE;
         // If another task has taken the unit of work in the meantime, no connection is needed.
         while queue.wait_until_filled().await {
-            match Connection::open(&self.connect_options, role).await {
+            match PostgresConnection::open(&self.connect_options, role).await {
                 Ok(connection) => {
                     if self.set_connect_error(None) {
                         tracing::info!("the database is available again");

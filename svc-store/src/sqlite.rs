@@ -36,7 +36,7 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::{oneshot, watch};
 
 use self::checkpointer::Checkpointer;
-pub(crate) use self::connection::Connection;
+pub(crate) use self::connection::SqliteConnection;
 use self::connection_pool::ConnectionPool;
 #[cfg(feature = "maintenance")]
 pub(crate) use self::maintenance_connection::SqliteMaintenance;
@@ -162,7 +162,7 @@ impl SqliteStore {
     }
 
     fn open_with(path: &Path, env: Env, key: Option<SecretKey>, busy_timeout: Duration) -> Result<Self, StoreError> {
-        let mut first = Connection::open(path)?;
+        let mut first = SqliteConnection::open(path)?;
         first.set_busy_timeout(busy_timeout)?;
         first.migrate(env.now())?;
         let cursor_key = CursorKey::new(first.setting("cursor_key", env.bytes())?);
@@ -220,7 +220,7 @@ impl SqliteStore {
 
 /// Migrates the schema of a file, and returns the names of the migrations that were applied.
 pub(crate) fn migrate(path: &Path) -> Result<Vec<String>, StoreError> {
-    Connection::open(path)?.migrate(Env::system().now())
+    SqliteConnection::open(path)?.migrate(Env::system().now())
 }
 
 #[async_trait]

@@ -112,7 +112,7 @@ pub(crate) struct Context<'s> {
 ///
 /// Operations run one after the other, in the order in which they are awaited.
 pub struct Joined<'t> {
-    connection: AsyncMutex<Connection<'t>>,
+    connection: AsyncMutex<ApplicationConnection<'t>>,
     context: Context<'t>,
     actor: Actor,
     /// Whether the connection was seen to be on the database of the store.
@@ -121,14 +121,14 @@ pub struct Joined<'t> {
 }
 
 /// The connection of a transaction. An enum, so that the transaction can end before a [`Joined`] goes out of scope.
-enum Connection<'t> {
+enum ApplicationConnection<'t> {
     #[cfg(feature = "sqlite")]
     Sqlite(sqlite::SqliteTransaction<'t>),
     #[cfg(feature = "postgres")]
     Postgres(postgres::PostgresTransaction<'t>),
 }
 
-impl Connection<'_> {
+impl ApplicationConnection<'_> {
     /// Runs operations within a savepoint, and returns whether they made deliveries due.
     async fn run(&mut self, operations: Operations<'_>, work: &UnitOfWork) -> Result<bool, Error> {
         match self {
@@ -178,7 +178,7 @@ async fn check_database(tx: &mut SqlTx<'_>) -> Result<(), Error> {
 }
 
 impl<'t> Joined<'t> {
-    fn new(connection: Connection<'t>, context: Context<'t>) -> Self {
+    fn new(connection: ApplicationConnection<'t>, context: Context<'t>) -> Self {
         Self {
             connection: AsyncMutex::new(connection),
             context,

@@ -19,12 +19,12 @@ use crate::sql::{CellError, Cells, Param, SqlTx};
 pub(crate) type ColumnInfo = (&'static str, Kind);
 
 /// A type whose values are rows of a table. Implemented by [`record!`].
-pub(crate) trait Record: Sized {
+pub(crate) trait TableRow: Sized {
     /// The name of the table.
     const TABLE: &'static str;
     /// The columns that identify a row. An index of both databases begins with them, in any order.
     const KEY: &'static [&'static str];
-    /// All columns: the first [`EXTRA`](Record::EXTRA) are no fields of the record, the others are its fields.
+    /// All columns: the first [`EXTRA`](TableRow::EXTRA) are no fields of the record, the others are its fields.
     const COLUMNS: &'static [ColumnInfo];
     /// How many columns are no fields of the record.
     const EXTRA: usize;
@@ -59,7 +59,7 @@ pub(crate) struct Statements {
 }
 
 impl Statements {
-    pub(crate) fn of<R: Record>() -> Self {
+    pub(crate) fn of<R: TableRow>() -> Self {
         let (table, fields) = (R::TABLE, fields::<R>(""));
         let names: Vec<&str> = R::COLUMNS.iter().map(|(name, _)| *name).collect();
         let places: Vec<String> = (1..=names.len()).map(|n| format!("${n}")).collect();
@@ -97,40 +97,40 @@ impl Statements {
 pub(crate) const LIVE: &str = "live";
 
 /// Returns whether deleted rows stay in the table, marked by the column `live`.
-pub(crate) fn is_soft_deleted<R: Record>() -> bool {
+pub(crate) fn is_soft_deleted<R: TableRow>() -> bool {
     R::COLUMNS.iter().any(|(name, _)| *name == LIVE)
 }
 
 /// Returns the condition that selects the row with a key, whose values are the parameters from `$first` on.
-fn key_equals<R: Record>(first: usize) -> String {
+fn key_equals<R: TableRow>(first: usize) -> String {
     let columns: Vec<String> = (first..).zip(R::KEY).map(|(n, name)| format!("{name} = ${n}")).collect();
     columns.join(" AND ")
 }
 
 /// Returns the columns that are fields of the record as a list, each with `prefix`, such as `d.`.
-pub(crate) fn fields<R: Record>(prefix: &str) -> String {
+pub(crate) fn fields<R: TableRow>(prefix: &str) -> String {
     let names: Vec<String> = R::COLUMNS[R::EXTRA..].iter().map(|(name, _)| format!("{prefix}{name}")).collect();
     names.join(", ")
 }
 
 /// Returns a statement that selects the fields, then the extra columns, of rows.
-pub(crate) fn select_all<R: Record>(conditions: &str) -> String {
+pub(crate) fn select_all<R: TableRow>(conditions: &str) -> String {
     let extra = R::COLUMNS[..R::EXTRA].iter().map(|(name, _)| format!(", {name}")).collect::<String>();
     format!("SELECT {}{extra} FROM {} {conditions}", fields::<R>(""), R::TABLE)
 }
 
 /// Returns a statement that selects the fields of rows.
-pub(crate) fn select<R: Record>(conditions: &str) -> String {
+pub(crate) fn select<R: TableRow>(conditions: &str) -> String {
     format!("{} {conditions}", R::statements().select)
 }
 
 /// Returns a statement that inserts a row, or sets the updated columns of the row that has its key already.
-pub(crate) fn upsert<R: Record>() -> String {
+pub(crate) fn upsert<R: TableRow>() -> String {
     format!("{}{}", R::statements().insert, on_conflict_update::<R>())
 }
 
 /// Returns the end of an insert that sets the updated columns of the rows whose keys are there already.
-pub(crate) fn on_conflict_update<R: Record>() -> String {
+pub(crate) fn on_conflict_update<R: TableRow>() -> String {
     let updated: Vec<String> = R::UPDATED.iter().map(|name| format!("{name} = excluded.{name}")).collect();
     format!(" ON CONFLICT ({}) DO UPDATE SET {}", R::KEY.join(", "), updated.join(", "))
 }
@@ -141,7 +141,7 @@ pub(crate) struct BulkInsert([(usize, String); 3]);
 
 impl BulkInsert {
     /// Returns the statement that inserts rows as [`Statements::insert`] does, followed by `rest`.
-    pub(crate) fn of<R: Record>(rest: &str) -> Self {
+    pub(crate) fn of<R: TableRow>(rest: &str) -> Self {
         let (insert, columns) = (&R::statements().insert, R::COLUMNS.len());
         let row = |row: usize| {
             let places: Vec<String> = (1..=columns).map(|n| format!("${}", row * columns + n)).collect();
@@ -163,17 +163,21 @@ impl BulkInsert {
 
 impl SqlTx<'_> {
     /// Returns the record with a key, whose values are `key`.
-    pub(crate) async fn get_record<R: Record + Send>(&mut self, key: &[Param<'_>]) -> Result<Option<R>, StoreError> {
+    pub(crate) async fn get_record<R: TableRow + Send>(&mut self, key: &[Param<'_>]) -> Result<Option<R>, StoreError> {
         self.fetch_one(&R::statements().get, key, R::read).await
     }
 
     /// Adds a record. `extra` are the values of the columns that are no fields of it.
-    pub(crate) async fn insert_record<R: Record>(&mut self, extra: &[Param<'_>], record: &R) -> Result<(), StoreError> {
+    pub(crate) async fn insert_record<R: TableRow>(
+        &mut self,
+        extra: &[Param<'_>],
+        record: &R,
+    ) -> Result<(), StoreError> {
         self.pipeline(&R::statements().insert, &insert_params(extra, record)).await
     }
 
     /// Adds records, whose columns are all fields of them.
-    pub(crate) async fn insert_records<R: Record>(
+    pub(crate) async fn insert_records<R: TableRow>(
         &mut self,
         insert: &BulkInsert,
         records: &[R],
@@ -191,7 +195,7 @@ impl SqlTx<'_> {
     }
 
     /// Stores the updated columns of the record with a key, if there is one.
-    pub(crate) async fn update_record<R: Record>(&mut self, record: &R, key: &[Param<'_>]) -> Result<(), StoreError> {
+    pub(crate) async fn update_record<R: TableRow>(&mut self, record: &R, key: &[Param<'_>]) -> Result<(), StoreError> {
         let mut params = record.updated_params();
         params.extend_from_slice(key);
         self.pipeline(&R::statements().update, &params).await
@@ -199,7 +203,7 @@ impl SqlTx<'_> {
 }
 
 /// The parameters of [`Statements::insert`].
-pub(crate) fn insert_params<'a, R: Record>(extra: &[Param<'a>], record: &'a R) -> Vec<Param<'a>> {
+pub(crate) fn insert_params<'a, R: TableRow>(extra: &[Param<'a>], record: &'a R) -> Vec<Param<'a>> {
     let mut params = extra.to_vec();
     params.extend(record.params());
     params
@@ -207,7 +211,7 @@ pub(crate) fn insert_params<'a, R: Record>(extra: &[Param<'a>], record: &'a R) -
 
 /// A resource whose records are rows of a table with the columns `tenant_id` and `id`.
 #[async_trait]
-pub(crate) trait ResourceTable: Resource + Record {
+pub(crate) trait ResourceTable: Resource + TableRow {
     /// Adds the conditions of a filter to a query.
     fn restrict(filter: &Self::Filter, query: &mut Query);
 
@@ -350,7 +354,7 @@ macro_rules! record {
         updated: [$($changing:ident $(as $changing_column:ident)?),* $(,)?],
         $(after_load: $after_load:expr,)?
     }) => {
-        impl $crate::table::Record for $record {
+        impl $crate::table::TableRow for $record {
             const TABLE: &'static str = $table;
             const KEY: &'static [&'static str] = &[$(stringify!($key)),+];
             const COLUMNS: &'static [$crate::table::ColumnInfo] = &[

@@ -76,7 +76,7 @@ impl ApiKeyRepository for SqlTx<'_> {
     }
 
     async fn api_keys(&mut self, tenant: TenantId) -> Result<Vec<ApiKey>, StoreError> {
-        self.fetch(&LIST, &[tenant.param()], crate::table::Record::read).await
+        self.fetch(&LIST, &[tenant.param()], crate::table::TableRow::read).await
     }
 
     async fn insert_api_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> Result<(), StoreError> {

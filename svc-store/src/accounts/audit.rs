@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::column::Column as _;
 use crate::sql::SqlTx;
-use crate::table::{Record, record, select};
+use crate::table::{TableRow, record, select};
 
 record!(Entry, "audit_log", key: [tenant_id, id], {
     inserted: [id, tenant_id, at, actor, action, object_kind, object_id, before, after],

@@ -11,7 +11,7 @@ use svc_core::values::{TenantId, Timestamp};
 
 use crate::column::Column as _;
 use crate::sql::{Param, SqlTx};
-use crate::table::{Record, insert_params, record, upsert};
+use crate::table::{TableRow, insert_params, record, upsert};
 
 record!(StoredResponse, "idempotency", key: [tenant_id, key], {
     extra: [tenant_id: TenantId, key: String],

@@ -10,7 +10,7 @@ use svc_core::values::{Email, TenantId};
 
 use crate::column::Column as _;
 use crate::sql::SqlTx;
-use crate::table::{Record as _, record, select};
+use crate::table::{TableRow as _, record, select};
 
 record!(Member, "members", key: [tenant_id, id], {
     inserted: [tenant_id, id, email, created_at],

@@ -9,7 +9,7 @@ use svc_core::store::{PlatformKeyRepository, PlatformKeyUse};
 
 use crate::column::Column as _;
 use crate::sql::SqlTx;
-use crate::table::{Record, record, select};
+use crate::table::{TableRow, record, select};
 
 record!(PlatformKey, "platform_keys", key: [id], {
     extra: [key_hash: [u8; 32]],

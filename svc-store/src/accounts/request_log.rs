@@ -11,7 +11,7 @@ use svc_core::values::{TenantId, Timestamp};
 
 use crate::column::Column as _;
 use crate::sql::SqlTx;
-use crate::table::{BulkInsert, Record, record, select};
+use crate::table::{BulkInsert, TableRow, record, select};
 
 record!(LoggedRequest, "request_log", key: [id], {
     inserted: [id, tenant_id, request_id, key_id, method, path, query, status, code, started_at,

@@ -11,7 +11,7 @@ use svc_core::values::{TenantId, Timestamp};
 
 use crate::column::Column as _;
 use crate::sql::SqlTx;
-use crate::table::{Record, fields, record, select};
+use crate::table::{TableRow, fields, record, select};
 
 record!(DashboardLink, "dashboard_links", key: [token_hash], {
     extra: [token_hash: [u8; 32]],

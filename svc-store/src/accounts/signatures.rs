@@ -11,7 +11,7 @@ use svc_core::values::Timestamp;
 
 use crate::column::Column as _;
 use crate::sql::{CellError, Cells, SqlTx};
-use crate::table::{Record, insert_params, record};
+use crate::table::{TableRow, insert_params, record};
 
 /// A request signature that was used.
 pub(crate) struct UsedSignature {

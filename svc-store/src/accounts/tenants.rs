@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::column::Column as _;
 use crate::sql::{Cells, Row, SqlTx};
-use crate::table::{Record, insert_params, record, select};
+use crate::table::{TableRow, insert_params, record, select};
 
 record!(Tenant, "tenants", key: [id], {
     extra: [clock: Timestamp, overdue_check_at: Timestamp],

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use svc_core::error::StoreError;
 
 use super::MaintenanceError;
-use crate::sqlite::Connection;
+use crate::sqlite::SqliteConnection;
 use crate::vault::{self, SecretKey};
 use crate::{check_path, is_postgres, sqlite_path, unavailable};
 
@@ -39,7 +39,7 @@ pub async fn backup(url: &str, file: &Path) -> Result<Backup, MaintenanceError> 
     }
     let path = sqlite_path(url)?;
     check_path(&path, false)?;
-    let connection = Connection::open_read_only(&path).map_err(|reason| unavailable(url, reason))?;
+    let connection = SqliteConnection::open_read_only(&path).map_err(|reason| unavailable(url, reason))?;
     let key = match SecretKey::optional_from_environment().map_err(|reason| failed(&path, &reason))? {
         Some(_) => None,
         None => Some((vault::key_file(&path), vault::key_file(file))),

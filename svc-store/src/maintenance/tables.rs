@@ -25,7 +25,7 @@ use crate::dialect::Dialect;
 use crate::sql::{CellError, Cells};
 #[cfg(test)]
 use crate::table::Statements;
-use crate::table::{ColumnInfo, Record};
+use crate::table::{ColumnInfo, TableRow};
 use crate::webhooks::schedule::ScheduledEndpoint;
 use crate::webhooks::subscriptions::SubscriptionKind;
 
@@ -45,7 +45,7 @@ pub(crate) struct TableInfo {
 }
 
 impl TableInfo {
-    const fn of<R: Record>() -> Self {
+    const fn of<R: TableRow>() -> Self {
         Self {
             name: R::TABLE,
             columns: R::COLUMNS,
@@ -83,7 +83,7 @@ impl TableInfo {
     }
 }
 
-fn read_row<R: Record>(cells: &mut Cells<'_>) -> Result<(), CellError> {
+fn read_row<R: TableRow>(cells: &mut Cells<'_>) -> Result<(), CellError> {
     R::read(cells)?;
     R::read_extra(cells)?;
     Ok(())

@@ -21,13 +21,13 @@ use tokio::task::AbortHandle;
 use tokio_postgres::{Client, Error, Statement};
 
 use super::connect_options::{ConnectOptions, Role};
-use super::failure::Failure;
+use super::failure::TransactionFailure;
 use crate::sql::check_changed;
 
 /// The most pipelined statements whose responses were not read yet. It limits the memory of a transaction that only writes.
 pub(super) const MAX_PIPELINED: usize = 256;
 
-pub(super) struct Connection {
+pub(super) struct PostgresConnection {
     pub(super) client: Client,
     statements: Mutex<HashMap<String, Statement>>,
     driver: AbortHandle,
@@ -36,7 +36,7 @@ pub(super) struct Connection {
     is_aborted: AtomicBool,
 }
 
-impl Connection {
+impl PostgresConnection {
     pub(super) async fn open(connect_options: &ConnectOptions, role: Role) -> Result<Self, StoreError> {
         let (client, connection) = connect_options.connect(role).await?;
         let (alive_sender, driver_alive) = watch::channel(());
@@ -102,7 +102,7 @@ pub(super) struct Pipeline<'c>(VecDeque<PipelinedStatement<'c>>);
 
 impl<'c> Pipeline<'c> {
     /// Sends a statement without parameters.
-    pub(super) async fn send(&mut self, connection: &'c Connection, sql: &'static str) {
+    pub(super) async fn send(&mut self, connection: &'c PostgresConnection, sql: &'static str) {
         self.add(Box::pin(async move { connection.client.batch_execute(sql).await.map(|()| 0) }), None).await;
     }
 
@@ -112,27 +112,27 @@ impl<'c> Pipeline<'c> {
     }
 
     /// Waits for the responses to all but the last `remaining` statements.
-    pub(super) async fn wait(&mut self, remaining: usize) -> Result<(), Failure> {
+    pub(super) async fn wait(&mut self, remaining: usize) -> Result<(), TransactionFailure> {
         while self.0.len() > remaining {
             let Some(PipelinedStatement { changed, ready, table }) = self.0.pop_front() else { break };
             let changed = match ready {
                 Some(ready) => ready,
                 None => changed.await,
             };
-            let changed = changed.map_err(|error| Failure::of(&error))?;
-            check_changed(changed, table).map_err(Failure::permanent)?;
+            let changed = changed.map_err(|error| TransactionFailure::of(&error))?;
+            check_changed(changed, table).map_err(TransactionFailure::permanent)?;
         }
         Ok(())
     }
 
     /// Waits for all responses if one of the statements has to change exactly one row.
-    pub(super) async fn check_counts(&mut self) -> Result<(), Failure> {
+    pub(super) async fn check_counts(&mut self) -> Result<(), TransactionFailure> {
         let remaining = if self.0.iter().any(|statement| statement.table.is_some()) { 0 } else { self.0.len() };
         self.wait(remaining).await
     }
 
     /// Waits for all responses and returns the first failure. Later failures only follow from it.
-    pub(super) async fn finish(&mut self) -> Result<(), Failure> {
+    pub(super) async fn finish(&mut self) -> Result<(), TransactionFailure> {
         let mut first = Ok(());
         while !self.0.is_empty() {
             first = first.and(self.wait(0).await);

@@ -9,7 +9,7 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 
 /// The failure of a transaction, which can no longer be committed.
 #[derive(Clone, Debug)]
-pub(super) struct Failure {
+pub(super) struct TransactionFailure {
     pub(super) error: StoreError,
     pub(super) recovery: Recovery,
 }
@@ -28,7 +28,7 @@ pub(super) enum Recovery {
     ConnectionLost,
 }
 
-impl Failure {
+impl TransactionFailure {
     pub(super) fn of(error: &Error) -> Self {
         match error.as_db_error() {
             Some(error) => Self::from_server(error),
@@ -94,7 +94,7 @@ pub(crate) fn error_of_code(code: &str, text: String, constraint: &str) -> Store
 pub(super) fn cannot_connect(error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(error) => StoreError::Unavailable(format!("{} ({})", error.message(), error.code().code())),
-        None => match Failure::from_driver(error).error {
+        None => match TransactionFailure::from_driver(error).error {
             StoreError::Internal(text) => StoreError::Unavailable(text),
             other => other,
         },

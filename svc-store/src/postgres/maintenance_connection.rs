@@ -7,8 +7,8 @@ use svc_core::error::StoreError;
 use svc_core::store::Access;
 
 use super::connect_options::{ConnectOptions, Role};
-use super::connection::Connection;
-use super::failure::{Failure, cannot_connect};
+use super::connection::PostgresConnection;
+use super::failure::{TransactionFailure, cannot_connect};
 use super::transaction::PostgresTransaction;
 use super::{OpenFailure, migrate};
 use crate::dialect::Dialect;
@@ -22,7 +22,7 @@ const NO_TIMEOUTS: &str =
     "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET lock_timeout = '30s'";
 
 pub(crate) struct PostgresMaintenance {
-    connection: Connection,
+    connection: PostgresConnection,
     vault: Vault,
     /// Whether a transaction was begun and not committed.
     has_open_transaction: AtomicBool,
@@ -32,7 +32,7 @@ impl PostgresMaintenance {
     /// Connects, and migrates the schema.
     pub(crate) async fn open(url: &str, vault: Vault) -> Result<Self, OpenFailure> {
         let connect_options = ConnectOptions::parse(url).map_err(OpenFailure::Url)?;
-        let connection = Connection::open(&connect_options, Role::Write).await?;
+        let connection = PostgresConnection::open(&connect_options, Role::Write).await?;
         migrate::run(&connection.client).await?;
         connection.client.batch_execute(NO_TIMEOUTS).await.map_err(|error| cannot_connect(&error))?;
         Ok(Self { connection, vault, has_open_transaction: AtomicBool::new(false) })
@@ -48,7 +48,11 @@ impl MaintenanceConnection for PostgresMaintenance {
     async fn begin(&mut self, access: Access) -> Result<Box<dyn Transaction + '_>, StoreError> {
         // A transaction that was dropped was not rolled back, as `drop` cannot wait.
         if self.has_open_transaction.swap(true, Ordering::Relaxed) {
-            self.connection.client.batch_execute("ROLLBACK").await.map_err(|error| Failure::of(&error).error)?;
+            self.connection
+                .client
+                .batch_execute("ROLLBACK")
+                .await
+                .map_err(|error| TransactionFailure::of(&error).error)?;
         }
         let transaction = PostgresTransaction::new(&self.connection, &self.vault, access);
         Ok(Box::new(OpenTransaction { transaction, is_open: &self.has_open_transaction }))

@@ -75,13 +75,13 @@ struct State {
     busy: usize,
 }
 
-/// What a busy task has taken the turns of. They end when this is dropped.
-pub(super) struct Turns<'q> {
+/// The tenants whose turn a busy task has, with what was set aside for them. The turns end when this is dropped.
+pub(super) struct TenantQueue<'q> {
     queue: &'q Queue,
     tenants: Mutex<Vec<TenantId>>,
 }
 
-impl Turns<'_> {
+impl TenantQueue<'_> {
     /// Takes the turn of a tenant. Returns `false` when another task has it.
     pub(super) fn take(&self, tenant: TenantId) -> bool {
         let mut tenants = lock(&self.tenants);
@@ -128,7 +128,7 @@ impl Turns<'_> {
     }
 }
 
-impl Drop for Turns<'_> {
+impl Drop for TenantQueue<'_> {
     fn drop(&mut self) {
         let tenants = std::mem::take(&mut *lock(&self.tenants));
         let mut state = self.queue.lock();
@@ -151,13 +151,13 @@ impl Queue {
     }
 
     /// Is called when a task begins to run units of work. No turn is taken yet.
-    pub(super) fn turns(&self) -> Turns<'_> {
+    pub(super) fn tenant_queue(&self) -> TenantQueue<'_> {
         self.lock().busy += 1;
-        Turns { queue: self, tenants: Mutex::default() }
+        TenantQueue { queue: self, tenants: Mutex::default() }
     }
 
-    /// Puts off a unit of work that has to wait.
-    pub(super) fn put_off(&self, work: QueuedWork, waiting: WaitingFor) {
+    /// Postpones a unit of work that has to wait.
+    pub(super) fn postpone(&self, work: QueuedWork, waiting: WaitingFor) {
         match waiting {
             WaitingFor::Turn(tenant) => self.set_aside(QueuedWork { is_first: false, ..work }, tenant),
             WaitingFor::Row(tenant) => self.set_aside(QueuedWork { is_first: true, ..work }, tenant),
@@ -273,11 +273,11 @@ mod tests {
     #[test]
     fn what_is_set_aside_counts_towards_the_capacity() {
         let (queue, tenant) = (Queue::new(1), TenantId(Uuid::nil()));
-        let turns = queue.turns();
-        assert!(turns.take(tenant));
+        let tenant_queue = queue.tenant_queue();
+        assert!(tenant_queue.take(tenant));
         let unit = || QueuedWork::new("test", Box::new(|_| Box::pin(async { Ok(()) }))).0;
         for _ in 1..QUEUE_CAPACITY {
-            queue.put_off(unit(), WaitingFor::Turn(tenant));
+            queue.postpone(unit(), WaitingFor::Turn(tenant));
         }
         queue.push(unit()).unwrap();
         assert!(matches!(queue.push(unit()), Err(StoreError::Unavailable(_))));

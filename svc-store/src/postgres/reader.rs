@@ -16,8 +16,8 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::time::timeout;
 
 use super::Shared;
-use super::connection::{Connection, Pipeline};
-use super::failure::Failure;
+use super::connection::{Pipeline, PostgresConnection};
+use super::failure::TransactionFailure;
 use super::queue::QueuedWork;
 use super::transaction::{BEGIN_READ, MAX_DURATION, PostgresTransaction, too_long};
 
@@ -34,7 +34,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
 }
 
 /// Serves reads until the connection is lost. Returns `false` when the store is closed and the queue is empty.
-async fn serve(connection: &Connection, shared: &Shared) -> bool {
+async fn serve(connection: &PostgresConnection, shared: &Shared) -> bool {
     let mut pipeline = Pipeline::default();
     loop {
         tokio::select! {
@@ -80,7 +80,11 @@ async fn serve(connection: &Connection, shared: &Shared) -> bool {
 }
 
 /// Runs a read in the shared transaction and completes it. If the transaction failed, it returns the read instead.
-async fn run_in_group(connection: &Connection, shared: &Shared, work: QueuedWork) -> Option<(QueuedWork, Failure)> {
+async fn run_in_group(
+    connection: &PostgresConnection,
+    shared: &Shared,
+    work: QueuedWork,
+) -> Option<(QueuedWork, TransactionFailure)> {
     let mut transaction = PostgresTransaction::join(connection, &shared.context.vault, Access::Read);
     match read(connection, shared, &work, &mut transaction).await {
         Ok(result) => {
@@ -92,7 +96,7 @@ async fn run_in_group(connection: &Connection, shared: &Shared, work: QueuedWork
 }
 
 /// Runs a read in its own transaction and completes it. Returns whether the connection can still be used.
-async fn run_alone(connection: &Connection, shared: &Shared, work: QueuedWork) -> bool {
+async fn run_alone(connection: &PostgresConnection, shared: &Shared, work: QueuedWork) -> bool {
     let mut transaction = PostgresTransaction::new(connection, &shared.context.vault, Access::Read);
     match read(connection, shared, &work, &mut transaction).await {
         Ok(result) => work.complete(result),
@@ -106,11 +110,11 @@ async fn run_alone(connection: &Connection, shared: &Shared, work: QueuedWork) -
 }
 
 async fn read(
-    connection: &Connection,
+    connection: &PostgresConnection,
     shared: &Shared,
     work: &QueuedWork,
     transaction: &mut PostgresTransaction<'_>,
-) -> Result<Result<(), Error>, Failure> {
+) -> Result<Result<(), Error>, TransactionFailure> {
     let delivery_wakeup = DeliveryWakeup::default();
     let reading = transaction.run(work.name(), work.work(), &shared.context, &delivery_wakeup, None);
     let result = match timeout(MAX_DURATION, reading).await {

@@ -20,8 +20,8 @@ use uuid::Uuid;
 
 use super::Shared;
 use super::connect_options::Role;
-use super::connection::Connection;
-use super::failure::Failure;
+use super::connection::PostgresConnection;
+use super::failure::TransactionFailure;
 use super::values::{Argument, Received};
 use crate::sql::Cells;
 
@@ -84,14 +84,14 @@ impl RequestCounts for PostgresRequestCounts {
 
 async fn run(shared: Arc<Shared>, mut calls: mpsc::Receiver<QueuedCall>) {
     let mut batch = Vec::new();
-    let mut connection: Option<Connection> = None;
+    let mut connection: Option<PostgresConnection> = None;
     let mut last_attempt = None::<Instant>;
     let mut cleaned_up_at = Instant::now();
     while calls.recv_many(&mut batch, MAX_BATCH).await > 0 {
         let may_connect = last_attempt.is_none_or(|at| at.elapsed() >= RECONNECT_INTERVAL);
-        if connection.as_ref().is_none_or(Connection::is_closed) && may_connect {
+        if connection.as_ref().is_none_or(PostgresConnection::is_closed) && may_connect {
             last_attempt = Some(Instant::now());
-            connection = Connection::open(&shared.connect_options, Role::Volatile).await.ok();
+            connection = PostgresConnection::open(&shared.connect_options, Role::Volatile).await.ok();
         }
         let added = match &connection {
             Some(connection) => with_timeout(add(connection, &shared, &batch)).await,
@@ -132,7 +132,7 @@ type WindowKey = (Uuid, &'static str);
 
 /// Adds the sum of all changes. Returns for each call the windows as they were after its own changes.
 async fn add(
-    connection: &Connection,
+    connection: &PostgresConnection,
     shared: &Shared,
     batch: &[QueuedCall],
 ) -> Result<Vec<Vec<RequestWindow>>, StoreError> {
@@ -176,7 +176,7 @@ async fn add(
 }
 
 async fn query(
-    connection: &Connection,
+    connection: &PostgresConnection,
     sql: &str,
     arguments: impl IntoIterator<Item = Argument, IntoIter: ExactSizeIterator> + Send,
 ) -> Result<Vec<tokio_postgres::Row>, StoreError> {
@@ -187,5 +187,5 @@ async fn query(
         };
         connection.client.query_raw(&statement, arguments).await?.try_collect().await
     };
-    done.await.map_err(|error| Failure::of(&error).error)
+    done.await.map_err(|error| TransactionFailure::of(&error).error)
 }

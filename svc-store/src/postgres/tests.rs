@@ -26,7 +26,7 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_postgres_server::{is_installed, server};
 use tokio::time::timeout;
 
-use super::failure::Failure;
+use super::failure::TransactionFailure;
 use super::*;
 use crate::dialect::Dialect;
 use crate::statements::every_statement;
@@ -55,12 +55,12 @@ async fn store(url: &str) -> Arc<dyn Store> {
 }
 
 /// Opens a connection that is independent of the store.
-async fn direct_connection(url: &str) -> Connection {
-    Connection::open(&ConnectOptions::parse(url).unwrap(), Role::Write).await.unwrap()
+async fn direct_connection(url: &str) -> PostgresConnection {
+    PostgresConnection::open(&ConnectOptions::parse(url).unwrap(), Role::Write).await.unwrap()
 }
 
 /// Locks the row of a tenant in a transaction of another process, and returns its connection.
-async fn lock_row(url: &str, tenant: TenantId) -> Connection {
+async fn lock_row(url: &str, tenant: TenantId) -> PostgresConnection {
     let other = direct_connection(url).await;
     let lock = format!("BEGIN; SELECT 1 FROM tenants WHERE id = '{tenant}' FOR NO KEY UPDATE");
     other.client.batch_execute(&lock).await.unwrap();
@@ -221,7 +221,7 @@ async fn every_statement_prepares() {
     let connection = direct_connection(&url).await;
     let counts = super::request_counts::STATEMENTS.iter().map(|sql| (*sql).to_owned());
     for sql in every_statement(Dialect::Postgres).into_iter().chain(counts) {
-        connection.prepare(&sql).await.unwrap_or_else(|error| panic!("{:?}: {sql}", Failure::of(&error)));
+        connection.prepare(&sql).await.unwrap_or_else(|error| panic!("{:?}: {sql}", TransactionFailure::of(&error)));
     }
 }
 

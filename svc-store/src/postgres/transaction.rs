@@ -14,10 +14,10 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio_postgres::{Error as DriverError, Statement};
 use uuid::Uuid;
 
-use super::connection::{Connection, MAX_PIPELINED, Pipeline, poll_once};
-use super::failure::{Failure, Recovery};
+use super::connection::{MAX_PIPELINED, Pipeline, PostgresConnection, poll_once};
+use super::failure::{Recovery, TransactionFailure};
 use super::notifications;
-use super::queue::Turns;
+use super::queue::TenantQueue;
 use super::values::{Argument, Received, arguments};
 use crate::dialect::{Dialect, locking};
 use crate::locked_tenants::LockedTenants;
@@ -43,15 +43,15 @@ pub(super) enum WaitingFor {
 
 /// A transaction on a connection.
 pub(super) struct PostgresTransaction<'c> {
-    connection: &'c Connection,
+    connection: &'c PostgresConnection,
     vault: &'c Vault,
     access: Access,
     /// What begins the transaction, until it has begun.
     begin: Option<&'static str>,
     pipeline: Pipeline<'c>,
-    failure: Option<Failure>,
+    failure: Option<TransactionFailure>,
     /// The turns that are taken before the rows of tenants are locked.
-    turns: Option<&'c Turns<'c>>,
+    tenant_queue: Option<&'c TenantQueue<'c>>,
     /// Whether a unit of work has locked the row of a tenant, or is about to.
     has_lock: bool,
     /// The unit of work that runs.
@@ -73,7 +73,7 @@ struct Unit {
 
 impl<'c> PostgresTransaction<'c> {
     /// Returns a transaction that begins with its first statement, with which `BEGIN` is pipelined.
-    pub(super) fn new(connection: &'c Connection, vault: &'c Vault, access: Access) -> Self {
+    pub(super) fn new(connection: &'c PostgresConnection, vault: &'c Vault, access: Access) -> Self {
         let begin = match access {
             Access::Read => BEGIN_READ,
             Access::Write => BEGIN_WRITE,
@@ -82,7 +82,7 @@ impl<'c> PostgresTransaction<'c> {
     }
 
     /// Joins a transaction that the caller begins and ends.
-    pub(super) fn join(connection: &'c Connection, vault: &'c Vault, access: Access) -> Self {
+    pub(super) fn join(connection: &'c PostgresConnection, vault: &'c Vault, access: Access) -> Self {
         Self {
             connection,
             vault,
@@ -90,15 +90,15 @@ impl<'c> PostgresTransaction<'c> {
             begin: None,
             pipeline: Pipeline::default(),
             failure: None,
-            turns: None,
+            tenant_queue: None,
             has_lock: false,
             unit: Unit::default(),
         }
     }
 
     /// Makes the transaction take a turn before it locks the row of a tenant.
-    pub(super) fn with_turns(self, turns: &'c Turns<'c>) -> Self {
-        Self { turns: Some(turns), ..self }
+    pub(super) fn with_tenant_queue(self, tenant_queue: &'c TenantQueue<'c>) -> Self {
+        Self { tenant_queue: Some(tenant_queue), ..self }
     }
 
     /// Runs a unit of work. A panic becomes an error.
@@ -144,7 +144,7 @@ impl<'c> PostgresTransaction<'c> {
     }
 
     /// Returns the first failure, after which the transaction cannot be committed.
-    pub(super) fn failure(&self) -> Option<&Failure> {
+    pub(super) fn failure(&self) -> Option<&TransactionFailure> {
         self.failure.as_ref()
     }
 
@@ -161,14 +161,17 @@ impl<'c> PostgresTransaction<'c> {
     ///
     /// `Ok(Err(_))` means that an earlier statement failed, so the transaction was rolled back. `Err(_)` means that the
     /// commit itself failed.
-    pub(super) async fn commit(&mut self, locked: &mut LockedTenants) -> Result<Result<(), Failure>, Failure> {
+    pub(super) async fn commit(
+        &mut self,
+        locked: &mut LockedTenants,
+    ) -> Result<Result<(), TransactionFailure>, TransactionFailure> {
         if self.begin.is_some() {
             return Ok(Ok(()));
         }
         // The last unit of work may have been put off.
         self.unit = Unit::default();
         if let Err(error) = locked.store_clocks(self).await {
-            let failure = self.failure.take().unwrap_or_else(|| Failure::permanent(error));
+            let failure = self.failure.take().unwrap_or_else(|| TransactionFailure::permanent(error));
             let _ = self.roll_back().await;
             return Ok(Err(failure));
         }
@@ -191,13 +194,13 @@ impl<'c> PostgresTransaction<'c> {
             Err(failure) => Ok(Err(failure)),
             Ok(()) => match committed {
                 Ok(()) => Ok(Ok(())),
-                Err(error) => Err(Failure::of(&error)),
+                Err(error) => Err(TransactionFailure::of(&error)),
             },
         }
     }
 
     /// Rolls the transaction back. The connection can be used again afterwards.
-    pub(super) async fn roll_back(&mut self) -> Result<(), Failure> {
+    pub(super) async fn roll_back(&mut self) -> Result<(), TransactionFailure> {
         if self.begin.is_some() {
             return Ok(());
         }
@@ -210,14 +213,14 @@ impl<'c> PostgresTransaction<'c> {
     }
 
     /// Records the first failure. Later failures only follow from it.
-    fn fail(&mut self, failure: Failure) -> StoreError {
+    fn fail(&mut self, failure: TransactionFailure) -> StoreError {
         self.failure.get_or_insert(failure).error.clone()
     }
 
     /// Fails after a failure, so that no further statement is sent.
     fn check(&self) -> Result<(), StoreError> {
         if self.unit.waiting.is_some() {
-            return Err(put_off());
+            return Err(postponed());
         }
         self.failure.as_ref().map_or(Ok(()), |failure| Err(failure.error.clone()))
     }
@@ -225,7 +228,7 @@ impl<'c> PostgresTransaction<'c> {
     /// Ends a unit of work that has to wait.
     fn wait_for(&mut self, waiting: WaitingFor) -> StoreError {
         self.unit.waiting = Some(waiting);
-        put_off()
+        postponed()
     }
 
     /// Sends a request and waits for its response, after those of the pipelined statements.
@@ -239,7 +242,7 @@ impl<'c> PostgresTransaction<'c> {
             Some(response) => response,
             None => request.await,
         };
-        response.map_err(|error| self.fail(Failure::of(&error)))
+        response.map_err(|error| self.fail(TransactionFailure::of(&error)))
     }
 
     async fn statement(&mut self, sql: &str) -> Result<Statement, StoreError> {
@@ -285,7 +288,7 @@ pub(crate) fn too_long(name: &str) -> StoreError {
 }
 
 /// The error of a unit of work that has to wait, and runs again later.
-fn put_off() -> StoreError {
+fn postponed() -> StoreError {
     StoreError::Unavailable("another transaction is running".to_owned())
 }
 
@@ -294,7 +297,7 @@ impl Sql for PostgresTransaction<'_> {
     fn take_turn(&mut self, key: Uuid) -> Result<(), StoreError> {
         self.check()?;
         let tenant = TenantId(key);
-        let has_turn = self.turns.is_none_or(|turns| turns.take(tenant));
+        let has_turn = self.tenant_queue.is_none_or(|tenant_queue| tenant_queue.take(tenant));
         // The first unit of work may wait for a second tenant, whose turn another task has.
         if !has_turn && (self.unit.joins || !self.has_lock) {
             return Err(self.wait_for(WaitingFor::Turn(tenant)));
@@ -348,7 +351,7 @@ impl Sql for PostgresTransaction<'_> {
         let mut rows = pin!(self.wait(connection.client.query_raw(&statement, arguments)).await?);
         let mut read = Ok(());
         // All rows are read even if one is invalid, as the server may report an error after them.
-        while let Some(row) = rows.try_next().await.map_err(|error| self.fail(Failure::of(&error)))? {
+        while let Some(row) = rows.try_next().await.map_err(|error| self.fail(TransactionFailure::of(&error)))? {
             // Such as `UPDATE … RETURNING`, which returns what it has changed.
             self.unit.has_written |= !sql.starts_with("SELECT");
             if read.is_ok() {

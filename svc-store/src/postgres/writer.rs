@@ -3,7 +3,7 @@
 //! # Locking
 //!
 //! Writes of one tenant follow each other: `advance_clock` and `lock_tenant` lock the tenant's row. Writes of different
-//! tenants run concurrently. In this process a task takes the turn of a tenant before it locks its row (see [`Turns`]), and
+//! tenants run concurrently. In this process a task takes the turn of a tenant before it locks its row (see [`TenantQueue`]), and
 //! the others set aside for it what they find of that tenant. So a busy tenant occupies one connection and leaves the others
 //! to other tenants. Writes of other processes wait at the row.
 //!
@@ -37,9 +37,9 @@ use svc_core::store::Access;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::time::timeout;
 
-use super::connection::Connection;
-use super::failure::{Failure, Recovery};
-use super::queue::{QueuedWork, Turns};
+use super::connection::PostgresConnection;
+use super::failure::{Recovery, TransactionFailure};
+use super::queue::{QueuedWork, TenantQueue};
 use super::transaction::{MAX_DURATION, PostgresTransaction, WaitingFor, too_long};
 use super::{Shared, fail_all};
 use crate::locked_tenants::LockedTenants;
@@ -53,7 +53,7 @@ pub(crate) const MAX_RUNS: u32 = 6;
 /// The pause before the second run. It grows by this much with each further run.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
 
-pub(super) async fn run(shared: Arc<Shared>, mut connection: Option<Connection>) {
+pub(super) async fn run(shared: Arc<Shared>, mut connection: Option<PostgresConnection>) {
     loop {
         let connection = match connection.take() {
             Some(connection) => connection,
@@ -69,7 +69,7 @@ pub(super) async fn run(shared: Arc<Shared>, mut connection: Option<Connection>)
 }
 
 /// Runs units of work until the connection is lost. Returns `false` when the store is closed and the queue is empty.
-async fn serve(connection: &Connection, shared: &Shared) -> bool {
+async fn serve(connection: &PostgresConnection, shared: &Shared) -> bool {
     loop {
         tokio::select! {
             biased;
@@ -86,19 +86,19 @@ async fn serve(connection: &Connection, shared: &Shared) -> bool {
 }
 
 /// Runs a unit of work, and then what is set aside for its tenant, until nothing is.
-async fn serve_turn(connection: &Connection, shared: &Shared, first: QueuedWork) {
-    let turns = shared.writes.turns();
+async fn serve_turn(connection: &PostgresConnection, shared: &Shared, first: QueuedWork) {
+    let tenant_queue = shared.writes.tenant_queue();
     let mut next = Some(first);
     while let Some(work) = next {
-        let mut alone = VecDeque::from(run_group(connection, shared, work, &turns, MAX_GROUP).await);
+        let mut alone = VecDeque::from(run_group(connection, shared, work, &tenant_queue, MAX_GROUP).await);
         while !connection.is_closed()
             && let Some(work) = alone.pop_front()
         {
-            run_group(connection, shared, work, &turns, 1).await;
+            run_group(connection, shared, work, &tenant_queue, 1).await;
         }
         // These have not run since their group was rolled back.
         shared.writes.put_back(alone);
-        next = if connection.is_closed() { None } else { turns.next_transaction() };
+        next = if connection.is_closed() { None } else { tenant_queue.next_transaction() };
     }
 }
 
@@ -120,16 +120,16 @@ enum RunOutcome {
 
 /// Runs a unit of work and what joins it, up to `max_units`, and completes them. Returns those that have to run alone.
 async fn run_group(
-    connection: &Connection,
+    connection: &PostgresConnection,
     shared: &Shared,
     first: QueuedWork,
-    turns: &Turns<'_>,
+    tenant_queue: &TenantQueue<'_>,
     max_units: usize,
 ) -> Vec<QueuedWork> {
     let mut group = vec![first];
     let mut runs = 1;
     loop {
-        match run_once(connection, shared, &mut group, turns, max_units).await {
+        match run_once(connection, shared, &mut group, tenant_queue, max_units).await {
             RunOutcome::Completed(results) => {
                 group.into_iter().zip(results).for_each(|(work, result)| work.complete(result));
             }
@@ -145,7 +145,7 @@ async fn run_group(
                 return group;
             }
             RunOutcome::Wait(waiting) => {
-                group.into_iter().for_each(|work| shared.writes.put_off(work, waiting));
+                group.into_iter().for_each(|work| shared.writes.postpone(work, waiting));
             }
             RunOutcome::Reconnect(error) => {
                 connection.abort();
@@ -176,13 +176,14 @@ fn requeue(shared: &Shared, group: Vec<QueuedWork>, error: &StoreError) {
 
 /// Runs the first unit of work of `group`, and those that join it, which are added to `group`.
 async fn run_once(
-    connection: &Connection,
+    connection: &PostgresConnection,
     shared: &Shared,
     group: &mut Vec<QueuedWork>,
-    turns: &Turns<'_>,
+    tenant_queue: &TenantQueue<'_>,
     max_units: usize,
 ) -> RunOutcome {
-    let mut transaction = PostgresTransaction::new(connection, &shared.context.vault, Access::Write).with_turns(turns);
+    let mut transaction =
+        PostgresTransaction::new(connection, &shared.context.vault, Access::Write).with_tenant_queue(tenant_queue);
     let mut locked = LockedTenants::default();
     let mut results = Vec::new();
     let mut has_due_deliveries = false;
@@ -191,7 +192,7 @@ async fn run_once(
         if group.len() < max_units
             && transaction.can_be_joined()
             && Instant::now() < *joined_until.get_or_insert_with(|| Instant::now() + MAX_JOINING)
-            && let Some(joining) = turns.next_to_join()
+            && let Some(joining) = tenant_queue.next_to_join()
         {
             transaction.begin_joining_unit();
             group.push(joining);
@@ -218,7 +219,7 @@ async fn run_once(
             };
         }
         match waiting {
-            Some(waiting) => group.pop().into_iter().for_each(|work| shared.writes.put_off(work, waiting)),
+            Some(waiting) => group.pop().into_iter().for_each(|work| shared.writes.postpone(work, waiting)),
             None => {
                 has_due_deliveries |= result.is_ok() && delivery_wakeup.take_mark();
                 results.push(result);
@@ -257,7 +258,7 @@ async fn run_once(
 }
 
 /// Rolls a transaction back, or closes its connection if that fails.
-async fn roll_back(connection: &Connection, transaction: &mut PostgresTransaction<'_>) {
+async fn roll_back(connection: &PostgresConnection, transaction: &mut PostgresTransaction<'_>) {
     if !matches!(timeout(MAX_DURATION, transaction.roll_back()).await, Ok(Ok(()))) {
         connection.abort();
     }
@@ -265,7 +266,7 @@ async fn roll_back(connection: &Connection, transaction: &mut PostgresTransactio
 
 /// Returns the outcome of a transaction that was rolled back because of a failure, in which the last unit of work of the
 /// group returned `result`.
-fn outcome_of(failure: &Failure, result: Result<(), Error>, group: &[QueuedWork]) -> RunOutcome {
+fn outcome_of(failure: &TransactionFailure, result: Result<(), Error>, group: &[QueuedWork]) -> RunOutcome {
     let error = failure.error.clone();
     match failure.recovery {
         Recovery::Reconnect | Recovery::ConnectionLost => RunOutcome::Reconnect(error),

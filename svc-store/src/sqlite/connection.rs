@@ -42,9 +42,9 @@ const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRA
      PRAGMA trusted_schema = OFF; PRAGMA cache_size = -4000;";
 
 /// A connection to a SQLite file.
-pub(crate) struct Connection(rusqlite::Connection);
+pub(crate) struct SqliteConnection(rusqlite::Connection);
 
-impl Connection {
+impl SqliteConnection {
     /// Opens a file, which is created if it does not exist. Then only its owner can read it and the files of its
     /// write-ahead log, which get the permissions of the database from SQLite.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {

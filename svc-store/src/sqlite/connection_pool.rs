@@ -10,7 +10,7 @@ use std::time::Duration;
 use svc_core::error::StoreError;
 use svc_core::sync::lock;
 
-use super::connection::{Connection, DurabilityError};
+use super::connection::{DurabilityError, SqliteConnection};
 
 pub(super) struct ConnectionPool {
     path: PathBuf,
@@ -18,28 +18,35 @@ pub(super) struct ConnectionPool {
     /// A thread locks it for a moment before it locks its connection. So a writer that holds it soon gets the connections
     /// of all threads.
     gate: Mutex<()>,
-    readers: Vec<Mutex<Option<Connection>>>,
+    readers: Vec<Mutex<Option<SqliteConnection>>>,
     /// For reads on the threads that ask for them.
-    in_place: Mutex<Option<Connection>>,
-    checkpointer: Mutex<Option<Connection>>,
+    in_place: Mutex<Option<SqliteConnection>>,
+    checkpointer: Mutex<Option<SqliteConnection>>,
 }
 
 impl ConnectionPool {
     pub(super) fn new(path: PathBuf, busy_timeout: Duration, readers: usize) -> Result<Self, StoreError> {
-        let connections = (0..readers).map(|_| Ok(Mutex::new(Some(Connection::open_read_only(&path)?))));
+        let connections = (0..readers).map(|_| Ok(Mutex::new(Some(SqliteConnection::open_read_only(&path)?))));
         let readers = connections.collect::<Result<_, StoreError>>()?;
-        let in_place = Mutex::new(Some(Connection::open_read_only(&path)?));
+        let in_place = Mutex::new(Some(SqliteConnection::open_read_only(&path)?));
         Ok(Self { path, busy_timeout, gate: Mutex::new(()), readers, in_place, checkpointer: Mutex::new(None) })
     }
 
     /// Calls `work` with the connection of a reader.
-    pub(super) fn read<T>(&self, reader: usize, work: impl FnOnce(&mut Connection) -> T) -> Result<T, StoreError> {
+    pub(super) fn read<T>(
+        &self,
+        reader: usize,
+        work: impl FnOnce(&mut SqliteConnection) -> T,
+    ) -> Result<T, StoreError> {
         drop(lock(&self.gate));
         self.with(lock(&self.readers[reader]), work)
     }
 
     /// Calls `work` with the connection for reads in place, or returns `None` if that is taken.
-    pub(super) fn read_in_place<T>(&self, work: impl FnOnce(&mut Connection) -> T) -> Result<Option<T>, StoreError> {
+    pub(super) fn read_in_place<T>(
+        &self,
+        work: impl FnOnce(&mut SqliteConnection) -> T,
+    ) -> Result<Option<T>, StoreError> {
         let free = self.gate.try_lock().ok().and_then(|_| self.in_place.try_lock().ok());
         free.map(|connection| self.with(connection, work)).transpose()
     }
@@ -53,31 +60,31 @@ impl ConnectionPool {
     /// Calls `work` with a connection, which is opened if need be.
     fn with<T>(
         &self,
-        mut connection: MutexGuard<'_, Option<Connection>>,
-        work: impl FnOnce(&mut Connection) -> T,
+        mut connection: MutexGuard<'_, Option<SqliteConnection>>,
+        work: impl FnOnce(&mut SqliteConnection) -> T,
     ) -> Result<T, StoreError> {
         let connection = match &mut *connection {
             Some(connection) => connection,
-            none => none.insert(Connection::open_read_only(&self.path)?),
+            none => none.insert(SqliteConnection::open_read_only(&self.path)?),
         };
         Ok(work(connection))
     }
 
     /// Opens a connection for the writer.
-    pub(super) fn open(&self) -> Result<Connection, StoreError> {
-        let connection = Connection::open(&self.path)?;
+    pub(super) fn open(&self) -> Result<SqliteConnection, StoreError> {
+        let connection = SqliteConnection::open(&self.path)?;
         connection.set_busy_timeout(self.busy_timeout)?;
         connection.disable_autocheckpoint()?;
         Ok(connection)
     }
 
-    /// See [`Connection::rewrite_log`].
-    pub(super) fn rewrite_log(&self, writer: &Connection) -> Result<(), StoreError> {
+    /// See [`SqliteConnection::rewrite_log`].
+    pub(super) fn rewrite_log(&self, writer: &SqliteConnection) -> Result<(), StoreError> {
         writer.rewrite_log(&self.path)
     }
 
     /// Closes all connections, so that SQLite forgets what it knows of the write-ahead log, and opens the writer's again.
-    pub(super) fn reopen(&self, writer: Connection) -> Result<Connection, StoreError> {
+    pub(super) fn reopen(&self, writer: SqliteConnection) -> Result<SqliteConnection, StoreError> {
         let _gate = lock(&self.gate);
         let threads = self.readers.iter().chain([&self.in_place, &self.checkpointer]);
         let mut connections: Vec<_> = threads.map(lock).collect();

@@ -6,25 +6,25 @@ use async_trait::async_trait;
 use svc_core::error::StoreError;
 use svc_core::store::Access;
 
-use super::connection::{Connection, Executor};
+use super::connection::{Executor, SqliteConnection};
 use crate::dialect::Dialect;
 use crate::maintenance::{MaintenanceConnection, Transaction};
 use crate::sql::{EachRow, Param, Sql};
 use crate::vault::Vault;
 
 pub(crate) struct SqliteMaintenance {
-    connection: Connection,
+    connection: SqliteConnection,
     vault: Vault,
 }
 
 impl SqliteMaintenance {
-    pub(crate) fn new(connection: Connection, vault: Vault) -> Self {
+    pub(crate) fn new(connection: SqliteConnection, vault: Vault) -> Self {
         Self { connection, vault }
     }
 
     /// Opens a file, and migrates its schema.
-    pub(crate) fn connect(path: &Path, now: svc_core::values::Timestamp) -> Result<Connection, StoreError> {
-        let mut connection = Connection::open(path)?;
+    pub(crate) fn connect(path: &Path, now: svc_core::values::Timestamp) -> Result<SqliteConnection, StoreError> {
+        let mut connection = SqliteConnection::open(path)?;
         connection.migrate(now)?;
         Ok(connection)
     }
@@ -46,7 +46,7 @@ impl MaintenanceConnection for SqliteMaintenance {
 }
 
 struct OpenTransaction<'a> {
-    connection: &'a mut Connection,
+    connection: &'a mut SqliteConnection,
     vault: &'a Vault,
     is_committed: bool,
 }

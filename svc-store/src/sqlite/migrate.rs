@@ -7,7 +7,7 @@ use rusqlite::OptionalExtension as _;
 use svc_core::error::StoreError;
 use svc_core::values::Timestamp;
 
-use super::connection::{Connection, store_error};
+use super::connection::{SqliteConnection, store_error};
 use crate::migrations::{AppliedMigration, Migration, MigrationTarget};
 
 const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
@@ -22,7 +22,7 @@ const ORPHAN: &str = "SELECT \"table\" FROM pragma_foreign_key_check";
 
 /// A connection that migrates.
 pub(super) struct Migrator<'c> {
-    pub(super) connection: &'c mut Connection,
+    pub(super) connection: &'c mut SqliteConnection,
     pub(super) now: Timestamp,
 }
 

@@ -6,7 +6,7 @@
 use svc_core::error::{Error, StoreError};
 use svc_core::store::{Access, UnitOfWork};
 
-use super::connection::Connection;
+use super::connection::SqliteConnection;
 use super::connection_pool::ConnectionPool;
 use super::{Queue, QueuedWork, fail_all};
 use crate::sql::StoreContext;
@@ -24,7 +24,7 @@ pub(super) fn run(pool: &ConnectionPool, number: usize, queue: &Queue, context: 
 }
 
 fn begin_and_serve(
-    connection: &mut Connection,
+    connection: &mut SqliteConnection,
     group: &mut Vec<QueuedWork>,
     context: &StoreContext,
 ) -> Result<(), StoreError> {
@@ -44,7 +44,7 @@ fn begin_and_serve(
 
 /// Runs a read in a transaction of its own.
 pub(super) fn run_alone(
-    connection: &mut Connection,
+    connection: &mut SqliteConnection,
     name: &'static str,
     work: &UnitOfWork,
     context: &StoreContext,
@@ -55,13 +55,13 @@ pub(super) fn run_alone(
     result
 }
 
-fn begin(connection: &mut Connection, units: usize, context: &StoreContext) -> Result<(), StoreError> {
+fn begin(connection: &mut SqliteConnection, units: usize, context: &StoreContext) -> Result<(), StoreError> {
     connection.batch("BEGIN")?;
     context.report_group(Access::Read, units);
     Ok(())
 }
 
-fn end(connection: &mut Connection) {
+fn end(connection: &mut SqliteConnection) {
     if let Err(error) = connection.batch("COMMIT") {
         tracing::warn!(%error, "cannot end a read transaction");
         let _ = connection.batch("ROLLBACK");

@@ -48,8 +48,8 @@ impl Scratch {
         Arc::new(SqliteStore::open(&self.path, env()).unwrap())
     }
 
-    fn connection(&self) -> Connection {
-        let mut connection = Connection::open(&self.path).unwrap();
+    fn connection(&self) -> SqliteConnection {
+        let mut connection = SqliteConnection::open(&self.path).unwrap();
         connection.migrate(Timestamp::from_micros(0)).unwrap();
         connection
     }
@@ -109,7 +109,7 @@ async fn the_store_passes_the_conformance_suite() {
 fn every_connection_is_durable_and_checked() {
     let scratch = Scratch::new();
     let writer = scratch.connection();
-    let reader = Connection::open_read_only(&scratch.path).unwrap();
+    let reader = SqliteConnection::open_read_only(&scratch.path).unwrap();
     for connection in [&writer, &reader] {
         let pragma = |name: &str| -> String {
             let value = connection

@@ -30,7 +30,7 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::Access;
 
 use super::checkpointer::{Checkpointer, Progress};
-use super::connection::{Connection, DurabilityError};
+use super::connection::{DurabilityError, SqliteConnection};
 use super::connection_pool::ConnectionPool;
 use super::{Queue, QueuedWork, fail_all};
 use crate::locked_tenants::LockedTenants;
@@ -50,7 +50,7 @@ const CONCURRENT_CHECKPOINTS: u32 = 4;
 type Completed = (QueuedWork, Result<(), Error>);
 
 pub(super) fn run(
-    connection: Connection,
+    connection: SqliteConnection,
     pool: &ConnectionPool,
     checkpointer: Checkpointer,
     queue: &Queue,
@@ -85,7 +85,7 @@ pub(super) fn run(
 
 struct Writer<'a> {
     /// `None` when it could not be opened again after a disk failure.
-    connection: Option<Connection>,
+    connection: Option<SqliteConnection>,
     pool: &'a ConnectionPool,
     checkpointer: Checkpointer,
     /// How many checkpoints were made beside commits since the log was last short.
@@ -166,7 +166,7 @@ impl Writer<'_> {
 
 /// The transaction of a group, on the connection of the writer.
 struct GroupTransaction<'a> {
-    connection: &'a mut Connection,
+    connection: &'a mut SqliteConnection,
     last_commit_is_durable: &'a mut bool,
     locked: LockedTenants,
     /// Whether each unit of work is a savepoint.

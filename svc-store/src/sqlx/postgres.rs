@@ -14,7 +14,7 @@ use svc_core::store::UnitOfWork;
 use tokio_postgres::types::Type as ServerType;
 use uuid::Uuid;
 
-use super::{Connection, Join, Joined, Operations, sealed};
+use super::{ApplicationConnection, Join, Joined, Operations, sealed};
 use crate::PostgresStore;
 use crate::dialect::{Dialect, locking};
 use crate::postgres::{Argument, NOTIFY, arguments, error_of_code, read_cell};
@@ -27,7 +27,10 @@ impl sealed::Join<Postgres> for PostgresStore {
     fn join<'t>(&'t self, transaction: &'t mut Transaction<'_, Postgres>) -> Joined<'t> {
         let context = self.joining();
         Joined::new(
-            Connection::Postgres(PostgresTransaction { connection: transaction, vault: &context.shared.vault }),
+            ApplicationConnection::Postgres(PostgresTransaction {
+                connection: transaction,
+                vault: &context.shared.vault,
+            }),
             context,
         )
     }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::UnitOfWork;
 
-use super::{Connection, Join, Joined, Operations, sealed};
+use super::{ApplicationConnection, Join, Joined, Operations, sealed};
 use crate::SqliteStore;
 use crate::dialect::Dialect;
 use crate::sql::{CellError, EachRow, Param, Row, Sql, Value};
@@ -28,7 +28,7 @@ impl sealed::Join<Sqlite> for SqliteStore {
     fn join<'t>(&'t self, transaction: &'t mut Transaction<'_, Sqlite>) -> Joined<'t> {
         let context = self.joining();
         Joined::new(
-            Connection::Sqlite(SqliteTransaction { connection: transaction, vault: &context.shared.vault }),
+            ApplicationConnection::Sqlite(SqliteTransaction { connection: transaction, vault: &context.shared.vault }),
             context,
         )
     }

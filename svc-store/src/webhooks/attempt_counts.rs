@@ -11,7 +11,7 @@ use svc_core::webhooks::subscriptions::SubscriptionId;
 
 use crate::column::Column as _;
 use crate::sql::SqlTx;
-use crate::table::{BulkInsert, Record, record, select};
+use crate::table::{BulkInsert, TableRow, record, select};
 
 record!(AttemptCount, "attempt_counts", key: [hour, tenant_id, subscription_id, outcome, duration_ms], {
     inserted: [hour, tenant_id, subscription_id, outcome, duration_ms],

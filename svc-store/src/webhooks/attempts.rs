@@ -13,7 +13,7 @@ use svc_core::webhooks::subscriptions::SubscriptionId;
 use super::deliveries::{BY_ENDPOINT, next_ids};
 use crate::column::Column as _;
 use crate::sql::{CellError, Cells, SqlTx};
-use crate::table::{Record, record, select};
+use crate::table::{TableRow, record, select};
 
 record!(AttemptLog, "delivery_attempts", key: [tenant_id, delivery_id, attempt], {
     extra: [tenant_id: TenantId, delivery_id: DeliveryId],

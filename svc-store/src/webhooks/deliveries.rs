@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::column::Column as _;
 use crate::dialect::Dialect;
 use crate::sql::{Cells, Param, SqlTx};
-use crate::table::{BulkInsert, Record, fields, record, select};
+use crate::table::{BulkInsert, TableRow, fields, record, select};
 
 const TABLE: &str = "deliveries";
 

@@ -11,7 +11,7 @@ use svc_core::webhooks::events::{Event, EventId};
 
 use crate::column::Column as _;
 use crate::sql::{CellError, Cells, Param, SqlTx};
-use crate::table::{Record, record, select, select_all};
+use crate::table::{TableRow, record, select, select_all};
 
 record!(Event, "events", key: [tenant_id, id], {
     extra: [actor: Option<String>],

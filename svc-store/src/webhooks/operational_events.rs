@@ -9,7 +9,7 @@ use svc_core::store::OperationalEventRepository;
 
 use crate::column::Column as _;
 use crate::sql::SqlTx;
-use crate::table::{Record, record, select};
+use crate::table::{TableRow, record, select};
 
 record!(OperationalEvent, "operational_events", key: [id], {
     inserted: [id, kind, data],

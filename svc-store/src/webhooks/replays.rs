@@ -10,7 +10,7 @@ use svc_core::webhooks::replays::{Replay, ReplayId};
 
 use crate::column::Column as _;
 use crate::sql::SqlTx;
-use crate::table::{Record, record, select};
+use crate::table::{TableRow, record, select};
 
 record!(Replay, "replays", key: [tenant_id, id], {
     inserted: [id, tenant_id, subscription_id, since, until, statuses, missed, total, created_at],

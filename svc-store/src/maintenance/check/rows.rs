@@ -17,7 +17,7 @@ use crate::maintenance::connection::Transaction;
 use crate::maintenance::table_reader::{Cell, TableReader, key_kinds};
 use crate::maintenance::tables::TableInfo;
 use crate::sql::{CellError, Cells, Row};
-use crate::table::Record as _;
+use crate::table::TableRow as _;
 use crate::webhooks::subscriptions::SubscriptionKind;
 
 /// Facts about rows that must be consistent with each other, or with the time of the check.

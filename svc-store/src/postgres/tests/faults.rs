@@ -34,7 +34,7 @@ async fn a_deadlocked_transaction_runs_again() {
 }
 
 /// Terminates the session that waits for a lock, as soon as there is one.
-async fn terminate_waiting_session(connection: &Connection) {
+async fn terminate_waiting_session(connection: &PostgresConnection) {
     let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() \
          AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'";
     let terminated = async { while connection.client.execute(sql, &[]).await.unwrap() == 0 {} };

@@ -59,7 +59,7 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
 ];
 
 /// Returns the URL of a database with partitioned tables, and a connection to it.
-async fn partitioned(server: &Server) -> (String, Connection) {
+async fn partitioned(server: &Server) -> (String, PostgresConnection) {
     let url = server.database();
     crate::migrate(&url).await.unwrap();
     let connection = direct_connection(&url).await;

@@ -269,7 +269,7 @@ fn sorts_all(sql: &str, plan: &str) -> bool {
         && !(sql.contains("UNION ALL") && plan.matches("Limit").count() == sql.matches("LIMIT").count())
 }
 
-pub(super) async fn explained(connection: &Connection, sql: &str) -> String {
+pub(super) async fn explained(connection: &PostgresConnection, sql: &str) -> String {
     let rows = connection.client.simple_query(&format!("EXPLAIN {sql}")).await.unwrap();
     let lines = rows.iter().filter_map(|row| match row {
         tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),

@@ -127,7 +127,7 @@ async fn writes_and_reads_take_few_round_trips() {
 
 async fn is_encrypted(url: &str) -> Result<bool, StoreError> {
     let connect_options = ConnectOptions::parse(url).map_err(StoreError::Internal)?;
-    let connection = Connection::open(&connect_options, Role::Write).await?;
+    let connection = PostgresConnection::open(&connect_options, Role::Write).await?;
     let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
     Ok(connection.client.query_one(sql, &[]).await.unwrap().get(0))
 }

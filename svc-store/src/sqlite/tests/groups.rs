@@ -72,7 +72,7 @@ async fn a_full_database_refuses_writes_and_loses_none() {
     let store = scratch.store();
     let tenant = new_tenant(&*store).await;
     drop(store);
-    let full = Connection::open(&scratch.path).unwrap();
+    let full = SqliteConnection::open(&scratch.path).unwrap();
     let pages: i64 = full.raw().query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
     full.raw().query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
     let (queue, mut results) = (Queue::new(), Vec::new());
@@ -107,7 +107,7 @@ async fn commits_wait_for_no_checkpoint_beside_them_and_the_log_becomes_short_ag
     let scratch = Scratch::new();
     let connection = scratch.connection();
     connection.disable_autocheckpoint().unwrap();
-    let reader = Connection::open_read_only(&scratch.path).unwrap();
+    let reader = SqliteConnection::open_read_only(&scratch.path).unwrap();
     let pool = Arc::new(ConnectionPool::new(scratch.path.clone(), connection::BUSY_TIMEOUT, 0).unwrap());
     let (checkpointer, requests) = Checkpointer::new();
     let queue = Arc::new(Queue::new());

@@ -38,7 +38,7 @@ fn migrations_keep_all_rows_of_an_older_schema() {
             500, created_at, NULL, created_at FROM events;
         INSERT INTO delivery_attempts SELECT tenant_id, id, 1, 1, 1, 500, 'odd', NULL, 0, NULL FROM deliveries;";
     connection.raw().execute_batch(rows).unwrap();
-    let content = |connection: &Connection| {
+    let content = |connection: &SqliteConnection| {
         TABLES.map(|table| {
             // Columns that a later migration added are not compared.
             let columns = match table {
@@ -118,8 +118,8 @@ fn columns_of_enumerations_take_no_other_text() {
 }
 
 /// Opens a file with the schema that the first `count` migrations made, from before checksums were stored.
-fn with_old_schema(scratch: &Scratch, count: usize) -> Connection {
-    let connection = Connection::open(&scratch.path).unwrap();
+fn with_old_schema(scratch: &Scratch, count: usize) -> SqliteConnection {
+    let connection = SqliteConnection::open(&scratch.path).unwrap();
     let table = "CREATE TABLE schema_migrations (name TEXT NOT NULL PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT";
     connection.raw().execute_batch(table).unwrap();
     for Migration { name, sql } in &SQLITE[..count] {
@@ -177,7 +177,7 @@ fn a_changed_or_unknown_migration_is_refused() {
 #[test]
 fn a_file_with_tables_of_something_else_is_refused() {
     let scratch = Scratch::new();
-    Connection::open(&scratch.path).unwrap().raw().execute_batch("CREATE TABLE contacts (name TEXT)").unwrap();
+    SqliteConnection::open(&scratch.path).unwrap().raw().execute_batch("CREATE TABLE contacts (name TEXT)").unwrap();
     let refused = SqliteStore::open(&scratch.path, env()).map(drop).unwrap_err();
     assert!(matches!(refused, StoreError::SchemaMismatch(_)), "{refused:?}");
     assert!(refused.to_string().contains("something else has created"), "{refused}");

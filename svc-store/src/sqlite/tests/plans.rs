@@ -4,12 +4,12 @@ use super::*;
 use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
 use crate::statements::every_list;
-use crate::table::Record as _;
+use crate::table::TableRow as _;
 use crate::webhooks::deliveries::List;
 use crate::webhooks::{attempts, deliveries};
 
 /// Returns the steps of the plan of a statement.
-fn explained(connection: &Connection, sql: &str) -> Vec<String> {
+fn explained(connection: &SqliteConnection, sql: &str) -> Vec<String> {
     let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
     explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap()
 }
