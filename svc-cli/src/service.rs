@@ -1,68 +1,51 @@
 //! The service that commands work on: a database beside the command, or a server elsewhere.
 //!
-//! Commands are written once, over the platform API. For a database, its operations run in this process, without a
-//! connection and without a key. For a server, they go over HTTP with a platform key.
+//! Commands are written once, over the operations of the platform API ([`svc_core::platform::operations`]). On a database,
+//! an operation runs in a transaction of the store, without a key. On a server, the typed client calls it with a platform
+//! key.
 
 use std::error::Error as _;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use http::{Method, Request};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use svc_client::{AccountClient, ApiError, Exchange, ExchangeResult, Platform, TransportErrorKind};
+use svc_client::{ApiError, Platform, TransportErrorKind};
 use svc_core::env::Env;
 use svc_core::error::{Error, FieldCode, Violation, Violations};
-use svc_core::input::ToBody;
-use svc_core::pages::{MAX_LIMIT, Page};
-use svc_core::platform::{Account, FieldProblem, RowProblem};
+use svc_core::input::{Input, ToBody};
+use svc_core::pages::{Limit, ListParams, MAX_LIMIT, Page};
+use svc_core::platform::operations::LIST_ACCOUNTS;
+use svc_core::platform::{Account, AccountListParams, FieldProblem, Listing, LogParams, Operation, RowProblem, Target};
 use svc_core::store::Store;
 use svc_core::values::{EventKind, EventKinds, TenantId, Timestamp};
-use svc_server::LocalPlatform;
 use uuid::Uuid;
 
 use crate::exit::{Exit, Failure, OrNotFound};
 
-/// A query string, as pairs.
-pub(crate) type Query = Vec<(String, String)>;
-
 /// The service that a command works on.
 pub(crate) struct Service {
-    platform: Platform,
-    /// The database. `None` if the service is a server.
-    store: Option<Arc<dyn Store>>,
+    connection: Connection,
     env: Env,
 }
 
-/// The platform API over the store of this process.
-struct Local(LocalPlatform);
-
-impl Exchange for Local {
-    fn exchange(&self, request: Request<bytes::Bytes>) -> BoxFuture<'_, ExchangeResult> {
-        Box::pin(async move { self.0.call(request).await.map_err(Into::into) })
-    }
-}
-
-/// A response with one record.
-#[derive(Deserialize)]
-struct Data<T> {
-    data: T,
+/// How the service is reached.
+enum Connection {
+    Database(Arc<dyn Store>),
+    Server(Platform),
 }
 
 impl Service {
     /// Returns the service over a database.
     pub(crate) fn of_database(store: Arc<dyn Store>) -> Self {
         let env = store.env().clone();
-        let platform = Platform::in_process(Local(LocalPlatform::new(Arc::clone(&store))));
-        Self { platform, store: Some(store), env }
+        Self { connection: Connection::Database(store), env }
     }
 
     /// Returns the service of a server.
     pub(crate) fn of_server(platform: Platform, event_kinds: EventKinds) -> Self {
         let mut env = Env::system();
         env.event_kinds = event_kinds;
-        Self { platform, store: None, env }
+        Self { connection: Connection::Server(platform), env }
     }
 
     /// Returns the database.
@@ -70,22 +53,15 @@ impl Service {
     /// # Errors
     /// The service is a server. `command` is what cannot be done there.
     pub(crate) fn database(&self, command: &str) -> Result<&dyn Store, Failure> {
-        self.store.as_deref().ok_or_else(|| local_only(command))
+        match &self.connection {
+            Connection::Database(store) => Ok(&**store),
+            Connection::Server(_) => Err(local_only(command)),
+        }
     }
 
     /// Returns whether the service is a server elsewhere, which has rate limits.
     pub(crate) fn is_server(&self) -> bool {
-        self.store.is_none()
-    }
-
-    /// Returns the platform API.
-    pub(crate) fn platform(&self) -> &Platform {
-        &self.platform
-    }
-
-    /// Returns an account.
-    pub(crate) fn account(&self, id: TenantId) -> AccountClient {
-        self.platform.account(id)
+        matches!(self.connection, Connection::Server(_))
     }
 
     /// Returns the current time.
@@ -98,83 +74,102 @@ impl Service {
         self.env.event_kinds.contains(kind)
     }
 
-    /// Reads what a path has, the whole body of the response.
-    pub(crate) async fn read<T: DeserializeOwned>(&self, path: &str, query: &[(String, String)]) -> CallResult<T> {
-        Ok(self.platform.call(Method::GET, path, query, None).await?)
-    }
-
-    /// Returns the record at a path.
-    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> CallResult<T> {
-        self.read::<Data<T>>(path, &[]).await.map(|response| response.data)
-    }
-
-    /// Posts an input, and returns the record in the response.
-    pub(crate) async fn post<T: DeserializeOwned>(&self, path: &str, input: &impl ToBody) -> CallResult<T> {
-        self.post_json(path, Some(input.to_body())).await
-    }
-
-    /// Makes a step of a record that takes no input, and returns the record.
-    pub(crate) async fn step<T: DeserializeOwned>(&self, path: &str) -> CallResult<T> {
-        self.post_json(path, None).await
-    }
-
-    /// Posts JSON, and returns the record in the response.
-    pub(crate) async fn post_json<T: DeserializeOwned>(&self, path: &str, body: Option<Vec<u8>>) -> CallResult<T> {
-        Ok(self.platform.call::<Data<T>>(Method::POST, path, &[], body).await?.data)
-    }
-
-    /// Posts an input, and returns the whole body of the response.
-    pub(crate) async fn post_for<T: DeserializeOwned>(&self, path: &str, input: &impl ToBody) -> CallResult<T> {
-        Ok(self.platform.call(Method::POST, path, &[], Some(input.to_body())).await?)
-    }
-
-    /// Changes the record at a path.
-    pub(crate) async fn patch<T: DeserializeOwned>(&self, path: &str, change: &impl ToBody) -> CallResult<T> {
-        Ok(self.platform.call::<Data<T>>(Method::PATCH, path, &[], Some(change.to_body())).await?.data)
-    }
-
-    /// Deletes the record at a path.
-    pub(crate) async fn delete(&self, path: &str) -> CallResult<()> {
-        Ok(self.platform.call(Method::DELETE, path, &[], None).await?)
+    /// Calls an operation.
+    pub(crate) async fn call<K: Target, I, O>(
+        &self,
+        operation: &Operation<K, I, O>,
+        target: K,
+        input: I,
+    ) -> CallResult<O>
+    where
+        I: Input + ToBody + Clone,
+        O: DeserializeOwned + Send,
+    {
+        match &self.connection {
+            Connection::Database(store) => {
+                operation.run_on(&**store, target, input).await.map_err(|error| match error {
+                    // An account is named as any record is.
+                    Error::UnknownTenant(_) => CallError::Rules(Error::NotFound),
+                    error => CallError::Rules(error),
+                })
+            }
+            Connection::Server(platform) => Ok(platform.call(operation, target, &input).await?),
+        }
     }
 
     /// Reads a list page by page, until it has `wanted` records or ends. Returns them, which may be some more, and whether
     /// there are others.
-    pub(crate) async fn list<T: DeserializeOwned>(
+    pub(crate) async fn list<K: Target, I, T>(
         &self,
-        path: &str,
-        filters: &[(String, String)],
+        operation: &Operation<K, I, Page<T>>,
+        target: K,
+        mut query: I,
         wanted: u32,
-    ) -> CallResult<(Vec<T>, bool)> {
-        self.list_after(path, filters, None, wanted).await
+    ) -> CallResult<(Vec<T>, bool)>
+    where
+        I: Input + ToBody + Clone + Paged,
+        T: DeserializeOwned + Send + 'static,
+    {
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        let mut records = Vec::new();
+        loop {
+            query.set_limit(wanted - records.len());
+            let page = self.call(operation, target, query.clone()).await?;
+            records.extend(page.data);
+            match page.next_cursor {
+                Some(cursor) if records.len() < wanted => query.set_cursor(cursor),
+                next => return Ok((records, next.is_some())),
+            }
+        }
     }
 
     /// Returns the accounts that follow one, the oldest first, and whether there are more.
     pub(crate) async fn accounts(&self, after: Option<TenantId>, wanted: u32) -> CallResult<(Vec<Account>, bool)> {
-        self.list_after("/accounts", &[], after.map(|after| after.0), wanted).await
+        let query = AccountListParams { limit: None, cursor: after.map(|after| after.0) };
+        self.list(&LIST_ACCOUNTS, (), query, wanted).await
+    }
+}
+
+/// The query of a list that has pages.
+pub(crate) trait Paged {
+    /// Sets the number of records on the page: so many, or as many as a page can have.
+    fn set_limit(&mut self, wanted: usize);
+
+    /// Goes on after a page.
+    fn set_cursor(&mut self, cursor: Uuid);
+}
+
+fn limit(wanted: usize) -> Option<Limit> {
+    Limit::new(u32::try_from(wanted).unwrap_or(MAX_LIMIT).min(MAX_LIMIT))
+}
+
+impl Paged for AccountListParams {
+    fn set_limit(&mut self, wanted: usize) {
+        self.limit = limit(wanted);
     }
 
-    async fn list_after<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        filters: &[(String, String)],
-        mut cursor: Option<Uuid>,
-        wanted: u32,
-    ) -> CallResult<(Vec<T>, bool)> {
-        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-        let mut records = Vec::new();
-        loop {
-            let rest = u32::try_from(wanted - records.len()).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
-            let mut query = filters.to_vec();
-            query.push(("limit".to_owned(), rest.to_string()));
-            query.extend(cursor.map(|cursor| ("cursor".to_owned(), cursor.to_string())));
-            let page: Page<T> = self.read(path, &query).await?;
-            records.extend(page.data);
-            cursor = page.next_cursor;
-            if records.len() >= wanted || cursor.is_none() {
-                return Ok((records, cursor.is_some()));
-            }
-        }
+    fn set_cursor(&mut self, cursor: Uuid) {
+        self.cursor = Some(cursor);
+    }
+}
+
+impl<F> Paged for Listing<ListParams, F> {
+    fn set_limit(&mut self, wanted: usize) {
+        self.page.limit = limit(wanted);
+    }
+
+    fn set_cursor(&mut self, cursor: Uuid) {
+        self.page.cursor = Some(cursor.into());
+    }
+}
+
+impl<F> Paged for Listing<LogParams, F> {
+    fn set_limit(&mut self, wanted: usize) {
+        self.page.limit = limit(wanted);
+    }
+
+    fn set_cursor(&mut self, cursor: Uuid) {
+        self.page.cursor = Some(cursor.into());
     }
 }
 
@@ -193,7 +188,7 @@ pub(crate) enum CallError {
     /// The rules refused it, or the database failed.
     Rules(Error),
     /// What only a server can refuse, or it could not be reached.
-    Server(Failure),
+    Server(svc_client::Error),
 }
 
 impl CallError {
@@ -206,15 +201,6 @@ impl CallError {
 /// The result of a call.
 pub(crate) type CallResult<T> = Result<T, CallError>;
 
-impl From<CallError> for Failure {
-    fn from(error: CallError) -> Self {
-        match error {
-            CallError::Rules(error) => error.into(),
-            CallError::Server(failure) => failure,
-        }
-    }
-}
-
 impl<T> OrNotFound<T> for CallResult<T> {
     fn or_not_found(self, what: &str, id: impl Display, hint: &str) -> Result<T, Failure> {
         match self {
@@ -226,40 +212,44 @@ impl<T> OrNotFound<T> for CallResult<T> {
 
 impl From<svc_client::Error> for CallError {
     fn from(error: svc_client::Error) -> Self {
+        match error.api().and_then(of_api) {
+            Some(error) => Self::Rules(error),
+            None => Self::Server(error),
+        }
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        use svc_client::Error;
         match error {
-            svc_client::Error::Exchange(error) => match error.downcast::<Error>() {
-                // An account is named as any record is.
-                Ok(error) if matches!(*error, Error::UnknownTenant(_)) => Self::Rules(Error::NotFound),
-                Ok(error) => Self::Rules(*error),
-                Err(error) => Self::Server(Failure::new(Exit::Failed, error.to_string())),
-            },
-            svc_client::Error::Api(error) => of_api(*error),
-            svc_client::Error::Transport(error) => Self::Server(unreachable(&error)),
-            svc_client::Error::UnexpectedResponse(error) => {
+            CallError::Rules(error) => error.into(),
+            CallError::Server(Error::Api(error)) => of_server(&error),
+            CallError::Server(Error::Transport(error)) => unreachable(&error),
+            CallError::Server(Error::UnexpectedResponse(error)) => {
                 let reason = format!("This is not the platform API of a server: {error}. Check the URL of --server.");
-                Self::Server(Failure::new(Exit::Failed, reason))
+                Self::new(Exit::Failed, reason)
             }
-            svc_client::Error::InvalidArgument(reason) => Self::Server(Failure::new(Exit::Usage, format!("{reason}."))),
-            error => Self::Server(Failure::new(Exit::Failed, error.to_string())),
+            CallError::Server(Error::InvalidArgument(reason)) => Self::new(Exit::Usage, format!("{reason}.")),
+            CallError::Server(error) => Self::new(Exit::Failed, error.to_string()),
         }
     }
 }
 
 /// Returns the error of the rules that a server reports, so that it is worded as beside the database.
-fn of_api(error: ApiError) -> CallError {
+fn of_api(error: &ApiError) -> Option<Error> {
     let errors = error.errors.iter().map(|failing| FieldProblem {
         field: failing.field.clone(),
         code: failing.code.clone(),
         message: failing.message.clone(),
     });
-    let problem = RowProblem {
+    rules_error(RowProblem {
         error: error.message.clone(),
         code: error.code.clone(),
         field: error.field.clone(),
         errors: errors.collect(),
         existing_id: error.existing_id,
-    };
-    rules_error(problem).map_or_else(|| CallError::Server(of_server(&error)), CallError::Rules)
+    })
 }
 
 /// Returns the error of the rules that a problem reports. `None` if it is none of the rules.

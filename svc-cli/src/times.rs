@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use svc_core::env::Env;
+use svc_core::error::Error;
+use svc_core::platform::Seconds;
 use svc_core::values::Timestamp;
 
 use crate::output::or_dash;
@@ -98,6 +100,11 @@ pub(crate) fn span(duration: Duration) -> String {
 fn counted(n: u128, name: &str) -> String {
     let plural = if n == 1 || name.ends_with('s') { "" } else { "s" };
     format!("{n} {name}{plural}")
+}
+
+/// Returns a length of time for a field of an input, which has an option of its name.
+pub(crate) fn seconds(field: &str, duration: Duration) -> Result<Seconds, Error> {
+    Seconds::new(duration).map_err(|issue| issue.on(field))
 }
 
 #[cfg(test)]

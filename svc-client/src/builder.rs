@@ -15,7 +15,6 @@ use url::Url;
 
 use crate::client::Client;
 use crate::error::{Error, Result};
-use crate::exchange::Route;
 use crate::platform::Platform;
 use crate::retry::RetryPolicy;
 use crate::transport::{Sleep, Transport};
@@ -146,16 +145,7 @@ impl ClientBuilder {
             .build()
             .map_err(|error| Error::InvalidArgument(format!("the client cannot be set up: {error}")))?;
         let Self { signing_secret, retry, env, sleep, .. } = self;
-        Ok((
-            base,
-            Arc::new(Transport {
-                route: Route::Http { client: http, authorization },
-                signing_secret,
-                retry,
-                env,
-                sleep,
-            }),
-        ))
+        Ok((base, Arc::new(Transport { http, authorization, signing_secret, retry, env, sleep })))
     }
 }
 

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use http::{HeaderValue, Method};
+use http::{HeaderValue, Method, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use svc_core::input::{Input, ToBody};
 use svc_core::pages::Page;
+use svc_core::platform::{self, Operation, Target};
 use svc_core::resources::Resource;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
@@ -108,11 +110,6 @@ impl Client {
         Collection::new(self.clone())
     }
 
-    /// Reads what is at a path.
-    pub(crate) async fn read<T: DeserializeOwned>(&self, segments: &[&str]) -> Result<T> {
-        self.data(&self.transport.send(Request::new(Method::GET, self.url(segments))).await?)
-    }
-
     /// Reads the page of a list that these pairs of a query ask for.
     pub(crate) async fn page<T: DeserializeOwned>(
         &self,
@@ -126,11 +123,49 @@ impl Client {
         self.transport.send(Request::new(Method::GET, url)).await?.json(&self.transport.env)
     }
 
-    /// Posts to a path, with an idempotency key, and returns what the response contains.
-    pub(crate) async fn post<T: DeserializeOwned>(&self, segments: &[&str], body: Vec<u8>) -> Result<T> {
-        let request = Request::new(Method::POST, self.url(segments)).json(body);
-        let request = request.idempotency_key(self.new_idempotency_key()?);
-        self.data(&self.transport.send(request).await?)
+    /// Calls an operation. `id` is that of the record in its path. A POST has this idempotency key, or else a new one.
+    pub(crate) async fn send<K: Target, I: Input + ToBody + Clone, O: Send + 'static>(
+        &self,
+        operation: &Operation<K, I, O>,
+        id: Option<Uuid>,
+        input: &I,
+        idempotency_key: Option<&HeaderValue>,
+    ) -> Result<Response> {
+        let id = id.map(|id| id.to_string());
+        let mut url = self.url(&[&operation.segments(id.as_deref())]);
+        let (has_input, method) = (operation.has_input(), operation.method);
+        let pairs = if has_input && method == platform::Method::Get { input.to_query() } else { Vec::new() };
+        if !pairs.is_empty() {
+            url.query_pairs_mut().extend_pairs(pairs);
+        }
+        let mut request = match method {
+            platform::Method::Get => return self.transport.send(Request::new(Method::GET, url)).await,
+            platform::Method::Delete => return self.transport.send(Request::new(Method::DELETE, url)).await,
+            platform::Method::Patch => Request::new(Method::PATCH, url),
+            platform::Method::Post => {
+                let key = idempotency_key.cloned().map_or_else(|| self.new_idempotency_key(), Ok)?;
+                Request::new(Method::POST, url).idempotency_key(key)
+            }
+        };
+        if has_input {
+            request = request.json(input.to_body());
+        }
+        self.transport.send(request).await
+    }
+
+    /// Returns the output of an operation in a response.
+    pub(crate) fn output<K, I, O: DeserializeOwned>(
+        &self,
+        operation: &Operation<K, I, O>,
+        response: &Response,
+    ) -> Result<O> {
+        match (operation.is_wrapped, response.status) {
+            (_, StatusCode::NO_CONTENT) => {
+                Response { body: "null".into(), ..response.clone() }.json(&self.transport.env)
+            }
+            (true, _) => self.data(response),
+            (false, _) => response.json(&self.transport.env),
+        }
     }
 
     /// Returns what a response contains.
@@ -153,7 +188,9 @@ impl Client {
     /// Returns the URL of a path below the root of the API.
     pub(crate) fn url(&self, segments: &[&str]) -> Url {
         let mut url = Url::clone(&self.root);
-        url.set_path(&format!("{}{}", url.path(), segments.join("/")));
+        let path = format!("{}{}", url.path(), segments.join("/"));
+        // Without segments, it is the path of the account itself.
+        url.set_path(path.trim_end_matches('/'));
         url
     }
 

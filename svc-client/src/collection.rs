@@ -6,7 +6,9 @@ use std::marker::PhantomData;
 use http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
 use http::{HeaderValue, Method, StatusCode};
 use serde::de::DeserializeOwned;
-use svc_core::input::ToBody as _;
+use svc_core::input::{Input, ToBody};
+use svc_core::platform::{Operation, Target};
+use uuid::Uuid;
 
 use crate::client::Client;
 use crate::error::{Error, Result};
@@ -84,31 +86,45 @@ impl<R: Record, C> Collection<R, C> {
         &self.client
     }
 
-    /// Sends a POST to a path below the collection.
-    pub(crate) async fn post(&self, below: &[&str], body: Option<Vec<u8>>) -> Result<Response> {
-        let key = match &self.idempotency_key {
-            Some(key) => key.clone(),
-            None => self.client.new_idempotency_key()?,
-        };
-        let request = Request::new(Method::POST, self.client.url(&[&[R::PATH], below].concat()));
-        let request = request.idempotency_key(key);
-        self.call(match body {
-            Some(body) => request.json(body),
-            None => request,
-        })
-        .await
+    /// Calls an operation. `id` is that of the record in its path.
+    pub(crate) async fn call<K: Target, I, O>(
+        &self,
+        operation: &Operation<K, I, O>,
+        id: Option<Uuid>,
+        input: &I,
+    ) -> Result<O>
+    where
+        I: Input + ToBody + Clone,
+        O: DeserializeOwned + Send,
+    {
+        let response = self.client.send(operation, id, input, self.idempotency_key.as_ref()).await?;
+        self.client.output(operation, &response)
+    }
+
+    /// Calls an operation whose response has the version of a record.
+    pub(crate) async fn call_versioned<K: Target, I, O>(
+        &self,
+        operation: &Operation<K, I, O>,
+        id: Option<Uuid>,
+        input: &I,
+    ) -> Result<Versioned<O>>
+    where
+        I: Input + ToBody + Clone,
+        O: DeserializeOwned + Send,
+    {
+        self.versioned(&self.client.send(operation, id, input, self.idempotency_key.as_ref()).await?)
     }
 
     fn to_one(&self, method: Method, id: R::Id) -> Request {
         Request::new(method, self.client.url(&[R::PATH, &id.to_string()]))
     }
 
-    async fn call(&self, request: Request) -> Result<Response> {
+    async fn send_request(&self, request: Request) -> Result<Response> {
         self.client.transport().send(request).await
     }
 
     /// Reads a record and its version.
-    pub(crate) fn versioned<T: DeserializeOwned>(&self, response: &Response) -> Result<Versioned<T>> {
+    fn versioned<T: DeserializeOwned>(&self, response: &Response) -> Result<Versioned<T>> {
         let record = self.client.data(response)?;
         let etag = response.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
         let etag = etag.map(ETag::new).ok_or_else(|| response.without("ETag", &self.client.transport().env))?;
@@ -122,7 +138,7 @@ impl<R: Readable, C> Collection<R, C> {
     /// # Errors
     /// `not_found` if the account has no such record, and any other [`Error`].
     pub async fn get(&self, id: R::Id) -> Result<Versioned<R::Full>> {
-        self.versioned(&self.call(self.to_one(Method::GET, id)).await?)
+        self.versioned(&self.send_request(self.to_one(Method::GET, id)).await?)
     }
 
     /// Returns the record with this id if its version is another one, and `None` if it is this one. `None` costs nothing of
@@ -132,7 +148,7 @@ impl<R: Readable, C> Collection<R, C> {
     /// As [`get`](Self::get).
     pub async fn get_if_changed(&self, id: R::Id, known: &ETag) -> Result<Option<Versioned<R::Full>>> {
         let request = self.to_one(Method::GET, id).header(IF_NONE_MATCH, known.header()?);
-        let response = self.call(request).await?;
+        let response = self.send_request(request).await?;
         if response.status == StatusCode::NOT_MODIFIED { Ok(None) } else { self.versioned(&response).map(Some) }
     }
 }
@@ -145,7 +161,9 @@ impl<R: Creatable<C>, C> Collection<R, C> {
     /// `validation_failed` with all failing fields, and any other [`Error`]. After a
     /// [`TransportError`](crate::TransportError) the record may exist.
     pub async fn create(&self, new: &R::Input) -> Result<Versioned<R::Created>> {
-        self.versioned(&self.post(&[], Some(new.to_body())).await?)
+        let key = self.idempotency_key.clone().map_or_else(|| self.client.new_idempotency_key(), Ok)?;
+        let request = Request::new(Method::POST, self.client.url(&[R::PATH])).idempotency_key(key);
+        self.versioned(&self.send_request(request.json(new.to_body())).await?)
     }
 
     /// Creates a record under an `Idempotency-Key` of yours, see
@@ -164,7 +182,7 @@ impl<R: Updatable<C>, C> Collection<R, C> {
     /// # Errors
     /// `not_found`, `validation_failed`, and any other [`Error`].
     pub async fn update(&self, id: R::Id, change: &R::Change) -> Result<Versioned<R>> {
-        self.versioned(&self.call(self.to_one(Method::PATCH, id).json(change.to_body())).await?)
+        self.versioned(&self.send_request(self.to_one(Method::PATCH, id).json(change.to_body())).await?)
     }
 
     /// Changes a record if it has this version.
@@ -175,7 +193,7 @@ impl<R: Updatable<C>, C> Collection<R, C> {
     /// record.
     pub async fn update_if(&self, version: &ETag, id: R::Id, change: &R::Change) -> Result<Versioned<R>> {
         let request = self.to_one(Method::PATCH, id).header(IF_MATCH, version.header()?);
-        self.versioned(&self.call(request.json(change.to_body())).await?)
+        self.versioned(&self.send_request(request.json(change.to_body())).await?)
     }
 }
 
@@ -185,7 +203,7 @@ impl<R: Deletable, C> Collection<R, C> {
     /// # Errors
     /// `not_found`, unless an earlier attempt of this call may have deleted the record; and any other [`Error`].
     pub async fn delete(&self, id: R::Id) -> Result<()> {
-        self.call(self.to_one(Method::DELETE, id)).await.map(|_| ())
+        self.send_request(self.to_one(Method::DELETE, id)).await.map(|_| ())
     }
 
     /// Deletes a record if it has this version.
@@ -193,7 +211,7 @@ impl<R: Deletable, C> Collection<R, C> {
     /// # Errors
     /// As [`delete`](Self::delete), and `precondition_failed` if the record has another version.
     pub async fn delete_if(&self, version: &ETag, id: R::Id) -> Result<()> {
-        self.call(self.to_one(Method::DELETE, id).header(IF_MATCH, version.header()?)).await.map(|_| ())
+        self.send_request(self.to_one(Method::DELETE, id).header(IF_MATCH, version.header()?)).await.map(|_| ())
     }
 }
 

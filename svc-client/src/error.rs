@@ -22,9 +22,6 @@ pub enum Error {
     /// The request cannot be sent, or the client not be built, as this argument is not valid.
     #[error("{0}")]
     InvalidArgument(String),
-    /// The service in this process failed, see [`Exchange`](crate::Exchange).
-    #[error(transparent)]
-    Exchange(Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// The result of a call.
@@ -151,7 +148,7 @@ impl Error {
         match self {
             Self::Api(error) => Some(error.status),
             Self::UnexpectedResponse(error) => Some(error.status),
-            Self::Transport(_) | Self::InvalidArgument(_) | Self::Exchange(_) => None,
+            Self::Transport(_) | Self::InvalidArgument(_) => None,
         }
     }
 
@@ -173,7 +170,7 @@ impl Error {
         match self {
             Self::Api(error) => error.retry_after,
             Self::UnexpectedResponse(error) => error.retry_after,
-            Self::Transport(_) | Self::InvalidArgument(_) | Self::Exchange(_) => None,
+            Self::Transport(_) | Self::InvalidArgument(_) => None,
         }
     }
 
@@ -184,7 +181,6 @@ impl Error {
             Self::UnexpectedResponse(error) => error.attempts,
             Self::Transport(error) => error.attempts,
             Self::InvalidArgument(_) => 0,
-            Self::Exchange(_) => 1,
         }
     }
 
@@ -193,7 +189,7 @@ impl Error {
         match self {
             Self::Api(error) => error.request_id.as_deref(),
             Self::UnexpectedResponse(error) => error.request_id.as_deref(),
-            Self::Transport(_) | Self::InvalidArgument(_) | Self::Exchange(_) => None,
+            Self::Transport(_) | Self::InvalidArgument(_) => None,
         }
     }
 
@@ -220,7 +216,7 @@ impl Error {
             Self::Api(error) => error.attempts = made,
             Self::UnexpectedResponse(error) => error.attempts = made,
             Self::Transport(error) => error.attempts = made,
-            Self::InvalidArgument(_) | Self::Exchange(_) => {}
+            Self::InvalidArgument(_) => {}
         }
         self
     }

@@ -9,14 +9,13 @@ mod transfer;
 use std::fmt;
 use std::sync::Arc;
 
-use http::Method;
 use serde::de::DeserializeOwned;
 use svc_core::accounts::members::Member;
-use svc_core::env::Env;
-use svc_core::input::ToBody as _;
+use svc_core::input::{Input, ToBody};
+use svc_core::platform::operations;
 use svc_core::platform::{
-    Account, ApiKey, AuditEntry, DashboardLink, DashboardLinkCreate, Delivery, Event, OperatorLink, OperatorLinkCreate,
-    Replay, Statistics,
+    Account, ApiKey, AuditEntry, DashboardLink, DashboardLinkCreate, Delivery, Event, Operation, OperatorLink,
+    OperatorLinkCreate, Replay, Statistics, Target,
 };
 use svc_core::resources::Resource;
 use svc_core::resources::bookings::Booking;
@@ -31,10 +30,8 @@ use url::Url;
 use crate::client::Client;
 use crate::collection::Collection;
 use crate::error::Result;
-use crate::exchange::{Exchange, Route};
 use crate::records::Record;
-use crate::retry::RetryPolicy;
-use crate::transport::{Request, Response, Sleep, Transport};
+use crate::transport::Transport;
 
 /// A client of the platform API, with a platform key. It reaches every account.
 ///
@@ -67,51 +64,37 @@ impl Platform {
         Self { base: Arc::new(base), transport }
     }
 
-    /// Returns a client of a platform API in this process, which is called without a connection and without a key.
-    #[expect(clippy::expect_used, reason = "the URL is fixed")]
-    pub fn in_process(service: impl Exchange) -> Self {
-        let base = Url::parse("http://localhost/").expect("a valid URL");
-        let sleep: Sleep = Arc::new(|wait| Box::pin(tokio::time::sleep(wait)));
-        let (env, retry) = (Env::system(), RetryPolicy::never());
-        let route = Route::InProcess(Box::new(service));
-        Self::new(base, Arc::new(Transport { route, signing_secret: None, retry, env, sleep }))
-    }
-
     /// Returns a client of what is below no account.
     fn client(&self) -> Client {
         Client::new(&self.base, "platform/v1", Arc::clone(&self.transport))
     }
 
-    /// Calls the operation at a path below `/platform/v1`, such as `/accounts`, and reads its response. This is for what
-    /// has no method of its own, such as an operation of a newer service. A POST carries an `Idempotency-Key`.
+    /// Calls an operation of [`svc_core::platform::operations`] on its target: an account, a record of an account, or
+    /// nothing. A POST carries an `Idempotency-Key`.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use svc_client::platform::prelude::*;
+    /// use svc_client::svc_core::platform::operations;
+    ///
+    /// # async fn example(platform: Platform, id: TenantId) -> Result<(), Error> {
+    /// let statistics = platform.call(&operations::GET_STATISTICS, id, &()).await?;
+    /// println!("{} attempts in the first hour", statistics.hours[0].attempts);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// Any [`Error`](crate::Error).
-    pub async fn call<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        query: &[(String, String)],
-        body: Option<Vec<u8>>,
-    ) -> Result<T> {
-        let mut url = Url::clone(&self.base);
-        url.set_path(&format!("{}platform/v1{path}", url.path()));
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
-        let mut request = Request::new(method, url);
-        if request.method == Method::POST {
-            let client = self.client();
-            request = request.idempotency_key(client.new_idempotency_key()?);
-        }
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        let response = self.transport.send(request).await?;
-        // A response without a body reads as null.
-        let response =
-            Response { body: if response.body.is_empty() { "null".into() } else { response.body }, ..response };
-        response.json(&self.transport.env)
+    pub async fn call<K, I, O>(&self, operation: &Operation<K, I, O>, target: K, input: &I) -> Result<O>
+    where
+        K: Target,
+        I: Input + ToBody + Clone,
+        O: DeserializeOwned + Send,
+    {
+        let client = target.account().map_or_else(|| self.client(), |account| self.account(account).client);
+        client.output(operation, &client.send(operation, target.id(), input, None).await?)
     }
 
     /// Returns the accounts: create, read, change and list them.
@@ -141,7 +124,7 @@ impl Platform {
     /// # Errors
     /// Any [`Error`](crate::Error).
     pub async fn create_operator_link(&self, link: &OperatorLinkCreate) -> Result<OperatorLink> {
-        self.client().post(&["operator-links"], link.to_body()).await
+        self.call(&operations::CREATE_OPERATOR_LINK, (), link).await
     }
 
     /// Returns a client of one account. Whether the account exists is seen by its first call: `unknown_account` if not.
@@ -250,7 +233,7 @@ impl AccountClient {
     /// # Errors
     /// Any [`Error`](crate::Error).
     pub async fn statistics(&self) -> Result<Statistics> {
-        self.client.read(&["statistics"]).await
+        self.call(&operations::GET_STATISTICS, &()).await
     }
 
     /// Creates a link that signs a person in to the dashboard of the account, once, within ten minutes.
@@ -270,7 +253,16 @@ impl AccountClient {
     /// # Errors
     /// Any [`Error`](crate::Error).
     pub async fn create_dashboard_link(&self, link: &DashboardLinkCreate) -> Result<DashboardLink> {
-        self.client.post(&["dashboard-links"], link.to_body()).await
+        self.call(&operations::CREATE_DASHBOARD_LINK, link).await
+    }
+
+    /// Calls an operation on the account.
+    async fn call<I, O>(&self, operation: &Operation<TenantId, I, O>, input: &I) -> Result<O>
+    where
+        I: Input + ToBody + Clone,
+        O: DeserializeOwned + Send,
+    {
+        self.client.output(operation, &self.client.send(operation, None, input, None).await?)
     }
 
     fn any<R: Record>(&self) -> Collection<R, Platform> {

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
-use http::header::CONTENT_TYPE;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -18,8 +18,7 @@ use tracing::Instrument as _;
 use url::{Position, Url};
 use uuid::Uuid;
 
-use crate::error::{ApiError, Error, FieldError, Result, UnexpectedResponse};
-use crate::exchange::{Received, Route};
+use crate::error::{ApiError, Error, FieldError, Result, TransportError, UnexpectedResponse};
 use crate::retry::{RetryPolicy, retry_after};
 
 /// The most bytes that are read of a response. A page of 200 records, each as large as it can be, has fewer.
@@ -43,7 +42,9 @@ pub(crate) type Sleep = Arc<dyn Fn(Duration) -> BoxFuture<'static, ()> + Send + 
 
 /// What all calls of a client share.
 pub(crate) struct Transport {
-    pub(crate) route: Route,
+    pub(crate) http: reqwest::Client,
+    /// The header `Authorization`.
+    pub(crate) authorization: HeaderValue,
     pub(crate) signing_secret: Option<Secret>,
     pub(crate) retry: RetryPolicy,
     pub(crate) env: Env,
@@ -60,6 +61,7 @@ pub(crate) struct Request {
 }
 
 /// A response with a status of success, or 304.
+#[derive(Clone)]
 pub(crate) struct Response {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -151,16 +153,17 @@ impl Transport {
     /// Sends the request once, with a signature of its own.
     async fn attempt(&self, request: &Request) -> Result<Response> {
         let Request { method, url, headers, body } = request.clone();
-        let mut sent = http::Request::new(body.unwrap_or_default());
-        *sent.method_mut() = method;
-        *sent.uri_mut() = url.as_str().parse().map_err(|error| Error::InvalidArgument(format!("{url}: {error}")))?;
+        let mut sent = reqwest::Request::new(method, url);
         *sent.headers_mut() = headers;
+        sent.headers_mut().insert(AUTHORIZATION, self.authorization.clone());
         for (name, value) in self.sign(request).into_iter().flatten() {
             let value = HeaderValue::from_str(&value).map_err(|error| Error::InvalidArgument(error.to_string()))?;
             sent.headers_mut().insert(name, value);
         }
-        let Received { status, headers, body } = self.route.send(sent, most).await?;
-        match body {
+        *sent.body_mut() = body.map(Into::into);
+        let mut response = self.http.execute(sent).await.map_err(TransportError::from)?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        match read(&mut response, most(status)).await? {
             Ok(body) if has_succeeded(status) => Ok(Response { status, headers, body }),
             Ok(body) => Err(self.failure(status, &headers, &body)),
             Err(start) => {
@@ -207,6 +210,18 @@ impl Transport {
             Err(error) => unexpected(status, headers, body, format!("it is no error of the API: {error}"), &self.env),
         }
     }
+}
+
+/// Reads a body of at most `most` bytes. The inner error is the start of one that has more.
+async fn read(response: &mut reqwest::Response, most: usize) -> Result<std::result::Result<Bytes, Bytes>> {
+    let mut body = BytesMut::new();
+    while let Some(chunk) = response.chunk().await.map_err(TransportError::from)? {
+        body.extend_from_slice(&chunk);
+        if body.len() > most {
+            return Ok(Err(body.freeze()));
+        }
+    }
+    Ok(Ok(body.freeze()))
 }
 
 impl Response {

@@ -6,6 +6,8 @@
 //! state of the service. Members, log entries of attempts and the records of the public API are the same for both.
 
 mod inputs;
+mod operation;
+pub mod operations;
 mod records;
 mod transfer;
 mod values;
@@ -16,6 +18,7 @@ pub use self::inputs::{
     MemberUpdate, NewestParams, OperatorLinkCreate, OverdueCheck, PaymentAmount, ReplayCreate, SampleEventCreate,
     SecretRotation, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
 };
+pub use self::operation::{Listing, Method, Operation, OperationFn, Run, Target};
 pub use self::records::{
     Account, ApiKey, ApiKeyWithSecret, AuditEntry, DashboardLink, Delivery, DeliveryDetails, EmittedEvent, Event,
     ExportPage, HourlyStatistics, MarkedInvoices, OperatorLink, Replay, Statistics, WriteLimits,

@@ -23,7 +23,6 @@ mod housekeeping;
 pub mod in_flight_keys;
 mod known_keys;
 pub mod limits;
-mod local;
 mod message;
 pub mod openapi;
 pub mod platform;
@@ -63,7 +62,6 @@ use uuid::Uuid;
 
 pub use self::body::{Incoming, MAX_BODY};
 use self::client::Client;
-pub use self::local::LocalPlatform;
 use self::message::Outcome;
 pub use self::message::{MAX_HEADERS, MAX_URI};
 use self::problem::Problem;

@@ -1,10 +1,10 @@
 //! `svc audit`.
 
-use svc_core::input::ToBody as _;
 use svc_core::pages::Since;
-use svc_core::platform::{AuditEntry, LogFilter};
+use svc_core::platform::operations::LIST_AUDIT_LOG;
+use svc_core::platform::{Listing, LogFilter, LogParams};
 
-use super::lookup::{self, path};
+use super::lookup;
 use super::tenant;
 use crate::cli::AuditCommand;
 use crate::exit::{Failure, OrNotFound as _};
@@ -17,8 +17,9 @@ pub(super) async fn run(service: &Service, command: AuditCommand) -> Result<Outc
     let tenant = lookup::tenant(service, &tenant).await?.id;
     let filter = LogFilter { since: since.map(|since| Since(since.from(service.now()))) };
     // One entry more than the limit tells whether there are more.
-    let listed = service.list(&path(tenant, "audit-log"), &filter.to_query(), limit.saturating_add(1)).await;
-    let (mut entries, _): (Vec<AuditEntry>, bool) = listed.or_not_found("tenant", tenant, tenant::HINT)?;
+    let query = Listing { page: LogParams::default(), filter };
+    let listed = service.list(&LIST_AUDIT_LOG, tenant, query, limit.saturating_add(1)).await;
+    let (mut entries, _) = listed.or_not_found("tenant", tenant, tenant::HINT)?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = entries.len() > limit;
     entries.truncate(limit);

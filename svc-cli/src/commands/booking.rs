@@ -1,6 +1,9 @@
 //! `svc booking`.
 
+use svc_core::platform::Operation;
+use svc_core::platform::operations::Records;
 use svc_core::resources::bookings::Booking;
+use svc_core::values::{Id, TenantId};
 
 use super::records::{self, Managed};
 use crate::exit::Failure;
@@ -9,6 +12,8 @@ use crate::times::full;
 
 impl Managed for Booking {
     type Created = Self;
+    const CREATE: Operation<TenantId, Self::Create, Self> = Records::<Self>::CREATE;
+    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
 
     fn created(created: Self) -> Result<Outcome, Failure> {
         records::created(&created)

@@ -1,7 +1,9 @@
 //! `svc contact`.
 
+use svc_core::platform::Operation;
+use svc_core::platform::operations::Records;
 use svc_core::resources::contacts::Contact;
-use svc_core::values::{Email, Text};
+use svc_core::values::{Email, Id, TenantId, Text};
 
 use super::records::{self, Managed};
 use crate::cli::ContactCommand;
@@ -19,6 +21,8 @@ pub(super) async fn run(service: &Service, command: ContactCommand) -> Result<Ou
 
 impl Managed for Contact {
     type Created = Self;
+    const CREATE: Operation<TenantId, Self::Create, Self> = Records::<Self>::CREATE;
+    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
 
     fn created(created: Self) -> Result<Outcome, Failure> {
         records::created(&created)

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 use svc_core::accounts::sessions::Role;
-use svc_core::platform::{self, DashboardLink, OperatorLinkCreate};
+use svc_core::platform::{DashboardLinkCreate, OperatorLinkCreate, operations};
 
-use super::lookup::{self, path};
+use super::lookup;
 use super::tenant;
 use crate::cli::DashboardCommand;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::Outcome;
-use crate::service::{CallError, Service};
+use crate::service::Service;
 
 pub(super) async fn run(service: &Service, command: DashboardCommand) -> Result<Outcome, Failure> {
     let DashboardCommand::Link { tenant, role, operator, url } = command;
@@ -17,9 +17,9 @@ pub(super) async fn run(service: &Service, command: DashboardCommand) -> Result<
         return for_operator(service, &url).await;
     }
     let id = lookup::tenant(service, &tenant).await?.id;
-    let input = platform::DashboardLinkCreate { role: role.into(), identity: None };
-    let made = service.post(&path(id, "dashboard-links"), &input).await;
-    let link: DashboardLink = made.or_not_found("tenant", id, tenant::HINT)?;
+    let input = DashboardLinkCreate { role: role.into(), identity: None };
+    let made = service.call(&operations::CREATE_DASHBOARD_LINK, id, input).await;
+    let link = made.or_not_found("tenant", id, tenant::HINT)?;
     let url = format!("{}{}", url.trim_end_matches('/'), link.path);
     let value = json!({ "url": url, "tenant_id": link.tenant_id, "role": link.role, "expires_at": link.expires_at });
     Outcome::new(&value, url)
@@ -27,8 +27,7 @@ pub(super) async fn run(service: &Service, command: DashboardCommand) -> Result<
 
 /// Makes a link for operators.
 async fn for_operator(service: &Service, url: &str) -> Result<Outcome, Failure> {
-    let made = service.platform().create_operator_link(&OperatorLinkCreate::default()).await;
-    let link = made.map_err(CallError::from)?;
+    let link = service.call(&operations::CREATE_OPERATOR_LINK, (), OperatorLinkCreate::default()).await?;
     let url = format!("{}{}", url.trim_end_matches('/'), link.path);
     let value = json!({ "url": url, "tenant_id": null, "role": Role::Owner, "expires_at": link.expires_at });
     Outcome::new(&value, url)

@@ -4,23 +4,23 @@ mod bulk;
 mod follow;
 
 use serde::Serialize;
-use svc_core::input::ToBody as _;
-use svc_core::pages::{self, MAX_LIMIT, Page};
-use svc_core::platform::{Delivery, DeliveryDetails, DeliveryListFilter, ReplayCreate, Statuses};
+use svc_core::pages;
+use svc_core::platform::operations::{self, Records};
+use svc_core::platform::{Delivery, DeliveryDetails, DeliveryListFilter, Listing, LogParams, ReplayCreate, Statuses};
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId, DeliveryStatus, FailureReason};
 use svc_core::webhooks::events::EventId;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 use uuid::Uuid;
 
-use super::lookup::{self, Owned, path, path_of};
+use super::lookup::{self, Owned};
 use super::{tenant, webhook};
 use crate::cli::{DeliveryCommand, InTenant};
 use crate::document::{Document, pretty};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::ids::IdArg;
 use crate::output::{Outcome, Table, fields, or_dash, plain, state};
-use crate::service::{CallResult, Query, Service};
+use crate::service::{CallResult, Paged as _, Service};
 use crate::times::{full, full_or_dash, moment, moment_or_dash, precise};
 
 /// Says how to find the id of a delivery.
@@ -74,12 +74,12 @@ pub(super) async fn run(service: &Service, command: DeliveryCommand, json: bool)
             if follow {
                 let since = since.or(Some(pages::Since(now)));
                 let filter = DeliveryListFilter { since, until: None, ..filter };
-                return follow::run(service, tenant, &filter.to_query(), json).await;
+                return follow::run(service, tenant, filter, json).await;
             }
             list(service, tenant, filter, limit).await
         }
         DeliveryCommand::Show { id, tenant } => {
-            let found: DeliveryDetails = lookup::find(service, &id, &tenant).await?.record;
+            let found = lookup::find(service, &id, &tenant).await?.record;
             report(&found, "")
         }
         DeliveryCommand::Replay { id: Some(id), tenant, .. } => {
@@ -110,13 +110,11 @@ pub(super) async fn run(service: &Service, command: DeliveryCommand, json: bool)
 
 async fn list(service: &Service, tenant: TenantId, filter: DeliveryListFilter, limit: u32) -> Result<Outcome, Failure> {
     // One delivery more than the limit tells whether there are more.
-    let found = find(service, tenant, &filter.to_query(), limit.saturating_add(1)).await;
+    let found = find(service, tenant, filter.clone(), limit.saturating_add(1)).await;
     let (mut deliveries, is_complete) = found.or_not_found("tenant", tenant, tenant::HINT)?;
     // A webhook that was deleted can have deliveries.
     if let Some(id) = filter.subscription_id.filter(|_| deliveries.is_empty()) {
-        let found: CallResult<WebhookSubscription> =
-            service.get(&path_of::<WebhookSubscription>(tenant, id.uuid())).await;
-        match found {
+        match service.call(&Records::<WebhookSubscription>::GET, (tenant, id), ()).await {
             Err(error) if error.is_not_found() => {
                 let message = format!("The tenant has no webhook {id}; {}.", webhook::HINT);
                 return Err(Failure::new(Exit::NotFound, message));
@@ -160,22 +158,20 @@ async fn list(service: &Service, tenant: TenantId, filter: DeliveryListFilter, l
 async fn find(
     service: &Service,
     tenant: TenantId,
-    filter: &[(String, String)],
+    filter: DeliveryListFilter,
     wanted: u32,
 ) -> CallResult<(Vec<Delivery>, bool)> {
     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-    let (mut found, mut cursor, mut empty): (Vec<Delivery>, Option<Uuid>, u32) = (Vec::new(), None, 0);
+    let (mut found, mut empty) = (Vec::new(), 0);
+    let mut query = Listing { page: LogParams::default(), filter };
     loop {
-        let rest = u32::try_from(wanted - found.len()).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
-        let mut query: Query = filter.to_vec();
-        query.push(("limit".to_owned(), rest.to_string()));
-        query.extend(cursor.map(|cursor| ("cursor".to_owned(), cursor.to_string())));
-        let page: Page<Delivery> = service.read(&path(tenant, "deliveries"), &query).await?;
+        query.set_limit(wanted - found.len());
+        let page = service.call(&operations::LIST_DELIVERIES, tenant, query.clone()).await?;
         empty = if page.data.is_empty() { empty + 1 } else { 0 };
         found.extend(page.data);
-        cursor = page.next_cursor;
-        if found.len() >= wanted || cursor.is_none() || empty >= MAX_EMPTY_PAGES {
-            return Ok((found, cursor.is_none()));
+        match page.next_cursor {
+            Some(cursor) if found.len() < wanted && empty < MAX_EMPTY_PAGES => query.set_cursor(cursor),
+            next => return Ok((found, next.is_none())),
         }
     }
 }
@@ -212,7 +208,7 @@ pub(super) fn report(record: &DeliveryDetails, introduction: &str) -> Result<Out
 async fn replay(service: &Service, id: &IdArg, named: &InTenant) -> Result<Delivery, Failure> {
     let Owned { tenant_id, record } = lookup::find::<DeliveryDetails>(service, id, named).await?;
     let id = record.delivery.id;
-    let replayed = service.step(&format!("{}/replay", path_of::<DeliveryDetails>(tenant_id, id.uuid()))).await;
+    let replayed = service.call(&operations::REPLAY_DELIVERY, (tenant_id, id), ()).await;
     replayed.or_not_found("delivery", id, HINT)
 }
 

@@ -2,20 +2,22 @@
 
 use serde::Serialize;
 use svc_core::error::Error;
-use svc_core::input::{ToBody as _, json};
-use svc_core::platform::{EmittedEvent, Event, SampleEventCreate};
+use svc_core::input::FromJson as _;
+use svc_core::input::json::{self, Json};
+use svc_core::platform::operations::{EMIT_EVENT, EMIT_SAMPLE_EVENT};
+use svc_core::platform::{AnyObject, EmittedEvent, Event, EventCreate, SampleEventCreate};
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryId;
 use svc_core::webhooks::events::EventId;
 
 use super::input::read_input;
-use super::lookup::{self, path};
+use super::lookup;
 use super::tenant;
 use crate::cli::{EventCommand, Trigger};
 use crate::document::{Document, pretty};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, fields};
-use crate::service::Service;
+use crate::service::{CallResult, Service};
 use crate::times::moment;
 
 /// An event in JSON output.
@@ -29,20 +31,13 @@ struct View {
     deliveries: Vec<DeliveryId>,
 }
 
-/// An event to emit, with its record as it was written.
-#[derive(Serialize)]
-struct Emitted<'a> {
-    kind: EventKind,
-    data: &'a Document,
-}
-
 pub(super) async fn run(service: &Service, command: EventCommand) -> Result<Outcome, Failure> {
     match command {
         EventCommand::Emit { tenant, kind, data } => {
             let data = parse_record(&read_input(&data)?)?;
-            let body = serde_json::to_vec(&Emitted { kind, data: &data }).unwrap_or_default();
             let tenant = lookup::tenant(service, &tenant).await?.id;
-            emit(service, tenant, "events", body, "Emitted").await
+            let data = AnyObject::from_json(data).map_err(|issue| issue.on("data"))?;
+            report(tenant, service.call(&EMIT_EVENT, tenant, EventCreate { kind, data }).await, "Emitted")
         }
     }
 }
@@ -50,19 +45,12 @@ pub(super) async fn run(service: &Service, command: EventCommand) -> Result<Outc
 /// Fires an event with the sample record of its kind.
 pub(super) async fn trigger(service: &Service, options: Trigger) -> Result<Outcome, Failure> {
     let tenant = lookup::tenant(service, &options.tenant).await?.id;
-    let body = SampleEventCreate { kind: options.kind }.to_body();
-    emit(service, tenant, "events/samples", body, "Fired").await
+    let sample = SampleEventCreate { kind: options.kind };
+    report(tenant, service.call(&EMIT_SAMPLE_EVENT, tenant, sample).await, "Fired")
 }
 
-/// Fires an event, and returns it as the result of a command.
-async fn emit(
-    service: &Service,
-    tenant: TenantId,
-    collection: &str,
-    body: Vec<u8>,
-    verb: &str,
-) -> Result<Outcome, Failure> {
-    let emitted = service.post_json(&path(tenant, collection), Some(body)).await;
+/// Returns an event that was fired as the result of a command.
+fn report(tenant: TenantId, emitted: CallResult<EmittedEvent>, verb: &str) -> Result<Outcome, Failure> {
     let EmittedEvent { event, deliveries } = emitted.or_not_found("tenant", tenant, tenant::HINT)?;
     let Event { id, kind, data, created_at, .. } = event;
     let data = Document::parse(data.0.get().as_bytes());
@@ -85,11 +73,11 @@ async fn emit(
 }
 
 /// Parses the record that the event is about. svc-core validates its members.
-fn parse_record(bytes: &[u8]) -> Result<Document, Failure> {
+fn parse_record(bytes: &[u8]) -> Result<Json, Failure> {
     let refused =
         |reason: &str| Failure::new(Exit::Usage, format!("--data must be a JSON object with an id: {reason}"));
     match json::parse(bytes) {
-        Ok(json @ json::Json::Object(_)) => Ok(Document::Json(json)),
+        Ok(json @ Json::Object(_)) => Ok(json),
         Ok(_) => Err(refused("it is JSON, but no object.")),
         Err(Error::Validation(violations)) => {
             let messages: Vec<&str> =
@@ -109,7 +97,7 @@ mod tests {
     fn a_record_must_be_valid_json() {
         for good in [r#"{"id":"stay-1"}"#, r#"{"nights":2,"id":7.50}"#] {
             assert_eq!(
-                parse_record(good.as_bytes()).map(|data| serde_json::to_string(&data).unwrap()),
+                parse_record(good.as_bytes()).map(|data| serde_json::to_string(&Document::Json(data)).unwrap()),
                 Ok(good.to_owned())
             );
         }

@@ -2,27 +2,29 @@
 
 use std::io::{self, IsTerminal as _, Write};
 
-use futures_util::{Stream, TryStreamExt as _};
 use serde::Serialize;
-use svc_client::AccountClient;
-use svc_client::records::Record;
+use serde::de::DeserializeOwned;
 use svc_core::imports::AccountRecord;
 use svc_core::input::FieldNames;
 use svc_core::input::json::{self, Json};
-use svc_core::resources::Resource;
+use svc_core::pages::{Limit, ListParams, MAX_LIMIT, Since};
+use svc_core::platform::operations::{self, Records};
+use svc_core::platform::{ExportPage, ExportParams, Listing};
+use svc_core::resources::Filter as _;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
-use svc_core::values::{Amount, Timestamp};
+use svc_core::values::{Amount, TenantId};
 
 use super::lookup;
+use crate::cli::records::ResourceCommands;
 use crate::cli::{Export, ExportKind, Format};
 use crate::exit::{Exit, Failure};
 use crate::formulas;
 use crate::output::{self, Outcome};
-use crate::service::{CallError, Service};
+use crate::service::{CallError, CallResult, Service};
 
 /// An invoice with the amount paid, which the public API does not return.
 #[derive(Serialize)]
@@ -44,7 +46,7 @@ pub(super) async fn run(service: &Service, options: Export, array: bool) -> Resu
         return Err(Failure::new(Exit::Usage, "--format csv applies to records of one type only."));
     }
     let tenant = lookup::tenant(service, &tenant).await?.id;
-    let source = Source { account: service.account(tenant), since: since.map(|since| since.from(service.now())) };
+    let source = Source { service, account: tenant, since: since.map(|since| Since(since.from(service.now()))) };
     let sink = match (format, array) {
         (Format::Ndjson, false) => Sink::Lines(Box::new(output::stream())),
         (Format::Ndjson, true) => Sink::Array { out: Box::new(output::stream()), any: false },
@@ -81,9 +83,10 @@ fn to_json<T: Serialize>(record: &T) -> io::Result<Vec<u8>> {
 }
 
 /// The records to export.
-struct Source {
-    account: AccountClient,
-    since: Option<Timestamp>,
+struct Source<'s> {
+    service: &'s Service,
+    account: TenantId,
+    since: Option<Since>,
 }
 
 /// Why an export ended early.
@@ -92,9 +95,9 @@ enum Stopped {
     Write(io::Error),
 }
 
-impl From<svc_client::Error> for Stopped {
-    fn from(error: svc_client::Error) -> Self {
-        Self::Read(CallError::from(error).into())
+impl From<CallError> for Stopped {
+    fn from(error: CallError) -> Self {
+        Self::Read(error.into())
     }
 }
 
@@ -104,42 +107,59 @@ impl From<io::Error> for Stopped {
     }
 }
 
-impl Source {
+impl Source<'_> {
     /// Writes all records of one type. In a full export, newest first lists each record once even if records change
     /// meanwhile.
-    async fn export<R: Record + Resource + FieldNames>(
+    async fn export<R: ResourceCommands + DeserializeOwned + FieldNames>(
         &self,
         sink: Sink,
         omitted: &[&str],
         json: impl Fn(&R) -> io::Result<Vec<u8>>,
     ) -> Result<Outcome, Failure> {
         let columns: Vec<&str> = R::FIELD_NAMES.iter().copied().filter(|name| !omitted.contains(name)).collect();
-        let list = self.account.collection::<R>().list();
-        let list = match self.since {
-            Some(since) => list.updated_since(since),
-            None => list,
+        let page = ListParams { limit: Limit::new(MAX_LIMIT), updated_since: self.since, ..ListParams::default() };
+        let first = Listing { page, filter: R::Filter::none() };
+        let read = async |query: Listing<ListParams, R::Filter>| {
+            let page = self.service.call(&Records::<R>::LIST, self.account, query.clone()).await?;
+            let next = page.next_cursor.map(|cursor| {
+                let page = ListParams { cursor: Some(cursor.into()), ..query.page };
+                Listing { page, filter: query.filter }
+            });
+            Ok((page.data, next))
         };
-        write(sink, &columns, list.all(), json).await
+        write(sink, &columns, first, read, json).await
     }
 
     /// Writes the records of all types.
     async fn export_all(&self, sink: Sink) -> Result<Outcome, Failure> {
-        write(sink, &[], self.account.export(self.since), to_json::<AccountRecord>).await
+        let first = ExportParams { since: self.since, limit: Limit::new(MAX_LIMIT), cursor: None };
+        let read = async |query: ExportParams| {
+            let ExportPage { data, next_cursor } =
+                self.service.call(&operations::EXPORT_RECORDS, self.account, query.clone()).await?;
+            Ok((data, next_cursor.map(|cursor| ExportParams { cursor: Some(cursor), ..query })))
+        };
+        write(sink, &[], first, read, to_json::<AccountRecord>).await
     }
 }
 
-/// Writes records as they arrive. A closed pipe, as in `svc export … | head`, ends the export without an error.
-async fn write<R>(
+/// Writes records page by page. `read` returns the records of a page, and the query of the next one. A closed pipe, as in
+/// `svc export … | head`, ends the export without an error.
+async fn write<R, Q>(
     mut sink: Sink,
     columns: &[&str],
-    records: impl Stream<Item = svc_client::Result<R>>,
+    first: Q,
+    read: impl AsyncFn(Q) -> CallResult<(Vec<R>, Option<Q>)>,
     json: impl Fn(&R) -> io::Result<Vec<u8>>,
 ) -> Result<Outcome, Failure> {
     let written = async {
         sink.begin(columns)?;
-        let mut records = std::pin::pin!(records);
-        while let Some(record) = records.try_next().await? {
-            sink.write(&json(&record)?)?;
+        let mut next = Some(first);
+        while let Some(query) = next {
+            let (records, following) = read(query).await?;
+            for record in &records {
+                sink.write(&json(record)?)?;
+            }
+            next = following;
         }
         Ok(sink.end()?)
     };

@@ -17,9 +17,9 @@ mod source;
 use std::pin::pin;
 
 use serde::Serialize;
-use svc_client::AccountClient;
 use svc_core::imports::{AccountRecord, Import};
 use svc_core::input::FieldNames as _;
+use svc_core::platform::operations::IMPORT_RECORDS;
 use svc_core::platform::{self, Account, ImportCreate, ImportRows, ImportedRow, RowOutcome};
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
@@ -36,7 +36,7 @@ use super::lookup;
 use crate::cli::{Format, Import as Options, ImportKind};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Outcome};
-use crate::service::{CallError, Service};
+use crate::service::Service;
 
 /// The number of groups that are read ahead.
 const READ_AHEAD: usize = 2;
@@ -72,19 +72,18 @@ pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, 
         return Err(Failure::new(Exit::Usage, reason));
     }
     let tenant = lookup::tenant(service, &options.tenant).await?;
-    let account = service.account(tenant.id);
     match options.kind {
-        ImportKind::Contacts => import::<Contact>(account, &tenant, options).await,
-        ImportKind::Invoices => import::<Invoice>(account, &tenant, options).await,
+        ImportKind::Contacts => import::<Contact>(service, &tenant, options).await,
+        ImportKind::Invoices => import::<Invoice>(service, &tenant, options).await,
         ImportKind::All => {
             let options = Options { format: Some(Format::Ndjson), ..options };
-            import::<AccountRecord>(account, &tenant, options).await
+            import::<AccountRecord>(service, &tenant, options).await
         }
     }
 }
 
-async fn import<R: Import>(account: AccountClient, tenant: &Account, options: Options) -> Result<Outcome, Failure> {
-    let groups = Groups { account, import: without_rows(&options) };
+async fn import<R: Import>(service: &Service, tenant: &Account, options: Options) -> Result<Outcome, Failure> {
+    let groups = Groups { service, account: tenant.id, import: without_rows(&options) };
     let mut summary = Summary { dry_run: options.dry_run, ..Summary::default() };
     let names = ColumnNames::new(&options.mapping, options.ignore_unknown, R::Row::FIELD_NAMES)?;
     let source = Source::open(&options.file, options.format)?;
@@ -152,14 +151,14 @@ fn without_rows(options: &Options) -> ImportCreate {
 }
 
 /// Says how many deliveries the import will cause, if any, before it starts.
-async fn announce_deliveries(groups: &Groups, options: &Options, format: Format) -> Result<(), Failure> {
+async fn announce_deliveries(groups: &Groups<'_>, options: &Options, format: Format) -> Result<(), Failure> {
     let (kind, record) = match options.kind {
         ImportKind::Contacts => (EventKind::ContactCreated, "contact"),
         ImportKind::Invoices => (EventKind::InvoiceCreated, "invoice"),
         ImportKind::All => return Ok(()),
     };
     let nothing = ImportCreate { dry_run: Some(true), ..groups.import.clone() };
-    let report = groups.account.import(&nothing).await.map_err(CallError::from)?;
+    let report = groups.service.call(&IMPORT_RECORDS, groups.account, nothing).await?;
     let webhooks = u64::from(report.webhooks);
     let receivers = match webhooks {
         0 => return Ok(()),

@@ -2,12 +2,11 @@
 
 mod overdue;
 
-use svc_core::input::ToBody as _;
-use svc_core::platform::PaymentAmount;
+use svc_core::platform::{Operation, PaymentAmount, operations};
 use svc_core::resources::invoices::{Invoice, InvoiceStatus};
-use svc_core::values::Decimal;
+use svc_core::values::{Id, TenantId};
 
-use super::records::{self, Managed, fields_of, step};
+use super::records::{self, Managed, fields_of};
 use crate::cli::InvoiceCommand;
 use crate::exit::Failure;
 use crate::output::{Outcome, Table, or_dash, state};
@@ -17,30 +16,33 @@ use crate::times::full;
 pub(super) async fn run(service: &Service, command: InvoiceCommand) -> Result<Outcome, Failure> {
     match command {
         InvoiceCommand::Records(command) => records::run(service, command).await,
-        InvoiceCommand::Send(target) => report_status(&step::<Invoice, _>(service, &target, "send", None).await?),
-        InvoiceCommand::View(target) => report_status(&step::<Invoice, _>(service, &target, "view", None).await?),
-        InvoiceCommand::Pay { target, amount } => {
-            report_payment(&step::<Invoice, _>(service, &target, "pay", body(amount)).await?)
+        InvoiceCommand::Send(target) => {
+            report_status(&records::call(service, &target, &operations::SEND_INVOICE, ()).await?)
         }
-        InvoiceCommand::Void(target) => report_status(&step::<Invoice, _>(service, &target, "void", None).await?),
+        InvoiceCommand::View(target) => {
+            report_status(&records::call(service, &target, &operations::VIEW_INVOICE, ()).await?)
+        }
+        InvoiceCommand::Pay { target, amount } => {
+            report_payment(&records::call(service, &target, &operations::PAY_INVOICE, PaymentAmount { amount }).await?)
+        }
+        InvoiceCommand::Void(target) => {
+            report_status(&records::call(service, &target, &operations::VOID_INVOICE, ()).await?)
+        }
         InvoiceCommand::Resend(target) => {
-            let invoice: Invoice = step::<Invoice, _>(service, &target, "resend", None).await?;
+            let invoice = records::call(service, &target, &operations::RESEND_INVOICE, ()).await?;
             Outcome::new(&invoice, format!("Invoice {} was sent again.", invoice.invoice_number))
         }
-        InvoiceCommand::Refund { target, amount } => {
-            report_refund(&step::<Invoice, _>(service, &target, "refund", body(amount)).await?)
-        }
+        InvoiceCommand::Refund { target, amount } => report_refund(
+            &records::call(service, &target, &operations::REFUND_INVOICE, PaymentAmount { amount }).await?,
+        ),
         InvoiceCommand::Overdue { tenant } => overdue::run(service, tenant.as_ref()).await,
     }
 }
 
-/// Returns the body of a payment or a refund.
-fn body(amount: Option<Decimal>) -> Option<Vec<u8>> {
-    Some(PaymentAmount { amount }.to_body())
-}
-
 impl Managed for Invoice {
     type Created = Self;
+    const CREATE: Operation<TenantId, Self::Create, Self> = operations::CREATE_INVOICE;
+    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = operations::UPDATE_INVOICE;
 
     fn created(created: Self) -> Result<Outcome, Failure> {
         records::created(&created)

@@ -7,16 +7,16 @@ use svc_core::accounts::keys::Scope;
 use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::error::Issue;
 use svc_core::pages::Page;
-use svc_core::platform::{Account, ApiKey, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret, KeyScopes};
+use svc_core::platform::{Account, ApiKey, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret, KeyScopes, operations};
 use svc_core::values::{Text, Timestamp};
 
-use super::lookup::{self, Owned, path, path_of};
+use super::lookup::{self, Owned};
 use super::tenant;
 use crate::cli::KeyCommand;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields, or_dash, state};
 use crate::service::Service;
-use crate::times::{full, full_or_dash, moment, moment_or_dash};
+use crate::times::{full, full_or_dash, moment, moment_or_dash, seconds};
 
 /// Says how to find the id of a key.
 const HINT: &str = "`svc key list` lists the keys of a tenant";
@@ -30,10 +30,12 @@ pub(super) async fn run(service: &Service, command: KeyCommand) -> Result<Outcom
                 scopes: KeyScopes { write: scopes.write },
                 name: name.map_err(|issue: Issue| issue.on("name"))?,
                 // In whole seconds. Less than one is over at once.
-                expires_in: expires.map(|expires| Duration::from_secs(expires.as_secs()).into()),
+                expires_in: expires
+                    .map(|expires| seconds("expires_in", Duration::from_secs(expires.as_secs())))
+                    .transpose()?,
                 signed: Some(signed),
             };
-            create(service, &tenant, &input).await
+            create(service, &tenant, input).await
         }
         KeyCommand::List { tenant } => list(service, &lookup::tenant(service, &tenant).await?).await,
         KeyCommand::Show { id, tenant } => {
@@ -42,8 +44,8 @@ pub(super) async fn run(service: &Service, command: KeyCommand) -> Result<Outcom
         }
         KeyCommand::Revoke { id, tenant } => {
             let Owned { tenant_id, record: ApiKey { id, .. } } = lookup::find(service, &id, &tenant).await?;
-            let revoked = service.step(&format!("{}/revoke", path_of::<ApiKey>(tenant_id, id.uuid()))).await;
-            let key: ApiKey = revoked.or_not_found("key", id, HINT)?;
+            let revoked = service.call(&operations::REVOKE_KEY, (tenant_id, id), ()).await;
+            let key = revoked.or_not_found("key", id, HINT)?;
             let text = format!("Revoked key {id} ({}…). It is rejected from now on.", key.prefix);
             Outcome::new(&view(&key), text)
         }
@@ -53,16 +55,16 @@ pub(super) async fn run(service: &Service, command: KeyCommand) -> Result<Outcom
     }
 }
 
-async fn create(service: &Service, tenant: &Account, input: &ApiKeyCreate) -> Result<Outcome, Failure> {
-    let created = service.post(&path(tenant.id, "keys"), input).await;
-    let new: ApiKeyWithSecret = created.or_not_found("tenant", tenant.id, tenant::HINT)?;
+async fn create(service: &Service, tenant: &Account, input: ApiKeyCreate) -> Result<Outcome, Failure> {
+    let created = service.call(&operations::CREATE_KEY, tenant.id, input).await;
+    let new = created.or_not_found("tenant", tenant.id, tenant::HINT)?;
     let text = format!("Created a key for {}.\n\n{}", tenant.name, secrets(&new));
     Ok(Outcome::new(&new_view(&new), text)?.with_note(access_note(tenant)))
 }
 
 async fn list(service: &Service, tenant: &Account) -> Result<Outcome, Failure> {
-    let listed = service.read(&path(tenant.id, "keys"), &[]).await;
-    let Page { data: keys, .. }: Page<ApiKey> = listed.or_not_found("tenant", tenant.id, tenant::HINT)?;
+    let listed = service.call(&operations::LIST_KEYS, tenant.id, ()).await;
+    let Page { data: keys, .. } = listed.or_not_found("tenant", tenant.id, tenant::HINT)?;
     let now = service.now();
     let heading = ["ID", "NAME", "STATUS", "SCOPES", "LAST USED", "PREFIX", "CREATED"];
     let table = Table::new(heading, &keys, |key| {
@@ -82,11 +84,11 @@ async fn list(service: &Service, tenant: &Account) -> Result<Outcome, Failure> {
 
 async fn rotate(service: &Service, key: Owned<ApiKey>, overlap: Duration) -> Result<Outcome, Failure> {
     let Owned { tenant_id, record: ApiKey { id, .. } } = key;
-    let path = path_of::<ApiKey>(tenant_id, id.uuid());
-    let rotated = service.post(&format!("{path}/rotate"), &ApiKeyRotation { overlap: Some(overlap.into()) }).await;
-    let new: ApiKeyWithSecret = rotated.or_not_found("key", id, HINT)?;
+    let rotation = ApiKeyRotation { overlap: Some(seconds("overlap", overlap)?) };
+    let rotated = service.call(&operations::ROTATE_KEY, (tenant_id, id), rotation).await;
+    let new = rotated.or_not_found("key", id, HINT)?;
     // Its text must not be lost, whatever becomes of this.
-    let old = service.get::<ApiKey>(&path).await.ok().and_then(|old| old.expires_at);
+    let old = service.call(&operations::GET_KEY, (tenant_id, id), ()).await.ok().and_then(|old| old.expires_at);
     let text = format!("Replaced key {id}, which is valid until {}.\n\n{}", moment_or_dash(old), secrets(&new));
     Outcome::new(&new_view(&new), text)
 }

@@ -6,15 +6,13 @@ use std::path::Path;
 use rustix::termios::{self, LocalModes, OptionalActions};
 use serde::Serialize;
 use svc_core::accounts::platform_keys::PLATFORM_KEY_PREFIX;
-use svc_core::pages::Page;
-use svc_core::platform::Account;
 use svc_core::values::{EventKinds, Secret};
 
 use crate::exit::{Exit, Failure};
 use crate::output::{Outcome, Table};
 use crate::place::Server;
 use crate::profiles;
-use crate::service::{CallError, CallResult, Service};
+use crate::service::{CallError, Service};
 
 /// The longest line that is read as a key.
 const MAX_KEY: usize = 200;
@@ -47,11 +45,10 @@ pub(super) async fn run(url: Option<String>, name: &str, ca_file: Option<&Path>)
     }
     let server = Server { url, key: Secret::new(key.as_str()) };
     let service = Service::of_server(server.client(ca_file)?, EventKinds::default());
-    let checked: CallResult<Page<Account>> = service.read("/accounts", &[("limit".to_owned(), "1".to_owned())]).await;
-    match checked {
+    match service.accounts(None, 1).await {
         Ok(_) => {}
         // The key is one of the server's, for other areas.
-        Err(CallError::Server(failure)) if failure.exit() == Exit::Refused && failure.message().contains("scope") => {}
+        Err(CallError::Server(error)) if error.status() == Some(403) => {}
         Err(error) => return Err(error.into()),
     }
     let path = profiles::store(name, &server)?;

@@ -5,22 +5,23 @@
 //! ([`svc_core::lookup`]).
 
 use serde::de::DeserializeOwned;
+use svc_core::accounts::keys;
 use svc_core::accounts::operational::PLATFORM_ACCOUNT;
-use svc_core::input::ToBody as _;
 use svc_core::lookup::{KindInAccount, KindOfAll, MAX_SEARCHED, Matches, PartOfId, RecordId};
-use svc_core::pages::{MAX_LIMIT, Page};
-use svc_core::platform::{Account, ApiKey, DeliveryDetails};
+use svc_core::pages::MAX_LIMIT;
+use svc_core::platform::operations::{self, Records};
+use svc_core::platform::{Account, ApiKey, DeliveryDetails, Operation};
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
-use svc_core::values::TenantId;
+use svc_core::values::{Id, TenantId};
+use svc_core::webhooks::deliveries::Delivery;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::cli::InTenant;
-use crate::cli::records::ResourceCommands;
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::ids::{IdArg, IdPart};
 use crate::output::plain;
@@ -37,84 +38,49 @@ pub(super) struct Owned<R> {
 
 /// A type of record that is found by its id.
 pub(super) trait Found: DeserializeOwned + Send + Sync + 'static {
+    /// What the id is of.
+    type Named: 'static;
     /// The name of a record, which is the name of its command.
     const NAME: &'static str;
-    /// The name of several, and of their path.
+    /// The name of several.
     const PLURAL: &'static str;
     /// The kind by which parts of ids are looked up.
     const KIND: KindInAccount;
     /// The kind by which the tenants of a record are looked up. `None` if a record is known in its tenant only.
     const KIND_OF_ALL: Option<KindOfAll>;
+    /// Retrieves a record.
+    const GET: Operation<(TenantId, Id<Self::Named>), (), Self>;
 }
 
-/// A resource that is found by its id.
-pub(super) trait FoundResource: ResourceCommands + DeserializeOwned {
-    /// The kind by which parts of ids are looked up.
-    const KIND: KindInAccount;
-    /// The kind by which the tenants of a record are looked up.
-    const KIND_OF_ALL: Option<KindOfAll>;
+macro_rules! found {
+    ($record:ty, $named:ty, $name:literal, $plural:literal, $kind:ident, $kind_of_all:expr, $get:expr) => {
+        impl Found for $record {
+            type Named = $named;
+            const NAME: &'static str = $name;
+            const PLURAL: &'static str = $plural;
+            const KIND: KindInAccount = KindInAccount::$kind;
+            const KIND_OF_ALL: Option<KindOfAll> = $kind_of_all;
+            const GET: Operation<(TenantId, Id<$named>), (), Self> = $get;
+        }
+    };
 }
 
-impl FoundResource for Contact {
-    const KIND: KindInAccount = KindInAccount::Contact;
-    const KIND_OF_ALL: Option<KindOfAll> = None;
-}
-
-impl FoundResource for Invoice {
-    const KIND: KindInAccount = KindInAccount::Invoice;
-    const KIND_OF_ALL: Option<KindOfAll> = Some(KindOfAll::Invoice);
-}
-
-impl FoundResource for Quote {
-    const KIND: KindInAccount = KindInAccount::Quote;
-    const KIND_OF_ALL: Option<KindOfAll> = Some(KindOfAll::Quote);
-}
-
-impl FoundResource for Booking {
-    const KIND: KindInAccount = KindInAccount::Booking;
-    const KIND_OF_ALL: Option<KindOfAll> = None;
-}
-
-impl FoundResource for Job {
-    const KIND: KindInAccount = KindInAccount::Job;
-    const KIND_OF_ALL: Option<KindOfAll> = None;
-}
-
-impl FoundResource for WebhookSubscription {
-    const KIND: KindInAccount = KindInAccount::Webhook;
-    const KIND_OF_ALL: Option<KindOfAll> = Some(KindOfAll::Webhook);
-}
-
-impl<R: FoundResource> Found for R {
-    const NAME: &'static str = <R as ResourceCommands>::NAME;
-    const PLURAL: &'static str = R::COLLECTION;
-    const KIND: KindInAccount = <R as FoundResource>::KIND;
-    const KIND_OF_ALL: Option<KindOfAll> = <R as FoundResource>::KIND_OF_ALL;
-}
-
-impl Found for DeliveryDetails {
-    const NAME: &'static str = "delivery";
-    const PLURAL: &'static str = "deliveries";
-    const KIND: KindInAccount = KindInAccount::Delivery;
-    const KIND_OF_ALL: Option<KindOfAll> = Some(KindOfAll::Delivery);
-}
-
-impl Found for ApiKey {
-    const NAME: &'static str = "key";
-    const PLURAL: &'static str = "keys";
-    const KIND: KindInAccount = KindInAccount::Key;
-    const KIND_OF_ALL: Option<KindOfAll> = Some(KindOfAll::Key);
-}
-
-/// Returns the path of what belongs to a tenant.
-pub(super) fn path(tenant: TenantId, rest: &str) -> String {
-    format!("/accounts/{tenant}/{rest}")
-}
-
-/// Returns the path of a record.
-pub(super) fn path_of<R: Found>(tenant: TenantId, id: Uuid) -> String {
-    path(tenant, &format!("{}/{id}", R::PLURAL))
-}
+found!(Contact, Self, "contact", "contacts", Contact, None, Records::<Self>::GET);
+found!(Invoice, Self, "invoice", "invoices", Invoice, Some(KindOfAll::Invoice), Records::<Self>::GET);
+found!(Quote, Self, "quote", "quotes", Quote, Some(KindOfAll::Quote), Records::<Self>::GET);
+found!(Booking, Self, "booking", "bookings", Booking, None, Records::<Self>::GET);
+found!(Job, Self, "job", "jobs", Job, None, Records::<Self>::GET);
+found!(WebhookSubscription, Self, "webhook", "webhooks", Webhook, Some(KindOfAll::Webhook), Records::<Self>::GET);
+found!(
+    DeliveryDetails,
+    Delivery,
+    "delivery",
+    "deliveries",
+    Delivery,
+    Some(KindOfAll::Delivery),
+    operations::GET_DELIVERY
+);
+found!(ApiKey, keys::ApiKey, "key", "keys", Key, Some(KindOfAll::Key), operations::GET_KEY);
 
 /// Returns the tenant that a command works on: the one that was named, otherwise the only one of the service.
 ///
@@ -155,7 +121,9 @@ pub(super) async fn tenant(service: &Service, named: &InTenant) -> Result<Accoun
 pub(super) async fn tenant_by_id(service: &Service, id: &IdArg) -> Result<Account, Failure> {
     const HINT: &str = "`svc tenant list` lists all tenants";
     match id {
-        IdArg::Whole(id) => service.get(&format!("/accounts/{id}")).await.or_not_found("tenant", id, HINT),
+        IdArg::Whole(id) => {
+            service.call(&operations::GET_ACCOUNT, TenantId(*id), ()).await.or_not_found("tenant", id, HINT)
+        }
         IdArg::Part(part) => {
             let found = tenants_with(service, part).await?;
             only(found, "tenant", "tenants", id, || format!("There is no tenant {id}; {HINT}."))
@@ -192,7 +160,7 @@ pub(super) async fn find<R: Found>(service: &Service, id: &IdArg, named: &InTena
             (tenant, id_in::<R>(service, tenant, id).await?)
         }
     };
-    let record = match service.get(&path_of::<R>(tenant_id, whole)).await {
+    let record = match service.call(&R::GET, (tenant_id, whole.into()), ()).await {
         Err(error) if error.is_not_found() => return Err(nothing_in::<R>(tenant_id, &IdArg::Whole(whole))),
         record => record?,
     };
@@ -201,7 +169,7 @@ pub(super) async fn find<R: Found>(service: &Service, id: &IdArg, named: &InTena
 
 /// Returns the only tenant that has a record with this id.
 async fn tenant_of<R: Found>(service: &Service, kind: KindOfAll, id: Uuid) -> Result<TenantId, Failure> {
-    let found: Page<Account> = service.read("/find-accounts", &RecordId { kind, id }.to_query()).await?;
+    let found = service.call(&operations::FIND_ACCOUNTS, (), RecordId { kind, id }).await?;
     let name = R::NAME;
     match &found.data[..] {
         [] => {
@@ -228,8 +196,8 @@ pub(super) async fn id_in<R: Found>(service: &Service, tenant: TenantId, id: &Id
         IdArg::Whole(id) => return Ok(*id),
         IdArg::Part(part) => part.clone(),
     };
-    let query = PartOfId { kind: R::KIND, part }.to_query();
-    let Matches { data, is_complete } = service.read(&path(tenant, "find-ids"), &query).await?;
+    let part = PartOfId { kind: R::KIND, part };
+    let Matches { data, is_complete } = service.call(&operations::FIND_IDS, tenant, part).await?;
     let found = Some(data).filter(|_| is_complete);
     only(found, R::NAME, R::PLURAL, id, || nothing_in::<R>(tenant, id).message().to_owned())
 }

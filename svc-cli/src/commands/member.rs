@@ -3,11 +3,10 @@
 use svc_core::accounts::members::Member;
 use svc_core::accounts::sessions::Role;
 use svc_core::error::Error;
-use svc_core::pages::Page;
-use svc_core::platform::{Account, MemberCreate, MemberUpdate};
+use svc_core::platform::{Account, MemberCreate, MemberUpdate, operations};
 use svc_core::values::Email;
 
-use super::lookup::{self, path};
+use super::lookup;
 use crate::cli::MemberCommand;
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, plain};
@@ -31,11 +30,11 @@ pub(super) async fn run(service: &Service, command: MemberCommand) -> Result<Out
 
 /// Adds a member, or changes the role of one.
 async fn add(service: &Service, tenant: Account, email: Email, role: Role) -> Result<Outcome, Failure> {
-    let members = path(tenant.id, "members");
-    let added: CallResult<Member> = service.post(&members, &MemberCreate { email: email.clone(), role }).await;
+    let new = MemberCreate { email: email.clone(), role };
+    let added = service.call(&operations::ADD_MEMBER, tenant.id, new).await;
     let member = match added {
         Err(CallError::Rules(Error::NotAllowed(_))) => match find(service, &tenant, &email).await? {
-            Some(known) => service.patch(&format!("{members}/{}", known.id), &MemberUpdate { role }).await,
+            Some(known) => service.call(&operations::UPDATE_MEMBER, (tenant.id, known.id), MemberUpdate { role }).await,
             None => added,
         },
         added => added,
@@ -47,7 +46,7 @@ async fn add(service: &Service, tenant: Account, email: Email, role: Role) -> Re
 
 /// Returns all members of a tenant.
 async fn all(service: &Service, tenant: &Account) -> CallResult<Vec<Member>> {
-    Ok(service.read::<Page<Member>>(&path(tenant.id, "members"), &[]).await?.data)
+    Ok(service.call(&operations::LIST_MEMBERS, tenant.id, ()).await?.data)
 }
 
 /// Returns the member with an email address.
@@ -67,7 +66,8 @@ async fn list(service: &Service, tenant: Account) -> Result<Outcome, Failure> {
 async fn remove(service: &Service, tenant: Account, email: Email) -> Result<Outcome, Failure> {
     let nobody = || Failure::new(Exit::NotFound, format!("There is no member {email}; {HINT}."));
     let member = find(service, &tenant, &email).await?.ok_or_else(nobody)?;
-    service.delete(&path(tenant.id, &format!("members/{}", member.id))).await.or_not_found("member", &email, HINT)?;
+    let removed = service.call(&operations::REMOVE_MEMBER, (tenant.id, member.id), ()).await;
+    removed.or_not_found("member", &email, HINT)?;
     let text = format!("{} is no longer a member of {}.", member.email, plain(&tenant.name));
     Outcome::new(&member, text)
 }

@@ -1,8 +1,11 @@
 //! `svc quote`.
 
+use svc_core::platform::Operation;
+use svc_core::platform::operations::{self, Records};
 use svc_core::resources::quotes::Quote;
+use svc_core::values::{Id, TenantId};
 
-use super::records::{self, Managed, step};
+use super::records::{self, Managed};
 use crate::cli::QuoteCommand;
 use crate::exit::Failure;
 use crate::output::{Outcome, Table, or_dash, state};
@@ -13,12 +16,12 @@ pub(super) async fn run(service: &Service, command: QuoteCommand) -> Result<Outc
     match command {
         QuoteCommand::Records(command) => records::run(service, command).await,
         QuoteCommand::Accept(target) => {
-            let quote: Quote = step::<Quote, _>(service, &target, "accept", None).await?;
+            let quote = records::call(service, &target, &operations::ACCEPT_QUOTE, ()).await?;
             let Quote { quote_number, currency, total, .. } = &quote;
             Outcome::new(&quote, format!("Quote {quote_number} is accepted: {currency} {total}."))
         }
         QuoteCommand::Decline(target) => {
-            let quote: Quote = step::<Quote, _>(service, &target, "decline", None).await?;
+            let quote = records::call(service, &target, &operations::DECLINE_QUOTE, ()).await?;
             Outcome::new(&quote, format!("Quote {} is declined.", quote.quote_number))
         }
     }
@@ -26,6 +29,8 @@ pub(super) async fn run(service: &Service, command: QuoteCommand) -> Result<Outc
 
 impl Managed for Quote {
     type Created = Self;
+    const CREATE: Operation<TenantId, Self::Create, Self> = Records::<Self>::CREATE;
+    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
 
     fn created(created: Self) -> Result<Outcome, Failure> {
         records::created(&created)

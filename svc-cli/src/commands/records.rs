@@ -7,23 +7,31 @@ use serde::de::DeserializeOwned;
 use svc_core::error::{Error, FieldCode, Violation};
 use svc_core::input::json::Json;
 use svc_core::input::{Fields, Input, ToBody};
+use svc_core::pages::{ListParams, Since};
+use svc_core::platform::operations::Records;
+use svc_core::platform::{Listing, Operation};
+use svc_core::resources::Delete;
 use svc_core::resources::contacts::Contact;
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::{Id, TenantId, Timestamp};
 
 use super::input::read_input;
-use super::lookup::{self, Found, FoundResource, Owned, path, path_of};
+use super::lookup::{self, Found, Owned};
 use crate::cli::fields::{Body, BodySource, FieldValue, Filters, field_names, option_name};
-use crate::cli::records::{ListRecords, RecordCommand, Target, UpdateRecord};
+use crate::cli::records::{ListRecords, RecordCommand, ResourceCommands, Target, UpdateRecord};
 use crate::document::Document;
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, capitalized, fields, or_dash};
-use crate::service::{CallError, CallResult, Service};
+use crate::service::{CallError, Service};
 use crate::times::moment;
 
 /// A resource that the command line manages.
-pub(super) trait Managed: FoundResource {
-    /// What the response to a creation has: the record, or more.
-    type Created: DeserializeOwned + Send;
+pub(super) trait Managed: ResourceCommands + Found<Named = Self> {
+    /// What a creation returns: the record, or more.
+    type Created: DeserializeOwned + Send + 'static;
+    /// Creates a record.
+    const CREATE: Operation<TenantId, Self::Create, Self::Created>;
+    /// Changes a record.
+    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self>;
 
     /// Returns what people call the record, after the name of its type: its number, or else its id.
     fn title(&self) -> String {
@@ -59,13 +67,13 @@ pub(super) async fn run<R: Managed>(service: &Service, command: RecordCommand<R>
         RecordCommand::Create(options) => {
             let tenant = lookup::tenant(service, &options.tenant).await?.id;
             let input: R::Create = input(service, tenant, &options.body).await?;
-            let created: CallResult<R::Created> = service.post(&path(tenant, R::COLLECTION), &input).await;
+            let created = service.call(&R::CREATE, tenant, input).await;
             R::created(created.map_err(|error| refusal(error, &options.body))?)
         }
         RecordCommand::Update(UpdateRecord { target, body }) => {
             let Owned { tenant_id, record: before } = lookup::find::<R>(service, &target.id, &target.tenant).await?;
             let change: R::Update = input(service, tenant_id, &body).await?;
-            let changed: CallResult<R> = service.patch(&path_of::<R>(tenant_id, before.id().uuid()), &change).await;
+            let changed = service.call(&R::UPDATE, (tenant_id, before.id()), change).await;
             let record = match changed {
                 Err(error) if error.is_not_found() => return Err(lookup::nothing_in::<R>(tenant_id, &target.id)),
                 changed => changed.map_err(|error| refusal(error, &body))?,
@@ -81,38 +89,38 @@ pub(super) async fn run<R: Managed>(service: &Service, command: RecordCommand<R>
     }
 }
 
-/// Makes a step of a record, which may take an input, and returns the record.
-pub(super) async fn step<R: Managed, T: DeserializeOwned>(
+/// Calls an operation on the record that was named.
+pub(super) async fn call<R: Managed, I, O>(
     service: &Service,
     target: &Target,
-    step: &str,
-    input: Option<Vec<u8>>,
-) -> Result<T, Failure> {
+    operation: &Operation<(TenantId, Id<R>), I, O>,
+    input: I,
+) -> Result<O, Failure>
+where
+    I: Input + ToBody + Clone,
+    O: DeserializeOwned + Send,
+{
     let Owned { tenant_id, record } = lookup::find::<R>(service, &target.id, &target.tenant).await?;
     let (name, id) = (<R as Found>::NAME, record.id());
-    let done = service.post_json(&format!("{}/{step}", path_of::<R>(tenant_id, id.uuid())), input).await;
-    done.or_not_found(name, id, &format!("`svc {name} list` lists them"))
+    let called = service.call(operation, (tenant_id, id), input).await;
+    called.or_not_found(name, id, &format!("`svc {name} list` lists them"))
 }
 
 /// Deletes a record.
-pub(super) async fn delete<R: Managed>(service: &Service, target: &Target) -> Result<Outcome, Failure> {
+pub(super) async fn delete<R: Managed + Delete>(service: &Service, target: &Target) -> Result<Outcome, Failure> {
     let Owned { tenant_id, record } = lookup::find::<R>(service, &target.id, &target.tenant).await?;
     let (name, id) = (<R as Found>::NAME, record.id());
-    let deleted = service.delete(&path_of::<R>(tenant_id, id.uuid())).await;
+    let deleted = service.call(&Records::<R>::DELETE, (tenant_id, id), ()).await;
     deleted.or_not_found(name, id, &format!("`svc {name} list` lists them"))?;
     Outcome::new(&record, format!("Deleted {name} {}.", record.title()))
 }
 
-async fn list<R: Managed>(service: &Service, options: ListRecords<R::Filter>) -> Result<Outcome, Failure>
-where
-    R::Filter: ToBody,
-{
+async fn list<R: Managed>(service: &Service, options: ListRecords<R::Filter>) -> Result<Outcome, Failure> {
     let tenant = lookup::tenant(service, &options.tenant).await?.id;
-    let mut query = filter(&options.filters)?.to_query();
-    let updated_since = options.updated_since.map(|since| since.from(service.now()));
-    query.extend(updated_since.map(|since| ("updated_since".to_owned(), since.to_string())));
-    let listed = service.list(&path(tenant, R::COLLECTION), &query, options.limit).await;
-    let (records, has_more): (Vec<R>, bool) = listed?;
+    let updated_since = options.updated_since.map(|since| Since(since.from(service.now())));
+    let page = ListParams { updated_since, ..ListParams::default() };
+    let query = Listing { page, filter: filter(&options.filters)? };
+    let (records, has_more) = service.list(&Records::<R>::LIST, tenant, query, options.limit).await?;
     let plural = R::COLLECTION;
     let note = has_more.then(|| format!("There are more {plural}; raise --limit to see them."));
     Ok(Outcome::list(&records, &R::table(&records), format!("No {plural} match."))?.with_note(note))
@@ -148,10 +156,7 @@ async fn input<I: Input>(service: &Service, tenant: TenantId, body: &Body<I>) ->
 
 /// Words the refusal of an input: by its options, or by the fields of the JSON.
 fn refusal<I: Input>(error: CallError, body: &Body<I>) -> Failure {
-    let error = match error {
-        CallError::Rules(error) => error,
-        CallError::Server(failure) => return failure,
-    };
+    let CallError::Rules(error) = error else { return error.into() };
     match (error, &body.source) {
         (Error::ReferenceNotFound(field), source) => {
             let option = option_name(field);

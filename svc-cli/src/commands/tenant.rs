@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::error::{Error, Issue};
 use svc_core::platform::{
-    Account, AccountCreate, AccountUpdate, AtLeastOne, WebhookCount, WriteLimitChanges, WriteLimits, Zone,
+    Account, AccountCreate, AccountUpdate, AtLeastOne, WebhookCount, WriteLimitChanges, WriteLimits, Zone, operations,
 };
 use svc_core::values::{Patch, TenantId, Text};
 
@@ -28,7 +28,7 @@ pub(super) async fn run(service: &Service, command: TenantCommand) -> Result<Out
                 currency: Some(currency),
                 developer_access: pending.then_some(DeveloperAccess::Pending),
             };
-            let tenant: Account = service.post("/accounts", &input).await?;
+            let tenant = service.call(&operations::CREATE_ACCOUNT, (), input).await?;
             outcome(&tenant, format!("Created tenant {}.\n\n{}", tenant.name, details(&tenant)))
         }
         TenantCommand::List { limit, after } => list(service, limit, after).await,
@@ -37,15 +37,15 @@ pub(super) async fn run(service: &Service, command: TenantCommand) -> Result<Out
             outcome(&tenant, details(&tenant))
         }
         TenantCommand::Approve { id } => {
-            let tenant = change(service, &id, &access(DeveloperAccess::Approved)).await?;
+            let tenant = change(service, &id, access(DeveloperAccess::Approved)).await?;
             outcome(&tenant, format!("Approved tenant {}. Its keys can use the API.", tenant.name))
         }
         TenantCommand::Suspend { id } => {
-            let tenant = change(service, &id, &access(DeveloperAccess::Suspended)).await?;
+            let tenant = change(service, &id, access(DeveloperAccess::Suspended)).await?;
             outcome(&tenant, format!("Suspended tenant {}. Its keys are rejected from now on.", tenant.name))
         }
         TenantCommand::Set { id, changes } => {
-            let tenant = change(service, &id, &update(changes)?).await?;
+            let tenant = change(service, &id, update(changes)?).await?;
             outcome(&tenant, format!("Updated tenant {}.\n\n{}", tenant.name, details(&tenant)))
         }
     }
@@ -81,9 +81,9 @@ async fn list(service: &Service, limit: u32, after: Option<IdArg>) -> Result<Out
     Ok(Outcome::list(&views, &table, empty)?.with_note(note))
 }
 
-async fn change(service: &Service, id: &IdArg, change: &AccountUpdate) -> Result<Account, Failure> {
+async fn change(service: &Service, id: &IdArg, change: AccountUpdate) -> Result<Account, Failure> {
     let id = lookup::tenant_by_id(service, id).await?.id;
-    service.patch(&format!("/accounts/{id}"), change).await.or_not_found("tenant", id, HINT)
+    service.call(&operations::UPDATE_ACCOUNT, id, change).await.or_not_found("tenant", id, HINT)
 }
 
 fn access(developer_access: DeveloperAccess) -> AccountUpdate {

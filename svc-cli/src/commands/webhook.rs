@@ -4,22 +4,22 @@ mod send_test;
 mod statistics;
 
 use serde::Serialize;
-use svc_core::input::ToBody as _;
-use svc_core::platform::{SecretRotation, Statistics};
-use svc_core::values::{Patch, TenantId};
+use svc_core::platform::operations::{self, Records};
+use svc_core::platform::{Operation, SecretRotation};
+use svc_core::values::{Id, Patch, TenantId};
 use svc_core::webhooks::subscriptions::{
     SubscriptionId, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
 };
 
-use super::lookup::{self, Owned, path_of};
-use super::records::{self, Managed, step};
+use super::lookup::{self, Owned};
+use super::records::{self, Managed};
 use crate::cli::WebhookCommand;
 use crate::cli::records::Target;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::ids::IdArg;
 use crate::output::{Outcome, Table, fields, or_dash, state};
 use crate::service::Service;
-use crate::times::{moment, moment_or_dash};
+use crate::times::{moment, moment_or_dash, seconds};
 
 /// Says how to find the id of a webhook.
 pub(super) const HINT: &str = "`svc webhook list` lists the webhooks of a tenant";
@@ -40,8 +40,7 @@ pub(super) async fn run(service: &Service, command: WebhookCommand) -> Result<Ou
             let (tenant, subscription) = set_enabled(service, &target, true).await?;
             let id = subscription.id;
             // It is enabled, whether or not its deliveries can be counted.
-            let path = format!("{}/statistics", path_of::<WebhookSubscription>(tenant, id.uuid()));
-            let statistics = service.get::<Statistics>(&path).await;
+            let statistics = service.call(&operations::GET_WEBHOOK_STATISTICS, (tenant, id), ()).await;
             let held_deliveries = statistics.ok().and_then(|statistics| statistics.held).map(u64::from);
             let text = format!("Enabled webhook {id}. Events are delivered to {}.", subscription.url.as_str());
             let outcome = Outcome::new(&EnabledView { subscription: &subscription, held_deliveries }, text)?;
@@ -59,17 +58,15 @@ pub(super) async fn run(service: &Service, command: WebhookCommand) -> Result<Ou
         }
         WebhookCommand::Test { target, event, timeout } => send_test::run(service, &target, event, timeout).await,
         WebhookCommand::RotateSecret { target, finish: true, .. } => {
-            let finish = step::<WebhookSubscription, WebhookSubscription>(service, &target, "finish-rotation", None);
-            let subscription = finish.await?;
+            let subscription = records::call(service, &target, &operations::FINISH_WEBHOOK_ROTATION, ()).await?;
             Outcome::new(
                 &subscription,
                 format!("Only the newest secret of webhook {} is used from now on.", subscription.id),
             )
         }
         WebhookCommand::RotateSecret { target, overlap, finish: false } => {
-            let input = SecretRotation { overlap: Some(overlap.into()) }.to_body();
-            let rotated: WebhookSubscriptionWithSecret =
-                step::<WebhookSubscription, _>(service, &target, "rotate-secret", Some(input)).await?;
+            let rotation = SecretRotation { overlap: Some(seconds("overlap", overlap)?) };
+            let rotated = records::call(service, &target, &operations::ROTATE_WEBHOOK_SECRET, rotation).await?;
             let now = service.now();
             let old_secret = match now.checked_add(overlap) {
                 Some(until) if until > now => format!(
@@ -91,6 +88,8 @@ pub(super) async fn run(service: &Service, command: WebhookCommand) -> Result<Ou
 
 impl Managed for WebhookSubscription {
     type Created = WebhookSubscriptionWithSecret;
+    const CREATE: Operation<TenantId, Self::Create, Self::Created> = operations::CREATE_WEBHOOK;
+    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
 
     fn table(subscriptions: &[Self]) -> Table {
         Table::new(["ID", "STATUS", "URL", "EVENTS", "LAST STATUS"], subscriptions, |subscription| {
@@ -129,7 +128,7 @@ async fn set_enabled(
     let Owned { tenant_id, record } = lookup::find::<WebhookSubscription>(service, &target.id, &target.tenant).await?;
     let id = record.id;
     let change = WebhookUpdate { enabled: Patch::Set(enabled), ..WebhookUpdate::default() };
-    let changed = service.patch(&path_of::<WebhookSubscription>(tenant_id, id.uuid()), &change).await;
+    let changed = service.call(&<WebhookSubscription as Managed>::UPDATE, (tenant_id, id), change).await;
     Ok((tenant_id, changed.or_not_found("webhook", id, HINT)?))
 }
 

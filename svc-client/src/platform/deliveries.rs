@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use futures_util::stream::{self, Stream, TryStreamExt as _};
-use svc_core::input::ToBody as _;
-use svc_core::pages::{Page, Since};
+use svc_core::pages::Since;
 use svc_core::platform::{
     AnyObject, AttemptListParams, Delivery, EmittedEvent, Event, EventCreate, SampleEventCreate, SecretRotation,
-    Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
+    Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest, operations,
 };
 use svc_core::values::{EventKind, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptSummary, DeliveryId};
@@ -27,7 +26,7 @@ impl Collection<Event, Platform> {
     /// # Errors
     /// `validation_failed` for another kind or data that it does not allow, and any other [`Error`].
     pub async fn emit(&self, kind: EventKind, data: AnyObject) -> Result<EmittedEvent> {
-        self.client().data(&self.post(&[], Some(EventCreate { kind, data }.to_body())).await?)
+        self.call(&operations::EMIT_EVENT, None, &EventCreate { kind, data }).await
     }
 
     /// Writes an event with the sample record of its kind, for receivers that are being developed. It changes no record.
@@ -35,7 +34,7 @@ impl Collection<Event, Platform> {
     /// # Errors
     /// As [`emit`](Self::emit).
     pub async fn emit_sample(&self, kind: EventKind) -> Result<EmittedEvent> {
-        self.client().data(&self.post(&["samples"], Some(SampleEventCreate { kind }.to_body())).await?)
+        self.call(&operations::EMIT_SAMPLE_EVENT, None, &SampleEventCreate { kind }).await
     }
 }
 
@@ -46,7 +45,7 @@ impl Collection<Delivery, Platform> {
     /// `not_found`, `not_allowed` if its webhook subscription is disabled, paused or deleted, and any other
     /// [`Error`].
     pub async fn replay(&self, id: DeliveryId) -> Result<Delivery> {
-        self.client().data(&self.post(&[&id.to_string(), "replay"], None).await?)
+        self.call(&operations::REPLAY_DELIVERY, Some(id.uuid()), &()).await
     }
 }
 
@@ -61,8 +60,8 @@ impl Collection<WebhookSubscription, Platform> {
         id: SubscriptionId,
         overlap: Option<Duration>,
     ) -> Result<WebhookSubscriptionWithSecret> {
-        let body = SecretRotation { overlap: overlap.map(Into::into) }.to_body();
-        self.client().data(&self.post(&[&id.to_string(), "rotate-secret"], Some(body)).await?)
+        let rotation = SecretRotation { overlap: overlap.map(Into::into) };
+        self.call(&operations::ROTATE_WEBHOOK_SECRET, Some(id.uuid()), &rotation).await
     }
 
     /// Ends the overlap of a rotation at once: from the next attempt on, the new secret alone signs.
@@ -70,7 +69,7 @@ impl Collection<WebhookSubscription, Platform> {
     /// # Errors
     /// `not_found`, and any other [`Error`].
     pub async fn finish_rotation(&self, id: SubscriptionId) -> Result<Versioned<WebhookSubscription>> {
-        self.versioned(&self.post(&[&id.to_string(), "finish-rotation"], None).await?)
+        self.call_versioned(&operations::FINISH_WEBHOOK_ROTATION, Some(id.uuid()), &()).await
     }
 
     /// Sends an event with the sample record of this kind, or of the first kind that the subscription is for, to this
@@ -80,7 +79,7 @@ impl Collection<WebhookSubscription, Platform> {
     /// `not_found`, `not_allowed` if the subscription is disabled or paused or is not for the kind, and any other
     /// [`Error`].
     pub async fn test(&self, id: SubscriptionId, kind: Option<EventKind>) -> Result<Delivery> {
-        self.client().data(&self.post(&[&id.to_string(), "test"], Some(WebhookTest { kind }.to_body())).await?)
+        self.call(&operations::TEST_WEBHOOK, Some(id.uuid()), &WebhookTest { kind }).await
     }
 
     /// Creates a subscription that the service deletes after this time, unless it is [kept](Self::keep) for longer until
@@ -93,8 +92,8 @@ impl Collection<WebhookSubscription, Platform> {
         webhook: WebhookCreate,
         expires_in: Duration,
     ) -> Result<Versioned<WebhookSubscriptionWithSecret>> {
-        let body = TemporaryWebhookCreate { webhook, expires_in: expires_in.into() }.to_body();
-        self.versioned(&self.post(&["temporary"], Some(body)).await?)
+        let temporary = TemporaryWebhookCreate { webhook, expires_in: expires_in.into() };
+        self.call_versioned(&operations::CREATE_TEMPORARY_WEBHOOK, None, &temporary).await
     }
 
     /// Keeps a temporary subscription: the service deletes it this long after the request.
@@ -102,8 +101,8 @@ impl Collection<WebhookSubscription, Platform> {
     /// # Errors
     /// `not_found`, and any other [`Error`].
     pub async fn keep(&self, id: SubscriptionId, expires_in: Duration) -> Result<Versioned<WebhookSubscription>> {
-        let body = WebhookLifetime { expires_in: expires_in.into() }.to_body();
-        self.versioned(&self.post(&[&id.to_string(), "keep"], Some(body)).await?)
+        let lifetime = WebhookLifetime { expires_in: expires_in.into() };
+        self.call_versioned(&operations::KEEP_WEBHOOK, Some(id.uuid()), &lifetime).await
     }
 
     /// Reads the attempts at the deliveries of events at or after a time, those of the oldest event first, for statistics
@@ -132,12 +131,11 @@ impl Collection<WebhookSubscription, Platform> {
         since: Timestamp,
     ) -> impl Stream<Item = Result<AttemptSummary>> + Send + use<> {
         let first = AttemptListParams { since: Some(Since(since)), cursor: None };
-        let pages = stream::try_unfold(Some((self.client().clone(), first)), move |next| async move {
-            let Some((client, params)) = next else { return Ok::<_, Error>(None) };
-            let path = ["webhooks", &id.to_string(), "attempts"];
-            let page: Page<AttemptSummary> = client.page(&path, params.to_query()).await?;
+        let pages = stream::try_unfold(Some((self.clone(), first)), move |next| async move {
+            let Some((webhooks, params)) = next else { return Ok::<_, Error>(None) };
+            let page = webhooks.call(&operations::LIST_WEBHOOK_ATTEMPTS, Some(id.uuid()), &params).await?;
             let next =
-                page.next_cursor.map(|cursor| (client, AttemptListParams { cursor: Some(cursor.into()), ..params }));
+                page.next_cursor.map(|cursor| (webhooks, AttemptListParams { cursor: Some(cursor.into()), ..params }));
             Ok(Some((stream::iter(page.data.into_iter().map(Ok)), next)))
         });
         pages.try_flatten()
@@ -149,6 +147,6 @@ impl Collection<WebhookSubscription, Platform> {
     /// # Errors
     /// `not_found`, and any other [`Error`].
     pub async fn statistics(&self, id: SubscriptionId) -> Result<Statistics> {
-        self.client().read(&["webhooks", &id.to_string(), "statistics"]).await
+        self.call(&operations::GET_WEBHOOK_STATISTICS, Some(id.uuid()), &()).await
     }
 }

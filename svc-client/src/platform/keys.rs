@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use svc_core::accounts::keys::KeyId;
-use svc_core::input::ToBody as _;
-use svc_core::platform::{ApiKey, ApiKeyRotation, ApiKeyWithSecret};
+use svc_core::platform::{ApiKey, ApiKeyRotation, ApiKeyWithSecret, operations};
 
 use super::Platform;
 use crate::collection::Collection;
@@ -17,7 +16,7 @@ impl Collection<ApiKey, Platform> {
     /// # Errors
     /// `not_found`, and any other [`Error`](crate::Error).
     pub async fn revoke(&self, id: KeyId) -> Result<ApiKey> {
-        self.client().data(&self.post(&[&id.to_string(), "revoke"], None).await?)
+        self.call(&operations::REVOKE_KEY, Some(id.uuid()), &()).await
     }
 
     /// Creates a key with the settings of this one, which stays valid for the overlap: 24 hours, unless it is given. The
@@ -26,7 +25,7 @@ impl Collection<ApiKey, Platform> {
     /// # Errors
     /// `not_found`, `not_allowed` for a key that is revoked or expired, and any other [`Error`](crate::Error).
     pub async fn rotate(&self, id: KeyId, overlap: Option<Duration>) -> Result<ApiKeyWithSecret> {
-        let body = ApiKeyRotation { overlap: overlap.map(Into::into) }.to_body();
-        self.client().data(&self.post(&[&id.to_string(), "rotate"], Some(body)).await?)
+        let rotation = ApiKeyRotation { overlap: overlap.map(Into::into) };
+        self.call(&operations::ROTATE_KEY, Some(id.uuid()), &rotation).await
     }
 }

@@ -1,16 +1,13 @@
 //! Exports and imports of records.
 
 use futures_util::stream::{self, Stream, TryStreamExt as _};
-use http::Method;
 use svc_core::imports::AccountRecord;
-use svc_core::input::ToBody as _;
 use svc_core::pages::{Limit, MAX_LIMIT, Since};
-use svc_core::platform::{ExportPage, ExportParams, ImportCreate, ImportReport};
+use svc_core::platform::{ExportPage, ExportParams, ImportCreate, ImportReport, operations};
 use svc_core::values::Timestamp;
 
 use super::AccountClient;
 use crate::error::{Error, Result};
-use crate::transport::Request;
 
 impl AccountClient {
     /// Exports all records of the account, or those that changed at or after a time: contacts, deleted ones included, then
@@ -49,10 +46,7 @@ impl AccountClient {
     /// # Errors
     /// `invalid_cursor` for a cursor of another account or with another `since`, and any other [`Error`].
     pub async fn export_page(&self, params: &ExportParams) -> Result<ExportPage> {
-        let mut url = self.client.url(&["export"]);
-        url.query_pairs_mut().extend_pairs(params.to_query());
-        let transport = self.client.transport();
-        transport.send(Request::new(Method::GET, url)).await?.json(&transport.env)
+        self.call(&operations::EXPORT_RECORDS, params).await
     }
 
     /// Imports a batch of at most 500 records, in one transaction. The report says of each row what came of it; a row that is
@@ -79,6 +73,6 @@ impl AccountClient {
     /// `validation_failed` for too many rows or options that the kind does not have, `body_too_large` for more than 1 MiB,
     /// and any other [`Error`].
     pub async fn import(&self, batch: &ImportCreate) -> Result<ImportReport> {
-        self.client.post(&["import"], batch.to_body()).await
+        self.call(&operations::IMPORT_RECORDS, batch).await
     }
 }

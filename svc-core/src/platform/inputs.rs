@@ -9,6 +9,7 @@ use crate::accounts::sessions::Role;
 use crate::accounts::tenants::{DeveloperAccess, Tenant, TenantCreate};
 use crate::input::Input;
 use crate::pages::{Limit, SentCursor, Since};
+use crate::resources::invoices::OverduePosition;
 use crate::values::{Currency, Decimal, Email, EventKind, Patch, Text, Timestamp};
 use crate::webhooks::deliveries::DeliveryStatus;
 use crate::webhooks::subscriptions::{SubscriptionId, WebhookCreate};
@@ -187,10 +188,10 @@ pub struct PaymentAmount {
 }
 
 /// Where a check for overdue invoices goes on.
-#[derive(Clone, Debug, PartialEq, Input)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Input)]
 pub struct OverdueCheck {
     /// The `next` of the previous response. Without it, or with null, the check begins at the first invoice.
-    pub next: Option<Text<100>>,
+    pub next: Option<OverduePosition>,
 }
 
 /// A new event.

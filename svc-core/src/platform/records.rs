@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -14,7 +15,7 @@ use crate::accounts::tenants::{DeveloperAccess, Tenant};
 use crate::imports::AccountRecord;
 use crate::input::Record;
 use crate::platform::AnyObject;
-use crate::resources::invoices::Invoice;
+use crate::resources::invoices::{Invoice, OverduePosition};
 use crate::values::{Currency, EventKind, Secret, TenantId, Timestamp};
 use crate::webhooks::deliveries::{self, AttemptLog, DeliveryId, DeliveryStatus, FailureReason};
 use crate::webhooks::events::{self, EventId};
@@ -251,12 +252,20 @@ pub struct ExportPage {
 }
 
 /// The invoices that became overdue in one step of a check.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
-pub struct MarkedInvoices {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MarkedInvoices")]
+pub struct MarkedInvoices<I = Invoice> {
     /// The invoices that became overdue.
-    pub data: Vec<Invoice>,
+    pub data: Vec<I>,
     /// Where the check goes on: send it as `next` in the next request. Null after the last step.
-    pub next: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub next: Option<OverduePosition>,
+}
+
+impl From<(events::Event, Vec<deliveries::Delivery>)> for EmittedEvent {
+    fn from((event, deliveries): (events::Event, Vec<deliveries::Delivery>)) -> Self {
+        Self { event: event.into(), deliveries: deliveries.into_iter().map(Delivery::from).collect() }
+    }
 }
 
 /// Something that happened to a record of an account.

@@ -59,9 +59,24 @@ pub struct Seconds(u32);
 impl Seconds {
     const MAX: u32 = 10 * 366 * 24 * 60 * 60;
 
+    /// Returns a length of time, rounded up to whole seconds.
+    ///
+    /// # Errors
+    ///
+    /// Fails when it is longer than ten years.
+    pub fn new(duration: Duration) -> Result<Self, Issue> {
+        let seconds = Self::from(duration);
+        if seconds.0 <= Self::MAX { Ok(seconds) } else { Err(out_of_range(0, Self::MAX)) }
+    }
+
     /// Returns the length of time.
     pub fn duration(self) -> Duration {
         Duration::from_secs(self.0.into())
+    }
+
+    /// Returns how long an old key or secret stays valid beside a new one: 24 hours, unless the request says otherwise.
+    pub(super) fn overlap(sent: Option<Self>) -> Duration {
+        sent.map_or(Duration::from_secs(24 * 60 * 60), Self::duration)
     }
 }
 
@@ -115,7 +130,11 @@ pub(super) fn whole_number(json: Json, min: u32, max: u32) -> Result<u32, Issue>
         return Err(Issue::new(FieldCode::InvalidType, "must be an integer"));
     }
     let number = text.parse().ok().filter(|number| (min..=max).contains(number));
-    number.ok_or_else(|| Issue::new(FieldCode::OutOfRange, format!("must be from {min} to {max}")))
+    number.ok_or_else(|| out_of_range(min, max))
+}
+
+fn out_of_range(min: u32, max: u32) -> Issue {
+    Issue::new(FieldCode::OutOfRange, format!("must be from {min} to {max}"))
 }
 
 /// The limits of writes to set, by collection. Null restores the limit of the server.

@@ -55,7 +55,7 @@ pub type OperationFn =
     Arc<dyn for<'t> Fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<ApiResponse, Error>> + Send + Sync>;
 
 /// Parses a request for an operation.
-pub type ParseFn = fn(&RequestParts<'_>) -> Result<ParsedRequest, Problem>;
+pub type ParseFn = Arc<dyn Fn(&RequestParts<'_>) -> Result<ParsedRequest, Problem> + Send + Sync>;
 
 impl ParsedRequest {
     pub(super) fn new<F>(operation: F) -> Self

@@ -1,36 +1,27 @@
 //! The platform API: what programs of the operator do with every account (`docs/platform.md`).
 //!
 //! Its table of operations drives the router, the limits, the OpenAPI document and the tests, as that of the public API
-//! does. The operations on records are the same lines with the account in their path. The others call the functions that
-//! `svc` calls.
+//! does. The operations on records are the same lines with the account in their path. The others are those of
+//! [`svc_core::platform::operations`], with their texts.
 
-pub mod handlers;
-mod invoices;
-pub mod lists;
-mod lookup;
-mod transfer;
+mod row;
 mod webhooks;
 
-use http::{Method, StatusCode};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use svc_core::accounts::keys::Scope;
-use svc_core::accounts::members::Member;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
 use svc_core::accounts::platform_keys::Area;
 use svc_core::pages::Page;
-use svc_core::platform::{
-    Account, AccountCreate, AccountListParams, AccountUpdate, ApiKey, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret,
-    AuditEntry, DashboardLink, DashboardLinkCreate, LogFilter, LogParams, MemberCreate, MemberUpdate, OperatorLink,
-    OperatorLinkCreate, OverdueCheck, PaymentAmount,
-};
-use svc_core::resources::invoices::{InvoiceCreate, InvoiceUpdate};
+use svc_core::platform::MarkedInvoices;
+use svc_core::platform::operations::{self, Records};
+use svc_core::resources::invoices::Invoice;
 use svc_core::resources::quotes::Quote;
+use svc_core::values::Amount;
 
-use crate::api::handlers::ParseFn;
-use crate::api::platform::invoices::{InvoiceWithPayments, MarkedInvoices};
-use crate::api::routes::{self, Operation, Shape, inline, schema, wrapped};
-
-/// The path of an account.
-const ACCOUNT: &str = "/accounts/{account_id}";
+use self::row::{retrieve, row};
+use crate::api::handlers::{self, ParseFn};
+use crate::api::routes::{self, Operation, Shape, schema, wrapped};
 
 /// Returns all operations of the platform API.
 pub fn operations() -> Vec<Operation> {
@@ -40,457 +31,319 @@ pub fn operations() -> Vec<Operation> {
     // Everything that an API key can do, except to check itself.
     let public = routes::operations().into_iter().filter(|operation| operation.collection != "ping");
     all.extend(public.map(of_account));
-    all.extend(invoice_operations());
+    all.extend(invoices());
     all.extend(quotes());
     all.extend(webhooks::events());
     all.extend(webhooks::webhooks());
     all.extend(webhooks::deliveries());
     all.extend(logs());
-    all.extend(lookup::lookups());
-    all.extend(transfer::transfers());
+    all.extend(lookups());
+    all.extend(transfers());
     all
+}
+
+/// An invoice with its payments.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+struct InvoiceWithPayments {
+    /// The invoice.
+    #[serde(flatten)]
+    invoice: Invoice,
+    /// The amount paid so far, less refunds, in `currency`.
+    amount_paid: Amount,
+}
+
+impl From<Invoice> for InvoiceWithPayments {
+    fn from(invoice: Invoice) -> Self {
+        Self { amount_paid: invoice.amount_paid, invoice }
+    }
 }
 
 /// Returns the operation of the public API as one on the account in the path.
 fn of_account(operation: Operation) -> Operation {
     let area = if operation.collection == "webhooks" { Area::Webhooks } else { Area::Records };
-    let operation = Operation { path: format!("{ACCOUNT}{}", operation.path), area: Some(area), ..operation };
+    let path = format!("/accounts/{{account_id}}{}", operation.path);
+    let operation = Operation { path, area: Some(area), ..operation };
     match operation.id {
         "getInvoice" => {
             let shape = Shape { response: Some(wrapped::<InvoiceWithPayments>), ..operation.shape };
-            Operation { parse: invoices::get, shape, ..operation }
+            Operation { parse: get_invoice(), shape, ..operation }
         }
         "listInvoices" => {
-            let shape = Shape { response: Some(list_of::<InvoiceWithPayments>), ..operation.shape };
-            Operation { parse: invoices::list, shape, ..operation }
+            let list = row(Area::Records, Records::<Invoice>::LIST)
+                .reading(|input| input.page.limit.unwrap_or_default().get())
+                .rendered_as(|Page { data, next_cursor, .. }| {
+                    Page::new(data.into_iter().map(InvoiceWithPayments::from).collect(), next_cursor)
+                });
+            let shape = Shape { response: Some(schema::<Page<InvoiceWithPayments>>), ..operation.shape };
+            Operation { parse: list.parser(), shape, ..operation }
         }
         _ => operation,
     }
 }
 
-fn list_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<Page<T>>()
-}
-
-/// What all operations of this table have in common: the scope follows from the method, and the collection from the path.
-fn operation(
-    area: Area,
-    id: &'static str,
-    (method, path): (Method, &str),
-    collection: &'static str,
-    parse: ParseFn,
-    texts: [&str; 3],
-    shape: Shape,
-) -> Operation {
-    let scope = if method == Method::GET { Scope::Read } else { Scope::Write };
-    let [summary, description, success] = texts.map(str::to_owned);
-    Operation {
-        id,
-        method,
-        path: path.to_owned(),
-        collection,
-        area: Some(area),
-        summary,
-        description,
-        success,
-        scope,
-        parse,
-        current: None,
-        shape,
-    }
-}
-
-const NOTHING: Shape = Shape { query: &[], body: None, status: StatusCode::OK, response: None, has_etag: false };
-
-/// The shape of a response with one record.
-const fn one(response: routes::SchemaOf, status: StatusCode) -> Shape {
-    Shape { response: Some(response), status, ..NOTHING }
+fn get_invoice() -> ParseFn {
+    row(Area::Records, Records::<Invoice>::GET).rendered_as(InvoiceWithPayments::from).with_etag().parser()
 }
 
 fn accounts() -> Vec<Operation> {
     vec![
-        operation(
-            Area::Accounts,
-            "createAccount",
-            (Method::POST, "/accounts"),
-            "accounts",
-            handlers::create_account,
-            [
+        row(Area::Accounts, operations::CREATE_ACCOUNT)
+            .creates_record(|account| account.id.0, retrieve(operations::GET_ACCOUNT))
+            .described(
                 "Create an account",
-                "Creates an account. It is approved, unless you send another `developer_access`; the keys of an account \
-                 that is not approved are refused with 403.",
+                "Creates an account. It is approved, unless you send another `developer_access`; the keys \
+                 of an account that is not approved are refused with 403.",
                 "The created account.",
-            ],
-            Shape {
-                body: Some(schema::<AccountCreate>),
-                has_etag: true,
-                ..one(wrapped::<Account>, StatusCode::CREATED)
-            },
+            ),
+        row(Area::Accounts, operations::LIST_ACCOUNTS)
+            .reading(|input| input.limit.unwrap_or_default().get())
+            .described("List accounts", "Returns a page of all accounts, the oldest first.", "A page of accounts."),
+        row(Area::Accounts, operations::GET_ACCOUNT).with_etag().described(
+            "Retrieve an account",
+            "Returns the account with its settings, its approval and its limits.",
+            "The account with this id.",
         ),
-        operation(
-            Area::Accounts,
-            "listAccounts",
-            (Method::GET, "/accounts"),
-            "accounts",
-            lists::accounts,
-            ["List accounts", "Returns a page of all accounts, the oldest first.", "A page of accounts."],
-            Shape { query: const { &[inline::<AccountListParams>] }, ..one(list_of::<Account>, StatusCode::OK) },
+        row(Area::Accounts, operations::UPDATE_ACCOUNT).retrieved_by(retrieve(operations::GET_ACCOUNT)).described(
+            "Update an account",
+            "Changes the fields that you send and leaves the others as they are (JSON Merge Patch, \
+             RFC 7396). Set `developer_access` to approve or to suspend the account.",
+            "The account after the change.",
         ),
-        operation(
-            Area::Accounts,
-            "getAccount",
-            (Method::GET, ACCOUNT),
-            "accounts",
-            handlers::get_account,
-            [
-                "Retrieve an account",
-                "Returns the account with its settings, its approval and its limits.",
-                "The account with this id.",
-            ],
-            Shape { has_etag: true, ..one(wrapped::<Account>, StatusCode::OK) },
-        ),
-        Operation {
-            current: Some(handlers::get_account),
-            ..operation(
-                Area::Accounts,
-                "updateAccount",
-                (Method::PATCH, ACCOUNT),
-                "accounts",
-                handlers::update_account,
-                [
-                    "Update an account",
-                    "Changes the fields that you send and leaves the others as they are (JSON Merge Patch, RFC 7396). Set \
-                     `developer_access` to approve or to suspend the account.",
-                    "The account after the change.",
-                ],
-                Shape {
-                    body: Some(schema::<AccountUpdate>),
-                    has_etag: true,
-                    ..one(wrapped::<Account>, StatusCode::OK)
-                },
-            )
-        },
     ]
 }
 
 fn keys() -> Vec<Operation> {
-    let act = |id, method, path: &str, parse, texts, shape| {
-        operation(Area::Keys, id, (method, &format!("{ACCOUNT}/keys{path}")), "keys", parse, texts, shape)
-    };
     vec![
-        act(
-            "listKeys",
-            Method::GET,
-            "",
-            lists::keys,
-            [
-                "List API keys",
-                "Returns all API keys of the account, the oldest first, also those that are revoked or expired. Their \
-                 texts are not included.",
-                "All API keys of the account.",
-            ],
-            one(list_of::<ApiKey>, StatusCode::OK),
+        row(Area::Keys, operations::LIST_KEYS).described(
+            "List API keys",
+            "Returns all API keys of the account, the oldest first, also those that are revoked or \
+             expired. Their texts are not included.",
+            "All API keys of the account.",
         ),
-        act(
-            "createKey",
-            Method::POST,
-            "",
-            handlers::create_key,
-            [
+        row(Area::Keys, operations::CREATE_KEY)
+            .creates_record(|key| key.id.uuid(), retrieve(operations::GET_KEY))
+            .described(
                 "Create an API key",
-                "Creates an API key. The response contains its text, and its signing secret if it signs its writes. Store \
-                 them, as no other request returns them.",
+                "Creates an API key. The response contains its text, and its signing secret if it signs \
+                 its writes. Store them, as no other request returns them.",
                 "The created API key, with its text.",
-            ],
-            Shape {
-                body: Some(schema::<ApiKeyCreate>),
-                has_etag: true,
-                ..one(wrapped::<ApiKeyWithSecret>, StatusCode::CREATED)
-            },
+            ),
+        row(Area::Keys, operations::GET_KEY).with_etag().described(
+            "Retrieve an API key",
+            "Returns the API key with this id, without its text.",
+            "The API key with this id.",
         ),
-        act(
-            "getKey",
-            Method::GET,
-            "/{id}",
-            handlers::get_key,
-            ["Retrieve an API key", "Returns the API key with this id, without its text.", "The API key with this id."],
-            Shape { has_etag: true, ..one(wrapped::<ApiKey>, StatusCode::OK) },
+        row(Area::Keys, operations::REVOKE_KEY).described(
+            "Revoke an API key",
+            "Revokes the API key, which is refused from the next request on. A revocation cannot be \
+             undone. Revoking a revoked key changes nothing.",
+            "The revoked API key.",
         ),
-        act(
-            "revokeKey",
-            Method::POST,
-            "/{id}/revoke",
-            handlers::revoke_key,
-            [
-                "Revoke an API key",
-                "Revokes the API key, which is refused from the next request on. A revocation cannot be undone. Revoking a \
-                 revoked key changes nothing.",
-                "The revoked API key.",
-            ],
-            one(wrapped::<ApiKey>, StatusCode::OK),
-        ),
-        act(
-            "rotateKey",
-            Method::POST,
-            "/{id}/rotate",
-            handlers::rotate_key,
-            [
-                "Rotate an API key",
-                "Creates an API key with the name, scopes, lifetime and signing choice of this one, which expires after \
-                 the overlap. A key that is revoked or expired is refused with 409 `not_allowed`.",
-                "The new API key, with its text.",
-            ],
-            Shape { body: Some(schema::<ApiKeyRotation>), ..one(wrapped::<ApiKeyWithSecret>, StatusCode::CREATED) },
+        row(Area::Keys, operations::ROTATE_KEY).creates().described(
+            "Rotate an API key",
+            "Creates an API key with the name, scopes, lifetime and signing choice of this one, which \
+             expires after the overlap. A key that is revoked or expired is refused with 409 \
+             `not_allowed`.",
+            "The new API key, with its text.",
         ),
     ]
 }
 
 fn members() -> Vec<Operation> {
-    let act = |id, method, path: &str, parse, texts, shape| {
-        operation(Area::Members, id, (method, &format!("{ACCOUNT}/members{path}")), "members", parse, texts, shape)
-    };
-    let changing = |operation| Operation { current: Some(handlers::get_member), ..operation };
     vec![
-        act(
-            "listMembers",
-            Method::GET,
-            "",
-            lists::members,
-            [
-                "List members",
-                "Returns all members of the account: the people who sign in to its dashboard with their email address.",
-                "All members of the account.",
-            ],
-            one(list_of::<Member>, StatusCode::OK),
+        row(Area::Members, operations::LIST_MEMBERS).described(
+            "List members",
+            "Returns all members of the account: the people who sign in to its dashboard with their \
+             email address.",
+            "All members of the account.",
         ),
-        act(
-            "addMember",
-            Method::POST,
-            "",
-            handlers::add_member,
-            [
+        row(Area::Members, operations::ADD_MEMBER)
+            .creates_record(|member| member.id.uuid(), retrieve(operations::GET_MEMBER))
+            .described(
                 "Add a member",
-                "Lets a person sign in to the dashboard of the account with this email address. An address that is a member \
-                 already is refused with 409 `not_allowed`.",
+                "Lets a person sign in to the dashboard of the account with this email address. An \
+                 address that is a member already is refused with 409 `not_allowed`.",
                 "The added member.",
-            ],
-            Shape { body: Some(schema::<MemberCreate>), has_etag: true, ..one(wrapped::<Member>, StatusCode::CREATED) },
+            ),
+        row(Area::Members, operations::GET_MEMBER).with_etag().described(
+            "Retrieve a member",
+            "Returns the member with this id.",
+            "The member with this id.",
         ),
-        act(
-            "getMember",
-            Method::GET,
-            "/{id}",
-            handlers::get_member,
-            ["Retrieve a member", "Returns the member with this id.", "The member with this id."],
-            Shape { has_etag: true, ..one(wrapped::<Member>, StatusCode::OK) },
+        row(Area::Members, operations::UPDATE_MEMBER).retrieved_by(retrieve(operations::GET_MEMBER)).described(
+            "Change the role of a member",
+            "Changes what the member may do from the next request on.",
+            "The member after the change.",
         ),
-        changing(act(
-            "updateMember",
-            Method::PATCH,
-            "/{id}",
-            handlers::update_member,
-            [
-                "Change the role of a member",
-                "Changes what the member may do from the next request on.",
-                "The member after the change.",
-            ],
-            Shape { body: Some(schema::<MemberUpdate>), has_etag: true, ..one(wrapped::<Member>, StatusCode::OK) },
-        )),
-        changing(act(
-            "removeMember",
-            Method::DELETE,
-            "/{id}",
-            handlers::remove_member,
-            [
-                "Remove a member",
-                "Removes the member, who can no longer see the account from the next request on.",
-                "The member was removed. The response has no body.",
-            ],
-            Shape { status: StatusCode::NO_CONTENT, ..NOTHING },
-        )),
-        operation(
-            Area::Members,
-            "createDashboardLink",
-            (Method::POST, &format!("{ACCOUNT}/dashboard-links")),
-            "dashboard-links",
-            handlers::create_dashboard_link,
-            [
-                "Create a dashboard link",
-                "Creates a link that signs a person in to the dashboard of the account. It works once, for ten minutes.",
-                "The created link.",
-            ],
-            Shape { body: Some(schema::<DashboardLinkCreate>), ..one(wrapped::<DashboardLink>, StatusCode::CREATED) },
+        row(Area::Members, operations::REMOVE_MEMBER).retrieved_by(retrieve(operations::GET_MEMBER)).described(
+            "Remove a member",
+            "Removes the member, who can no longer see the account from the next request on.",
+            "The member was removed. The response has no body.",
         ),
-        operation(
-            Area::Operators,
-            "createOperatorLink",
-            (Method::POST, "/operator-links"),
-            "operator-links",
-            handlers::create_operator_link,
-            [
-                "Create a link for an operator",
-                "Creates a link that signs an operator in to the dashboard, who sees all accounts, approves them and sets \
-                 their limits. It works once, for ten minutes. The key needs the scope `operators:write`, which `*` does \
-                 not include: the session that the link begins goes on when the key is revoked.",
-                "The created link.",
-            ],
-            Shape { body: Some(schema::<OperatorLinkCreate>), ..one(wrapped::<OperatorLink>, StatusCode::CREATED) },
+        row(Area::Members, operations::CREATE_DASHBOARD_LINK).creates().described(
+            "Create a dashboard link",
+            "Creates a link that signs a person in to the dashboard of the account. It works once, \
+             for ten minutes.",
+            "The created link.",
+        ),
+        row(Area::Operators, operations::CREATE_OPERATOR_LINK).creates().described(
+            "Create a link for an operator",
+            "Creates a link that signs an operator in to the dashboard, who sees all accounts, \
+             approves them and sets their limits. It works once, for ten minutes. The key needs the \
+             scope `operators:write`, which `*` does not include: the session that the link begins \
+             goes on when the key is revoked.",
+            "The created link.",
         ),
     ]
 }
 
-fn invoice_operations() -> Vec<Operation> {
-    let act = |id, path: &str, parse, summary, description, body| {
-        operation(
-            Area::Records,
-            id,
-            (Method::POST, &format!("{ACCOUNT}/invoices{path}")),
-            "invoices",
-            parse,
-            [summary, description, "The invoice after the change."],
-            Shape { body, has_etag: true, ..one(wrapped::<InvoiceWithPayments>, StatusCode::OK) },
-        )
-    };
-    let create = act(
-        "createInvoice",
-        "",
-        invoices::create,
-        "Create an invoice",
-        "Creates an invoice with the status `draft` and the next `invoice_number` of the account.",
-        Some(schema::<InvoiceCreate>),
-    );
-    let update = operation(
-        Area::Records,
-        "updateInvoice",
-        (Method::PATCH, &format!("{ACCOUNT}/invoices/{{id}}")),
-        "invoices",
-        invoices::update,
-        [
-            "Update an invoice",
-            "Changes the fields that you send of an invoice that is neither paid nor cancelled. An amount that becomes \
-             equal to what was paid makes the invoice `paid`.",
-            "The invoice after the change.",
-        ],
-        Shape {
-            body: Some(schema::<InvoiceUpdate>),
-            has_etag: true,
-            ..one(wrapped::<InvoiceWithPayments>, StatusCode::OK)
-        },
-    );
+fn invoices() -> Vec<Operation> {
     vec![
-        Operation {
-            success: "The created invoice.".to_owned(),
-            shape: Shape { status: StatusCode::CREATED, ..create.shape },
-            ..create
-        },
-        Operation { current: Some(invoices::get), ..update },
-        act("sendInvoice", "/{id}/send", invoices::send, "Send an invoice", "Marks the draft as sent.", None),
-        act(
-            "viewInvoice",
-            "/{id}/view",
-            invoices::view,
-            "Mark an invoice as viewed",
-            "Records that the customer has seen the invoice.",
-            None,
-        ),
-        act(
-            "resendInvoice",
-            "/{id}/resend",
-            invoices::resend,
-            "Send an invoice again",
-            "Fires the event of an invoice that was sent once more.",
-            None,
-        ),
-        act(
-            "payInvoice",
-            "/{id}/pay",
-            invoices::pay,
-            "Record a payment",
-            "Records a payment of the invoice: of `amount`, or without it of all that is left to pay.",
-            Some(schema::<PaymentAmount>),
-        ),
-        act(
-            "refundInvoice",
-            "/{id}/refund",
-            invoices::refund,
-            "Refund an invoice",
-            "Records a refund: of `amount`, or without it of all that was paid. An invoice that is refunded in full is \
-             cancelled.",
-            Some(schema::<PaymentAmount>),
-        ),
-        act(
-            "voidInvoice",
-            "/{id}/void",
-            invoices::void,
-            "Void an invoice",
-            "Cancels an invoice on which nothing was paid.",
-            None,
-        ),
-        operation(
-            Area::Records,
-            "markOverdueInvoices",
-            (Method::POST, &format!("{ACCOUNT}/invoices/mark-overdue")),
-            "invoices",
-            invoices::mark_overdue,
-            [
+        row(Area::Records, operations::CREATE_INVOICE)
+            .rendered_as(InvoiceWithPayments::from)
+            .creates_record(|invoice| invoice.id.uuid(), get_invoice())
+            .described(
+                "Create an invoice",
+                "Creates an invoice with the status `draft` and the next `invoice_number` of the account.",
+                "The created invoice.",
+            ),
+        row(Area::Records, operations::UPDATE_INVOICE)
+            .rendered_as(InvoiceWithPayments::from)
+            .retrieved_by(get_invoice())
+            .described(
+                "Update an invoice",
+                "Changes the fields that you send of an invoice that is neither paid nor cancelled. An \
+                 amount that becomes equal to what was paid makes the invoice `paid`.",
+                "The invoice after the change.",
+            ),
+        row(Area::Records, operations::SEND_INVOICE)
+            .rendered_as(InvoiceWithPayments::from)
+            .retrieved_by(get_invoice())
+            .described("Send an invoice", "Marks the draft as sent.", "The invoice after the change."),
+        row(Area::Records, operations::VIEW_INVOICE)
+            .rendered_as(InvoiceWithPayments::from)
+            .retrieved_by(get_invoice())
+            .described(
+                "Mark an invoice as viewed",
+                "Records that the customer has seen the invoice.",
+                "The invoice after the change.",
+            ),
+        row(Area::Records, operations::RESEND_INVOICE)
+            .rendered_as(InvoiceWithPayments::from)
+            .retrieved_by(get_invoice())
+            .described(
+                "Send an invoice again",
+                "Fires the event of an invoice that was sent once more.",
+                "The invoice after the change.",
+            ),
+        row(Area::Records, operations::PAY_INVOICE)
+            .rendered_as(InvoiceWithPayments::from)
+            .retrieved_by(get_invoice())
+            .described(
+                "Record a payment",
+                "Records a payment of the invoice: of `amount`, or without it of all that is left to pay.",
+                "The invoice after the change.",
+            ),
+        row(Area::Records, operations::REFUND_INVOICE)
+            .rendered_as(InvoiceWithPayments::from)
+            .retrieved_by(get_invoice())
+            .described(
+                "Refund an invoice",
+                "Records a refund: of `amount`, or without it of all that was paid. An invoice that is \
+                 refunded in full is cancelled.",
+                "The invoice after the change.",
+            ),
+        row(Area::Records, operations::VOID_INVOICE)
+            .rendered_as(InvoiceWithPayments::from)
+            .retrieved_by(get_invoice())
+            .described(
+                "Void an invoice",
+                "Cancels an invoice on which nothing was paid.",
+                "The invoice after the change.",
+            ),
+        row(Area::Records, operations::MARK_OVERDUE_INVOICES)
+            .rendered_as(|MarkedInvoices { data, next }| MarkedInvoices {
+                data: data.into_iter().map(InvoiceWithPayments::from).collect(),
+                next,
+            })
+            .described(
                 "Mark overdue invoices",
-                "Checks the next of the account's unpaid invoices, and marks as `overdue` those whose due date is before \
-                 today. Repeat the request with `next` until it is null.",
+                "Checks the next of the account's unpaid invoices, and marks as `overdue` those whose due \
+                 date is before today. Repeat the request with `next` until it is null.",
                 "The invoices that became overdue.",
-            ],
-            Shape { body: Some(schema::<OverdueCheck>), ..one(schema::<MarkedInvoices>, StatusCode::OK) },
-        ),
+            ),
     ]
 }
 
 fn quotes() -> Vec<Operation> {
-    let act = |id, path: &str, parse, summary, description| {
-        operation(
-            Area::Records,
-            id,
-            (Method::POST, &format!("{ACCOUNT}/quotes/{{id}}{path}")),
-            "quotes",
-            parse,
-            [summary, description, "The quote after the change."],
-            Shape { has_etag: true, ..one(wrapped::<Quote>, StatusCode::OK) },
-        )
-    };
     vec![
-        act(
-            "acceptQuote",
-            "/accept",
-            handlers::accept_quote,
+        row(Area::Records, operations::ACCEPT_QUOTE).retrieved_by(Arc::new(handlers::get::<Quote>)).described(
             "Accept a quote",
             "Records that the customer has accepted the quote.",
+            "The quote after the change.",
         ),
-        act(
-            "declineQuote",
-            "/decline",
-            handlers::decline_quote,
+        row(Area::Records, operations::DECLINE_QUOTE).retrieved_by(Arc::new(handlers::get::<Quote>)).described(
             "Decline a quote",
             "Records that the customer has declined the quote.",
+            "The quote after the change.",
         ),
     ]
 }
 
 fn logs() -> Vec<Operation> {
-    vec![operation(
-        Area::Audit,
-        "listAuditLog",
-        (Method::GET, &format!("{ACCOUNT}/audit-log")),
-        "audit-log",
-        lists::audit_log,
-        [
-            "List the audit log",
-            "Returns a page of the changes in the account, the newest first, with who made them. Changes made at the same \
-             time stay on one page, which may have more of them than `limit`.",
-            "A page of changes.",
-        ],
-        Shape {
-            query: const { &[inline::<LogParams>, inline::<LogFilter>] },
-            ..one(list_of::<AuditEntry>, StatusCode::OK)
-        },
-    )]
+    vec![
+        row(Area::Audit, operations::LIST_AUDIT_LOG)
+            .reading(|input| input.page.limit.unwrap_or_default().get())
+            .described(
+                "List the audit log",
+                "Returns a page of the changes in the account, the newest first, with who made them. \
+                 Changes made at the same time stay on one page, which may have more of them than \
+                 `limit`.",
+                "A page of changes.",
+            ),
+    ]
+}
+
+fn lookups() -> Vec<Operation> {
+    vec![
+        row(Area::Accounts, operations::FIND_ACCOUNTS).tagged("accounts").described(
+            "Find the account of a record",
+            "Returns the accounts that have a record with this id. There is one, or none, unless an \
+             import gave records of several accounts the same id. The ids of contacts, bookings and \
+             jobs are known within their account only.",
+            "The accounts that have the record.",
+        ),
+        row(Area::Records, operations::FIND_IDS).tagged("accounts").described(
+            "Find ids by a part",
+            "Returns the ids of the records of one kind that begin with a part, or else those that \
+             end with it. People type a few characters of an id instead of all of it.",
+            "The ids that have the part.",
+        ),
+    ]
+}
+
+fn transfers() -> Vec<Operation> {
+    vec![
+        row(Area::Export, operations::EXPORT_RECORDS).reading(|input| input.limit.unwrap_or_default().get()).described(
+            "Export all records",
+            "Returns a page of all records of the account: contacts, deleted ones included, then \
+             invoices, quotes, bookings and jobs, each type in the order of its changes. A record \
+             comes after the contact that it refers to, also if records change while you read the \
+             pages; what changes after its page was read is not returned again. To get it, export \
+             once more with the time at which you began as `since`.",
+            "A page of records.",
+        ),
+        row(Area::Import, operations::IMPORT_RECORDS).checking(|input| input.options().map(drop)).described(
+            "Import records",
+            "Adds a batch of records in one transaction, and says of each row what came of it. A row \
+             that is refused does not keep the others from being imported. A row is recognised by its \
+             `id`, else by its email address or number, else by all of its fields: so repeating an \
+             import adds nothing, and continues one that ended early.\n\n`all` takes records as an \
+             export returned them, in that order, and keeps their ids, numbers and times. They fire \
+             no events. To move an account, import into one without records.",
+            "What came of each row.",
+        ),
+    ]
 }
 
 #[cfg(test)]

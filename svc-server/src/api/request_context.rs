@@ -440,7 +440,7 @@ impl RequestContext<'_> {
         }
         let failed = |error: &dyn std::fmt::Display| StoreError::Internal(error.to_string());
         let permit = Arc::clone(&self.state.large_body).acquire_owned().await.map_err(|error| failed(&error))?;
-        let (parse, id, body) = (self.operation().parse, self.id.map(str::to_owned), body.clone());
+        let (parse, id, body) = (Arc::clone(&self.operation().parse), self.id.map(str::to_owned), body.clone());
         let (query, base) = (self.parts.uri.query().unwrap_or_default().to_owned(), self.base.clone());
         let event_kinds = self.state.store.env().event_kinds.clone();
         let parsed = tokio::task::spawn_blocking(move || {
@@ -514,7 +514,7 @@ impl RequestContext<'_> {
     fn condition(&self) -> Result<Option<Condition>, Problem> {
         let tags = message::tags(&self.parts.headers, IF_MATCH);
         // A header without a valid tag matches nothing; it does not make the change unconditional.
-        match (self.operation().current, self.parts.headers.contains_key(IF_MATCH)) {
+        match (&self.operation().current, self.parts.headers.contains_key(IF_MATCH)) {
             (Some(parse), true) => Ok(Some(Condition { tags, current: parse(&self.request_parts(&[]))?.operation })),
             _ => Ok(None),
         }

@@ -1,5 +1,7 @@
 //! The table of operations. The router, the rate limits, the OpenAPI document and the tests all read it.
 
+use std::sync::Arc;
+
 use http::{Method, StatusCode};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -229,7 +231,7 @@ pub fn operations() -> Vec<Operation> {
             "Signing secrets are not included; they are only returned when a subscription is created.",
         ),
         Operation {
-            parse: handlers::create_webhook,
+            parse: Arc::new(handlers::create_webhook),
             ..create::<WebhookSubscription, WebhookSubscriptionWithSecret>(
                 "createWebhook",
                 WEBHOOK,
@@ -241,7 +243,7 @@ pub fn operations() -> Vec<Operation> {
         },
         get::<WebhookSubscription>("getWebhook", WEBHOOK),
         Operation {
-            parse: handlers::update_webhook,
+            parse: Arc::new(handlers::update_webhook),
             ..update::<WebhookSubscription>(
                 "updateWebhook",
                 WEBHOOK,
@@ -295,7 +297,7 @@ fn ping() -> Operation {
                 .to_owned(),
         success: "The API key is valid.".to_owned(),
         scope: Scope::Read,
-        parse: handlers::ping,
+        parse: Arc::new(handlers::ping),
         current: None,
         shape: Shape {
             query: &[],
@@ -325,7 +327,7 @@ fn list<R: Resource>(id: &'static str, noun: Noun, specific: &str) -> Operation 
         ),
         success: format!("A page of {many}."),
         scope: Scope::Read,
-        parse: handlers::list::<R>,
+        parse: Arc::new(handlers::list::<R>),
         current: None,
         shape: Shape {
             query: const { &[inline::<ListParams>, inline::<R::Filter>] },
@@ -352,7 +354,7 @@ fn get<R: Resource>(id: &'static str, noun: Noun) -> Operation {
         ),
         success: format!("The {bare} with this id."),
         scope: Scope::Read,
-        parse: handlers::get::<R>,
+        parse: Arc::new(handlers::get::<R>),
         current: None,
         shape: Shape { query: &[], body: None, status: StatusCode::OK, response: Some(wrapped::<R>), has_etag: true },
     }
@@ -361,7 +363,7 @@ fn get<R: Resource>(id: &'static str, noun: Noun) -> Operation {
 fn create<R, O>(id: &'static str, noun: Noun, specific: &str) -> Operation
 where
     R: Create<Input: Clone>,
-    O: From<R> + Serialize + JsonSchema,
+    O: From<R> + Serialize + JsonSchema + 'static,
 {
     let Noun { one, bare, .. } = noun;
     Operation {
@@ -378,7 +380,7 @@ where
         ),
         success: format!("The created {bare}."),
         scope: Scope::Write,
-        parse: handlers::create::<R, O>,
+        parse: Arc::new(handlers::create::<R, O>),
         current: None,
         shape: Shape {
             query: &[],
@@ -407,8 +409,8 @@ fn update<R: Update>(id: &'static str, noun: Noun, specific: &str) -> Operation 
         ),
         success: format!("The {bare} after the change."),
         scope: Scope::Write,
-        parse: handlers::update::<R>,
-        current: Some(handlers::get::<R>),
+        parse: Arc::new(handlers::update::<R>),
+        current: Some(Arc::new(handlers::get::<R>)),
         shape: Shape {
             query: &[],
             body: Some(schema::<R::Input>),
@@ -435,8 +437,8 @@ fn delete<R: Delete>(id: &'static str, noun: Noun, specific: &str) -> Operation 
         ),
         success: format!("The {bare} was deleted. The response has no body."),
         scope: Scope::Write,
-        parse: handlers::delete::<R>,
-        current: Some(handlers::get::<R>),
+        parse: Arc::new(handlers::delete::<R>),
+        current: Some(Arc::new(handlers::get::<R>)),
         shape: Shape { query: &[], body: None, status: StatusCode::NO_CONTENT, response: None, has_etag: false },
     }
 }

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use svc_core::pages::{MAX_LIMIT, Page};
-use svc_core::platform::{Replay, ReplayCreate};
+use svc_core::pages::{Limit, MAX_LIMIT, Page};
+use svc_core::platform::{NewestParams, Replay, ReplayCreate, operations};
 use svc_core::values::{TenantId, grouped};
 use tokio::time::sleep;
 
-use crate::commands::lookup::path;
 use crate::commands::{tenant, webhook};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table};
@@ -63,8 +62,8 @@ pub(super) async fn replay(
     wait: bool,
 ) -> Result<Outcome, Failure> {
     let id = input.subscription_id;
-    let created = service.post(&path(tenant, "replays"), &input).await;
-    let replay: Replay = created.or_not_found("webhook", id, webhook::HINT)?;
+    let created = service.call(&operations::CREATE_REPLAY, tenant, input).await;
+    let replay = created.or_not_found("webhook", id, webhook::HINT)?;
     if !wait {
         let text = format!(
             "The server replays the deliveries of webhook {id} for events between {} and {}. \
@@ -103,7 +102,7 @@ async fn wait_until_finished(service: &Service, mut replay: Replay) -> CallResul
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {msg}") {
         bar.set_style(style);
     }
-    let path = path(replay.tenant_id, &format!("replays/{}", replay.id));
+    let target = (replay.tenant_id, replay.id);
     let interval = if service.is_server() { POLL_INTERVAL_OF_SERVER } else { POLL_INTERVAL };
     while replay.finished_at.is_none() {
         bar.set_position(replay.percent.into());
@@ -112,7 +111,7 @@ async fn wait_until_finished(service: &Service, mut replay: Replay) -> CallResul
             _ => format!("{}, events before {} processed", progress(&replay), moment(replay.position)),
         });
         sleep(interval).await;
-        replay = service.get(&path).await?;
+        replay = service.call(&operations::GET_REPLAY, target, ()).await?;
     }
     bar.finish_and_clear();
     Ok(replay)
@@ -121,9 +120,9 @@ async fn wait_until_finished(service: &Service, mut replay: Replay) -> CallResul
 /// Lists the replays of a tenant, newest first.
 pub(super) async fn list(service: &Service, tenant: TenantId, limit: u32) -> Result<Outcome, Failure> {
     // One replay more than the limit tells whether there are more. The service lists the newest 200.
-    let query = [("limit".to_owned(), limit.saturating_add(1).min(MAX_LIMIT).to_string())];
-    let listed = service.read(&path(tenant, "replays"), &query).await;
-    let Page { data: mut replays, .. }: Page<Replay> = listed.or_not_found("tenant", tenant, tenant::HINT)?;
+    let newest = NewestParams { limit: Limit::new(limit.saturating_add(1).min(MAX_LIMIT)) };
+    let listed = service.call(&operations::LIST_REPLAYS, tenant, newest).await;
+    let Page { data: mut replays, .. } = listed.or_not_found("tenant", tenant, tenant::HINT)?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = replays.len() > limit;
     replays.truncate(limit);

@@ -5,11 +5,11 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
-use svc_core::platform::Delivery;
+use svc_core::platform::operations::LIST_DELIVERIES;
+use svc_core::platform::{Delivery, DeliveryListFilter, Listing, LogParams};
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::{DeliveryId, DeliveryStatus};
 
-use super::super::lookup::path;
 use super::super::tenant;
 use super::view;
 use crate::exit::{Failure, OrNotFound as _};
@@ -40,15 +40,16 @@ impl Progress {
 pub(super) async fn run(
     service: &Service,
     tenant: TenantId,
-    filter: &[(String, String)],
+    filter: DeliveryListFilter,
     json: bool,
 ) -> Result<Outcome, Failure> {
+    let query = Listing { page: LogParams::default(), filter };
     let mut seen = HashMap::new();
     let mut interrupted = pin!(tokio::signal::ctrl_c());
     let interval = if service.is_server() { POLL_INTERVAL_OF_SERVER } else { POLL_INTERVAL };
     loop {
-        let listed = service.list(&path(tenant, "deliveries"), filter, MAX_FOLLOWED).await;
-        let (listed, _): (Vec<Delivery>, bool) = listed.or_not_found("tenant", tenant, tenant::HINT)?;
+        let listed = service.list(&LIST_DELIVERIES, tenant, query.clone(), MAX_FOLLOWED).await;
+        let (listed, _) = listed.or_not_found("tenant", tenant, tenant::HINT)?;
         for delivery in changed(&mut seen, &listed) {
             let text = if json { serde_json::to_string(&view(delivery)).unwrap_or_default() } else { line(delivery) };
             match output::write_now(&text) {

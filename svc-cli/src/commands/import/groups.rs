@@ -1,21 +1,23 @@
 //! Imports rows in groups, one request each, which is one transaction.
 
-use svc_client::AccountClient;
 use svc_core::error::{Error, StoreError};
 use svc_core::imports::ImportRow;
+use svc_core::platform::operations::IMPORT_RECORDS;
 use svc_core::platform::{ImportCreate, ImportRows, ImportedRow};
+use svc_core::values::TenantId;
 
 use super::refusals::Refusal;
 use super::rows::Group;
 use crate::exit::Failure;
-use crate::service::CallError;
+use crate::service::{CallError, CallResult, Service};
 
 /// How often a transaction is attempted while the database is busy. Each attempt waits as long as any command does.
 const MAX_ATTEMPTS: u32 = 3;
 
 /// The destination of the rows.
-pub(super) struct Groups {
-    pub(super) account: AccountClient,
+pub(super) struct Groups<'s> {
+    pub(super) service: &'s Service,
+    pub(super) account: TenantId,
     /// What all groups have in common: the import without its rows.
     pub(super) import: ImportCreate,
 }
@@ -43,7 +45,7 @@ struct ImportedRows {
     failure: Option<Failure>,
 }
 
-impl Groups {
+impl Groups<'_> {
     /// Imports a group in one transaction. If a row makes the transaction fail, imports each row in a transaction of
     /// its own, so that only that row is refused.
     pub(super) async fn import(&self, group: Group) -> GroupResult {
@@ -85,7 +87,7 @@ impl Groups {
         for row in rows {
             match self.import_together(&self.with(vec![row])).await {
                 Ok(result) => results.extend(result.into_iter().map(Ok)),
-                Err(error) if is_caused_by_a_row(&error) => results.push(Err(CallError::from(error).into())),
+                Err(error) if is_caused_by_a_row(&error) => results.push(Err(error.into())),
                 Err(error) => return ImportedRows { results, failure: Some(interrupted(error)) },
             }
         }
@@ -98,10 +100,10 @@ impl Groups {
 
     /// Imports rows in one transaction, and retries it while the database is busy. The client has retried what a server
     /// refused for now.
-    async fn import_together(&self, import: &ImportCreate) -> svc_client::Result<Vec<ImportedRow>> {
+    async fn import_together(&self, import: &ImportCreate) -> CallResult<Vec<ImportedRow>> {
         let mut attempts = 1;
         loop {
-            match self.account.import(import).await {
+            match self.service.call(&IMPORT_RECORDS, self.account, import.clone()).await {
                 Err(error) if is_busy(&error) && attempts < MAX_ATTEMPTS => attempts += 1,
                 result => return result.map(|report| report.rows),
             }
@@ -109,30 +111,25 @@ impl Groups {
     }
 }
 
-/// Returns the reason why the database failed, if that is beside this program.
-fn of_store(error: &svc_client::Error) -> Option<&StoreError> {
-    let svc_client::Error::Exchange(error) = error else { return None };
-    match error.downcast_ref() {
-        Some(Error::Store(error)) => Some(error),
-        _ => None,
-    }
-}
-
 /// Returns whether the database is busy.
-fn is_busy(error: &svc_client::Error) -> bool {
-    of_store(error).is_some_and(StoreError::is_transient)
+fn is_busy(error: &CallError) -> bool {
+    matches!(error, CallError::Rules(Error::Store(error)) if error.is_transient())
 }
 
 /// Returns whether a transaction failed because of a row in it, and not because of the database. A server does not say why
 /// it failed.
-fn is_caused_by_a_row(error: &svc_client::Error) -> bool {
+fn is_caused_by_a_row(error: &CallError) -> bool {
     use StoreError::{Conflict, Corrupt, Internal};
-    matches!(of_store(error), Some(Conflict { .. } | Internal(_) | Corrupt { .. })) || error.status() == Some(500)
+    match error {
+        CallError::Rules(Error::Store(error)) => matches!(error, Conflict { .. } | Internal(_) | Corrupt { .. }),
+        CallError::Rules(_) => false,
+        CallError::Server(error) => error.status() == Some(500),
+    }
 }
 
 /// Returns the failure of an import that cannot continue.
-fn interrupted(error: svc_client::Error) -> Failure {
-    let failure = Failure::from(CallError::from(error));
+fn interrupted(error: CallError) -> Failure {
+    let failure = Failure::from(error);
     let again = "Run the same command again to continue; rows that were added are not added twice.";
     Failure::new(failure.exit(), format!("{}. {again}", failure.message().trim_end_matches('.')))
 }
@@ -155,7 +152,6 @@ mod tests {
     use super::super::rows::Row;
     use super::*;
     use crate::exit::Exit;
-    use crate::service::Service;
 
     /// A store whose next transactions fail with the given errors. Later transactions succeed.
     struct FailingStore {
@@ -194,7 +190,7 @@ mod tests {
         };
         let refused = Row { line: 2, parsed: Err(Refusal::too_long("x")) };
         let service = Service::of_database(service_store);
-        let groups = Groups { account: service.account(created.id), import: ImportCreate::contacts([]) };
+        let groups = Groups { service: &service, account: created.id, import: ImportCreate::contacts([]) };
         let done = groups.import(Group { rows: vec![row(1), refused, row(3), row(4)], end: 0 }).await;
         let results = done.rows.iter().map(|row| match &row.result {
             Ok(imported) if imported.result == RowOutcome::Added => format!("{}+", row.line),

@@ -95,8 +95,8 @@ impl From<CallError> for Refusal {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Rules(error) => error.into(),
-            CallError::Server(failure) => {
-                let (error, code) = (failure.message().to_owned(), "internal_error".into());
+            error @ CallError::Server(_) => {
+                let (error, code) = (Failure::from(error).message().to_owned(), "internal_error".into());
                 Self { error, code, field: None, errors: Vec::new(), existing_id: None }
             }
         }

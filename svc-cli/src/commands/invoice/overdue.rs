@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 use svc_core::pages::MAX_LIMIT;
-use svc_core::platform::{Account, MarkedInvoices, OverdueCheck};
+use svc_core::platform::operations::MARK_OVERDUE_INVOICES;
+use svc_core::platform::{Account, OverdueCheck};
 use svc_core::resources::invoices::Invoice;
-use svc_core::values::{TenantId, Text};
+use svc_core::values::TenantId;
 
-use crate::commands::lookup::{self, path};
-use crate::exit::{Exit, Failure};
+use crate::commands::lookup;
+use crate::exit::Failure;
 use crate::ids::IdArg;
 use crate::output::{Outcome, Table, or_dash, plain};
 use crate::service::Service;
@@ -59,13 +60,14 @@ pub(super) async fn run(service: &Service, tenant: Option<&IdArg>) -> Result<Out
 /// Marks the overdue invoices of a tenant, and adds them to the result.
 async fn mark(service: &Service, tenant: &Account, views: &mut Vec<View>) -> Result<(), Failure> {
     let (id, tenant_name) = (tenant.id, plain(&tenant.name));
-    let mut check = OverdueCheck { next: None };
+    let mut check = OverdueCheck::default();
     loop {
-        let marked: MarkedInvoices = service.post_for(&path(id, "invoices/mark-overdue"), &check).await?;
+        let marked = service.call(&MARK_OVERDUE_INVOICES, id, check).await?;
         let view = |invoice| View { tenant_id: id, tenant_name: tenant_name.clone(), invoice };
         views.extend(marked.data.into_iter().map(view));
-        let Some(next) = marked.next else { return Ok(()) };
-        let next = Text::parse(&next).map_err(|issue| Failure::new(Exit::Failed, issue.message.to_string()))?;
-        check.next = Some(next);
+        if marked.next.is_none() {
+            return Ok(());
+        }
+        check.next = marked.next;
     }
 }

@@ -6,16 +6,15 @@
 use std::time::Duration;
 
 use svc_core::error::Error;
-use svc_core::input::ToBody as _;
 use svc_core::input::{FromJson as _, json::Json};
+use svc_core::platform::operations::{self, Records};
 use svc_core::platform::{TemporaryWebhookCreate, WebhookLifetime};
 use svc_core::values::{EventKind, EventSet, TenantId, Text, WebhookUrl};
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret};
 
-use crate::commands::lookup::{path, path_of};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::service::{CallError, CallResult, Service};
+use crate::service::{CallError, Service};
 
 /// How long after its last sign of life the webhook expires.
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -24,7 +23,7 @@ const KEEP_INTERVAL: Duration = Duration::from_secs(15);
 
 /// A webhook that is deleted at the end.
 pub(super) struct OwnWebhook {
-    path: String,
+    tenant: TenantId,
     pub(super) created: WebhookSubscriptionWithSecret,
 }
 
@@ -47,9 +46,7 @@ impl OwnWebhook {
             description: Some(Text::from_json(text("svc listen")).map_err(|issue| issue.on("description"))?),
         };
         let input = TemporaryWebhookCreate { webhook: input, expires_in: LIFETIME.into() };
-        let created: CallResult<WebhookSubscriptionWithSecret> =
-            service.post(&path(tenant, "webhooks/temporary"), &input).await;
-        let created = match created {
+        let created = match service.call(&operations::CREATE_TEMPORARY_WEBHOOK, tenant, input).await {
             Err(CallError::Rules(Error::Validation(refused)))
                 if refused.as_slice().iter().any(|it| it.field == "url") =>
             {
@@ -65,18 +62,16 @@ impl OwnWebhook {
              --allow-private-webhooks.",
             created.subscription.id
         ));
-        Ok(Self { path: path_of::<WebhookSubscription>(tenant, created.subscription.id.uuid()), created })
+        Ok(Self { tenant, created })
     }
 
     /// Keeps the webhook until this future is dropped. It is ready, with the reason, only when the webhook is gone.
     pub(super) async fn keep(&self, service: &Service) -> Failure {
         let id = self.created.subscription.id;
-        let lifetime = WebhookLifetime { expires_in: LIFETIME.into() }.to_body();
+        let lifetime = WebhookLifetime { expires_in: LIFETIME.into() };
         loop {
             tokio::time::sleep(KEEP_INTERVAL).await;
-            let kept: CallResult<WebhookSubscription> =
-                service.post_json(&format!("{}/keep", self.path), Some(lifetime.clone())).await;
-            match kept {
+            match service.call(&operations::KEEP_WEBHOOK, (self.tenant, id), lifetime).await {
                 Ok(_) => {}
                 Err(error) if error.is_not_found() => {
                     let reason = format!("Webhook {id} of this command was deleted. Start the command again.");
@@ -93,7 +88,10 @@ impl OwnWebhook {
 
     /// Deletes the webhook.
     pub(super) async fn delete(self, service: &Service) -> Result<(), Failure> {
-        match service.delete(&self.path).await {
+        match service
+            .call(&Records::<WebhookSubscription>::DELETE, (self.tenant, self.created.subscription.id), ())
+            .await
+        {
             // Someone else deleted it.
             Err(error) if error.is_not_found() => Ok(()),
             deleted => Ok(deleted?),

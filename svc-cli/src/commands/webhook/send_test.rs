@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use svc_core::input::ToBody as _;
-use svc_core::platform::{Delivery, DeliveryDetails, WebhookTest};
+use svc_core::platform::{Delivery, DeliveryDetails, WebhookTest, operations};
 use svc_core::values::{EventKind, TenantId};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
@@ -12,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use super::HINT;
 use crate::cli::records::Target;
 use crate::commands::delivery;
-use crate::commands::lookup::{self, Owned, path_of};
+use crate::commands::lookup::{self, Owned};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, plain};
 use crate::service::{CallResult, Service};
@@ -32,9 +31,8 @@ pub(super) async fn run(
     let Owned { tenant_id, record: subscription } =
         lookup::find::<WebhookSubscription>(service, &target.id, &target.tenant).await?;
     let id = subscription.id;
-    let test = format!("{}/test", path_of::<WebhookSubscription>(tenant_id, id.uuid()));
-    let sent = service.post_json(&test, Some(WebhookTest { kind }.to_body())).await;
-    let sent: Delivery = sent.or_not_found("webhook", id, HINT)?;
+    let sent = service.call(&operations::TEST_WEBHOOK, (tenant_id, id), WebhookTest { kind }).await;
+    let sent = sent.or_not_found("webhook", id, HINT)?;
     let record = first_attempt(service, tenant_id, &sent, timeout).await?;
     let failure = failure(&record, timeout).map(|error| Failure::new(Exit::Failed, error));
     // Nothing was sent, so there is nothing to show.
@@ -60,7 +58,7 @@ async fn first_attempt(
     let started = Instant::now();
     let interval = if service.is_server() { POLL_INTERVAL_OF_SERVER } else { POLL_INTERVAL };
     loop {
-        let record: DeliveryDetails = service.get(&path_of::<DeliveryDetails>(tenant, sent.id.uuid())).await?;
+        let record = service.call(&operations::GET_DELIVERY, (tenant, sent.id), ()).await?;
         let finished = !record.log.is_empty() || record.delivery.status != DeliveryStatus::Pending;
         let left = timeout.saturating_sub(started.elapsed());
         if finished || left.is_zero() {

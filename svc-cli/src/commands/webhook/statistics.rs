@@ -1,16 +1,15 @@
 //! `svc webhook stats`: delivery statistics of each webhook of a tenant.
 
 use serde::Serialize;
-use svc_core::input::ToBody as _;
-use svc_core::pages::{self, Page};
-use svc_core::platform::{AttemptListParams, Statistics as Backlog};
+use svc_core::pages;
+use svc_core::platform::operations::{self, Records};
+use svc_core::platform::{AttemptListParams, Listing, Statistics as Backlog};
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
-use svc_core::webhooks::deliveries::{AttemptSummary, MAX_BACKLOG_COUNT};
+use svc_core::webhooks::deliveries::MAX_BACKLOG_COUNT;
 use svc_core::webhooks::statistics::{AttemptOutcome, Tally};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 use super::status;
-use crate::commands::lookup::{path, path_of};
 use crate::commands::tenant;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, or_dash, state};
@@ -43,13 +42,13 @@ struct Statistics {
 }
 
 pub(super) async fn run(service: &Service, tenant: TenantId, since: Timestamp) -> Result<Outcome, Failure> {
-    let listed = service.list(&path(tenant, "webhooks"), &[], u32::MAX).await;
-    let (subscriptions, _): (Vec<WebhookSubscription>, bool) = listed.or_not_found("tenant", tenant, tenant::HINT)?;
+    let listed = service.list(&Records::<WebhookSubscription>::LIST, tenant, Listing::default(), u32::MAX).await;
+    let (subscriptions, _) = listed.or_not_found("tenant", tenant, tenant::HINT)?;
     let mut rows: Vec<Statistics> = Vec::new();
     for subscription in subscriptions {
-        let path = path_of::<WebhookSubscription>(tenant, subscription.id.uuid());
-        let Backlog { pending, held, .. } = service.get(&format!("{path}/statistics")).await?;
-        let tally = tally(service, &path, since).await?;
+        let webhook = (tenant, subscription.id);
+        let Backlog { pending, held, .. } = service.call(&operations::GET_WEBHOOK_STATISTICS, webhook, ()).await?;
+        let tally = tally(service, webhook, since).await?;
         let [pending, held] = [pending, held].map(|count| u64::from(count.unwrap_or_default()));
         rows.push(Statistics { subscription, tally, pending, held });
     }
@@ -78,12 +77,12 @@ pub(super) fn count(deliveries: u64) -> String {
     if deliveries < MAX_BACKLOG_COUNT.into() { deliveries.to_string() } else { "10,000+".to_owned() }
 }
 
-/// Counts the attempts of the webhook at a path since a time, page by page.
-async fn tally(service: &Service, path: &str, since: Timestamp) -> CallResult<Tally> {
+/// Counts the attempts at a webhook since a time, page by page.
+async fn tally(service: &Service, webhook: (TenantId, SubscriptionId), since: Timestamp) -> CallResult<Tally> {
     let mut tally = Tally::default();
     let mut params = AttemptListParams { since: Some(pages::Since(since)), cursor: None };
     loop {
-        let page: Page<AttemptSummary> = service.read(&format!("{path}/attempts"), &params.to_query()).await?;
+        let page = service.call(&operations::LIST_WEBHOOK_ATTEMPTS, webhook, params.clone()).await?;
         page.data.iter().for_each(|attempt| tally.add(attempt));
         let Some(next) = page.next_cursor else { return Ok(tally) };
         params.cursor = Some(next.into());

@@ -5,19 +5,26 @@
 //! midnight checks them when it starts. Of several processes that check a tenant at the same time, the first changes the
 //! invoices, and the others find nothing left to change.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Invoice, InvoiceFilter, InvoiceStatus, store_change};
 use crate::accounts::clocks::advance_clock;
 use crate::accounts::tenants;
 use crate::error::{Error, FieldCode, Issue};
+use crate::input::FromJson;
+use crate::input::json::Json;
+use crate::input::schema::deserialize_text;
 use crate::pages::{ListQuery, Order};
 use crate::resources::crud;
 use crate::store::{Repository, Store, Tx};
 use crate::values::EventKind;
-use crate::values::{TenantId, Timestamp};
+use crate::values::{TenantId, Text, Timestamp};
 
 /// The greatest number of invoices that one step reads, so that each step is a short transaction.
 pub const OVERDUE_STEP: u32 = 200;
@@ -63,6 +70,38 @@ impl FromStr for OverduePosition {
         let status = status.parse().ok().filter(|status| *status < UNPAID.len());
         let invalid = || Issue::new(FieldCode::InvalidFormat, "must be the position that the previous step returned");
         Ok(Self { status: status.ok_or_else(invalid)?, before })
+    }
+}
+
+impl Serialize for OverduePosition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for OverduePosition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize_text(deserializer)
+    }
+}
+
+impl FromJson for OverduePosition {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        Text::<100>::from_json(json)?.as_str().parse()
+    }
+}
+
+impl JsonSchema for OverduePosition {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "OverduePosition".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Text::<100>::json_schema(generator)
     }
 }
 

@@ -1,288 +1,153 @@
 //! The operations on events, webhook subscriptions and deliveries.
 
-use http::{Method, StatusCode};
-use svc_core::accounts::platform_keys::Area;
-use svc_core::platform::{
-    AttemptListParams, Delivery, DeliveryDetails, DeliveryListFilter, EmittedEvent, Event, EventCreate, LogFilter,
-    LogParams, NewestParams, Replay, ReplayCreate, SampleEventCreate, SecretRotation, Statistics,
-    TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
-};
-use svc_core::webhooks::deliveries::AttemptSummary;
-use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookSubscriptionWithSecret};
+use std::sync::Arc;
 
-use super::{ACCOUNT, handlers, list_of, lists, one, operation};
-use crate::api::routes::{Operation, Shape, inline, schema, wrapped};
+use svc_core::accounts::platform_keys::Area;
+use svc_core::pages::MAX_LIMIT;
+use svc_core::platform::operations;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
+
+use super::row::{retrieve, row};
+use crate::api::handlers;
+use crate::api::routes::Operation;
 
 pub(super) fn events() -> Vec<Operation> {
-    let act = |id, method, path: &str, parse, texts, shape| {
-        operation(Area::Events, id, (method, &format!("{ACCOUNT}/events{path}")), "events", parse, texts, shape)
-    };
     vec![
-        act(
-            "listEvents",
-            Method::GET,
-            "",
-            lists::events,
-            [
+        row(Area::Events, operations::LIST_EVENTS)
+            .reading(|input| input.page.limit.unwrap_or_default().get())
+            .described(
                 "List events",
-                "Returns a page of the events of the account, the newest first, for as long as events are kept.",
+                "Returns a page of the events of the account, the newest first, for as long as events are \
+                 kept.",
                 "A page of events.",
-            ],
-            Shape {
-                query: const { &[inline::<LogParams>, inline::<LogFilter>] },
-                ..one(list_of::<Event>, StatusCode::OK)
-            },
+            ),
+        row(Area::Events, operations::EMIT_EVENT).creates().described(
+            "Emit an event",
+            "Writes an event of a record that this service does not store: of a stay or a cohort, or \
+             of a kind of the application. All subscriptions to its kind receive it. Events of \
+             records are fired by their own operations alone.",
+            "The event and its deliveries.",
         ),
-        act(
-            "emitEvent",
-            Method::POST,
-            "",
-            handlers::emit_event,
-            [
-                "Emit an event",
-                "Writes an event of a record that this service does not store: of a stay or a cohort, or of a kind of the \
-                 application. All subscriptions to its kind receive it. Events of records are fired by their own \
-                 operations alone.",
-                "The event and its deliveries.",
-            ],
-            Shape { body: Some(schema::<EventCreate>), ..one(wrapped::<EmittedEvent>, StatusCode::CREATED) },
+        row(Area::Events, operations::EMIT_SAMPLE_EVENT).creates().described(
+            "Emit a sample event",
+            "Writes an event with the sample record of its kind, for receivers that are being \
+             developed. It is delivered as any event is, and changes no record.",
+            "The event and its deliveries.",
         ),
-        act(
-            "emitSampleEvent",
-            Method::POST,
-            "/samples",
-            handlers::emit_sample,
-            [
-                "Emit a sample event",
-                "Writes an event with the sample record of its kind, for receivers that are being developed. It is \
-                 delivered as any event is, and changes no record.",
-                "The event and its deliveries.",
-            ],
-            Shape { body: Some(schema::<SampleEventCreate>), ..one(wrapped::<EmittedEvent>, StatusCode::CREATED) },
-        ),
-        act(
-            "getEvent",
-            Method::GET,
-            "/{id}",
-            handlers::get_event,
-            ["Retrieve an event", "Returns the event with this id.", "The event with this id."],
-            Shape { has_etag: true, ..one(wrapped::<Event>, StatusCode::OK) },
+        row(Area::Events, operations::GET_EVENT).with_etag().described(
+            "Retrieve an event",
+            "Returns the event with this id.",
+            "The event with this id.",
         ),
     ]
 }
 
 pub(super) fn webhooks() -> Vec<Operation> {
-    let act = |id, method, path: &str, parse, texts, shape| {
-        let path = format!("{ACCOUNT}/webhooks/{{id}}{path}");
-        operation(Area::Webhooks, id, (method, &path), "webhooks", parse, texts, shape)
-    };
     vec![
-        operation(
-            Area::Webhooks,
-            "createTemporaryWebhook",
-            (Method::POST, &format!("{ACCOUNT}/webhooks/temporary")),
-            "webhooks",
-            handlers::create_temporary_webhook,
-            [
+        row(Area::Webhooks, operations::CREATE_TEMPORARY_WEBHOOK)
+            .with_webhook_url(|input| input.webhook.url.clone())
+            .creates_record(|created| created.subscription.id.uuid(), Arc::new(handlers::get::<WebhookSubscription>))
+            .described(
                 "Create a temporary webhook",
-                "Creates a webhook subscription that the service deletes after `expires_in`, unless you keep it for longer \
-                 until then. It is for receivers that run for a while, such as `svc listen`, and is not left behind however \
-                 they end.",
+                "Creates a webhook subscription that the service deletes after `expires_in`, unless you \
+                 keep it for longer until then. It is for receivers that run for a while, such as `svc \
+                 listen`, and is not left behind however they end.",
                 "The webhook subscription, with its secret.",
-            ],
-            Shape {
-                body: Some(schema::<TemporaryWebhookCreate>),
-                has_etag: true,
-                ..one(wrapped::<WebhookSubscriptionWithSecret>, StatusCode::CREATED)
-            },
-        ),
-        act(
-            "keepWebhook",
-            Method::POST,
-            "/keep",
-            handlers::keep_webhook,
-            [
+            ),
+        row(Area::Webhooks, operations::KEEP_WEBHOOK)
+            .retrieved_by(Arc::new(handlers::get::<WebhookSubscription>))
+            .described(
                 "Keep a temporary webhook",
-                "Puts off the deletion of a temporary webhook subscription: it is deleted `expires_in` after this request. \
-                 Any other webhook subscription becomes a temporary one.",
+                "Puts off the deletion of a temporary webhook subscription: it is deleted `expires_in` \
+                 after this request. Any other webhook subscription becomes a temporary one.",
                 "The webhook subscription.",
-            ],
-            Shape {
-                body: Some(schema::<WebhookLifetime>),
-                has_etag: true,
-                ..one(wrapped::<WebhookSubscription>, StatusCode::OK)
-            },
+            ),
+        row(Area::Webhooks, operations::ROTATE_WEBHOOK_SECRET).described(
+            "Rotate a signing secret",
+            "Replaces the signing secret of the webhook subscription. The previous secret signs \
+             beside the new one during the overlap. Store the new secret, as no other request returns \
+             it.",
+            "The webhook subscription, with its new secret.",
         ),
-        act(
-            "rotateWebhookSecret",
-            Method::POST,
-            "/rotate-secret",
-            handlers::rotate_webhook_secret,
-            [
-                "Rotate a signing secret",
-                "Replaces the signing secret of the webhook subscription. The previous secret signs beside the new one \
-                 during the overlap. Store the new secret, as no other request returns it.",
-                "The webhook subscription, with its new secret.",
-            ],
-            Shape {
-                body: Some(schema::<SecretRotation>),
-                ..one(wrapped::<WebhookSubscriptionWithSecret>, StatusCode::OK)
-            },
-        ),
-        act(
-            "finishWebhookSecretRotation",
-            Method::POST,
-            "/finish-rotation",
-            handlers::finish_webhook_rotation,
-            [
+        row(Area::Webhooks, operations::FINISH_WEBHOOK_ROTATION)
+            .retrieved_by(Arc::new(handlers::get::<WebhookSubscription>))
+            .described(
                 "Finish a rotation",
-                "Ends the overlap of a rotation at once: from the next attempt on, the new secret alone signs.",
+                "Ends the overlap of a rotation at once: from the next attempt on, the new secret alone \
+                 signs.",
                 "The webhook subscription.",
-            ],
-            Shape { has_etag: true, ..one(wrapped::<WebhookSubscription>, StatusCode::OK) },
+            ),
+        row(Area::Webhooks, operations::TEST_WEBHOOK).creates().described(
+            "Send a test event",
+            "Sends an event with the sample record of its kind to this webhook subscription alone. \
+             Without `kind` it is of the first kind that the subscription is for. A subscription that \
+             is disabled or paused, or is not for the kind, is refused with 409 `not_allowed`.",
+            "The delivery of the test event.",
         ),
-        act(
-            "testWebhook",
-            Method::POST,
-            "/test",
-            handlers::test_webhook,
-            [
-                "Send a test event",
-                "Sends an event with the sample record of its kind to this webhook subscription alone. Without `kind` it is \
-                 of the first kind that the subscription is for. A subscription that is disabled or paused, or is not for \
-                 the kind, is refused with 409 `not_allowed`.",
-                "The delivery of the test event.",
-            ],
-            Shape { body: Some(schema::<WebhookTest>), ..one(wrapped::<Delivery>, StatusCode::CREATED) },
+        row(Area::Webhooks, operations::LIST_WEBHOOK_ATTEMPTS).reading(|_| MAX_LIMIT).described(
+            "List the attempts at an endpoint",
+            "Returns a page of the attempts at the deliveries to this webhook subscription, those of \
+             the oldest event first, without the responses that they got. It is for statistics of any \
+             time span.",
+            "A page of attempts.",
         ),
-        act(
-            "listWebhookAttempts",
-            Method::GET,
-            "/attempts",
-            lists::webhook_attempts,
-            [
-                "List the attempts at an endpoint",
-                "Returns a page of the attempts at the deliveries to this webhook subscription, those of the oldest event \
-                 first, without the responses that they got. It is for statistics of any time span.",
-                "A page of attempts.",
-            ],
-            Shape { query: const { &[inline::<AttemptListParams>] }, ..one(list_of::<AttemptSummary>, StatusCode::OK) },
-        ),
-        act(
-            "getWebhookStatistics",
-            Method::GET,
-            "/statistics",
-            handlers::webhook_statistics,
-            [
-                "Retrieve the statistics of a webhook",
-                "Returns the attempts of the last 24 hours at this endpoint by hour, and how many of its deliveries are \
-                 pending and held.",
-                "The statistics of the webhook subscription.",
-            ],
-            one(wrapped::<Statistics>, StatusCode::OK),
+        row(Area::Webhooks, operations::GET_WEBHOOK_STATISTICS).described(
+            "Retrieve the statistics of a webhook",
+            "Returns the attempts of the last 24 hours at this endpoint by hour, and how many of its \
+             deliveries are pending and held.",
+            "The statistics of the webhook subscription.",
         ),
     ]
 }
 
 pub(super) fn deliveries() -> Vec<Operation> {
-    let act = |id, method, path: &str, collection, parse, texts, shape| {
-        operation(Area::Deliveries, id, (method, &format!("{ACCOUNT}{path}")), collection, parse, texts, shape)
-    };
     vec![
-        act(
-            "listDeliveries",
-            Method::GET,
-            "/deliveries",
-            "deliveries",
-            lists::deliveries,
-            [
+        row(Area::Deliveries, operations::LIST_DELIVERIES)
+            .reading(|input| input.page.limit.unwrap_or_default().get())
+            .described(
                 "List deliveries",
-                "Returns a page of the deliveries of the account, the newest event first. The deliveries of one event stay \
-                 on one page, which may have more of them than `limit`. A page may have fewer, and even none, although \
-                 there are more: read on while `next_cursor` is not null.",
+                "Returns a page of the deliveries of the account, the newest event first. The deliveries \
+                 of one event stay on one page, which may have more of them than `limit`. A page may have \
+                 fewer, and even none, although there are more: read on while `next_cursor` is not null.",
                 "A page of deliveries.",
-            ],
-            Shape {
-                query: const { &[inline::<LogParams>, inline::<DeliveryListFilter>] },
-                ..one(list_of::<Delivery>, StatusCode::OK)
-            },
+            ),
+        row(Area::Deliveries, operations::GET_DELIVERY).with_etag().described(
+            "Retrieve a delivery",
+            "Returns the delivery with its event and the log of its attempts.",
+            "The delivery with this id.",
         ),
-        act(
-            "getDelivery",
-            Method::GET,
-            "/deliveries/{id}",
-            "deliveries",
-            handlers::get_delivery,
-            [
-                "Retrieve a delivery",
-                "Returns the delivery with its event and the log of its attempts.",
-                "The delivery with this id.",
-            ],
-            Shape { has_etag: true, ..one(wrapped::<DeliveryDetails>, StatusCode::OK) },
+        row(Area::Deliveries, operations::REPLAY_DELIVERY).described(
+            "Replay a delivery",
+            "Sends the delivery again: its next attempt is due now, and all its retries are ahead. It \
+             keeps its id. A delivery of a subscription that is disabled, paused or deleted is \
+             refused with 409 `not_allowed`.",
+            "The delivery.",
         ),
-        act(
-            "replayDelivery",
-            Method::POST,
-            "/deliveries/{id}/replay",
-            "deliveries",
-            handlers::replay_delivery,
-            [
-                "Replay a delivery",
-                "Sends the delivery again: its next attempt is due now, and all its retries are ahead. It keeps its id. A \
-                 delivery of a subscription that is disabled, paused or deleted is refused with 409 `not_allowed`.",
-                "The delivery.",
-            ],
-            one(wrapped::<Delivery>, StatusCode::OK),
-        ),
-        act(
-            "listReplays",
-            Method::GET,
-            "/replays",
-            "replays",
-            lists::replays,
-            [
+        row(Area::Deliveries, operations::LIST_REPLAYS)
+            .reading(|input| input.limit.unwrap_or_default().get())
+            .described(
                 "List bulk replays",
                 "Returns the newest bulk replays of the account with their progress, the newest first.",
                 "The newest bulk replays.",
-            ],
-            Shape { query: const { &[inline::<NewestParams>] }, ..one(list_of::<Replay>, StatusCode::OK) },
-        ),
-        act(
-            "createReplay",
-            Method::POST,
-            "/replays",
-            "replays",
-            handlers::create_replay,
-            [
+            ),
+        row(Area::Deliveries, operations::CREATE_REPLAY)
+            .creates_record(|replay| replay.id.uuid(), retrieve(operations::GET_REPLAY))
+            .described(
                 "Start a bulk replay",
-                "Sends the deliveries of a time span to a webhook subscription again. The sender works on it in the \
-                 background; get the replay to follow its progress. A subscription that is disabled or paused is refused \
-                 with 409 `not_allowed`.",
+                "Sends the deliveries of a time span to a webhook subscription again. The sender works on \
+                 it in the background; get the replay to follow its progress. A subscription that is \
+                 disabled or paused is refused with 409 `not_allowed`.",
                 "The bulk replay.",
-            ],
-            Shape { body: Some(schema::<ReplayCreate>), has_etag: true, ..one(wrapped::<Replay>, StatusCode::CREATED) },
+            ),
+        row(Area::Deliveries, operations::GET_REPLAY).with_etag().described(
+            "Retrieve a bulk replay",
+            "Returns the bulk replay with its progress.",
+            "The bulk replay with this id.",
         ),
-        act(
-            "getReplay",
-            Method::GET,
-            "/replays/{id}",
-            "replays",
-            handlers::get_replay,
-            ["Retrieve a bulk replay", "Returns the bulk replay with its progress.", "The bulk replay with this id."],
-            Shape { has_etag: true, ..one(wrapped::<Replay>, StatusCode::OK) },
-        ),
-        act(
-            "getStatistics",
-            Method::GET,
-            "/statistics",
-            "statistics",
-            handlers::statistics,
-            [
-                "Retrieve the statistics of an account",
-                "Returns the attempts of the last 24 hours at all endpoints of the account, by hour.",
-                "The statistics of the account.",
-            ],
-            one(wrapped::<Statistics>, StatusCode::OK),
+        row(Area::Deliveries, operations::GET_STATISTICS).described(
+            "Retrieve the statistics of an account",
+            "Returns the attempts of the last 24 hours at all endpoints of the account, by hour.",
+            "The statistics of the account.",
         ),
     ]
 }

@@ -1,0 +1,14 @@
+//! The operations of the platform API: what each takes, does and returns.
+//!
+//! Each is written here once. The server adds its texts to its row of the table of operations, the methods of the typed
+//! client and the commands of `svc` name it.
+
+mod accounts;
+mod events;
+mod logs;
+mod records;
+
+pub use self::accounts::*;
+pub use self::events::*;
+pub use self::logs::LogQuery;
+pub use self::records::*;

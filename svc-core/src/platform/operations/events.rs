@@ -1,0 +1,229 @@
+//! Events, webhook subscriptions, deliveries, replays and statistics.
+
+use super::logs::{self, LogQuery, Position};
+use crate::error::{Error, FieldCode, Issue};
+use crate::pages::Page;
+use crate::platform::{
+    AttemptListParams, Delivery, DeliveryDetails, DeliveryListFilter, EmittedEvent, Event, EventCreate, Listing,
+    LogParams, Method, NewestParams, Operation, Replay, ReplayCreate, SampleEventCreate, Seconds, SecretRotation,
+    Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
+};
+use crate::resources::crud;
+use crate::store::{DeliveryFilter, Repository, Tx};
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::deliveries::{self, AttemptSummary, DeliveryId};
+use crate::webhooks::events::{self, EventId};
+use crate::webhooks::replays::{self, ReplayId};
+use crate::webhooks::statistics;
+use crate::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription, WebhookSubscriptionWithSecret};
+
+/// A webhook subscription of an account.
+type OfWebhook = (TenantId, SubscriptionId);
+
+/// Lists the events of an account, the newest first. The time of an event is unique within its account.
+pub const LIST_EVENTS: Operation<TenantId, LogQuery, Page<Event>> =
+    Operation::new("listEvents", Method::Get, "events", "", &async |tx, account, input: &LogQuery| {
+        let (position, times) = logs::times(tx, account, "events", input)?;
+        let limit = position.limit;
+        let mut found = tx.events_with_actor(account, times.start, times.end, limit + 1).await?;
+        let has_more = found.len() > limit as usize;
+        found.truncate(limit as usize);
+        let last = found.last().filter(|_| has_more).map(|last| last.event.created_at);
+        let found = found.into_iter().map(|with_actor| Event::from(with_actor.event));
+        Ok(position.page(tx, found.collect(), last))
+    })
+    .unwrapped();
+
+/// Writes an event of a record that the service does not store.
+pub const EMIT_EVENT: Operation<TenantId, EventCreate, EmittedEvent> =
+    Operation::new("emitEvent", Method::Post, "events", "", &async |tx, account, input: &EventCreate| {
+        Ok(events::record_external(tx, account, input.kind, &input.data.0).await?.into())
+    });
+
+/// Writes an event with the sample record of its kind.
+pub const EMIT_SAMPLE_EVENT: Operation<TenantId, SampleEventCreate, EmittedEvent> = Operation::new(
+    "emitSampleEvent",
+    Method::Post,
+    "events",
+    "samples",
+    &async |tx, account, input: &SampleEventCreate| Ok(events::record_sample(tx, account, input.kind).await?.into()),
+);
+
+/// Retrieves an event.
+pub const GET_EVENT: Operation<(TenantId, EventId), (), Event> =
+    Operation::new("getEvent", Method::Get, "events", "", &async |tx, (account, id), _| {
+        Ok(tx.event(account, id).await?.ok_or(Error::NotFound)?.into())
+    });
+
+/// Creates a webhook subscription that the service deletes by itself.
+pub const CREATE_TEMPORARY_WEBHOOK: Operation<TenantId, TemporaryWebhookCreate, WebhookSubscriptionWithSecret> =
+    Operation::new(
+        "createTemporaryWebhook",
+        Method::Post,
+        "webhooks",
+        "temporary",
+        &async |tx, account, input: &TemporaryWebhookCreate| {
+            let record: WebhookSubscription = crud::create(tx, account, input.webhook.clone()).await?;
+            subscriptions::keep_for(tx, account, record.id, input.expires_in.duration()).await?;
+            Ok(record.into())
+        },
+    );
+
+/// Puts off the deletion of a temporary webhook subscription.
+pub const KEEP_WEBHOOK: Operation<OfWebhook, WebhookLifetime, WebhookSubscription> = Operation::new(
+    "keepWebhook",
+    Method::Post,
+    "webhooks",
+    "keep",
+    &async |tx, (account, id), input: &WebhookLifetime| {
+        subscriptions::keep_for(tx, account, id, input.expires_in.duration()).await?;
+        crud::get(tx, account, id).await
+    },
+);
+
+/// Replaces the secret of a webhook subscription, which signs as well during an overlap.
+pub const ROTATE_WEBHOOK_SECRET: Operation<OfWebhook, SecretRotation, WebhookSubscriptionWithSecret> = Operation::new(
+    "rotateWebhookSecret",
+    Method::Post,
+    "webhooks",
+    "rotate-secret",
+    &async |tx, (account, id), input: &SecretRotation| {
+        let overlap = Seconds::overlap(input.overlap);
+        Ok(subscriptions::rotate_secret(tx, account, id, overlap).await?.into())
+    },
+);
+
+/// Ends the overlap of a rotation.
+pub const FINISH_WEBHOOK_ROTATION: Operation<OfWebhook, (), WebhookSubscription> = Operation::new(
+    "finishWebhookSecretRotation",
+    Method::Post,
+    "webhooks",
+    "finish-rotation",
+    &async |tx, (account, id), _| subscriptions::finish_rotation(tx, account, id).await,
+);
+
+/// Sends a test event to a webhook subscription.
+pub const TEST_WEBHOOK: Operation<OfWebhook, WebhookTest, Delivery> =
+    Operation::new("testWebhook", Method::Post, "webhooks", "test", &async |tx, (account, id), input: &WebhookTest| {
+        Ok(subscriptions::send_test(tx, account, id, input.kind).await?.into())
+    });
+
+/// Checks that a webhook subscription exists, which may be deleted.
+async fn require_webhook(tx: &mut dyn Tx, (account, id): OfWebhook) -> Result<(), Error> {
+    let found = Repository::<WebhookSubscription>::get(tx, account, id).await?;
+    found.map(drop).ok_or(Error::NotFound)
+}
+
+/// Lists the attempts at an endpoint, those of the oldest event first. A page has the attempts at a bounded number of
+/// deliveries.
+pub const LIST_WEBHOOK_ATTEMPTS: Operation<OfWebhook, AttemptListParams, Page<AttemptSummary>> = Operation::new(
+    "listWebhookAttempts",
+    Method::Get,
+    "webhooks",
+    "attempts",
+    &async |tx, (account, id), input: &AttemptListParams| {
+        require_webhook(tx, (account, id)).await?;
+        let params = LogParams { limit: None, cursor: input.cursor };
+        let position = Position::of(tx, account, "attempts", &params, &(id, input.since))?;
+        let since = input.since.map_or(Timestamp::from_micros(0), |since| since.0);
+        let (attempts, next) = statistics::attempts(tx, account, id, position.before.unwrap_or(since)).await?;
+        Ok(position.page(tx, attempts, next))
+    },
+)
+.unwrapped();
+
+/// Returns the statistics of a webhook subscription.
+pub const GET_WEBHOOK_STATISTICS: Operation<OfWebhook, (), Statistics> =
+    Operation::new("getWebhookStatistics", Method::Get, "webhooks", "statistics", &async |tx, (account, id), _| {
+        require_webhook(tx, (account, id)).await?;
+        let hours = statistics::attempts_by_hour(tx, account, Some(id)).await?;
+        let backlog = statistics::backlog(tx, account, id).await?;
+        Ok(Statistics::new(hours, Some(backlog)))
+    });
+
+/// Returns the statistics of an account.
+pub const GET_STATISTICS: Operation<TenantId, (), Statistics> =
+    Operation::new("getStatistics", Method::Get, "statistics", "", &async |tx, account, _| {
+        Ok(Statistics::new(statistics::attempts_by_hour(tx, account, None).await?, None))
+    });
+
+/// Lists the deliveries of an account, the newest event first. The deliveries of one event have its time, and are never on
+/// two pages.
+///
+/// One call reads a bounded number of rows, so a page of a rare kind may be short although there are more.
+pub const LIST_DELIVERIES: Operation<TenantId, Listing<LogParams, DeliveryListFilter>, Page<Delivery>> =
+    Operation::new("listDeliveries", Method::Get, "deliveries", "", &async |tx,
+                                                                            account,
+                                                                            input: &Listing<
+        LogParams,
+        DeliveryListFilter,
+    >| {
+        let sent = &input.filter;
+        let position = Position::of(tx, account, "deliveries", &input.page, &sent.scope())?;
+        let filter = DeliveryFilter {
+            subscription_id: sent.subscription_id,
+            status: sent.status,
+            kind: sent.kind,
+            since: sent.since.map(|since| since.0),
+            until: position.before.into_iter().chain(sent.until.map(|until| until.0)).min(),
+            limit: position.limit,
+            ..DeliveryFilter::default()
+        };
+        let found = deliveries::search(tx, account, &filter).await?;
+        let mut rows = found.deliveries;
+        let is_full = rows.len() == position.limit as usize;
+        let last = rows.last().filter(|_| is_full).map(|last| last.created_at);
+        if let Some(at) = last {
+            let of_event =
+                DeliveryFilter { since: Some(at), until: Some(at.next()), limit: logs::MAX_OF_ONE_TIME, ..filter };
+            rows.retain(|delivery| delivery.created_at != at);
+            rows.extend(tx.list_deliveries(account, &of_event).await?);
+        }
+        let rows = rows.into_iter().map(Delivery::from);
+        Ok(position.page(tx, rows.collect(), last.or(found.next_until)))
+    })
+    .unwrapped();
+
+/// Retrieves a delivery.
+pub const GET_DELIVERY: Operation<(TenantId, DeliveryId), (), DeliveryDetails> =
+    Operation::new("getDelivery", Method::Get, "deliveries", "", &async |tx, (account, id), _| {
+        let delivery = tx.delivery(account, id).await?.ok_or(Error::NotFound)?;
+        let event = tx.event(account, delivery.event_id).await?.ok_or(Error::NotFound)?;
+        let log = tx.attempts(account, id).await?;
+        Ok(DeliveryDetails { delivery: delivery.into(), event: event.into(), log })
+    });
+
+/// Sends a delivery again.
+pub const REPLAY_DELIVERY: Operation<(TenantId, DeliveryId), (), Delivery> =
+    Operation::new("replayDelivery", Method::Post, "deliveries", "replay", &async |tx, (account, id), _| {
+        Ok(replays::replay_delivery(tx, account, id).await?.into())
+    });
+
+/// Lists the newest bulk replays of an account.
+pub const LIST_REPLAYS: Operation<TenantId, NewestParams, Page<Replay>> =
+    Operation::new("listReplays", Method::Get, "replays", "", &async |tx, account, input: &NewestParams| {
+        let replays = tx.replays(account, input.limit.unwrap_or_default().get()).await?;
+        Ok(Page::whole(replays.into_iter().map(Replay::from).collect()))
+    })
+    .unwrapped();
+
+/// Begins a bulk replay.
+pub const CREATE_REPLAY: Operation<TenantId, ReplayCreate, Replay> =
+    Operation::new("createReplay", Method::Post, "replays", "", &async |tx, account, input: &ReplayCreate| {
+        let replay = replays::ReplayCreate {
+            until: input.until,
+            statuses: input.statuses.clone().unwrap_or_default().0,
+            missed: input.missed.unwrap_or_default(),
+            ..replays::ReplayCreate::new(input.subscription_id, input.since)
+        };
+        if input.until.is_some_and(|until| until < input.since) {
+            return Err(Issue::new(FieldCode::OutOfRange, "must not be before since").on("until"));
+        }
+        Ok(replays::create(tx, account, replay).await?.into())
+    });
+
+/// Retrieves a bulk replay.
+pub const GET_REPLAY: Operation<(TenantId, ReplayId), (), Replay> =
+    Operation::new("getReplay", Method::Get, "replays", "", &async |tx, (account, id), _| {
+        Ok(tx.replay(account, id).await?.ok_or(Error::NotFound)?.into())
+    });
