@@ -62,9 +62,8 @@ async fn client(store: Arc<dyn Store>, tenants: Arc<[(Uuid, Uuid)]>, end: Instan
         let tenant = TenantId(tenants[random.below(tenants.len())].0);
         let input = ContactCreate::from_body(body(&random.digits()).as_bytes())?;
         let started = Instant::now();
-        let write = store.write("bench.create", move |tx| {
-            let input = input.clone();
-            Box::pin(async move { crud::create::<Contact>(tx, tenant, input).await.map(drop) })
+        let write = store.write("bench.create", (tenant, input), async |tx, (tenant, input)| {
+            crud::create::<Contact>(tx, *tenant, input.clone()).await.map(drop)
         });
         write.await?;
         took.push(micros(started.elapsed()));

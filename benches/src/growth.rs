@@ -118,7 +118,8 @@ fn measure(runtime: &Runtime, file: &Path, what: &str, size: u32) -> Result<Vec<
         }
         costs.push((
             "poll what is due",
-            cost(async || svc.store().read("bench.poll", |tx| Box::pin(engine::poll(tx))).await.map(drop)).await?,
+            cost(async || svc.store().read("bench.poll", (), async |tx, ()| engine::poll(tx).await).await.map(drop))
+                .await?,
         ));
         costs.push((
             "POST a contact",

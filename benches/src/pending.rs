@@ -93,7 +93,9 @@ pub(crate) fn add_hanging_endpoints(file: &Path, address: SocketAddr, endpoints:
     env.webhook_hosts = HostPolicy::AllowPrivate;
     env.max_webhooks = endpoints;
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file, env)?);
-    let add = store.write("bench.hanging", move |tx| Box::pin(create_endpoints(tx, address, endpoints, each)));
+    let add = store.write("bench.hanging", (address, endpoints, each), async |tx, &(address, endpoints, each)| {
+        create_endpoints(tx, address, endpoints, each).await
+    });
     Ok(crate::child::runtime()?.block_on(add)?)
 }
 
@@ -144,15 +146,13 @@ mod tests {
         add_backlog(&file, 6).unwrap();
         add_hanging_endpoints(&file, address, 3, 2).unwrap();
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&file, Env::system()).unwrap());
-        let begin = store.write("test", |tx| {
-            Box::pin(async move {
-                let (due_work, policy) = (engine::poll(tx).await?, Policy::default());
-                let mut attempts = Vec::new();
-                for batch in InFlight::default().plan(&policy, &due_work, BTreeMap::new()) {
-                    attempts.extend(engine::run_batch(tx, &policy, &batch).await?.attempts);
-                }
-                Ok(attempts)
-            })
+        let begin = store.write("test", (), async |tx, ()| {
+            let (due_work, policy) = (engine::poll(tx).await?, Policy::default());
+            let mut attempts = Vec::new();
+            for batch in InFlight::default().plan(&policy, &due_work, BTreeMap::new()) {
+                attempts.extend(engine::run_batch(tx, &policy, &batch).await?.attempts);
+            }
+            Ok(attempts)
         });
         let attempts = crate::child::runtime().unwrap().block_on(begin).unwrap();
         let to = |path: &str| attempts.iter().filter(|attempt| attempt.url.as_str().ends_with(path)).count();

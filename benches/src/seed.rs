@@ -88,19 +88,16 @@ pub(crate) async fn tenant(store: &dyn Store, number: u32) -> std::result::Resul
 /// Creates tenants with a webhook subscription each in one commit, and returns their ids.
 async fn create_tenants(store: &dyn Store, numbers: Vec<u32>) -> std::result::Result<Vec<Uuid>, Error> {
     store
-        .write("bench.tenants", move |tx| {
-            let numbers = numbers.clone();
-            Box::pin(async move {
-                let mut ids = Vec::new();
-                for number in numbers {
-                    let tenant = tenants::create(tx, TenantCreate::named(&format!("Tenant {number}"))).await?.id;
-                    let url = WebhookUrl::parse("https://hooks.example.com/svc").map_err(|issue| issue.on("url"))?;
-                    let input = WebhookCreate { url, events: EventSet::All, description: None };
-                    crud::create::<WebhookSubscription>(tx, tenant, input).await?;
-                    ids.push(tenant.0);
-                }
-                Ok(ids)
-            })
+        .write("bench.tenants", numbers, async |tx, numbers| {
+            let mut ids = Vec::new();
+            for number in numbers.clone() {
+                let tenant = tenants::create(tx, TenantCreate::named(&format!("Tenant {number}"))).await?.id;
+                let url = WebhookUrl::parse("https://hooks.example.com/svc").map_err(|issue| issue.on("url"))?;
+                let input = WebhookCreate { url, events: EventSet::All, description: None };
+                crud::create::<WebhookSubscription>(tx, tenant, input).await?;
+                ids.push(tenant.0);
+            }
+            Ok(ids)
         })
         .await
 }
@@ -148,16 +145,14 @@ const CITIES: [&str; 6] = ["Sydney", "Newcastle", "Wollongong", "Wagga Wagga", "
 pub(crate) fn tenants(file: &Path) -> Result<Arc<[Tenant]>> {
     let mut tenants = Vec::new();
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file, Env::system())?);
-    let keys = crate::child::runtime()?.block_on(store.write("bench.keys", |tx| {
-        Box::pin(async move {
-            let mut made = Vec::new();
-            for tenant in tx.tenants(None, u32::MAX).await? {
-                let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
-                let key = keys::create(tx, tenant.id, input).await?;
-                made.push((tenant.id.0, key.text.reveal().to_owned()));
-            }
-            Ok(made)
-        })
+    let keys = crate::child::runtime()?.block_on(store.write("bench.keys", (), async |tx, ()| {
+        let mut made = Vec::new();
+        for tenant in tx.tenants(None, u32::MAX).await? {
+            let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+            let key = keys::create(tx, tenant.id, input).await?;
+            made.push((tenant.id.0, key.text.reveal().to_owned()));
+        }
+        Ok(made)
     }))?;
     drop(store);
     let connection = Connection::open(file)?;

@@ -137,8 +137,8 @@ mod tests {
     use crate::pages::Limit;
     use crate::resources::contacts::ContactId;
     use crate::resources::{Create, crud};
-    use crate::store::Store;
     use crate::store::memory::MemoryStore;
+    use crate::store::{Store, UnitOfWorkFn};
 
     struct Fixture {
         store: MemoryStore,
@@ -148,25 +148,23 @@ mod tests {
     impl Fixture {
         fn new() -> Self {
             let store = MemoryStore::new(Env::system());
-            let tenant = Self::write(&store, |tx| Box::pin(tenants::create(tx, TenantCreate::named("X")))).id;
+            let tenant = Self::write(&store, (), async |tx, ()| tenants::create(tx, TenantCreate::named("X")).await).id;
             Self { store, tenant }
         }
 
-        fn write<T: Send + 'static>(
-            store: &dyn Store,
-            work: impl for<'t> Fn(&'t mut dyn Tx) -> futures_util::future::BoxFuture<'t, Result<T, Error>>
-            + Send
-            + Sync
-            + 'static,
-        ) -> T {
-            store.write("test", work).now_or_never().unwrap().unwrap()
+        fn write<I, T>(store: &dyn Store, input: I, work: impl UnitOfWorkFn<I, T>) -> T
+        where
+            I: Send + Sync + 'static,
+            T: Send + 'static,
+        {
+            store.write("test", input, work).now_or_never().unwrap().unwrap()
         }
 
         fn create<R: Create>(&self, body: String) -> R {
             let tenant = self.tenant;
-            Self::write(&self.store, move |tx| {
+            Self::write(&self.store, (body, tenant), async |tx, (body, tenant)| {
                 let input = R::Input::from_body(body.as_bytes());
-                Box::pin(async move { crud::create::<R>(tx, tenant, input?).await })
+                crud::create::<R>(tx, *tenant, input?).await
             })
         }
 
@@ -181,10 +179,8 @@ mod tests {
         fn page(&self, limit: u32, since: Option<Since>, cursor: Option<String>) -> Result<ExportPage, Error> {
             let (params, tenant) = (ExportParams { since, limit: Limit::new(limit), cursor }, self.tenant);
             let store: &dyn Store = &self.store;
-            let read = store.read("test", move |tx| {
-                let params = params.clone();
-                Box::pin(async move { page(tx, tenant, &params).await })
-            });
+            let read =
+                store.read("test", (tenant, params), async |tx, (tenant, params)| page(tx, *tenant, params).await);
             read.now_or_never().unwrap()
         }
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::accounts::keys::KeyId;
 use crate::env::time_of_id;
 use crate::error::Error;
-use crate::store::{Store, Tx, delete_in_steps};
+use crate::store::{Store, Tx};
 use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::events::{Event, EventId};
 
@@ -161,16 +161,13 @@ const TRIM_INTERVAL: usize = 100;
 pub async fn record(store: &dyn Store, requests: &[LoggedRequest]) -> Result<(), Error> {
     for batch in requests.chunks(BATCH as usize) {
         let batch: Arc<[LoggedRequest]> = batch.into();
-        let write = store.write("requests.record", move |tx| {
-            let batch = Arc::clone(&batch);
-            Box::pin(async move {
-                tx.insert_requests(&batch).await?;
-                let chosen = batch.iter().rev().step_by(TRIM_INTERVAL).map(|request| request.tenant_id);
-                for tenant in chosen.collect::<BTreeSet<_>>() {
-                    tx.delete_surplus_requests(tenant, MAX_REQUESTS).await?;
-                }
-                Ok(())
-            })
+        let write = store.write("requests.record", batch, async |tx, batch| {
+            tx.insert_requests(batch).await?;
+            let chosen = batch.iter().rev().step_by(TRIM_INTERVAL).map(|request| request.tenant_id);
+            for tenant in chosen.collect::<BTreeSet<_>>() {
+                tx.delete_surplus_requests(tenant, MAX_REQUESTS).await?;
+            }
+            Ok(())
         });
         write.await?;
     }
@@ -182,11 +179,9 @@ pub async fn record(store: &dyn Store, requests: &[LoggedRequest]) -> Result<(),
 /// # Errors
 /// [`Error::Store`]. The next call continues.
 pub async fn delete_expired(store: &dyn Store) -> Result<u64, Error> {
-    let delete = delete_in_steps(store, "requests.delete_expired", BATCH, |tx| {
-        Box::pin(async move {
-            let oldest = tx.env().now().minus(MAX_AGE);
-            Ok(tx.delete_requests_before(oldest, BATCH).await?)
-        })
+    let delete = store.delete_in_steps("requests.delete_expired", BATCH, (), async |tx, ()| {
+        let oldest = tx.env().now().minus(MAX_AGE);
+        Ok(tx.delete_requests_before(oldest, BATCH).await?)
     });
     delete.await
 }

@@ -206,15 +206,15 @@ impl Svc {
     /// assert!(invoice.contact_id.is_some());
     /// # Ok(()) });
     /// ```
-    pub async fn transaction<I, T, F>(&self, name: &'static str, input: I, work: F) -> Result<T, Error>
+    pub async fn transaction<I, T>(
+        &self,
+        name: &'static str,
+        input: I,
+        work: impl TransactionFn<I, T, Error>,
+    ) -> Result<T, Error>
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
-        F: for<'t> AsyncFn(Transaction<'t>, &'t I) -> Result<T, Error>
-            + for<'t> TransactionFn<'t, I, Result<T, Error>>
-            + Send
-            + Sync
-            + 'static,
     {
         transaction::run(&*self.store, name, input, work).await
     }
@@ -255,16 +255,16 @@ impl Svc {
     /// assert!(left.data.is_empty());
     /// # Ok(()) });
     /// ```
-    pub async fn try_transaction<I, T, E, F>(&self, name: &'static str, input: I, work: F) -> Result<T, E>
+    pub async fn try_transaction<I, T, E>(
+        &self,
+        name: &'static str,
+        input: I,
+        work: impl TransactionFn<I, T, E>,
+    ) -> Result<T, E>
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
         E: From<Error> + Send + 'static,
-        F: for<'t> AsyncFn(Transaction<'t>, &'t I) -> Result<T, E>
-            + for<'t> TransactionFn<'t, I, Result<T, E>>
-            + Send
-            + Sync
-            + 'static,
     {
         transaction::run(&*self.store, name, input, work).await
     }

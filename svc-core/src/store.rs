@@ -2,9 +2,9 @@
 //!
 //! # Units of work
 //!
-//! A transaction is a *unit of work*: a closure that gets `&mut dyn Tx` and returns a future. It is handed to
+//! A transaction is a *unit of work*: an async closure that gets `&mut dyn Tx` and its input. It is handed to
 //! [`read`](trait.Store.html#method.read) or [`write`](trait.Store.html#method.write). The store decides where and when
-//! it runs, commits when it returns `Ok`, and rolls back otherwise. The name beside it labels metrics and log messages.
+//! it runs, commits when it returns `Ok`, and rolls back otherwise. The name labels metrics and log messages.
 //!
 //! ```
 //! use svc_core::accounts::tenants::{self, TenantCreate};
@@ -14,11 +14,11 @@
 //! # futures_util::FutureExt::now_or_never(async {
 //! let store: &dyn Store = &MemoryStore::new(Env::system());
 //! let tenant = store
-//!     .write("example.create", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Harbour Plumbing"))))
+//!     .write("example.create", TenantCreate::named("Harbour Plumbing"), async |tx, input| {
+//!         tenants::create(tx, input.clone()).await
+//!     })
 //!     .await?;
-//! let found = store
-//!     .read("example.get", move |tx| Box::pin(async move { Ok(tx.tenant(tenant.id).await?) }))
-//!     .await?;
+//! let found = store.read("example.get", tenant.id, async |tx, &id| Ok(tx.tenant(id).await?)).await?;
 //! assert_eq!(found.unwrap().name, "Harbour Plumbing");
 //! # Ok::<(), svc_core::error::Error>(())
 //! # }).unwrap().unwrap();
@@ -32,8 +32,8 @@
 //! # A unit of work may run more than once
 //!
 //! A store runs a unit of work again when it conflicted with another transaction, or when its connection was lost before
-//! the commit. So the closure is `Fn`: it keeps its input, and it has no effects except through its [`Tx`]. It gets the
-//! time, ids and randomness from [`Tx::env`].
+//! the commit. So the closure gets its input by reference and cannot capture anything, and it has no effects except through
+//! its [`Tx`]. It gets the time, ids and randomness from [`Tx::env`].
 //!
 //! # A unit of work waits for its transaction only
 //!
@@ -76,12 +76,12 @@ mod sign_in;
 mod signatures;
 mod subscriptions;
 mod tenants;
+mod unit_of_work;
 mod wrapper;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures_util::future::BoxFuture;
 
 use crate::accounts::actor::Actor;
 use crate::env::Env;
@@ -92,7 +92,6 @@ use crate::resources::contacts::Contact;
 use crate::resources::invoices::Invoice;
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
-use crate::sync::lock;
 use crate::webhooks::deliveries::DeliveryWakeup;
 use crate::webhooks::events::WrittenEvents;
 use crate::webhooks::subscriptions::WebhookSubscription;
@@ -120,6 +119,8 @@ pub use self::sign_in::SignInRepository;
 pub use self::signatures::UsedSignatureRepository;
 pub use self::subscriptions::SubscriptionMatching;
 pub use self::tenants::TenantRepository;
+pub use self::unit_of_work::{CallBoxed, UnitOfWork, UnitOfWorkFn};
+pub(crate) use self::unit_of_work::{ResultSlot, unit_of_work};
 pub use self::wrapper::StoreWrapper;
 
 /// What a unit of work may do.
@@ -130,9 +131,6 @@ pub enum Access {
     /// Read and write in a durable transaction.
     Write,
 }
-
-/// A unit of work without its result type, for implementors of [`Store`].
-pub type UnitOfWork = Box<dyn for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<(), Error>> + Send + Sync>;
 
 /// A database that runs units of work.
 ///
@@ -210,12 +208,14 @@ impl dyn Store {
     ///
     /// # Cancel safety
     /// The unit of work runs to its end also when the returned future is dropped.
-    pub async fn read<T, F>(&self, name: &'static str, work: F) -> Result<T, Error>
+    pub async fn read<I, T>(&self, name: &'static str, input: I, work: impl UnitOfWorkFn<I, T>) -> Result<T, Error>
     where
+        I: Send + Sync + 'static,
         T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
-        self.run_typed(Access::Read, name, work).await
+        let (unit, result) = unit_of_work(&Arc::new((input, work)));
+        self.run(Access::Read, name, unit).await?;
+        result.take(name)
     }
 
     /// Runs a short read as `read` does, on the calling thread if the store can: see [`Store::run_in_place`].
@@ -225,14 +225,19 @@ impl dyn Store {
     ///
     /// # Cancel safety
     /// The unit of work runs to its end also when the returned future is dropped.
-    pub async fn read_in_place<T, F>(&self, name: &'static str, work: F) -> Result<T, Error>
+    pub async fn read_in_place<I, T>(
+        &self,
+        name: &'static str,
+        input: I,
+        work: impl UnitOfWorkFn<I, T>,
+    ) -> Result<T, Error>
     where
+        I: Send + Sync + 'static,
         T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
-        let slot = ResultSlot::default();
-        self.run_in_place(name, keep_result(work, &slot)).await?;
-        slot.take(name)
+        let (unit, result) = unit_of_work(&Arc::new((input, work)));
+        self.run_in_place(name, unit).await?;
+        result.take(name)
     }
 
     /// Runs a unit of work as a durable transaction, all or nothing, and returns its result.
@@ -243,12 +248,14 @@ impl dyn Store {
     ///
     /// # Cancel safety
     /// The unit of work runs to its end also when the returned future is dropped.
-    pub async fn write<T, F>(&self, name: &'static str, work: F) -> Result<T, Error>
+    pub async fn write<I, T>(&self, name: &'static str, input: I, work: impl UnitOfWorkFn<I, T>) -> Result<T, Error>
     where
+        I: Send + Sync + 'static,
         T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
-        self.run_typed(Access::Write, name, work).await
+        let (unit, result) = unit_of_work(&Arc::new((input, work)));
+        self.run(Access::Write, name, unit).await?;
+        result.take(name)
     }
 
     /// Runs a unit of work as `write` does, but never commits it. Returns its result: what a write would have
@@ -256,92 +263,53 @@ impl dyn Store {
     ///
     /// # Errors
     /// As `write`.
-    pub async fn dry_run<T, F>(&self, name: &'static str, work: F) -> Result<T, Error>
+    pub async fn dry_run<I, T>(&self, name: &'static str, input: I, work: impl UnitOfWorkFn<I, T>) -> Result<T, Error>
     where
+        I: Send + Sync + 'static,
         T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
         // The transaction fails at its end, so nothing is committed.
         let end = || Error::NotAllowed("This is the end of a dry run.".to_owned());
-        let slot = ResultSlot::default();
-        let work = Arc::new(keep_result(work, &slot));
-        let unit: UnitOfWork = Box::new(move |tx| {
-            let work = Arc::clone(&work);
+        let (unit, result) = unit_of_work(&Arc::new((input, work)));
+        let unit = Arc::new(unit);
+        let failing: UnitOfWork = Box::new(move |tx| {
+            let unit = Arc::clone(&unit);
             Box::pin(async move {
-                work(tx).await?;
+                unit(tx).await?;
                 Err(end())
             })
         });
-        match self.run(Access::Write, name, unit).await {
-            Err(error) if error == end() => slot.take(name),
+        match self.run(Access::Write, name, failing).await {
+            Err(error) if error == end() => result.take(name),
             Err(error) => Err(error),
             Ok(()) => Err(StoreError::Internal(format!("{name} was committed")).into()),
         }
     }
 
-    async fn run_typed<T, F>(&self, access: Access, name: &'static str, work: F) -> Result<T, Error>
-    where
-        T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
-    {
-        let slot = ResultSlot::default();
-        self.run(access, name, keep_result(work, &slot)).await?;
-        slot.take(name)
-    }
-}
-
-/// Runs a write that deletes at most `batch` rows again and again, until it deletes fewer. Returns how many it deleted in
-/// all. So a large deletion is many small transactions, between which other writes run.
-///
-/// # Errors
-/// The first error of the write. What earlier runs have deleted stays deleted.
-pub async fn delete_in_steps<F>(store: &dyn Store, name: &'static str, batch: u32, delete: F) -> Result<u64, Error>
-where
-    F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<u64, Error>> + Clone + Send + Sync + 'static,
-{
-    let mut deleted = 0;
-    loop {
-        let step = store.write(name, delete.clone()).await?;
-        deleted += step;
-        if step < u64::from(batch) {
-            return Ok(deleted);
+    /// Runs a write that deletes at most `batch` rows again and again, until it deletes fewer. Returns how many it deleted
+    /// in all. So a large deletion is many small transactions, between which other writes run.
+    ///
+    /// # Errors
+    /// The first error of the write. What earlier runs have deleted stays deleted.
+    pub async fn delete_in_steps<I: Send + Sync + 'static>(
+        &self,
+        name: &'static str,
+        batch: u32,
+        input: I,
+        delete: impl UnitOfWorkFn<I, u64>,
+    ) -> Result<u64, Error> {
+        let closure = Arc::new((input, delete));
+        let mut deleted = 0;
+        loop {
+            let (unit, result) = unit_of_work(&closure);
+            self.run(Access::Write, name, unit).await?;
+            let step: u64 = result.take(name)?;
+            deleted += step;
+            if step < u64::from(batch) {
+                return Ok(deleted);
+            }
         }
     }
-}
-
-/// The result of the last run of a unit of work.
-pub(crate) struct ResultSlot<T>(Arc<Mutex<Option<T>>>);
-
-impl<T> Default for ResultSlot<T> {
-    fn default() -> Self {
-        Self(Arc::new(Mutex::new(None)))
-    }
-}
-
-impl<T> ResultSlot<T> {
-    /// Returns the result, after the unit of work with this name was committed.
-    pub(crate) fn take(self, name: &str) -> Result<T, Error> {
-        let value = lock(&self.0).take();
-        value.ok_or_else(|| StoreError::Internal(format!("{name} ended without a result")).into())
-    }
-}
-
-/// Returns the unit of work without its result type. Its result goes to `slot`.
-pub(crate) fn keep_result<T, F>(work: F, slot: &ResultSlot<T>) -> UnitOfWork
-where
-    T: Send + 'static,
-    F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
-{
-    let slot = Arc::clone(&slot.0);
-    Box::new(move |tx| {
-        let work = work(tx);
-        let slot = Arc::clone(&slot);
-        Box::pin(async move {
-            let value = work.await?;
-            *lock(&slot) = Some(value);
-            Ok(())
-        })
-    })
 }
 
 /// A transaction: all database operations that the rules of the product need.

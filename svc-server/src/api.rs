@@ -422,8 +422,7 @@ impl Api {
     }
 
     async fn check_database(&self) -> Result<(), Error> {
-        let lookup =
-            self.state.store.read("readyz", |tx| Box::pin(async move { Ok(tx.tenant(NO_TENANT).await.map(drop)?) }));
+        let lookup = self.state.store.read("readyz", (), async |tx, ()| Ok(tx.tenant(NO_TENANT).await.map(drop)?));
         let timed_out = |_| StoreError::Unavailable(format!("no response within {READY_TIMEOUT:?}"));
         tokio::time::timeout(READY_TIMEOUT, lookup).await.map_err(timed_out)??;
         Ok(self.state.store.check_writable()?)

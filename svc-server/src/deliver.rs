@@ -211,13 +211,14 @@ impl Driver {
         if self.counts_written_at.elapsed() >= COUNTS_INTERVAL {
             tokio::spawn(self.write_counts());
         }
-        let mut due_work = match self.store.read_in_place("deliver.due_work", |tx| Box::pin(engine::poll(tx))).await {
-            Ok(due_work) => due_work,
-            Err(error) => {
-                tracing::error!(%error, "cannot read the due deliveries; trying again");
-                return STORE_RETRY_DELAY;
-            }
-        };
+        let mut due_work =
+            match self.store.read_in_place("deliver.due_work", (), async |tx, ()| engine::poll(tx).await).await {
+                Ok(due_work) => due_work,
+                Err(error) => {
+                    tracing::error!(%error, "cannot read the due deliveries; trying again");
+                    return STORE_RETRY_DELAY;
+                }
+            };
         let earliest_due_at = due_work.earliest_due_at;
         self.metrics.overdue(earliest_due_at.map_or(Duration::ZERO, |due_at| due_work.now.since(due_at)));
         due_work.exclude_tenants(|tenant| self.running_batches.contains(&tenant));
@@ -291,8 +292,8 @@ impl Driver {
 async fn bound_waits(store: Arc<dyn Store>, policy: Arc<Policy>) {
     let mut after = None;
     loop {
-        let next = store.read("deliver.scheduled_endpoints", move |tx| {
-            Box::pin(async move { Ok(tx.scheduled_endpoints(after, ENDPOINTS_PER_STEP).await?) })
+        let next = store.read("deliver.scheduled_endpoints", after, async |tx, &after| {
+            Ok(tx.scheduled_endpoints(after, ENDPOINTS_PER_STEP).await?)
         });
         let result = match next.await {
             Ok(endpoints) if endpoints.is_empty() => return,
@@ -315,10 +316,11 @@ async fn bound_waits_of(store: &dyn Store, policy: &Arc<Policy>, endpoints: &[En
         let tenant = of_tenant[0].tenant_id;
         let subscriptions: Arc<[SubscriptionId]> = of_tenant.iter().map(|endpoint| endpoint.subscription_id).collect();
         let policy = Arc::clone(policy);
-        let bound = store.write("deliver.bound_waits", move |tx| {
-            let (policy, subscriptions) = (Arc::clone(&policy), Arc::clone(&subscriptions));
-            Box::pin(async move { engine::bound_waits(tx, &policy, tenant, &subscriptions).await })
-        });
+        let bound = store.write(
+            "deliver.bound_waits",
+            (policy, tenant, subscriptions),
+            async |tx, (policy, tenant, subscriptions)| engine::bound_waits(tx, policy, *tenant, subscriptions).await,
+        );
         bound.await?;
     }
     Ok(())
@@ -326,9 +328,8 @@ async fn bound_waits_of(store: &dyn Store, policy: &Arc<Policy>, endpoints: &[En
 
 async fn run_batch(store: &dyn Store, policy: &Arc<Policy>, batch: &Arc<Batch>) -> Result<BatchResult, Error> {
     let (policy, batch) = (Arc::clone(policy), Arc::clone(batch));
-    let result = store.write("deliver.batch", move |tx| {
-        let (policy, batch) = (Arc::clone(&policy), Arc::clone(&batch));
-        Box::pin(async move { engine::run_batch(tx, &policy, &batch).await })
+    let result = store.write("deliver.batch", (policy, batch), async |tx, (policy, batch)| {
+        engine::run_batch(tx, policy, batch).await
     });
     result.await
 }

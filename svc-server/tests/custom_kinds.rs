@@ -102,17 +102,15 @@ async fn events_of_custom_kinds_are_delivered_also_when_no_longer_registered() {
 
     // An event of a kind that was registered when it was emitted.
     let tenant = fixture.tenant;
-    let missed = fixture.svc.store().write("test", move |tx| {
-        Box::pin(async move {
-            let at = tx.advance_clock(tenant).await?.ok_or(Error::NotFound)?;
-            let kind: EventKind = "order.lost".parse().unwrap();
-            let data = to_raw_value(&json!({ "id": 7 })).unwrap();
-            let event = Event { id: tx.env().id(at), tenant_id: tenant, kind, data, created_at: at, only_for: None };
-            tx.insert_event(&event).await?;
-            let to = tx.matching_subscriptions(tenant, kind).await?.remove(0).subscription_id;
-            tx.insert_delivery(&event.delivery_to(tx.env().id(at), to, false)).await?;
-            Ok(())
-        })
+    let missed = fixture.svc.store().write("test", tenant, async |tx, &tenant| {
+        let at = tx.advance_clock(tenant).await?.ok_or(Error::NotFound)?;
+        let kind: EventKind = "order.lost".parse().unwrap();
+        let data = to_raw_value(&json!({ "id": 7 })).unwrap();
+        let event = Event { id: tx.env().id(at), tenant_id: tenant, kind, data, created_at: at, only_for: None };
+        tx.insert_event(&event).await?;
+        let to = tx.matching_subscriptions(tenant, kind).await?.remove(0).subscription_id;
+        tx.insert_delivery(&event.delivery_to(tx.env().id(at), to, false)).await?;
+        Ok(())
     });
     missed.await.unwrap();
     assert_eq!(arrivals.recv().await.unwrap(), (json!("order.lost"), json!({ "id": 7 })));

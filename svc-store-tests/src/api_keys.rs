@@ -26,50 +26,45 @@ impl Harness {
     async fn new_key(&self, tenant: TenantId, write: bool, expires_in: Option<Duration>, signed: bool) -> NewKey {
         let name = Some("Zoë's key 🔑".to_owned());
         let input = KeyCreate { name, write, expires_in, signed };
-        self.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap()
+        self.write((tenant, input), async |tx, (tenant, input)| keys::create(tx, *tenant, input.clone()).await)
+            .await
+            .unwrap()
     }
 
     async fn key(&self, id: KeyId) -> Option<ApiKey> {
-        self.read(move |tx| Box::pin(async move { Ok(tx.api_key(id).await?) })).await.unwrap()
+        self.read(id, async |tx, &id| Ok(tx.api_key(id).await?)).await.unwrap()
     }
 
     async fn insert_api_key(&self, key: &ApiKey, hash: [u8; 32]) -> Result<(), Error> {
         let key = key.clone();
-        self.write(move |tx| {
-            let key = key.clone();
-            Box::pin(async move { Ok(tx.insert_api_key(&key, &hash).await?) })
-        })
-        .await
+        self.write((key, hash), async |tx, (key, hash)| Ok(tx.insert_api_key(key, hash).await?)).await
     }
 
     async fn credential(&self, hash: [u8; 32]) -> Option<Credential> {
-        self.read(move |tx| Box::pin(async move { Ok(tx.credential(&hash).await?) })).await.unwrap()
+        self.read(hash, async |tx, &hash| Ok(tx.credential(&hash).await?)).await.unwrap()
     }
 
     async fn authenticate(&self, key: &NewKey) -> Result<keys::Caller, Error> {
         let hash = KeyHash::of(key.text.reveal()).unwrap();
-        self.read(move |tx| Box::pin(keys::authenticate(tx, hash))).await
+        self.read(hash, async |tx, &hash| keys::authenticate(tx, hash).await).await
     }
 
     async fn revoke(&self, id: KeyId) -> ApiKey {
-        self.write(move |tx| Box::pin(keys::revoke(tx, id))).await.unwrap()
+        self.write(id, async |tx, &id| keys::revoke(tx, id).await).await.unwrap()
     }
 
     async fn record_uses(&self, uses: &[(KeyId, Timestamp)]) {
         let uses: Vec<KeyUse> =
             uses.iter().map(|(key_id, used_at)| KeyUse { key_id: *key_id, used_at: *used_at }).collect();
-        self.write(move |tx| {
-            let uses = uses.clone();
-            Box::pin(async move { Ok(tx.record_key_uses(&uses).await?) })
-        })
-        .await
-        .unwrap();
+        self.write(uses, async |tx, uses| Ok(tx.record_key_uses(uses).await?)).await.unwrap();
     }
 
     pub(super) async fn claim(&self, key: KeyId, mac: [u8; 32], expires_at: Timestamp) -> bool {
-        self.write(move |tx| Box::pin(async move { Ok(tx.claim_signature(key, &mac, expires_at).await?) }))
-            .await
-            .unwrap()
+        self.write((key, mac, expires_at), async |tx, &(key, mac, expires_at)| {
+            Ok(tx.claim_signature(key, &mac, expires_at).await?)
+        })
+        .await
+        .unwrap()
     }
 }
 
@@ -114,9 +109,9 @@ pub(super) async fn a_key_is_stored(h: Harness) {
     // An update can set and clear the expiry and the revocation.
     let changed = ApiKey { expires_at: None, revoked_at: None, ..full };
     let stored = changed.clone();
-    let write = h.write(move |tx| {
+    let write = h.write(stored, async |tx, stored| {
         let key = stored.clone();
-        Box::pin(async move { Ok(tx.update_api_key(&key).await?) })
+        Ok(tx.update_api_key(&key).await?)
     });
     write.await.unwrap();
     assert_eq!(h.key(changed.id).await, Some(changed));
@@ -131,7 +126,7 @@ pub(super) async fn keys_of_a_tenant_are_listed(h: Harness) {
         h.new_key(other, true, None, false).await;
     }
     want[1] = h.revoke(want[1].id).await;
-    let list = async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.api_keys(tenant).await?) })).await.unwrap();
+    let list = async |tenant| h.read(tenant, async |tx, &tenant| Ok(tx.api_keys(tenant).await?)).await.unwrap();
     assert_eq!(list(tenant).await, want, "oldest first, including revoked keys");
     assert_eq!(list(other).await.len(), 5);
     assert_eq!(list(TenantId(Uuid::nil())).await, []);
@@ -163,19 +158,15 @@ pub(super) async fn a_locked_credential_does_not_change(h: Harness) {
     let (key, hash) = h.key_with_hash(tenant).await;
     // The name of the tenant says whether the key was revoked, as only transactions that lock the tenant change it.
     let write = || {
-        h.write(move |tx| {
-            Box::pin(async move {
-                let found = tx.lock_credential(tenant, &hash).await?.ok_or(Error::InvalidKey)?;
-                assert_eq!((found.key_id, found.tenant_id), (key.id, tenant));
-                Ok((found.revoked, tenants::get(tx, tenant).await?.name == "Revoked"))
-            })
+        h.write((tenant, hash, key.id), async |tx, &(tenant, hash, id)| {
+            let found = tx.lock_credential(tenant, &hash).await?.ok_or(Error::InvalidKey)?;
+            assert_eq!((found.key_id, found.tenant_id), (id, tenant));
+            Ok((found.revoked, tenants::get(tx, tenant).await?.name == "Revoked"))
         })
     };
-    let revoke = h.write(move |tx| {
-        Box::pin(async move {
-            keys::revoke(tx, key.id).await?;
-            tenants::update(tx, tenant.0, |tenant| tenant.name = "Revoked".to_owned()).await.map(|_| (true, true))
-        })
+    let revoke = h.write((key.id, tenant), async |tx, &(id, tenant)| {
+        keys::revoke(tx, id).await?;
+        tenants::update(tx, tenant.0, |tenant| tenant.name = "Revoked".to_owned()).await.map(|_| (true, true))
     });
     let before = join_all((0..16).map(|_| write())).await;
     assert!(before.iter().all(|seen| *seen == Ok((false, false))), "{before:?}");
@@ -186,7 +177,7 @@ pub(super) async fn a_locked_credential_does_not_change(h: Harness) {
         assert_eq!(revoked, renamed, "the credential is as old as the lock");
     }
     assert_eq!(write().await, Ok((true, true)));
-    let unknown = h.write(move |tx| Box::pin(async move { Ok(tx.lock_credential(tenant, &[0; 32]).await?.is_some()) }));
+    let unknown = h.write(tenant, async |tx, &tenant| Ok(tx.lock_credential(tenant, &[0; 32]).await?.is_some()));
     assert_eq!(unknown.await, Ok(false));
 }
 
@@ -223,8 +214,9 @@ pub(super) async fn a_credential_shows_a_suspended_tenant(h: Harness) {
     let key = h.new_key(tenant, true, None, false).await;
     let bystander = h.new_key(other, true, None, false).await;
     for access in [DeveloperAccess::Suspended, DeveloperAccess::Pending, DeveloperAccess::Approved] {
-        let update =
-            h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, move |tenant| tenant.developer_access = access)));
+        let update = h.write((tenant, access), async |tx, &(tenant, access)| {
+            tenants::update(tx, tenant.0, move |tenant| tenant.developer_access = access).await
+        });
         update.await.unwrap();
         let found = h.credential(svc_core::crypto::sha256(key.text.reveal().as_bytes())).await.unwrap();
         assert_eq!(found.developer_access, access);
@@ -245,7 +237,9 @@ pub(super) async fn a_credential_has_the_limits_of_its_tenant(h: Harness) {
     };
     let one = RateLimits { rate_limit: Some(NonZeroU32::MIN), ..RateLimits::default() };
     for limits in [one, all, RateLimits { rate_limit: None, ..all }, RateLimits::default()] {
-        let set = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, move |tenant| tenant.limits = limits)));
+        let set = h.write((tenant, limits), async |tx, &(tenant, limits)| {
+            tenants::update(tx, tenant.0, move |tenant| tenant.limits = limits).await
+        });
         assert_eq!(set.await.unwrap().limits, limits);
         assert_eq!(h.authenticate(&key).await.unwrap().limits, limits);
         assert_eq!(h.authenticate(&bystander).await.unwrap().limits, RateLimits::default());
@@ -311,11 +305,9 @@ pub(super) async fn a_signature_is_accepted_once(h: Harness) {
     let claims = join_all((0..32).map(|_| h.claim(key, [3; 32], end))).await;
     assert_eq!(claims.iter().filter(|claimed| **claimed).count(), 1, "one of the concurrent claims succeeds");
     // A claim is part of its transaction.
-    let failed = h.write(move |tx| {
-        Box::pin(async move {
-            let claimed = tx.claim_signature(key, &[4; 32], end).await?;
-            Err::<(), _>(Error::NotAllowed(claimed.to_string()))
-        })
+    let failed = h.write((key, end), async |tx, &(key, end)| {
+        let claimed = tx.claim_signature(key, &[4; 32], end).await?;
+        Err::<(), _>(Error::NotAllowed(claimed.to_string()))
     });
     assert_eq!(failed.await, Err(Error::NotAllowed("true".to_owned())));
     assert!(h.claim(key, [4; 32], end).await);

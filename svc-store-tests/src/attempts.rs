@@ -37,10 +37,8 @@ pub(super) async fn attempts_are_stored(h: Harness) {
     // A crash leaves a gap in the numbers, and attempts may be stored out of order.
     for log in [&full, &bare(1), &empty] {
         let log = log.clone();
-        let write = h.write(move |tx| {
-            let log = log.clone();
-            Box::pin(async move { Ok(tx.insert_attempt(tenant, id, &log).await?) })
-        });
+        let write =
+            h.write((tenant, id, log), async |tx, (tenant, id, log)| Ok(tx.insert_attempt(*tenant, *id, log).await?));
         write.await.unwrap();
     }
     assert_eq!(call!(h.attempts(tenant, id)), [bare(1), empty, full]);
@@ -65,9 +63,8 @@ pub(super) async fn response_bodies_are_deleted_in_the_order_of_events(h: Harnes
                 response_truncated: false,
                 remote_addr: None,
             };
-            let write = h.write(move |tx| {
-                let log = log.clone();
-                Box::pin(async move { Ok(tx.insert_attempt(tenant, id, &log).await?) })
+            let write = h.write((tenant, id, log), async |tx, (tenant, id, log)| {
+                Ok(tx.insert_attempt(*tenant, *id, log).await?)
             });
             write.await.unwrap();
         }

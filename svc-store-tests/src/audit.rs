@@ -23,8 +23,8 @@ impl Harness {
     /// Returns the audit log of a tenant, oldest entry first.
     async fn log(&self, tenant: TenantId) -> Vec<Entry> {
         let beginning = Timestamp::from_micros(0);
-        let log = self.read(move |tx| {
-            Box::pin(async move { Ok(tx.audit_entries(tenant, beginning, Timestamp::MAX, 1_000).await?) })
+        let log = self.read((tenant, beginning), async |tx, &(tenant, beginning)| {
+            Ok(tx.audit_entries(tenant, beginning, Timestamp::MAX, 1_000).await?)
         });
         let mut log = log.await.unwrap();
         log.reverse();
@@ -52,24 +52,32 @@ pub(super) async fn every_change_is_recorded(h: Harness) {
     let tenant = h.tenant().await;
     h.advance();
     for _ in 0..2 {
-        let suspend = h.write(move |tx| {
-            Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.developer_access = DeveloperAccess::Suspended))
+        let suspend = h.write(tenant, async |tx, &tenant| {
+            tenants::update(tx, tenant.0, |tenant| tenant.developer_access = DeveloperAccess::Suspended).await
         });
         suspend.await.unwrap();
     }
     h.advance();
     let input = KeyCreate { name: None, write: true, expires_in: None, signed: true };
     let created = input.clone();
-    let key = h.write(move |tx| Box::pin(keys::create(tx, tenant, created.clone()))).await.unwrap();
+    let key = h
+        .write((tenant, created), async |tx, (tenant, created)| keys::create(tx, *tenant, created.clone()).await)
+        .await
+        .unwrap();
     h.advance();
-    let revoked = h.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap().key.id;
+    let revoked = h
+        .write((tenant, input), async |tx, (tenant, input)| keys::create(tx, *tenant, input.clone()).await)
+        .await
+        .unwrap()
+        .key
+        .id;
     h.advance();
     for _ in 0..2 {
-        h.write(move |tx| Box::pin(keys::revoke(tx, revoked))).await.unwrap();
+        h.write(revoked, async |tx, &revoked| keys::revoke(tx, revoked).await).await.unwrap();
     }
     h.advance();
     let id = key.key.id;
-    let rotated = h.write(move |tx| Box::pin(keys::rotate(tx, id, Duration::ZERO))).await.unwrap();
+    let rotated = h.write(id, async |tx, &id| keys::rotate(tx, id, Duration::ZERO).await).await.unwrap();
     h.advance();
     let body = json!({ "url": "https://example.com", "events": ["*"] });
     let webhook = h.create::<WebhookSubscription>(tenant, body).await.unwrap();
@@ -79,8 +87,12 @@ pub(super) async fn every_change_is_recorded(h: Harness) {
         h.update::<WebhookSubscription>(tenant, hook, json!({ "description": "x" })).await.unwrap();
     }
     h.advance();
-    let new =
-        h.write(move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, hook, Duration::ZERO))).await.unwrap();
+    let new = h
+        .write((tenant, hook), async |tx, &(tenant, hook)| {
+            subscriptions::rotate_secret(tx, tenant, hook, Duration::ZERO).await
+        })
+        .await
+        .unwrap();
     h.advance();
     h.delete::<WebhookSubscription>(tenant, hook).await.unwrap();
     h.contact(tenant, "ada@example.com").await;
@@ -119,20 +131,19 @@ pub(super) async fn the_actor_of_the_transaction_is_recorded(h: Harness) {
     let tenant = h.tenant().await;
     let key = Uuid::from_u128(7).into();
     h.advance();
-    let by_key = h.write(move |tx| {
-        Box::pin(async move {
-            tx.act_as(Actor::Key(key));
-            tenants::update(tx, tenant.0, |tenant| tenant.name = "a".to_owned()).await
-        })
+    let by_key = h.write((key, tenant), async |tx, &(key, tenant)| {
+        tx.act_as(Actor::Key(key));
+        tenants::update(tx, tenant.0, |tenant| tenant.name = "a".to_owned()).await
     });
     by_key.await.unwrap();
     h.advance();
     let store = acting(std::sync::Arc::clone(&h.store), Actor::Cli("ada".to_owned()));
-    let by_cli =
-        store.write("test", move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "b".to_owned())));
+    let by_cli = store
+        .write("test", tenant.0, async |tx, &id| tenants::update(tx, id, |tenant| tenant.name = "b".to_owned()).await);
     by_cli.await.unwrap();
     h.advance();
-    let by_none = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "c".to_owned())));
+    let by_none =
+        h.write(tenant, async |tx, &tenant| tenants::update(tx, tenant.0, |tenant| tenant.name = "c".to_owned()).await);
     by_none.await.unwrap();
     let actors: Vec<String> = h.log(tenant).await.into_iter().map(|entry| entry.actor).collect();
     assert_eq!(actors, ["system".to_owned(), format!("key:{key}"), "cli:ada".to_owned(), "system".to_owned()]);
@@ -144,33 +155,40 @@ pub(super) async fn events_have_an_actor(h: Harness) {
     let key = Uuid::from_u128(7).into();
     h.advance();
     let start = h.store.env().now();
-    let by_key = h.write(move |tx| {
-        Box::pin(async move {
-            tx.act_as(Actor::Key(key));
-            let input = ContactCreate::from_body(br#"{ "email": "ada@example.com" }"#)?;
-            crud::create::<Contact>(tx, tenant, input).await
-        })
+    let by_key = h.write((key, tenant), async |tx, &(key, tenant)| {
+        tx.act_as(Actor::Key(key));
+        let input = ContactCreate::from_body(br#"{ "email": "ada@example.com" }"#)?;
+        crud::create::<Contact>(tx, tenant, input).await
     });
     let contact = by_key.await.unwrap().id;
     h.advance();
-    let by_none = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "b".to_owned())));
+    let by_none =
+        h.write(tenant, async |tx, &tenant| tenants::update(tx, tenant.0, |tenant| tenant.name = "b".to_owned()).await);
     by_none.await.unwrap();
     h.advance();
     let store = acting(std::sync::Arc::clone(&h.store), Actor::Cli("ada".to_owned()));
-    store.write("test", move |tx| Box::pin(crud::delete::<Contact>(tx, tenant, contact))).await.unwrap();
+    store
+        .write("test", (tenant, contact), async |tx, &(tenant, contact)| {
+            crud::delete::<Contact>(tx, tenant, contact).await
+        })
+        .await
+        .unwrap();
     let hook = h.subscription(tenant, |_| {}).await;
     h.advance();
-    h.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, hook, None))).await.unwrap();
+    h.write((tenant, hook), async |tx, &(tenant, hook)| subscriptions::send_test(tx, tenant, hook, None).await)
+        .await
+        .unwrap();
     h.advance();
     let stay = json!({ "id": 7 });
-    h.write(move |tx| {
-        let stay = stay.clone();
-        Box::pin(async move { events::record_external(tx, tenant, EventKind::StayCreated, &stay).await.map(drop) })
+    h.write((tenant, stay), async |tx, (tenant, stay)| {
+        events::record_external(tx, *tenant, EventKind::StayCreated, stay).await.map(drop)
     })
     .await
     .unwrap();
 
-    let listed = |tenant, limit| h.read(move |tx| Box::pin(audit::list(tx, tenant, start, limit)));
+    let listed = |tenant, limit| {
+        h.read((tenant, start, limit), async |tx, &(tenant, start, limit)| audit::list(tx, tenant, start, limit).await)
+    };
     let log = listed(tenant, 100).await.unwrap();
     let event = h.events(tenant).await.pop().unwrap().id;
     let actions: Vec<(String, Uuid, &str)> =
@@ -193,26 +211,27 @@ pub(super) async fn events_have_an_actor(h: Harness) {
 
 pub(super) async fn a_failed_change_is_not_recorded(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
-    let failed = h.write(move |tx| {
-        Box::pin(async move {
-            tenants::update(tx, tenant.0, |tenant| tenant.name = "x".to_owned()).await?;
-            Err::<(), _>(Error::PreconditionFailed)
-        })
+    let failed = h.write(tenant, async |tx, &tenant| {
+        tenants::update(tx, tenant.0, |tenant| tenant.name = "x".to_owned()).await?;
+        Err::<(), _>(Error::PreconditionFailed)
     });
     failed.await.unwrap_err();
     assert_eq!((h.log(tenant).await.len(), h.log(other).await.len()), (1, 1));
     let now = h.store.env().now();
     let since = |at: Timestamp, limit| {
-        h.read(move |tx| Box::pin(async move { Ok(tx.audit_entries(tenant, at, Timestamp::MAX, limit).await?.len()) }))
+        h.read((tenant, at, limit), async |tx, &(tenant, at, limit)| {
+            Ok(tx.audit_entries(tenant, at, Timestamp::MAX, limit).await?.len())
+        })
     };
     assert_eq!(since(now, 10).await, Ok(1), "at or after");
     assert_eq!(since(now.next(), 10).await, Ok(0));
     h.advance();
-    let renamed = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "y".to_owned())));
+    let renamed =
+        h.write(tenant, async |tx, &tenant| tenants::update(tx, tenant.0, |tenant| tenant.name = "y".to_owned()).await);
     renamed.await.unwrap();
     assert_eq!(since(now, 1).await, Ok(1));
-    let newest = h.read(move |tx| {
-        Box::pin(async move { Ok(tx.audit_entries(tenant, now, Timestamp::MAX, 1).await?.remove(0).action) })
+    let newest = h.read((tenant, now), async |tx, &(tenant, now)| {
+        Ok(tx.audit_entries(tenant, now, Timestamp::MAX, 1).await?.remove(0).action)
     });
     assert_eq!(newest.await.as_deref(), Ok("update"), "the newest entry comes first");
 }

@@ -67,9 +67,8 @@ impl Harness {
             response_truncated: false,
             remote_addr: None,
         };
-        let write = self.write(move |tx| {
-            let log = log.clone();
-            Box::pin(async move { Ok(tx.insert_attempt(tenant, delivery, &log).await?) })
+        let write = self.write((tenant, delivery, log), async |tx, (tenant, delivery, log)| {
+            Ok(tx.insert_attempt(*tenant, *delivery, log).await?)
         });
         write.await.unwrap();
     }

@@ -40,9 +40,8 @@ pub(super) async fn an_event_of_a_custom_kind_is_delivered(h: Harness) {
     h.create::<WebhookSubscription>(tenant, to(&["job.created"])).await.unwrap();
 
     let emit = |data: Value| {
-        h.write(move |tx| {
-            let data = data.clone();
-            Box::pin(async move { events::record_external(tx, tenant, kind(REGISTERED), &data).await })
+        h.write((tenant, data), async |tx, (tenant, data)| {
+            events::record_external(tx, *tenant, kind(REGISTERED), data).await
         })
     };
     let (event, mut deliveries) = emit(json!({ "id": "A-18" })).await.unwrap();
@@ -53,13 +52,15 @@ pub(super) async fn an_event_of_a_custom_kind_is_delivered(h: Harness) {
 
     let stored = h.events(tenant).await.pop().unwrap();
     assert_eq!((stored.id, stored.kind, stored.data.get()), (event.id, kind(REGISTERED), r#"{"id":"A-18"}"#));
-    let listed = h.read(move |tx| {
+    let listed = h.read(tenant, async |tx, &tenant| {
         let filter = DeliveryFilter { kind: Some(kind(REGISTERED)), ..DeliveryFilter::default() };
-        Box::pin(async move { Ok(tx.list_deliveries(tenant, &filter).await?) })
+        Ok(tx.list_deliveries(tenant, &filter).await?)
     });
     assert_eq!(listed.await.unwrap().len(), 2);
 
-    let test = h.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, all.id, Some(kind(REGISTERED)))));
+    let test = h.write((tenant, all.id), async |tx, &(tenant, id)| {
+        subscriptions::send_test(tx, tenant, id, Some(kind(REGISTERED))).await
+    });
     assert_eq!(test.await.unwrap().kind, kind(REGISTERED));
     assert_eq!(h.events(tenant).await.pop().unwrap().data.get(), r#"{"id":"A-17"}"#, "the example of the schema");
 }
@@ -84,24 +85,18 @@ pub(super) async fn a_kind_that_is_no_longer_registered_is_kept(h: Harness) {
     let data = to_raw_value(&json!({ "id": 7 })).unwrap();
     let event =
         Event { id: h.store.env().id(at), tenant_id: tenant, kind: kind(FORMER), data, created_at: at, only_for: None };
-    let replay = h.write(move |tx| {
-        let event = event.clone();
-        Box::pin(async move {
-            tx.insert_event(&event).await?;
-            let since = Timestamp::from_micros(0);
-            let input =
-                ReplayCreate { subscription: subscription.id, since, until: None, statuses: Vec::new(), missed: true };
-            let replay = replays::create(tx, tenant, input).await?;
-            while replays::step(tx, tenant).await? {}
-            Ok(replay)
-        })
+    let replay = h.write((event, subscription.id, tenant), async |tx, (event, id, tenant)| {
+        tx.insert_event(event).await?;
+        let since = Timestamp::from_micros(0);
+        let input = ReplayCreate { subscription: *id, since, until: None, statuses: Vec::new(), missed: true };
+        let replay = replays::create(tx, *tenant, input).await?;
+        while replays::step(tx, *tenant).await? {}
+        Ok(replay)
     });
     replay.await.unwrap();
-    let deliveries = h.read(move |tx| {
-        Box::pin(async move {
-            let matching = tx.matching_subscriptions(tenant, kind(FORMER)).await?;
-            Ok((matching.len(), tx.list_deliveries(tenant, &DeliveryFilter::default()).await?))
-        })
+    let deliveries = h.read(tenant, async |tx, &tenant| {
+        let matching = tx.matching_subscriptions(tenant, kind(FORMER)).await?;
+        Ok((matching.len(), tx.list_deliveries(tenant, &DeliveryFilter::default()).await?))
     });
     let (matching, deliveries) = deliveries.await.unwrap();
     assert_eq!(matching, 1);

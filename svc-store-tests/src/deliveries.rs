@@ -18,8 +18,20 @@ use crate::samples::{Links, Sample, far};
 
 /// Calls a method of the interface in its own transaction. The arguments are copied.
 macro_rules! call {
-    ($h:ident.$method:ident($($argument:expr),*)) => {
-        $h.write(move |tx| Box::pin(async move { Ok(tx.$method($($argument),*).await?) })).await.unwrap()
+    ($h:ident.$method:ident()) => {
+        $h.write((), async |tx, ()| Ok(tx.$method().await?)).await.unwrap()
+    };
+    ($h:ident.$method:ident($a:expr)) => {
+        $h.write($a, async |tx, &a| Ok(tx.$method(a).await?)).await.unwrap()
+    };
+    ($h:ident.$method:ident($a:expr, $b:expr)) => {
+        $h.write(($a, $b), async |tx, &(a, b)| Ok(tx.$method(a, b).await?)).await.unwrap()
+    };
+    ($h:ident.$method:ident($a:expr, $b:expr, $c:expr)) => {
+        $h.write(($a, $b, $c), async |tx, &(a, b, c)| Ok(tx.$method(a, b, c).await?)).await.unwrap()
+    };
+    ($h:ident.$method:ident($a:expr, $b:expr, $c:expr, $d:expr)) => {
+        $h.write(($a, $b, $c, $d), async |tx, &(a, b, c, d)| Ok(tx.$method(a, b, c, d).await?)).await.unwrap()
     };
 }
 
@@ -41,19 +53,13 @@ impl Harness {
 
     async fn insert_event(&self, event: &Event) {
         let event = event.clone();
-        let write = self.write(move |tx| {
-            let event = event.clone();
-            Box::pin(async move { Ok(tx.insert_event(&event).await?) })
-        });
+        let write = self.write(event, async |tx, event| Ok(tx.insert_event(event).await?));
         write.await.unwrap();
     }
 
     pub(super) async fn try_insert_delivery(&self, delivery: &Delivery) -> Result<(), Error> {
         let delivery = delivery.clone();
-        let write = self.write(move |tx| {
-            let delivery = delivery.clone();
-            Box::pin(async move { Ok(tx.insert_delivery(&delivery).await?) })
-        });
+        let write = self.write(delivery, async |tx, delivery| Ok(tx.insert_delivery(delivery).await?));
         write.await
     }
 
@@ -88,14 +94,13 @@ impl Harness {
 
     async fn store_delivery(&self, delivery: &Delivery, lease: Option<Uuid>, claims: bool) -> bool {
         let (before, updated) = (self.stored(delivery).await, delivery.clone());
-        let write = self.write(move |tx| {
+        let write = self.write((updated, claims, lease), async |tx, (updated, claims, lease)| {
             let delivery = updated.clone();
-            Box::pin(async move {
-                if claims {
-                    return Ok(tx.claim_delivery(&delivery, lease).await?);
-                }
-                Ok(tx.update_delivery(&delivery, lease).await?)
-            })
+
+            if *claims {
+                return Ok(tx.claim_delivery(&delivery, *lease).await?);
+            }
+            Ok(tx.update_delivery(&delivery, *lease).await?)
         });
         write.await.unwrap();
         let after = self.stored(delivery).await;
@@ -105,10 +110,8 @@ impl Harness {
 
     async fn listed(&self, tenant: TenantId, filter: &DeliveryFilter) -> Vec<Delivery> {
         let filter = filter.clone();
-        let read = self.read(move |tx| {
-            let filter = filter.clone();
-            Box::pin(async move { Ok(tx.list_deliveries(tenant, &filter).await?) })
-        });
+        let read =
+            self.read((tenant, filter), async |tx, (tenant, filter)| Ok(tx.list_deliveries(*tenant, filter).await?));
         read.await.unwrap()
     }
 
@@ -224,9 +227,8 @@ pub(super) async fn a_list_supports_every_filter(h: Harness) {
         });
         for n in [0, 1, 5, 24] {
             let filter = filter.clone();
-            let nth = h.read(move |tx| {
-                let filter = filter.clone();
-                Box::pin(async move { Ok(tx.nth_listed(tenant, &filter, n).await?) })
+            let nth = h.read((tenant, filter, n), async |tx, (tenant, filter, n)| {
+                Ok(tx.nth_listed(*tenant, filter, *n).await?)
             });
             assert_eq!(nth.await, Ok(read.get(n as usize).map(|delivery| delivery.created_at)), "{n}");
         }
@@ -387,10 +389,8 @@ pub(super) async fn an_outcome_updates_six_columns(h: Harness) {
     let bystander = h.insert(tenant, WebhookSubscription::bare).await;
     let update_outcome = async |tenant: TenantId, row: &WebhookSubscription| {
         let row = row.clone();
-        let write = h.write(move |tx| {
-            let row = row.clone();
-            Box::pin(async move { Ok(tx.update_delivery_outcome(tenant, &row).await?) })
-        });
+        let write =
+            h.write((tenant, row), async |tx, (tenant, row)| Ok(tx.update_delivery_outcome(*tenant, row).await?));
         write.await.unwrap();
     };
     for row in rows {
@@ -489,10 +489,8 @@ pub(super) async fn deliveries_of_another_tenant_are_not_returned(h: Harness) {
         response_truncated: false,
         remote_addr: None,
     };
-    let write = h.write(move |tx| {
-        let log = log.clone();
-        Box::pin(async move { Ok(tx.insert_attempt(tenant, id, &log).await?) })
-    });
+    let write =
+        h.write((tenant, id, log), async |tx, (tenant, id, log)| Ok(tx.insert_attempt(*tenant, *id, log).await?));
     write.await.unwrap();
 
     assert_eq!(call!(h.delivery(other, id)), None);

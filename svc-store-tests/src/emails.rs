@@ -16,8 +16,8 @@ impl Harness {
     }
 
     async fn set_unique(&self, tenant: TenantId, unique: bool) {
-        self.write(move |tx| {
-            Box::pin(tenants::update(tx, tenant.0, move |tenant| tenant.unique_contact_email = unique))
+        self.write((tenant, unique), async |tx, &(tenant, unique)| {
+            tenants::update(tx, tenant.0, move |tenant| tenant.unique_contact_email = unique).await
         })
         .await
         .unwrap();

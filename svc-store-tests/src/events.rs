@@ -24,8 +24,8 @@ use crate::samples::Sample;
 
 impl Harness {
     async fn deliveries(&self, tenant: TenantId, event: EventId) -> Vec<Delivery> {
-        let read = self.read(move |tx| {
-            Box::pin(async move { Ok(tx.list_deliveries(tenant, &DeliveryFilter::of_event(event)).await?) })
+        let read = self.read((tenant, event), async |tx, &(tenant, event)| {
+            Ok(tx.list_deliveries(tenant, &DeliveryFilter::of_event(event)).await?)
         });
         let mut deliveries = read.await.unwrap();
         deliveries.sort_by_key(|delivery| delivery.subscription_id);
@@ -33,7 +33,8 @@ impl Harness {
     }
 
     async fn matches(&self, tenant: TenantId, kind: EventKind) -> Vec<MatchedSubscription> {
-        let read = self.read(move |tx| Box::pin(async move { Ok(tx.matching_subscriptions(tenant, kind).await?) }));
+        let read =
+            self.read((tenant, kind), async |tx, &(tenant, kind)| Ok(tx.matching_subscriptions(tenant, kind).await?));
         read.await.unwrap()
     }
 
@@ -93,7 +94,9 @@ pub(super) async fn events_are_returned_in_order_and_in_pages(h: Harness) {
     let ids: Vec<_> = all.iter().map(|event| event.id).collect();
     assert!(all.is_sorted_by(|a, b| a.created_at < b.created_at) && all.iter().all(|event| event.tenant_id == tenant));
     let read = async |after: Timestamp, limit: u32| {
-        let read = h.read(move |tx| Box::pin(async move { Ok(tx.events_after(tenant, after, limit).await?) }));
+        let read = h.read((tenant, after, limit), async |tx, &(tenant, after, limit)| {
+            Ok(tx.events_after(tenant, after, limit).await?)
+        });
         read.await.unwrap().iter().map(|event| event.id).collect::<Vec<_>>()
     };
     for (position, event) in all.iter().enumerate() {
@@ -135,8 +138,7 @@ fn pause(row: &mut WebhookSubscription) {
 
 pub(super) async fn live_subscriptions_are_counted(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
-    let count =
-        async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.count_live_subscriptions(tenant).await?) })).await;
+    let count = async |tenant| h.read(tenant, async |tx, &tenant| Ok(tx.count_live_subscriptions(tenant).await?)).await;
     assert_eq!(count(tenant).await, Ok(0));
     h.subscription(tenant, |_| {}).await;
     h.subscription(tenant, |row| row.enabled = false).await;
@@ -154,7 +156,12 @@ pub(super) async fn a_subscription_that_is_not_kept_is_deleted(h: Harness) {
     let deleted = h.subscription(tenant, |row| row.deleted_at = Some(row.created_at)).await;
     let foreign = h.subscription(other, |_| {}).await;
     let minute = Duration::from_secs(60);
-    let keep = async |tenant, id| h.write(move |tx| Box::pin(subscriptions::keep_for(tx, tenant, id, minute))).await;
+    let keep = async |tenant, id| {
+        h.write((tenant, id, minute), async |tx, &(tenant, id, minute)| {
+            subscriptions::keep_for(tx, tenant, id, minute).await
+        })
+        .await
+    };
     for (tenant, id) in [(tenant, deleted), (tenant, foreign), (other, own), (TenantId(uuid::Uuid::max()), own)] {
         assert_eq!(keep(tenant, id).await, Err(Error::NotFound));
     }
@@ -170,7 +177,9 @@ pub(super) async fn a_subscription_that_is_not_kept_is_deleted(h: Harness) {
     assert_eq!(subscriptions::delete_expired(&*h.store).await, Ok(1));
     assert_eq!(subscriptions::delete_expired(&*h.store).await, Ok(0));
     for (tenant, id, live) in [(tenant, own, false), (tenant, stays, true), (other, foreign, false)] {
-        let found = h.read(move |tx| Box::pin(crud::get::<WebhookSubscription>(tx, tenant, id))).await;
+        let found = h
+            .read((tenant, id), async |tx, &(tenant, id)| crud::get::<WebhookSubscription>(tx, tenant, id).await)
+            .await;
         assert_eq!(found.is_ok(), live);
     }
     assert_eq!(keep(tenant, own).await, Err(Error::NotFound));
@@ -241,10 +250,7 @@ pub(super) async fn many_deliveries_are_written_at_once(h: Harness) {
     let sooner = start.minus(Duration::from_secs(60));
     deliveries.push(Delivery { next_attempt_at: Some(sooner), ..delivery((0, &subscriptions[0])) });
     let written = deliveries.clone();
-    let write = h.write(move |tx| {
-        let written = written.clone();
-        Box::pin(async move { Ok(tx.insert_deliveries(&written).await?) })
-    });
+    let write = h.write(written, async |tx, written| Ok(tx.insert_deliveries(written).await?));
     write.await.unwrap();
 
     let mut stored = h.deliveries(tenant, event.id).await;
@@ -266,10 +272,7 @@ pub(super) async fn many_deliveries_are_written_at_once(h: Harness) {
     let mut refused: Vec<Delivery> =
         subscriptions.iter().map(|to| next.delivery_to(h.store.env().id(next.created_at), *to, false)).collect();
     refused.push(refused[0].clone());
-    let write = h.write(move |tx| {
-        let refused = refused.clone();
-        Box::pin(async move { Ok(tx.insert_deliveries(&refused).await?) })
-    });
+    let write = h.write(refused, async |tx, refused| Ok(tx.insert_deliveries(refused).await?));
     assert!(matches!(write.await, Err(Error::Store(StoreError::Conflict { .. }))));
     assert_eq!(h.deliveries(tenant, next.id).await, []);
 }
@@ -309,9 +312,9 @@ pub(super) async fn a_created_delivery_is_stored(h: Harness) {
         let data = to_raw_value(&json!({ "id": id, "kind": kind, "n": [1, null, "ü"] })).unwrap();
         let event = Event { id, tenant_id: tenant, kind, data, created_at: at, only_for };
         let stored = event.clone();
-        let write = h.write(move |tx| {
+        let write = h.write(stored, async |tx, stored| {
             let event = stored.clone();
-            Box::pin(async move { Ok(tx.insert_event(&event).await?) })
+            Ok(tx.insert_event(&event).await?)
         });
         write.await.unwrap();
         let back = h.events(tenant).await.pop().unwrap();
@@ -325,9 +328,9 @@ pub(super) async fn a_created_delivery_is_stored(h: Harness) {
         let next_attempt_at = (state == DeliveryStatus::Pending).then_some(event.created_at.next());
         let delivery = Delivery { status: state, next_attempt_at, ..event.delivery_to(id, subscription, true) };
         let stored = delivery.clone();
-        let write = h.write(move |tx| {
+        let write = h.write(stored, async |tx, stored| {
             let delivery = stored.clone();
-            Box::pin(async move { Ok(tx.insert_delivery(&delivery).await?) })
+            Ok(tx.insert_delivery(&delivery).await?)
         });
         write.await.unwrap();
         assert!(h.deliveries(tenant, event.id).await.contains(&delivery), "{delivery:?}");
@@ -335,12 +338,9 @@ pub(super) async fn a_created_delivery_is_stored(h: Harness) {
     // Payments are written but never read, so this only tests that the write succeeds.
     let total = Decimal::parse("10").unwrap();
     let input = InvoiceCreate { contact_id: None, total, currency: None, issue_date: None, due_date: None };
-    let paid = h.write(move |tx| {
-        let input = input.clone();
-        Box::pin(async move {
-            let invoice = invoices::create(tx, tenant, input).await?;
-            invoices::pay(tx, tenant, invoice.id, None).await
-        })
+    let paid = h.write((tenant, input), async |tx, (tenant, input)| {
+        let invoice = invoices::create(tx, *tenant, input.clone()).await?;
+        invoices::pay(tx, *tenant, invoice.id, None).await
     });
     let paid = paid.await.unwrap();
     assert_eq!((paid.amount_paid, h.row(tenant, paid.id).await), (paid.total, Some(paid)));
@@ -349,7 +349,10 @@ pub(super) async fn a_created_delivery_is_stored(h: Harness) {
 pub(super) async fn an_event_for_one_subscription_goes_to_no_other(h: Harness) {
     let tenant = h.tenant().await;
     let (one, other) = (h.subscription(tenant, |_| {}).await, h.subscription(tenant, |_| {}).await);
-    let delivery = h.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, one, None))).await.unwrap();
+    let delivery = h
+        .write((tenant, one), async |tx, &(tenant, one)| subscriptions::send_test(tx, tenant, one, None).await)
+        .await
+        .unwrap();
     let event = h.events(tenant).await.pop().unwrap();
     assert_eq!((event.id, event.only_for), (delivery.event_id, Some(one)));
     h.contact(tenant, "ada@example.com").await;
@@ -359,13 +362,10 @@ pub(super) async fn an_event_for_one_subscription_goes_to_no_other(h: Harness) {
     for subscription in [one, other, late] {
         let since = Timestamp::from_micros(0);
         let input = ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: true };
-        let replay = h.write(move |tx| {
-            let input = input.clone();
-            Box::pin(async move {
-                let replay = replays::create(tx, tenant, input).await?;
-                while replays::step(tx, tenant).await? {}
-                tx.replay(tenant, replay.id).await.map_err(Into::into)
-            })
+        let replay = h.write((tenant, input), async |tx, (tenant, input)| {
+            let replay = replays::create(tx, *tenant, input.clone()).await?;
+            while replays::step(tx, *tenant).await? {}
+            tx.replay(*tenant, replay.id).await.map_err(Into::into)
         });
         let replay = replay.await.unwrap().unwrap();
         assert_eq!(replay.replayed, u64::from(subscription == late), "only the later subscription missed the contact");

@@ -13,9 +13,8 @@ use crate::Harness;
 impl Harness {
     async fn stored_response(&self, tenant: TenantId, key: &str, after: Timestamp) -> Option<StoredResponse> {
         let key = key.to_owned();
-        self.read(move |tx| {
-            let key = key.clone();
-            Box::pin(async move { Ok(tx.stored_response(tenant, &key, after).await?) })
+        self.read((tenant, key, after), async |tx, (tenant, key, after)| {
+            Ok(tx.stored_response(*tenant, key, *after).await?)
         })
         .await
         .unwrap()
@@ -23,18 +22,19 @@ impl Harness {
 
     async fn store_response(&self, tenant: TenantId, key: &str, stored: &StoredResponse) {
         let (key, stored) = (key.to_owned(), stored.clone());
-        self.write(move |tx| {
-            let (key, stored) = (key.clone(), stored.clone());
-            Box::pin(async move { Ok(tx.store_response(tenant, &key, &stored).await?) })
+        self.write((tenant, key, stored), async |tx, (tenant, key, stored)| {
+            Ok(tx.store_response(*tenant, key, stored).await?)
         })
         .await
         .unwrap();
     }
 
     pub(super) async fn delete_request_records(&self, stored_before: Timestamp, now: Timestamp, limit: u32) -> u64 {
-        self.write(move |tx| Box::pin(async move { Ok(tx.delete_request_records(stored_before, now, limit).await?) }))
-            .await
-            .unwrap()
+        self.write((stored_before, now, limit), async |tx, &(stored_before, now, limit)| {
+            Ok(tx.delete_request_records(stored_before, now, limit).await?)
+        })
+        .await
+        .unwrap()
     }
 }
 
@@ -111,40 +111,41 @@ pub(super) async fn an_expired_response_is_not_returned(h: Harness) {
 /// Of concurrent requests with one key, one does the work. The others get its response, or the error that it is in progress.
 pub(super) async fn a_key_is_claimed_by_one_transaction(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
-    let claims = h.write(move |tx| {
-        Box::pin(async move {
-            let (first, again) = (tx.claim_idempotency(tenant, "k").await?, tx.claim_idempotency(tenant, "k").await?);
-            Ok([first, again, tx.claim_idempotency(other, "k").await?, tx.claim_idempotency(tenant, "K").await?])
-        })
+    let claims = h.write((tenant, other), async |tx, &(tenant, other)| {
+        let (first, again) = (tx.claim_idempotency(tenant, "k").await?, tx.claim_idempotency(tenant, "k").await?);
+        Ok([first, again, tx.claim_idempotency(other, "k").await?, tx.claim_idempotency(tenant, "K").await?])
     });
     assert_eq!(claims.await, Ok([true; 4]), "a transaction can claim a key twice");
     let requests = (0..32).map(|_| {
-        h.write(move |tx| {
-            Box::pin(async move {
-                if !tx.claim_idempotency(tenant, "k").await? {
-                    return Err(Error::IdempotencyInProgress);
-                }
-                tx.lock_tenant(tenant).await?;
-                if tx.stored_response(tenant, "k", beginning()).await?.is_some() {
-                    return Ok(false);
-                }
-                let now = tx.env().now();
-                tx.store_response(tenant, "k", &response(now)).await?;
-                Ok(true)
-            })
+        h.write(tenant, async |tx, &tenant| {
+            if !tx.claim_idempotency(tenant, "k").await? {
+                return Err(Error::IdempotencyInProgress);
+            }
+            tx.lock_tenant(tenant).await?;
+            if tx.stored_response(tenant, "k", beginning()).await?.is_some() {
+                return Ok(false);
+            }
+            let now = tx.env().now();
+            tx.store_response(tenant, "k", &response(now)).await?;
+            Ok(true)
         })
     });
     let done = join_all(requests).await;
     assert_eq!(done.iter().filter(|done| **done == Ok(true)).count(), 1, "{done:?}");
     assert!(done.iter().all(|done| matches!(done, Ok(_) | Err(Error::IdempotencyInProgress))), "{done:?}");
-    let after = h.write(move |tx| Box::pin(async move { Ok(tx.claim_idempotency(tenant, "k").await?) }));
+    let after = h.write(tenant, async |tx, &tenant| Ok(tx.claim_idempotency(tenant, "k").await?));
     assert_eq!(after.await, Ok(true), "a claim ends with its transaction");
 }
 
 pub(super) async fn expired_records_are_deleted_in_steps(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let input = KeyCreate { name: None, write: true, expires_in: None, signed: true };
-    let key: KeyId = h.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap().key.id;
+    let key: KeyId = h
+        .write((tenant, input), async |tx, (tenant, input)| keys::create(tx, *tenant, input.clone()).await)
+        .await
+        .unwrap()
+        .key
+        .id;
     let start = h.store.env().now();
     let at = |second: u64| start.checked_add(Duration::from_secs(second)).unwrap();
     for second in 0..5_u8 {

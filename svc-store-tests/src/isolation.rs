@@ -218,25 +218,23 @@ const MORE_WRITES: [(&str, WriteFn); 6] = [
 
 impl Harness {
     async fn fill(&self, tenant: TenantId, owner: Owner) {
-        let write = self.write(move |tx| {
-            Box::pin(async move {
-                for id in [SUBSCRIPTION, ELSEWHERE] {
-                    let row = subscription(tenant, id, owner);
-                    WebhookSubscription::repository(tx).insert(tenant, &row).await?;
+        let write = self.write((tenant, owner), async |tx, &(tenant, owner)| {
+            for id in [SUBSCRIPTION, ELSEWHERE] {
+                let row = subscription(tenant, id, owner);
+                WebhookSubscription::repository(tx).insert(tenant, &row).await?;
+            }
+            for (event, delivery) in history(tenant, owner) {
+                tx.insert_event(&event).await?;
+                let Some(delivery) = delivery else { continue };
+                tx.insert_delivery(&delivery).await?;
+                for log in attempts(owner) {
+                    tx.insert_attempt(tenant, delivery.id, &log).await?;
                 }
-                for (event, delivery) in history(tenant, owner) {
-                    tx.insert_event(&event).await?;
-                    let Some(delivery) = delivery else { continue };
-                    tx.insert_delivery(&delivery).await?;
-                    for log in attempts(owner) {
-                        tx.insert_attempt(tenant, delivery.id, &log).await?;
-                    }
-                }
-                for replay in replays(tenant, owner) {
-                    tx.insert_replay(&replay).await?;
-                }
-                Ok(())
-            })
+            }
+            for replay in replays(tenant, owner) {
+                tx.insert_replay(&replay).await?;
+            }
+            Ok(())
         });
         write.await.unwrap();
     }
@@ -244,15 +242,12 @@ impl Harness {
     /// Returns what a write returns and what tenants read after it, and rolls it back.
     async fn try_write(&self, write: WriteFn, tenant: TenantId, readers: &[TenantId]) -> Vec<String> {
         let readers = readers.to_vec();
-        let failed = self.write(move |tx| {
-            let readers = readers.clone();
-            Box::pin(async move {
-                let mut seen = vec![write(tx, tenant).await?];
-                for reader in readers {
-                    seen.push(view(tx, reader).await?);
-                }
-                Err::<(), _>(Error::NotAllowed(seen.join("\0")))
-            })
+        let failed = self.write((write, tenant, readers), async |tx, (write, tenant, readers)| {
+            let mut seen = vec![write(tx, *tenant).await?];
+            for reader in readers.clone() {
+                seen.push(view(tx, reader).await?);
+            }
+            Err::<(), _>(Error::NotAllowed(seen.join("\0")))
         });
         let seen = match failed.await {
             Err(Error::NotAllowed(seen)) => seen,
@@ -262,7 +257,7 @@ impl Harness {
     }
 
     async fn view(&self, tenant: TenantId) -> String {
-        self.read(move |tx| Box::pin(async move { Ok(view(tx, tenant).await?) })).await.unwrap()
+        self.read(tenant, async |tx, &tenant| Ok(view(tx, tenant).await?)).await.unwrap()
     }
 }
 

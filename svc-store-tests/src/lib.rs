@@ -64,7 +64,7 @@ use svc_core::input::Input;
 use svc_core::pages::{ListQuery, Order};
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::{Create, Delete, Filter, NewRecord, Resource, Update, crud};
-use svc_core::store::{Store, Tx};
+use svc_core::store::{Store, UnitOfWorkFn};
 use svc_core::values::{Id, TenantId, Timestamp};
 use svc_core::webhooks::events::Event;
 
@@ -357,36 +357,39 @@ impl Harness {
         Self { store, clock }
     }
 
-    async fn write<T, F>(&self, job: F) -> Result<T, Error>
+    async fn write<I, T>(&self, input: I, work: impl UnitOfWorkFn<I, T>) -> Result<T, Error>
     where
+        I: Send + Sync + 'static,
         T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
-        self.store.write("conformance", job).await
+        self.store.write("conformance", input, work).await
     }
 
-    async fn read<T, F>(&self, job: F) -> Result<T, Error>
+    async fn read<I, T>(&self, input: I, work: impl UnitOfWorkFn<I, T>) -> Result<T, Error>
     where
+        I: Send + Sync + 'static,
         T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
-        self.store.read("conformance", job).await
+        self.store.read("conformance", input, work).await
     }
 
     async fn tenant(&self) -> TenantId {
-        self.write(|tx| Box::pin(create_tenant(tx, TenantCreate::named("Harbour Plumbing")))).await.unwrap().id
+        self.write((), async |tx, ()| create_tenant(tx, TenantCreate::named("Harbour Plumbing")).await)
+            .await
+            .unwrap()
+            .id
     }
 
     async fn advance_clock(&self, tenant: TenantId) -> Timestamp {
-        self.write(move |tx| Box::pin(advance_clock(tx, tenant))).await.unwrap()
+        self.write(tenant, async |tx, &tenant| advance_clock(tx, tenant).await).await.unwrap()
     }
 
     /// Creates a record as the API does.
     async fn create<R: Create>(&self, tenant: TenantId, body: impl ToString) -> Result<R, Error> {
         let body = body.to_string();
-        self.write(move |tx| {
+        self.write((body, tenant), async |tx, (body, tenant)| {
             let input = R::Input::from_body(body.as_bytes());
-            Box::pin(async move { crud::create(tx, tenant, input?).await })
+            crud::create(tx, *tenant, input?).await
         })
         .await
     }
@@ -398,29 +401,25 @@ impl Harness {
     /// Updates a record as the API does.
     async fn update<R: Update>(&self, tenant: TenantId, id: Id<R>, body: impl ToString) -> Result<R, Error> {
         let body = body.to_string();
-        self.write(move |tx| {
+        self.write((body, tenant, id), async |tx, (body, tenant, id)| {
             let input = R::Input::from_body(body.as_bytes());
-            Box::pin(async move { crud::update(tx, tenant, id, input?).await })
+            crud::update(tx, *tenant, *id, input?).await
         })
         .await
     }
 
     /// Deletes a record as the API does.
     async fn delete<R: Delete>(&self, tenant: TenantId, id: Id<R>) -> Result<(), Error> {
-        self.write(move |tx| Box::pin(crud::delete::<R>(tx, tenant, id))).await
+        self.write((tenant, id), async |tx, &(tenant, id)| crud::delete::<R>(tx, tenant, id).await).await
     }
 
     /// Inserts a record without applying any rule.
     async fn insert<R: Resource>(&self, tenant: TenantId, make: impl Fn(NewRecord) -> R + Send + Sync + 'static) -> R {
-        let make = Arc::new(make);
-        self.write(move |tx| {
-            let make = Arc::clone(&make);
-            Box::pin(async move {
-                let now = advance_clock(tx, tenant).await?;
-                let row = make(NewRecord { tenant_id: tenant, id: tx.env().id(now), now });
-                R::repository(tx).insert(tenant, &row).await?;
-                Ok(row)
-            })
+        self.write((tenant, make), async |tx, (tenant, make)| {
+            let now = advance_clock(tx, *tenant).await?;
+            let row = make(NewRecord { tenant_id: *tenant, id: tx.env().id(now), now });
+            R::repository(tx).insert(*tenant, &row).await?;
+            Ok(row)
         })
         .await
         .unwrap()
@@ -429,13 +428,11 @@ impl Harness {
     /// Replaces a record without applying any rule, and sets its `updated_at` to a new time.
     async fn replace<R: Sample>(&self, tenant: TenantId, row: &R) -> R {
         let row = row.clone();
-        self.write(move |tx| {
+        self.write((row, tenant), async |tx, (row, tenant)| {
             let mut row = row.clone();
-            Box::pin(async move {
-                row.set_updated_at(advance_clock(tx, tenant).await?);
-                R::repository(tx).update(tenant, &row).await?;
-                Ok(row)
-            })
+            row.set_updated_at(advance_clock(tx, *tenant).await?);
+            R::repository(tx).update(*tenant, &row).await?;
+            Ok(row)
         })
         .await
         .unwrap()
@@ -443,16 +440,13 @@ impl Harness {
 
     /// Returns the record as stored, deleted or not.
     async fn row<R: Resource>(&self, tenant: TenantId, id: Id<R>) -> Option<R> {
-        self.read(move |tx| Box::pin(async move { Ok(R::repository(tx).get(tenant, id).await?) })).await.unwrap()
+        self.read((tenant, id), async |tx, &(tenant, id)| Ok(R::repository(tx).get(tenant, id).await?)).await.unwrap()
     }
 
     async fn list<R: Resource>(&self, tenant: TenantId, listing: ListQuery<R::Filter>) -> Vec<R> {
-        self.read(move |tx| {
-            let listing = listing.clone();
-            Box::pin(async move { Ok(R::repository(tx).list(tenant, &listing).await?) })
-        })
-        .await
-        .unwrap()
+        self.read((tenant, listing), async |tx, (tenant, listing)| Ok(R::repository(tx).list(*tenant, listing).await?))
+            .await
+            .unwrap()
     }
 
     /// Returns everything that a list returns by default, newest first.
@@ -463,9 +457,11 @@ impl Harness {
 
     async fn events(&self, tenant: TenantId) -> Vec<Event> {
         let beginning = Timestamp::from_micros(0);
-        self.read(move |tx| Box::pin(async move { Ok(tx.events_after(tenant, beginning, 1_000).await?) }))
-            .await
-            .unwrap()
+        self.read((tenant, beginning), async |tx, &(tenant, beginning)| {
+            Ok(tx.events_after(tenant, beginning, 1_000).await?)
+        })
+        .await
+        .unwrap()
     }
 }
 

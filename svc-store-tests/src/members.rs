@@ -17,39 +17,33 @@ fn email(text: &str) -> Email {
 impl Harness {
     async fn add_member(&self, tenant: TenantId, address: &str, role: Role) -> Result<Member, Error> {
         let address = email(address);
-        self.write(move |tx| {
-            let address = address.clone();
-            Box::pin(async move { members::add(tx, tenant, &address, role).await })
+        self.write((tenant, address, role), async |tx, (tenant, address, role)| {
+            members::add(tx, *tenant, address, *role).await
         })
         .await
     }
 
     async fn members(&self, tenant: TenantId) -> Vec<Member> {
-        self.read(move |tx| Box::pin(members::list(tx, tenant))).await.unwrap()
+        self.read(tenant, async |tx, &tenant| members::list(tx, tenant).await).await.unwrap()
     }
 
     async fn memberships(&self, address: &str) -> Vec<Member> {
         let address = email(address);
-        self.read(move |tx| {
-            let address = address.clone();
-            Box::pin(async move { members::of_email(tx, &address).await })
-        })
-        .await
-        .unwrap()
+        self.read(address, async |tx, address| members::of_email(tx, address).await).await.unwrap()
     }
 
     async fn set_role(&self, tenant: TenantId, id: MemberId, role: Role, actor: Actor) -> Result<Member, Error> {
-        self.write(move |tx| {
+        self.write((actor, tenant, id, role), async |tx, (actor, tenant, id, role)| {
             tx.act_as(actor.clone());
-            Box::pin(members::set_role(tx, tenant, id, role))
+            members::set_role(tx, *tenant, *id, *role).await
         })
         .await
     }
 
     async fn remove_member(&self, tenant: TenantId, id: MemberId, actor: Actor) -> Result<Member, Error> {
-        self.write(move |tx| {
+        self.write((actor, tenant, id), async |tx, (actor, tenant, id)| {
             tx.act_as(actor.clone());
-            Box::pin(members::remove(tx, tenant, id))
+            members::remove(tx, *tenant, *id).await
         })
         .await
     }
@@ -69,8 +63,11 @@ pub(super) async fn members_of_a_tenant_are_listed(h: Harness) {
         ["a.d@example.com", "a_d@example.com", "ada@example.com", "bob@example.com"]
     );
     let id = added[1].id;
-    assert_eq!(h.read(move |tx| Box::pin(members::get(tx, tenant, id))).await.unwrap(), added[1]);
-    let two = h.read(move |tx| Box::pin(async move { Ok(tx.members(tenant, 2).await?) })).await.unwrap();
+    assert_eq!(
+        h.read((tenant, id), async |tx, &(tenant, id)| members::get(tx, tenant, id).await).await.unwrap(),
+        added[1]
+    );
+    let two = h.read(tenant, async |tx, &tenant| Ok(tx.members(tenant, 2).await?)).await.unwrap();
     assert_eq!(two, added[..2]);
 }
 
@@ -82,10 +79,10 @@ pub(super) async fn an_address_is_a_member_of_a_tenant_once(h: Harness) {
     let results =
         futures_util::future::join_all((0..5).map(|_| h.add_member(tenant, "bob@example.com", Role::Viewer))).await;
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1, "{results:?}");
-    let twice = h.write(move |tx| {
+    let twice = h.write(member, async |tx, member| {
         let id = tx.env().id(member.created_at);
         let twice = Member { id, ..member.clone() };
-        Box::pin(async move { Ok(tx.insert_member(&twice).await?) })
+        Ok(tx.insert_member(&twice).await?)
     });
     assert!(matches!(twice.await, Err(Error::Store(StoreError::Conflict { .. }))));
     let unknown = TenantId(uuid::Uuid::from_u128(7));
@@ -111,19 +108,17 @@ pub(super) async fn members_of_tenants_are_apart(h: Harness) {
     let member = h.add_member(one, "ada@example.com", Role::Owner).await.unwrap();
     let same_id = Member { tenant_id: other, role: Role::Viewer, ..member.clone() };
     let copy = same_id.clone();
-    h.write(move |tx| {
-        let copy = copy.clone();
-        Box::pin(async move { Ok(tx.insert_member(&copy).await?) })
-    })
-    .await
-    .unwrap();
+    h.write(copy, async |tx, copy| Ok(tx.insert_member(copy).await?)).await.unwrap();
     h.set_role(other, member.id, Role::Developer, Actor::System).await.unwrap();
     assert_eq!(h.members(one).await, std::slice::from_ref(&member));
     assert_eq!(h.members(other).await, [Member { role: Role::Developer, ..same_id }]);
     h.remove_member(other, member.id, Actor::System).await.unwrap();
     assert_eq!(h.members(one).await, std::slice::from_ref(&member));
     let id = member.id;
-    assert_eq!(h.read(move |tx| Box::pin(members::get(tx, other, id))).await, Err(Error::NotFound));
+    assert_eq!(
+        h.read((other, id), async |tx, &(other, id)| members::get(tx, other, id).await).await,
+        Err(Error::NotFound)
+    );
     assert_eq!(h.set_role(other, id, Role::Viewer, Actor::System).await, Err(Error::NotFound));
     assert_eq!(h.remove_member(other, id, Actor::System).await, Err(Error::NotFound));
 }
@@ -149,7 +144,11 @@ pub(super) async fn changes_of_members_are_audited(h: Harness) {
     h.clock.advance(std::time::Duration::from_secs(1));
     h.remove_member(tenant, member.id, Actor::Cli("root".to_owned())).await.unwrap();
     let beginning = Timestamp::from_micros(0);
-    for entry in h.read(move |tx| Box::pin(audit::list(tx, tenant, beginning, 10))).await.unwrap() {
+    for entry in h
+        .read((tenant, beginning), async |tx, &(tenant, beginning)| audit::list(tx, tenant, beginning, 10).await)
+        .await
+        .unwrap()
+    {
         if entry.object_kind == "member" {
             assert_eq!(entry.object_id, member.id.uuid());
             let role = |json: Option<Box<serde_json::value::RawValue>>| {

@@ -36,11 +36,9 @@ impl Harness {
     }
 
     async fn set_access(&self, tenant: TenantId, access: DeveloperAccess) -> Result<(), Error> {
-        let write = self.write(move |tx| {
-            Box::pin(async move {
-                tenants::update(tx, tenant.0, |tenant| tenant.developer_access = access).await?;
-                Ok(())
-            })
+        let write = self.write((tenant, access), async |tx, &(tenant, access)| {
+            tenants::update(tx, tenant.0, |tenant| tenant.developer_access = access).await?;
+            Ok(())
         });
         write.await
     }
@@ -53,7 +51,7 @@ impl Harness {
     }
 
     async fn recorded(&self) -> usize {
-        self.read(|tx| Box::pin(async move { Ok(tx.operational_events(1_000).await?.len()) })).await.unwrap()
+        self.read((), async |tx, ()| Ok(tx.operational_events(1_000).await?.len())).await.unwrap()
     }
 
     /// Publishes what was recorded, and returns the kind and the data of all events of the platform account.
@@ -65,28 +63,30 @@ impl Harness {
     }
 
     async fn deliveries_of(&self, tenant: TenantId) -> Vec<Delivery> {
-        self.read(move |tx| Box::pin(async move { Ok(tx.list_deliveries(tenant, &DeliveryFilter::default()).await?) }))
+        self.read(tenant, async |tx, &tenant| Ok(tx.list_deliveries(tenant, &DeliveryFilter::default()).await?))
             .await
             .unwrap()
     }
 
     async fn key_for(&self, tenant: TenantId, expires_in: Duration) -> KeyId {
         let input = KeyCreate { name: Some("Zoë".to_owned()), expires_in: Some(expires_in), ..KeyCreate::default() };
-        self.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap().key.id
+        self.write((tenant, input), async |tx, (tenant, input)| keys::create(tx, *tenant, input.clone()).await)
+            .await
+            .unwrap()
+            .key
+            .id
     }
 
     /// Records an attempt at a new delivery of a tenant that ended with this status.
     async fn attempt(&self, tenant: TenantId, status: i32) -> Delivery {
-        let emit = self.write(move |tx| {
-            Box::pin(async move {
-                let now = advance_clock(tx, tenant).await?;
-                events::emit(tx, tenant, now, &[EventKind::JobCreated], &serde_json::json!({ "id": 1 })).await?;
-                let newest = DeliveryFilter { limit: 1, ..DeliveryFilter::default() };
-                let mut delivery = tx.list_deliveries(tenant, &newest).await?.remove(0);
-                delivery.claim(tx.env().id(now), now.checked_add(DAY).unwrap());
-                tx.update_delivery(&delivery, None).await?;
-                Ok(delivery)
-            })
+        let emit = self.write(tenant, async |tx, &tenant| {
+            let now = advance_clock(tx, tenant).await?;
+            events::emit(tx, tenant, now, &[EventKind::JobCreated], &serde_json::json!({ "id": 1 })).await?;
+            let newest = DeliveryFilter { limit: 1, ..DeliveryFilter::default() };
+            let mut delivery = tx.list_deliveries(tenant, &newest).await?.remove(0);
+            delivery.claim(tx.env().id(now), now.checked_add(DAY).unwrap());
+            tx.update_delivery(&delivery, None).await?;
+            Ok(delivery)
         });
         let delivery = emit.await.unwrap();
         let log = AttemptLog {
@@ -101,10 +101,7 @@ impl Harness {
         };
         let outcome = AttemptResult { delivery: delivery.clone(), log, retry_after: None };
         let batch = Arc::new(Batch::outcomes_only(tenant, vec![outcome]));
-        let run = self.write(move |tx| {
-            let batch = Arc::clone(&batch);
-            Box::pin(async move { run_batch(tx, &Policy::default(), &batch).await.map(drop) })
-        });
+        let run = self.write(batch, async |tx, batch| run_batch(tx, &Policy::default(), batch).await.map(drop));
         run.await.unwrap();
         delivery
     }
@@ -121,7 +118,7 @@ pub(super) async fn nothing_is_recorded_without_a_platform_webhook(h: Harness) {
     h.approve(tenant).await;
     assert_eq!(operational::report_expiring_keys(&*h.store).await, Ok(0));
     assert_eq!((h.recorded().await, h.published().await), (0, Vec::new()));
-    assert_eq!(h.read(|tx| Box::pin(async move { Ok(tx.tenant(PLATFORM_ACCOUNT).await?) })).await, Ok(None));
+    assert_eq!(h.read((), async |tx, ()| Ok(tx.tenant(PLATFORM_ACCOUNT).await?)).await, Ok(None));
     h.set_platform_webhook(Some("https://example.com")).await.unwrap();
     assert_eq!(operational::report_expiring_keys(&*h.store).await, Ok(1), "it was not marked before");
     assert_eq!(h.published().await[0].1["id"], key.to_string());
@@ -164,14 +161,12 @@ pub(super) async fn an_operational_event_is_published_once(h: Harness) {
         h.clock.advance(Duration::from_secs(1));
     }
     let failed = h
-        .write(move |tx| {
-            Box::pin(async move {
-                let access = [DeveloperAccess::Suspended, DeveloperAccess::Approved];
-                for access in access {
-                    tenants::update(tx, tenants[0].0, |tenant| tenant.developer_access = access).await?;
-                }
-                Err::<(), _>(Error::NotFound)
-            })
+        .write(tenants, async |tx, &tenants| {
+            let access = [DeveloperAccess::Suspended, DeveloperAccess::Approved];
+            for access in access {
+                tenants::update(tx, tenants[0].0, |tenant| tenant.developer_access = access).await?;
+            }
+            Err::<(), _>(Error::NotFound)
         })
         .await;
     assert_eq!((failed, h.recorded().await), (Err(Error::NotFound), 2), "a change that failed is not reported");
@@ -204,7 +199,7 @@ pub(super) async fn an_expiring_key_is_reported_once(h: Harness) {
     let key = h.key_for(tenant, 8 * DAY).await;
     let revoked = h.key_for(tenant, 8 * DAY).await;
     h.key_for(tenant, 30 * DAY).await;
-    h.write(move |tx| Box::pin(keys::revoke(tx, revoked))).await.unwrap();
+    h.write(revoked, async |tx, &revoked| keys::revoke(tx, revoked).await).await.unwrap();
     let report = || operational::report_expiring_keys(&*h.store);
     assert_eq!(report().await, Ok(0), "too early");
     h.clock.advance(DAY + Duration::from_secs(1));
@@ -230,10 +225,8 @@ pub(super) async fn a_pause_and_a_last_failure_are_reported(h: Harness) {
     subscription.backoff_until = None;
     subscription.consecutive_failures = 9;
     let stored = subscription.clone();
-    let set = h.write(move |tx| {
-        let stored = stored.clone();
-        Box::pin(async move { Ok(tx.update_delivery_outcome(tenant, &stored).await?) })
-    });
+    let set =
+        h.write((tenant, stored), async |tx, (tenant, stored)| Ok(tx.update_delivery_outcome(*tenant, stored).await?));
     set.await.unwrap();
     let delivery = h.attempt(tenant, 410).await;
     let published = h.published().await;
@@ -255,9 +248,8 @@ pub(super) async fn events_of_a_paused_platform_webhook_are_held(h: Harness) {
     let mut paused = h.platform_webhook().await;
     paused.pause(h.advance_clock(PLATFORM_ACCOUNT).await);
     paused.stopped_at = None;
-    let write = h.write(move |tx| {
-        let paused = paused.clone();
-        Box::pin(async move { Ok(WebhookSubscription::repository(tx).update(PLATFORM_ACCOUNT, &paused).await?) })
+    let write = h.write(paused, async |tx, paused| {
+        Ok(WebhookSubscription::repository(tx).update(PLATFORM_ACCOUNT, paused).await?)
     });
     write.await.unwrap();
     let tenant = h.tenant().await;

@@ -36,10 +36,9 @@ impl<'h, R: Resource> Pages<'h, R> {
         let (limit, cursor, since) = (Limit::new(self.limit), self.cursor.map(sent), self.since.map(Since));
         let (tenant, filter) = (self.tenant, self.filter.clone());
         self.h
-            .read(move |tx| {
-                let params = ListParams { limit, cursor, updated_since: since };
-                let filter = filter.clone();
-                Box::pin(async move { crud::list::<R>(tx, tenant, &params, &filter).await })
+            .read((limit, cursor, since, tenant, filter), async |tx, (limit, cursor, since, tenant, filter)| {
+                let params = ListParams { limit: *limit, cursor: *cursor, updated_since: *since };
+                crud::list::<R>(tx, *tenant, &params, filter).await
             })
             .await
     }
@@ -173,11 +172,11 @@ pub(super) async fn a_cursor_is_valid_for_its_own_list_only(h: Harness) {
     let subscriptions = Pages::<WebhookSubscription> { cursor, filter: NoFilter {}, ..Pages::new(&h, tenant, 1) };
     assert_eq!(subscriptions.peek().await, Err(Error::InvalidCursor));
     // The key is the same in every transaction, also in one that writes.
-    let open = |cursor| ListParams { limit: None, cursor, updated_since: None };
     let sent = SentCursor::from_json(Json::String(cursor.unwrap().to_string())).unwrap();
     let page = h
-        .write(move |tx| {
-            Box::pin(async move { crud::list::<Quote>(tx, tenant, &open(Some(sent)), &QuoteFilter::none()).await })
+        .write((tenant, sent), async |tx, &(tenant, sent)| {
+            let params = ListParams { limit: None, cursor: Some(sent), updated_since: None };
+            crud::list::<Quote>(tx, tenant, &params, &QuoteFilter::none()).await
         })
         .await;
     assert_eq!(page.unwrap().data.len(), 2);

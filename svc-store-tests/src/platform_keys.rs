@@ -17,26 +17,26 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 impl Harness {
     async fn new_platform_key(&self, scopes: &[PlatformScope], expires_in: Option<Duration>) -> NewPlatformKey {
         let input = PlatformKeyCreate { name: Some("Zoë's 🔑".to_owned()), scopes: scopes.to_vec(), expires_in };
-        self.write(move |tx| {
+        self.write(input, async |tx, input| {
             tx.act_as(Actor::Cli("ada".to_owned()));
-            Box::pin(platform_keys::create(tx, input.clone()))
+            platform_keys::create(tx, input.clone()).await
         })
         .await
         .unwrap()
     }
 
     async fn platform_key(&self, id: PlatformKeyId) -> Result<PlatformKey, Error> {
-        self.read(move |tx| Box::pin(platform_keys::get(tx, id))).await
+        self.read(id, async |tx, &id| platform_keys::get(tx, id).await).await
     }
 
     async fn platform_key_ids(&self) -> Vec<PlatformKeyId> {
-        let keys = self.read(|tx| Box::pin(async move { Ok(tx.platform_keys().await?) })).await.unwrap();
+        let keys = self.read((), async |tx, ()| Ok(tx.platform_keys().await?)).await.unwrap();
         keys.iter().map(|key| key.id).collect()
     }
 
     async fn authenticate_platform_key(&self, new: &NewPlatformKey) -> Result<PlatformKey, Error> {
         let hash = PlatformKeyHash::of(new.text.reveal()).unwrap();
-        self.read(move |tx| Box::pin(platform_keys::authenticate(tx, hash))).await
+        self.read(hash, async |tx, &hash| platform_keys::authenticate(tx, hash).await).await
     }
 }
 
@@ -59,10 +59,7 @@ pub(super) async fn a_platform_key_is_stored(h: Harness) {
 pub(super) async fn a_platform_key_is_unique(h: Harness) {
     let new = h.new_platform_key(&[PlatformScope::All], None).await;
     let insert = |key: PlatformKey, hash: [u8; 32]| {
-        h.write(move |tx| {
-            let key = key.clone();
-            Box::pin(async move { Ok(tx.insert_platform_key(&key, &hash).await?) })
-        })
+        h.write((key, hash), async |tx, (key, hash)| Ok(tx.insert_platform_key(key, hash).await?))
     };
     let hash = svc_core::crypto::sha256(new.text.reveal().as_bytes());
     for (key, hash) in [
@@ -78,9 +75,9 @@ pub(super) async fn a_revoked_or_expired_platform_key_is_refused(h: Harness) {
     let expiring = h.new_platform_key(&[PlatformScope::All], Some(HOUR)).await;
     let id = revoked.key.id;
     let revoke = || {
-        h.write(move |tx| {
+        h.write(id, async |tx, &id| {
             tx.act_as(Actor::Cli("bob".to_owned()));
-            Box::pin(platform_keys::revoke(tx, id))
+            platform_keys::revoke(tx, id).await
         })
     };
     let first = revoke().await.unwrap();
@@ -99,7 +96,7 @@ pub(super) async fn last_use_of_a_platform_key_never_goes_back(h: Harness) {
     let later = h.store.env().now().next();
     for used_at in [h.store.env().now(), later, h.store.env().now()] {
         let uses = [PlatformKeyUse { key_id, used_at }];
-        h.write(move |tx| Box::pin(async move { Ok(tx.record_platform_key_uses(&uses).await?) })).await.unwrap();
+        h.write(uses, async |tx, &uses| Ok(tx.record_platform_key_uses(&uses).await?)).await.unwrap();
     }
     assert_eq!(h.platform_key(key_id).await.unwrap().last_used_at, Some(later));
 }

@@ -35,10 +35,7 @@ pub(super) fn bare(tenant_id: TenantId, subscription_id: SubscriptionId, id: Rep
 impl Harness {
     pub(super) async fn add_replay(&self, replay: &Replay) {
         let replay = replay.clone();
-        let write = self.write(move |tx| {
-            let replay = replay.clone();
-            Box::pin(async move { Ok(tx.insert_replay(&replay).await?) })
-        });
+        let write = self.write(replay, async |tx, replay| Ok(tx.insert_replay(replay).await?));
         write.await.unwrap();
     }
 }
@@ -86,10 +83,7 @@ pub(super) async fn replays_are_stored(h: Harness) {
         assert_eq!(call!(h.unfinished_replay(owner)).as_ref(), Some(&row));
         row.stepped_at = latest.checked_add(Duration::from_secs(wait)).unwrap();
         rows.push(row.clone());
-        let write = h.write(move |tx| {
-            let row = row.clone();
-            Box::pin(async move { Ok(tx.update_replay(&row).await?) })
-        });
+        let write = h.write(row, async |tx, row| Ok(tx.update_replay(row).await?));
         write.await.unwrap();
     }
     for position in 0..rows.len() {
@@ -101,9 +95,9 @@ pub(super) async fn replays_are_stored(h: Harness) {
         row.done = 2_000_000;
         row.finished_at = Some(far);
         let changed = row.clone();
-        let write = h.write(move |tx| {
+        let write = h.write(changed, async |tx, changed| {
             let row = changed.clone();
-            Box::pin(async move { Ok(tx.update_replay(&row).await?) })
+            Ok(tx.update_replay(&row).await?)
         });
         write.await.unwrap();
         for row in &rows {
@@ -153,15 +147,12 @@ pub(super) async fn what_a_replay_goes_through_is_counted(h: Harness) {
     }
     let replay = async |since: Timestamp, statuses: &[DeliveryStatus], missed: bool| {
         let input = ReplayCreate { subscription: to, since, until: None, statuses: statuses.to_vec(), missed };
-        let replay = h.write(move |tx| {
-            let input = input.clone();
-            Box::pin(async move {
-                let Replay { id, total, .. } = replays::create(tx, tenant, input).await?;
-                while replays::step(tx, tenant).await? {}
-                let replay = tx.replay(tenant, id).await?.ok_or(svc_core::error::Error::NotFound)?;
-                assert_eq!((replay.total, replay.percent()), (total, 100));
-                Ok((replay.total, replay.done, replay.replayed))
-            })
+        let replay = h.write((tenant, input), async |tx, (tenant, input)| {
+            let Replay { id, total, .. } = replays::create(tx, *tenant, input.clone()).await?;
+            while replays::step(tx, *tenant).await? {}
+            let replay = tx.replay(*tenant, id).await?.ok_or(svc_core::error::Error::NotFound)?;
+            assert_eq!((replay.total, replay.percent()), (total, 100));
+            Ok((replay.total, replay.done, replay.replayed))
         });
         replay.await.unwrap()
     };

@@ -55,9 +55,9 @@ pub(super) async fn a_record_of_another_tenant_is_not_found(h: Harness) {
         let changes = Order::OldestChangeFirst { from: Timestamp::from_micros(0) };
         assert_eq!(h.list::<R>(other, ListQuery { limit: 10, order: changes, filter: R::Filter::none() }).await, []);
         let id = row.id();
-        let got = h.read(move |tx| Box::pin(crud::get::<R>(tx, other, id))).await;
+        let got = h.read((other, id), async |tx, &(other, id)| crud::get::<R>(tx, other, id).await).await;
         assert_eq!(got, Err(Error::NotFound));
-        let got = h.read(move |tx| Box::pin(crud::get::<R>(tx, owner, Id::nil()))).await;
+        let got = h.read(owner, async |tx, &owner| crud::get::<R>(tx, owner, Id::nil()).await).await;
         assert_eq!(got, Err(Error::NotFound), "an id of no record");
     }
     let (owner, other) = (h.tenant().await, h.tenant().await);
@@ -82,9 +82,8 @@ pub(super) async fn a_record_of_another_tenant_cannot_be_updated(h: Harness) {
         let row = h.insert(owner, R::bare).await;
         let mut changed = row.clone();
         changed.set_updated_at(h.advance_clock(other).await);
-        let written = h.write(move |tx| {
-            let changed = changed.clone();
-            Box::pin(async move { Ok(R::repository(tx).update(other, &changed).await?) })
+        let written = h.write((other, changed), async |tx, (other, changed)| {
+            Ok(R::repository(tx).update(*other, changed).await?)
         });
         assert!(written.await.is_err(), "{}", R::COLLECTION);
         assert_eq!(h.row(owner, row.id()).await, Some(row));
@@ -110,7 +109,7 @@ pub(super) async fn a_record_of_another_tenant_cannot_be_updated(h: Harness) {
     assert_eq!(h.row(owner, subscription.id).await, Some(subscription));
     let invoice = h.insert(owner, Invoice::bare).await;
     let id = invoice.id;
-    let sent = h.write(move |tx| Box::pin(invoices::send(tx, other, id))).await;
+    let sent = h.write((other, id), async |tx, &(other, id)| invoices::send(tx, other, id).await).await;
     assert_eq!(sent, Err(Error::NotFound));
     assert_eq!(h.row(owner, id).await, Some(invoice));
 }
@@ -140,13 +139,11 @@ pub(super) async fn an_id_is_unique(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId, links: Links) {
         let first = h.insert(tenant, R::bare).await;
         let id = first.id();
-        let second = h.write(move |tx| {
-            Box::pin(async move {
-                let now = advance_clock(tx, tenant).await?;
-                Ok(R::repository(tx)
-                    .insert(tenant, &R::full(NewRecord { tenant_id: tenant, id: id.uuid(), now }, links))
-                    .await?)
-            })
+        let second = h.write((tenant, id, links), async |tx, &(tenant, id, links)| {
+            let now = advance_clock(tx, tenant).await?;
+            Ok(R::repository(tx)
+                .insert(tenant, &R::full(NewRecord { tenant_id: tenant, id: id.uuid(), now }, links))
+                .await?)
         });
         assert!(matches!(second.await, Err(Error::Store(StoreError::Conflict { .. }))), "{}", R::COLLECTION);
         assert_eq!(h.row(tenant, id).await, Some(first));
@@ -158,12 +155,10 @@ pub(super) async fn an_id_is_unique(h: Harness) {
 
 pub(super) async fn an_update_of_a_missing_record_fails(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId) {
-        let updated = h.write(move |tx| {
-            Box::pin(async move {
-                let now = advance_clock(tx, tenant).await?;
-                let row = R::bare(NewRecord { tenant_id: tenant, id: tx.env().id(now), now });
-                Ok(R::repository(tx).update(tenant, &row).await?)
-            })
+        let updated = h.write(tenant, async |tx, &tenant| {
+            let now = advance_clock(tx, tenant).await?;
+            let row = R::bare(NewRecord { tenant_id: tenant, id: tx.env().id(now), now });
+            Ok(R::repository(tx).update(tenant, &row).await?)
         });
         assert!(matches!(updated.await, Err(Error::Store(_))), "{}", R::COLLECTION);
         assert_eq!(h.all::<R>(tenant).await, []);
@@ -188,7 +183,9 @@ pub(super) async fn a_reference_to_another_tenant_is_refused(h: Harness) {
         assert_eq!(h.create::<Job>(tenant, job).await, Err(refused.clone()));
         let total = Decimal::parse("1").unwrap();
         let input = InvoiceCreate { contact_id: Some(id), total, currency: None, issue_date: None, due_date: None };
-        let invoice = h.write(move |tx| Box::pin(invoices::create(tx, tenant, input.clone()))).await;
+        let invoice = h
+            .write((tenant, input), async |tx, (tenant, input)| invoices::create(tx, *tenant, input.clone()).await)
+            .await;
         assert_eq!(invoice, Err(refused));
     }
     assert_eq!(h.all::<Booking>(tenant).await, []);

@@ -47,18 +47,16 @@ impl Harness {
     }
 
     async fn requests(&self, tenant: TenantId, filter: RequestFilter) -> Vec<LoggedRequest> {
-        let list = self.read(move |tx| {
-            let filter = filter.clone();
-            Box::pin(async move { requests::list(tx, tenant, &filter).await })
-        });
+        let list = self.read((tenant, filter), async |tx, (tenant, filter)| requests::list(tx, *tenant, filter).await);
         list.await.unwrap()
     }
 
     /// Returns how many requests of a tenant are stored.
     async fn stored_requests(&self, tenant: TenantId) -> usize {
         let beginning = Timestamp::from_micros(0);
-        let all =
-            self.read(move |tx| Box::pin(async move { Ok(tx.logged_requests(tenant, beginning, 10_000).await?) }));
+        let all = self.read((tenant, beginning), async |tx, &(tenant, beginning)| {
+            Ok(tx.logged_requests(tenant, beginning, 10_000).await?)
+        });
         all.await.unwrap().len()
     }
 }
@@ -111,15 +109,13 @@ pub(super) async fn requests_expire(h: Harness) {
 pub(super) async fn a_request_names_the_events_it_wrote(h: Harness) {
     let tenant = h.tenant().await;
     h.contact(tenant, "before@example.com").await;
-    let write = h.write(move |tx| {
-        Box::pin(async move {
-            assert_eq!(tx.written_events(), WrittenEvents::default());
-            for email in ["ada", "grace"] {
-                let body = format!(r#"{{ "email": "{email}@example.com" }}"#);
-                crud::create::<Contact>(tx, tenant, ContactCreate::from_body(body.as_bytes())?).await?;
-            }
-            Ok(tx.written_events())
-        })
+    let write = h.write(tenant, async |tx, &tenant| {
+        assert_eq!(tx.written_events(), WrittenEvents::default());
+        for email in ["ada", "grace"] {
+            let body = format!(r#"{{ "email": "{email}@example.com" }}"#);
+            crud::create::<Contact>(tx, tenant, ContactCreate::from_body(body.as_bytes())?).await?;
+        }
+        Ok(tx.written_events())
     });
     let written = write.await.unwrap();
     h.contact(tenant, "after@example.com").await;
@@ -134,10 +130,7 @@ pub(super) async fn a_request_names_the_events_it_wrote(h: Harness) {
     };
     requests::record(&*h.store, &[h.request(tenant), request.clone()]).await.unwrap();
     let logged = request.clone();
-    let events = h.read(move |tx| {
-        let logged = logged.clone();
-        Box::pin(async move { requests::events(tx, &logged, 10).await })
-    });
+    let events = h.read(logged, async |tx, logged| requests::events(tx, logged, 10).await);
     let events: Vec<_> = events.await.unwrap().into_iter().map(|event| event.id).collect();
     assert_eq!(events, [all[1].id, all[2].id]);
     for (position, event) in all.iter().enumerate() {

@@ -28,29 +28,27 @@ impl Harness {
     /// Creates a contact. The delivery of its event gets this status and this number of attempts.
     async fn delivered(&self, tenant: TenantId, email: &str, state: DeliveryStatus, attempts: u32) -> Delivery {
         self.contact(tenant, email).await;
-        self.write(move |tx| {
-            Box::pin(async move {
-                let newest = DeliveryFilter { limit: 1, ..DeliveryFilter::default() };
-                let mut delivery = tx.list_deliveries(tenant, &newest).await?.remove(0);
-                for attempt in 1..=attempts {
-                    let log = AttemptLog {
-                        attempt,
-                        started_at: delivery.created_at,
-                        duration_ms: 1,
-                        status: 200,
-                        error: None,
-                        response_body: None,
-                        response_truncated: false,
-                        remote_addr: None,
-                    };
-                    tx.insert_attempt(tenant, delivery.id, &log).await?;
-                }
-                delivery.status = state;
-                delivery.attempts = attempts;
-                delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryStatus::Pending);
-                tx.update_delivery(&delivery, None).await?;
-                Ok(delivery)
-            })
+        self.write((tenant, attempts, state), async |tx, &(tenant, attempts, state)| {
+            let newest = DeliveryFilter { limit: 1, ..DeliveryFilter::default() };
+            let mut delivery = tx.list_deliveries(tenant, &newest).await?.remove(0);
+            for attempt in 1..=attempts {
+                let log = AttemptLog {
+                    attempt,
+                    started_at: delivery.created_at,
+                    duration_ms: 1,
+                    status: 200,
+                    error: None,
+                    response_body: None,
+                    response_truncated: false,
+                    remote_addr: None,
+                };
+                tx.insert_attempt(tenant, delivery.id, &log).await?;
+            }
+            delivery.status = state;
+            delivery.attempts = attempts;
+            delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryStatus::Pending);
+            tx.update_delivery(&delivery, None).await?;
+            Ok(delivery)
         })
         .await
         .unwrap()
@@ -58,9 +56,9 @@ impl Harness {
 
     async fn remaining(&self, tenant: TenantId) -> (Vec<EventId>, Vec<DeliveryId>) {
         let events = self.events(tenant).await.into_iter().map(|event| event.id).collect();
-        let deliveries = self.read(move |tx| {
+        let deliveries = self.read(tenant, async |tx, &tenant| {
             let all = DeliveryFilter { oldest_first: true, ..DeliveryFilter::default() };
-            Box::pin(async move { Ok(tx.list_deliveries(tenant, &all).await?) })
+            Ok(tx.list_deliveries(tenant, &all).await?)
         });
         (events, deliveries.await.unwrap().into_iter().map(|delivery| delivery.id).collect())
     }
@@ -72,7 +70,10 @@ impl Harness {
 
     async fn delete_expired(&self, tenant: TenantId, kind: ExpiredKind, limit: u32) -> Result<u64, Error> {
         let range = IdRange { first: Uuid::nil(), end: Uuid::max() };
-        self.write(move |tx| Box::pin(async move { Ok(tx.delete_expired(tenant, kind, range, limit).await?) })).await
+        self.write((tenant, kind, range, limit), async |tx, &(tenant, kind, range, limit)| {
+            Ok(tx.delete_expired(tenant, kind, range, limit).await?)
+        })
+        .await
     }
 }
 
@@ -95,7 +96,7 @@ pub(super) async fn expired_deliveries_that_are_not_pending_are_deleted(h: Harne
     let remaining = h.remaining(tenant).await;
     assert_eq!(remaining.0, [pending.event_id, recent.event_id]);
     assert_eq!(remaining.1, [pending.id, recent.id]);
-    let log = h.read(move |tx| Box::pin(async move { Ok(tx.attempts(tenant, pending.id).await?.len()) }));
+    let log = h.read((tenant, pending.id), async |tx, &(tenant, id)| Ok(tx.attempts(tenant, id).await?.len()));
     assert_eq!(log.await, Ok(3));
 }
 
@@ -126,7 +127,10 @@ pub(super) async fn many_rows_take_many_small_steps(h: Harness) {
     let now = h.store.env().now();
     let (mut after, mut rows) = (Some(Uuid::nil()), Vec::new());
     while let Some(from) = after {
-        let step = h.write(move |tx| Box::pin(retention::step(tx, tenant, from, now))).await.unwrap();
+        let step = h
+            .write((tenant, from, now), async |tx, &(tenant, from, now)| retention::step(tx, tenant, from, now).await)
+            .await
+            .unwrap();
         after = step.next;
         rows.push(step.dropped.rows());
     }
@@ -149,10 +153,7 @@ pub(super) async fn deliveries_of_one_event_take_few_steps(h: Harness) {
     let mut pending: Vec<Delivery> =
         deliveries.iter().filter(|delivery| delivery.status == DeliveryStatus::Pending).cloned().collect();
     pending.sort_by_key(|delivery| delivery.id);
-    let write = h.write(move |tx| {
-        let deliveries = deliveries.clone();
-        Box::pin(async move { Ok(tx.insert_deliveries(&deliveries).await?) })
-    });
+    let write = h.write(deliveries, async |tx, deliveries| Ok(tx.insert_deliveries(deliveries).await?));
     write.await.unwrap();
     h.delivered(tenant, "b@example.com", DeliveryStatus::Failed, 1).await;
     h.clock.advance(DAY);
@@ -163,7 +164,12 @@ pub(super) async fn deliveries_of_one_event_take_few_steps(h: Harness) {
     let steps = async || {
         let (mut from, mut steps) = (Some(Uuid::nil()), Vec::new());
         while let Some(position) = from {
-            let step = h.write(move |tx| Box::pin(retention::step(tx, tenant, position, now))).await.unwrap();
+            let step = h
+                .write((tenant, position, now), async |tx, &(tenant, position, now)| {
+                    retention::step(tx, tenant, position, now).await
+                })
+                .await
+                .unwrap();
             steps.push(step.dropped.rows());
             from = step.next;
         }
@@ -175,14 +181,12 @@ pub(super) async fn deliveries_of_one_event_take_few_steps(h: Harness) {
     assert_eq!(h.remaining(tenant).await, (vec![event.id], pending.iter().map(|delivery| delivery.id).collect()));
 
     // The event goes with the last of its deliveries.
-    let write = h.write(move |tx| {
-        let pending = pending.clone();
-        Box::pin(async move {
-            for delivery in pending {
-                tx.update_delivery(&ended(delivery), None).await?;
-            }
-            Ok(())
-        })
+    let ended: Vec<Delivery> = pending.into_iter().map(ended).collect();
+    let write = h.write(ended, async |tx, ended| {
+        for delivery in ended {
+            tx.update_delivery(delivery, None).await?;
+        }
+        Ok(())
     });
     write.await.unwrap();
     assert_eq!(steps().await, [12, 0]);
@@ -198,7 +202,9 @@ pub(super) async fn a_range_has_two_bounds(h: Harness) {
     let times: Vec<Timestamp> = h.events(tenant).await.iter().map(|event| event.created_at).collect();
     let last = |first: EventId, end: EventId, limit: u32| {
         let range = IdRange { first: first.uuid(), end: end.uuid() };
-        h.read(move |tx| Box::pin(async move { Ok(tx.last_event(tenant, range, limit).await?) }))
+        h.read((tenant, range, limit), async |tx, &(tenant, range, limit)| {
+            Ok(tx.last_event(tenant, range, limit).await?)
+        })
     };
     assert_eq!(last(Id::nil(), events[3], 10).await, Ok(Some(events[2].uuid())), "strictly before the end");
     assert_eq!(last(Id::nil(), events[3], 2).await, Ok(Some(events[1].uuid())));
@@ -207,21 +213,19 @@ pub(super) async fn a_range_has_two_bounds(h: Harness) {
     let deliveries = h.remaining(tenant).await.1;
     let nth = |first: DeliveryId, end: DeliveryId, n: u32| {
         let range = IdRange { first: first.uuid(), end: end.uuid() };
-        h.read(move |tx| Box::pin(async move { Ok(tx.nth_delivery(tenant, range, n).await?) }))
+        h.read((tenant, range, n), async |tx, &(tenant, range, n)| Ok(tx.nth_delivery(tenant, range, n).await?))
     };
     assert_eq!(nth(Id::nil(), Id::max(), 0).await, Ok(Some(deliveries[0].uuid())));
     assert_eq!(nth(deliveries[1], deliveries[3], 1).await, Ok(Some(deliveries[2].uuid())));
     assert_eq!(nth(deliveries[1], deliveries[3], 2).await, Ok(None), "strictly before the end");
     let range = IdRange { first: first_id_at(times[1]), end: first_id_at(times[3]) };
-    let deleted = h.write(move |tx| {
-        Box::pin(async move {
-            let mut deleted = Vec::new();
-            for kind in [ExpiredKind::Attempts, ExpiredKind::Deliveries, ExpiredKind::Event] {
-                let counted = tx.count_expired(tenant, kind, range).await?;
-                deleted.push((counted, tx.delete_expired(tenant, kind, range, 100).await?));
-            }
-            Ok(deleted)
-        })
+    let deleted = h.write((tenant, range), async |tx, &(tenant, range)| {
+        let mut deleted = Vec::new();
+        for kind in [ExpiredKind::Attempts, ExpiredKind::Deliveries, ExpiredKind::Event] {
+            let counted = tx.count_expired(tenant, kind, range).await?;
+            deleted.push((counted, tx.delete_expired(tenant, kind, range, 100).await?));
+        }
+        Ok(deleted)
     });
     assert_eq!(deleted.await, Ok(vec![(2, 2); 3]));
     assert_eq!(h.remaining(tenant).await.0, [events[0], events[3]]);
@@ -235,7 +239,10 @@ pub(super) async fn a_step_deletes_rows_of_one_tenant(h: Harness) {
     let before = h.remaining(other).await;
     h.clock.advance(DAY);
     let now = h.store.env().now();
-    let step = h.write(move |tx| Box::pin(retention::step(tx, tenant, Uuid::nil(), now))).await.unwrap();
+    let step = h
+        .write((tenant, now), async |tx, &(tenant, now)| retention::step(tx, tenant, Uuid::nil(), now).await)
+        .await
+        .unwrap();
     assert_eq!(step.dropped, DeletedCounts { attempts: 1, deliveries: 1, events: 1, replays: 0 });
     assert_eq!((h.remaining(tenant).await, h.remaining(other).await), ((Vec::new(), Vec::new()), before));
     let mut positions = Positions::new();
@@ -247,47 +254,49 @@ pub(super) async fn a_step_deletes_rows_of_one_tenant(h: Harness) {
 pub(super) async fn finished_replays_are_deleted(h: Harness) {
     let (tenant, subscription) = h.tenant_with_subscription().await;
     let since = Timestamp::from_micros(0);
-    let replay = move || ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: true };
+    let replay = ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: true };
     let mut ids = Vec::new();
     for _ in 0..3 {
-        ids.push(h.write(move |tx| Box::pin(replays::create(tx, tenant, replay()))).await.unwrap().id);
+        let create = h.write((tenant, replay.clone()), async |tx, (tenant, replay)| {
+            replays::create(tx, *tenant, replay.clone()).await
+        });
+        ids.push(create.await.unwrap().id);
     }
     for _ in 0..2 {
-        h.write(move |tx| Box::pin(replays::step(tx, tenant))).await.unwrap();
+        h.write(tenant, async |tx, &tenant| replays::step(tx, tenant).await).await.unwrap();
     }
     let at = h.store.env().now();
     assert_eq!(h.sweep(at, false).await.replays, 0, "strictly before");
     h.clock.advance(DAY);
     let now = h.store.env().now();
     assert_eq!(h.sweep(now, true).await.replays, 2);
-    let one = h.write(move |tx| Box::pin(async move { Ok(tx.delete_finished_replays(tenant, now, 1).await?) })).await;
+    let one =
+        h.write((tenant, now), async |tx, &(tenant, now)| Ok(tx.delete_finished_replays(tenant, now, 1).await?)).await;
     assert_eq!(one, Ok(1));
     assert_eq!(h.sweep(now, false).await.replays, 1);
-    let remaining = h.read(move |tx| Box::pin(async move { Ok(tx.replays(tenant, 10).await?) })).await.unwrap();
+    let remaining = h.read(tenant, async |tx, &tenant| Ok(tx.replays(tenant, 10).await?)).await.unwrap();
     assert_eq!(remaining.iter().map(|replay| replay.id).collect::<Vec<_>>(), [ids[2]], "the unfinished one");
 }
 
 pub(super) async fn expired_request_records_are_counted(h: Harness) {
     let tenant = h.tenant().await;
     let now = h.store.env().now();
-    let counted = h.write(move |tx| {
-        Box::pin(async move {
-            for (key, at) in [("a", now), ("b", now.next())] {
-                let response = svc_core::accounts::idempotency::StoredResponse {
-                    fingerprint: [0; 32],
-                    status: 201,
-                    location: None,
-                    etag: None,
-                    body: Vec::new(),
-                    created_at: at,
-                };
-                tx.store_response(tenant, key, &response).await?;
-                tx.claim_signature(tenant.0.into(), &[key.as_bytes()[0]; 32], at).await?;
-            }
-            let counts = [tx.count_request_records(now, now).await?, tx.count_request_records(now.next(), now).await?];
-            let all = now.next().next();
-            Ok((counts, tx.count_request_records(all, all).await?, tx.delete_request_records(all, all, 10).await?))
-        })
+    let counted = h.write((now, tenant), async |tx, &(now, tenant)| {
+        for (key, at) in [("a", now), ("b", now.next())] {
+            let response = svc_core::accounts::idempotency::StoredResponse {
+                fingerprint: [0; 32],
+                status: 201,
+                location: None,
+                etag: None,
+                body: Vec::new(),
+                created_at: at,
+            };
+            tx.store_response(tenant, key, &response).await?;
+            tx.claim_signature(tenant.0.into(), &[key.as_bytes()[0]; 32], at).await?;
+        }
+        let counts = [tx.count_request_records(now, now).await?, tx.count_request_records(now.next(), now).await?];
+        let all = now.next().next();
+        Ok((counts, tx.count_request_records(all, all).await?, tx.delete_request_records(all, all, 10).await?))
     });
     assert_eq!(counted.await, Ok(([0, 1], 4, 4)));
 }

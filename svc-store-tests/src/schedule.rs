@@ -45,9 +45,8 @@ pub(super) async fn endpoints_are_returned_in_order_of_due_time(h: Harness) {
     // Without the endpoints of a tenant, and without those of as many tenants as can be left out.
     for left_out in [vec![tenant], [vec![tenant], vec![TenantId(Uuid::max()); MAX_EXCEPTED_TENANTS - 1]].concat()] {
         let want: Vec<Endpoint> = names.iter().copied().filter(|endpoint| endpoint.tenant_id == other).collect();
-        let read = h.write(move |tx| {
-            let left_out = left_out.clone();
-            Box::pin(async move { Ok(tx.due_endpoints(plus(start, 99), &left_out, 100).await?) })
+        let read = h.write((start, left_out), async |tx, (start, left_out)| {
+            Ok(tx.due_endpoints(plus(*start, 99), left_out, 100).await?)
         });
         assert_eq!(read.await.unwrap(), want);
     }
@@ -82,19 +81,17 @@ pub(super) async fn a_transaction_reschedules_what_it_has_scheduled(h: Harness) 
     // What is due by a time after each of these, in one transaction that has locked the tenant.
     let steps =
         [(Some(20), false), (Some(30), true), (Some(10), true), (Some(40), false), (Some(30), true), (None, false)];
-    let due_at = h.write(move |tx| {
-        Box::pin(async move {
-            tx.lock_tenant(tenant).await?;
-            let mut due_at = Vec::new();
-            for (seconds, brings_forward) in steps.into_iter().chain([(Some(50), true)]) {
-                match seconds.map(|seconds| plus(start, seconds)) {
-                    Some(at) if brings_forward => tx.schedule_endpoint_by(tenant, to, at).await?,
-                    at => tx.schedule_endpoint(tenant, to, at).await?,
-                }
-                due_at.push(tx.next_endpoint_due().await?);
+    let due_at = h.write((tenant, steps, start, to), async |tx, &(tenant, steps, start, to)| {
+        tx.lock_tenant(tenant).await?;
+        let mut due_at = Vec::new();
+        for (seconds, brings_forward) in steps.into_iter().chain([(Some(50), true)]) {
+            match seconds.map(|seconds| plus(start, seconds)) {
+                Some(at) if brings_forward => tx.schedule_endpoint_by(tenant, to, at).await?,
+                at => tx.schedule_endpoint(tenant, to, at).await?,
             }
-            Ok(due_at)
-        })
+            due_at.push(tx.next_endpoint_due().await?);
+        }
+        Ok(due_at)
     });
     let expected = [Some(20), Some(20), Some(10), Some(40), Some(30), None, Some(50)];
     assert_eq!(due_at.await.unwrap(), expected.map(|seconds| seconds.map(|seconds| plus(start, seconds))));
@@ -144,12 +141,9 @@ pub(super) async fn a_commit_wakes_the_sender(h: Harness) {
     let event = h.event_of(tenant, EventKind::JobCreated).await;
     let delivery = event.delivery_to(h.store.env().id(event.created_at), to, false);
     let inserted = delivery.clone();
-    let failed = h.write(move |tx| {
-        let inserted = inserted.clone();
-        Box::pin(async move {
-            tx.insert_delivery(&inserted).await?;
-            Err::<(), _>(Error::NotFound)
-        })
+    let failed = h.write(inserted, async |tx, inserted| {
+        tx.insert_delivery(inserted).await?;
+        Err::<(), _>(Error::NotFound)
     });
     assert_eq!(failed.await, Err(Error::NotFound));
     assert!(!is_woken(), "a rollback wakes nobody");

@@ -14,43 +14,32 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 impl Harness {
     async fn link(&self, input: DashboardLinkCreate) -> NewDashboardLink {
-        self.write(move |tx| Box::pin(dashboard_links::create(tx, input.clone()))).await.unwrap()
+        self.write(input, async |tx, input| dashboard_links::create(tx, input.clone()).await).await.unwrap()
     }
 
     async fn sign_in(&self, link: &NewDashboardLink) -> Result<NewSession, Error> {
         let token = link.token.clone();
-        self.write(move |tx| {
-            let token = token.clone();
-            Box::pin(async move { dashboard_links::sign_in(tx, token.reveal()).await })
-        })
-        .await
+        self.write(token, async |tx, token| dashboard_links::sign_in(tx, token.reveal()).await).await
     }
 
     async fn session(&self, new: &NewSession) -> Option<Session> {
         let token = new.token.clone();
-        self.read(move |tx| {
-            let token = token.clone();
-            Box::pin(async move { sessions::find(tx, token.reveal()).await })
-        })
-        .await
-        .unwrap()
+        self.read(token, async |tx, token| sessions::find(tx, token.reveal()).await).await.unwrap()
     }
 
     async fn sessions(&self, tenant: Option<TenantId>) -> Vec<SessionId> {
-        let listed = self.read(move |tx| Box::pin(sessions::list(tx, tenant))).await.unwrap();
+        let listed = self.read(tenant, async |tx, &tenant| sessions::list(tx, tenant).await).await.unwrap();
         listed.iter().map(|session| session.id).collect()
     }
 
     async fn use_session(&self, id: SessionId) {
-        self.write(move |tx| Box::pin(sessions::record_use(tx, id))).await.unwrap();
+        self.write(id, async |tx, &id| sessions::record_use(tx, id).await).await.unwrap();
     }
 
     async fn delete_expired_sign_ins(&self, limit: u32) -> u64 {
-        let delete = self.write(move |tx| {
-            Box::pin(async move {
-                let now = tx.env().now();
-                Ok(tx.delete_expired_sign_ins(now, limit).await?)
-            })
+        let delete = self.write(limit, async |tx, &limit| {
+            let now = tx.env().now();
+            Ok(tx.delete_expired_sign_ins(now, limit).await?)
         });
         delete.await.unwrap()
     }
@@ -119,7 +108,7 @@ pub(super) async fn sessions_of_tenants_and_operators_are_apart(h: Harness) {
     assert_eq!(h.sessions(Some(one)).await, [ids[1], ids[0]]);
     assert_eq!(h.sessions(Some(other)).await, [ids[2]]);
     assert_eq!(h.sessions(None).await, [ids[3]]);
-    let revoke = |tenant, id| h.write(move |tx| Box::pin(sessions::revoke(tx, tenant, id)));
+    let revoke = |tenant, id| h.write((tenant, id), async |tx, &(tenant, id)| sessions::revoke(tx, tenant, id).await);
     assert_eq!(revoke(Some(other), ids[0]).await, Err(Error::NotFound));
     assert_eq!(revoke(None, ids[0]).await, Err(Error::NotFound));
     assert_eq!(revoke(Some(one), ids[0]).await, Ok(()));
@@ -132,7 +121,7 @@ pub(super) async fn an_operator_views_a_tenant(h: Harness) {
     let tenant = h.tenant().await;
     let new = h.sign_in(&h.link(DashboardLinkCreate::for_operator()).await).await.unwrap();
     let owner = h.sign_in(&h.link(DashboardLinkCreate::to(tenant, Role::Owner)).await).await.unwrap();
-    let view = |id, tenant| h.write(move |tx| Box::pin(sessions::view(tx, id, tenant)));
+    let view = |id, tenant| h.write((id, tenant), async |tx, &(id, tenant)| sessions::view(tx, id, tenant).await);
     assert_eq!(h.session(&new).await.unwrap().account(), None);
     view(new.session.id, Some(tenant)).await.unwrap();
     assert_eq!(h.session(&new).await.unwrap().account(), Some((tenant, Role::Viewer)));
@@ -144,25 +133,18 @@ pub(super) async fn an_operator_views_a_tenant(h: Harness) {
 impl Harness {
     async fn member(&self, tenant: TenantId, role: Role) -> Member {
         let ada = Email::parse("Ada@example.com").unwrap();
-        self.write(move |tx| {
-            let ada = ada.clone();
-            Box::pin(async move { members::add(tx, tenant, &ada, role).await })
-        })
-        .await
-        .unwrap()
+        self.write((tenant, ada, role), async |tx, (tenant, ada, role)| members::add(tx, *tenant, ada, *role).await)
+            .await
+            .unwrap()
     }
 
     async fn sign_in_member(&self, email: &str) -> Result<NewSession, Error> {
         let email = Email::parse(email).unwrap();
-        self.write(move |tx| {
-            let email = email.clone();
-            Box::pin(async move { sessions::begin_of_member(tx, &email).await })
-        })
-        .await
+        self.write(email, async |tx, email| sessions::begin_of_member(tx, email).await).await
     }
 
     async fn choose(&self, id: SessionId, tenant: TenantId) -> Result<Session, Error> {
-        self.write(move |tx| Box::pin(sessions::choose(tx, id, tenant))).await
+        self.write((id, tenant), async |tx, &(id, tenant)| sessions::choose(tx, id, tenant).await).await
     }
 }
 
@@ -198,8 +180,8 @@ pub(super) async fn a_member_chooses_a_tenant(h: Harness) {
     assert_eq!(h.choose(id, foreign).await, Err(Error::NotFound));
     let by_link = h.sign_in(&h.link(DashboardLinkCreate::to(foreign, Role::Owner)).await).await.unwrap();
     assert_eq!(h.choose(by_link.session.id, tenants[0]).await, Err(Error::NotFound));
-    let accounts = h
-        .read(|tx| Box::pin(async move { sessions::accounts_of(tx, &Email::parse("ada@example.com").unwrap()).await }));
+    let accounts =
+        h.read((), async |tx, ()| sessions::accounts_of(tx, &Email::parse("ada@example.com").unwrap()).await);
     let mut accounts: Vec<_> = accounts.await.unwrap().into_iter().map(|(tenant, role)| (tenant.id, role)).collect();
     accounts.sort_unstable();
     let mut expected = [(tenants[0], Role::Owner), (tenants[1], Role::Viewer)];
@@ -211,14 +193,16 @@ pub(super) async fn a_withdrawn_role_holds_from_the_next_request_on(h: Harness) 
     let tenant = h.tenant().await;
     let member = h.member(tenant, Role::Owner).await;
     let new = h.sign_in_member("ada@example.com").await.unwrap();
-    h.write(move |tx| Box::pin(members::set_role(tx, tenant, member.id, Role::Viewer))).await.unwrap();
+    h.write((tenant, member.id), async |tx, &(tenant, id)| members::set_role(tx, tenant, id, Role::Viewer).await)
+        .await
+        .unwrap();
     assert_eq!(h.session(&new).await.unwrap().account(), Some((tenant, Role::Viewer)));
-    h.write(move |tx| Box::pin(members::remove(tx, tenant, member.id))).await.unwrap();
+    h.write((tenant, member.id), async |tx, &(tenant, id)| members::remove(tx, tenant, id).await).await.unwrap();
     let session = h.session(&new).await.unwrap();
     assert_eq!((session.account(), session.is_operator()), (None, false));
     assert_eq!(h.sessions(Some(tenant)).await, []);
     let id = new.session.id;
-    h.write(move |tx| Box::pin(sessions::sign_out(tx, id))).await.unwrap();
+    h.write(id, async |tx, &id| sessions::sign_out(tx, id).await).await.unwrap();
     assert_eq!(h.session(&new).await, None);
 }
 

@@ -35,7 +35,9 @@ impl Harness {
     }
 
     async fn attempts_by_hour(&self, tenant: TenantId, to: Option<SubscriptionId>) -> Vec<HourOfAttempts> {
-        self.read(move |tx| Box::pin(statistics::attempts_by_hour(tx, tenant, to))).await.unwrap()
+        self.read((tenant, to), async |tx, &(tenant, to)| statistics::attempts_by_hour(tx, tenant, to).await)
+            .await
+            .unwrap()
     }
 }
 

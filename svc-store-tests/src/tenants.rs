@@ -26,11 +26,11 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 
 impl Harness {
     async fn settings(&self, tenant: TenantId) -> Option<Tenant> {
-        self.read(move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) })).await.unwrap()
+        self.read(tenant, async |tx, &tenant| Ok(tx.tenant(tenant).await?)).await.unwrap()
     }
 
     async fn number(&self, tenant: TenantId, kind: NumberKind) -> u64 {
-        self.write(move |tx| Box::pin(async move { Ok(tx.next_number(tenant, kind).await?) })).await.unwrap()
+        self.write((tenant, kind), async |tx, &(tenant, kind)| Ok(tx.next_number(tenant, kind).await?)).await.unwrap()
     }
 }
 
@@ -50,34 +50,36 @@ pub(super) async fn settings_are_stored(h: Harness) {
             currency: Currency::parse(currency).unwrap(),
             developer_access: DeveloperAccess::Pending,
         };
-        let tenant = h.write(move |tx| Box::pin(tenants::create(tx, input.clone()))).await.unwrap();
+        let tenant = h.write(input, async |tx, input| tenants::create(tx, input.clone()).await).await.unwrap();
         assert_eq!(h.settings(tenant.id).await, Some(tenant.clone()));
         all.push(tenant);
     }
     for access in DeveloperAccess::ALL.iter().copied() {
         let id = all[1].id.0;
         all[1] = h
-            .write(move |tx| {
-                Box::pin(tenants::update(tx, id, move |tenant| {
+            .write((id, access), async |tx, (id, access)| {
+                tenants::update(tx, *id, move |tenant| {
                     tenant.name = access.to_string();
-                    tenant.developer_access = access;
+                    tenant.developer_access = access.clone();
                     tenant.time_zone = TimeZone::UTC;
                     tenant.currency = Currency::parse("EUR").unwrap_or(Currency::AUD);
                     tenant.unique_contact_email = !tenant.unique_contact_email;
                     tenant.limits.rate_limit = NonZeroU32::new(600);
                     tenant.max_webhooks = if tenant.max_webhooks.is_none() { Some(1000) } else { None };
-                }))
+                })
+                .await
             })
             .await
             .unwrap();
         assert_eq!(h.settings(all[1].id).await.as_ref(), Some(&all[1]));
     }
-    let listed = h.read(|tx| Box::pin(async move { Ok(tx.tenants(None, 1_000).await?) })).await.unwrap();
+    let listed = h.read((), async |tx, ()| Ok(tx.tenants(None, 1_000).await?)).await.unwrap();
     assert_eq!(listed, all, "oldest first, and the others are unchanged");
     for (at, after) in all.iter().enumerate() {
         for limit in [1, 2, 1_000] {
             let after = Some(after.id);
-            let page = h.read(move |tx| Box::pin(async move { Ok(tx.tenants(after, limit).await?) })).await.unwrap();
+            let page =
+                h.read((after, limit), async |tx, &(after, limit)| Ok(tx.tenants(after, limit).await?)).await.unwrap();
             assert_eq!(page, all[at + 1..all.len().min(at + 1 + limit as usize)], "{at} {limit}");
         }
     }
@@ -93,13 +95,10 @@ pub(super) async fn tenants_of_a_record_are_found_by_its_id(h: Harness) {
     let invoice = h.insert(one, Invoice::bare).await;
     let event = h.events(one).await[0].id;
     let filter = DeliveryFilter::of_event(event);
-    let listed = h.read(move |tx| {
-        let filter = filter.clone();
-        Box::pin(async move { Ok(tx.list_deliveries(one, &filter).await?) })
-    });
+    let listed = h.read((one, filter), async |tx, (one, filter)| Ok(tx.list_deliveries(*one, filter).await?));
     let delivery = listed.await.unwrap()[0].id;
     let owners =
-        async |kind, id| h.read(move |tx| Box::pin(async move { Ok(tx.owners(kind, id).await?) })).await.unwrap();
+        async |kind, id| h.read((kind, id), async |tx, &(kind, id)| Ok(tx.owners(kind, id).await?)).await.unwrap();
     let records = [
         (OwnedKind::Invoice, invoice.id.uuid()),
         (OwnedKind::Quote, quote.id.uuid()),
@@ -112,12 +111,9 @@ pub(super) async fn tenants_of_a_record_are_found_by_its_id(h: Harness) {
             assert_eq!(owners(kind, *other_id).await, [], "{kind:?} {other_kind:?}");
         }
     }
-    h.write(move |tx| {
-        let invoice = invoice.clone();
-        Box::pin(async move { Ok(Invoice::repository(tx).insert(other, &invoice).await?) })
-    })
-    .await
-    .unwrap();
+    h.write((other, invoice), async |tx, (other, invoice)| Ok(Invoice::repository(tx).insert(*other, invoice).await?))
+        .await
+        .unwrap();
     assert_eq!(owners(OwnedKind::Invoice, records[0].1).await, [one.min(other), one.max(other)]);
     h.delete::<WebhookSubscription>(one, subscription.id).await.unwrap();
     assert_eq!(owners(OwnedKind::Subscription, subscription.id.uuid()).await, [one], "it is deleted");
@@ -134,7 +130,9 @@ pub(super) async fn tenants_with_old_events_are_found(h: Harness) {
     let before = h.store.env().now();
     h.contact(new, "ada@example.com").await;
     let page = async |after, limit| {
-        let page = h.read(move |tx| Box::pin(async move { Ok(tx.tenants_by_history(after, before, limit).await?) }));
+        let page = h.read((after, before, limit), async |tx, &(after, before, limit)| {
+            Ok(tx.tenants_by_history(after, before, limit).await?)
+        });
         page.await.unwrap()
     };
     let mut all = vec![(old, true), (new, false), (none, false), (replayed, true)];
@@ -148,14 +146,13 @@ pub(super) async fn tenants_with_old_events_are_found(h: Harness) {
 
 pub(super) async fn a_clock_can_be_set_back_to_the_latest_record(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
-    let clock = async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.clock(tenant).await?) })).await.unwrap();
-    let latest =
-        async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.latest_time(tenant).await?) })).await.unwrap();
+    let clock = async |tenant| h.read(tenant, async |tx, &tenant| Ok(tx.clock(tenant).await?)).await.unwrap();
+    let latest = async |tenant| h.read(tenant, async |tx, &tenant| Ok(tx.latest_time(tenant).await?)).await.unwrap();
     let start = h.store.env().now();
     assert_eq!((clock(tenant).await, latest(tenant).await), (Some(start), None));
     assert_eq!(clock(TenantId(Uuid::nil())).await, None);
     let ahead = async |at, after| {
-        h.read(move |tx| Box::pin(async move { Ok(tx.tenants_ahead(at, after, 10).await?) })).await.unwrap()
+        h.read((at, after), async |tx, &(at, after)| Ok(tx.tenants_ahead(at, after, 10).await?)).await.unwrap()
     };
     let mut both = [tenant, other];
     both.sort();
@@ -173,9 +170,8 @@ pub(super) async fn a_clock_can_be_set_back_to_the_latest_record(h: Harness) {
     assert_eq!(latest(tenant).await, Some(subscription.updated_at));
     subscription.stopped_at = Some(h.advance_clock(tenant).await);
     let stopped = subscription.clone();
-    h.write(move |tx| {
-        let stopped = stopped.clone();
-        Box::pin(async move { Ok(WebhookSubscription::repository(tx).update(tenant, &stopped).await?) })
+    h.write((tenant, stopped), async |tx, (tenant, stopped)| {
+        Ok(WebhookSubscription::repository(tx).update(*tenant, stopped).await?)
     })
     .await
     .unwrap();
@@ -193,7 +189,7 @@ pub(super) async fn a_clock_can_be_set_back_to_the_latest_record(h: Harness) {
 
     h.advance_clock(tenant).await;
     let back = deleted.unwrap();
-    h.write(move |tx| Box::pin(async move { Ok(tx.set_clock(tenant, back).await?) })).await.unwrap();
+    h.write((tenant, back), async |tx, &(tenant, back)| Ok(tx.set_clock(tenant, back).await?)).await.unwrap();
     assert_eq!((clock(tenant).await, h.advance_clock(tenant).await), (deleted, back.next()));
 }
 
@@ -202,16 +198,17 @@ pub(super) async fn tenants_are_found_by_their_next_overdue_check(h: Harness) {
     let (first, second, third) = (h.tenant().await, h.tenant().await, h.tenant().await);
     let hour = |n| start.checked_add(HOUR * n).unwrap();
     let found = async |now, latest, limit| {
-        let found =
-            h.read(move |tx| Box::pin(async move { Ok(tx.tenants_to_check_overdue(now, latest, limit).await?) }));
+        let found = h.read((now, latest, limit), async |tx, &(now, latest, limit)| {
+            Ok(tx.tenants_to_check_overdue(now, latest, limit).await?)
+        });
         found.await.unwrap()
     };
     let check_at =
-        async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.overdue_check_at(tenant).await?) })).await.unwrap();
+        async |tenant| h.read(tenant, async |tx, &tenant| Ok(tx.overdue_check_at(tenant).await?)).await.unwrap();
     assert_eq!(check_at(first).await, Some(TimeZone::UTC.next_date_begins(start)), "at the next midnight");
     assert_eq!(check_at(TenantId(Uuid::nil())).await, None);
     for (tenant, at) in [(first, hour(3)), (second, hour(1)), (third, hour(90))] {
-        let set = h.write(move |tx| Box::pin(async move { Ok(tx.set_overdue_check_at(tenant, at).await?) }));
+        let set = h.write((tenant, at), async |tx, &(tenant, at)| Ok(tx.set_overdue_check_at(tenant, at).await?));
         set.await.unwrap();
         assert_eq!(check_at(tenant).await, Some(at));
     }
@@ -222,8 +219,8 @@ pub(super) async fn tenants_are_found_by_their_next_overdue_check(h: Harness) {
     assert_eq!(found(start, hour(89), 10).await, [third], "it was planned under a clock that was ahead");
     assert_eq!(found(hour(4), hour(89), 10).await, [second, first, third]);
     assert_eq!(found(hour(4), hour(89), 2).await, [second, first]);
-    let zone = h.write(move |tx| {
-        Box::pin(tenants::update(tx, first.0, |tenant| tenant.time_zone = TimeZone::parse("Asia/Tokyo").unwrap()))
+    let zone = h.write(first, async |tx, &first| {
+        tenants::update(tx, first.0, |tenant| tenant.time_zone = TimeZone::parse("Asia/Tokyo").unwrap()).await
     });
     zone.await.unwrap();
     assert_eq!(check_at(first).await, Some(start), "a change of the time zone plans a check at once");
@@ -248,9 +245,8 @@ pub(super) async fn each_advance_of_the_clock_is_later(h: Harness) {
     h.clock.set(want);
     want = want.next();
     assert_eq!(h.advance_clock(tenant).await, want, "the wall clock shows the last time given");
-    let both = h.write(move |tx| {
-        Box::pin(async move { Ok([advance_clock(tx, tenant).await?, advance_clock(tx, tenant).await?]) })
-    });
+    let both =
+        h.write(tenant, async |tx, &tenant| Ok([advance_clock(tx, tenant).await?, advance_clock(tx, tenant).await?]));
     assert_eq!(both.await.unwrap(), [want.next(), want.next().next()], "twice in one transaction");
 }
 
@@ -267,7 +263,9 @@ pub(super) async fn an_update_of_settings_keeps_the_clock(h: Harness) {
     let tenant = h.tenant().await;
     let last = h.advance_clock(tenant).await;
     h.number(tenant, NumberKind::Job).await;
-    let renamed = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "New".to_owned())));
+    let renamed = h.write(tenant, async |tx, &tenant| {
+        tenants::update(tx, tenant.0, |tenant| tenant.name = "New".to_owned()).await
+    });
     renamed.await.unwrap();
     assert_eq!(h.advance_clock(tenant).await, last.next());
     assert_eq!(h.number(tenant, NumberKind::Job).await, 2);
@@ -276,7 +274,7 @@ pub(super) async fn an_update_of_settings_keeps_the_clock(h: Harness) {
 pub(super) async fn an_unknown_tenant_has_no_clock(h: Harness) {
     h.tenant().await;
     let unknown = TenantId(Uuid::nil());
-    let clock = h.write(move |tx| Box::pin(async move { Ok(tx.advance_clock(unknown).await?) })).await;
+    let clock = h.write(unknown, async |tx, &unknown| Ok(tx.advance_clock(unknown).await?)).await;
     assert_eq!(clock, Ok(None));
 }
 
@@ -284,18 +282,14 @@ pub(super) async fn locking_does_not_advance_the_clock(h: Harness) {
     let tenant = h.tenant().await;
     let unknown = TenantId(Uuid::nil());
     let last = h.advance_clock(tenant).await;
-    let locked = h.write(move |tx| {
-        Box::pin(async move {
-            Ok([tx.lock_tenant(tenant).await?, tx.lock_tenant(unknown).await?, tx.lock_tenant(tenant).await?])
-        })
+    let locked = h.write((tenant, unknown), async |tx, &(tenant, unknown)| {
+        Ok([tx.lock_tenant(tenant).await?, tx.lock_tenant(unknown).await?, tx.lock_tenant(tenant).await?])
     });
     assert_eq!(locked.await, Ok([true, false, true]));
     assert_eq!(h.advance_clock(tenant).await, last.next());
-    let both = h.write(move |tx| {
-        Box::pin(async move {
-            tx.lock_tenant(tenant).await?;
-            advance_clock(tx, tenant).await
-        })
+    let both = h.write(tenant, async |tx, &tenant| {
+        tx.lock_tenant(tenant).await?;
+        advance_clock(tx, tenant).await
     });
     assert_eq!(both.await, Ok(last.next().next()), "the clock can be advanced after locking");
 }
@@ -335,14 +329,12 @@ pub(super) async fn numbers_have_no_gaps(h: Harness) {
         assert_eq!(quote.quote_number, want);
     }
     // All in one transaction, as ten thousand durable commits would be slow.
-    let last = h.write(move |tx| {
-        Box::pin(async move {
-            let mut last = 0;
-            for _ in 4..=9_999 {
-                last = tx.next_number(tenant, NumberKind::Job).await?;
-            }
-            Ok(last)
-        })
+    let last = h.write(tenant, async |tx, &tenant| {
+        let mut last = 0;
+        for _ in 4..=9_999 {
+            last = tx.next_number(tenant, NumberKind::Job).await?;
+        }
+        Ok(last)
     });
     assert_eq!(last.await, Ok(9_999));
     let job: Job = h.create(tenant, json!({ "title": "x" })).await.unwrap();
@@ -353,7 +345,7 @@ pub(super) async fn numbers_continue_after_a_raised_number(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let raise = async |to: u64| {
         let raised =
-            h.write(move |tx| Box::pin(async move { Ok(tx.raise_number(tenant, NumberKind::Job, to).await?) }));
+            h.write((tenant, to), async |tx, &(tenant, to)| Ok(tx.raise_number(tenant, NumberKind::Job, to).await?));
         raised.await.unwrap();
     };
     raise(7).await;
@@ -365,11 +357,9 @@ pub(super) async fn numbers_continue_after_a_raised_number(h: Harness) {
     assert_eq!(h.number(tenant, NumberKind::Job).await, tenants::MAX_NUMBER + 1);
     assert_eq!(h.number(tenant, NumberKind::Invoice).await, 1, "each kind has its own");
     assert_eq!(h.number(other, NumberKind::Job).await, 1, "each tenant has its own");
-    let failed = h.write(move |tx| {
-        Box::pin(async move {
-            tx.raise_number(other, NumberKind::Job, 50).await?;
-            Err::<(), _>(Error::NotFound)
-        })
+    let failed = h.write(other, async |tx, &other| {
+        tx.raise_number(other, NumberKind::Job, 50).await?;
+        Err::<(), _>(Error::NotFound)
     });
     assert_eq!(failed.await, Err(Error::NotFound));
     assert_eq!(h.number(other, NumberKind::Job).await, 2, "a failed transaction raises no number");

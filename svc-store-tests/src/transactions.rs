@@ -70,18 +70,15 @@ impl Harness {
         let contacts = self.all(tenant).await;
         let jobs = self.all(tenant).await;
         let events: Vec<_> = self.events(tenant).await.iter().map(|event| event.id).collect();
-        self.read(move |tx| {
-            let (contacts, jobs, events): (Vec<Contact>, Vec<Job>, _) =
-                (contacts.clone(), jobs.clone(), events.clone());
-            Box::pin(async move {
-                let mut deliveries = Vec::new();
-                for event in &events {
-                    deliveries.extend(tx.list_deliveries(tenant, &DeliveryFilter::of_event(*event)).await?);
-                }
-                let stored_response = tx.stored_response(tenant, "k", Timestamp::from_micros(0)).await?;
-                let (tenants, keys) = (tx.tenants(None, 1_000).await?, tx.api_keys(tenant).await?);
-                Ok(Snapshot { contacts, jobs, events, deliveries, stored_response, tenants, keys })
-            })
+        self.read((tenant, contacts, jobs, events), async |tx, (tenant, contacts, jobs, events)| {
+            let mut deliveries = Vec::new();
+            for event in events {
+                deliveries.extend(tx.list_deliveries(*tenant, &DeliveryFilter::of_event(*event)).await?);
+            }
+            let stored_response = tx.stored_response(*tenant, "k", Timestamp::from_micros(0)).await?;
+            let (tenants, keys) = (tx.tenants(None, 1_000).await?, tx.api_keys(*tenant).await?);
+            let (contacts, jobs, events) = (contacts.clone(), jobs.clone(), events.clone());
+            Ok(Snapshot { contacts, jobs, events, deliveries, stored_response, tenants, keys })
         })
         .await
         .unwrap()
@@ -93,16 +90,14 @@ pub(super) async fn a_failed_transaction_changes_nothing(h: Harness) {
     h.create::<WebhookSubscription>(tenant, json!({ "url": "https://example.com", "events": ["*"] })).await.unwrap();
     let contact = h.contact(tenant, "ada@example.com").await.id;
     let before = h.snapshot(tenant).await;
-    let failed = h.write(move |tx| {
-        Box::pin(async move {
-            make_changes(tx, tenant, contact).await?;
-            Err::<(), _>(Error::NotFound)
-        })
+    let failed = h.write((tenant, contact), async |tx, &(tenant, contact)| {
+        make_changes(tx, tenant, contact).await?;
+        Err::<(), _>(Error::NotFound)
     });
     assert_eq!(failed.await, Err(Error::NotFound));
     assert_eq!(h.snapshot(tenant).await, before);
 
-    let done = h.write(move |tx| Box::pin(make_changes(tx, tenant, contact))).await;
+    let done = h.write((tenant, contact), async |tx, &(tenant, contact)| make_changes(tx, tenant, contact).await).await;
     assert_eq!(done, Ok(()));
     let after = h.snapshot(tenant).await;
     assert_eq!((after.contacts.len(), after.jobs.len(), after.keys.len(), after.tenants.len()), (1, 1, 1, 2));
@@ -118,15 +113,15 @@ pub(super) async fn a_failed_transaction_returns_its_own_error(h: Harness) {
         Error::Store(StoreError::Internal("an error of the unit of work".to_owned())),
     ] {
         let in_work = error.clone();
-        let written = h.write(move |_| {
+        let written = h.write(in_work, async |_, in_work| {
             let error = in_work.clone();
-            Box::pin(async move { Err::<(), _>(error) })
+            Err::<(), _>(error)
         });
         assert_eq!(written.await, Err(error.clone()));
         let in_work = error.clone();
-        let read = h.read(move |_| {
+        let read = h.read(in_work, async |_, in_work| {
             let error = in_work.clone();
-            Box::pin(async move { Err::<(), _>(error) })
+            Err::<(), _>(error)
         });
         assert_eq!(read.await, Err(error));
     }
@@ -137,12 +132,10 @@ pub(super) async fn a_failed_transaction_uses_no_number(h: Harness) {
     let mut numbers = Vec::new();
     let mut last = h.advance_clock(tenant).await;
     for at in 0..6 {
-        let made = h.write(move |tx| {
-            Box::pin(async move {
-                let number = tx.next_number(tenant, NumberKind::Invoice).await?;
-                let now = advance_clock(tx, tenant).await?;
-                if at % 2 == 0 { Err(Error::NotFound) } else { Ok((number, now)) }
-            })
+        let made = h.write((tenant, at), async |tx, &(tenant, at)| {
+            let number = tx.next_number(tenant, NumberKind::Invoice).await?;
+            let now = advance_clock(tx, tenant).await?;
+            if at % 2 == 0 { Err(Error::NotFound) } else { Ok((number, now)) }
         });
         if let Ok((number, now)) = made.await {
             assert!(now > last);
@@ -269,17 +262,18 @@ pub(super) async fn a_read_cannot_write(h: Harness) {
     h.create::<WebhookSubscription>(tenant, json!({ "url": "https://example.com", "events": ["*"] })).await.unwrap();
     h.insert(tenant, Invoice::bare).await;
     let contact = h.contact(tenant, "ada@example.com").await.id;
-    h.write(move |tx| Box::pin(make_changes(tx, tenant, contact))).await.unwrap();
+    h.write((tenant, contact), async |tx, &(tenant, contact)| make_changes(tx, tenant, contact).await).await.unwrap();
     let before = h.snapshot(tenant).await;
     for (name, method) in WRITE_METHODS {
-        let refused = h.read(move |tx| method(tx, tenant)).await;
+        let refused = h.read((method, tenant), async |tx, &(method, tenant)| method(tx, tenant).await).await;
         assert!(matches!(refused, Err(Error::Store(_))), "{name}: {refused:?}");
         assert_eq!(h.snapshot(tenant).await, before, "{name}");
     }
     for (name, method) in WRITE_METHODS {
-        assert_eq!(h.write(move |tx| method(tx, tenant)).await, Ok(()), "{name} succeeds in a write");
+        let written = h.write((method, tenant), async |tx, &(method, tenant)| method(tx, tenant).await).await;
+        assert_eq!(written, Ok(()), "{name} succeeds in a write");
     }
-    let after_reads = h.write(move |tx| Box::pin(async move { Ok(tx.next_number(tenant, NumberKind::Job).await?) }));
+    let after_reads = h.write(tenant, async |tx, &tenant| Ok(tx.next_number(tenant, NumberKind::Job).await?));
     assert_eq!(after_reads.await, Ok(3), "two writes used a number, and no read did");
 }
 
@@ -287,37 +281,44 @@ pub(super) async fn a_read_in_place_is_a_read(h: Harness) {
     let tenant = h.tenant().await;
     for at in 0..10 {
         let id = h.contact(tenant, &format!("c{at}@example.com")).await.id;
-        let read = |_| h.store.read_in_place("test", move |tx| Box::pin(crud::get::<Contact>(tx, tenant, id)));
+        let read = |_| {
+            h.store.read_in_place("test", (tenant, id), async |tx, &(tenant, id)| {
+                crud::get::<Contact>(tx, tenant, id).await
+            })
+        };
         let seen = join_all((0..4).map(read)).await;
         assert!(seen.iter().all(Result::is_ok), "{seen:?}");
     }
-    let refused =
-        h.store.read_in_place("test", move |tx| Box::pin(create_contact(tx, tenant, "ada@example.com"))).await;
+    let refused = h
+        .store
+        .read_in_place("test", tenant, async |tx, &tenant| create_contact(tx, tenant, "ada@example.com").await)
+        .await;
     assert!(matches!(refused, Err(Error::Store(_))), "{refused:?}");
     assert_eq!(h.all::<Contact>(tenant).await.len(), 10);
-    let missing = h.store.read_in_place("test", move |tx| Box::pin(crud::get::<Contact>(tx, tenant, Id::nil()))).await;
+    let missing = h
+        .store
+        .read_in_place("test", tenant, async |tx, &tenant| crud::get::<Contact>(tx, tenant, Id::nil()).await)
+        .await;
     assert_eq!(missing, Err(Error::NotFound));
 }
 
 pub(super) async fn a_transaction_sees_its_own_writes(h: Harness) {
     let tenant = h.tenant().await;
     let links = Links::of(&h, tenant).await;
-    let work = h.write(move |tx| {
-        Box::pin(async move {
-            let ada = create_contact(tx, tenant, "ada@example.com").await?;
-            let taken = create_contact(tx, tenant, "ADA@example.com").await;
-            let got: Contact = crud::get(tx, tenant, ada.id).await?;
-            let now = advance_clock(tx, tenant).await?;
-            let full = Job::full(NewRecord { tenant_id: tenant, id: tx.env().id(now), now }, links);
-            Repository::<Job>::insert(tx, tenant, &full).await?;
-            let read_back = Repository::<Job>::get(tx, tenant, full.id).await?;
-            tx.store_response(tenant, "k", &response(now)).await?;
-            let stored = tx.stored_response(tenant, "k", Timestamp::from_micros(0)).await?;
-            let events = tx.events_after(tenant, Timestamp::from_micros(0), 10).await?.len();
-            let numbers = [create_job(tx, tenant).await?.job_number, create_job(tx, tenant).await?.job_number];
-            let ada = ada.id;
-            Ok((taken, got.id == ada, ada, read_back == Some(full), stored.is_some(), events, numbers))
-        })
+    let work = h.write((tenant, links), async |tx, &(tenant, links)| {
+        let ada = create_contact(tx, tenant, "ada@example.com").await?;
+        let taken = create_contact(tx, tenant, "ADA@example.com").await;
+        let got: Contact = crud::get(tx, tenant, ada.id).await?;
+        let now = advance_clock(tx, tenant).await?;
+        let full = Job::full(NewRecord { tenant_id: tenant, id: tx.env().id(now), now }, links);
+        Repository::<Job>::insert(tx, tenant, &full).await?;
+        let read_back = Repository::<Job>::get(tx, tenant, full.id).await?;
+        tx.store_response(tenant, "k", &response(now)).await?;
+        let stored = tx.stored_response(tenant, "k", Timestamp::from_micros(0)).await?;
+        let events = tx.events_after(tenant, Timestamp::from_micros(0), 10).await?.len();
+        let numbers = [create_job(tx, tenant).await?.job_number, create_job(tx, tenant).await?.job_number];
+        let ada = ada.id;
+        Ok((taken, got.id == ada, ada, read_back == Some(full), stored.is_some(), events, numbers))
     });
     let (taken, got, ada, read_back, stored, events, numbers) = work.await.unwrap();
     assert_eq!(taken, Err(Error::EmailTaken { existing_id: ada.uuid() }));
@@ -329,30 +330,28 @@ pub(super) async fn a_transaction_sees_its_own_writes(h: Harness) {
 pub(super) async fn a_transaction_sees_what_it_changes_of_its_tenant(h: Harness) {
     let tenant = h.tenant().await;
     let (key, hash) = h.key_with_hash(tenant).await;
-    let work = h.write(move |tx| {
-        Box::pin(async move {
-            let mut times = Vec::new();
-            for _ in 0..3 {
-                times.extend([tx.advance_clock(tenant).await?, tx.clock(tenant).await?]);
-            }
-            let kind = EventKind::StayCreated;
-            let mut matching = vec![tx.matching_subscriptions(tenant, kind).await?.len()];
-            let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
-            let webhook = crud::create::<WebhookSubscription>(tx, tenant, WebhookCreate::from_body(body)?).await?;
-            matching.push(tx.matching_subscriptions(tenant, kind).await?.len());
-            let body = br#"{"enabled": false}"#;
-            crud::update::<WebhookSubscription>(tx, tenant, webhook.id, WebhookUpdate::from_body(body)?).await?;
-            matching.push(tx.matching_subscriptions(tenant, kind).await?.len());
-            let mut found = vec![tx.lock_credential(tenant, &hash).await?];
-            tenants::update(tx, tenant.0, |tenant| tenant.developer_access = DeveloperAccess::Suspended).await?;
-            found.push(tx.lock_credential(tenant, &hash).await?);
-            keys::revoke(tx, key.id).await?;
-            found.push(tx.lock_credential(tenant, &hash).await?);
-            let found = found.into_iter().flatten().map(|found| (found.developer_access, found.revoked));
-            let found = found.collect::<Vec<_>>();
+    let work = h.write((tenant, hash, key.id), async |tx, &(tenant, hash, id)| {
+        let mut times = Vec::new();
+        for _ in 0..3 {
             times.extend([tx.advance_clock(tenant).await?, tx.clock(tenant).await?]);
-            Ok((times, matching, found))
-        })
+        }
+        let kind = EventKind::StayCreated;
+        let mut matching = vec![tx.matching_subscriptions(tenant, kind).await?.len()];
+        let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
+        let webhook = crud::create::<WebhookSubscription>(tx, tenant, WebhookCreate::from_body(body)?).await?;
+        matching.push(tx.matching_subscriptions(tenant, kind).await?.len());
+        let body = br#"{"enabled": false}"#;
+        crud::update::<WebhookSubscription>(tx, tenant, webhook.id, WebhookUpdate::from_body(body)?).await?;
+        matching.push(tx.matching_subscriptions(tenant, kind).await?.len());
+        let mut found = vec![tx.lock_credential(tenant, &hash).await?];
+        tenants::update(tx, tenant.0, |tenant| tenant.developer_access = DeveloperAccess::Suspended).await?;
+        found.push(tx.lock_credential(tenant, &hash).await?);
+        keys::revoke(tx, id).await?;
+        found.push(tx.lock_credential(tenant, &hash).await?);
+        let found = found.into_iter().flatten().map(|found| (found.developer_access, found.revoked));
+        let found = found.collect::<Vec<_>>();
+        times.extend([tx.advance_clock(tenant).await?, tx.clock(tenant).await?]);
+        Ok((times, matching, found))
     });
     let (times, matching, found) = work.await.unwrap();
     assert!(times.chunks(2).all(|pair| pair[0] == pair[1]), "{times:?}");
@@ -360,7 +359,7 @@ pub(super) async fn a_transaction_sees_what_it_changes_of_its_tenant(h: Harness)
     assert_eq!(matching, [0, 1, 0]);
     let (approved, suspended) = (DeveloperAccess::Approved, DeveloperAccess::Suspended);
     assert_eq!(found, [(approved, false), (suspended, false), (suspended, true)]);
-    let stored = h.read(move |tx| Box::pin(async move { Ok(tx.clock(tenant).await?) })).await.unwrap();
+    let stored = h.read(tenant, async |tx, &tenant| Ok(tx.clock(tenant).await?)).await.unwrap();
     assert_eq!(stored, times[7]);
     assert!(Some(h.advance_clock(tenant).await) > stored);
 }
@@ -370,29 +369,23 @@ pub(super) async fn a_write_that_fails_leaves_nothing_to_those_beside_it(h: Harn
     let tenant = h.tenant().await;
     let (key, hash) = h.key_with_hash(tenant).await;
     let succeeds = || {
-        h.write(move |tx| {
-            Box::pin(async move {
-                let found = tx.lock_credential(tenant, &hash).await?;
-                assert!(
-                    found.is_some_and(|found| !found.revoked && found.developer_access == DeveloperAccess::Approved)
-                );
-                Ok(create_job(tx, tenant).await?.updated_at)
-            })
+        h.write((tenant, hash), async |tx, &(tenant, hash)| {
+            let found = tx.lock_credential(tenant, &hash).await?;
+            assert!(found.is_some_and(|found| !found.revoked && found.developer_access == DeveloperAccess::Approved));
+            Ok(create_job(tx, tenant).await?.updated_at)
         })
     };
     let fails = || {
-        h.write(move |tx| {
-            Box::pin(async move {
-                let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
-                crud::create::<WebhookSubscription>(tx, tenant, WebhookCreate::from_body(body)?).await?;
-                keys::revoke(tx, key.id).await?;
-                tenants::update(tx, tenant.0, |tenant| tenant.developer_access = DeveloperAccess::Suspended).await?;
-                let matching = tx.matching_subscriptions(tenant, EventKind::JobCreated).await?.len();
-                let found = tx.lock_credential(tenant, &hash).await?;
-                assert!(matching == 1 && found.is_some_and(|found| found.revoked));
-                create_job(tx, tenant).await?;
-                Err(Error::PreconditionFailed)
-            })
+        h.write((tenant, key.id, hash), async |tx, &(tenant, id, hash)| {
+            let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
+            crud::create::<WebhookSubscription>(tx, tenant, WebhookCreate::from_body(body)?).await?;
+            keys::revoke(tx, id).await?;
+            tenants::update(tx, tenant.0, |tenant| tenant.developer_access = DeveloperAccess::Suspended).await?;
+            let matching = tx.matching_subscriptions(tenant, EventKind::JobCreated).await?.len();
+            let found = tx.lock_credential(tenant, &hash).await?;
+            assert!(matching == 1 && found.is_some_and(|found| found.revoked));
+            create_job(tx, tenant).await?;
+            Err(Error::PreconditionFailed)
         })
     };
     let mut writes: Vec<BoxFuture<'_, Result<Timestamp, Error>>> = Vec::new();
@@ -405,7 +398,7 @@ pub(super) async fn a_write_that_fails_leaves_nothing_to_those_beside_it(h: Harn
     assert_eq!(times.len(), PARALLEL / 2, "each has a time of its own");
     assert!(times.last() < Some(&h.advance_clock(tenant).await));
     let deliveries =
-        h.read(move |tx| Box::pin(async move { Ok(tx.list_deliveries(tenant, &DeliveryFilter::default()).await?) }));
+        h.read(tenant, async |tx, &tenant| Ok(tx.list_deliveries(tenant, &DeliveryFilter::default()).await?));
     assert_eq!(deliveries.await, Ok(Vec::new()));
 }
 
@@ -421,21 +414,17 @@ pub(super) async fn a_read_sees_every_write_before_it(h: Harness) {
 pub(super) async fn a_read_sees_whole_transactions(h: Harness) {
     let tenant = h.tenant().await;
     let pair = |at: usize| {
-        h.write(move |tx| {
-            Box::pin(async move {
-                create_contact(tx, tenant, &format!("a{at}@example.com")).await?;
-                create_contact(tx, tenant, &format!("b{at}@example.com")).await?;
-                Ok(0)
-            })
+        h.write((tenant, at), async |tx, &(tenant, at)| {
+            create_contact(tx, tenant, &format!("a{at}@example.com")).await?;
+            create_contact(tx, tenant, &format!("b{at}@example.com")).await?;
+            Ok(0)
         })
     };
     let count = || {
-        h.read(move |tx| {
-            Box::pin(async move {
-                let rows = tx.events_after(tenant, Timestamp::from_micros(0), 1_000).await?.len();
-                let again = tx.events_after(tenant, Timestamp::from_micros(0), 1_000).await?.len();
-                Ok(if rows == again { rows } else { 1 })
-            })
+        h.read(tenant, async |tx, &tenant| {
+            let rows = tx.events_after(tenant, Timestamp::from_micros(0), 1_000).await?.len();
+            let again = tx.events_after(tenant, Timestamp::from_micros(0), 1_000).await?.len();
+            Ok(if rows == again { rows } else { 1 })
         })
     };
     let mut running: Vec<BoxFuture<'_, Result<usize, Error>>> = Vec::new();
@@ -452,11 +441,9 @@ pub(super) async fn a_read_sees_whole_transactions(h: Harness) {
 
 pub(super) async fn a_transaction_completes_when_its_caller_is_dropped(h: Harness) {
     let tenant = h.tenant().await;
-    let mut abandoned = Box::pin(h.write(move |tx| {
-        Box::pin(async move {
-            create_contact(tx, tenant, "ada@example.com").await?;
-            create_job(tx, tenant).await
-        })
+    let mut abandoned = Box::pin(h.write(tenant, async |tx, &tenant| {
+        create_contact(tx, tenant, "ada@example.com").await?;
+        create_job(tx, tenant).await
     }));
     // Poll the future once and drop it, as when a client disconnects.
     let _ = (&mut abandoned).now_or_never();
@@ -507,11 +494,9 @@ pub(super) async fn a_failure_does_not_affect_concurrent_transactions(h: Harness
     let tenant = h.tenant().await;
     let fails = |at: usize| at % 3 == 1;
     let creates = (0..PARALLEL).map(|at| {
-        h.write(move |tx| {
-            Box::pin(async move {
-                let job = create_job(tx, tenant).await?;
-                if fails(at) { Err(Error::NotFound) } else { Ok(job) }
-            })
+        h.write((tenant, fails(at)), async |tx, &(tenant, fails)| {
+            let job = create_job(tx, tenant).await?;
+            if fails { Err(Error::NotFound) } else { Ok(job) }
         })
     });
     let mut made = Vec::new();
@@ -533,30 +518,31 @@ pub(super) async fn a_failure_does_not_affect_concurrent_transactions(h: Harness
 pub(super) async fn a_locked_tenant_is_changed_by_nobody_else(h: Harness) {
     let tenant = h.tenant().await;
     let contact = h.contact(tenant, "ada@example.com").await.id;
-    let counted = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "0".to_owned())));
+    let counted =
+        h.write(tenant, async |tx, &tenant| tenants::update(tx, tenant.0, |tenant| tenant.name = "0".to_owned()).await);
     counted.await.unwrap();
-    let next = |text: &str| (text.parse::<usize>().unwrap_or_default() + 1).to_string();
+    fn next(text: &str) -> String {
+        (text.parse::<usize>().unwrap_or_default() + 1).to_string()
+    }
     let counts = (0..PARALLEL).map(|at| {
-        h.write(move |tx| {
-            Box::pin(async move {
-                if at % 2 == 0 {
-                    tx.lock_tenant(tenant).await?;
-                    let row = Repository::<Contact>::get(tx, tenant, contact).await?.ok_or(Error::NotFound)?;
-                    let count = next(row.phone.as_ref().map_or("0", |phone| phone.as_str()));
-                    let row = Contact { phone: Some(Text::from_stored(&count)), ..row };
-                    Repository::<Contact>::update(tx, tenant, &row).await?;
-                } else {
-                    tenants::update(tx, tenant.0, |tenant| tenant.name = next(&tenant.name)).await?;
-                }
-                Ok(())
-            })
+        h.write((at, tenant, contact), async |tx, &(at, tenant, contact)| {
+            if at % 2 == 0 {
+                tx.lock_tenant(tenant).await?;
+                let row = Repository::<Contact>::get(tx, tenant, contact).await?.ok_or(Error::NotFound)?;
+                let count = next(row.phone.as_ref().map_or("0", |phone| phone.as_str()));
+                let row = Contact { phone: Some(Text::from_stored(&count)), ..row };
+                Repository::<Contact>::update(tx, tenant, &row).await?;
+            } else {
+                tenants::update(tx, tenant.0, |tenant| tenant.name = next(&tenant.name)).await?;
+            }
+            Ok(())
         })
     });
     assert!(join_all(counts).await.into_iter().all(|counted| counted == Ok(())));
     let half = (PARALLEL / 2).to_string();
     let row: Contact = h.row(tenant, contact).await.unwrap();
     assert_eq!(row.phone.as_ref().map(|phone| phone.as_str()), Some(half.as_str()));
-    let name = h.read(move |tx| Box::pin(async move { Ok(tenants::get(tx, tenant).await?.name) }));
+    let name = h.read(tenant, async |tx, &tenant| Ok(tenants::get(tx, tenant).await?.name));
     assert_eq!(name.await, Ok(half));
 }
 
@@ -564,13 +550,11 @@ pub(super) async fn a_locked_tenant_is_changed_by_nobody_else(h: Harness) {
 pub(super) async fn lock_tenant_waits_for_a_concurrent_writer(h: Harness) {
     let tenant = h.tenant().await;
     let creates = (0..PARALLEL).map(|at| {
-        h.write(move |tx| {
-            Box::pin(async move {
-                assert!(tx.lock_tenant(tenant).await?);
-                let count = tx.events_after(tenant, Timestamp::from_micros(0), 1_000).await?.len();
-                create_contact(tx, tenant, &format!("c{at}@example.com")).await?;
-                Ok(count)
-            })
+        h.write((tenant, at), async |tx, &(tenant, at)| {
+            assert!(tx.lock_tenant(tenant).await?);
+            let count = tx.events_after(tenant, Timestamp::from_micros(0), 1_000).await?.len();
+            create_contact(tx, tenant, &format!("c{at}@example.com")).await?;
+            Ok(count)
         })
     });
     let mut counts: Vec<usize> = join_all(creates).await.into_iter().map(Result::unwrap).collect();
@@ -582,10 +566,13 @@ pub(super) async fn a_closed_store_refuses_everything(h: Harness) {
     let tenant = h.tenant().await;
     h.store.close().await;
     let closed = Error::Store(StoreError::Closed);
-    assert_eq!(h.read(move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) })).await, Err(closed.clone()));
-    let in_place = h.store.read_in_place("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) }));
+    assert_eq!(h.read(tenant, async |tx, &tenant| Ok(tx.tenant(tenant).await?)).await, Err(closed.clone()));
+    let in_place = h.store.read_in_place("test", tenant, async |tx, &tenant| Ok(tx.tenant(tenant).await?));
     assert_eq!(in_place.await, Err(closed.clone()));
-    assert_eq!(h.write(move |tx| Box::pin(create_contact(tx, tenant, "ada@example.com"))).await, Err(closed));
+    assert_eq!(
+        h.write(tenant, async |tx, &tenant| create_contact(tx, tenant, "ada@example.com").await).await,
+        Err(closed)
+    );
     assert_eq!(h.store.check_writable(), Err(StoreError::Closed));
     h.store.close().await;
 }

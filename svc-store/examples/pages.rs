@@ -102,21 +102,19 @@ impl Bench {
 
     /// Creates tenants with this many subscriptions each.
     async fn tenants(&self, count: usize, subscriptions: usize) -> Result<Vec<TenantId>, Error> {
-        let create = self.store.write("example", move |tx| {
-            Box::pin(async move {
-                let mut created = Vec::new();
-                for _ in 0..count {
-                    let tenant = tenants::create(tx, TenantCreate::named("Example")).await?.id;
-                    for number in 0..subscriptions {
-                        let url = WebhookUrl::parse(&format!("https://example.com/{number}"))
-                            .map_err(|error| error.on("url"))?;
-                        let input = WebhookCreate { url, events: EventSet::All, description: None };
-                        crud::create::<WebhookSubscription>(tx, tenant, input).await?;
-                    }
-                    created.push(tenant);
+        let create = self.store.write("example", (count, subscriptions), async |tx, &(count, subscriptions)| {
+            let mut created = Vec::new();
+            for _ in 0..count {
+                let tenant = tenants::create(tx, TenantCreate::named("Example")).await?.id;
+                for number in 0..subscriptions {
+                    let url =
+                        WebhookUrl::parse(&format!("https://example.com/{number}")).map_err(|error| error.on("url"))?;
+                    let input = WebhookCreate { url, events: EventSet::All, description: None };
+                    crud::create::<WebhookSubscription>(tx, tenant, input).await?;
                 }
-                Ok(created)
-            })
+                created.push(tenant);
+            }
+            Ok(created)
         });
         create.await
     }
@@ -124,12 +122,7 @@ impl Bench {
     /// Creates contacts of random tenants, with random addresses, in one commit.
     async fn post(&mut self, tenants: &[TenantId], count: usize, random: &mut u64) -> Result<(), Error> {
         let picked = pick(tenants, count, random);
-        self.store
-            .write("example", move |tx| {
-                let picked = picked.clone();
-                Box::pin(async move { create_contacts(tx, &picked).await })
-            })
-            .await
+        self.store.write("example", picked, async |tx, picked| create_contacts(tx, picked).await).await
     }
 
     /// Writes events of a tenant with this many subscriptions.
@@ -148,11 +141,9 @@ impl Bench {
     }
 
     async fn write_event(&mut self, tenant: TenantId) -> Result<(), Error> {
-        let write = self.store.write("example", move |tx| {
-            Box::pin(async move {
-                let now = advance_clock(tx, tenant).await?;
-                events::emit(tx, tenant, now, &[EventKind::StayCreated], &serde_json::json!({ "id": 1 })).await
-            })
+        let write = self.store.write("example", tenant, async |tx, &tenant| {
+            let now = advance_clock(tx, tenant).await?;
+            events::emit(tx, tenant, now, &[EventKind::StayCreated], &serde_json::json!({ "id": 1 })).await
         });
         write.await
     }
@@ -172,7 +163,7 @@ impl Bench {
 
     /// Returns whether there was anything to send.
     async fn commit(&mut self, contacts: Vec<(TenantId, u64)>) -> Result<bool, Error> {
-        let due = self.store.read("example", |tx| Box::pin(engine::poll(tx))).await?;
+        let due = self.store.read("example", (), async |tx, ()| engine::poll(tx).await).await?;
         let mut outcomes: BTreeMap<TenantId, Vec<AttemptResult>> = BTreeMap::new();
         for attempt in std::mem::take(&mut self.attempts) {
             let outcome = success(attempt, due.now);
@@ -180,17 +171,14 @@ impl Bench {
             outcomes.entry(outcome.delivery.tenant_id).or_default().push(outcome);
         }
         let batches = std::sync::Arc::new(self.in_flight.plan(&self.policy, &due, outcomes));
-        let (run, policy) = (std::sync::Arc::clone(&batches), self.policy.clone());
-        let results = self.store.write("example", move |tx| {
-            let (batches, policy, contacts) = (std::sync::Arc::clone(&run), policy.clone(), contacts.clone());
-            Box::pin(async move {
-                create_contacts(tx, &contacts).await?;
-                let mut results: Vec<Vec<Attempt>> = Vec::new();
-                for batch in &*batches {
-                    results.push(engine::run_batch(tx, &policy, batch).await?.attempts);
-                }
-                Ok(results)
-            })
+        let input = (std::sync::Arc::clone(&batches), self.policy.clone(), contacts);
+        let results = self.store.write("example", input, async |tx, (batches, policy, contacts)| {
+            create_contacts(tx, contacts).await?;
+            let mut results: Vec<Vec<Attempt>> = Vec::new();
+            for batch in &**batches {
+                results.push(engine::run_batch(tx, policy, batch).await?.attempts);
+            }
+            Ok(results)
         });
         let results: Vec<Vec<Attempt>> = results.await?;
         for (batch, attempts) in batches.iter().zip(results) {

@@ -67,7 +67,9 @@ impl Fixture {
         let store = database.open().await?;
         let mut made = Vec::new();
         for position in 0..options.tenants {
-            let tenant = store.write("crash.tenant", move |tx| Box::pin(tenant(tx, position, receiver)));
+            let tenant = store.write("crash.tenant", (position, receiver), async |tx, &(position, receiver)| {
+                tenant(tx, position, receiver).await
+            });
             made.push(tenant.await?);
         }
         Ok(Self { tenants: made })

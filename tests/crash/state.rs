@@ -126,8 +126,8 @@ async fn events(store: &Arc<dyn Store>, tenant: TenantId) -> Result<Vec<Event>> 
     let mut all: Vec<Event> = Vec::new();
     loop {
         let after = all.last().map_or(Timestamp::from_micros(0), |last| last.created_at);
-        let read = store.read("crash.events", move |tx| {
-            Box::pin(async move { Ok(tx.events_after(tenant, after, EVENTS_PER_READ).await?) })
+        let read = store.read("crash.events", (tenant, after), async |tx, &(tenant, after)| {
+            Ok(tx.events_after(tenant, after, EVENTS_PER_READ).await?)
         });
         let more = read.await?;
         if more.is_empty() {
@@ -138,9 +138,8 @@ async fn events(store: &Arc<dyn Store>, tenant: TenantId) -> Result<Vec<Event>> 
 }
 
 async fn deliveries(store: &Arc<dyn Store>, tenant: TenantId, filter: DeliveryFilter) -> Result<Vec<Delivery>> {
-    let read = store.read("crash.deliveries", move |tx| {
-        let filter = filter.clone();
-        Box::pin(async move { Ok(tx.list_deliveries(tenant, &filter).await?) })
+    let read = store.read("crash.deliveries", (tenant, filter), async |tx, (tenant, filter)| {
+        Ok(tx.list_deliveries(*tenant, filter).await?)
     });
     Ok(read.await?)
 }
@@ -149,15 +148,12 @@ async fn with_logs(store: &Arc<dyn Store>, deliveries: Vec<Delivery>) -> Result<
     let mut all = Vec::with_capacity(deliveries.len());
     for some in deliveries.chunks(LOGS_PER_READ) {
         let some: Arc<[Delivery]> = some.into();
-        let read = store.read("crash.logs", move |tx| {
-            let some = Arc::clone(&some);
-            Box::pin(async move {
-                let mut logged = Vec::new();
-                for delivery in some.iter() {
-                    logged.push((delivery.clone(), tx.attempts(delivery.tenant_id, delivery.id).await?));
-                }
-                Ok(logged)
-            })
+        let read = store.read("crash.logs", some, async |tx, some| {
+            let mut logged = Vec::new();
+            for delivery in some.iter() {
+                logged.push((delivery.clone(), tx.attempts(delivery.tenant_id, delivery.id).await?));
+            }
+            Ok(logged)
         });
         all.extend(read.await?);
     }

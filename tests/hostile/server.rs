@@ -193,8 +193,7 @@ fn peak_memory(status: &str) -> Option<u64> {
 /// Creates a tenant with keys, contacts and large bookings. Returns the texts of the keys and the id of one contact.
 async fn tenant(database: &Database, keys: u32, bookings: usize) -> Result<(Vec<String>, String)> {
     let store = database.open().await?;
-    let made = store.write("hostile.tenant", move |tx| {
-        Box::pin(async move {
+    let made = store.write("hostile.tenant", (keys, bookings), async |tx, &(keys, bookings)| { 
             let tenant = tenants::create(tx, TenantCreate::named("Tenant")).await?.id;
             let mut texts = Vec::new();
             for _ in 0..keys {
@@ -218,7 +217,6 @@ async fn tenant(database: &Database, keys: u32, bookings: usize) -> Result<(Vec<
                 crud::create::<Booking>(tx, tenant, input).await?;
             }
             Ok((texts, contact.to_string()))
-        })
-    });
+         });
     Ok(made.await?)
 }

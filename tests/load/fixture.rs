@@ -44,12 +44,10 @@ async fn tenant(store: &dyn Store, contacts: u32, endpoint: SocketAddr) -> Resul
     for first in (0..contacts).step_by(BATCH as usize) {
         ids.extend(add_contacts(store, id, first..contacts.min(first + BATCH)).await?);
     }
-    let subscribed = store.write("load.hook", move |tx| {
-        Box::pin(async move {
-            let url = WebhookUrl::parse(&format!("http://{endpoint}/")).map_err(|error| error.on("url"))?;
-            let input = WebhookCreate { url, events: EventSet::All, description: None };
-            crud::create::<WebhookSubscription>(tx, id, input).await
-        })
+    let subscribed = store.write("load.hook", (endpoint, id), async |tx, &(endpoint, id)| {
+        let url = WebhookUrl::parse(&format!("http://{endpoint}/")).map_err(|error| error.on("url"))?;
+        let input = WebhookCreate { url, events: EventSet::All, description: None };
+        crud::create::<WebhookSubscription>(tx, id, input).await
     });
     subscribed.await?;
     Ok(Tenant { key, contacts: ids })
@@ -60,17 +58,14 @@ async fn add_contacts(
     tenant: TenantId,
     numbers: std::ops::Range<u32>,
 ) -> std::result::Result<Vec<ContactId>, Error> {
-    let added = store.write("load.contacts", move |tx| {
-        let numbers = numbers.clone();
-        Box::pin(async move {
-            let mut ids = Vec::new();
-            for number in numbers {
-                let body = format!(r#"{{"email": "seed{number}@example.com", "first_name": "Ada"}}"#);
-                let input = <Contact as Create>::Input::from_body(body.as_bytes())?;
-                ids.push(crud::create::<Contact>(tx, tenant, input).await?.id);
-            }
-            Ok(ids)
-        })
+    let added = store.write("load.contacts", (numbers, tenant), async |tx, (numbers, tenant)| {
+        let mut ids = Vec::new();
+        for number in numbers.clone() {
+            let body = format!(r#"{{"email": "seed{number}@example.com", "first_name": "Ada"}}"#);
+            let input = <Contact as Create>::Input::from_body(body.as_bytes())?;
+            ids.push(crud::create::<Contact>(tx, *tenant, input).await?.id);
+        }
+        Ok(ids)
     });
     added.await
 }

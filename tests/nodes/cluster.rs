@@ -68,22 +68,20 @@ impl TestCluster {
     }
 
     pub(crate) async fn tenant(&self) -> Result<Tenant> {
-        let make = self.store.write("nodes.tenant", |tx| {
-            Box::pin(async move {
-                let id = tenants::create(tx, TenantCreate::named("Tenant")).await?.id;
-                // Duplicate contacts must not be hidden by this rule.
-                tenants::update(tx, id.0, |tenant| tenant.unique_contact_email = false).await?;
-                Ok(id)
-            })
+        let make = self.store.write("nodes.tenant", (), async |tx, ()| {
+            let id = tenants::create(tx, TenantCreate::named("Tenant")).await?.id;
+            // Duplicate contacts must not be hidden by this rule.
+            tenants::update(tx, id.0, |tenant| tenant.unique_contact_email = false).await?;
+            Ok(id)
         });
         let id = make.await?;
         Ok(Tenant { id, key: self.key(id, false).await? })
     }
 
     pub(crate) async fn key(&self, tenant: TenantId, signed: bool) -> Result<Key> {
-        let made = self.store.write("nodes.key", move |tx| {
+        let made = self.store.write("nodes.key", (signed, tenant), async |tx, &(signed, tenant)| {
             let input = KeyCreate { name: None, write: true, expires_in: None, signed };
-            Box::pin(keys::create(tx, tenant, input))
+            keys::create(tx, tenant, input).await
         });
         let made = made.await?;
         Ok(Key { id: made.key.id, text: made.text.reveal().to_owned(), secret: made.key.signing_secret })
@@ -92,43 +90,36 @@ impl TestCluster {
     /// Subscribes a tenant to all events.
     pub(crate) async fn subscribe(&self, tenant: TenantId, url: &str) -> Result<SubscriptionId> {
         let url = url.to_owned();
-        let made = self.store.write("nodes.subscription", move |tx| {
-            let url = WebhookUrl::parse(&url).map_err(|error| error.on("url"));
-            Box::pin(async move {
-                let input = WebhookCreate { url: url?, events: EventSet::All, description: None };
-                crud::create::<WebhookSubscription>(tx, tenant, input).await
-            })
+        let made = self.store.write("nodes.subscription", (tenant, url), async |tx, (tenant, url)| {
+            let url = WebhookUrl::parse(url).map_err(|error| error.on("url"));
+            let input = WebhookCreate { url: url?, events: EventSet::All, description: None };
+            crud::create::<WebhookSubscription>(tx, *tenant, input).await
         });
         Ok(made.await?.id)
     }
 
     /// Writes this many events in one transaction, through the store of this process.
     pub(crate) async fn emit(&self, tenant: TenantId, count: usize) -> Result<()> {
-        let emitted = self.store.write("nodes.emit", move |tx| {
-            Box::pin(async move {
-                for number in 0..count {
-                    let data = json!({ "id": number });
-                    events::record_external(tx, tenant, EventKind::StayCreated, &data).await?;
-                }
-                Ok(())
-            })
+        let emitted = self.store.write("nodes.emit", (count, tenant), async |tx, &(count, tenant)| {
+            for number in 0..count {
+                let data = json!({ "id": number });
+                events::record_external(tx, tenant, EventKind::StayCreated, &data).await?;
+            }
+            Ok(())
         });
         Ok(emitted.await?)
     }
 
     pub(crate) async fn subscription(&self, tenant: TenantId, id: SubscriptionId) -> Result<WebhookSubscription> {
-        let read = self.store.read("nodes.subscription", move |tx| {
-            Box::pin(
-                async move { Repository::<WebhookSubscription>::get(tx, tenant, id).await?.ok_or(Error::NotFound) },
-            )
+        let read = self.store.read("nodes.subscription", (tenant, id), async |tx, &(tenant, id)| {
+            Repository::<WebhookSubscription>::get(tx, tenant, id).await?.ok_or(Error::NotFound)
         });
         Ok(read.await?)
     }
 
     pub(crate) async fn deliveries(&self, tenant: TenantId, filter: DeliveryFilter) -> Result<Vec<Delivery>> {
-        let read = self.store.read("nodes.deliveries", move |tx| {
-            let filter = filter.clone();
-            Box::pin(async move { Ok(tx.list_deliveries(tenant, &filter).await?) })
+        let read = self.store.read("nodes.deliveries", (tenant, filter), async |tx, (tenant, filter)| {
+            Ok(tx.list_deliveries(*tenant, filter).await?)
         });
         Ok(read.await?)
     }
@@ -137,16 +128,13 @@ impl TestCluster {
     pub(crate) async fn logs(&self, tenant: TenantId) -> Result<Vec<(Delivery, Vec<AttemptLog>)>> {
         let filter = DeliveryFilter { oldest_first: true, ..DeliveryFilter::default() };
         let all = self.deliveries(tenant, filter).await?;
-        let read = self.store.read("nodes.logs", move |tx| {
-            let all = all.clone();
-            Box::pin(async move {
-                let mut logged = Vec::new();
-                for delivery in all {
-                    let log = tx.attempts(tenant, delivery.id).await?;
-                    logged.push((delivery, log));
-                }
-                Ok(logged)
-            })
+        let read = self.store.read("nodes.logs", (all, tenant), async |tx, (all, tenant)| {
+            let mut logged = Vec::new();
+            for delivery in all.clone() {
+                let log = tx.attempts(*tenant, delivery.id).await?;
+                logged.push((delivery, log));
+            }
+            Ok(logged)
         });
         Ok(read.await?)
     }
@@ -156,8 +144,8 @@ impl TestCluster {
         let mut all: Vec<Event> = Vec::new();
         loop {
             let after = all.last().map_or(Timestamp::from_micros(0), |last| last.created_at);
-            let read = self.store.read("nodes.events", move |tx| {
-                Box::pin(async move { Ok(tx.events_after(tenant, after, 5_000).await?) })
+            let read = self.store.read("nodes.events", (tenant, after), async |tx, &(tenant, after)| {
+                Ok(tx.events_after(tenant, after, 5_000).await?)
             });
             let more = read.await?;
             if more.is_empty() {

@@ -137,13 +137,12 @@ impl Writer {
 async fn late(cluster: &TestCluster, tenant: &Tenant, done: watch::Receiver<bool>) -> Result<Vec<Written>> {
     let (mut all, id) = (Vec::new(), tenant.id);
     while !*done.borrow() {
-        let written = cluster.store.write("nodes.late", move |tx| {
+        let written = cluster.store.write("nodes.late", id, async |tx, &id| {
             let input = <Contact as Create>::Input::from_body(br#"{"email": "late@example.com"}"#);
-            Box::pin(async move {
-                let contact = crud::create::<Contact>(tx, id, input?).await?;
-                tokio::time::sleep(HELD).await;
-                Ok(contact)
-            })
+
+            let contact = crud::create::<Contact>(tx, id, input?).await?;
+            tokio::time::sleep(HELD).await;
+            Ok(contact)
         });
         let contact = written.await?;
         all.push((contact.id.to_string(), contact.updated_at.to_string()));

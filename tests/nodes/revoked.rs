@@ -52,7 +52,7 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
                 }
                 tokio::time::sleep(HEAD_START).await;
                 let id = key.id;
-                store.write("nodes.revoke", move |tx| Box::pin(keys::revoke(tx, id))).await?;
+                store.write("nodes.revoke", id, async |tx, &id| keys::revoke(tx, id).await).await?;
                 let revoked = Instant::now();
                 acknowledged.send_replace(Some(revoked));
                 let mut all: Vec<SentRequest> = Vec::new();

@@ -76,8 +76,8 @@ fn evaluate(who: &str, sorted: &mut [Duration], size: &Size) -> Result<String> {
 
 /// Measures from the acknowledgement of the commit.
 async fn by_store(cluster: &TestCluster, tenant: TenantId, receiver: &Receiver) -> Result<Duration> {
-    let emit = cluster.store.write("nodes.emit", move |tx| {
-        Box::pin(async move { events::record_external(tx, tenant, EventKind::StayCreated, &json!({ "id": 1 })).await })
+    let emit = cluster.store.write("nodes.emit", tenant, async |tx, &tenant| {
+        events::record_external(tx, tenant, EventKind::StayCreated, &json!({ "id": 1 })).await
     });
     let (_, deliveries) = emit.await?;
     let committed = Instant::now();

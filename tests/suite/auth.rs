@@ -58,9 +58,9 @@ async fn malformed_credentials_are_refused() {
 async fn an_unknown_key_is_refused() {
     let (server, elsewhere) = (TestServer::new(), TestServer::new());
     let tenant = elsewhere.seed.tenant;
-    let made = elsewhere.store.write("key", move |tx| {
+    let made = elsewhere.store.write("key", tenant, async |tx, &tenant| {
         let input = keys::KeyCreate { name: None, write: true, expires_in: None, signed: false };
-        Box::pin(keys::create(tx, tenant, input))
+        keys::create(tx, tenant, input).await
     });
     let text = made.await.unwrap().text.reveal().to_owned();
     let call = Call::get("/ping").header("authorization", &format!("Bearer {text}"));
@@ -120,7 +120,7 @@ async fn reads_and_writes_record_the_last_use_of_their_key() {
         server.expect(status, call.key(key)).await;
         server.api.flush_last_used().await.unwrap();
         let id = key.id;
-        let stored = server.store.read("key", move |tx| Box::pin(keys::get(tx, id))).await.unwrap();
+        let stored = server.store.read("key", id, async |tx, &id| keys::get(tx, id).await).await.unwrap();
         assert_eq!(stored.last_used_at, Some(server.store.env().now()), "{name}");
     }
 }
@@ -129,9 +129,9 @@ async fn reads_and_writes_record_the_last_use_of_their_key() {
 async fn a_key_expires_at_the_exact_microsecond() {
     let server = TestServer::new();
     let tenant = server.seed.tenant;
-    let made = server.store.write("key", move |tx| {
+    let made = server.store.write("key", tenant, async |tx, &tenant| {
         let expires_in = Some(std::time::Duration::from_secs(60));
-        Box::pin(keys::create(tx, tenant, keys::KeyCreate { name: None, write: true, expires_in, signed: false }))
+        keys::create(tx, tenant, keys::KeyCreate { name: None, write: true, expires_in, signed: false }).await
     });
     let made = made.await.unwrap();
     let call = || Call::get("/ping").header("authorization", &format!("Bearer {}", made.text.reveal()));
@@ -153,17 +153,22 @@ async fn a_key_or_tenant_changed_by_another_process_takes_effect_at_the_next_req
 
     for (access, status) in [(DeveloperAccess::Suspended, 403), (DeveloperAccess::Approved, 200)] {
         let change = move |t: &mut tenants::Tenant| t.developer_access = access;
-        other.write("access", move |tx| Box::pin(tenants::update(tx, tenant.0, change))).await.unwrap();
+        other
+            .write("access", (tenant, change), async |tx, &(tenant, change)| {
+                tenants::update(tx, tenant.0, change).await
+            })
+            .await
+            .unwrap();
         server.expect(status, Call::get("/contacts")).await;
     }
-    other.write("revoke", move |tx| Box::pin(keys::revoke(tx, key))).await.unwrap();
+    other.write("revoke", key, async |tx, &key| keys::revoke(tx, key).await).await.unwrap();
     refused(&server, "key_revoked", Call::get("/contacts")).await;
     refused(&server, "key_revoked", create("b@example.com")).await;
     server.expect(200, Call::get("/contacts").key(server.key("read"))).await;
     // A key that the other process creates works at once.
-    let made = other.write("key", move |tx| {
+    let made = other.write("key", tenant, async |tx, &tenant| {
         let input = keys::KeyCreate { name: None, write: true, expires_in: None, signed: false };
-        Box::pin(keys::create(tx, tenant, input))
+        keys::create(tx, tenant, input).await
     });
     let text = made.await.unwrap().text.reveal().to_owned();
     server.expect(201, create("c@example.com").header("authorization", &format!("Bearer {text}"))).await;
@@ -174,7 +179,11 @@ async fn both_keys_work_during_the_overlap_of_a_rotation() {
     let server = TestServer::new();
     let old = server.key("write").id;
     let overlap = std::time::Duration::from_secs(3600);
-    let new = server.store.write("rotate", move |tx| Box::pin(keys::rotate(tx, old, overlap))).await.unwrap();
+    let new = server
+        .store
+        .write("rotate", (old, overlap), async |tx, &(old, overlap)| keys::rotate(tx, old, overlap).await)
+        .await
+        .unwrap();
     let with_new = || Call::get("/ping").header("authorization", &format!("Bearer {}", new.text.reveal()));
     server.expect(200, Call::get("/ping")).await;
     server.expect(200, with_new()).await;
@@ -186,17 +195,12 @@ async fn both_keys_work_during_the_overlap_of_a_rotation() {
 /// Stops the tenant's access in one way.
 async fn stop_access(server: &TestServer, way: &str, key: KeyId) {
     let (tenant, way) = (server.seed.tenant.0, way.to_owned());
-    let stop = server.store.write("test", move |tx| {
-        let way = way.clone();
-        Box::pin(async move {
-            match way.as_str() {
-                "revoked" => keys::revoke(tx, key).await.map(drop),
-                "expired" => keys::rotate(tx, key, Duration::ZERO).await.map(drop),
-                _ => tenants::update(tx, tenant, |tenant| tenant.developer_access = DeveloperAccess::Suspended)
-                    .await
-                    .map(drop),
-            }
-        })
+    let stop = server.store.write("test", (way, key, tenant), async |tx, (way, key, tenant)| match way.as_str() {
+        "revoked" => keys::revoke(tx, *key).await.map(drop),
+        "expired" => keys::rotate(tx, *key, Duration::ZERO).await.map(drop),
+        _ => {
+            tenants::update(tx, *tenant, |tenant| tenant.developer_access = DeveloperAccess::Suspended).await.map(drop)
+        }
     });
     stop.await.unwrap();
 }

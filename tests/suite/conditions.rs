@@ -218,16 +218,18 @@ async fn a_condition_is_checked_after_a_concurrent_commit() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));
     let change = tokio::spawn(async move {
-        let change = other.write("change", move |tx| {
-            let (entered_sender, wait) = (entered_sender.clone(), std::sync::Arc::clone(&wait));
-            let input = seed::body(json!({ "notes": "other" }));
-            Box::pin(async move {
-                crud::update::<Booking>(tx, tenant, id, input?).await?;
+        let change = other.write(
+            "change",
+            (tenant, id, entered_sender, wait),
+            async |tx, (tenant, id, entered_sender, wait)| {
+                let input = seed::body(json!({ "notes": "other" }));
+
+                crud::update::<Booking>(tx, *tenant, *id, input?).await?;
                 let _ = entered_sender.send(());
                 let _ = tokio::task::block_in_place(|| wait.lock().unwrap().recv());
                 Ok(())
-            })
-        });
+            },
+        );
         change.await
     });
     guarded(entered.recv()).await.unwrap();

@@ -129,7 +129,9 @@ impl TestServer {
     pub(crate) async fn events_after(&self, after: Timestamp) -> Vec<Event> {
         let tenant = self.seed.tenant;
         self.store
-            .read("events", move |tx| Box::pin(async move { Ok(tx.events_after(tenant, after, 10_000).await?) }))
+            .read("events", (tenant, after), async |tx, &(tenant, after)| {
+                Ok(tx.events_after(tenant, after, 10_000).await?)
+            })
             .await
             .unwrap()
     }

@@ -81,8 +81,9 @@ async fn other_tenants_records(server: &TestServer) -> Vec<Value> {
 async fn other_tenants_event_count(server: &TestServer) -> usize {
     let tenant = server.seed.other_tenant;
     let start = Timestamp::from_micros(0);
-    let events =
-        server.store.read("events", move |tx| Box::pin(async move { Ok(tx.events_after(tenant, start, 1000).await?) }));
+    let events = server
+        .store
+        .read("events", (tenant, start), async |tx, &(tenant, start)| Ok(tx.events_after(tenant, start, 1000).await?));
     events.await.unwrap().len()
 }
 
@@ -190,9 +191,9 @@ async fn add_another(server: &TestServer, collection: &str) {
     let (tenant, contact) = (server.seed.other_tenant, server.seed.other_ids["contact_id"]);
     if collection == "invoices" {
         // Invoices cannot be created over HTTP.
-        let made = server.store.write("invoices", move |tx| {
+        let made = server.store.write("invoices", (contact, tenant), async |tx, &(contact, tenant)| {
             let body = json!({ "contact_id": contact, "total": 1 });
-            Box::pin(async move { invoices::create(tx, tenant, seed::body(body)?).await.map(drop) })
+            invoices::create(tx, tenant, seed::body(body)?).await.map(drop)
         });
         return made.await.unwrap();
     }

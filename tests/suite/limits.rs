@@ -36,8 +36,9 @@ fn limit(limit: u32) -> NonZeroU32 {
 
 /// Sets a tenant's own limits.
 async fn set(store: &dyn Store, tenant: TenantId, limits: RateLimits) {
-    let set =
-        store.write("limits", move |tx| Box::pin(tenants::update(tx, tenant.0, move |tenant| tenant.limits = limits)));
+    let set = store.write("limits", (tenant, limits), async |tx, &(tenant, limits)| {
+        tenants::update(tx, tenant.0, move |tenant| tenant.limits = limits).await
+    });
     set.await.unwrap();
 }
 

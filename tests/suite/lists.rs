@@ -13,15 +13,12 @@ const COLLECTIONS: [&str; 6] = ["contacts", "invoices", "bookings", "quotes", "j
 async fn add(server: &TestServer, collection: &'static str, count: usize) {
     if collection == "invoices" {
         let (tenant, contact) = (server.seed.tenant, server.id("contact_id"));
-        let made = server.store.write("invoices", move |tx| {
-            let contact = contact.clone();
-            Box::pin(async move {
-                for number in 0..count {
-                    let body = json!({ "contact_id": contact, "total": number });
-                    invoices::create(tx, tenant, seed::body(body)?).await?;
-                }
-                Ok(())
-            })
+        let made = server.store.write("invoices", (count, contact, tenant), async |tx, (count, contact, tenant)| {
+            for number in 0..*count {
+                let body = json!({ "contact_id": contact, "total": number });
+                invoices::create(tx, *tenant, seed::body(body)?).await?;
+            }
+            Ok(())
         });
         return made.await.unwrap();
     }
@@ -261,16 +258,12 @@ async fn invoices_can_be_filtered_by_status_and_number() {
     assert_eq!(only(&server, "/invoices?number=INV-0002").await, [""; 0]);
     let (tenant, id) = (server.seed.tenant, invoice.parse().unwrap());
     for status in ["draft", "sent", "viewed", "partial", "paid"] {
-        let done = server.store.write("step", move |tx| {
-            Box::pin(async move {
-                match status {
-                    "sent" => invoices::send(tx, tenant, id).await,
-                    "viewed" => invoices::view(tx, tenant, id).await,
-                    "partial" => invoices::pay(tx, tenant, id, Some(Decimal::parse("0.5").unwrap())).await,
-                    "paid" => invoices::pay(tx, tenant, id, None).await,
-                    _ => svc_core::resources::crud::get(tx, tenant, id).await,
-                }
-            })
+        let done = server.store.write("step", (status, tenant, id), async |tx, &(status, tenant, id)| match status {
+            "sent" => invoices::send(tx, tenant, id).await,
+            "viewed" => invoices::view(tx, tenant, id).await,
+            "partial" => invoices::pay(tx, tenant, id, Some(Decimal::parse("0.5").unwrap())).await,
+            "paid" => invoices::pay(tx, tenant, id, None).await,
+            _ => svc_core::resources::crud::get(tx, tenant, id).await,
         });
         done.await.unwrap();
         for wanted in ["draft", "sent", "viewed", "partial", "paid", "overdue", "cancelled"] {

@@ -241,20 +241,17 @@ async fn create_old_events(deployment: &Deployment, endpoint: &str) -> (String, 
     env.webhook_hosts = HostPolicy::AllowPrivate;
     let store = deployment.open(env).await;
     let hook = json!({ "url": endpoint, "events": ["contact.created"] }).to_string();
-    let made = store.write("old", move |tx| {
-        let hook = hook.clone();
-        Box::pin(async move {
-            let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
-            let key = KeyCreate { name: None, write: true, expires_in: None, signed: false };
-            let key = keys::create(tx, tenant, key).await?.text.reveal().to_owned();
-            crud::create::<WebhookSubscription>(tx, tenant, Input::from_body(hook.as_bytes())?).await?;
-            for number in 0..OLD {
-                let contact = json!({ "email": format!("old{number}@example.com") }).to_string();
-                crud::create::<Contact>(tx, tenant, Input::from_body(contact.as_bytes())?).await?;
-            }
-            deliver_all(tx, tenant).await?;
-            Ok((key, tenant))
-        })
+    let made = store.write("old", hook, async |tx, hook| {
+        let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
+        let key = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+        let key = keys::create(tx, tenant, key).await?.text.reveal().to_owned();
+        crud::create::<WebhookSubscription>(tx, tenant, Input::from_body(hook.as_bytes())?).await?;
+        for number in 0..OLD {
+            let contact = json!({ "email": format!("old{number}@example.com") }).to_string();
+            crud::create::<Contact>(tx, tenant, Input::from_body(contact.as_bytes())?).await?;
+        }
+        deliver_all(tx, tenant).await?;
+        Ok((key, tenant))
     });
     made.await.unwrap()
 }
@@ -334,12 +331,10 @@ async fn old_events_are_pruned_during_live_traffic() {
         assert_eq!(server.stop("TERM").await.0.code(), Some(0));
 
         let store = deployment.open(Env::system()).await;
-        let left = store.read("left", move |tx| {
-            Box::pin(async move {
-                let events = tx.events_after(tenant, svc_core::values::Timestamp::from_micros(0), 100_000).await?;
-                let all = DeliveryFilter { limit: 100_000, ..DeliveryFilter::default() };
-                Ok((events, tx.list_deliveries(tenant, &all).await?))
-            })
+        let left = store.read("left", tenant, async |tx, &tenant| {
+            let events = tx.events_after(tenant, svc_core::values::Timestamp::from_micros(0), 100_000).await?;
+            let all = DeliveryFilter { limit: 100_000, ..DeliveryFilter::default() };
+            Ok((events, tx.list_deliveries(tenant, &all).await?))
         });
         let (events, deliveries) = left.await.unwrap();
         assert!(events.iter().all(|event| event.data.get().contains("\"new")), "an old event is left");
@@ -395,8 +390,8 @@ async fn operational_events_reach_the_platform_webhook_once() {
         assert_eq!((&webhooks[0]["url"], &webhooks[0]["enabled"]), (&json!(url), &json!(true)));
         server.stop("TERM").await;
         let store = deployment.open(Env::system()).await;
-        let events = store.read("test", |tx| {
-            Box::pin(async move { Ok(tx.events_after(PLATFORM_ACCOUNT, Timestamp::from_micros(0), 100).await?) })
+        let events = store.read("test", (), async |tx, ()| {
+            Ok(tx.events_after(PLATFORM_ACCOUNT, Timestamp::from_micros(0), 100).await?)
         });
         let events = events.await.unwrap();
         let kinds: Vec<_> = events.iter().map(|event| event.kind.to_string()).collect();

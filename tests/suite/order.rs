@@ -22,12 +22,10 @@ async fn new_key(server: &TestServer, tenant_of: &str, write: bool, signed: bool
     let like = server.key(tenant_of).id;
     server
         .store
-        .write("key", move |tx| {
-            Box::pin(async move {
-                let tenant = keys::get(tx, like).await?.tenant_id;
-                let made = keys::create(tx, tenant, KeyCreate { name: None, write, expires_in: None, signed }).await?;
-                Ok(Key { id: made.key.id, text: made.text.reveal().to_owned(), secret: made.key.signing_secret })
-            })
+        .write("key", (like, write, signed), async |tx, &(like, write, signed)| {
+            let tenant = keys::get(tx, like).await?.tenant_id;
+            let made = keys::create(tx, tenant, KeyCreate { name: None, write, expires_in: None, signed }).await?;
+            Ok(Key { id: made.key.id, text: made.text.reveal().to_owned(), secret: made.key.signing_secret })
         })
         .await
         .unwrap()
@@ -49,7 +47,7 @@ async fn keys_are_checked_before_rate_limits() {
     server.expect(200, Call::get("/ping")).await;
     expect_error(&server, 429, "rate_limited", Call::get("/ping")).await;
     let key = server.key("write").id;
-    server.store.write("revoke", move |tx| Box::pin(keys::revoke(tx, key))).await.unwrap();
+    server.store.write("revoke", key, async |tx, &key| keys::revoke(tx, key).await).await.unwrap();
     expect_error(&server, 401, "key_revoked", Call::get("/ping")).await;
 }
 

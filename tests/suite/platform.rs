@@ -75,7 +75,11 @@ impl Fixture {
 
     async fn new_key(&self, scopes: &[PlatformScope]) -> String {
         let input = PlatformKeyCreate { name: None, scopes: scopes.to_vec(), expires_in: None };
-        let new = self.store.write("test", move |tx| Box::pin(platform_keys::create(tx, input.clone()))).await.unwrap();
+        let new = self
+            .store
+            .write("test", input, async |tx, input| platform_keys::create(tx, input.clone()).await)
+            .await
+            .unwrap();
         new.text.reveal().to_owned()
     }
 
@@ -220,7 +224,11 @@ async fn each_listener_has_its_own_operations_and_takes_its_own_keys() {
     let account = fixture.account("Harbour Plumbing").await;
     let tenant = TenantId(parse_uuid(&account).unwrap());
     let input = KeyCreate { write: true, ..KeyCreate::default() };
-    let made = fixture.store.write("test", move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap();
+    let made = fixture
+        .store
+        .write("test", (tenant, input), async |tx, (tenant, input)| keys::create(tx, *tenant, input.clone()).await)
+        .await
+        .unwrap();
     let api_key = made.text.reveal();
     for operation in operations() {
         let body = body_of(&operation);

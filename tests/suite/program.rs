@@ -324,19 +324,13 @@ async fn private_webhook_addresses_require_their_flag() {
         let key = {
             let env = svc_core::env::Env::system();
             let store = svc_store::open(&url, env).await.unwrap();
-            let made = store.write("key", |tx| {
-                Box::pin(async move {
-                    let tenant =
-                        svc_core::accounts::tenants::create(tx, svc_core::accounts::tenants::TenantCreate::named("T"))
-                            .await?;
-                    let input = svc_core::accounts::keys::KeyCreate {
-                        name: None,
-                        write: true,
-                        expires_in: None,
-                        signed: false,
-                    };
-                    svc_core::accounts::keys::create(tx, tenant.id, input).await
-                })
+            let made = store.write("key", (), async |tx, ()| {
+                let tenant =
+                    svc_core::accounts::tenants::create(tx, svc_core::accounts::tenants::TenantCreate::named("T"))
+                        .await?;
+                let input =
+                    svc_core::accounts::keys::KeyCreate { name: None, write: true, expires_in: None, signed: false };
+                svc_core::accounts::keys::create(tx, tenant.id, input).await
             });
             format!("Bearer {}", made.await.unwrap().text.reveal())
         };

@@ -72,9 +72,15 @@ fn make() -> Template {
     let clock = ManualClock::at(start().minus(Duration::from_secs(24 * 60 * 60)));
     let store = database.open(Env::new(clock.clone(), SeededEntropy::new(1)));
     let seed = database::RUNTIME.block_on(async {
-        let tenants_and_keys = store.write("tenants_and_keys", |tx| Box::pin(tenants_and_keys(tx))).await.unwrap();
+        let tenants_and_keys =
+            store.write("tenants_and_keys", (), async |tx, ()| tenants_and_keys(tx).await).await.unwrap();
         clock.set(start());
-        store.write("records", move |tx| Box::pin(records(tx, tenants_and_keys.clone()))).await.unwrap()
+        store
+            .write("records", tenants_and_keys, async |tx, tenants_and_keys| {
+                records(tx, tenants_and_keys.clone()).await
+            })
+            .await
+            .unwrap()
     });
     drop(store);
     database.settle();

@@ -14,9 +14,9 @@ fn create(server: &TestServer) -> Call {
 /// Sets the limit of the account, as `svc tenant set` does.
 async fn set_limit(server: &TestServer, limit: Option<u32>) {
     let tenant = server.seed.tenant.0;
-    let set = server
-        .store
-        .write("test", move |tx| Box::pin(tenants::update(tx, tenant, move |tenant| tenant.max_webhooks = limit)));
+    let set = server.store.write("test", (tenant, limit), async |tx, &(tenant, limit)| {
+        tenants::update(tx, tenant, move |tenant| tenant.max_webhooks = limit).await
+    });
     set.await.unwrap();
 }
 

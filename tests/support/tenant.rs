@@ -13,14 +13,12 @@ use crate::Result;
 ///
 /// The store fails.
 pub async fn make(store: &dyn Store) -> Result<(TenantId, String)> {
-    let made = store.write("tests.tenant", |tx| {
-        Box::pin(async move {
-            let id = tenants::create(tx, TenantCreate::named("Tenant")).await?.id;
-            // Duplicate contacts must not be hidden by this rule.
-            tenants::update(tx, id.0, |tenant| tenant.unique_contact_email = false).await?;
-            let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
-            Ok((id, keys::create(tx, id, input).await?.text.reveal().to_owned()))
-        })
+    let made = store.write("tests.tenant", (), async |tx, ()| {
+        let id = tenants::create(tx, TenantCreate::named("Tenant")).await?.id;
+        // Duplicate contacts must not be hidden by this rule.
+        tenants::update(tx, id.0, |tenant| tenant.unique_contact_email = false).await?;
+        let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+        Ok((id, keys::create(tx, id, input).await?.text.reveal().to_owned()))
     });
     Ok(made.await?)
 }

@@ -152,9 +152,9 @@ fn add_tenants(url: &str, tenants: u32) -> Result<Vec<String>> {
         let mut texts = Vec::new();
         for number in 1..=tenants {
             let tenant = svc_core::values::TenantId(seed::tenant(&*store, number).await?);
-            let key = store.write("bench.key", move |tx| {
+            let key = store.write("bench.key", tenant, async |tx, &tenant| {
                 let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
-                Box::pin(async move { Ok(keys::create(tx, tenant, input).await?.text.reveal().to_owned()) })
+                Ok(keys::create(tx, tenant, input).await?.text.reveal().to_owned())
             });
             texts.push(key.await?);
         }

@@ -70,7 +70,7 @@ async fn measure(database: &str, svc: Svc, backlog: u32) -> Result<()> {
 async fn hold(store: &dyn Store) -> Result<()> {
     let mut in_flight = InFlight::default();
     loop {
-        let due = store.read("bench.poll", |tx| Box::pin(engine::poll(tx))).await?;
+        let due = store.read("bench.poll", (), async |tx, ()| engine::poll(tx).await).await?;
         if due.earliest_due_at.is_none() {
             return Ok(());
         }
@@ -78,9 +78,9 @@ async fn hold(store: &dyn Store) -> Result<()> {
         for batch in in_flight.plan(&Policy::default(), &due, BTreeMap::new()) {
             let batch = Arc::new(batch);
             let run = Arc::clone(&batch);
-            let run = store.write("bench.batch", move |tx| {
-                let batch = Arc::clone(&run);
-                Box::pin(async move { engine::run_batch(tx, &Policy::default(), &batch).await })
+            let run = store.write("bench.batch", run, async |tx, run| {
+                let batch = Arc::clone(run);
+                engine::run_batch(tx, &Policy::default(), &batch).await
             });
             in_flight.batch_finished(&batch, &run.await?.attempts);
         }

@@ -41,8 +41,8 @@ pub(super) async fn run() -> Result<()> {
     }
 
     let look_up = async || {
-        let owners = store.read("bench.owners", move |tx| {
-            Box::pin(async move { Ok(tx.owners(OwnedKind::Subscription, subscription.into()).await?) })
+        let owners = store.read("bench.owners", subscription, async |tx, &subscription| {
+            Ok(tx.owners(OwnedKind::Subscription, subscription.into()).await?)
         });
         if owners.await?.len() == 1 { Ok(()) } else { Err("the subscription has one tenant".into()) }
     };

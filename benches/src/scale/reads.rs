@@ -69,7 +69,7 @@ async fn measure(svc: &Svc, file: &Path, contacts: Arc<[ContactId]>) -> Result<(
     let beside = Clients::start(svc, usize::MAX, get.clone());
     let webhook = svc.tenant(tenant).webhooks().list(ListParams::default()).await?.data.pop().ok_or("no webhook")?;
     svc.tenant(tenant).replays().create(ReplayCreate::new(webhook.id, Timestamp::from_micros(0))).await?;
-    while svc.store().write("bench.replay", move |tx| Box::pin(replays::step(tx, tenant))).await? {
+    while svc.store().write("bench.replay", tenant, async |tx, &tenant| replays::step(tx, tenant).await).await? {
         tokio::time::sleep(SETTLE_PAUSE).await;
     }
     print("a bulk replay", beside).await?;

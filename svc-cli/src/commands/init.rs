@@ -54,21 +54,20 @@ pub(super) async fn run(url: &str, allowed: Allowed, server_url: &str, name: Str
 
 /// Creates the tenant and its key, unless the database has a tenant.
 async fn create(store: &dyn Store, name: String) -> Result<(Tenant, NewKey), Failure> {
-    let created = store.write("init", move |tx| {
-        let input = TenantCreate::named(&name);
-        Box::pin(async move {
-            if let Some(tenant) = tx.tenants(None, 1).await?.first() {
-                return Err(Error::NotAllowed(format!(
-                    "the database already has the tenant {} ({}); add another one with `svc tenant create`, or a key with \
+    let created = store.write("init", name, async |tx, name| {
+        let input = TenantCreate::named(name);
+
+        if let Some(tenant) = tx.tenants(None, 1).await?.first() {
+            return Err(Error::NotAllowed(format!(
+                "the database already has the tenant {} ({}); add another one with `svc tenant create`, or a key with \
                      `svc key create`",
-                    tenant.id, tenant.name
-                )));
-            }
-            let tenant = tenants::create(tx, input).await?;
-            let key = KeyCreate { name: None, write: true, expires_in: None, signed: false };
-            let key = keys::create(tx, tenant.id, key).await?;
-            Ok((tenant, key))
-        })
+                tenant.id, tenant.name
+            )));
+        }
+        let tenant = tenants::create(tx, input).await?;
+        let key = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+        let key = keys::create(tx, tenant.id, key).await?;
+        Ok((tenant, key))
     });
     Ok(created.await?)
 }

@@ -31,7 +31,8 @@ pub(super) async fn run(store: &dyn Store, command: PlatformKeyCommand) -> Resul
         PlatformKeyCommand::List => list(store).await,
         PlatformKeyCommand::Revoke { id } => {
             let id = find(store, &id).await?;
-            let revoked = store.write("platform_key.revoke", move |tx| Box::pin(platform_keys::revoke(tx, id))).await;
+            let revoked =
+                store.write("platform_key.revoke", id, async |tx, &id| platform_keys::revoke(tx, id).await).await;
             let key = revoked.or_not_found("platform key", id, HINT)?;
             let text = format!("Revoked platform key {id} ({}…). It is rejected from now on.", key.prefix);
             Outcome::new(&key, text)
@@ -40,7 +41,9 @@ pub(super) async fn run(store: &dyn Store, command: PlatformKeyCommand) -> Resul
 }
 
 async fn create(store: &dyn Store, input: PlatformKeyCreate) -> Result<Outcome, Failure> {
-    let new = store.write("platform_key.create", move |tx| Box::pin(platform_keys::create(tx, input.clone()))).await?;
+    let new = store
+        .write("platform_key.create", input, async |tx, input| platform_keys::create(tx, input.clone()).await)
+        .await?;
     let key = &new.key;
     let shown = fields([
         ("id", key.id.to_string()),
@@ -54,7 +57,7 @@ async fn create(store: &dyn Store, input: PlatformKeyCreate) -> Result<Outcome, 
 }
 
 async fn all(store: &dyn Store) -> Result<Vec<PlatformKey>, Failure> {
-    let list = store.read("platform_key.list", |tx| Box::pin(async move { Ok(tx.platform_keys().await?) }));
+    let list = store.read("platform_key.list", (), async |tx, ()| Ok(tx.platform_keys().await?));
     Ok(list.await?)
 }
 

@@ -7,7 +7,7 @@ use crate::harness::{Session, UNKNOWN_ID, report_skipped, text};
 
 fn set_clock(session: &Session, tenant: &str, at: &str) {
     let (tenant, at) = (TenantId(parse_uuid(tenant).unwrap()), Timestamp::parse(at).unwrap());
-    session.write(move |tx| Box::pin(async move { Ok(tx.set_clock(tenant, at).await?) }));
+    session.write((tenant, at), async |tx, &(tenant, at)| Ok(tx.set_clock(tenant, at).await?));
 }
 
 #[test]

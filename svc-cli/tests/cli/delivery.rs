@@ -27,20 +27,18 @@ pub(crate) fn attempt_when_due(session: &Session, status: i32, retry: Vec<Durati
 }
 
 fn attempt_if_due(session: &Session, status: i32, retry: Vec<Duration>) -> bool {
-    session.write(move |tx| {
+    session.write((retry, status), async |tx, (retry, status)| {
         let policy = Policy { retry: RetrySchedule::new(retry.clone()), ..Policy::default() };
-        Box::pin(async move {
-            let started = start_attempts(tx, &policy).await?;
-            let any_due = !started.is_empty();
-            let now = tx.env().now();
-            for attempt in started {
-                let log = log(attempt.delivery.attempts, now, status);
-                let tenant = attempt.delivery.tenant_id;
-                let outcome = AttemptResult { delivery: attempt.delivery, log, retry_after: None };
-                engine::run_batch(tx, &policy, &Batch::outcomes_only(tenant, vec![outcome])).await?;
-            }
-            Ok(any_due)
-        })
+        let started = start_attempts(tx, &policy).await?;
+        let any_due = !started.is_empty();
+        let now = tx.env().now();
+        for attempt in started {
+            let log = log(attempt.delivery.attempts, now, *status);
+            let tenant = attempt.delivery.tenant_id;
+            let outcome = AttemptResult { delivery: attempt.delivery, log, retry_after: None };
+            engine::run_batch(tx, &policy, &Batch::outcomes_only(tenant, vec![outcome])).await?;
+        }
+        Ok(any_due)
     })
 }
 
@@ -139,15 +137,13 @@ fn the_default_limit_is_fifty() {
     let _: WebhookSubscription =
         session.create(&tenant, r#"{"url": "https://example.org/", "events": ["stay.created"]}"#);
     let id = TenantId(parse_uuid(&tenant).unwrap());
-    session.write(move |tx| {
-        Box::pin(async move {
-            for _ in 0..51 {
-                let now = advance_clock(tx, id).await?;
-                let kinds = [svc_core::values::EventKind::StayCreated];
-                svc_core::webhooks::events::emit(tx, id, now, &kinds, &serde_json::json!({ "id": 1 })).await?;
-            }
-            Ok(())
-        })
+    session.write(id, async |tx, &id| {
+        for _ in 0..51 {
+            let now = advance_clock(tx, id).await?;
+            let kinds = [svc_core::values::EventKind::StayCreated];
+            svc_core::webhooks::events::emit(tx, id, now, &kinds, &serde_json::json!({ "id": 1 })).await?;
+        }
+        Ok(())
     });
     let listed = session.output(&["delivery", "list", "--tenant", &tenant, "--json"]);
     let rows: Vec<serde_json::Value> = serde_json::from_slice(&listed.stdout).unwrap();
@@ -178,12 +174,10 @@ fn invalid_commands_are_refused() {
 
     // One delivery has an attempt in progress, the webhook of the other is disabled.
     let (id, hook) = (TenantId(parse_uuid(&tenant).unwrap()), contacts.parse().unwrap());
-    session.write(move |tx| {
-        Box::pin(async move {
-            start_attempts(tx, &Policy::default()).await?;
-            let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
-            crud::update::<WebhookSubscription>(tx, id, hook, off).await
-        })
+    session.write((id, hook), async |tx, &(id, hook)| {
+        start_attempts(tx, &Policy::default()).await?;
+        let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
+        crud::update::<WebhookSubscription>(tx, id, hook, off).await
     });
     session.run(&["delivery", "replay", &of_contact]).run(&["delivery", "replay", &of_stay]).assert("delivery_refused");
 }
@@ -235,14 +229,12 @@ fn bulk_replays_are_created() {
 /// Processes all replays, at least one, as a sender does, without making attempts.
 fn process_replays(session: &Session) {
     until("a requested replay", || {
-        let any = session.write(|tx| {
-            Box::pin(async move {
-                let mut any = false;
-                while let Some(tenant) = tx.tenants_with_unfinished_replays(1).await?.pop() {
-                    any |= replays::step(tx, tenant).await?;
-                }
-                Ok(any)
-            })
+        let any = session.write((), async |tx, ()| {
+            let mut any = false;
+            while let Some(tenant) = tx.tenants_with_unfinished_replays(1).await?.pop() {
+                any |= replays::step(tx, tenant).await?;
+            }
+            Ok(any)
         });
         any.then_some(())
     });
@@ -272,11 +264,9 @@ fn bulk_replays_are_listed_and_can_be_waited_for() {
     // A replay stops early when its webhook is disabled before a server processes it.
     session.json(&replay);
     session.run(&[&list[..], &["--limit", "1"]].concat());
-    session.write(move |tx| {
-        Box::pin(async move {
-            let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
-            crud::update::<WebhookSubscription>(tx, id, hook, off).await
-        })
+    session.write((id, hook), async |tx, &(id, hook)| {
+        let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
+        crud::update::<WebhookSubscription>(tx, id, hook, off).await
     });
     process_replays(&session);
     session.run(&list).run(&[&list[..], &["--json", "--limit", "1"]].concat()).assert("delivery_replays");
@@ -297,11 +287,9 @@ fn waiting_for_a_replay_that_stops_early_fails() {
         let replays = session.json(&["delivery", "replays", "--tenant", &tenant]);
         (!replays.as_array().unwrap().is_empty()).then_some(())
     });
-    session.write(move |tx| {
-        Box::pin(async move {
-            let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
-            crud::update::<WebhookSubscription>(tx, id, hook, off).await
-        })
+    session.write((id, hook), async |tx, &(id, hook)| {
+        let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
+        crud::update::<WebhookSubscription>(tx, id, hook, off).await
     });
     process_replays(&session);
     let output = running.wait_with_output().unwrap();

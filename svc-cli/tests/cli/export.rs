@@ -56,10 +56,10 @@ fn an_export_can_be_imported_into_another_database() {
     let gone = here.create::<Contact>(&tenant, r#"{"email": "gone@example.com"}"#).id;
     let cleared = here.create::<Contact>(&tenant, r#"{"email": "cleared@example.com"}"#).id;
     let id = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
-    here.write(move |tx| Box::pin(svc_core::resources::crud::delete::<Contact>(tx, id, gone)));
-    here.write(move |tx| {
+    here.write((id, gone), async |tx, &(id, gone)| svc_core::resources::crud::delete::<Contact>(tx, id, gone).await);
+    here.write((id, cleared), async |tx, &(id, cleared)| {
         let change = svc_core::input::Input::from_body(br#"{"email": null}"#);
-        Box::pin(async move { svc_core::resources::crud::update::<Contact>(tx, id, cleared, change?).await })
+        svc_core::resources::crud::update::<Contact>(tx, id, cleared, change?).await
     });
     // More records than one page has.
     let more: String = (0..450).map(|n| format!(",\"Many, {n}\"\n")).collect();
@@ -157,7 +157,7 @@ fn with_all_records(session: &Session) -> String {
         session.json(&["invoice", "pay", &invoices[2]]);
         session.json(&["invoice", "refund", &invoices[2], "--amount", "10"]);
     }
-    session.write(move |tx| Box::pin(svc_core::resources::crud::delete::<Contact>(tx, id, gone)));
+    session.write((id, gone), async |tx, &(id, gone)| svc_core::resources::crud::delete::<Contact>(tx, id, gone).await);
     session.create::<Contact>(&tenant, r#"{"email": "gone@example.com"}"#);
     // More records than one page has.
     let many: String = (0..450).map(|n| format!("p{n}@example.com,\"Many, {n}\"\n")).collect();

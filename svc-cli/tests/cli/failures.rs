@@ -16,13 +16,11 @@ const PIPE_CAPACITY: usize = 64 * 1024;
 fn a_closed_pipe_is_not_a_failure() {
     let session = Session::new();
     let tenant = session.tenant();
-    session.write(|tx| {
-        Box::pin(async move {
-            for number in 0..800 {
-                tenants::create(tx, TenantCreate::named(&format!("Number {number}"))).await?;
-            }
-            Ok(())
-        })
+    session.write((), async |tx, ()| {
+        for number in 0..800 {
+            tenants::create(tx, TenantCreate::named(&format!("Number {number}"))).await?;
+        }
+        Ok(())
     });
     let rows: String = (0..1_000).map(|n| format!("p{n}@example.com\n")).collect();
     session.file("people.csv", format!("email\n{rows}"));

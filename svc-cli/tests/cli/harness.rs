@@ -2,18 +2,16 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::pin::Pin;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use svc_core::env::Env;
-use svc_core::error::Error;
 use svc_core::input::Input as _;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::{Create, crud};
-use svc_core::store::{Store, Tx};
+use svc_core::store::{Store, UnitOfWorkFn};
 use svc_core::values::{TenantId, parse_uuid};
 use svc_store::{Options, SecretKey};
 use tempfile::TempDir;
@@ -52,7 +50,6 @@ const FILTERS: [(&str, &str); 21] = [
 ];
 
 /// A unit of work in the session's database.
-pub(crate) type Work<'t, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 't>>;
 
 /// A session beside the database.
 pub(crate) type Session = SessionOn<Database>;
@@ -232,18 +229,18 @@ impl<B: Backend> SessionOn<B> {
     /// Creates a record of a type that the program cannot create.
     pub(crate) fn create<R: Create>(&self, tenant: &str, body: &'static str) -> R {
         let tenant = TenantId(parse_uuid(tenant).unwrap());
-        self.write(move |tx| {
-            Box::pin(async move { crud::create::<R>(tx, tenant, R::Input::from_body(body.as_bytes())?).await })
+        self.write((tenant, body), async |tx, &(tenant, body)| {
+            crud::create::<R>(tx, tenant, R::Input::from_body(body.as_bytes())?).await
         })
     }
 
     /// Runs a write transaction in the session's database.
-    pub(crate) fn write<T, F>(&self, work: F) -> T
+    pub(crate) fn write<I, T>(&self, input: I, work: impl UnitOfWorkFn<I, T>) -> T
     where
+        I: Send + Sync + 'static,
         T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> Work<'t, T> + Send + Sync + 'static,
     {
-        self.with_store(async |store, _| store.write("test", work).await.unwrap())
+        self.with_store(async |store, _| store.write("test", input, work).await.unwrap())
     }
 
     /// Works on the store of the session's database, whose URL is given as well.

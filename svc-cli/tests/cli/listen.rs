@@ -313,7 +313,7 @@ fn own_webhook(session: &Session) -> WebhookSubscription {
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
     let id = SubscriptionId::new(parse_uuid(listed[0]["id"].as_str().unwrap()).unwrap());
     let tenant = only_tenant(session);
-    session.write(move |tx| Box::pin(crud::get(tx, tenant, id)))
+    session.write((tenant, id), async |tx, &(tenant, id)| crud::get(tx, tenant, id).await)
 }
 
 fn webhooks(session: &Session) -> usize {
@@ -340,7 +340,7 @@ fn without_a_secret_a_webhook_exists_as_long_as_the_command_runs() {
     let expires_at = own_webhook(&session).expires_at.unwrap();
     assert!(expires_at.since(Env::system().now()) <= Duration::from_secs(60));
     let (tenant, id) = (only_tenant(&session), webhook.id);
-    session.write(move |tx| Box::pin(crud::delete::<WebhookSubscription>(tx, tenant, id)));
+    session.write((tenant, id), async |tx, &(tenant, id)| crud::delete::<WebhookSubscription>(tx, tenant, id).await);
 
     let listening = Listening::start(&session, &[]);
     assert_eq!(own_webhook(&session).events.names(), ["*"]);

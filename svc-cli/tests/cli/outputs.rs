@@ -81,19 +81,17 @@ fn a_key_file_that_others_can_read_is_warned_about() {
 fn names_cannot_control_the_terminal() {
     let session = Session::new();
     let name = "Harbour \u{202e}gnibmulP\u{2069}\u{9b}2J";
-    let id = session.write(move |tx| {
-        Box::pin(async move {
-            let tenant = svc_core::accounts::tenants::create(
-                tx,
-                svc_core::accounts::tenants::TenantCreate {
-                    name: name.to_owned(),
-                    time_zone: svc_core::values::TimeZone::parse("UTC").unwrap(),
-                    currency: svc_core::values::Currency::parse("AUD").unwrap(),
-                    developer_access: svc_core::accounts::tenants::DeveloperAccess::Approved,
-                },
-            );
-            Ok(tenant.await?.id.to_string())
-        })
+    let id = session.write(name, async |tx, &name| {
+        let tenant = svc_core::accounts::tenants::create(
+            tx,
+            svc_core::accounts::tenants::TenantCreate {
+                name: name.to_owned(),
+                time_zone: svc_core::values::TimeZone::parse("UTC").unwrap(),
+                currency: svc_core::values::Currency::parse("AUD").unwrap(),
+                developer_access: svc_core::accounts::tenants::DeveloperAccess::Approved,
+            },
+        );
+        Ok(tenant.await?.id.to_string())
     });
     for args in [&["tenant", "list"][..], &["tenant", "show", &id], &["tenant", "approve", &id]] {
         let shown = text(&session.output(args).stdout);

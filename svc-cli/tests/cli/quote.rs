@@ -11,7 +11,9 @@ impl Session {
         let id = self.create::<Quote>(tenant, body).id;
         let tenant = TenantId(parse_uuid(tenant).unwrap());
         let change = QuoteUpdate { status: Patch::Set(status), total: Patch::Keep, valid_until: Patch::Keep };
-        self.write(move |tx| Box::pin(crud::update::<Quote>(tx, tenant, id, change.clone())));
+        self.write((tenant, id, change), async |tx, (tenant, id, change)| {
+            crud::update::<Quote>(tx, *tenant, *id, change.clone()).await
+        });
         id.to_string()
     }
 }

@@ -102,8 +102,10 @@ impl LiveServer {
                 }
                 let store = open(&url, env).await;
                 let input = PlatformKeyCreate { name: None, scopes, expires_in: None };
-                let new =
-                    store.write("test", move |tx| Box::pin(platform_keys::create(tx, input.clone()))).await.unwrap();
+                let new = store
+                    .write("test", input, async |tx, input| platform_keys::create(tx, input.clone()).await)
+                    .await
+                    .unwrap();
                 let settings = Settings { limit_rates: false, ..Settings::default() };
                 let (api, background) = Builder::new(&Svc::new(store)).settings(settings).build();
                 if options.sends_webhooks {

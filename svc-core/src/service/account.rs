@@ -31,7 +31,7 @@ impl<'e> Account<'e> {
     /// ```
     pub async fn settings(self) -> Result<Tenant, Error> {
         let Self { runner, id } = self;
-        runner.read(operation!("svc.settings.get"), move |tx| Box::pin(tenants::get(tx, id))).await
+        runner.read(operation!("svc.settings.get"), id, async |tx, &id| tenants::get(tx, id).await).await
     }
 
     /// Changes the settings of the tenant. The closure may run again, after a conflict with another transaction.
@@ -55,7 +55,9 @@ impl<'e> Account<'e> {
     ) -> Result<Tenant, Error> {
         let Self { runner, id } = self;
         runner
-            .write(operation!("svc.settings.change"), move |tx| Box::pin(tenants::update(tx, id.0, change.clone())))
+            .write(operation!("svc.settings.change"), (id, change), async |tx, (id, change)| {
+                tenants::update(tx, id.0, change.clone()).await
+            })
             .await
     }
 

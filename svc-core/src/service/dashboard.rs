@@ -38,8 +38,8 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn create_link(self, input: DashboardLinkCreate) -> Result<NewDashboardLink, Error> {
         self.runner
-            .write(operation!("svc.dashboard.create_link"), move |tx| {
-                Box::pin(dashboard_links::create(tx, input.clone()))
+            .write(operation!("svc.dashboard.create_link"), input, async |tx, input| {
+                dashboard_links::create(tx, input.clone()).await
             })
             .await
     }
@@ -64,9 +64,8 @@ impl<'e> Dashboard<'e> {
     pub async fn sign_in(self, token: &str) -> Result<NewSession, Error> {
         let token = token.to_owned();
         self.runner
-            .write(operation!("svc.dashboard.sign_in"), move |tx| {
-                let token = token.clone();
-                Box::pin(async move { dashboard_links::sign_in(tx, &token).await })
+            .write(operation!("svc.dashboard.sign_in"), token, async |tx, token| {
+                dashboard_links::sign_in(tx, token).await
             })
             .await
     }
@@ -92,9 +91,8 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn sign_in_member(self, email: Email) -> Result<NewSession, Error> {
         self.runner
-            .write(operation!("svc.dashboard.sign_in_member"), move |tx| {
-                let email = email.clone();
-                Box::pin(async move { sessions::begin_of_member(tx, &email).await })
+            .write(operation!("svc.dashboard.sign_in_member"), email, async |tx, email| {
+                sessions::begin_of_member(tx, email).await
             })
             .await
     }
@@ -118,9 +116,8 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn accounts_of(self, email: Email) -> Result<Vec<(Tenant, Role)>, Error> {
         self.runner
-            .read(operation!("svc.dashboard.accounts_of"), move |tx| {
-                let email = email.clone();
-                Box::pin(async move { sessions::accounts_of(tx, &email).await })
+            .read(operation!("svc.dashboard.accounts_of"), email, async |tx, email| {
+                sessions::accounts_of(tx, email).await
             })
             .await
     }
@@ -148,7 +145,9 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn choose_account(self, id: SessionId, tenant: TenantId) -> Result<Session, Error> {
         self.runner
-            .write(operation!("svc.dashboard.choose_account"), move |tx| Box::pin(sessions::choose(tx, id, tenant)))
+            .write(operation!("svc.dashboard.choose_account"), (id, tenant), async |tx, &(id, tenant)| {
+                sessions::choose(tx, id, tenant).await
+            })
             .await
     }
 
@@ -170,7 +169,9 @@ impl<'e> Dashboard<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn sign_out(self, id: SessionId) -> Result<(), Error> {
-        self.runner.write(operation!("svc.dashboard.sign_out"), move |tx| Box::pin(sessions::sign_out(tx, id))).await
+        self.runner
+            .write(operation!("svc.dashboard.sign_out"), id, async |tx, &id| sessions::sign_out(tx, id).await)
+            .await
     }
 
     /// Returns the session with this token, unless it has ended, and stores that it is used now.
@@ -192,19 +193,16 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn use_session(self, token: &str) -> Result<Option<Session>, Error> {
         let token = token.to_owned();
-        let find = self.runner.read(operation!("svc.dashboard.session"), move |tx| {
-            let token = token.clone();
-            Box::pin(async move {
-                let session = sessions::find(tx, &token).await?;
-                let now = tx.env().now();
-                Ok(session.map(|session| (sessions::is_use_due(&session, now), session)))
-            })
+        let find = self.runner.read(operation!("svc.dashboard.session"), token, async |tx, token| {
+            let session = sessions::find(tx, token).await?;
+            let now = tx.env().now();
+            Ok(session.map(|session| (sessions::is_use_due(&session, now), session)))
         });
         let Some((is_use_due, session)) = find.await? else { return Ok(None) };
         if is_use_due {
             let id = session.id;
             self.runner
-                .write(operation!("svc.dashboard.record_use"), move |tx| Box::pin(sessions::record_use(tx, id)))
+                .write(operation!("svc.dashboard.record_use"), id, async |tx, &id| sessions::record_use(tx, id).await)
                 .await?;
         }
         Ok(Some(session))
@@ -217,10 +215,9 @@ impl<'e> Dashboard<'e> {
     /// [`Error::Store`].
     pub async fn find_session(self, token: &str) -> Result<Option<Session>, Error> {
         let token = token.to_owned();
-        let find = self.runner.read(operation!("svc.dashboard.find_session"), move |tx| {
-            let token = token.clone();
-            Box::pin(async move { sessions::find(tx, &token).await })
-        });
+        let find = self
+            .runner
+            .read(operation!("svc.dashboard.find_session"), token, async |tx, token| sessions::find(tx, token).await);
         find.await
     }
 
@@ -243,7 +240,9 @@ impl<'e> Dashboard<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn sessions(self, tenant: Option<TenantId>) -> Result<Vec<Session>, Error> {
-        self.runner.read(operation!("svc.dashboard.sessions"), move |tx| Box::pin(sessions::list(tx, tenant))).await
+        self.runner
+            .read(operation!("svc.dashboard.sessions"), tenant, async |tx, &tenant| sessions::list(tx, tenant).await)
+            .await
     }
 
     /// Revokes a session of a tenant, or of an operator. It is refused from the next request on.
@@ -265,7 +264,9 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn revoke(self, tenant: Option<TenantId>, id: SessionId) -> Result<(), Error> {
         self.runner
-            .write(operation!("svc.dashboard.revoke"), move |tx| Box::pin(sessions::revoke(tx, tenant, id)))
+            .write(operation!("svc.dashboard.revoke"), (tenant, id), async |tx, &(tenant, id)| {
+                sessions::revoke(tx, tenant, id).await
+            })
             .await
     }
 
@@ -286,7 +287,7 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn backlog(self, status: DeliveryStatus) -> Result<Backlog, Error> {
         self.runner
-            .read(operation!("svc.dashboard.backlog"), move |tx| Box::pin(async move { Ok(tx.backlog(status).await?) }))
+            .read(operation!("svc.dashboard.backlog"), status, async |tx, &status| Ok(tx.backlog(status).await?))
             .await
     }
 
@@ -305,8 +306,8 @@ impl<'e> Dashboard<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn unfinished_replays(self, limit: u32) -> Result<Vec<Replay>, Error> {
-        let read = self.runner.read(operation!("svc.dashboard.unfinished_replays"), move |tx| {
-            Box::pin(async move { Ok(tx.unfinished_replays(limit).await?) })
+        let read = self.runner.read(operation!("svc.dashboard.unfinished_replays"), limit, async |tx, &limit| {
+            Ok(tx.unfinished_replays(limit).await?)
         });
         read.await
     }
@@ -329,6 +330,10 @@ impl<'e> Dashboard<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn view(self, id: SessionId, tenant: Option<TenantId>) -> Result<Session, Error> {
-        self.runner.write(operation!("svc.dashboard.view"), move |tx| Box::pin(sessions::view(tx, id, tenant))).await
+        self.runner
+            .write(operation!("svc.dashboard.view"), (id, tenant), async |tx, &(id, tenant)| {
+                sessions::view(tx, id, tenant).await
+            })
+            .await
     }
 }

@@ -39,8 +39,8 @@ impl<'e> Deliveries<'e> {
     pub async fn attempts_by_hour(self, to: Option<SubscriptionId>) -> Result<Vec<HourOfAttempts>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.deliveries.attempts_by_hour"), move |tx| {
-                Box::pin(statistics::attempts_by_hour(tx, tenant, to))
+            .read(operation!("svc.deliveries.attempts_by_hour"), (tenant, to), async |tx, &(tenant, to)| {
+                statistics::attempts_by_hour(tx, tenant, to).await
             })
             .await
     }
@@ -66,8 +66,8 @@ impl<'e> Deliveries<'e> {
     pub async fn get(self, id: DeliveryId) -> Result<Delivery, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.deliveries.get", id), move |tx| {
-                Box::pin(async move { tx.delivery(tenant, id).await?.ok_or(Error::NotFound) })
+            .read(operation!("svc.deliveries.get", id), (tenant, id), async |tx, &(tenant, id)| {
+                tx.delivery(tenant, id).await?.ok_or(Error::NotFound)
             })
             .await
     }
@@ -93,9 +93,8 @@ impl<'e> Deliveries<'e> {
     /// ```
     pub async fn list(self, filter: DeliveryFilter) -> Result<Vec<Delivery>, Error> {
         let Account { runner, id: tenant } = self.account;
-        let list = runner.read(operation!("svc.deliveries.list"), move |tx| {
-            let filter = filter.clone();
-            Box::pin(async move { Ok(tx.list_deliveries(tenant, &filter).await?) })
+        let list = runner.read(operation!("svc.deliveries.list"), (tenant, filter), async |tx, (tenant, filter)| {
+            Ok(tx.list_deliveries(*tenant, filter).await?)
         });
         list.await
     }
@@ -119,10 +118,10 @@ impl<'e> Deliveries<'e> {
     /// ```
     pub async fn search(self, filter: DeliveryFilter) -> Result<SearchResult, Error> {
         let Account { runner, id: tenant } = self.account;
-        let search = runner.read(operation!("svc.deliveries.search"), move |tx| {
-            let filter = filter.clone();
-            Box::pin(async move { deliveries::search(tx, tenant, &filter).await })
-        });
+        let search =
+            runner.read(operation!("svc.deliveries.search"), (tenant, filter), async |tx, (tenant, filter)| {
+                deliveries::search(tx, *tenant, filter).await
+            });
         search.await
     }
 
@@ -147,8 +146,8 @@ impl<'e> Deliveries<'e> {
     pub async fn attempts(self, id: DeliveryId) -> Result<Vec<AttemptLog>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.deliveries.attempts", id), move |tx| {
-                Box::pin(async move { Ok(tx.attempts(tenant, id).await?) })
+            .read(operation!("svc.deliveries.attempts", id), (tenant, id), async |tx, &(tenant, id)| {
+                Ok(tx.attempts(tenant, id).await?)
             })
             .await
     }
@@ -174,8 +173,8 @@ impl<'e> Deliveries<'e> {
     pub async fn replay(self, id: DeliveryId) -> Result<Delivery, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write(operation!("svc.deliveries.replay", id), move |tx| {
-                Box::pin(replays::replay_delivery(tx, tenant, id))
+            .write(operation!("svc.deliveries.replay", id), (tenant, id), async |tx, &(tenant, id)| {
+                replays::replay_delivery(tx, tenant, id).await
             })
             .await
     }

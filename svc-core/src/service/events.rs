@@ -1,7 +1,6 @@
 //! Events and the audit log of an account.
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use super::Account;
 use super::executor::operation;
@@ -45,13 +44,11 @@ impl<'e> Events<'e> {
     pub async fn emit(self, kind: EventKind, data: impl Serialize) -> Result<EmittedEvent, Error> {
         let Account { runner, id: tenant } = self.account;
         let data = serde_json::value::to_raw_value(&data).map_err(|error| StoreError::Internal(error.to_string()))?;
-        let emit = runner.write(operation!("svc.events.emit"), move |tx| {
-            let data: Box<RawValue> = data.clone();
-            Box::pin(async move {
-                let (event, deliveries) = events::record_external(tx, tenant, kind, &data).await?;
+        let emit =
+            runner.write(operation!("svc.events.emit"), (tenant, kind, data), async |tx, (tenant, kind, data)| {
+                let (event, deliveries) = events::record_external(tx, *tenant, *kind, data).await?;
                 Ok(EmittedEvent { event, deliveries })
-            })
-        });
+            });
         emit.await
     }
 
@@ -76,8 +73,8 @@ impl<'e> Events<'e> {
     pub async fn get(self, id: EventId) -> Result<Event, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.events.get", id), move |tx| {
-                Box::pin(async move { tx.event(tenant, id).await?.ok_or(Error::NotFound) })
+            .read(operation!("svc.events.get", id), (tenant, id), async |tx, &(tenant, id)| {
+                tx.event(tenant, id).await?.ok_or(Error::NotFound)
             })
             .await
     }
@@ -102,11 +99,9 @@ impl<'e> Events<'e> {
     pub async fn newest(self, since: Timestamp, limit: u32) -> Result<Vec<Event>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.events.newest"), move |tx| {
-                Box::pin(async move {
-                    let events = tx.events_with_actor(tenant, since, Timestamp::MAX, limit).await?;
-                    Ok(events.into_iter().map(|with_actor| with_actor.event).collect())
-                })
+            .read(operation!("svc.events.newest"), (tenant, since, limit), async |tx, &(tenant, since, limit)| {
+                let events = tx.events_with_actor(tenant, since, Timestamp::MAX, limit).await?;
+                Ok(events.into_iter().map(|with_actor| with_actor.event).collect())
             })
             .await
     }
@@ -133,8 +128,8 @@ impl<'e> Events<'e> {
     pub async fn since(self, after: Timestamp, limit: u32) -> Result<Vec<Event>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.events.since"), move |tx| {
-                Box::pin(async move { Ok(tx.events_after(tenant, after, limit).await?) })
+            .read(operation!("svc.events.since"), (tenant, after, limit), async |tx, &(tenant, after, limit)| {
+                Ok(tx.events_after(tenant, after, limit).await?)
             })
             .await
     }
@@ -178,7 +173,11 @@ impl<'e> AuditLog<'e> {
     /// ```
     pub async fn since(self, since: Timestamp, limit: u32) -> Result<Vec<Entry>, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.read(operation!("svc.audit_log.since"), move |tx| Box::pin(audit::list(tx, tenant, since, limit))).await
+        runner
+            .read(operation!("svc.audit_log.since"), (tenant, since, limit), async |tx, &(tenant, since, limit)| {
+                audit::list(tx, tenant, since, limit).await
+            })
+            .await
     }
 
     /// Returns the newest changes before this time, or of all, newest first. At most `limit` are returned.
@@ -200,9 +199,11 @@ impl<'e> AuditLog<'e> {
     pub async fn before(self, until: Option<Timestamp>, limit: u32) -> Result<Vec<Entry>, Error> {
         let Account { runner, id: tenant } = self.account;
         let range = Timestamp::from_micros(0)..until.unwrap_or(Timestamp::MAX);
-        let list = runner.read(operation!("svc.audit_log.before"), move |tx| {
-            Box::pin(audit::list_range(tx, tenant, range.clone(), limit))
-        });
+        let list = runner.read(
+            operation!("svc.audit_log.before"),
+            (tenant, range, limit),
+            async |tx, (tenant, range, limit)| audit::list_range(tx, *tenant, range.clone(), *limit).await,
+        );
         list.await
     }
 }

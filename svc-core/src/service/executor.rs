@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Svc;
 use crate::error::Error;
-use crate::store::{Access, ResultSlot, Tx, UnitOfWork, keep_result};
+use crate::store::{Access, ResultSlot, UnitOfWork, UnitOfWorkFn, unit_of_work};
 use crate::values::TenantId;
 
 /// What runs the units of work of operations: a store, or a transaction that someone else commits.
@@ -86,27 +86,38 @@ impl<'e> Runner<'e> {
         Self { tenant: Some(id), ..self }
     }
 
-    pub(super) async fn read<T, F>(self, operation: Operation, work: F) -> Result<T, Error>
+    pub(super) async fn read<I, T>(
+        self,
+        operation: Operation,
+        input: I,
+        work: impl UnitOfWorkFn<I, T>,
+    ) -> Result<T, Error>
     where
+        I: Send + Sync + 'static,
         T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
-        self.run(Access::Read, operation, work).await
+        self.run(Access::Read, operation, unit_of_work(&Arc::new((input, work)))).await
     }
 
-    pub(super) async fn write<T, F>(self, operation: Operation, work: F) -> Result<T, Error>
+    pub(super) async fn write<I, T>(
+        self,
+        operation: Operation,
+        input: I,
+        work: impl UnitOfWorkFn<I, T>,
+    ) -> Result<T, Error>
     where
+        I: Send + Sync + 'static,
         T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
-        self.run(Access::Write, operation, work).await
+        self.run(Access::Write, operation, unit_of_work(&Arc::new((input, work)))).await
     }
 
-    async fn run<T, F>(self, access: Access, operation: Operation, work: F) -> Result<T, Error>
-    where
-        T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
-    {
+    async fn run<T>(
+        self,
+        access: Access,
+        operation: Operation,
+        (work, result): (UnitOfWork, ResultSlot<T>),
+    ) -> Result<T, Error> {
         let span = (operation.span)();
         if let Some(tenant) = self.tenant {
             span.record("tenant", field::display(tenant));
@@ -114,8 +125,6 @@ impl<'e> Runner<'e> {
         if let Some(id) = operation.id {
             span.record("id", field::display(id));
         }
-        let slot = ResultSlot::default();
-        let work = keep_result(work, &slot);
         let work = match self.tenant {
             Some(tenant) => tell_unknown_tenant(tenant, work),
             None => work,
@@ -125,7 +134,7 @@ impl<'e> Runner<'e> {
             span.record("error", error.code());
         }
         done?;
-        slot.take(operation.name)
+        result.take(operation.name)
     }
 }
 

@@ -45,7 +45,9 @@ impl<'e> Invoices<'e> {
     pub async fn create(self, input: InvoiceCreate) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         runner
-            .write(operation!("svc.invoices.create"), move |tx| Box::pin(invoices::create(tx, tenant, input.clone())))
+            .write(operation!("svc.invoices.create"), (tenant, input), async |tx, (tenant, input)| {
+                invoices::create(tx, *tenant, input.clone()).await
+            })
             .await
     }
 
@@ -159,8 +161,8 @@ impl<'e> Invoices<'e> {
     pub async fn update(self, id: InvoiceId, change: InvoiceUpdate) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         runner
-            .write(operation!("svc.invoices.update", id), move |tx| {
-                Box::pin(invoices::update(tx, tenant, id, change.clone()))
+            .write(operation!("svc.invoices.update", id), (tenant, id, change), async |tx, (tenant, id, change)| {
+                invoices::update(tx, *tenant, *id, change.clone()).await
             })
             .await
     }
@@ -184,7 +186,11 @@ impl<'e> Invoices<'e> {
     /// ```
     pub async fn send(self, id: InvoiceId) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write(operation!("svc.invoices.send", id), move |tx| Box::pin(invoices::send(tx, tenant, id))).await
+        runner
+            .write(operation!("svc.invoices.send", id), (tenant, id), async |tx, &(tenant, id)| {
+                invoices::send(tx, tenant, id).await
+            })
+            .await
     }
 
     /// Records that the customer has seen the invoice. Fires `invoice.updated`.
@@ -207,7 +213,11 @@ impl<'e> Invoices<'e> {
     /// ```
     pub async fn view(self, id: InvoiceId) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write(operation!("svc.invoices.view", id), move |tx| Box::pin(invoices::view(tx, tenant, id))).await
+        runner
+            .write(operation!("svc.invoices.view", id), (tenant, id), async |tx, &(tenant, id)| {
+                invoices::view(tx, tenant, id).await
+            })
+            .await
     }
 
     /// Records that the invoice was sent again, without a change. Fires `invoice.resent`.
@@ -230,7 +240,11 @@ impl<'e> Invoices<'e> {
     /// ```
     pub async fn resend(self, id: InvoiceId) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write(operation!("svc.invoices.resend", id), move |tx| Box::pin(invoices::resend(tx, tenant, id))).await
+        runner
+            .write(operation!("svc.invoices.resend", id), (tenant, id), async |tx, &(tenant, id)| {
+                invoices::resend(tx, tenant, id).await
+            })
+            .await
     }
 
     /// Records the payment of all that is left to pay. Fires `payment.succeeded`, `invoice.paid` and `invoice.updated`.
@@ -253,7 +267,11 @@ impl<'e> Invoices<'e> {
     /// ```
     pub async fn pay(self, id: InvoiceId) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write(operation!("svc.invoices.pay", id), move |tx| Box::pin(invoices::pay(tx, tenant, id, None))).await
+        runner
+            .write(operation!("svc.invoices.pay", id), (tenant, id), async |tx, &(tenant, id)| {
+                invoices::pay(tx, tenant, id, None).await
+            })
+            .await
     }
 
     /// Records a payment of this amount, which may be all that is left. Fires the events of [`pay`](Self::pay), without
@@ -279,8 +297,8 @@ impl<'e> Invoices<'e> {
     pub async fn pay_part(self, id: InvoiceId, amount: Decimal) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         runner
-            .write(operation!("svc.invoices.pay_part", id), move |tx| {
-                Box::pin(invoices::pay(tx, tenant, id, Some(amount)))
+            .write(operation!("svc.invoices.pay_part", id), (tenant, id, amount), async |tx, &(tenant, id, amount)| {
+                invoices::pay(tx, tenant, id, Some(amount)).await
             })
             .await
     }
@@ -307,7 +325,9 @@ impl<'e> Invoices<'e> {
     pub async fn refund(self, id: InvoiceId) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         runner
-            .write(operation!("svc.invoices.refund", id), move |tx| Box::pin(invoices::refund(tx, tenant, id, None)))
+            .write(operation!("svc.invoices.refund", id), (tenant, id), async |tx, &(tenant, id)| {
+                invoices::refund(tx, tenant, id, None).await
+            })
             .await
     }
 
@@ -334,9 +354,11 @@ impl<'e> Invoices<'e> {
     pub async fn refund_part(self, id: InvoiceId, amount: Decimal) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         runner
-            .write(operation!("svc.invoices.refund_part", id), move |tx| {
-                Box::pin(invoices::refund(tx, tenant, id, Some(amount)))
-            })
+            .write(
+                operation!("svc.invoices.refund_part", id),
+                (tenant, id, amount),
+                async |tx, &(tenant, id, amount)| invoices::refund(tx, tenant, id, Some(amount)).await,
+            )
             .await
     }
 
@@ -360,7 +382,11 @@ impl<'e> Invoices<'e> {
     /// ```
     pub async fn void(self, id: InvoiceId) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write(operation!("svc.invoices.void", id), move |tx| Box::pin(invoices::void(tx, tenant, id))).await
+        runner
+            .write(operation!("svc.invoices.void", id), (tenant, id), async |tx, &(tenant, id)| {
+                invoices::void(tx, tenant, id).await
+            })
+            .await
     }
 
     /// Marks the invoices that were not paid by their due date as `overdue`, and returns them. Each fires `invoice.updated`.
@@ -388,9 +414,10 @@ impl<'e> Invoices<'e> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         let (mut marked, mut position) = (Vec::new(), Some(OverduePosition::default()));
         while let Some(from) = position {
-            let step = runner.write(operation!("svc.invoices.mark_overdue"), move |tx| {
-                Box::pin(invoices::overdue(tx, tenant, from))
-            });
+            let step =
+                runner.write(operation!("svc.invoices.mark_overdue"), (tenant, from), async |tx, &(tenant, from)| {
+                    invoices::overdue(tx, tenant, from).await
+                });
             let (invoices, next) = step.await?;
             marked.extend(invoices);
             position = next;

@@ -38,7 +38,11 @@ impl<'e> Keys<'e> {
     /// ```
     pub async fn create(self, input: KeyCreate) -> Result<NewKey, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.write(operation!("svc.keys.create"), move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await
+        runner
+            .write(operation!("svc.keys.create"), (tenant, input), async |tx, (tenant, input)| {
+                keys::create(tx, *tenant, input.clone()).await
+            })
+            .await
     }
 
     /// Returns the key with this id.
@@ -59,7 +63,9 @@ impl<'e> Keys<'e> {
     /// ```
     pub async fn get(self, id: KeyId) -> Result<ApiKey, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.read(operation!("svc.keys.get", id), move |tx| Box::pin(own(tx, tenant, id))).await
+        runner
+            .read(operation!("svc.keys.get", id), (tenant, id), async |tx, &(tenant, id)| own(tx, tenant, id).await)
+            .await
     }
 
     /// Returns all keys, also those that are revoked or expired.
@@ -80,9 +86,7 @@ impl<'e> Keys<'e> {
     /// ```
     pub async fn list(self) -> Result<Vec<ApiKey>, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner
-            .read(operation!("svc.keys.list"), move |tx| Box::pin(async move { Ok(tx.api_keys(tenant).await?) }))
-            .await
+        runner.read(operation!("svc.keys.list"), tenant, async |tx, &tenant| Ok(tx.api_keys(tenant).await?)).await
     }
 
     /// Revokes a key, which is refused from the next request on. Revoking it again changes nothing.
@@ -104,11 +108,9 @@ impl<'e> Keys<'e> {
     pub async fn revoke(self, id: KeyId) -> Result<ApiKey, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write(operation!("svc.keys.revoke", id), move |tx| {
-                Box::pin(async move {
-                    own(tx, tenant, id).await?;
-                    keys::revoke(tx, id).await
-                })
+            .write(operation!("svc.keys.revoke", id), (tenant, id), async |tx, &(tenant, id)| {
+                own(tx, tenant, id).await?;
+                keys::revoke(tx, id).await
             })
             .await
     }
@@ -135,11 +137,9 @@ impl<'e> Keys<'e> {
     pub async fn rotate(self, id: KeyId, overlap: Duration) -> Result<NewKey, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write(operation!("svc.keys.rotate", id), move |tx| {
-                Box::pin(async move {
-                    own(tx, tenant, id).await?;
-                    keys::rotate(tx, id, overlap).await
-                })
+            .write(operation!("svc.keys.rotate", id), (tenant, id, overlap), async |tx, &(tenant, id, overlap)| {
+                own(tx, tenant, id).await?;
+                keys::rotate(tx, id, overlap).await
             })
             .await
     }

@@ -40,9 +40,8 @@ impl<'e> Members<'e> {
     pub async fn add(self, email: Email, role: Role) -> Result<Member, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write(operation!("svc.members.add"), move |tx| {
-                let email = email.clone();
-                Box::pin(async move { members::add(tx, tenant, &email, role).await })
+            .write(operation!("svc.members.add"), (tenant, email, role), async |tx, (tenant, email, role)| {
+                members::add(tx, *tenant, email, *role).await
             })
             .await
     }
@@ -65,7 +64,7 @@ impl<'e> Members<'e> {
     /// ```
     pub async fn list(self) -> Result<Vec<Member>, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.read(operation!("svc.members.list"), move |tx| Box::pin(members::list(tx, tenant))).await
+        runner.read(operation!("svc.members.list"), tenant, async |tx, &tenant| members::list(tx, tenant).await).await
     }
 
     /// Returns the member with this id.
@@ -86,7 +85,11 @@ impl<'e> Members<'e> {
     /// ```
     pub async fn get(self, id: MemberId) -> Result<Member, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.read(operation!("svc.members.get", id), move |tx| Box::pin(members::get(tx, tenant, id))).await
+        runner
+            .read(operation!("svc.members.get", id), (tenant, id), async |tx, &(tenant, id)| {
+                members::get(tx, tenant, id).await
+            })
+            .await
     }
 
     /// Changes the role of a member. It holds from their next request on.
@@ -109,7 +112,9 @@ impl<'e> Members<'e> {
     pub async fn set_role(self, id: MemberId, role: Role) -> Result<Member, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write(operation!("svc.members.set_role", id), move |tx| Box::pin(members::set_role(tx, tenant, id, role)))
+            .write(operation!("svc.members.set_role", id), (tenant, id, role), async |tx, &(tenant, id, role)| {
+                members::set_role(tx, tenant, id, role).await
+            })
             .await
     }
 
@@ -133,6 +138,10 @@ impl<'e> Members<'e> {
     /// ```
     pub async fn remove(self, id: MemberId) -> Result<Member, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.write(operation!("svc.members.remove", id), move |tx| Box::pin(members::remove(tx, tenant, id))).await
+        runner
+            .write(operation!("svc.members.remove", id), (tenant, id), async |tx, &(tenant, id)| {
+                members::remove(tx, tenant, id).await
+            })
+            .await
     }
 }

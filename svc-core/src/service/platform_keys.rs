@@ -33,7 +33,9 @@ impl<'e> PlatformKeys<'e> {
     /// ```
     pub async fn create(self, input: PlatformKeyCreate) -> Result<NewPlatformKey, Error> {
         self.runner
-            .write(operation!("svc.platform_keys.create"), move |tx| Box::pin(platform_keys::create(tx, input.clone())))
+            .write(operation!("svc.platform_keys.create"), input, async |tx, input| {
+                platform_keys::create(tx, input.clone()).await
+            })
             .await
     }
 
@@ -50,9 +52,8 @@ impl<'e> PlatformKeys<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self) -> Result<Vec<PlatformKey>, Error> {
-        let list = self.runner.read(operation!("svc.platform_keys.list"), move |tx| {
-            Box::pin(async move { Ok(tx.platform_keys().await?) })
-        });
+        let list =
+            self.runner.read(operation!("svc.platform_keys.list"), (), async |tx, ()| Ok(tx.platform_keys().await?));
         list.await
     }
 
@@ -74,7 +75,7 @@ impl<'e> PlatformKeys<'e> {
     /// ```
     pub async fn revoke(self, id: PlatformKeyId) -> Result<PlatformKey, Error> {
         self.runner
-            .write(operation!("svc.platform_keys.revoke", id), move |tx| Box::pin(platform_keys::revoke(tx, id)))
+            .write(operation!("svc.platform_keys.revoke", id), id, async |tx, &id| platform_keys::revoke(tx, id).await)
             .await
     }
 }

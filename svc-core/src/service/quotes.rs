@@ -180,7 +180,11 @@ impl<'e> Quotes<'e> {
     /// ```
     pub async fn accept(self, id: QuoteId) -> Result<Quote, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write(operation!("svc.quotes.accept", id), move |tx| Box::pin(quotes::accept(tx, tenant, id))).await
+        runner
+            .write(operation!("svc.quotes.accept", id), (tenant, id), async |tx, &(tenant, id)| {
+                quotes::accept(tx, tenant, id).await
+            })
+            .await
     }
 
     /// Records that the customer declines the offer. Fires `quote.declined`, then `quote.updated`.
@@ -205,6 +209,10 @@ impl<'e> Quotes<'e> {
     /// ```
     pub async fn decline(self, id: QuoteId) -> Result<Quote, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write(operation!("svc.quotes.decline", id), move |tx| Box::pin(quotes::decline(tx, tenant, id))).await
+        runner
+            .write(operation!("svc.quotes.decline", id), (tenant, id), async |tx, &(tenant, id)| {
+                quotes::decline(tx, tenant, id).await
+            })
+            .await
     }
 }

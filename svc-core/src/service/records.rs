@@ -32,7 +32,9 @@ impl<'e, R: Resource> Records<'e, R> {
 
     pub(super) async fn get(self, operation: Operation, id: Id<R>) -> Result<R, Error> {
         let tenant = self.tenant;
-        self.runner.read(operation.on(id), move |tx| Box::pin(crud::get(tx, tenant, id))).await
+        self.runner
+            .read(operation.on(id), (tenant, id), async |tx, &(tenant, id)| crud::get(tx, tenant, id).await)
+            .await
     }
 
     pub(super) async fn list(
@@ -45,9 +47,8 @@ impl<'e, R: Resource> Records<'e, R> {
         R::Filter: Send + Sync + 'static,
     {
         let tenant = self.tenant;
-        let list = self.runner.read(operation, move |tx| {
-            let (filter, params) = (filter.clone(), params.clone());
-            Box::pin(async move { crud::list(tx, tenant, &params, &filter).await })
+        let list = self.runner.read(operation, (tenant, params, filter), async |tx, (tenant, params, filter)| {
+            crud::list(tx, *tenant, params, filter).await
         });
         list.await
     }
@@ -81,7 +82,11 @@ impl<'e, R: Resource> Records<'e, R> {
         R: Create<Input: Clone + Send + Sync + 'static>,
     {
         let tenant = self.tenant;
-        self.runner.write(operation, move |tx| Box::pin(crud::create(tx, tenant, input.clone()))).await
+        self.runner
+            .write(operation, (tenant, input), async |tx, (tenant, input)| {
+                crud::create(tx, *tenant, input.clone()).await
+            })
+            .await
     }
 
     pub(super) async fn update(self, operation: Operation, id: Id<R>, change: <R as Update>::Input) -> Result<R, Error>
@@ -89,7 +94,11 @@ impl<'e, R: Resource> Records<'e, R> {
         R: Update<Input: Send + Sync + 'static>,
     {
         let tenant = self.tenant;
-        self.runner.write(operation.on(id), move |tx| Box::pin(crud::update(tx, tenant, id, change.clone()))).await
+        self.runner
+            .write(operation.on(id), (tenant, id, change), async |tx, (tenant, id, change)| {
+                crud::update(tx, *tenant, *id, change.clone()).await
+            })
+            .await
     }
 
     pub(super) async fn delete(self, operation: Operation, id: Id<R>) -> Result<(), Error>
@@ -97,6 +106,8 @@ impl<'e, R: Resource> Records<'e, R> {
         R: Delete,
     {
         let tenant = self.tenant;
-        self.runner.write(operation.on(id), move |tx| Box::pin(crud::delete::<R>(tx, tenant, id))).await
+        self.runner
+            .write(operation.on(id), (tenant, id), async |tx, &(tenant, id)| crud::delete::<R>(tx, tenant, id).await)
+            .await
     }
 }

@@ -37,7 +37,9 @@ impl<'e> Replays<'e> {
     pub async fn create(self, input: ReplayCreate) -> Result<Replay, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write(operation!("svc.replays.create"), move |tx| Box::pin(replays::create(tx, tenant, input.clone())))
+            .write(operation!("svc.replays.create"), (tenant, input), async |tx, (tenant, input)| {
+                replays::create(tx, *tenant, input.clone()).await
+            })
             .await
     }
 
@@ -62,8 +64,8 @@ impl<'e> Replays<'e> {
     pub async fn get(self, id: ReplayId) -> Result<Replay, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.replays.get", id), move |tx| {
-                Box::pin(async move { tx.replay(tenant, id).await?.ok_or(Error::NotFound) })
+            .read(operation!("svc.replays.get", id), (tenant, id), async |tx, &(tenant, id)| {
+                tx.replay(tenant, id).await?.ok_or(Error::NotFound)
             })
             .await
     }
@@ -89,8 +91,8 @@ impl<'e> Replays<'e> {
     pub async fn list(self, limit: u32) -> Result<Vec<Replay>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.replays.list"), move |tx| {
-                Box::pin(async move { Ok(tx.replays(tenant, limit).await?) })
+            .read(operation!("svc.replays.list"), (tenant, limit), async |tx, &(tenant, limit)| {
+                Ok(tx.replays(tenant, limit).await?)
             })
             .await
     }

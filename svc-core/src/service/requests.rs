@@ -35,9 +35,8 @@ impl<'e> Requests<'e> {
     pub async fn list(self, filter: RequestFilter) -> Result<Vec<LoggedRequest>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.requests.list"), move |tx| {
-                let filter = filter.clone();
-                Box::pin(async move { requests::list(tx, tenant, &filter).await })
+            .read(operation!("svc.requests.list"), (tenant, filter), async |tx, (tenant, filter)| {
+                requests::list(tx, *tenant, filter).await
             })
             .await
     }
@@ -48,7 +47,11 @@ impl<'e> Requests<'e> {
     /// [`Error::Store`].
     pub async fn newest(self, limit: u32) -> Result<Vec<LoggedRequest>, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.read(operation!("svc.requests.newest"), move |tx| Box::pin(requests::newest(tx, tenant, limit))).await
+        runner
+            .read(operation!("svc.requests.newest"), (tenant, limit), async |tx, &(tenant, limit)| {
+                requests::newest(tx, tenant, limit).await
+            })
+            .await
     }
 
     /// Returns one request, by the id of its entry.
@@ -57,7 +60,11 @@ impl<'e> Requests<'e> {
     /// [`Error::NotFound`] if the log does not have it, or no longer.
     pub async fn get(self, id: LoggedRequestId) -> Result<LoggedRequest, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.read(operation!("svc.requests.get", id), move |tx| Box::pin(requests::get(tx, tenant, id))).await
+        runner
+            .read(operation!("svc.requests.get", id), (tenant, id), async |tx, &(tenant, id)| {
+                requests::get(tx, tenant, id).await
+            })
+            .await
     }
 
     /// Returns the first events that a request wrote, at most `limit`.
@@ -67,11 +74,9 @@ impl<'e> Requests<'e> {
     pub async fn events(self, id: LoggedRequestId, limit: u32) -> Result<Vec<Event>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.requests.events"), move |tx| {
-                Box::pin(async move {
-                    let request = requests::get(tx, tenant, id).await?;
-                    requests::events(tx, &request, limit).await
-                })
+            .read(operation!("svc.requests.events"), (tenant, id, limit), async |tx, &(tenant, id, limit)| {
+                let request = requests::get(tx, tenant, id).await?;
+                requests::events(tx, &request, limit).await
             })
             .await
     }

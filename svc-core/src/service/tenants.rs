@@ -34,7 +34,7 @@ impl<'e> Tenants<'e> {
     /// ```
     pub async fn create(self, input: TenantCreate) -> Result<Tenant, Error> {
         self.runner
-            .write(operation!("svc.tenants.create"), move |tx| Box::pin(tenants::create(tx, input.clone())))
+            .write(operation!("svc.tenants.create"), input, async |tx, input| tenants::create(tx, input.clone()).await)
             .await
     }
 
@@ -53,7 +53,10 @@ impl<'e> Tenants<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: TenantId) -> Result<Tenant, Error> {
-        self.runner.of_tenant(id).read(operation!("svc.tenants.get"), move |tx| Box::pin(tenants::get(tx, id))).await
+        self.runner
+            .of_tenant(id)
+            .read(operation!("svc.tenants.get"), id, async |tx, &id| tenants::get(tx, id).await)
+            .await
     }
 
     /// Returns the tenants after this one in the order of their ids, which is that of their creation. At most `limit` are
@@ -73,8 +76,8 @@ impl<'e> Tenants<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self, after: Option<TenantId>, limit: u32) -> Result<Vec<Tenant>, Error> {
-        let list = self.runner.read(operation!("svc.tenants.list"), move |tx| {
-            Box::pin(async move { Ok(tx.tenants(after, limit).await?) })
+        let list = self.runner.read(operation!("svc.tenants.list"), (after, limit), async |tx, &(after, limit)| {
+            Ok(tx.tenants(after, limit).await?)
         });
         list.await
     }

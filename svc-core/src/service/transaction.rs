@@ -9,7 +9,7 @@ use tracing::{Instrument as _, field};
 use super::executor::{Executor, Runner, TARGET};
 use super::{Account, Tenants};
 use crate::error::{Error, StoreError};
-use crate::store::{Access, Store, Tx, UnitOfWork};
+use crate::store::{Access, CallBoxed, Store, Tx, UnitOfWork};
 use crate::sync::lock;
 use crate::values::TenantId;
 
@@ -48,22 +48,24 @@ impl Executor for OpenTransaction<'_> {
     }
 }
 
-/// The closure of a transaction: an async closure over the transaction and the input, whose future can be sent between
+/// The closure of a transaction: an async closure over the transaction and its input, whose future can be sent between
 /// threads. It is implemented for every such closure; there is no need to name it.
-pub trait TransactionFn<'t, I: 't, Out> {
-    /// Calls the closure.
-    fn call(&self, tx: Transaction<'t>, input: &'t I) -> BoxFuture<'t, Out>;
+pub trait TransactionFn<I: 'static, T, E>:
+    for<'t> AsyncFn(Transaction<'t>, &'t I) -> Result<T, E>
+    + for<'t> CallBoxed<Transaction<'t>, &'t I, BoxFuture<'t, Result<T, E>>>
+    + Send
+    + Sync
+    + 'static
+{
 }
 
-impl<'t, I, Out, F, Fut> TransactionFn<'t, I, Out> for F
-where
-    I: 't,
-    F: Fn(Transaction<'t>, &'t I) -> Fut,
-    Fut: Future<Output = Out> + Send + 't,
+impl<I: 'static, T, E, F> TransactionFn<I, T, E> for F where
+    F: for<'t> AsyncFn(Transaction<'t>, &'t I) -> Result<T, E>
+        + for<'t> CallBoxed<Transaction<'t>, &'t I, BoxFuture<'t, Result<T, E>>>
+        + Send
+        + Sync
+        + 'static
 {
-    fn call(&self, tx: Transaction<'t>, input: &'t I) -> BoxFuture<'t, Out> {
-        Box::pin(self(tx, input))
-    }
 }
 
 /// The error that a unit of work returns to its store for one of the application's own.
@@ -72,12 +74,16 @@ fn rolled_back() -> Error {
 }
 
 /// Runs a transaction, and returns the result of its last run.
-pub(super) async fn run<I, T, E, F>(store: &dyn Store, name: &'static str, input: I, work: F) -> Result<T, E>
+pub(super) async fn run<I, T, E>(
+    store: &dyn Store,
+    name: &'static str,
+    input: I,
+    work: impl TransactionFn<I, T, E>,
+) -> Result<T, E>
 where
     I: Send + Sync + 'static,
     T: Send + 'static,
     E: From<Error> + Send + 'static,
-    F: for<'t> TransactionFn<'t, I, Result<T, E>> + Send + Sync + 'static,
 {
     let span = tracing::debug_span!(target: TARGET, "svc.transaction", name, error = field::Empty);
     let inside = span.clone();
@@ -89,7 +95,7 @@ where
         let run = async move {
             let (input, work) = &*closure;
             let open = OpenTransaction(AsyncMutex::new(tx));
-            let result = work.call(Transaction::over(&open), input).await;
+            let result = work.call_boxed(Transaction::over(&open), input).await;
             let returned = if result.is_ok() { Ok(()) } else { Err(rolled_back()) };
             *lock(&slot) = Some(result);
             returned

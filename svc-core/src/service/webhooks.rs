@@ -208,9 +208,11 @@ impl<'e> Webhooks<'e> {
     pub async fn rotate_secret(self, id: SubscriptionId, overlap: Duration) -> Result<WebhookSubscription, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         runner
-            .write(operation!("svc.webhooks.rotate_secret", id), move |tx| {
-                Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap))
-            })
+            .write(
+                operation!("svc.webhooks.rotate_secret", id),
+                (tenant, id, overlap),
+                async |tx, &(tenant, id, overlap)| subscriptions::rotate_secret(tx, tenant, id, overlap).await,
+            )
             .await
     }
 
@@ -237,8 +239,8 @@ impl<'e> Webhooks<'e> {
     pub async fn finish_rotation(self, id: SubscriptionId) -> Result<WebhookSubscription, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         runner
-            .write(operation!("svc.webhooks.finish_rotation", id), move |tx| {
-                Box::pin(subscriptions::finish_rotation(tx, tenant, id))
+            .write(operation!("svc.webhooks.finish_rotation", id), (tenant, id), async |tx, &(tenant, id)| {
+                subscriptions::finish_rotation(tx, tenant, id).await
             })
             .await
     }
@@ -265,8 +267,8 @@ impl<'e> Webhooks<'e> {
     pub async fn send_test(self, id: SubscriptionId, kind: Option<EventKind>) -> Result<Delivery, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         runner
-            .write(operation!("svc.webhooks.send_test", id), move |tx| {
-                Box::pin(subscriptions::send_test(tx, tenant, id, kind))
+            .write(operation!("svc.webhooks.send_test", id), (tenant, id, kind), async |tx, &(tenant, id, kind)| {
+                subscriptions::send_test(tx, tenant, id, kind).await
             })
             .await
     }
@@ -292,7 +294,9 @@ impl<'e> Webhooks<'e> {
     pub async fn backlog(self, id: SubscriptionId) -> Result<Backlog, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         runner
-            .read(operation!("svc.webhooks.backlog", id), move |tx| Box::pin(statistics::backlog(tx, tenant, id)))
+            .read(operation!("svc.webhooks.backlog", id), (tenant, id), async |tx, &(tenant, id)| {
+                statistics::backlog(tx, tenant, id).await
+            })
             .await
     }
 }

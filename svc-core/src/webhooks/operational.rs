@@ -149,13 +149,12 @@ impl KeyExpiring {
 pub async fn publish(store: &dyn Store) -> Result<u64, Error> {
     let mut published = 0;
     loop {
-        let is_empty = store.read("operational_events.find", |tx| {
-            Box::pin(async move { Ok(tx.operational_events(1).await?.is_empty()) })
-        });
+        let is_empty =
+            store.read("operational_events.find", (), async |tx, ()| Ok(tx.operational_events(1).await?.is_empty()));
         if is_empty.await? {
             return Ok(published);
         }
-        let step = store.write("operational_events.publish", |tx| Box::pin(publish_step(tx))).await?;
+        let step = store.write("operational_events.publish", (), async |tx, ()| publish_step(tx).await).await?;
         published += step;
         if step < u64::from(BATCH) {
             return Ok(published);
@@ -185,19 +184,17 @@ async fn publish_step(tx: &mut dyn Tx) -> Result<u64, Error> {
 pub async fn report_expiring_keys(store: &dyn Store) -> Result<u64, Error> {
     let mut reported = 0;
     loop {
-        let found = store.read("keys.expiring", |tx| {
-            Box::pin(async move {
-                let now = tx.env().now();
-                if !is_on(tx).await? {
-                    return Ok(Vec::new());
-                }
-                Ok(tx.expiring_keys(now, now.checked_add(KEY_EXPIRY_NOTICE).unwrap_or(now), BATCH).await?)
-            })
+        let found = store.read("keys.expiring", (), async |tx, ()| {
+            let now = tx.env().now();
+            if !is_on(tx).await? {
+                return Ok(Vec::new());
+            }
+            Ok(tx.expiring_keys(now, now.checked_add(KEY_EXPIRY_NOTICE).unwrap_or(now), BATCH).await?)
         });
         let found = found.await?;
         for id in &found {
             let id = *id;
-            let is_new = store.write("keys.report_expiry", move |tx| Box::pin(report_expiry(tx, id))).await?;
+            let is_new = store.write("keys.report_expiry", id, async |tx, &id| report_expiry(tx, id).await).await?;
             reported += u64::from(is_new);
         }
         if found.len() < BATCH as usize {
@@ -229,12 +226,9 @@ async fn report_expiry(tx: &mut dyn Tx, id: KeyId) -> Result<bool, Error> {
 pub async fn set_webhook(store: &dyn Store, url: Option<&WebhookUrl>) -> Result<(), Error> {
     let set = || {
         let url = url.cloned();
-        store.write("operational_events.set_webhook", move |tx| {
-            let url = url.clone();
-            Box::pin(async move { set_in(tx, url).await })
-        })
+        store.write("operational_events.set_webhook", url, async |tx, url| set_in(tx, url.clone()).await)
     };
-    if url.is_none() && !store.read("operational_events.is_on", |tx| Box::pin(is_on(tx))).await? {
+    if url.is_none() && !store.read("operational_events.is_on", (), async |tx, ()| is_on(tx).await).await? {
         return Ok(());
     }
     match set().await {

@@ -213,8 +213,8 @@ where
     let mut dropped = DeletedCounts::default();
     let mut after = TenantId(Uuid::nil());
     loop {
-        let page = store.read("retention.tenants", move |tx| {
-            Box::pin(async move { Ok(tx.tenants_by_history(after, before, PAGE).await?) })
+        let page = store.read("retention.tenants", (after, before), async |tx, &(after, before)| {
+            Ok(tx.tenants_by_history(after, before, PAGE).await?)
         });
         let page = page.await?;
         let with_history: Vec<TenantId> =
@@ -245,17 +245,22 @@ where
     let mut dropped = DeletedCounts::default();
     let asked: Vec<(TenantId, Uuid)> =
         tenants.iter().map(|tenant| (*tenant, positions.get(tenant).copied().unwrap_or_default())).collect();
-    let due = store.read("retention.due", move |tx| {
-        let asked = asked.clone();
-        Box::pin(async move { due(tx, &asked, before).await })
-    });
+    let due = store.read("retention.due", (asked, before), async |tx, (asked, before)| due(tx, asked, *before).await);
     for (tenant, from) in due.await? {
         let mut position = from;
         loop {
             let step = if dry {
-                store.read("retention.count", move |tx| Box::pin(count(tx, tenant, position, before))).await?
+                store
+                    .read("retention.count", (tenant, position, before), async |tx, &(tenant, position, before)| {
+                        count(tx, tenant, position, before).await
+                    })
+                    .await?
             } else {
-                store.write("retention.step", move |tx| Box::pin(step(tx, tenant, position, before))).await?
+                store
+                    .write("retention.step", (tenant, position, before), async |tx, &(tenant, position, before)| {
+                        step(tx, tenant, position, before).await
+                    })
+                    .await?
             };
             dropped += step.dropped;
             let Some(next) = step.next else { break };
@@ -323,17 +328,15 @@ mod tests {
         let inner = MemoryStore::new(Env::new(clock.clone(), SeededEntropy::new(1)));
         let store = Counted { inner, transactions: AtomicUsize::new(0) };
         let store_dyn: &dyn Store = &store;
-        let made = store_dyn.write("test", |tx| {
-            Box::pin(async move {
-                for number in 0..=2 * PAGE {
-                    let tenant = tenants::create(tx, TenantCreate::named("X")).await?.id;
-                    if number % PAGE == 0 {
-                        let input = ContactCreate::from_body(br#"{"email": "ada@example.com"}"#)?;
-                        crud::create::<Contact>(tx, tenant, input).await?;
-                    }
+        let made = store_dyn.write("test", (), async |tx, ()| {
+            for number in 0..=2 * PAGE {
+                let tenant = tenants::create(tx, TenantCreate::named("X")).await?.id;
+                if number % PAGE == 0 {
+                    let input = ContactCreate::from_body(br#"{"email": "ada@example.com"}"#)?;
+                    crud::create::<Contact>(tx, tenant, input).await?;
                 }
-                Ok(())
-            })
+            }
+            Ok(())
         });
         made.now_or_never().unwrap().unwrap();
         clock.advance(Duration::from_secs(60));

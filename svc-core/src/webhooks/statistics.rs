@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::store::{DeliveryFilter, Store, Tx, delete_in_steps};
+use crate::store::{DeliveryFilter, Store, Tx};
 use crate::values::{TenantId, TextEnum, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, DeliveryStatus};
 use crate::webhooks::subscriptions::SubscriptionId;
@@ -191,10 +191,7 @@ const COUNT_BATCH: u32 = 250;
 pub async fn record(store: &dyn Store, counts: &[AttemptCount]) -> Result<(), Error> {
     for batch in counts.chunks(COUNT_BATCH as usize) {
         let batch: Arc<[AttemptCount]> = batch.into();
-        let write = store.write("statistics.record", move |tx| {
-            let batch = Arc::clone(&batch);
-            Box::pin(async move { Ok(tx.add_attempt_counts(&batch).await?) })
-        });
+        let write = store.write("statistics.record", batch, async |tx, batch| Ok(tx.add_attempt_counts(batch).await?));
         write.await?;
     }
     Ok(())
@@ -205,11 +202,9 @@ pub async fn record(store: &dyn Store, counts: &[AttemptCount]) -> Result<(), Er
 /// # Errors
 /// [`Error::Store`]. The next call continues.
 pub async fn delete_expired(store: &dyn Store) -> Result<u64, Error> {
-    let delete = delete_in_steps(store, "statistics.delete_expired", COUNT_BATCH, |tx| {
-        Box::pin(async move {
-            let [oldest, ..] = chart_hours(tx.env().now());
-            Ok(tx.delete_attempt_counts_before(oldest, COUNT_BATCH).await?)
-        })
+    let delete = store.delete_in_steps("statistics.delete_expired", COUNT_BATCH, (), async |tx, ()| {
+        let [oldest, ..] = chart_hours(tx.env().now());
+        Ok(tx.delete_attempt_counts_before(oldest, COUNT_BATCH).await?)
     });
     delete.await
 }

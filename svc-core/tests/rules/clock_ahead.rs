@@ -30,12 +30,12 @@ impl Fixture {
 
     fn repair(&self) -> Option<ClockRepair> {
         let tenant = self.tenant;
-        self.write(move |tx| Box::pin(clocks::repair(tx, tenant))).unwrap()
+        self.write(tenant, async |tx, &tenant| clocks::repair(tx, tenant).await).unwrap()
     }
 
     fn advance_clock(&self) -> Timestamp {
         let tenant = self.tenant;
-        self.write(move |tx| Box::pin(advance_clock(tx, tenant))).unwrap()
+        self.write(tenant, async |tx, &tenant| advance_clock(tx, tenant).await).unwrap()
     }
 }
 
@@ -50,7 +50,7 @@ fn dates_and_expiries_follow_the_wall_clock() {
     let dates = [quote.issue_date, quote.valid_until].map(|date| date.unwrap().to_string());
     assert_eq!(dates, ["2026-03-14", "2026-04-13"]);
     fixture.update::<Quote>(quote.id, json!({ "status": "sent" })).unwrap();
-    let accepted = fixture.write(move |tx| Box::pin(quotes::accept(tx, tenant, quote.id)));
+    let accepted = fixture.write((tenant, quote.id), async |tx, &(tenant, id)| quotes::accept(tx, tenant, id).await);
     assert!(accepted.is_ok(), "it is valid until April: {accepted:?}");
 
     let invoice = fixture.invoice(json!({ "total": 100, "due_date": "2026-04-01" })).unwrap();
@@ -59,7 +59,9 @@ fn dates_and_expiries_follow_the_wall_clock() {
     assert_eq!((paid.status, paid.paid_at), (InvoiceStatus::Paid, Some(now)));
     assert!(paid.updated_at > time(AHEAD));
     fixture.new_events();
-    fixture.write(move |tx| Box::pin(invoices::refund(tx, tenant, invoice.id, None))).unwrap();
+    fixture
+        .write((tenant, invoice.id), async |tx, &(tenant, id)| invoices::refund(tx, tenant, id, None).await)
+        .unwrap();
     let refunded: serde_json::Value = serde_json::from_str(fixture.new_events()[0].data.get()).unwrap();
     assert_eq!(refunded["refunded_at"], now.to_string());
 
@@ -68,9 +70,9 @@ fn dates_and_expiries_follow_the_wall_clock() {
     assert_eq!((job.actual_start, job.actual_end), (Some(now), Some(now)));
 
     let day = Duration::from_secs(24 * 3600);
-    let key = fixture.write(move |tx| {
+    let key = fixture.write((day, tenant), async |tx, &(day, tenant)| {
         let input = KeyCreate { name: None, write: true, expires_in: Some(day), signed: false };
-        Box::pin(keys::create(tx, tenant, input))
+        keys::create(tx, tenant, input).await
     });
     let key = key.unwrap().key;
     assert_eq!((key.expires_at, key.lifetime), (now.checked_add(day), Some(day)));
@@ -94,8 +96,8 @@ fn a_clock_that_left_no_record_ahead_is_set_back_to_now() {
     assert_eq!(changed.updated_at, now.next());
     assert_eq!(fixture.repair(), None);
     let tenant = fixture.tenant;
-    let audited = fixture.write(move |tx| {
-        Box::pin(async move { Ok(tx.audit_entries(tenant, Timestamp::from_micros(0), Timestamp::MAX, 10).await?) })
+    let audited = fixture.write(tenant, async |tx, &tenant| {
+        Ok(tx.audit_entries(tenant, Timestamp::from_micros(0), Timestamp::MAX, 10).await?)
     });
     assert!(audited.unwrap().iter().any(|entry| entry.action == "repair_clock"), "the repair is audited");
 }
@@ -121,6 +123,6 @@ fn a_clock_is_not_set_back_before_what_was_written() {
 fn an_unknown_tenant_has_no_clock_to_repair() {
     let fixture = Fixture::new();
     let unknown = TenantId(Uuid::nil());
-    let repaired = fixture.write(move |tx| Box::pin(clocks::repair(tx, unknown)));
+    let repaired = fixture.write(unknown, async |tx, &unknown| clocks::repair(tx, unknown).await);
     assert_eq!(repaired, Err(Error::NotFound));
 }

@@ -48,7 +48,9 @@ fn a_tenant_can_allow_duplicate_emails() {
     let fixture = Fixture::new();
     let tenant = fixture.tenant.0;
     fixture
-        .write(move |tx| Box::pin(tenants::update(tx, tenant, |tenant| tenant.unique_contact_email = false)))
+        .write(tenant, async |tx, &tenant| {
+            tenants::update(tx, tenant, |tenant| tenant.unique_contact_email = false).await
+        })
         .unwrap();
     let [first, second] = [0, 1].map(|_| fixture.create::<Contact>(json!({ "email": "ada@example.com" })).unwrap());
     assert_ne!(first.id, second.id);

@@ -35,9 +35,8 @@ fn fixture() -> Fixture {
 
 fn emit(fixture: &Fixture, kind: EventKind, data: Value) -> Result<usize, Error> {
     let tenant = fixture.tenant;
-    fixture.write(move |tx| {
-        let data = data.clone();
-        Box::pin(async move { Ok(events::record_external(tx, tenant, kind, &data).await?.1.len()) })
+    fixture.write((tenant, kind, data), async |tx, (tenant, kind, data)| {
+        Ok(events::record_external(tx, *tenant, *kind, data).await?.1.len())
     })
 }
 
@@ -85,7 +84,11 @@ fn a_test_has_the_example_of_its_kind() {
     let tenant = fixture.tenant;
     let subscription: WebhookSubscription =
         fixture.create(json!({ "url": "https://example.com", "events": ["order.shipped"] })).unwrap();
-    let send = || fixture.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, subscription.id, None)));
+    let send = || {
+        fixture.write((tenant, subscription.id), async |tx, &(tenant, id)| {
+            subscriptions::send_test(tx, tenant, id, None).await
+        })
+    };
     send().unwrap();
     let event = fixture.new_events().pop().unwrap();
     assert_eq!((event.kind, event.data.get()), (shipped(), r#"{"parcels":2}"#));

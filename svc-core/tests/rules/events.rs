@@ -18,12 +18,9 @@ fn record(
     data: &Value,
 ) -> Result<(EventId, Vec<Delivery>), Error> {
     let data = data.clone();
-    fixture.write(move |tx| {
-        let data = data.clone();
-        Box::pin(async move {
-            let (Event { id, .. }, deliveries) = events::record_external(tx, tenant, kind, &data).await?;
-            Ok((id, deliveries))
-        })
+    fixture.write((tenant, kind, data), async |tx, (tenant, kind, data)| {
+        let (Event { id, .. }, deliveries) = events::record_external(tx, *tenant, *kind, data).await?;
+        Ok((id, deliveries))
     })
 }
 

@@ -25,12 +25,10 @@ const UPDATE: ImportOptions = ImportOptions { events: true, update: true };
 impl Fixture {
     fn put<R: Import>(&self, row: Value, before: u32, options: ImportOptions) -> Result<Imported, Error> {
         let tenant = self.tenant;
-        self.write(move |tx| {
+        self.write((tenant, row, before, options), async |tx, (tenant, row, before, options)| {
             let row = R::Row::from_body(row.to_string().as_bytes());
-            Box::pin(async move {
-                let tenant = tenants::get(tx, tenant).await?;
-                R::put(tx, &tenant, row?, before, options).await
-            })
+            let tenant = tenants::get(tx, *tenant).await?;
+            R::put(tx, &tenant, row?, *before, *options).await
         })
     }
 
@@ -47,9 +45,8 @@ impl Fixture {
         let (tenant, mut cursor, mut rows) = (self.tenant, None, Vec::new());
         loop {
             let params = ListParams { limit: Limit::new(limit), cursor, updated_since: None };
-            let page = self.write(move |tx| {
-                let params = params.clone();
-                Box::pin(async move { crud::list::<Contact>(tx, tenant, &params, &ContactFilter::none()).await })
+            let page = self.write((tenant, params), async |tx, (tenant, params)| {
+                crud::list::<Contact>(tx, *tenant, params, &ContactFilter::none()).await
             });
             let page = page.unwrap();
             rows.extend(page.data);
@@ -190,7 +187,9 @@ fn contacts_are_matched_by_their_fields_where_emails_may_repeat() {
     let fixture = Fixture::new();
     let tenant = fixture.tenant;
     fixture
-        .write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.unique_contact_email = false)))
+        .write(tenant, async |tx, &tenant| {
+            tenants::update(tx, tenant.0, |tenant| tenant.unique_contact_email = false).await
+        })
         .unwrap();
     for name in ["Ada", "Bob", "Ada"] {
         fixture.contact_row(json!({ "email": "office@example.com", "first_name": name })).unwrap();
@@ -274,13 +273,11 @@ fn the_amount_paid_must_agree_with_the_status() {
                 assert_eq!(result, Ok(Imported::Added), "{body}");
                 assert_eq!(fixture.invoice_row(body.clone()), Ok(Imported::Unchanged), "{body}");
                 let tenant = fixture.tenant;
-                let stored = fixture.write(move |tx| {
+                let stored = fixture.write(tenant, async |tx, &tenant| {
                     let filter = svc_core::resources::invoices::InvoiceFilter::none();
                     let order = svc_core::pages::Order::NewestFirst { before: None };
                     let listing = svc_core::pages::ListQuery { limit: 1, order, filter };
-                    Box::pin(
-                        async move { Ok(svc_core::store::Repository::<Invoice>::list(tx, tenant, &listing).await?) },
-                    )
+                    Ok(svc_core::store::Repository::<Invoice>::list(tx, tenant, &listing).await?)
                 });
                 assert_eq!(stored.unwrap()[0].amount_paid.to_string(), paid, "{body}");
             }

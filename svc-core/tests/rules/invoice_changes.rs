@@ -15,14 +15,16 @@ use crate::{Fixture, refusal, time};
 impl Fixture {
     fn refund(&self, id: InvoiceId, amount: Option<&str>) -> Result<Invoice, Error> {
         let (tenant, amount) = (self.tenant, amount.map(|amount| Decimal::parse(amount).unwrap()));
-        self.write(move |tx| Box::pin(invoices::refund(tx, tenant, id, amount)))
+        self.write((tenant, id, amount), async |tx, &(tenant, id, amount)| {
+            invoices::refund(tx, tenant, id, amount).await
+        })
     }
 
     fn correct(&self, id: InvoiceId, body: Value) -> Result<Invoice, Error> {
         let tenant = self.tenant;
-        self.write(move |tx| {
+        self.write((body, tenant, id), async |tx, (body, tenant, id)| {
             let change = InvoiceUpdate::from_body(body.to_string().as_bytes());
-            Box::pin(async move { invoices::update(tx, tenant, id, change?).await })
+            invoices::update(tx, *tenant, *id, change?).await
         })
     }
 
@@ -30,7 +32,9 @@ impl Fixture {
     fn overdue(&self) -> Vec<String> {
         let (tenant, mut position, mut numbers) = (self.tenant, Some(OverduePosition::default()), Vec::new());
         while let Some(from) = position {
-            let (changed, next) = self.write(move |tx| Box::pin(invoices::overdue(tx, tenant, from))).unwrap();
+            let (changed, next) = self
+                .write((tenant, from), async |tx, &(tenant, from)| invoices::overdue(tx, tenant, from).await)
+                .unwrap();
             assert!(changed.len() <= OVERDUE_STEP as usize);
             numbers.extend(changed.into_iter().map(|invoice| invoice.invoice_number));
             position = next;

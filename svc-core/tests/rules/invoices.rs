@@ -22,20 +22,22 @@ pub(crate) const PAY: Step = |tx, tenant, id| Box::pin(invoices::pay(tx, tenant,
 impl Fixture {
     pub(crate) fn invoice(&self, body: Value) -> Result<Invoice, Error> {
         let tenant = self.tenant;
-        self.write(move |tx| {
+        self.write((body, tenant), async |tx, (body, tenant)| {
             let input = InvoiceCreate::from_body(body.to_string().as_bytes());
-            Box::pin(async move { invoices::create(tx, tenant, input?).await })
+            invoices::create(tx, *tenant, input?).await
         })
     }
 
     pub(crate) fn step(&self, step: Step, id: InvoiceId) -> Result<Invoice, Error> {
         let tenant = self.tenant;
-        self.write(move |tx| step(tx, tenant, id))
+        self.write((step, tenant, id), async |tx, &(step, tenant, id)| step(tx, tenant, id).await)
     }
 
     pub(crate) fn pay(&self, id: InvoiceId, amount: &str) -> Result<Invoice, Error> {
         let (tenant, amount) = (self.tenant, Decimal::parse(amount).unwrap());
-        self.write(move |tx| Box::pin(invoices::pay(tx, tenant, id, Some(amount))))
+        self.write((tenant, id, amount), async |tx, &(tenant, id, amount)| {
+            invoices::pay(tx, tenant, id, Some(amount)).await
+        })
     }
 
     /// Returns an invoice of 100 in this status.

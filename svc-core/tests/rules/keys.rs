@@ -18,24 +18,24 @@ const PLAIN: KeyCreate = KeyCreate { name: None, write: true, expires_in: None, 
 impl Fixture {
     fn key(&self, input: KeyCreate) -> NewKey {
         let tenant = self.tenant;
-        self.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).unwrap()
+        self.write((tenant, input), async |tx, (tenant, input)| keys::create(tx, *tenant, input.clone()).await).unwrap()
     }
 
     fn authenticate(&self, key: &NewKey) -> Result<Caller, Error> {
         let hash = KeyHash::of(key.text.reveal()).unwrap();
-        self.write(move |tx| Box::pin(keys::authenticate(tx, hash)))
+        self.write(hash, async |tx, &hash| keys::authenticate(tx, hash).await)
     }
 
     fn stored(&self, id: KeyId) -> Result<ApiKey, Error> {
-        self.write(move |tx| Box::pin(keys::get(tx, id)))
+        self.write(id, async |tx, &id| keys::get(tx, id).await)
     }
 
     fn revoke(&self, id: KeyId) -> Result<ApiKey, Error> {
-        self.write(move |tx| Box::pin(keys::revoke(tx, id)))
+        self.write(id, async |tx, &id| keys::revoke(tx, id).await)
     }
 
     fn rotate(&self, id: KeyId, overlap: Duration) -> Result<NewKey, Error> {
-        self.write(move |tx| Box::pin(keys::rotate(tx, id, overlap)))
+        self.write((id, overlap), async |tx, &(id, overlap)| keys::rotate(tx, id, overlap).await)
     }
 
     /// Checks the last instant at which the key authenticates, and returns its error one microsecond later.
@@ -63,7 +63,8 @@ fn the_text_of_a_key_is_shown_once() {
     assert_eq!(fixture.stored(key.id), Ok(key));
     assert_eq!(fixture.key(PLAIN).key.signing_secret, None);
     let unknown_tenant = TenantId(Uuid::nil());
-    let refused = fixture.write(move |tx| Box::pin(keys::create(tx, unknown_tenant, PLAIN)));
+    let refused =
+        fixture.write(unknown_tenant, async |tx, &unknown_tenant| keys::create(tx, unknown_tenant, PLAIN).await);
     assert_eq!(refused.unwrap_err(), Error::NotFound);
 }
 
@@ -89,7 +90,11 @@ fn scopes_and_developer_access_are_checked() {
         ),
     ] {
         let tenant = fixture.tenant.0;
-        fixture.write(move |tx| Box::pin(tenants::update(tx, tenant, move |t| t.developer_access = access))).unwrap();
+        fixture
+            .write((tenant, access), async |tx, &(tenant, access)| {
+                tenants::update(tx, tenant, move |t| t.developer_access = access).await
+            })
+            .unwrap();
         let [reader, writer] = [&reader, &writer].map(|key| {
             let caller = fixture.authenticate(key).unwrap();
             assert_eq!((caller.key_id, caller.tenant_id), (key.key.id, fixture.tenant));

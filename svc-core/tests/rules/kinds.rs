@@ -26,7 +26,9 @@ fn every_kind_is_fired_by_an_operation() {
     for step in [SEND, RESEND, PAY] {
         fixture.step(step, invoice).unwrap();
     }
-    fixture.write(move |tx| Box::pin(invoices::refund(tx, tenant, invoice, None))).unwrap();
+    fixture
+        .write((tenant, invoice), async |tx, &(tenant, invoice)| invoices::refund(tx, tenant, invoice, None).await)
+        .unwrap();
     let voided = fixture.invoice(json!({ "total": 100 })).unwrap().id;
     fixture.step(VOID, voided).unwrap();
 
@@ -35,8 +37,12 @@ fn every_kind_is_fired_by_an_operation() {
         fixture.update::<Quote>(quote.id, json!({ "status": status })).unwrap().id
     };
     let (accepted, declined) = (quote("sent"), quote("viewed"));
-    fixture.write(move |tx| Box::pin(quotes::accept(tx, tenant, accepted))).unwrap();
-    fixture.write(move |tx| Box::pin(quotes::decline(tx, tenant, declined))).unwrap();
+    fixture
+        .write((tenant, accepted), async |tx, &(tenant, accepted)| quotes::accept(tx, tenant, accepted).await)
+        .unwrap();
+    fixture
+        .write((tenant, declined), async |tx, &(tenant, declined)| quotes::decline(tx, tenant, declined).await)
+        .unwrap();
 
     let times = json!({ "contact_id": contact.id, "service_name": "Tune-up", "start_time": "2026-03-20T09:00:00Z" });
     let booking: Booking = fixture.create(times).unwrap();
@@ -46,11 +52,9 @@ fn every_kind_is_fired_by_an_operation() {
     fixture.delete::<Contact>(contact.id).unwrap();
 
     for kind in EventKind::BUILT_IN.iter().copied().filter(|kind| kind.is_external()) {
-        let emitted = fixture.write(move |tx| {
-            Box::pin(async move {
-                events::record_external(tx, tenant, kind, &json!({ "id": "stay-1" })).await?;
-                Ok::<_, Error>(())
-            })
+        let emitted = fixture.write((tenant, kind), async |tx, &(tenant, kind)| {
+            events::record_external(tx, tenant, kind, &json!({ "id": "stay-1" })).await?;
+            Ok::<_, Error>(())
         });
         emitted.unwrap();
     }

@@ -26,7 +26,6 @@ use std::cell::Cell;
 use std::fmt::Debug;
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use serde_json::Value;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::{Env, ManualClock, SeededEntropy};
@@ -35,7 +34,7 @@ use svc_core::input::Input;
 use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::{Create, Delete, Resource, Update, crud};
 use svc_core::store::memory::MemoryStore;
-use svc_core::store::{Store, Tx};
+use svc_core::store::{Store, UnitOfWorkFn};
 use svc_core::values::{Currency, HostPolicy, Id, TenantId, TimeZone, Timestamp};
 use svc_core::webhooks::events::Event;
 use uuid::Uuid;
@@ -81,53 +80,49 @@ impl Fixture {
         let store = MemoryStore::new(env);
         let fixture =
             Self { store, clock, tenant: TenantId(Uuid::nil()), events_seen: Cell::new(Timestamp::from_micros(0)) };
-        let tenant = fixture.write(move |tx| Box::pin(tenants::create(tx, tenant.clone()))).unwrap().id;
+        let tenant = fixture.write(tenant, async |tx, tenant| tenants::create(tx, tenant.clone()).await).unwrap().id;
         Self { tenant, ..fixture }
     }
 
-    fn write<T, F>(&self, work: F) -> Result<T, Error>
+    fn write<I, T>(&self, input: I, work: impl UnitOfWorkFn<I, T>) -> Result<T, Error>
     where
+        I: Send + Sync + 'static,
         T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
         let store: &dyn Store = &self.store;
-        store.write("rules", work).now_or_never().unwrap()
+        store.write("rules", input, work).now_or_never().unwrap()
     }
 
     fn create<R: Create>(&self, body: Value) -> Result<R, Error> {
         let tenant = self.tenant;
-        self.write(move |tx| {
+        self.write((body, tenant), async |tx, (body, tenant)| {
             let input = R::Input::from_body(body.to_string().as_bytes());
-            Box::pin(async move { crud::create(tx, tenant, input?).await })
+            crud::create(tx, *tenant, input?).await
         })
     }
 
     fn update<R: Update>(&self, id: Id<R>, body: Value) -> Result<R, Error> {
         let tenant = self.tenant;
-        self.write(move |tx| {
+        self.write((body, tenant, id), async |tx, (body, tenant, id)| {
             let input = R::Input::from_body(body.to_string().as_bytes());
-            Box::pin(async move { crud::update(tx, tenant, id, input?).await })
+            crud::update(tx, *tenant, *id, input?).await
         })
     }
 
     fn delete<R: Delete>(&self, id: Id<R>) -> Result<(), Error> {
         let tenant = self.tenant;
-        self.write(move |tx| Box::pin(crud::delete::<R>(tx, tenant, id)))
+        self.write((tenant, id), async |tx, &(tenant, id)| crud::delete::<R>(tx, tenant, id).await)
     }
 
     fn get<R: Resource>(&self, id: Id<R>) -> Result<R, Error> {
         let tenant = self.tenant;
-        self.write(move |tx| Box::pin(crud::get::<R>(tx, tenant, id)))
+        self.write((tenant, id), async |tx, &(tenant, id)| crud::get::<R>(tx, tenant, id).await)
     }
 
     /// Replaces a record without applying rules, to reach states that only other parts of the service cause.
     fn replace<R: Resource>(&self, row: R) {
         let tenant = self.tenant;
-        self.write(move |tx| {
-            let row = row.clone();
-            Box::pin(async move { Ok(R::repository(tx).update(tenant, &row).await?) })
-        })
-        .unwrap();
+        self.write((tenant, row), async |tx, (tenant, row)| Ok(R::repository(tx).update(*tenant, row).await?)).unwrap();
     }
 
     /// Creates a contact to refer to, and discards its event.
@@ -140,8 +135,9 @@ impl Fixture {
     /// Returns the events since the last call.
     fn new_events(&self) -> Vec<Event> {
         let (tenant, after) = (self.tenant, self.events_seen.get());
-        let events =
-            self.write(move |tx| Box::pin(async move { Ok(tx.events_after(tenant, after, 1_000).await?) })).unwrap();
+        let events = self
+            .write((tenant, after), async |tx, &(tenant, after)| Ok(tx.events_after(tenant, after, 1_000).await?))
+            .unwrap();
         if let Some(last) = events.last() {
             self.events_seen.set(last.created_at);
         }

@@ -39,9 +39,8 @@ impl Fixture {
 
     fn set_zone(&self, zone: &str) {
         let (tenant, zone) = (self.tenant, TimeZone::parse(zone).unwrap());
-        self.write(move |tx| {
-            let zone = zone.clone();
-            Box::pin(tenants::update(tx, tenant.0, move |tenant| tenant.time_zone = zone))
+        self.write((tenant, zone), async |tx, (tenant, zone)| {
+            tenants::update(tx, tenant.0, move |tenant| tenant.time_zone = zone.clone()).await
         })
         .unwrap();
     }
@@ -158,7 +157,7 @@ fn check(store: &Counted) -> Result<OverdueChecks, Error> {
 fn tenants_without_invoices_take_one_transaction_a_day() {
     let fixture = Fixture::new();
     for _ in 0..999 {
-        fixture.write(|tx| Box::pin(tenants::create(tx, tenants::TenantCreate::named("X")))).unwrap();
+        fixture.write((), async |tx, ()| tenants::create(tx, tenants::TenantCreate::named("X")).await).unwrap();
     }
     fixture.clock.set(time("2026-03-15T00:00:00Z"));
     let store = Counted { inner: fixture.store, transactions: AtomicUsize::new(0), fails: None };

@@ -195,7 +195,8 @@ fn only_a_sent_quote_can_be_accepted_or_declined() {
             let quote: Quote = fixture.create(json!({ "contact_id": contact, "total": 1 })).unwrap();
             let before = fixture.update::<Quote>(quote.id, json!({ "status": from })).unwrap();
             fixture.new_events();
-            let result = fixture.write(move |tx| decide(tx, tenant, before.id));
+            let result = fixture
+                .write((decide, tenant, before.id), async |tx, &(decide, tenant, id)| decide(tx, tenant, id).await);
             if matches!(from, QuoteStatus::Sent | QuoteStatus::Viewed) {
                 assert_eq!(result.unwrap().status, to);
                 assert_eq!(fixture.new_kinds(), kinds);
@@ -204,7 +205,9 @@ fn only_a_sent_quote_can_be_accepted_or_declined() {
                 assert_eq!(result, Err(Error::NotAllowed(text)));
                 assert_eq!((fixture.get(quote.id), fixture.new_kinds()), (Ok(before), String::new()));
             }
-            assert_eq!(fixture.write(move |tx| decide(tx, tenant, Id::nil())), Err(Error::NotFound));
+            let unknown =
+                fixture.write((decide, tenant), async |tx, &(decide, tenant)| decide(tx, tenant, Id::nil()).await);
+            assert_eq!(unknown, Err(Error::NotFound));
         }
     }
 }
@@ -220,8 +223,12 @@ fn a_quote_can_be_accepted_until_the_end_of_its_last_day() {
         fixture.update::<Quote>(quote.id, json!({ "status": "sent" })).unwrap().id
     };
     let (late, last_day) = (sent("2026-03-14"), sent("2026-03-15"));
-    let refused = fixture.write(move |tx| Box::pin(quotes::accept(tx, tenant, late)));
+    let refused = fixture.write((tenant, late), async |tx, &(tenant, late)| quotes::accept(tx, tenant, late).await);
     assert_eq!(refused, Err(Error::NotAllowed("QUO-0001 held until 2026-03-14; it cannot be accepted.".to_owned())));
-    assert!(fixture.write(move |tx| Box::pin(quotes::decline(tx, tenant, late))).is_ok());
-    assert!(fixture.write(move |tx| Box::pin(quotes::accept(tx, tenant, last_day))).is_ok());
+    assert!(fixture.write((tenant, late), async |tx, &(tenant, late)| quotes::decline(tx, tenant, late).await).is_ok());
+    assert!(
+        fixture
+            .write((tenant, last_day), async |tx, &(tenant, last_day)| quotes::accept(tx, tenant, last_day).await)
+            .is_ok()
+    );
 }

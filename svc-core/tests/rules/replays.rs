@@ -12,15 +12,12 @@ fn replay(fixture: &Fixture, subscription: &WebhookSubscription, since: &str, st
     let (tenant, subscription, since) = (fixture.tenant, subscription.id, time(since));
     let input = ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: false };
     fixture
-        .write(move |tx| {
-            let input = input.clone();
-            Box::pin(async move {
-                let replay = replays::create(tx, tenant, input).await?;
-                for _ in 0..steps {
-                    replays::step(tx, tenant).await?;
-                }
-                Ok(tx.replay(tenant, replay.id).await?.unwrap())
-            })
+        .write((tenant, input, steps), async |tx, (tenant, input, steps)| {
+            let replay = replays::create(tx, *tenant, input.clone()).await?;
+            for _ in 0..*steps {
+                replays::step(tx, *tenant).await?;
+            }
+            Ok(tx.replay(*tenant, replay.id).await?.unwrap())
         })
         .unwrap()
 }
@@ -74,8 +71,8 @@ fn a_finished_replay_has_reached_the_end_of_its_range() {
     let asked = replay(&fixture, &hook, START, 0);
     fixture.replace(WebhookSubscription { enabled: false, ..hook.clone() });
     let tenant = fixture.tenant;
-    fixture.write(move |tx| Box::pin(replays::step(tx, tenant))).unwrap();
+    fixture.write(tenant, async |tx, &tenant| replays::step(tx, tenant).await).unwrap();
     let off =
-        fixture.write(move |tx| Box::pin(async move { Ok(tx.replay(tenant, asked.id).await?.unwrap()) })).unwrap();
+        fixture.write((tenant, asked.id), async |tx, &(tenant, id)| Ok(tx.replay(tenant, id).await?.unwrap())).unwrap();
     assert!(off.broken_off() && off.percent() < 100 && off.finished_at.is_some());
 }

@@ -107,8 +107,8 @@ fn disabling_a_paused_subscription_ends_the_pause_and_holds_no_more_events() {
     fixture.replace(paused.clone());
     let held_after = |email: &str| {
         fixture.create::<Contact>(json!({ "email": email })).unwrap();
-        let count = fixture.write(move |tx| {
-            Box::pin(async move { Ok(tx.count_deliveries(tenant, fresh.id, DeliveryStatus::Held).await?) })
+        let count = fixture.write((tenant, fresh.id), async |tx, &(tenant, id)| {
+            Ok(tx.count_deliveries(tenant, id, DeliveryStatus::Held).await?)
         });
         count.unwrap()
     };
@@ -144,7 +144,8 @@ fn a_change_without_effect_writes_nothing() {
 
 fn send_test(fixture: &Fixture, id: SubscriptionId, kind: Option<EventKind>) -> Result<Delivery, Error> {
     let tenant = fixture.tenant;
-    fixture.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, id, kind)))
+    fixture
+        .write((tenant, id, kind), async |tx, &(tenant, id, kind)| subscriptions::send_test(tx, tenant, id, kind).await)
 }
 
 #[test]

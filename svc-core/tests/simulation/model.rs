@@ -99,8 +99,8 @@ pub(crate) struct Model {
 }
 
 fn subscription(store: &dyn Store, tenant: TenantId, id: SubscriptionId) -> WebhookSubscription {
-    let read = store.read("simulation.check", move |tx| {
-        Box::pin(async move { Ok(WebhookSubscription::repository(tx).get(tenant, id).await?) })
+    let read = store.read("simulation.check", (tenant, id), async |tx, &(tenant, id)| {
+        Ok(WebhookSubscription::repository(tx).get(tenant, id).await?)
     });
     read.now_or_never().unwrap().unwrap().unwrap()
 }
@@ -431,8 +431,8 @@ impl Model {
     fn check_delivery(&mut self, store: &dyn Store, id: DeliveryId, wall: Timestamp) {
         let expected = self.deliveries.get_mut(&id).unwrap();
         let tenant = expected.tenant;
-        let read = store.read("simulation.check", move |tx| {
-            Box::pin(async move { Ok((tx.delivery(tenant, id).await?, tx.attempts(tenant, id).await?)) })
+        let read = store.read("simulation.check", (tenant, id), async |tx, &(tenant, id)| {
+            Ok((tx.delivery(tenant, id).await?, tx.attempts(tenant, id).await?))
         });
         let (stored, log) = read.now_or_never().unwrap().unwrap();
         let stored = stored.unwrap();

@@ -50,14 +50,14 @@ pub(crate) fn policy(concurrency: usize) -> Policy {
 
 impl Simulation {
     pub(crate) fn tenant(&self) -> TenantId {
-        self.write(|tx| Box::pin(tenants::create(tx, TenantCreate::named("Harbour Plumbing")))).unwrap().id
+        self.write((), async |tx, ()| tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await).unwrap().id
     }
 
     pub(crate) fn endpoint(&mut self, tenant: TenantId, behaviour: Behaviour) -> SubscriptionId {
         let body = json!({ "url": format!("https://example.com/{}", self.model.endpoints.len()), "events": ["*"] });
-        let create = self.write(move |tx| {
+        let create = self.write((body, tenant), async |tx, (body, tenant)| {
             let input = WebhookCreate::from_body(body.to_string().as_bytes());
-            Box::pin(async move { crud::create::<WebhookSubscription>(tx, tenant, input?).await })
+            crud::create::<WebhookSubscription>(tx, *tenant, input?).await
         });
         let subscription = create.unwrap();
         self.model.add_endpoint(tenant, &subscription, behaviour);
@@ -65,13 +65,11 @@ impl Simulation {
     }
 
     pub(crate) fn emit(&mut self, tenant: TenantId) {
-        let emitted = self.write(move |tx| {
-            Box::pin(async move {
-                let now = advance_clock(tx, tenant).await?;
-                events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
-                let filter = DeliveryFilter { since: Some(now), ..DeliveryFilter::default() };
-                Ok(tx.list_deliveries(tenant, &filter).await?)
-            })
+        let emitted = self.write(tenant, async |tx, &tenant| {
+            let now = advance_clock(tx, tenant).await?;
+            events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
+            let filter = DeliveryFilter { since: Some(now), ..DeliveryFilter::default() };
+            Ok(tx.list_deliveries(tenant, &filter).await?)
         });
         let wall = self.wall();
         self.model.emitted(tenant, &emitted.unwrap(), wall);
@@ -80,15 +78,13 @@ impl Simulation {
 
     /// Emits many events in one transaction.
     pub(crate) fn emit_many(&mut self, tenant: TenantId, count: usize) {
-        let emitted = self.write(move |tx| {
-            Box::pin(async move {
-                let since = Some(advance_clock(tx, tenant).await?);
-                for _ in 0..count {
-                    let now = advance_clock(tx, tenant).await?;
-                    events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
-                }
-                Ok(tx.list_deliveries(tenant, &DeliveryFilter { since, ..DeliveryFilter::default() }).await?)
-            })
+        let emitted = self.write((tenant, count), async |tx, &(tenant, count)| {
+            let since = Some(advance_clock(tx, tenant).await?);
+            for _ in 0..count {
+                let now = advance_clock(tx, tenant).await?;
+                events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
+            }
+            Ok(tx.list_deliveries(tenant, &DeliveryFilter { since, ..DeliveryFilter::default() }).await?)
         });
         let wall = self.wall();
         for delivery in emitted.unwrap() {
@@ -99,9 +95,9 @@ impl Simulation {
 
     fn set_enabled(&self, id: SubscriptionId, enabled: bool) {
         let tenant = self.model.endpoints[&id].tenant;
-        let patch = self.write(move |tx| {
+        let patch = self.write((enabled, tenant, id), async |tx, &(enabled, tenant, id)| {
             let input = WebhookUpdate::from_body(json!({ "enabled": enabled }).to_string().as_bytes());
-            Box::pin(async move { crud::update::<WebhookSubscription>(tx, tenant, id, input?).await })
+            crud::update::<WebhookSubscription>(tx, tenant, id, input?).await
         });
         patch.unwrap();
     }
@@ -130,7 +126,9 @@ impl Simulation {
             }
             Action::Delete(id) if !self.model.endpoints[&id].deleted => {
                 let tenant = self.model.endpoints[&id].tenant;
-                let delete = self.write(move |tx| Box::pin(crud::delete::<WebhookSubscription>(tx, tenant, id)));
+                let delete = self.write((tenant, id), async |tx, &(tenant, id)| {
+                    crud::delete::<WebhookSubscription>(tx, tenant, id).await
+                });
                 delete.unwrap();
                 self.model.delete(id);
             }
@@ -149,7 +147,7 @@ impl Simulation {
     fn replay_one(&mut self, id: DeliveryId) {
         let expected = &self.model.deliveries[&id];
         let (tenant, sends) = (expected.tenant, self.model.endpoints[&expected.endpoint].is_active());
-        let replay = self.write(move |tx| Box::pin(replays::replay_delivery(tx, tenant, id)));
+        let replay = self.write((tenant, id), async |tx, &(tenant, id)| replays::replay_delivery(tx, tenant, id).await);
         match replay {
             Ok(_) => {
                 assert!(sends, "{id} was replayed to an endpoint that is not active");
@@ -168,10 +166,8 @@ impl Simulation {
         let (tenant, sends, deleted) = (endpoint.tenant, endpoint.is_active(), endpoint.deleted);
         let since = Timestamp::from_micros(0);
         let input = ReplayCreate { subscription: id, since, until: None, statuses: Vec::new(), missed: false };
-        let replay = self.write(move |tx| {
-            let input = input.clone();
-            Box::pin(replays::create(tx, tenant, input))
-        });
+        let replay =
+            self.write((tenant, input), async |tx, (tenant, input)| replays::create(tx, *tenant, input.clone()).await);
         match replay {
             Ok(replay) => {
                 assert!(sends);
@@ -273,7 +269,7 @@ fn check_settled(simulation: &mut Simulation) {
             assert_eq!(expected.status, DeliveryStatus::Succeeded, "{id} has not arrived");
         }
     }
-    let due = simulation.write(|tx| Box::pin(async move { Ok(tx.next_endpoint_due().await?) }));
+    let due = simulation.write((), async |tx, ()| Ok(tx.next_endpoint_due().await?));
     assert_eq!(due, Ok(None), "an endpoint is scheduled without a pending delivery");
     assert!(simulation.processes.iter().all(|process| process.running.is_empty() && process.outcomes.is_empty()));
 }

@@ -7,13 +7,12 @@ use std::time::Duration;
 use svc_core::webhooks::subscriptions::SubscriptionId;
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use svc_core::env::{Env, ManualClock, SeededEntropy};
 use svc_core::error::{Error, StoreError};
 use svc_core::store::memory::MemoryStore;
-use svc_core::store::{Store, Tx};
+use svc_core::store::{Store, UnitOfWorkFn};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId};
 use svc_core::webhooks::engine::{self, Attempt, AttemptResult, Batch, DueWork, InFlight, Policy};
@@ -139,12 +138,12 @@ impl Simulation {
         Timestamp::from_micros(START + i64::try_from(self.now).unwrap() + self.clock_offset)
     }
 
-    pub(crate) fn write<T, F>(&self, work: F) -> Result<T, Error>
+    pub(crate) fn write<I, T>(&self, input: I, work: impl UnitOfWorkFn<I, T>) -> Result<T, Error>
     where
+        I: Send + Sync + 'static,
         T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
-        self.store.write("simulation", work).now_or_never().unwrap()
+        self.store.write("simulation", input, work).now_or_never().unwrap()
     }
 
     /// Queues an event `wait` microseconds from now.
@@ -270,7 +269,8 @@ impl Simulation {
 
     /// Polls once and runs the batches that follow from it.
     fn poll(&mut self, process: usize) {
-        let due_work = self.store.read("simulation", |tx| Box::pin(engine::poll(tx))).now_or_never().unwrap().unwrap();
+        let due_work =
+            self.store.read("simulation", (), async |tx, ()| engine::poll(tx).await).now_or_never().unwrap().unwrap();
         let state = &mut self.processes[process];
         // An idle process polls as often as any other, and finds nothing. Polls that are older than two leases do not matter.
         let last_poll = state.last_poll.replace(self.now).unwrap_or(self.now);
@@ -312,18 +312,15 @@ impl Simulation {
     /// Bounds the waits of all endpoints, as a process does after its start and after the clock was set back.
     fn bound_waits(&mut self) {
         let policy = Arc::clone(&self.policy);
-        let bound = self.write(move |tx| {
-            let policy = Arc::clone(&policy);
-            Box::pin(async move {
-                let mut after = None;
-                let mut bounded = BTreeSet::new();
-                while let Some(endpoint) = tx.scheduled_endpoints(after, 1).await?.pop() {
-                    engine::bound_waits(tx, &policy, endpoint.tenant_id, &[endpoint.subscription_id]).await?;
-                    bounded.insert(endpoint.subscription_id);
-                    after = Some(endpoint);
-                }
-                Ok(bounded)
-            })
+        let bound = self.write(policy, async |tx, policy| {
+            let mut after = None;
+            let mut bounded = BTreeSet::new();
+            while let Some(endpoint) = tx.scheduled_endpoints(after, 1).await?.pop() {
+                engine::bound_waits(tx, policy, endpoint.tenant_id, &[endpoint.subscription_id]).await?;
+                bounded.insert(endpoint.subscription_id);
+                after = Some(endpoint);
+            }
+            Ok(bounded)
         });
         let wall = self.wall();
         self.model.bound_waits(&bound.unwrap(), wall);
@@ -339,15 +336,12 @@ impl Simulation {
             _ => CommitResult::Committed,
         };
         let (policy, planned) = (Arc::clone(&self.policy), Arc::clone(&batch));
-        let claimed = self.write(move |tx| {
-            let (policy, planned) = (Arc::clone(&policy), Arc::clone(&planned));
-            Box::pin(async move {
-                let claimed = engine::run_batch(tx, &policy, &planned).await?.attempts;
-                if commit == CommitResult::RolledBack {
-                    return Err(StoreError::Unavailable("the disk is full".to_owned()).into());
-                }
-                Ok(claimed)
-            })
+        let claimed = self.write((policy, planned, commit), async |tx, (policy, planned, commit)| {
+            let claimed = engine::run_batch(tx, policy, planned).await?.attempts;
+            if *commit == CommitResult::RolledBack {
+                return Err(StoreError::Unavailable("the disk is full".to_owned()).into());
+            }
+            Ok(claimed)
         });
         if self.verbose {
             let recorded: Vec<_> =

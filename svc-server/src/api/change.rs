@@ -135,12 +135,10 @@ mod tests {
         let mut env = Env::system();
         env.webhook_hosts = HostPolicy::AllowPrivate;
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(env));
-        let made = store.write("test", |tx| {
-            Box::pin(async move {
-                let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
-                let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
-                Ok((tenant, keys::create(tx, tenant, input).await?))
-            })
+        let made = store.write("test", (), async |tx, ()| {
+            let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
+            let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+            Ok((tenant, keys::create(tx, tenant, input).await?))
         });
         let (tenant, key) = made.await.unwrap();
         let api = Api::new(Arc::clone(&store), Settings::default());
@@ -153,8 +151,8 @@ mod tests {
             .unwrap();
         assert_eq!(api.call(request, Ipv4Addr::LOCALHOST.into()).await.status(), StatusCode::CREATED);
         let since = Timestamp::from_micros(0);
-        let log = store.read("test", move |tx| {
-            Box::pin(async move { Ok(tx.audit_entries(tenant, since, Timestamp::MAX, 1).await?) })
+        let log = store.read("test", (tenant, since), async |tx, &(tenant, since)| {
+            Ok(tx.audit_entries(tenant, since, Timestamp::MAX, 1).await?)
         });
         let newest = log.await.unwrap().remove(0);
         assert_eq!((newest.action.as_str(), newest.object_kind.as_str()), ("create", "webhook"));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use svc_core::accounts::keys::KeyId;
 use svc_core::accounts::platform_keys::PlatformKeyId;
 use svc_core::error::Error;
-use svc_core::store::{KeyUse, PlatformKeyUse, Store, delete_in_steps};
+use svc_core::store::{KeyUse, PlatformKeyUse, Store};
 use svc_core::sync::lock;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::deliveries::DeliveryStatus;
@@ -89,12 +89,9 @@ impl LastUsed {
         let platform_uses: Vec<PlatformKeyUse> =
             platform_keys.iter().map(|(&key_id, &used_at)| PlatformKeyUse { key_id, used_at }).collect();
         let uses = Arc::new((uses, platform_uses));
-        let write = store.write("keys.record_uses", move |tx| {
-            let uses = Arc::clone(&uses);
-            Box::pin(async move {
-                tx.record_key_uses(&uses.0).await?;
-                Ok(tx.record_platform_key_uses(&uses.1).await?)
-            })
+        let write = store.write("keys.record_uses", uses, async |tx, uses| {
+            tx.record_key_uses(&uses.0).await?;
+            Ok(tx.record_platform_key_uses(&uses.1).await?)
         });
         let result = write.await;
         if result.is_err() {
@@ -115,12 +112,10 @@ fn put_back<K: Eq + Hash>(recorded: &Mutex<HashMap<K, Timestamp>>, uses: HashMap
 
 /// Deletes expired stored responses, request signatures, and links and sessions of the dashboard, in small transactions.
 pub(crate) async fn delete_expired(store: &dyn Store, idempotency_ttl: Duration) -> Result<(), Error> {
-    let delete = delete_in_steps(store, "prune", DELETE_BATCH, move |tx| {
-        Box::pin(async move {
-            let now = tx.env().now();
-            let requests = tx.delete_request_records(now.minus(idempotency_ttl), now, DELETE_BATCH).await?;
-            Ok(requests.max(tx.delete_expired_sign_ins(now, DELETE_BATCH).await?))
-        })
+    let delete = store.delete_in_steps("prune", DELETE_BATCH, idempotency_ttl, async |tx, &idempotency_ttl| {
+        let now = tx.env().now();
+        let requests = tx.delete_request_records(now.minus(idempotency_ttl), now, DELETE_BATCH).await?;
+        Ok(requests.max(tx.delete_expired_sign_ins(now, DELETE_BATCH).await?))
     });
     delete.await.map(drop)
 }
@@ -134,7 +129,7 @@ const WAITING: [DeliveryStatus; 3] = [DeliveryStatus::Pending, DeliveryStatus::F
 pub(crate) async fn measure_backlog(store: &dyn Store, metrics: &Metrics) -> Result<(), Error> {
     for status in WAITING {
         let backlog =
-            store.read("deliveries.backlog", move |tx| Box::pin(async move { Ok(tx.backlog(status).await?) })).await?;
+            store.read("deliveries.backlog", status, async |tx, &status| Ok(tx.backlog(status).await?)).await?;
         metrics.backlog(status, backlog, store.env().now());
     }
     Ok(())
@@ -159,12 +154,10 @@ mod tests {
         let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Env::new(clock.clone(), SystemEntropy)));
         let api = Api::new(Arc::clone(&store), Settings { retention: day * 7, ..Settings::default() });
-        let made = store.write("test", |tx| {
-            Box::pin(async move {
-                let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
-                let input = <Contact as Create>::Input::from_body(br#"{"email": "ada@example.com"}"#)?;
-                crud::create::<Contact>(tx, tenant, input).await
-            })
+        let made = store.write("test", (), async |tx, ()| {
+            let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
+            let input = <Contact as Create>::Input::from_body(br#"{"email": "ada@example.com"}"#)?;
+            crud::create::<Contact>(tx, tenant, input).await
         });
         made.await.unwrap();
         clock.advance(day * 7);
@@ -180,19 +173,22 @@ mod tests {
         let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Env::new(clock.clone(), SystemEntropy)));
         let api = Api::new(Arc::clone(&store), Settings::default());
-        let made = store.write("test", move |tx| {
-            Box::pin(async move {
-                let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
-                let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
-                let webhook = crud::create::<WebhookSubscription>(tx, tenant, input).await?.id;
-                subscriptions::keep_for(tx, tenant, webhook, minute).await?;
-                Ok((tenant, webhook))
-            })
+        let made = store.write("test", minute, async |tx, &minute| {
+            let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
+            let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
+            let webhook = crud::create::<WebhookSubscription>(tx, tenant, input).await?.id;
+            subscriptions::keep_for(tx, tenant, webhook, minute).await?;
+            Ok((tenant, webhook))
         });
         let (tenant, webhook) = made.await.unwrap();
         let is_live = async || {
             api.run_housekeeping().await.unwrap();
-            store.read("test", move |tx| Box::pin(crud::get::<WebhookSubscription>(tx, tenant, webhook))).await.is_ok()
+            store
+                .read("test", (tenant, webhook), async |tx, &(tenant, webhook)| {
+                    crud::get::<WebhookSubscription>(tx, tenant, webhook).await
+                })
+                .await
+                .is_ok()
         };
         assert!(is_live().await);
         clock.advance(minute);

@@ -271,7 +271,11 @@ impl RequestContext<'_> {
 
     /// Looks up the key of a write.
     async fn authenticate(&self, credentials: Credentials, access: &mut AccessRecord) -> Result<Client, Problem> {
-        let client = self.state.store.read("authenticate", move |tx| Box::pin(credentials.authenticate(tx))).await;
+        let client = self
+            .state
+            .store
+            .read("authenticate", credentials, async |tx, credentials| credentials.authenticate(tx).await)
+            .await;
         match client {
             Ok(client) => {
                 self.keep_key(credentials, &client);
@@ -296,23 +300,24 @@ impl RequestContext<'_> {
     ) -> Result<AuthenticatedRead, Problem> {
         let credentials = self.bearer(access).await?;
         let (state, routed) = (Arc::clone(self.state), Arc::clone(self.routed));
-        let read = self.state.store.read(self.operation().id, move |tx| {
-            let (state, routed, parsed) = (Arc::clone(&state), Arc::clone(&routed), parsed.clone());
-            Box::pin(async move {
+        let read = self.state.store.read(
+            self.operation().id,
+            (credentials, state, routed, has_memory, parsed),
+            async |tx, (credentials, state, routed, has_memory, parsed)| {
                 let client = credentials.authenticate(tx).await?;
-                let limit_key = limit_key(&state, &routed, &client);
+                let limit_key = limit_key(state, routed, &client);
                 // Checked before the operation runs, to save its work when the request will be refused.
                 let result = match state.limits.check(limit_key, tx.env().now()) {
                     Err(limited) => ReadResult::RateLimited(limited),
                     Ok(()) => {
-                        let reserve = |records| state.responses.try_reserve(if has_memory { 0 } else { records });
-                        let run = authorize_and_run(tx, &client, &routed.operation, parsed, reserve);
+                        let reserve = |records| state.responses.try_reserve(if *has_memory { 0 } else { records });
+                        let run = authorize_and_run(tx, &client, &routed.operation, parsed.clone(), reserve);
                         run.await.unwrap_or_else(ReadResult::Failed)
                     }
                 };
                 Ok(AuthenticatedRead { client, result })
-            })
-        });
+            },
+        );
         match read.await {
             Ok(read) => {
                 self.record_client(&read.client, access);
@@ -412,12 +417,14 @@ impl RequestContext<'_> {
         let VerifiedSignature { mac, signed_at } =
             signature.verify(caller, self.parts, &self.state.settings.mount, body, self.now())?;
         let key_id = caller.key_id;
-        let claimed = self.state.store.write("signature.claim", move |tx| {
-            Box::pin(async move {
+        let claimed = self.state.store.write(
+            "signature.claim",
+            (signed_at, key_id, mac),
+            async |tx, &(signed_at, key_id, mac)| {
                 let until = signed_at.checked_add(SIGNATURE_MEMORY).unwrap_or(signed_at);
                 Ok(tx.claim_signature(key_id, &mac, until).await?)
-            })
-        });
+            },
+        );
         Ok(claimed.await?)
     }
 
@@ -491,10 +498,11 @@ impl RequestContext<'_> {
         stored_since: Timestamp,
     ) -> Result<Option<StoredResponse>, Problem> {
         let Some(key) = key.map(Arc::<str>::from) else { return Ok(None) };
-        let stored = self.state.store.read("idempotency.recorded", move |tx| {
-            let key = Arc::clone(&key);
-            Box::pin(async move { Ok(tx.stored_response(scope, &key, stored_since).await?) })
-        });
+        let stored = self.state.store.read(
+            "idempotency.recorded",
+            (scope, key, stored_since),
+            async |tx, (scope, key, stored_since)| Ok(tx.stored_response(*scope, key, *stored_since).await?),
+        );
         Ok(stored.await?)
     }
 
@@ -525,35 +533,35 @@ impl RequestContext<'_> {
         let (scope, claim, stored_since) = (change.idempotency_scope, change.claim.clone(), change.stored_since);
         let (name, change) = (self.operation().id, Arc::clone(change));
         if change.is_dry_run {
-            let tried = self.state.store.dry_run(name, move |tx| {
-                let change = Arc::clone(&change);
-                Box::pin(async move { change.run(tx, counted_for).await })
+            let tried = self.state.store.dry_run(name, (change, counted_for), async |tx, (change, counted_for)| {
+                change.run(tx, *counted_for).await
             });
             return Ok(tried.await?);
         }
-        let changed = self.state.store.write(name, move |tx| {
-            let change = Arc::clone(&change);
-            Box::pin(async move { change.run(tx, counted_for).await })
-        });
+        let changed = self
+            .state
+            .store
+            .write(name, (change, counted_for), async |tx, (change, counted_for)| change.run(tx, *counted_for).await);
         let result = changed.await.map_err(Problem::from);
         // A conflict rolled the transaction back, so its response is stored in another one.
         if let (Some(claim), Err(problem @ Problem::Core(Error::EmailTaken { .. } | Error::LimitReached { .. }))) =
             (claim, &result)
         {
             let response = ApiResponse { status: problem.status(), body: problem.body(), ..ApiResponse::no_content() };
-            let stored = self.state.store.write("idempotency.record", move |tx| {
-                let (claim, response) = (Arc::clone(&claim), response.clone());
-                Box::pin(async move {
+            let stored = self.state.store.write(
+                "idempotency.record",
+                (scope, claim, stored_since, response),
+                async |tx, (scope, claim, stored_since, response)| {
                     // Another node may have run a request with the same key meanwhile, whose response is then kept.
-                    if !tx.claim_idempotency(scope, &claim.key).await?
-                        || tx.stored_response(scope, &claim.key, stored_since).await?.is_some()
+                    if !tx.claim_idempotency(*scope, &claim.key).await?
+                        || tx.stored_response(*scope, &claim.key, *stored_since).await?.is_some()
                     {
                         return Ok(());
                     }
                     let stored = response.to_stored(claim.fingerprint, tx.env().now());
-                    Ok(tx.store_response(scope, &claim.key, &stored).await?)
-                })
-            });
+                    Ok(tx.store_response(*scope, &claim.key, &stored).await?)
+                },
+            );
             stored.await?;
         }
         result

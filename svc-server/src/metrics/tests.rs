@@ -118,7 +118,7 @@ async fn a_read_in_place_is_measured_and_stays_in_place() {
     let inner = CountsReadsInPlace { store: MemoryStore::new(Env::system()), reads: AtomicUsize::new(0) };
     let (inner, metrics) = (Arc::new(inner), Arc::new(Metrics::default()));
     let store = store::metered(Arc::clone(&inner) as Arc<dyn Store>, Arc::clone(&metrics));
-    store.read_in_place("deliver.due_work", |_| Box::pin(async { Ok(()) })).await.unwrap();
+    store.read_in_place("deliver.due_work", (), async |_, ()| Ok(())).await.unwrap();
     assert_eq!(inner.reads.load(Ordering::Relaxed), 1);
     assert!(metrics.render().contains(r#"duration_seconds_count{name="deliver.due_work",result="done"} 1"#));
 }

@@ -200,26 +200,22 @@ pub async fn prepare(
 ) -> Result<Guide, DemoError> {
     let samples = Arc::new(Samples::read(store.env().now())?);
     let receivers: Option<Arc<str>> = receivers.map(Into::into);
-    let prepared = store.write("demo", move |tx| {
-        let (samples, receivers) = (Arc::clone(&samples), receivers.clone());
-        Box::pin(async move {
-            let known =
-                tx.tenants(None, MAX_TENANTS).await?.into_iter().find(|tenant| tenant.name == samples.tenant.name);
-            let tenant = match known {
-                Some(tenant) => {
-                    if let Some(url) = &receivers {
-                        receivers::move_to(tx, tenant.id, url).await?;
-                    }
-                    tenant
+    let prepared = store.write("demo", (samples, receivers), async |tx, (samples, receivers)| {
+        let known = tx.tenants(None, MAX_TENANTS).await?.into_iter().find(|tenant| tenant.name == samples.tenant.name);
+        let tenant = match known {
+            Some(tenant) => {
+                if let Some(url) = receivers {
+                    receivers::move_to(tx, tenant.id, url).await?;
                 }
-                None => samples.create(tx, receivers.as_deref()).await?,
-            };
-            // The text of an earlier key is not stored, so each start needs its own.
-            let input = KeyCreate { name: Some("Demo".to_owned()), write: true, expires_in: None, signed: false };
-            let key = keys::create(tx, tenant.id, input).await?;
-            let link = dashboard_links::create(tx, DashboardLinkCreate::to(tenant.id, Role::Owner)).await?;
-            Ok((tenant, key.text.reveal().to_owned(), link))
-        })
+                tenant
+            }
+            None => samples.create(tx, receivers.as_deref()).await?,
+        };
+        // The text of an earlier key is not stored, so each start needs its own.
+        let input = KeyCreate { name: Some("Demo".to_owned()), write: true, expires_in: None, signed: false };
+        let key = keys::create(tx, tenant.id, input).await?;
+        let link = dashboard_links::create(tx, DashboardLinkCreate::to(tenant.id, Role::Owner)).await?;
+        Ok((tenant, key.text.reveal().to_owned(), link))
     });
     let (tenant, key, link) = prepared.await?;
     let database_url = svc_store::absolute_url(database_url);

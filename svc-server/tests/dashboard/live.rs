@@ -68,10 +68,10 @@ impl Browser<'_> {
 impl Server {
     pub(crate) async fn set_status(&self, delivery: &Delivery, status: DeliveryStatus) {
         let delivery = Delivery { status, next_attempt_at: None, ..delivery.clone() };
-        let write = self.svc.store().write("test", move |tx| {
-            let delivery = delivery.clone();
-            Box::pin(async move { Ok(tx.update_delivery(&delivery, None).await?) })
-        });
+        let write = self
+            .svc
+            .store()
+            .write("test", delivery, async |tx, delivery| Ok(tx.update_delivery(delivery, None).await?));
         write.await.unwrap();
     }
 

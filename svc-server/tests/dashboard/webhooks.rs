@@ -37,9 +37,8 @@ impl Server {
             remote_addr: Some("203.0.113.7:443".to_owned()),
         };
         let (tenant, id, logged) = (self.tenant, delivery.id, log.clone());
-        let write = self.svc.store().write("test", move |tx| {
-            let logged = logged.clone();
-            Box::pin(async move { Ok(tx.insert_attempt(tenant, id, &logged).await?) })
+        let write = self.svc.store().write("test", (tenant, id, logged), async |tx, (tenant, id, logged)| {
+            Ok(tx.insert_attempt(*tenant, *id, logged).await?)
         });
         write.await.unwrap();
         (delivery, log)

@@ -83,10 +83,8 @@ async fn deliveries_of_every_kind_match_the_document() {
     Mock::given(any()).respond_with(ResponseTemplate::new(204)).mount(&receiver).await;
     let fixture = Fixture::start(&[]).await;
     let (tenant, url) = (fixture.tenant, receiver.uri());
-    let fired = fixture.store.write("test", move |tx| {
-        let url = url.clone();
-        Box::pin(async move { fire_every_kind(tx, tenant, &url).await })
-    });
+    let fired =
+        fixture.store.write("test", (tenant, url), async |tx, (tenant, url)| fire_every_kind(tx, *tenant, url).await);
     fired.await.unwrap();
     let is_done = |status| status == DeliveryStatus::Succeeded;
     fixture.until(|deliveries| deliveries.iter().all(|delivery| is_done(delivery.status))).await;

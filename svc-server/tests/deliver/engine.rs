@@ -55,7 +55,7 @@ impl Fixture {
         env.webhook_hosts = HostPolicy::AllowPrivate;
         let url = format!("sqlite://{}", folder.path().join("svc.db").display());
         let store = svc_store::open(&url, env).await.unwrap();
-        let tenant = store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+        let tenant = store.write("test", (), async |tx, ()| tenants::create(tx, TenantCreate::named("Test")).await);
         let tenant = tenant.await.unwrap().id;
         let (stop, engine) = start(&store, policy(delays), client);
         Self { store, tenant, stop, engine, _folder: folder }
@@ -63,33 +63,32 @@ impl Fixture {
 
     pub(crate) async fn subscribe(&self, url: &str) -> WebhookSubscription {
         let (tenant, body) = (self.tenant, format!(r#"{{"url": "{url}", "events": ["contact.created"]}}"#));
-        let create = self.store.write("test", move |tx| {
+        let create = self.store.write("test", (body, tenant), async |tx, (body, tenant)| {
             let input = subscriptions::WebhookCreate::from_body(body.as_bytes());
-            Box::pin(async move { crud::create::<WebhookSubscription>(tx, tenant, input?).await })
+            crud::create::<WebhookSubscription>(tx, *tenant, input?).await
         });
         create.await.unwrap()
     }
 
     pub(crate) async fn contact(&self, email: &str) -> Contact {
         let (tenant, body) = (self.tenant, format!(r#"{{"email": "{email}"}}"#));
-        let create = self.store.write("test", move |tx| {
+        let create = self.store.write("test", (body, tenant), async |tx, (body, tenant)| {
             let input = svc_core::resources::contacts::ContactCreate::from_body(body.as_bytes());
-            Box::pin(async move { crud::create::<Contact>(tx, tenant, input?).await })
+            crud::create::<Contact>(tx, *tenant, input?).await
         });
         create.await.unwrap()
     }
 
     async fn subscription(&self, id: SubscriptionId) -> WebhookSubscription {
         let tenant = self.tenant;
-        self.store.read("test", move |tx| Box::pin(crud::get(tx, tenant, id))).await.unwrap()
+        self.store.read("test", (tenant, id), async |tx, &(tenant, id)| crud::get(tx, tenant, id).await).await.unwrap()
     }
 
     async fn deliveries(&self) -> Vec<Delivery> {
         let tenant = self.tenant;
         let filter = DeliveryFilter { oldest_first: true, ..DeliveryFilter::default() };
-        let read = self.store.read("test", move |tx| {
-            let filter = filter.clone();
-            Box::pin(async move { Ok(tx.list_deliveries(tenant, &filter).await?) })
+        let read = self.store.read("test", (tenant, filter), async |tx, (tenant, filter)| {
+            Ok(tx.list_deliveries(*tenant, filter).await?)
         });
         read.await.unwrap()
     }
@@ -177,7 +176,7 @@ async fn a_failed_delivery_is_retried_with_the_same_id() {
     assert_eq!(numbers, ["1", "2", "3"]);
     let done = fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
     let (tenant, id) = (fixture.tenant, done[0].id);
-    let log = fixture.store.read("test", move |tx| Box::pin(async move { Ok(tx.attempts(tenant, id).await?) }));
+    let log = fixture.store.read("test", (tenant, id), async |tx, &(tenant, id)| Ok(tx.attempts(tenant, id).await?));
     let log: Vec<(u32, i32)> = log.await.unwrap().iter().map(|attempt| (attempt.attempt, attempt.status)).collect();
     assert_eq!(log, [(1, 500), (2, 500), (3, 200)]);
     fixture.stop().await;
@@ -208,8 +207,9 @@ async fn an_attempt_fails_if_its_client_panics() {
     fixture.contact("ada@example.com").await;
     let delivery = fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await.remove(0);
     let tenant = fixture.tenant;
-    let logs =
-        fixture.store.read("test", move |tx| Box::pin(async move { Ok(tx.attempts(tenant, delivery.id).await?) }));
+    let logs = fixture
+        .store
+        .read("test", (tenant, delivery.id), async |tx, &(tenant, id)| Ok(tx.attempts(tenant, id).await?));
     let errors: Vec<Option<String>> = logs.await.unwrap().into_iter().map(|log| log.error).collect();
     let panicked = |message| Some(format!("reset: the client panicked: {message}"));
     assert_eq!(errors, [panicked("at once"), panicked("later"), None]);
@@ -262,20 +262,19 @@ async fn ten_failures_pause_a_subscription_and_a_replay_sends_its_held_deliverie
     let before: Vec<u32> = deliveries.iter().map(|delivery| delivery.attempts).collect();
 
     let (tenant, id, since) = (fixture.tenant, hook.id, hook.created_at);
-    let resume = fixture.store.write("test", move |tx| {
-        Box::pin(async move {
-            let input = subscriptions::WebhookUpdate::from_body(br#"{"enabled": true}"#)?;
-            crud::update::<WebhookSubscription>(tx, tenant, id, input).await?;
-            let input = ReplayCreate { subscription: id, since, until: None, statuses: Vec::new(), missed: false };
-            replays::create(tx, tenant, input).await
-        })
+    let resume = fixture.store.write("test", (tenant, id, since), async |tx, &(tenant, id, since)| {
+        let input = subscriptions::WebhookUpdate::from_body(br#"{"enabled": true}"#)?;
+        crud::update::<WebhookSubscription>(tx, tenant, id, input).await?;
+        let input = ReplayCreate { subscription: id, since, until: None, statuses: Vec::new(), missed: false };
+        replays::create(tx, tenant, input).await
     });
     let replay = resume.await.unwrap();
     let done = |deliveries: &[Delivery]| deliveries.iter().all(|delivery| delivery.status == DeliveryStatus::Succeeded);
     let deliveries = fixture.until(done).await;
     let after: Vec<u32> = deliveries.iter().map(|delivery| delivery.attempts - 1).collect();
     assert_eq!(after, before, "a replay does not reset the count of attempts");
-    let read = fixture.store.read("test", move |tx| Box::pin(async move { Ok(tx.replay(tenant, replay.id).await?) }));
+    let read =
+        fixture.store.read("test", (tenant, replay.id), async |tx, &(tenant, id)| Ok(tx.replay(tenant, id).await?));
     let replay = read.await.unwrap().unwrap();
     assert_eq!((replay.replayed, replay.finished_at.is_some()), (12, true));
     fixture.stop().await;
@@ -288,9 +287,9 @@ async fn a_replay_can_send_events_from_before_the_subscription() {
     let early = fixture.contact("early@example.com").await;
     let hook = fixture.subscribe(&receiver.url("/")).await;
     let (tenant, id, since) = (fixture.tenant, hook.id, early.created_at);
-    let create = fixture.store.write("test", move |tx| {
+    let create = fixture.store.write("test", (id, since, tenant), async |tx, &(id, since, tenant)| {
         let input = ReplayCreate { subscription: id, since, until: None, statuses: Vec::new(), missed: true };
-        Box::pin(replays::create(tx, tenant, input))
+        replays::create(tx, tenant, input).await
     });
     create.await.unwrap();
     let body: Value = serde_json::from_slice(&within(receiver.next()).await.body).unwrap();
@@ -305,7 +304,9 @@ async fn a_test_event_is_delivered_to_its_subscription_only() {
     let hook = fixture.subscribe(&receiver.url("/")).await;
     fixture.subscribe(&other.url("/")).await;
     let (tenant, id) = (fixture.tenant, hook.id);
-    let test = fixture.store.write("test", move |tx| Box::pin(subscriptions::send_test(tx, tenant, id, None)));
+    let test = fixture
+        .store
+        .write("test", (tenant, id), async |tx, &(tenant, id)| subscriptions::send_test(tx, tenant, id, None).await);
     let sent = test.await.unwrap();
     let failed = within(receiver.next()).await;
     assert_eq!((text(&failed, "x-svc-attempt"), text(&failed, "x-svc-test")), ("1", "true"));
@@ -334,9 +335,9 @@ async fn both_secrets_sign_during_the_overlap_of_a_rotation() {
     let fixture = Fixture::start(&[]).await;
     let hook = fixture.subscribe(&receiver.url("/")).await;
     let (tenant, id) = (fixture.tenant, hook.id);
-    let rotate = fixture
-        .store
-        .write("test", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, Duration::from_secs(3600))));
+    let rotate = fixture.store.write("test", (tenant, id), async |tx, &(tenant, id)| {
+        subscriptions::rotate_secret(tx, tenant, id, Duration::from_secs(3600)).await
+    });
     let rotated = rotate.await.unwrap();
     fixture.contact("ada@example.com").await;
     let received = within(receiver.next()).await;
@@ -347,7 +348,9 @@ async fn both_secrets_sign_during_the_overlap_of_a_rotation() {
     svc_webhook_verify::verify(hook.secret.reveal(), own, &received.body).unwrap();
     svc_webhook_verify::verify(rotated.secret.reveal(), own, &received.body).unwrap_err();
 
-    let finish = fixture.store.write("test", move |tx| Box::pin(subscriptions::finish_rotation(tx, tenant, id)));
+    let finish = fixture
+        .store
+        .write("test", (tenant, id), async |tx, &(tenant, id)| subscriptions::finish_rotation(tx, tenant, id).await);
     assert_eq!(finish.await.unwrap().secret, rotated.secret);
     fixture.contact("bob@example.com").await;
     let received = within(receiver.next()).await;

@@ -90,7 +90,9 @@ async fn check(verifier: Command) {
     let fixture = Fixture::start(&[]).await;
     let hook = fixture.subscribe(&receiver.url("/hook")).await;
     let (tenant, id, overlap) = (fixture.tenant, hook.id, Duration::from_secs(3600));
-    let rotate = fixture.store.write("test", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap)));
+    let rotate = fixture.store.write("test", (tenant, id, overlap), async |tx, &(tenant, id, overlap)| {
+        subscriptions::rotate_secret(tx, tenant, id, overlap).await
+    });
     let rotated = rotate.await.unwrap();
     fixture.contact("ada@example.com").await;
     let received = within(receiver.next()).await;

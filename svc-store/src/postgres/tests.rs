@@ -68,12 +68,12 @@ async fn lock_row(url: &str, tenant: TenantId) -> PostgresConnection {
 }
 
 async fn new_tenant(store: &dyn Store) -> TenantId {
-    let create = store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+    let create = store.write("test", (), async |tx, ()| tenants::create(tx, TenantCreate::named("Test")).await);
     create.await.unwrap().id
 }
 
 async fn advance_clock_in(store: &dyn Store, tenant: TenantId) -> Result<Timestamp, Error> {
-    store.write("test", move |tx| Box::pin(advance_clock(tx, tenant))).await
+    store.write("test", tenant, async |tx, &tenant| advance_clock(tx, tenant).await).await
 }
 
 async fn new_job(tx: &mut dyn Tx, tenant: TenantId) -> Result<Job, Error> {
@@ -178,14 +178,14 @@ async fn what_was_queued_before_closing_is_completed() {
     let Some(server) = server() else { return };
     let url = server.database();
     let store = store(&url).await;
-    let create = |_| store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+    let create = |_| store.write("test", (), async |tx, ()| tenants::create(tx, TenantCreate::named("Test")).await);
     let (created, ()) = tokio::join!(join_all((0..50).map(create)), store.close());
     assert!(created.iter().all(Result::is_ok), "{created:?}");
     assert_eq!(create(0).await, Err(StoreError::Closed.into()));
     let counted = store.request_counts().unwrap().add(&[], SECOND).await;
     assert_eq!(counted, Err(StoreError::Closed));
     let again = self::store(&url).await;
-    let stored = again.read("test", |tx| Box::pin(async move { Ok(tx.tenants(None, 100).await?.len()) })).await;
+    let stored = again.read("test", (), async |tx, ()| Ok(tx.tenants(None, 100).await?.len())).await;
     assert_eq!(stored, Ok(50));
 }
 
@@ -194,7 +194,7 @@ async fn closing_does_not_wait_for_a_server_that_is_gone() {
     let Some(server) = svc_postgres_server::another() else { return };
     let store = store(&server.database()).await;
     server.stop();
-    let lost = store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+    let lost = store.write("test", (), async |tx, ()| tenants::create(tx, TenantCreate::named("Test")).await);
     let (lost, closed) = tokio::join!(lost, timeout(10 * SECOND, store.close()));
     assert!(matches!(lost, Err(Error::Store(_))), "{lost:?}");
     assert_eq!(closed, Ok(()));
@@ -232,13 +232,13 @@ async fn writes_wait_only_for_writes_of_the_same_tenant() {
     let store = store(&url).await;
     let (busy, free) = (new_tenant(&*store).await, new_tenant(&*store).await);
     let other = lock_row(&url, busy).await;
-    let mut waits = Box::pin(store.write("waits", move |tx| Box::pin(new_job(tx, busy))));
+    let mut waits = Box::pin(store.write("waits", busy, async |tx, &busy| new_job(tx, busy).await));
     assert!(timeout(Duration::from_millis(200), &mut waits).await.is_err());
     for _ in 0..20 {
-        let runs = store.write("runs", move |tx| Box::pin(new_job(tx, free)));
+        let runs = store.write("runs", free, async |tx, &free| new_job(tx, free).await);
         timeout(SECOND, runs).await.unwrap().unwrap();
     }
-    let read = store.read("reads", move |tx| Box::pin(async move { Ok(tx.tenant(busy).await?) }));
+    let read = store.read("reads", busy, async |tx, &busy| Ok(tx.tenant(busy).await?));
     assert!(timeout(SECOND, read).await.unwrap().unwrap().is_some(), "reads do not wait");
     other.client.batch_execute("COMMIT").await.unwrap();
     assert_eq!(waits.await.unwrap().job_number, "JOB-0001");
@@ -252,11 +252,11 @@ async fn a_tenant_that_waits_for_its_row_leaves_connections_to_others() {
     let store = store(&url).await;
     let (busy, free) = (new_tenant(&*store).await, new_tenant(&*store).await);
     let other = lock_row(&url, busy).await;
-    let writes = (0..32).map(|_| store.write("waits", move |tx| Box::pin(new_job(tx, busy))));
+    let writes = (0..32).map(|_| store.write("waits", busy, async |tx, &busy| new_job(tx, busy).await));
     let mut waits = Box::pin(join_all(writes));
     for _ in 0..20 {
         assert!((&mut waits).now_or_never().is_none());
-        let runs = store.write("runs", move |tx| Box::pin(new_job(tx, free)));
+        let runs = store.write("runs", free, async |tx, &free| new_job(tx, free).await);
         timeout(SECOND, runs).await.unwrap().unwrap();
     }
     other.client.batch_execute("COMMIT").await.unwrap();
@@ -274,9 +274,9 @@ async fn a_write_that_is_set_aside_does_not_wait_for_ever() {
     let store = open_with(&url, Env::system(), options).await.unwrap();
     let busy = new_tenant(&*store).await;
     let other = lock_row(&url, busy).await;
-    let mut first = Box::pin(store.write("waits", move |tx| Box::pin(new_job(tx, busy))));
+    let mut first = Box::pin(store.write("waits", busy, async |tx, &busy| new_job(tx, busy).await));
     assert!(timeout(Duration::from_millis(100), &mut first).await.is_err());
-    let second = store.write("waits", move |tx| Box::pin(new_job(tx, busy)));
+    let second = store.write("waits", busy, async |tx, &busy| new_job(tx, busy).await);
     let refused = timeout(5 * SECOND, second).await.unwrap();
     assert!(matches!(refused, Err(Error::Store(StoreError::Unavailable(_)))), "{refused:?}");
     other.client.batch_execute("COMMIT").await.unwrap();
@@ -288,24 +288,20 @@ async fn a_unit_of_work_that_panics_fails_alone() {
     let Some(server) = server() else { return };
     let store = store(&server.database()).await;
     let tenant = new_tenant(&*store).await;
-    let panics = store.write::<(), _>("panics", move |tx| {
-        Box::pin(async move {
-            new_job(tx, tenant).await?;
-            panic!("a fault")
-        })
+    let panics = store.write("panics", tenant, async |tx, &tenant| -> Result<(), Error> {
+        new_job(tx, tenant).await?;
+        panic!("a fault")
     });
     assert!(matches!(panics.await, Err(Error::Store(StoreError::Internal(error))) if error == "panics panicked"));
     let reads = (0..8).map(|at| {
-        store.read("panics", move |tx| {
-            Box::pin(async move {
-                assert_ne!(at, 3, "a fault");
-                Ok(Repository::<Job>::get(tx, tenant, tenant.0.into()).await?.is_none())
-            })
+        store.read("panics", (at, tenant), async |tx, &(at, tenant)| {
+            assert_ne!(at, 3, "a fault");
+            Ok(Repository::<Job>::get(tx, tenant, tenant.0.into()).await?.is_none())
         })
     });
     let reads = join_all(reads).await;
     assert_eq!(reads.iter().filter(|read| **read == Ok(true)).count(), 7, "{reads:?}");
-    let number = store.write("test", move |tx| Box::pin(async move { Ok(new_job(tx, tenant).await?.job_number) }));
+    let number = store.write("test", tenant, async |tx, &tenant| Ok(new_job(tx, tenant).await?.job_number));
     assert_eq!(number.await.unwrap(), "JOB-0001", "the failed transaction was rolled back");
 }
 
@@ -316,14 +312,10 @@ async fn a_failed_read_does_not_affect_reads_of_its_group() {
     let tenant = new_tenant(&*store).await;
     for _ in 0..10 {
         let reads = join_all((0..40).map(|at| {
-            store.read("test", move |tx| {
-                Box::pin(async move {
-                    match at % 8 {
-                        3 => Ok(tx.advance_clock(tenant).await?.map(|_| at)),
-                        5 => Err(Error::PreconditionFailed),
-                        _ => Ok(tx.tenant(tenant).await?.map(|_| at)),
-                    }
-                })
+            store.read("test", (at, tenant), async |tx, &(at, tenant)| match at % 8 {
+                3 => Ok(tx.advance_clock(tenant).await?.map(|_| at)),
+                5 => Err(Error::PreconditionFailed),
+                _ => Ok(tx.tenant(tenant).await?.map(|_| at)),
             })
         }));
         for (at, read) in reads.await.into_iter().enumerate() {
@@ -341,12 +333,12 @@ async fn a_unit_of_work_completes_when_its_caller_is_dropped() {
     let Some(server) = server() else { return };
     let store = store(&server.database()).await;
     let tenant = new_tenant(&*store).await;
-    let mut abandoned = Box::pin(store.write("abandoned", move |tx| Box::pin(new_job(tx, tenant))));
+    let mut abandoned = Box::pin(store.write("abandoned", tenant, async |tx, &tenant| new_job(tx, tenant).await));
     let _ = (&mut abandoned).now_or_never();
     drop(abandoned);
     let start = Instant::now();
     loop {
-        let jobs = store.write("test", move |tx| Box::pin(async move { Ok(new_job(tx, tenant).await?.job_number) }));
+        let jobs = store.write("test", tenant, async |tx, &tenant| Ok(new_job(tx, tenant).await?.job_number));
         if jobs.await.unwrap() != "JOB-0001" || start.elapsed() > SECOND {
             break;
         }
@@ -360,9 +352,9 @@ async fn a_commit_wakes_the_sender_of_another_node() {
     let url = server.database();
     let (here, there) = (store(&url).await, store(&url).await);
     let tenant = new_tenant(&*here).await;
-    let hook = here.write("test", move |tx| {
+    let hook = here.write("test", tenant, async |tx, &tenant| {
         let input = Input::from_body(br#"{"url": "https://example.com/", "events": ["*"]}"#);
-        Box::pin(async move { crud::create::<WebhookSubscription>(tx, tenant, input?).await })
+        crud::create::<WebhookSubscription>(tx, tenant, input?).await
     });
     hook.await.unwrap();
     // Wait until both nodes listen.
@@ -371,7 +363,7 @@ async fn a_commit_wakes_the_sender_of_another_node() {
         let start = Instant::now();
         let write = async {
             loop {
-                here.write("test", move |tx| Box::pin(new_job(tx, tenant))).await.unwrap();
+                here.write("test", tenant, async |tx, &tenant| new_job(tx, tenant).await).await.unwrap();
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         };
@@ -383,7 +375,7 @@ async fn a_commit_wakes_the_sender_of_another_node() {
     }
     let start = Instant::now();
     while there.delivery_wakeup().notified().now_or_never().is_some() {}
-    here.write("test", move |tx| Box::pin(new_job(tx, tenant))).await.unwrap();
+    here.write("test", tenant, async |tx, &tenant| new_job(tx, tenant).await).await.unwrap();
     assert!(here.delivery_wakeup().notified().now_or_never().is_some(), "the sender of the same node is woken at once");
     timeout(SECOND, there.delivery_wakeup().notified()).await.unwrap();
     assert!(start.elapsed() >= Duration::from_millis(10), "the node that wrote has a head start");
@@ -400,15 +392,13 @@ async fn secrets_are_encrypted_and_another_key_is_refused() {
     let url = server.database();
     let store = store(&url).await;
     let tenant = new_tenant(&*store).await;
-    let made = store.write("test", move |tx| {
-        Box::pin(async move {
-            let input = KeyCreate { name: None, write: true, expires_in: None, signed: true };
-            keys_of::create(tx, tenant, input).await
-        })
+    let made = store.write("test", tenant, async |tx, &tenant| {
+        let input = KeyCreate { name: None, write: true, expires_in: None, signed: true };
+        keys_of::create(tx, tenant, input).await
     });
     let key = made.await.unwrap();
     let secret = key.key.signing_secret.clone().unwrap();
-    let back = store.read("test", move |tx| Box::pin(async move { Ok(tx.api_key(key.key.id).await?) })).await.unwrap();
+    let back = store.read("test", key.key.id, async |tx, &id| Ok(tx.api_key(id).await?)).await.unwrap();
     assert_eq!(back.unwrap().signing_secret.as_ref(), Some(&secret));
     let row = direct_connection(&url).await.client.query_one("SELECT signing_secret FROM api_keys", &[]).await.unwrap();
     let sealed: Vec<u8> = row.get(0);
@@ -445,7 +435,7 @@ async fn an_invalid_value_is_reported_with_its_column() {
     let store = store(&url).await;
     let tenant = new_tenant(&*store).await;
     direct_connection(&url).await.client.execute("UPDATE tenants SET time_zone = 'Nowhere'", &[]).await.unwrap();
-    let read = store.read("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) })).await;
+    let read = store.read("test", tenant, async |tx, &tenant| Ok(tx.tenant(tenant).await?)).await;
     assert!(matches!(read, Err(Error::Store(StoreError::Corrupt { table: "tenants", .. }))), "{read:?}");
     new_tenant(&*store).await;
 }
@@ -457,20 +447,17 @@ async fn the_data_of_an_event_is_stored_byte_by_byte() {
     let store = store(&url).await;
     let tenant = new_tenant(&*store).await;
     let data = r#"{ "b":1e2 , "a": "\u0000\ud83d\ude00é", "a":0.10}"#;
-    let stored = store.write("test", move |tx| {
-        Box::pin(async move {
-            let created_at = advance_clock(tx, tenant).await?;
-            let data = serde_json::value::RawValue::from_string(data.to_owned()).unwrap();
-            let (id, kind) = (tx.env().id(created_at), svc_core::values::EventKind::StayCreated);
-            let event =
-                svc_core::webhooks::events::Event { id, tenant_id: tenant, kind, data, created_at, only_for: None };
-            tx.insert_event(&event).await?;
-            Ok(tx.event(tenant, id).await?.map(|event| event.data.get().to_owned()))
-        })
+    let stored = store.write("test", tenant, async |tx, &tenant| {
+        let created_at = advance_clock(tx, tenant).await?;
+        let data = serde_json::value::RawValue::from_string(data.to_owned()).unwrap();
+        let (id, kind) = (tx.env().id(created_at), svc_core::values::EventKind::StayCreated);
+        let event = svc_core::webhooks::events::Event { id, tenant_id: tenant, kind, data, created_at, only_for: None };
+        tx.insert_event(&event).await?;
+        Ok(tx.event(tenant, id).await?.map(|event| event.data.get().to_owned()))
     });
     assert_eq!(stored.await.unwrap().as_deref(), Some(data));
     let contact: Option<Contact> = store
-        .read("test", move |tx| Box::pin(async move { Ok(Repository::get(tx, tenant, tenant.0.into()).await?) }))
+        .read("test", tenant, async |tx, &tenant| Ok(Repository::get(tx, tenant, tenant.0.into()).await?))
         .await
         .unwrap();
     assert_eq!(contact, None);

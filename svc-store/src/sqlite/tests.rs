@@ -130,12 +130,12 @@ fn every_connection_is_durable_and_checked() {
 async fn what_was_queued_before_closing_is_completed() {
     let scratch = Scratch::new();
     let store = scratch.store();
-    let create = |_| store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+    let create = |_| store.write("test", (), async |tx, ()| tenants::create(tx, TenantCreate::named("Test")).await);
     let (created, ()) = tokio::join!(join_all((0..50).map(create)), store.close());
     assert!(created.iter().all(Result::is_ok), "{created:?}");
     assert_eq!(create(0).await, Err(StoreError::Closed.into()));
     let again = scratch.store();
-    let stored = again.read("test", |tx| Box::pin(async move { Ok(tx.tenants(None, 100).await?.len()) })).await;
+    let stored = again.read("test", (), async |tx, ()| Ok(tx.tenants(None, 100).await?.len())).await;
     assert_eq!(stored, Ok(50));
 }
 
@@ -146,7 +146,7 @@ async fn a_read_in_place_runs_on_the_thread_that_asks_for_it() {
     // A store that is shared forwards it.
     let shared: Arc<dyn Store> = Arc::new(Arc::clone(&store));
     for store in [store, shared] {
-        let thread = store.read_in_place("test", |_| Box::pin(async { Ok(std::thread::current().id()) }));
+        let thread = store.read_in_place("test", (), async |_, ()| Ok(std::thread::current().id()));
         assert_eq!(thread.await, Ok(std::thread::current().id()));
     }
 }
@@ -159,16 +159,15 @@ async fn a_second_read_in_place_runs_on_a_reader_thread() {
     let (end, ended) = mpsc::channel::<()>();
     let (first, ended) = (Arc::clone(&store), Mutex::new(ended));
     let first = std::thread::spawn(move || {
-        let read = first.read_in_place("first", move |_| {
+        let read = first.read_in_place("first", (begin, ended), async |_, (begin, ended)| {
             begin.send(()).unwrap();
             ended.lock().unwrap().recv().unwrap();
-            Box::pin(async { Ok(()) })
+            Ok(())
         });
         read.now_or_never()
     });
     begun.recv().unwrap();
-    let second =
-        store.read_in_place("second", |_| Box::pin(async { Ok(std::thread::current().name().unwrap().to_owned()) }));
+    let second = store.read_in_place("second", (), async |_, ()| Ok(std::thread::current().name().unwrap().to_owned()));
     assert!(second.await.unwrap().starts_with("sqlite-read-"));
     end.send(()).unwrap();
     assert_eq!(first.join().unwrap(), Some(Ok(())));
@@ -368,7 +367,7 @@ async fn the_work_of_retention_grows_like_the_deliveries_of_an_event() {
 }
 
 async fn new_tenant(store: &dyn Store) -> TenantId {
-    let create = store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+    let create = store.write("test", (), async |tx, ()| tenants::create(tx, TenantCreate::named("Test")).await);
     create.await.unwrap().id
 }
 
@@ -376,9 +375,9 @@ async fn new_tenant(store: &dyn Store) -> TenantId {
 async fn a_unit_of_work_that_panics_or_waits_fails_alone() {
     let scratch = Scratch::new();
     let store = scratch.store();
-    let panics = store.write::<(), _>("panics", |_| Box::pin(async { panic!("a fault") }));
+    let panics = store.write("panics", (), async |_, ()| -> Result<(), Error> { panic!("a fault") });
     assert!(matches!(panics.await, Err(Error::Store(StoreError::Internal(error))) if error == "panics panicked"));
-    let waits = store.read::<(), _>("waits", |_| Box::pin(std::future::pending()));
+    let waits = store.read("waits", (), async |_, ()| std::future::pending::<Result<(), Error>>().await);
     assert!(matches!(waits.await, Err(Error::Store(StoreError::Internal(_)))));
     new_tenant(&*store).await;
 }
@@ -389,9 +388,9 @@ async fn a_unit_of_work_completes_when_its_caller_is_dropped() {
     let store = scratch.store();
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&runs);
-    let abandoned = store.write("abandoned", move |_| {
+    let abandoned = store.write("abandoned", counted, async |_, counted| {
         counted.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async { Ok(()) })
+        Ok(())
     });
     // Poll the future once, so that the unit of work is queued, and then drop it.
     let mut abandoned = Box::pin(abandoned);
@@ -409,11 +408,9 @@ async fn a_locked_database_can_be_read_but_not_written() {
     let tenant = new_tenant(store).await;
     let other = scratch.connection();
     other.batch("BEGIN IMMEDIATE").unwrap();
-    let refused = store.write("test", move |tx| Box::pin(async move { Ok(tx.advance_clock(tenant).await?) })).await;
+    let refused = store.write("test", tenant, async |tx, &tenant| Ok(tx.advance_clock(tenant).await?)).await;
     assert!(matches!(refused, Err(Error::Store(StoreError::Unavailable(_)))), "{refused:?}");
-    assert!(
-        store.read("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) })).await.unwrap().is_some()
-    );
+    assert!(store.read("test", tenant, async |tx, &tenant| Ok(tx.tenant(tenant).await?)).await.unwrap().is_some());
     other.batch("COMMIT").unwrap();
     new_tenant(store).await;
 }
@@ -428,7 +425,7 @@ fn a_second_store_of_a_process_leaves_the_locks_of_the_first_alone() {
     let scratch = Scratch::new();
     let store = scratch.store();
     // It has all connections that a store opens.
-    let read = store.read_in_place("test", |tx| Box::pin(async move { Ok(tx.tenants(None, 1).await?) }));
+    let read = store.read_in_place("test", (), async |tx, ()| Ok(tx.tenants(None, 1).await?));
     assert_eq!(read.now_or_never(), Some(Ok(Vec::new())));
     drop(scratch.store());
     let inode = format!(":{} ", std::fs::metadata(&scratch.path).unwrap().ino());
@@ -452,7 +449,7 @@ async fn an_invalid_value_is_reported_with_its_column() {
     let store = scratch.store();
     let tenant = new_tenant(&*store).await;
     scratch.connection().raw().execute("UPDATE tenants SET time_zone = 'Nowhere'", []).unwrap();
-    let read = store.read("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) })).await;
+    let read = store.read("test", tenant, async |tx, &tenant| Ok(tx.tenant(tenant).await?)).await;
     assert!(matches!(read, Err(Error::Store(StoreError::Corrupt { table: "tenants", .. }))), "{read:?}");
     new_tenant(&*store).await;
 }
@@ -462,23 +459,21 @@ async fn secrets_are_encrypted_and_another_key_is_refused() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let tenant = new_tenant(&*store).await;
-    let made = store.write("test", move |tx| {
-        Box::pin(async move {
-            let input = keys_of::KeyCreate { name: None, write: true, expires_in: None, signed: true };
-            let key = keys_of::create(tx, tenant, input).await?;
-            let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
-            let hook: WebhookSubscription = crud::create(tx, tenant, Input::from_body(body)?).await?;
-            let answer = StoredResponse {
-                fingerprint: [0; 32],
-                status: 201,
-                location: None,
-                etag: None,
-                body: hook.secret.reveal().into(),
-                created_at: tx.env().now(),
-            };
-            tx.store_response(tenant, "k", &answer).await?;
-            Ok((key, hook))
-        })
+    let made = store.write("test", tenant, async |tx, &tenant| {
+        let input = keys_of::KeyCreate { name: None, write: true, expires_in: None, signed: true };
+        let key = keys_of::create(tx, tenant, input).await?;
+        let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
+        let hook: WebhookSubscription = crud::create(tx, tenant, Input::from_body(body)?).await?;
+        let answer = StoredResponse {
+            fingerprint: [0; 32],
+            status: 201,
+            location: None,
+            etag: None,
+            body: hook.secret.reveal().into(),
+            created_at: tx.env().now(),
+        };
+        tx.store_response(tenant, "k", &answer).await?;
+        Ok((key, hook))
     });
     let (key, hook) = made.await.unwrap();
     let secrets = [key.key.signing_secret.clone().unwrap(), hook.secret.clone(), key.text];
@@ -490,10 +485,8 @@ async fn secrets_are_encrypted_and_another_key_is_refused() {
         assert!(!bytes.windows(text.len()).any(|window| window == text));
     }
     let back = scratch.store();
-    let read = back.read("test", move |tx| {
-        Box::pin(async move {
-            Ok((tx.api_key(key.key.id).await?, crud::get::<WebhookSubscription>(tx, tenant, hook.id).await?))
-        })
+    let read = back.read("test", (key.key.id, tenant, hook.id), async |tx, &(key, tenant, id)| {
+        Ok((tx.api_key(key).await?, crud::get::<WebhookSubscription>(tx, tenant, id).await?))
     });
     let (same_key, same_hook) = read.await.unwrap();
     assert_eq!((same_key.unwrap().signing_secret.as_ref(), &same_hook.secret), (Some(&secrets[0]), &secrets[1]));
@@ -508,29 +501,25 @@ async fn an_invalid_delivery_stops_only_its_own_endpoint() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let tenant = new_tenant(&*store).await;
-    let fill = store.write("test", move |tx| {
-        Box::pin(async move {
-            let mut hooks = Vec::new();
-            for _ in 0..2 {
-                let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
-                hooks.push(crud::create::<WebhookSubscription>(tx, tenant, Input::from_body(body)?).await?.id);
-            }
-            crud::create::<Contact>(tx, tenant, Input::from_body(br#"{"email": "ada@example.com"}"#)?).await?;
-            Ok(hooks)
-        })
+    let fill = store.write("test", tenant, async |tx, &tenant| {
+        let mut hooks = Vec::new();
+        for _ in 0..2 {
+            let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
+            hooks.push(crud::create::<WebhookSubscription>(tx, tenant, Input::from_body(body)?).await?.id);
+        }
+        crud::create::<Contact>(tx, tenant, Input::from_body(br#"{"email": "ada@example.com"}"#)?).await?;
+        Ok(hooks)
     });
     let hooks = fill.await.unwrap();
     let damage = "UPDATE deliveries SET kind = 'nosuch' WHERE subscription_id = ?1";
     scratch.connection().raw().execute(damage, [hooks[0].uuid().as_bytes()]).unwrap();
-    let run = store.write("test", |tx| {
-        Box::pin(async move {
-            let (due_work, policy) = (engine::poll(tx).await?, engine::Policy::default());
-            let mut attempts = Vec::new();
-            for batch in engine::InFlight::default().plan(&policy, &due_work, Default::default()) {
-                attempts.extend(engine::run_batch(tx, &policy, &batch).await?.attempts);
-            }
-            Ok((attempts, engine::poll(tx).await?.endpoints))
-        })
+    let run = store.write("test", (), async |tx, ()| {
+        let (due_work, policy) = (engine::poll(tx).await?, engine::Policy::default());
+        let mut attempts = Vec::new();
+        for batch in engine::InFlight::default().plan(&policy, &due_work, Default::default()) {
+            attempts.extend(engine::run_batch(tx, &policy, &batch).await?.attempts);
+        }
+        Ok((attempts, engine::poll(tx).await?.endpoints))
     });
     let (attempts, next) = run.await.unwrap();
     let to: Vec<_> = attempts.iter().map(|attempt| attempt.delivery.subscription_id).collect();

@@ -186,7 +186,7 @@ async fn a_pool_on_another_database_is_refused() {
     let Some(server) = server() else { return };
     let here = on_postgres(&server.database(), Env::system()).await;
     let pooled: &dyn Store = &PooledStore::new(here.store, PgPool::connect(&server.database()).await.unwrap());
-    let refused = pooled.read("test", |tx| Box::pin(async move { Ok(tx.tenants(None, 1).await?) })).await;
+    let refused = pooled.read("test", (), async |tx, ()| Ok(tx.tenants(None, 1).await?)).await;
     let error = refused.map(drop).unwrap_err().to_string();
     assert!(error.contains("another database than the store"), "{error}");
 }
@@ -203,16 +203,17 @@ async fn a_deadlock_on_the_pool_runs_again() {
         let (both_have_one, runs, store) = (Arc::clone(&both_have_one), Arc::clone(&runs), Arc::clone(&store));
         async move {
             let store: &dyn Store = &*store;
-            let lock = store.write("test", move |tx| {
-                let (both_have_one, runs) = (Arc::clone(&both_have_one), Arc::clone(&runs));
-                Box::pin(async move {
-                    advance_clock(tx, first).await?;
+            let lock = store.write(
+                "test",
+                (first, runs, both_have_one, second),
+                async |tx, (first, runs, both_have_one, second)| {
+                    advance_clock(tx, *first).await?;
                     if runs.fetch_add(1, Ordering::Relaxed) < 2 {
                         both_have_one.wait().await;
                     }
-                    advance_clock(tx, second).await
-                })
-            });
+                    advance_clock(tx, *second).await
+                },
+            );
             lock.await
         }
     };
@@ -222,7 +223,7 @@ async fn a_deadlock_on_the_pool_runs_again() {
 }
 
 async fn tenant(store: &dyn Store) -> TenantId {
-    let created = store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+    let created = store.write("test", (), async |tx, ()| tenants::create(tx, TenantCreate::named("Test")).await);
     created.await.unwrap().id
 }
 
@@ -232,12 +233,10 @@ async fn create(joined: &Joined<'_>, tenant: TenantId, email: &str) -> Result<Co
 
 /// The email addresses of the tenant's contacts, the newest first, as the store reads them.
 async fn emails(store: &dyn Store, tenant: TenantId) -> Vec<String> {
-    let listed = store.read("test", move |tx| {
-        Box::pin(async move {
-            let list = ListParams { limit: None, cursor: None, updated_since: None };
-            let page = crud::list::<Contact>(tx, tenant, &list, &ContactFilter::none()).await?;
-            Ok(page.data.into_iter().filter_map(|contact| contact.email).map(|email| email.to_string()).collect())
-        })
+    let listed = store.read("test", tenant, async |tx, &tenant| {
+        let list = ListParams { limit: None, cursor: None, updated_since: None };
+        let page = crud::list::<Contact>(tx, tenant, &list, &ContactFilter::none()).await?;
+        Ok(page.data.into_iter().filter_map(|contact| contact.email).map(|email| email.to_string()).collect())
     });
     listed.await.unwrap()
 }
@@ -374,13 +373,11 @@ async fn a_commit_wakes_the_senders_of_all_processes_on_postgres() {
     let joining = on_postgres(&server.database(), Env::system()).await;
     let store: &dyn Store = &*joining.store;
     let tenant = tenant(store).await;
-    let subscribe = store.write("test", move |tx| {
-        Box::pin(async move {
-            let input = <WebhookSubscription as Create>::Input::from_body(
-                br#"{"url": "https://hooks.example.com/", "events": ["*"]}"#,
-            )?;
-            crud::create::<WebhookSubscription>(tx, tenant, input).await
-        })
+    let subscribe = store.write("test", tenant, async |tx, &tenant| {
+        let input = <WebhookSubscription as Create>::Input::from_body(
+            br#"{"url": "https://hooks.example.com/", "events": ["*"]}"#,
+        )?;
+        crud::create::<WebhookSubscription>(tx, tenant, input).await
     });
     subscribe.await.unwrap();
     let mut tx = joining.pool.begin_write().await.unwrap();

@@ -25,8 +25,8 @@ pub(super) async fn run(store: &dyn Store, retention: Duration, is_dry_run: bool
     let mut positions = Positions::new();
     let deleted = retention::sweep(store, &mut positions, before, is_dry_run, || tokio::time::sleep(PAUSE)).await?;
     let expired = if is_dry_run {
-        let count = store.read("prune.count", move |tx| {
-            Box::pin(async move { Ok(tx.count_request_records(recorded_before, now).await?) })
+        let count = store.read("prune.count", (recorded_before, now), async |tx, &(recorded_before, now)| {
+            Ok(tx.count_request_records(recorded_before, now).await?)
         });
         count.await?
     } else {
@@ -57,9 +57,8 @@ pub(super) async fn run(store: &dyn Store, retention: Duration, is_dry_run: bool
 async fn delete_expired(store: &dyn Store, recorded_before: Timestamp, now: Timestamp) -> Result<u64, Error> {
     let mut deleted = 0;
     loop {
-        let step = store.write("prune", move |tx| {
-            // The limit applies to responses and to signatures separately.
-            Box::pin(async move { Ok(tx.delete_request_records(recorded_before, now, STEP / 2).await?) })
+        let step = store.write("prune", (recorded_before, now), async |tx, &(recorded_before, now)| {
+            Ok(tx.delete_request_records(recorded_before, now, STEP / 2).await?)
         });
         match step.await? {
             0 => return Ok(deleted),

@@ -36,7 +36,8 @@ pub(super) async fn run(service: &Service, tenant: Option<&IdArg>) -> Result<Out
     } else {
         let mut after = None;
         loop {
-            let page = store.read("clocks.ahead", move |tx| Box::pin(clocks::ahead(tx, after, PAGE))).await?;
+            let page =
+                store.read("clocks.ahead", after, async |tx, &after| clocks::ahead(tx, after, PAGE).await).await?;
             for id in &page {
                 views.extend(repair(store, *id).await?);
             }
@@ -59,7 +60,7 @@ pub(super) async fn run(service: &Service, tenant: Option<&IdArg>) -> Result<Out
 }
 
 async fn repair(store: &dyn Store, id: TenantId) -> Result<Option<View>, Error> {
-    let repaired = store.write("clocks.repair", move |tx| Box::pin(clocks::repair(tx, id))).await?;
+    let repaired = store.write("clocks.repair", id, async |tx, &id| clocks::repair(tx, id).await).await?;
     let now = store.env().now();
     Ok(repaired.map(|ClockRepair { before, after }| View { tenant_id: id, before, after, ahead: after > now }))
 }

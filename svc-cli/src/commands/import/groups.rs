@@ -179,8 +179,10 @@ mod tests {
     async fn import(failures: &[Option<StoreError>]) -> (String, Option<Exit>) {
         let store = Arc::new(FailingStore { inner: MemoryStore::new(Env::system()), errors: Mutex::default() });
         let service_store: Arc<dyn Store> = Arc::<FailingStore>::clone(&store);
-        let created =
-            service_store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("X")))).await.unwrap();
+        let created = service_store
+            .write("test", (), async |tx, ()| tenants::create(tx, TenantCreate::named("X")).await)
+            .await
+            .unwrap();
         store.errors.lock().unwrap().extend(failures.iter().cloned());
         let row = |line: u64| {
             let body = format!(r#"{{"email": "p{line}@example.com"}}"#);

@@ -118,8 +118,10 @@ mod tests {
         let store: std::sync::Arc<dyn Store> = std::sync::Arc::new(MemoryStore::new(env));
         let service = &Service::of_database(std::sync::Arc::clone(&store));
         let store = &*store;
-        let tenant =
-            store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test")))).await.unwrap();
+        let tenant = store
+            .write("test", (), async |tx, ()| tenants::create(tx, TenantCreate::named("Test")).await)
+            .await
+            .unwrap();
         let webhook = OwnWebhook::create(service, tenant.id, "http://127.0.0.1:9000", &[]).await.unwrap();
         {
             let mut kept = std::pin::pin!(webhook.keep(service));

@@ -72,16 +72,14 @@ fn a_sqlite_database_is_copied_to_postgresql_and_back() {
 fn a_killed_copy_can_be_continued() {
     let session = Session::new();
     let tenant = session.tenant();
-    session.write(move |tx| {
-        let tenant = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
-        Box::pin(async move {
-            for number in 0..6000 {
-                let body = format!(r#"{{"email": "c{number}@example.com"}}"#);
-                let input = svc_core::input::Input::from_body(body.as_bytes())?;
-                svc_core::resources::crud::create::<svc_core::resources::contacts::Contact>(tx, tenant, input).await?;
-            }
-            Ok(())
-        })
+    let tenant = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
+    session.write(tenant, async |tx, &tenant| {
+        for number in 0..6000 {
+            let body = format!(r#"{{"email": "c{number}@example.com"}}"#);
+            let input = svc_core::input::Input::from_body(body.as_bytes())?;
+            svc_core::resources::crud::create::<svc_core::resources::contacts::Contact>(tx, tenant, input).await?;
+        }
+        Ok(())
     });
     let command = ["db", "copy", "sqlite://svc.db", "sqlite://new.db", "--resume"];
     let written = || -> u64 {

@@ -12,15 +12,12 @@ fn check_reports_problems() {
     let sound = text(&session.output(&["db", "check"]).stdout);
     assert!(sound.starts_with("The database has no problems. "), "{sound}");
     let tenant = session.tenant();
-    session.write(move |tx| {
-        let tenant = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
-        // A number that is higher than the counter.
-        Box::pin(async move {
-            let input = svc_core::input::Input::from_body(br#"{"title": "x"}"#)?;
-            let mut job: svc_core::resources::jobs::Job = svc_core::resources::crud::create(tx, tenant, input).await?;
-            job.job_number = "JOB-0041".to_owned();
-            Ok(svc_core::store::Repository::update(tx, tenant, &job).await?)
-        })
+    let tenant = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
+    session.write(tenant, async |tx, &tenant| {
+        let input = svc_core::input::Input::from_body(br#"{"title": "x"}"#)?;
+        let mut job: svc_core::resources::jobs::Job = svc_core::resources::crud::create(tx, tenant, input).await?;
+        job.job_number = "JOB-0041".to_owned();
+        Ok(svc_core::store::Repository::update(tx, tenant, &job).await?)
     });
     session.run(&["db", "check"]).run(&["db", "check", "--json"]);
     let other = Session::new();
@@ -84,13 +81,11 @@ fn old_finished_deliveries_are_pruned() {
     session.contact(&tenant);
     session.create::<svc_core::resources::jobs::Job>(&tenant, r#"{"title": "x"}"#);
     let id = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
-    session.write(move |tx| {
-        Box::pin(async move {
-            let mut delivery = tx.list_deliveries(id, &svc_core::store::DeliveryFilter::default()).await?.remove(0);
-            delivery.status = svc_core::webhooks::deliveries::DeliveryStatus::Failed;
-            delivery.next_attempt_at = None;
-            Ok(tx.update_delivery(&delivery, None).await?)
-        })
+    session.write(id, async |tx, &id| {
+        let mut delivery = tx.list_deliveries(id, &svc_core::store::DeliveryFilter::default()).await?.remove(0);
+        delivery.status = svc_core::webhooks::deliveries::DeliveryStatus::Failed;
+        delivery.next_attempt_at = None;
+        Ok(tx.update_delivery(&delivery, None).await?)
     });
     session
         .run(&["db", "prune"])

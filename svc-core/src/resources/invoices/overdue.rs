@@ -174,11 +174,9 @@ where
 {
     let mut checks = OverdueChecks::default();
     loop {
-        let due = store.read("overdue.tenants", |tx| {
-            Box::pin(async move {
-                let now = tx.env().now();
-                Ok(tx.tenants_to_check_overdue(now, latest_check(now), TENANTS).await?)
-            })
+        let due = store.read("overdue.tenants", (), async |tx, ()| {
+            let now = tx.env().now();
+            Ok(tx.tenants_to_check_overdue(now, latest_check(now), TENANTS).await?)
         });
         let due = due.await?;
         if due.is_empty() {
@@ -190,7 +188,7 @@ where
                 Err(Error::Store(error)) if error.is_transient() => return Err(error.into()),
                 // A damaged row must not block other tenants.
                 Err(error) => {
-                    let defer = store.write("overdue.defer", move |tx| Box::pin(defer(tx, tenant)));
+                    let defer = store.write("overdue.defer", tenant, async |tx, &tenant| defer(tx, tenant).await);
                     defer.await?;
                     checks.failed.push((tenant, error));
                 }
@@ -207,7 +205,9 @@ where
     let started_at = store.env().now();
     let (mut marked, mut position) = (0, Some(OverduePosition::default()));
     while let Some(from) = position {
-        let step = store.write("overdue.step", move |tx| Box::pin(step(tx, tenant, from, started_at)));
+        let step = store.write("overdue.step", (tenant, from, started_at), async |tx, &(tenant, from, started_at)| {
+            step(tx, tenant, from, started_at).await
+        });
         let (changed, next) = step.await?;
         marked += changed;
         position = next;

@@ -59,34 +59,29 @@ fn store_with_clock_and_webhooks(max_webhooks: u32) -> (MemoryStore, ManualClock
 
 /// Creates a tenant with one endpoint and this many events.
 fn fill(store: &dyn Store, count: usize) -> (TenantId, WebhookSubscription) {
-    let fill = store.write("fill", move |tx| {
-        Box::pin(async move {
-            let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
-            let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
-            let subscription = crud::create::<WebhookSubscription>(tx, tenant, input).await?;
-            for _ in 0..count {
-                let now = advance_clock(tx, tenant).await?;
-                events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
-            }
-            Ok((tenant, subscription))
-        })
+    let fill = store.write("fill", count, async |tx, &count| {
+        let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
+        let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
+        let subscription = crud::create::<WebhookSubscription>(tx, tenant, input).await?;
+        for _ in 0..count {
+            let now = advance_clock(tx, tenant).await?;
+            events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
+        }
+        Ok((tenant, subscription))
     });
     fill.now_or_never().unwrap().unwrap()
 }
 
 /// Polls once and runs the batch of the tenant, as a process that has nothing in flight.
 fn run_step(store: &dyn Store, tenant: TenantId, outcomes: &[AttemptResult]) -> Vec<Attempt> {
-    let due_work = store.read("poll", |tx| Box::pin(poll(tx))).now_or_never().unwrap().unwrap();
+    let due_work = store.read("poll", (), async |tx, ()| poll(tx).await).now_or_never().unwrap().unwrap();
     let outcomes = BTreeMap::from([(tenant, outcomes.to_vec())]);
     let mut batches = InFlight::default().plan(&Policy::default(), &due_work, outcomes);
     if batches.is_empty() {
         return Vec::new();
     }
     let batch = Arc::new(batches.remove(0));
-    let result = store.write("batch", move |tx| {
-        let batch = Arc::clone(&batch);
-        Box::pin(async move { run_batch(tx, &Policy::default(), &batch).await })
-    });
+    let result = store.write("batch", batch, async |tx, batch| run_batch(tx, &Policy::default(), batch).await);
     result.now_or_never().unwrap().unwrap().attempts
 }
 
@@ -214,13 +209,11 @@ fn a_subscription_is_paused_once_and_its_deliveries_are_held() {
     // The second time, as after a response of the store that was lost, nothing is left to store.
     for _ in 0..2 {
         assert!(run_step(&store, tenant, &outcomes).is_empty());
-        let read = (&store as &dyn Store).read("look", move |tx| {
-            Box::pin(async move {
-                let deliveries = tx.list_deliveries(tenant, &DeliveryFilter::default()).await?;
-                let stored = Repository::<WebhookSubscription>::get(tx, tenant, subscription.id).await?;
-                let log = tx.audit_entries(tenant, Timestamp::from_micros(0), Timestamp::MAX, 100).await?;
-                Ok((deliveries, stored, log))
-            })
+        let read = (&store as &dyn Store).read("look", (tenant, subscription.id), async |tx, &(tenant, id)| {
+            let deliveries = tx.list_deliveries(tenant, &DeliveryFilter::default()).await?;
+            let stored = Repository::<WebhookSubscription>::get(tx, tenant, id).await?;
+            let log = tx.audit_entries(tenant, Timestamp::from_micros(0), Timestamp::MAX, 100).await?;
+            Ok((deliveries, stored, log))
         });
         let (deliveries, stored, mut recorded) = read.now_or_never().unwrap().unwrap();
         recorded.retain(|entry| entry.action == "pause");
@@ -246,23 +239,21 @@ fn a_subscription_is_paused_once_and_its_deliveries_are_held() {
 
 /// Creates a tenant with this many endpoints that are due.
 fn fill_endpoints(store: &MemoryStore, endpoints: usize) -> TenantId {
-    let fill = (store as &dyn Store).write("fill", move |tx| {
-        Box::pin(async move {
-            let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
-            for _ in 0..endpoints {
-                let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
-                crud::create::<WebhookSubscription>(tx, tenant, input).await?;
-            }
-            let now = advance_clock(tx, tenant).await?;
-            events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
-            Ok(tenant)
-        })
+    let fill = (store as &dyn Store).write("fill", endpoints, async |tx, &endpoints| {
+        let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
+        for _ in 0..endpoints {
+            let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
+            crud::create::<WebhookSubscription>(tx, tenant, input).await?;
+        }
+        let now = advance_clock(tx, tenant).await?;
+        events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
+        Ok(tenant)
     });
     fill.now_or_never().unwrap().unwrap()
 }
 
 fn poll_once(store: &MemoryStore) -> DueWork {
-    (store as &dyn Store).read("poll", |tx| Box::pin(poll(tx))).now_or_never().unwrap().unwrap()
+    (store as &dyn Store).read("poll", (), async |tx, ()| poll(tx).await).now_or_never().unwrap().unwrap()
 }
 
 #[test]
@@ -340,9 +331,8 @@ fn a_search_reads_a_bounded_number_of_deliveries() {
     let find = |kind, until| {
         let filter =
             DeliveryFilter { subscription_id: Some(subscription.id), kind, until, ..DeliveryFilter::default() };
-        let search = (&store as &dyn Store).read("search", move |tx| {
-            let filter = filter.clone();
-            Box::pin(async move { deliveries::search(tx, tenant, &filter).await })
+        let search = (&store as &dyn Store).read("search", (tenant, filter), async |tx, (tenant, filter)| {
+            deliveries::search(tx, *tenant, filter).await
         });
         search.now_or_never().unwrap().unwrap()
     };
@@ -364,7 +354,9 @@ fn the_secret_that_receivers_have_signs_until_an_overlap_ends() {
     let store: &dyn Store = &store();
     let (tenant, WebhookSubscription { id, secret: first, .. }) = fill(store, 1);
     let rotate = |overlap| {
-        let rotate = store.write("rotate", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap)));
+        let rotate = store.write("rotate", (tenant, id, overlap), async |tx, &(tenant, id, overlap)| {
+            subscriptions::rotate_secret(tx, tenant, id, overlap).await
+        });
         rotate.now_or_never().unwrap().unwrap()
     };
     let secrets = |subscription: &WebhookSubscription| subscription.signing_secrets(store.env().now());
@@ -374,7 +366,9 @@ fn the_secret_that_receivers_have_signs_until_an_overlap_ends() {
     let third = rotate(hour);
     assert_eq!(secrets(&third), [third.secret.clone(), first]);
     let finish = || {
-        let finish = store.write("finish", move |tx| Box::pin(subscriptions::finish_rotation(tx, tenant, id)));
+        let finish = store.write("finish", (tenant, id), async |tx, &(tenant, id)| {
+            subscriptions::finish_rotation(tx, tenant, id).await
+        });
         finish.now_or_never().unwrap().unwrap()
     };
     let finished = finish();

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use serde_json::json;
 
 use super::*;
@@ -11,8 +10,8 @@ use crate::accounts::clocks::advance_clock;
 use crate::accounts::tenants::{self, TenantCreate};
 use crate::env::{Env, ManualClock, SeededEntropy};
 use crate::input::Input as _;
-use crate::store::Store;
 use crate::store::memory::MemoryStore;
+use crate::store::{Store, UnitOfWorkFn};
 use crate::values::EventKind;
 use crate::webhooks::events;
 use crate::webhooks::subscriptions::{WebhookCreate, WebhookUpdate};
@@ -32,16 +31,14 @@ impl Fixture {
     fn new() -> Self {
         let clock = ManualClock::at(Timestamp::from_micros(1_773_500_966_535_897));
         let store = MemoryStore::new(Env::new(clock.clone(), SeededEntropy::new(1)));
-        let fill = write(&store, |tx| {
-            Box::pin(async move {
-                let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
-                let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
-                crud::create::<WebhookSubscription>(tx, tenant, input).await?;
-                let now = advance_clock(tx, tenant).await?;
-                events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
-                let deliveries = tx.list_deliveries(tenant, &DeliveryFilter::default()).await?;
-                Ok((tenant, deliveries))
-            })
+        let fill = write(&store, (), async |tx, ()| {
+            let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
+            let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
+            crud::create::<WebhookSubscription>(tx, tenant, input).await?;
+            let now = advance_clock(tx, tenant).await?;
+            events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
+            let deliveries = tx.list_deliveries(tenant, &DeliveryFilter::default()).await?;
+            Ok((tenant, deliveries))
         });
         let (tenant, mut deliveries) = fill.unwrap();
         Self { store, clock, tenant, delivery: deliveries.remove(0) }
@@ -49,40 +46,39 @@ impl Fixture {
 
     fn put(&self, delivery: &Delivery) {
         let (delivery, lease) = (delivery.clone(), self.get().lease);
-        let put = write(&self.store, move |tx| {
-            let delivery = delivery.clone();
-            Box::pin(async move { Ok(tx.update_delivery(&delivery, lease).await?) })
+        let put = write(&self.store, (delivery, lease), async |tx, (delivery, lease)| {
+            Ok(tx.update_delivery(delivery, *lease).await?)
         });
         assert_eq!(put, Ok(()));
     }
 
     fn get(&self) -> Delivery {
         let (tenant, id) = (self.tenant, self.delivery.id);
-        let get = write(&self.store, move |tx| Box::pin(async move { Ok(tx.delivery(tenant, id).await?) }));
+        let get = write(&self.store, (tenant, id), async |tx, &(tenant, id)| Ok(tx.delivery(tenant, id).await?));
         get.unwrap().unwrap()
     }
 
     fn replay(&self) -> Result<Delivery, Error> {
         let (tenant, id) = (self.tenant, self.delivery.id);
-        write(&self.store, move |tx| Box::pin(replay_delivery(tx, tenant, id)))
+        write(&self.store, (tenant, id), async |tx, &(tenant, id)| replay_delivery(tx, tenant, id).await)
     }
 
     fn enable(&self, enabled: bool) {
         let (tenant, id) = (self.tenant, self.delivery.subscription_id);
-        let patch = write(&self.store, move |tx| {
+        let patch = write(&self.store, (enabled, tenant, id), async |tx, &(enabled, tenant, id)| {
             let input = WebhookUpdate::from_body(json!({ "enabled": enabled }).to_string().as_bytes());
-            Box::pin(async move { crud::update::<WebhookSubscription>(tx, tenant, id, input?).await })
+            crud::update::<WebhookSubscription>(tx, tenant, id, input?).await
         });
         patch.unwrap();
     }
 }
 
-fn write<T, F>(store: &dyn Store, work: F) -> Result<T, Error>
+fn write<I, T>(store: &dyn Store, input: I, work: impl UnitOfWorkFn<I, T>) -> Result<T, Error>
 where
+    I: Send + Sync + 'static,
     T: Send + 'static,
-    F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
 {
-    store.write("replays", work).now_or_never().unwrap()
+    store.write("replays", input, work).now_or_never().unwrap()
 }
 
 #[test]
@@ -141,13 +137,16 @@ fn a_delivery_is_replayed_only_to_an_active_subscription_of_its_tenant() {
     assert_eq!(fixture.get(), held, "enabling the subscription does not restart it");
     assert!(fixture.replay().is_ok());
     let (tenant, id) = (fixture.tenant, fixture.delivery.subscription_id);
-    let delete = write(&fixture.store, move |tx| Box::pin(crud::delete::<WebhookSubscription>(tx, tenant, id)));
+    let delete = write(&fixture.store, (tenant, id), async |tx, &(tenant, id)| {
+        crud::delete::<WebhookSubscription>(tx, tenant, id).await
+    });
     assert_eq!(delete, Ok(()));
     assert!(matches!(fixture.replay(), Err(Error::NotAllowed(_))));
-    let unknown = write(&fixture.store, move |tx| Box::pin(replay_delivery(tx, tenant, Id::nil())));
+    let unknown = write(&fixture.store, tenant, async |tx, &tenant| replay_delivery(tx, tenant, Id::nil()).await);
     assert_eq!(unknown, Err(Error::NotFound));
-    let other = write(&fixture.store, |tx| Box::pin(tenants::create(tx, TenantCreate::named("Other")))).unwrap().id;
+    let other =
+        write(&fixture.store, (), async |tx, ()| tenants::create(tx, TenantCreate::named("Other")).await).unwrap().id;
     let id = fixture.delivery.id;
-    let theirs = write(&fixture.store, move |tx| Box::pin(replay_delivery(tx, other, id)));
+    let theirs = write(&fixture.store, (other, id), async |tx, &(other, id)| replay_delivery(tx, other, id).await);
     assert_eq!(theirs, Err(Error::NotFound));
 }

@@ -132,17 +132,18 @@ pub async fn keep_for(tx: &mut dyn Tx, tenant: TenantId, id: SubscriptionId, lif
 pub async fn delete_expired(store: &dyn Store) -> Result<u64, Error> {
     let mut count = 0;
     loop {
-        let expired = store.read("webhooks.expired", |tx| {
-            Box::pin(async move {
-                let now = tx.env().now();
-                Ok(tx.expired_subscriptions(now, EXPIRED_AT_ONCE).await?)
-            })
+        let expired = store.read("webhooks.expired", (), async |tx, ()| {
+            let now = tx.env().now();
+            Ok(tx.expired_subscriptions(now, EXPIRED_AT_ONCE).await?)
         });
         let expired = expired.await?;
         for (tenant, id) in &expired {
             let (tenant, id) = (*tenant, *id);
-            let deleted =
-                store.write("webhooks.delete_expired", move |tx| Box::pin(delete_if_expired(tx, tenant, id))).await?;
+            let deleted = store
+                .write("webhooks.delete_expired", (tenant, id), async |tx, &(tenant, id)| {
+                    delete_if_expired(tx, tenant, id).await
+                })
+                .await?;
             count += u64::from(deleted);
         }
         if expired.len() < EXPIRED_AT_ONCE as usize {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use svc_core::accounts::keys::{self, KeyCreate};
@@ -15,7 +14,7 @@ use svc_core::accounts::tenants::{self, DeveloperAccess, TenantCreate};
 use svc_core::env::{Clock as _, Env, ManualClock, SystemEntropy};
 use svc_core::error::Error;
 use svc_core::store::memory::MemoryStore;
-use svc_core::store::{Access, Store, StoreWrapper, Tx, UnitOfWork};
+use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork, UnitOfWorkFn};
 use svc_core::values::TenantId;
 
 use super::*;
@@ -52,12 +51,9 @@ impl Fixture {
         let clock = ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000));
         let env = Env::new(clock.clone(), SystemEntropy);
         let store = Arc::new(NotingStore { store: MemoryStore::new(env), noted: Mutex::default() });
-        let made = (&*store as &dyn Store).write("test", move |tx| {
-            let key = key.clone();
-            Box::pin(async move {
-                let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
-                Ok((tenant, keys::create(tx, tenant, key).await?))
-            })
+        let made = (&*store as &dyn Store).write("test", key, async |tx, key| {
+            let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
+            Ok((tenant, keys::create(tx, tenant, key.clone()).await?))
         });
         let (tenant, key) = made.await.unwrap();
         Self { store, clock, tenant, key }
@@ -67,11 +63,12 @@ impl Fixture {
         Api::new(Arc::clone(&self.store) as Arc<dyn Store>, Settings::default())
     }
 
-    async fn change<T: Send + 'static>(
-        &self,
-        change: impl for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
-    ) {
-        (&*self.store as &dyn Store).write("test", change).await.unwrap();
+    async fn change<I, T>(&self, input: I, change: impl UnitOfWorkFn<I, T>)
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        (&*self.store as &dyn Store).write("test", input, change).await.unwrap();
     }
 
     /// Sends a request, and returns the status, the headers apart from the id of the request, and the body.
@@ -146,7 +143,8 @@ async fn a_key_that_signs_its_writes_is_never_known() {
     let known = KnownKeys::default();
     let hash = KeyHash::of(fixture.key.text.reveal()).unwrap();
     let now = fixture.clock.now();
-    let looked_up = (&*fixture.store as &dyn Store).read("test", move |tx| Box::pin(keys::authenticate(tx, hash)));
+    let looked_up =
+        (&*fixture.store as &dyn Store).read("test", hash, async |tx, &hash| keys::authenticate(tx, hash).await);
     known.add(hash, &looked_up.await.unwrap(), now);
     assert!(known.get(hash, now).is_none());
 }
@@ -170,11 +168,15 @@ async fn a_known_key_that_is_no_longer_valid_is_refused_like_any_other() {
             assert_eq!(fixture.create_contact(&knowing, "ada@example.com").await, StatusCode::CREATED);
             let (tenant, key) = (fixture.tenant, fixture.key.key.id);
             match what {
-                "revoked" => fixture.change(move |tx| Box::pin(keys::revoke(tx, key))).await,
+                "revoked" => fixture.change(key, async |tx, &key| keys::revoke(tx, key).await).await,
                 "expired" => fixture.clock.advance(Duration::from_secs(4)),
                 _ => {
                     let suspend = |tenant: &mut tenants::Tenant| tenant.developer_access = DeveloperAccess::Suspended;
-                    fixture.change(move |tx| Box::pin(tenants::update(tx, tenant.0, suspend))).await;
+                    fixture
+                        .change((tenant, suspend), async |tx, &(tenant, suspend)| {
+                            tenants::update(tx, tenant.0, suspend).await
+                        })
+                        .await;
                 }
             }
             let (answer, expected) = (fixture.send(&knowing, request).await, fixture.send(&other, request).await);
@@ -205,7 +207,11 @@ async fn changed_rate_limits_count_at_the_next_write() {
     for (limit, email) in [(1, "b@example.com"), (2, "c@example.com"), (2, "d@example.com"), (3, "e@example.com")] {
         let (tenant, limit) = (fixture.tenant, NonZeroU32::new(limit));
         let set_limit = move |tenant: &mut tenants::Tenant| tenant.limits.rate_limit = limit;
-        fixture.change(move |tx| Box::pin(tenants::update(tx, tenant.0, set_limit))).await;
+        fixture
+            .change((tenant, set_limit), async |tx, &(tenant, set_limit)| {
+                tenants::update(tx, tenant.0, set_limit).await
+            })
+            .await;
         statuses.push(fixture.create_contact(&api, email).await.as_u16());
     }
     assert_eq!(statuses, [429, 201, 429, 201]);

@@ -48,8 +48,7 @@ async fn a_backup_is_a_consistent_snapshot() {
     let folder = Folder::new();
     let url = folder.filled("svc.db").await;
     let store = store(&url).await;
-    let tenant =
-        store.read("test", |tx| Box::pin(async move { Ok(tx.tenants(None, 1_000).await?[0].id) })).await.unwrap();
+    let tenant = store.read("test", (), async |tx, ()| Ok(tx.tenants(None, 1_000).await?[0].id)).await.unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let written = Arc::new(AtomicU32::new(0));
     let writer = tokio::spawn(write(store, tenant, Arc::clone(&stop), Arc::clone(&written)));
@@ -81,11 +80,8 @@ async fn write(store: Arc<dyn Store>, tenant: TenantId, stop: Arc<AtomicBool>, w
     while !stop.load(Ordering::Relaxed) {
         let number = written.load(Ordering::Relaxed);
         let body = format!(r#"{{"email": "w{number}@example.com"}}"#);
-        let create = store.write("test", move |tx| {
-            let body = body.clone();
-            Box::pin(
-                async move { crud::create::<Contact>(tx, tenant, ContactCreate::from_body(body.as_bytes())?).await },
-            )
+        let create = store.write("test", (tenant, body), async |tx, (tenant, body)| {
+            crud::create::<Contact>(tx, *tenant, ContactCreate::from_body(body.as_bytes())?).await
         });
         create.await.unwrap();
         written.store(number + 1, Ordering::Relaxed);

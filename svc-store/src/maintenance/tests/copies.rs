@@ -56,14 +56,12 @@ async fn a_file_is_copied_to_a_file() {
     assert!(settings[0].is_some() && settings[0] == settings[1]);
     // The copy is an ordinary database: its secrets can be decrypted, and it can be copied.
     let store = store(&to).await;
-    let opened = store.read("test", |tx| {
-        Box::pin(async move {
-            let mut signed = 0;
-            for tenant in tx.tenants(None, 1_000).await? {
-                signed += tx.api_keys(tenant.id).await?.iter().filter(|key| key.signing_secret.is_some()).count();
-            }
-            Ok(signed)
-        })
+    let opened = store.read("test", (), async |tx, ()| {
+        let mut signed = 0;
+        for tenant in tx.tenants(None, 1_000).await? {
+            signed += tx.api_keys(tenant.id).await?.iter().filter(|key| key.signing_secret.is_some()).count();
+        }
+        Ok(signed)
     });
     assert_eq!(opened.await, Ok(4));
     assert_equal(&copied(&to, &folder.url("third.db"), false).await.unwrap());
@@ -89,7 +87,7 @@ async fn a_file_is_copied_to_postgres_and_back() {
     assert_equal(&copy_between(ends.0, ends.1, false, &env, &mut |_| {}).await.unwrap());
     let key = crate::vault::key_for(&folder.path("from.db"), &env, false).unwrap();
     let store = open_with(&middle, env, Options { secret_key: Some(key), ..Options::default() }).await.unwrap();
-    let tenants = store.read("test", |tx| Box::pin(async move { Ok(tx.tenants(None, 1_000).await?.len()) })).await;
+    let tenants = store.read("test", (), async |tx, ()| Ok(tx.tenants(None, 1_000).await?.len())).await;
     assert_eq!(tenants, Ok(2));
 }
 

@@ -31,19 +31,17 @@ use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscriptio
 const HOUR: Duration = Duration::from_secs(3600);
 
 pub(super) async fn fill(store: &dyn Store) {
-    let filled = store.write("fill", |tx| {
-        Box::pin(async move {
-            for name in ["Harbour Plumbing", "Zoë & Söhne 🛠️ 港湾配管"] {
-                let tenant = tenants::create(tx, TenantCreate::named(name)).await?.id;
-                tenants::update(tx, tenant.0, |tenant| tenant.limits.rate_limit = NonZeroU32::new(600)).await?;
-                fill_keys(tx, tenant).await?;
-                fill_webhooks(tx, tenant).await?;
-                fill_records(tx, tenant).await?;
-                fill_deliveries(tx, tenant).await?;
-                fill_requests(tx, tenant).await?;
-            }
-            Ok(())
-        })
+    let filled = store.write("fill", (), async |tx, ()| {
+        for name in ["Harbour Plumbing", "Zoë & Söhne 🛠️ 港湾配管"] {
+            let tenant = tenants::create(tx, TenantCreate::named(name)).await?.id;
+            tenants::update(tx, tenant.0, |tenant| tenant.limits.rate_limit = NonZeroU32::new(600)).await?;
+            fill_keys(tx, tenant).await?;
+            fill_webhooks(tx, tenant).await?;
+            fill_records(tx, tenant).await?;
+            fill_deliveries(tx, tenant).await?;
+            fill_requests(tx, tenant).await?;
+        }
+        Ok(())
     });
     filled.await.unwrap();
 }

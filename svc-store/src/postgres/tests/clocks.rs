@@ -46,7 +46,7 @@ async fn a_process_with_a_wrong_clock_takes_no_writes() {
             let Err(Error::Store(StoreError::ClockSkew(reason))) = refused else { panic!("{refused:?}") };
             assert!(reason.contains(&format!(" s {direction} the database's; at most 10 s")), "{reason}");
         }
-        let read = wrong.read("test", move |tx| Box::pin(tenants::get(tx, tenant))).await;
+        let read = wrong.read("test", tenant, async |tx, &tenant| tenants::get(tx, tenant).await).await;
         assert_eq!(read.unwrap().id, tenant, "reads go on");
         let before = Env::system().now();
         let at = advance_clock_in(&*right, tenant).await.unwrap();

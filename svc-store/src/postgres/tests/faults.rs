@@ -15,17 +15,14 @@ async fn a_deadlocked_transaction_runs_again() {
     let (runs, both) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(2)));
     let writes = [tenants, [tenants[1], tenants[0]]].map(|[first, second]| {
         let (runs, both) = (Arc::clone(&runs), Arc::clone(&both));
-        store.write("collides", move |tx| {
-            let (runs, both) = (Arc::clone(&runs), Arc::clone(&both));
-            Box::pin(async move {
-                let number = tx.next_number(first, tenants::NumberKind::Job).await?;
-                tx.lock_tenant(first).await?;
-                if runs.fetch_add(1, Ordering::SeqCst) < 2 {
-                    both.wait().await;
-                }
-                tx.lock_tenant(second).await?;
-                Ok(number)
-            })
+        store.write("collides", (first, runs, both, second), async |tx, (first, runs, both, second)| {
+            let number = tx.next_number(*first, tenants::NumberKind::Job).await?;
+            tx.lock_tenant(*first).await?;
+            if runs.fetch_add(1, Ordering::SeqCst) < 2 {
+                both.wait().await;
+            }
+            tx.lock_tenant(*second).await?;
+            Ok(number)
         })
     });
     assert_eq!(join_all(writes).await, [Ok(1), Ok(1)], "the number of a rolled-back transaction is used again");
@@ -52,7 +49,7 @@ async fn a_transaction_runs_once_more_when_its_connection_is_lost() {
     other.client.batch_execute(&format!("BEGIN; SELECT FROM tenants WHERE id = '{tenant}' FOR UPDATE")).await.unwrap();
     let write = |name| {
         let store = Arc::clone(&store);
-        tokio::spawn(async move { store.write(name, move |tx| Box::pin(new_job(tx, tenant))).await })
+        tokio::spawn(async move { store.write(name, tenant, async |tx, &tenant| new_job(tx, tenant).await).await })
     };
     let lost_twice = write("lost twice");
     terminate_waiting_session(&operator).await;
@@ -81,9 +78,9 @@ async fn the_outcome_is_unknown_when_the_connection_is_lost_at_the_commit() {
     direct_connection(&url).await.client.batch_execute(trap).await.unwrap();
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&runs);
-    let open = store.write("open", move |tx| {
+    let open = store.write("open", (counted, tenant), async |tx, (counted, tenant)| {
         counted.fetch_add(1, Ordering::SeqCst);
-        Box::pin(new_job(tx, tenant))
+        new_job(tx, *tenant).await
     });
     match open.await {
         Err(Error::Store(StoreError::OutcomeUnknown(_))) => {}
@@ -145,7 +142,7 @@ async fn survive(stop: fn(&svc_postgres_server::Server)) {
             tokio::spawn(async move {
                 let mut acknowledged = Vec::new();
                 while done.load(Ordering::SeqCst) == 0 {
-                    match store.write("test", move |tx| Box::pin(new_job(tx, tenant))).await {
+                    match store.write("test", tenant, async |tx, &tenant| new_job(tx, tenant).await).await {
                         Ok(job) => {
                             acknowledged.push(job.id);
                             written.fetch_add(1, Ordering::SeqCst);
@@ -155,7 +152,7 @@ async fn survive(stop: fn(&svc_postgres_server::Server)) {
                         }
                         other => panic!("{other:?}"),
                     }
-                    let read = store.read("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) }));
+                    let read = store.read("test", tenant, async |tx, &tenant| Ok(tx.tenant(tenant).await?));
                     assert!(matches!(read.await, Ok(Some(_)) | Err(Error::Store(StoreError::Unavailable(_)))));
                 }
                 acknowledged
@@ -184,8 +181,9 @@ async fn survive(stop: fn(&svc_postgres_server::Server)) {
     done.store(1, Ordering::SeqCst);
     for worker in workers {
         for id in worker.await.unwrap() {
-            let row = store
-                .read("test", move |tx| Box::pin(async move { Ok(Repository::<Job>::get(tx, tenant, id).await?) }));
+            let row = store.read("test", (tenant, id), async |tx, &(tenant, id)| {
+                Ok(Repository::<Job>::get(tx, tenant, id).await?)
+            });
             assert!(row.await.unwrap().is_some(), "an acknowledged write is lost");
         }
     }

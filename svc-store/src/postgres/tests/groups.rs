@@ -77,11 +77,9 @@ impl Fixture {
 
     fn job(&self, then: fn() -> Result<(), Error>) -> BoxFuture<'_, Result<String, Error>> {
         let tenant = self.tenant;
-        let write = self.store.write("job", move |tx| {
-            Box::pin(async move {
-                let number = new_job(tx, tenant).await?.job_number;
-                then().map(|()| number)
-            })
+        let write = self.store.write("job", (tenant, then), async |tx, &(tenant, then)| {
+            let number = new_job(tx, tenant).await?.job_number;
+            then().map(|()| number)
         });
         Box::pin(write)
     }
@@ -130,14 +128,12 @@ async fn a_statement_that_fails_fails_one_write_of_its_group() {
     let fixture = Fixture::new(server).await;
     let tenant = fixture.tenant;
     let create = |at: u32| -> BoxFuture<'_, Result<(), Error>> {
-        Box::pin(fixture.store.write("contact", move |tx| {
-            Box::pin(async move {
-                let now = advance_clock(tx, tenant).await?;
-                // Every fourth write has an id of its own, and the others have the same one.
-                let id = if at.is_multiple_of(4) { tx.env().id(now) } else { Id::new(tenant.0) };
-                let contact = Contact { id, created_at: now, updated_at: now, ..Contact::default() };
-                Ok(Repository::<Contact>::insert(tx, tenant, &contact).await?)
-            })
+        Box::pin(fixture.store.write("contact", (tenant, at), async |tx, &(tenant, at)| {
+            let now = advance_clock(tx, tenant).await?;
+            // Every fourth write has an id of its own, and the others have the same one.
+            let id = if at.is_multiple_of(4) { tx.env().id(now) } else { Id::new(tenant.0) };
+            let contact = Contact { id, created_at: now, updated_at: now, ..Contact::default() };
+            Ok(Repository::<Contact>::insert(tx, tenant, &contact).await?)
         }))
     };
     let results = fixture.run_together((0..16).map(create).collect()).await;
@@ -214,12 +210,14 @@ async fn a_write_of_no_tenant_has_a_transaction_of_its_own() {
     let (store, tenant) = (&*fixture.store, fixture.tenant);
     let used = KeyUse { key_id: Id::nil(), used_at: Timestamp::from_micros(0) };
     let of_none = || {
-        store.write("uses", move |tx| Box::pin(async move { Ok(tx.record_key_uses(&[used]).await.map(|()| tenant)?) }))
+        store.write("uses", (used, tenant), async |tx, &(used, tenant)| {
+            Ok(tx.record_key_uses(&[used]).await.map(|()| tenant)?)
+        })
     };
     let other = lock_row(&fixture.url, tenant).await;
     lock(&fixture.groups.0).clear();
     let of_tenant =
-        || store.write("lock", move |tx| Box::pin(async move { Ok(tx.lock_tenant(tenant).await.map(|_| tenant)?) }));
+        || store.write("lock", tenant, async |tx, &tenant| Ok(tx.lock_tenant(tenant).await.map(|_| tenant)?));
     let writes: Vec<BoxFuture<'_, Result<TenantId, Error>>> = vec![
         Box::pin(of_tenant()),
         Box::pin(of_none()),

@@ -138,7 +138,7 @@ async fn a_filled_database_can_be_partitioned() {
     let store_before = store(&url).await;
     let (first, second) = (new_tenant(&*store_before).await, new_tenant(&*store_before).await);
     for tenant in [first, second, first] {
-        store_before.write("test", move |tx| Box::pin(new_job(tx, tenant))).await.unwrap();
+        store_before.write("test", tenant, async |tx, &tenant| new_job(tx, tenant).await).await.unwrap();
     }
     drop(store_before);
     let connection = direct_connection(&url).await;
@@ -146,7 +146,7 @@ async fn a_filled_database_can_be_partitioned() {
 
     let store = store(&url).await;
     let number = |tenant| {
-        let job = store.write("test", move |tx| Box::pin(new_job(tx, tenant)));
+        let job = store.write("test", tenant, async |tx, &tenant| new_job(tx, tenant).await);
         async { job.await.unwrap().job_number }
     };
     assert_eq!((number(first).await, number(second).await), ("JOB-0003".to_owned(), "JOB-0002".to_owned()));

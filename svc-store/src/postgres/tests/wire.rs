@@ -63,44 +63,48 @@ async fn writes_and_reads_take_few_round_trips() {
     let store = open_with(&url, Env::system(), options).await.unwrap();
     let tenant = new_tenant(&*store).await;
     for _ in 0..3 {
-        let hook = store.write("test", move |tx| {
+        let hook = store.write("test", tenant, async |tx, &tenant| {
             let input = Input::from_body(br#"{"url": "https://example.com/", "events": ["*"]}"#);
-            Box::pin(async move { crud::create::<WebhookSubscription>(tx, tenant, input?).await })
+            crud::create::<WebhookSubscription>(tx, tenant, input?).await
         });
         hook.await.unwrap();
     }
     let plain = async |at: usize| {
         let body = format!(r#"{{"email": "c{at}@example.com"}}"#);
-        let create = store.write("test", move |tx| {
+        let create = store.write("test", (body, tenant), async |tx, (body, tenant)| {
             let input = Input::from_body(body.as_bytes());
-            Box::pin(async move {
-                tx.lock_credential(tenant, &[0; 32]).await?;
-                crud::create::<Contact>(tx, tenant, input?).await
-            })
+
+            tx.lock_credential(*tenant, &[0; 32]).await?;
+            crud::create::<Contact>(tx, *tenant, input?).await
         });
         create.await.unwrap().id
     };
     let with_idempotency_key = async |at: usize| {
         let key = format!("k{at}");
         let body = format!(r#"{{"email": "k{at}@example.com"}}"#);
-        let create = store.write("test", move |tx| {
-            let (input, key) = (Input::from_body(body.as_bytes()), key.clone());
-            Box::pin(async move {
-                assert!(tx.claim_idempotency(tenant, &key).await?);
-                tx.lock_credential(tenant, &[0; 32]).await?;
-                let now = tx.env().now();
-                assert_eq!(tx.stored_response(tenant, &key, Timestamp::from_micros(0)).await?, None);
-                crud::create::<Contact>(tx, tenant, input?).await?;
-                let (fingerprint, body) = ([0; 32], vec![0; 300]);
-                let response =
-                    StoredResponse { fingerprint, status: 201, location: None, etag: None, body, created_at: now };
-                Ok(tx.store_response(tenant, &key, &response).await?)
-            })
+        let create = store.write("test", (tenant, key, body), async |tx, (tenant, key, body)| {
+            let input = Input::from_body(body.as_bytes());
+            assert!(tx.claim_idempotency(*tenant, key).await?);
+            tx.lock_credential(*tenant, &[0; 32]).await?;
+            let now = tx.env().now();
+            assert_eq!(tx.stored_response(*tenant, key, Timestamp::from_micros(0)).await?, None);
+            crud::create::<Contact>(tx, *tenant, input?).await?;
+            let (fingerprint, body) = ([0; 32], vec![0; 300]);
+            let response = StoredResponse {
+                fingerprint,
+                status: 201,
+                location: None,
+                etag: None,
+                body: body.clone(),
+                created_at: now,
+            };
+            Ok(tx.store_response(*tenant, key, &response).await?)
         });
         create.await.unwrap();
     };
     let get = async |id| {
-        let get = store.read("test", move |tx| Box::pin(crud::get::<Contact>(tx, tenant, id)));
+        let get =
+            store.read("test", (tenant, id), async |tx, &(tenant, id)| crud::get::<Contact>(tx, tenant, id).await);
         get.await.unwrap();
     };
     let mut counts = [0; 3];

@@ -11,11 +11,9 @@ async fn queued_writes_share_a_commit_and_each_has_its_own_result() {
         let store = &store;
         async move {
             store
-                .write("test", move |tx| {
-                    Box::pin(async move {
-                        let at = tx.advance_clock(tenant).await?.ok_or(Error::NotFound)?;
-                        if n % 3 == 0 { Err(Error::PreconditionFailed) } else { Ok(at) }
-                    })
+                .write("test", (tenant, n), async |tx, &(tenant, n)| {
+                    let at = tx.advance_clock(tenant).await?.ok_or(Error::NotFound)?;
+                    if n % 3 == 0 { Err(Error::PreconditionFailed) } else { Ok(at) }
                 })
                 .await
         }
@@ -24,8 +22,7 @@ async fn queued_writes_share_a_commit_and_each_has_its_own_result() {
     let times: HashSet<Timestamp> = results.iter().filter_map(|result| result.as_ref().ok()).copied().collect();
     assert_eq!(times.len(), 66, "a unit of work that fails rolls back only itself");
     assert_eq!(results.iter().filter(|result| result.is_err()).count(), 34);
-    let last =
-        store.write("test", move |tx| Box::pin(async move { Ok(tx.advance_clock(tenant).await?) })).await.unwrap();
+    let last = store.write("test", tenant, async |tx, &tenant| Ok(tx.advance_clock(tenant).await?)).await.unwrap();
     assert!(times.iter().all(|time| Some(*time) < last));
 }
 
@@ -86,7 +83,7 @@ async fn a_full_database_refuses_writes_and_loses_none() {
     let acknowledged = results.iter().filter(|result| matches!(result, Ok(Ok(())))).count();
     assert!(acknowledged < 64, "the database never filled up");
     let store = scratch.store();
-    let stored = store.read("test", |tx| Box::pin(async move { Ok(tx.tenants(None, 1_000).await?) })).await.unwrap();
+    let stored = store.read("test", (), async |tx, ()| Ok(tx.tenants(None, 1_000).await?)).await.unwrap();
     assert_eq!(stored.len(), acknowledged + 1);
     assert!(stored.iter().any(|row| row.id == tenant));
 }

@@ -1,8 +1,7 @@
 //! Tests with an endpoint whose backlog takes several steps to hold or to end.
 
-use futures_util::future::BoxFuture;
-
 use super::*;
+use crate::store::UnitOfWorkFn;
 use crate::webhooks::deliveries::{DeliveryId, FailureReason};
 use crate::webhooks::replays::{self, ReplayCreate};
 use crate::webhooks::subscriptions::{SETTLE_AT_ONCE, SETTLE_PAUSE, SETTLE_STEP, SubscriptionId, WebhookUpdate};
@@ -25,20 +24,20 @@ impl Backlog {
         Self { store, clock, tenant, id: subscription.id }
     }
 
-    fn write<T, F>(&self, work: F) -> Result<T, Error>
+    fn write<I, T>(&self, input: I, work: impl UnitOfWorkFn<I, T>) -> Result<T, Error>
     where
+        I: Send + Sync + 'static,
         T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
         let store: &dyn Store = &self.store;
-        store.write("test", work).now_or_never().unwrap()
+        store.write("test", input, work).now_or_never().unwrap()
     }
 
     fn set_enabled(&self, enabled: bool) {
         let (tenant, id) = (self.tenant, self.id);
-        let update = self.write(move |tx| {
+        let update = self.write((enabled, tenant, id), async |tx, &(enabled, tenant, id)| {
             let input = WebhookUpdate::from_body(json!({ "enabled": enabled }).to_string().as_bytes());
-            Box::pin(async move { crud::update::<WebhookSubscription>(tx, tenant, id, input?).await })
+            crud::update::<WebhookSubscription>(tx, tenant, id, input?).await
         });
         update.unwrap();
     }
@@ -46,21 +45,19 @@ impl Backlog {
     /// Emits an event, and returns its delivery.
     fn emit(&self) -> Delivery {
         let tenant = self.tenant;
-        let emit = self.write(move |tx| {
-            Box::pin(async move {
-                let now = advance_clock(tx, tenant).await?;
-                events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
-                let newest = DeliveryFilter { limit: 1, ..DeliveryFilter::default() };
-                Ok(tx.list_deliveries(tenant, &newest).await?.remove(0))
-            })
+        let emit = self.write(tenant, async |tx, &tenant| {
+            let now = advance_clock(tx, tenant).await?;
+            events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
+            let newest = DeliveryFilter { limit: 1, ..DeliveryFilter::default() };
+            Ok(tx.list_deliveries(tenant, &newest).await?.remove(0))
         });
         emit.unwrap()
     }
 
     fn stopped_at(&self) -> Option<Timestamp> {
         let (tenant, id) = (self.tenant, self.id);
-        let get = self.write(move |tx| {
-            Box::pin(async move { Ok(Repository::<WebhookSubscription>::get(tx, tenant, id).await?) })
+        let get = self.write((tenant, id), async |tx, &(tenant, id)| {
+            Ok(Repository::<WebhookSubscription>::get(tx, tenant, id).await?)
         });
         get.unwrap().unwrap().stopped_at
     }
@@ -68,10 +65,8 @@ impl Backlog {
     fn count(&self, status: DeliveryStatus) -> usize {
         let (tenant, id) = (self.tenant, self.id);
         let filter = DeliveryFilter { subscription_id: Some(id), status: Some(status), ..DeliveryFilter::default() };
-        let list = self.write(move |tx| {
-            let filter = filter.clone();
-            Box::pin(async move { Ok(tx.list_deliveries(tenant, &filter).await?) })
-        });
+        let list =
+            self.write((tenant, filter), async |tx, (tenant, filter)| Ok(tx.list_deliveries(*tenant, filter).await?));
         list.unwrap().len()
     }
 
@@ -80,7 +75,7 @@ impl Backlog {
         let mut attempts = Vec::new();
         for _ in 0..60 {
             self.clock.advance(SETTLE_PAUSE);
-            let due = self.write(|tx| Box::pin(poll(tx))).unwrap();
+            let due = self.write((), async |tx, ()| poll(tx).await).unwrap();
             if !due.endpoints.is_empty() || !due.replaying_tenants.is_empty() {
                 attempts.extend(run_step(&self.store, self.tenant, &[]));
             }
@@ -89,7 +84,7 @@ impl Backlog {
     }
 
     fn earliest_due_at(&self) -> Option<Timestamp> {
-        self.write(|tx| Box::pin(async move { Ok(tx.next_endpoint_due().await?) })).unwrap()
+        self.write((), async |tx, ()| Ok(tx.next_endpoint_due().await?)).unwrap()
     }
 }
 
@@ -123,17 +118,16 @@ fn replays_wait_until_the_backlog_is_held() {
     let (tenant, id, first) = (backlog.tenant, backlog.id, backlog.emit().id);
     backlog.set_enabled(false);
     backlog.set_enabled(true);
-    let one = backlog.write(move |tx| Box::pin(replays::replay_delivery(tx, tenant, first)));
+    let one =
+        backlog.write((tenant, first), async |tx, &(tenant, first)| replays::replay_delivery(tx, tenant, first).await);
     assert!(matches!(one, Err(Error::NotAllowed(_))), "{one:?}");
     let since = Timestamp::from_micros(0);
     let input = ReplayCreate { subscription: id, since, until: None, statuses: Vec::new(), missed: false };
-    let replay = backlog.write(move |tx| {
-        let input = input.clone();
-        Box::pin(replays::create(tx, tenant, input))
-    });
+    let replay =
+        backlog.write((tenant, input), async |tx, (tenant, input)| replays::create(tx, *tenant, input.clone()).await);
     let replay = replay.unwrap().id;
     backlog.settle();
-    let finished = backlog.write(move |tx| Box::pin(async move { Ok(tx.replay(tenant, replay).await?) }));
+    let finished = backlog.write((tenant, replay), async |tx, &(tenant, replay)| Ok(tx.replay(tenant, replay).await?));
     let finished = finished.unwrap().unwrap();
     assert!(finished.finished_at.is_some() && !finished.broken_off(), "{finished:?}");
     assert_eq!(finished.replayed as usize, Backlog::SIZE + 1);
@@ -147,15 +141,16 @@ fn a_delete_ends_what_is_pending_or_held() {
     let attempt = run_step(&backlog.store, backlog.tenant, &[]).remove(0);
     backlog.set_enabled(false);
     let (tenant, id) = (backlog.tenant, backlog.id);
-    let delete = backlog.write(move |tx| Box::pin(crud::delete::<WebhookSubscription>(tx, tenant, id)));
+    let delete = backlog
+        .write((tenant, id), async |tx, &(tenant, id)| crud::delete::<WebhookSubscription>(tx, tenant, id).await);
     assert_eq!(delete, Ok(()));
     let log = log(1, 500);
     run_step(&backlog.store, tenant, &[AttemptResult { delivery: attempt.delivery.clone(), log, retry_after: None }]);
     assert!(backlog.settle().is_empty());
     assert_eq!((backlog.count(DeliveryStatus::Failed), backlog.stopped_at()), (Backlog::SIZE, None));
     assert_eq!(backlog.earliest_due_at(), None);
-    let all = backlog
-        .write(move |tx| Box::pin(async move { Ok(tx.list_deliveries(tenant, &DeliveryFilter::default()).await?) }));
+    let all =
+        backlog.write(tenant, async |tx, &tenant| Ok(tx.list_deliveries(tenant, &DeliveryFilter::default()).await?));
     for delivery in all.unwrap() {
         assert_eq!(delivery.failure_reason, Some(FailureReason::SubscriptionDeleted), "{delivery:?}");
     }
@@ -168,18 +163,16 @@ fn a_pause_holds_a_long_backlog_in_steps_also_when_its_retries_are_hours_away() 
     let far = backlog.store.env().now().checked_add(Duration::from_secs(4 * 3_600));
     let attempt = run_step(&backlog.store, tenant, &[]).remove(0);
     let claimed = attempt.delivery.id;
-    let wait = backlog.write(move |tx| {
-        Box::pin(async move {
-            for delivery in tx.list_deliveries(tenant, &DeliveryFilter::default()).await? {
-                if delivery.id != claimed {
-                    let lease = delivery.lease;
-                    tx.update_delivery(&Delivery { next_attempt_at: far, lease: None, ..delivery }, lease).await?;
-                }
+    let wait = backlog.write((tenant, claimed, far, id), async |tx, &(tenant, claimed, far, id)| {
+        for delivery in tx.list_deliveries(tenant, &DeliveryFilter::default()).await? {
+            if delivery.id != claimed {
+                let lease = delivery.lease;
+                tx.update_delivery(&Delivery { next_attempt_at: far, lease: None, ..delivery }, lease).await?;
             }
-            let subscription = Repository::<WebhookSubscription>::get(tx, tenant, id).await?.unwrap();
-            let failing = WebhookSubscription { consecutive_failures: 9, ..subscription };
-            Ok(Repository::<WebhookSubscription>::update(tx, tenant, &failing).await?)
-        })
+        }
+        let subscription = Repository::<WebhookSubscription>::get(tx, tenant, id).await?.unwrap();
+        let failing = WebhookSubscription { consecutive_failures: 9, ..subscription };
+        Ok(Repository::<WebhookSubscription>::update(tx, tenant, &failing).await?)
     });
     assert_eq!(wait, Ok(()));
     run_step(
@@ -204,10 +197,7 @@ fn the_newest_attempts_of_a_day_keep_their_response_bodies() {
         };
         let outcomes: Vec<AttemptResult> = attempts.into_iter().map(outcome).collect();
         let batch = Arc::new(Batch::outcomes_only(tenant, outcomes));
-        let run = backlog.write(move |tx| {
-            let batch = Arc::clone(&batch);
-            Box::pin(async move { run_batch(tx, &Policy::default(), &batch).await })
-        });
+        let run = backlog.write(batch, async |tx, batch| run_batch(tx, &Policy::default(), batch).await);
         run.unwrap();
     };
     let claim = |count: usize| {
@@ -218,13 +208,14 @@ fn the_newest_attempts_of_a_day_keep_their_response_bodies() {
         attempts
     };
     let subscription = || {
-        let get = backlog.write(move |tx| {
-            Box::pin(async move { Ok(Repository::<WebhookSubscription>::get(tx, tenant, id).await?) })
+        let get = backlog.write((tenant, id), async |tx, &(tenant, id)| {
+            Ok(Repository::<WebhookSubscription>::get(tx, tenant, id).await?)
         });
         get.unwrap().unwrap()
     };
     let body = |delivery: DeliveryId| {
-        let log = backlog.write(move |tx| Box::pin(async move { Ok(tx.attempts(tenant, delivery).await?) }));
+        let log = backlog
+            .write((tenant, delivery), async |tx, &(tenant, delivery)| Ok(tx.attempts(tenant, delivery).await?));
         log.unwrap().pop().unwrap().response_body
     };
     let first = claim(200);
@@ -237,9 +228,8 @@ fn the_newest_attempts_of_a_day_keep_their_response_bodies() {
     // As if there had been many more.
     let kept = responses::KEPT + responses::STEP;
     let full = WebhookSubscription { responses_kept: kept, ..subscription() };
-    let fill = backlog.write(move |tx| {
-        let full = full.clone();
-        Box::pin(async move { Ok(Repository::<WebhookSubscription>::update(tx, tenant, &full).await?) })
+    let fill = backlog.write((tenant, full), async |tx, (tenant, full)| {
+        Ok(Repository::<WebhookSubscription>::update(tx, *tenant, full).await?)
     });
     assert_eq!(fill, Ok(()));
     let next = claim(4);
