@@ -205,29 +205,33 @@ impl<K: Target, I: Input + Clone, O: Send + 'static> Operation<K, I, O> {
     /// # Errors
     /// [`Error::UnknownTenant`], what the rules refuse, and [`Error::Store`].
     pub async fn run_on(&self, store: &dyn Store, target: K, input: I) -> Result<O, Error> {
-        let operation = *self;
-        if self.method == Method::Get {
-            return store.read(self.id, move |tx| operation.run_in_account(tx, target, input.clone())).await;
+        let is_read = self.method == Method::Get;
+        let is_dry_run = self.is_dry_run(&input);
+        let call = (*self, target, input);
+        if is_read {
+            return store.read(self.id, call, async |tx, call| run_in_account(tx, call).await).await;
         }
-        if self.is_dry_run(&input) {
-            return store.dry_run(self.id, move |tx| operation.run_in_account(tx, target, input.clone())).await;
+        if is_dry_run {
+            return store.dry_run(self.id, call, async |tx, call| run_in_account(tx, call).await).await;
         }
-        store.write(self.id, move |tx| operation.run_in_account(tx, target, input.clone())).await
+        store.write(self.id, call, async |tx, call| run_in_account(tx, call).await).await
     }
+}
 
-    fn run_in_account(self, tx: &mut dyn Tx, target: K, input: I) -> BoxFuture<'_, Result<O, Error>> {
-        Box::pin(async move {
-            if let Some(account) = target.account() {
-                if self.method != Method::Get {
-                    tx.lock_tenant(account).await?;
-                }
-                if tx.tenant(account).await?.is_none() {
-                    return Err(Error::UnknownTenant(account));
-                }
-            }
-            self.run(tx, target, &input).await
-        })
+/// Runs an operation, if the account of its path exists.
+async fn run_in_account<K: Target, I: Input + Clone, O: Send + 'static>(
+    tx: &mut dyn Tx,
+    (operation, target, input): &(Operation<K, I, O>, K, I),
+) -> Result<O, Error> {
+    if let Some(account) = target.account() {
+        if operation.method != Method::Get {
+            tx.lock_tenant(account).await?;
+        }
+        if tx.tenant(account).await?.is_none() {
+            return Err(Error::UnknownTenant(account));
+        }
     }
+    operation.run(tx, *target, input).await
 }
 
 /// No input.
