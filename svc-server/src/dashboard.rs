@@ -14,6 +14,13 @@
 //! People sign in by a link that works once (`svc dashboard link`, or [`Svc::dashboard`]), or at an identity provider (`oidc`).
 //! The browser then has a cookie with the token of a [session](svc_core::accounts::sessions). An application may say who asks
 //! in place of that ([`Identity`]).
+//!
+//! The token of forms is an HMAC under the secret of the session, or the one that the application gives, and depends on the
+//! account that is shown. So a form that was open before a member chose another account changes nothing.
+//!
+//! The policy of the pages forbids inline scripts and styles, so charts are SVG whose colours are classes. A new page is a line
+//! in the table, and a line in the table of `tests/dashboard/roles.rs`, which tries it in each role, without its token, and
+//! with the ids of another account.
 
 mod assets;
 mod chart;

@@ -2,6 +2,9 @@
 //!
 //! Names and units follow OpenMetrics: durations in seconds, sizes in bytes, and counters with the suffix `_total`. Each
 //! label has few values: none is a tenant, a key, an address or an id.
+//!
+//! Metrics are counted where things happen. Backlogs in the database are counted every ten seconds and not at each scrape, by
+//! partial indexes and up to a bound, so they cost the same whatever the backlog.
 
 mod store;
 

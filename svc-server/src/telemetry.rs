@@ -4,6 +4,10 @@
 //! the things it is about in fields: `tenant`, `subscription`, `delivery`, `key`, `request_id`, `error`. Spans cover
 //! requests and delivery attempts; with the feature `otlp` they are exported to a collector.
 //!
+//! Spans have a level below that of the log, so a request whose span nobody collects creates none. An exporter that cannot keep
+//! up drops them. Each delivery starts a trace of its own, since the request that caused it ended long ago; `traceparent` is
+//! taken from clients and not sent to subscribers.
+//!
 //! Secrets never reach the log or a span: no Authorization header, no query string and no body is written.
 
 #[cfg(feature = "standalone")]

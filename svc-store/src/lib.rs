@@ -42,6 +42,21 @@
 //! - `migrations` has the versions of the schema, and the runner that applies them.
 //! - `vault` encrypts secrets before they are stored.
 //! - `maintenance` works on whole databases: it copies, checks, backs up and measures them.
+//!
+//! # Tables
+//!
+//! Ids are UUIDv7 with the microseconds in them, so they sort like `created_at`. On SQLite, what the API lists is clustered on
+//! `(tenant_id, id)`: one tree serves GET by id and "newest first". Contacts and subscriptions, which can be deleted, have
+//! `live` before the id, so lists never walk over deleted rows. Contacts that were never changed have one index by email, as
+//! the orders of their creation and of their change are the same; those that were changed have one for each.
+//!
+//! Events, deliveries and the logs of attempts are appended to pages that all tenants share, since the cost of a write is the
+//! pages that it touches. The id of a delivery is made for the time of its event, of which a tenant has one in a microsecond,
+//! so the deliveries of an event are a range of ids. The deliveries of an endpoint are in two indexes: the pending ones, which
+//! are few, and those that have ended. A list of both merges them.
+//!
+//! The planner's statistics of SQLite are fixed in the migrations, and the planner settings of a PostgreSQL connection make
+//! plans depend on the schema alone. Tests read the plan of every list.
 
 #![cfg_attr(
     not(feature = "maintenance"),

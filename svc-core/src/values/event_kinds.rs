@@ -1,4 +1,8 @@
 //! Kinds of events, and the selection of them that a webhook subscription makes.
+//!
+//! Kinds are those of the contract and those that an application registers, each with a check of its data. Only what is new is
+//! compared with the registered kinds: the `events` of a subscription, and an event that is emitted. What is stored is read,
+//! delivered and replayed whatever its kind.
 
 #[cfg(feature = "json-schema")]
 mod json_schema;

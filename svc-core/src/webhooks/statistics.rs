@@ -1,4 +1,10 @@
 //! Statistics of a subscription: the success rate and the durations of its attempts, and its backlog.
+//!
+//! For charts, the sender adds attempts up in memory, by endpoint, hour, outcome and duration, and adds the sums to the stored
+//! counts every ten seconds and when it ends. A crash loses ten seconds of the charts and nothing else. Durations are rounded
+//! up to four for each power of two, so an endpoint has a dozen rows for an hour however many attempts there were, and the
+//! account has its own sums beside them. The hour comes first in the key: what is written at a time is side by side, a chart
+//! is 24 searches, and what has expired is the beginning of the table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

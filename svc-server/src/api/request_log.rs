@@ -2,6 +2,9 @@
 //!
 //! It must cost the API next to nothing, so memory keeps no more than the log itself would: the newest requests of each
 //! tenant, and a bounded number of all. What does not fit is dropped and counted.
+//!
+//! A request is logged with the first and the last event that its transaction wrote. These two name all of them, since the
+//! transaction locks the tenant; so the log leads from a request to its events and back, and events store nothing for it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;

@@ -8,6 +8,11 @@
 //! 3. Whoever has a verified email address that is a [member](svc_core::accounts::members) of an account is signed in.
 //!
 //! The cookie is deleted with the first answer of the provider, and the provider takes a code once.
+//!
+//! The metadata and the keys of the provider are fetched when someone signs in, so the server starts without its provider. They
+//! are kept for an hour, and for a minute at least when a token is signed with a key that is not among them. The page that
+//! follows the form sends the browser on by `Refresh`: a redirect of a form to another host would need that host in the policy
+//! of the page.
 
 mod id_token;
 
