@@ -285,3 +285,51 @@ impl<P: Input, F: Input> JsonSchema for Listing<P, F> {
         schema::input("The query of a list.", false, Self::field_schemas(generator))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::accounts::actor::{Actor, acting};
+    use crate::env::Env;
+    use crate::platform::AccountCreate;
+    use crate::platform::operations::{self, LIST_AUDIT_LOG, Records};
+    use crate::resources::contacts::{Contact, ContactCreate};
+    use crate::store::memory::MemoryStore;
+    use crate::values::Text;
+
+    async fn a_caller_runs_operations() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Env::system()));
+        let store = &*acting(store, Actor::Cli("ada".to_owned()));
+        let account = AccountCreate::new(Text::parse("Harbour").unwrap());
+        let account = operations::CREATE_ACCOUNT.run_on(store, (), account).await.unwrap().id;
+        let create = async |account| {
+            let contact = ContactCreate::new("ada@example.com".parse().unwrap());
+            Records::<Contact>::CREATE.run_on(store, account, contact).await
+        };
+        let existing_id = create(account).await.unwrap().id.uuid();
+        assert_eq!(create(account).await, Err(Error::EmailTaken { existing_id }));
+        let unknown = TenantId(Uuid::from_u128(1));
+        assert_eq!(create(unknown).await, Err(Error::UnknownTenant(unknown)));
+        let log = LIST_AUDIT_LOG.run_on(store, account, Listing::default()).await.unwrap();
+        let actors: Vec<&str> = log.data.iter().map(|entry| entry.actor.as_str()).collect();
+        assert_eq!(actors, ["cli:ada", "cli:ada"]);
+    }
+
+    #[test]
+    fn a_trusted_caller_runs_operations_on_a_store() {
+        a_caller_runs_operations().now_or_never().unwrap();
+    }
+
+    #[test]
+    fn the_path_follows_from_the_target() {
+        assert_eq!(operations::CREATE_OPERATOR_LINK.path(), "/operator-links");
+        assert_eq!(operations::GET_ACCOUNT.path(), "/accounts/{account_id}");
+        assert_eq!(operations::REVOKE_KEY.path(), "/accounts/{account_id}/keys/{id}/revoke");
+        assert_eq!(operations::REVOKE_KEY.segments(Some("1")), "keys/1/revoke");
+        assert_eq!(operations::MARK_OVERDUE_INVOICES.path(), "/accounts/{account_id}/invoices/mark-overdue");
+    }
+}
