@@ -31,7 +31,7 @@ fuzz_target!(|query: &str| {
     for operation in READS.iter() {
         let parse_request = |query: &str| {
             let event_kinds = &EventKinds::default();
-            let parts = RequestParts { id: Some(ID), query, body: b"", base: "/api/v1", event_kinds };
+            let parts = RequestParts { id: Some(ID), query, body: b"", if_none_match: &[], base: "/api/v1", event_kinds };
             (operation.parse)(&parts).map(|_| ())
         };
         assert_eq!(parse_request(query), parse_request(&again), "{}", operation.id);

@@ -35,6 +35,9 @@ pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + '
     /// The kind of object in the audit log. `None` if changes are not recorded there, as their events tell of them.
     const AUDITED: Option<&'static str> = None;
 
+    /// Whether every change of a record changes its `updated_at`, so that the two name a version of it.
+    const VERSIONED: bool = true;
+
     /// Returns the id.
     fn id(&self) -> Id<Self>;
     /// Returns when the record was created: its position in lists, unique within the tenant.

@@ -9,6 +9,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let mut collection: Option<LitStr> = None;
     let mut filter: Option<Type> = None;
     let mut soft_delete = false;
+    let mut unversioned = false;
     let mut audited: Option<LitStr> = None;
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("resource")) {
         attribute.parse_nested_meta(|meta| {
@@ -18,10 +19,12 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 filter = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("soft_delete") {
                 soft_delete = true;
+            } else if meta.path.is_ident("unversioned") {
+                unversioned = true;
             } else if meta.path.is_ident("audited") {
                 audited = Some(meta.value()?.parse()?);
             } else {
-                return Err(meta.error("expected `collection`, `filter`, `soft_delete` or `audited`"));
+                return Err(meta.error("expected `collection`, `filter`, `soft_delete`, `unversioned` or `audited`"));
             }
             Ok(())
         })?;
@@ -39,10 +42,12 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
     });
+    let versioned = unversioned.then(|| quote! { const VERSIONED: bool = false; });
     Ok(quote! {
         impl ::svc_core::resources::Resource for #name {
             const COLLECTION: &'static str = #collection;
             type Filter = #filter;
+            #versioned
             #audited
 
             fn id(&self) -> ::svc_core::values::Id<Self> {

@@ -6,24 +6,20 @@
 //! 2. `request_context` authenticates, counts and authorizes it, reads its body, and runs it in a transaction. The order
 //!    of the checks is part of the contract (`docs/contract.md`, "Order of checks").
 //! 3. A handler in [`handlers`] parses it and calls the rules in `svc-core`.
-//! 4. `message` writes the response. A failure is a [`problem`], the only place that knows the statuses of failures.
+//! 4. `response` writes the response. A failure is a [`problem`], the only place that knows the statuses of failures.
 //!
 //! The OpenAPI document is generated from the same table of operations, in [`openapi`].
 
 pub mod auth;
 mod body;
 mod change;
-mod client;
 pub mod cors;
 #[cfg(feature = "docs")]
 mod docs;
 pub mod handlers;
 mod home;
 mod housekeeping;
-pub mod in_flight_keys;
-mod known_keys;
 pub mod limits;
-mod message;
 pub mod openapi;
 pub mod platform;
 pub mod problem;
@@ -31,7 +27,6 @@ mod reminder;
 mod request_context;
 mod request_log;
 pub mod response;
-mod response_body;
 pub(crate) mod response_memory;
 mod router;
 pub mod routes;
@@ -45,7 +40,6 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-#[cfg(feature = "docs")]
 use http::header::IF_NONE_MATCH;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
@@ -60,20 +54,18 @@ use svc_core::webhooks::{operational, statistics, subscriptions};
 use tracing::Instrument as _;
 use uuid::Uuid;
 
+use self::auth::Principal;
 pub use self::body::{Incoming, MAX_BODY};
-use self::client::Client;
-use self::message::Outcome;
-pub use self::message::{MAX_HEADERS, MAX_URI};
 use self::problem::Problem;
 use self::reminder::Reminder;
 use self::request_context::{AccessRecord, RequestContext};
-use self::request_log::Answered;
-use self::response::ApiResponse;
-pub use self::response_body::ResponseBody;
+pub use self::response::ResponseBody;
+use self::response::{ApiResponse, Outcome};
 use self::router::Route;
+pub use self::router::{MAX_HEADERS, MAX_URI};
 use self::routes::Version;
 pub use self::settings::Settings;
-use self::state::{State, Surface};
+use self::state::{Listener, State};
 #[cfg(feature = "dashboard")]
 use crate::dashboard::Dashboard;
 use crate::metrics::Metrics;
@@ -110,12 +102,12 @@ const NO_TENANT: TenantId = TenantId(Uuid::nil());
 #[derive(Clone)]
 pub struct Api {
     state: Arc<State>,
-    listener: Listener,
+    listener: ListenerKind,
 }
 
-/// What a listener serves.
+/// The kinds of listeners, by what they serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Listener {
+enum ListenerKind {
     /// The operations of the public API.
     Public,
     /// The operations of the platform API.
@@ -129,13 +121,13 @@ impl Api {
     ///
     /// Use [`Builder`](crate::Builder) to serve it.
     pub fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
-        Self { state: Arc::new(State::new(store, settings)), listener: Listener::Public }
+        Self { state: Arc::new(State::new(store, settings)), listener: ListenerKind::Public }
     }
 
     /// Returns the service for operators, which has only `/healthz`, `/readyz` and `/metrics`.
     #[must_use]
     pub fn for_operators(&self) -> Self {
-        Self { state: Arc::clone(&self.state), listener: Listener::Operators }
+        Self { state: Arc::clone(&self.state), listener: ListenerKind::Operators }
     }
 
     /// Returns the platform API, with which programs of the operator work on all accounts by platform keys
@@ -143,7 +135,7 @@ impl Api {
     #[must_use]
     pub fn for_platform(&self) -> Self {
         self.state.platform();
-        Self { state: Arc::clone(&self.state), listener: Listener::Platform }
+        Self { state: Arc::clone(&self.state), listener: ListenerKind::Platform }
     }
 
     /// Responds to a request from the address `peer`. A failure is a response, too.
@@ -151,7 +143,7 @@ impl Api {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
         let now = self.env().now();
-        let request_id = message::request_id(&parts.headers, self.env(), now);
+        let request_id = telemetry::request_id(&parts.headers, self.env(), now);
         let route = self.route(&parts);
         let operation = route.as_ref().ok().and_then(Route::operation_id);
         let mut access = AccessRecord { operation, ..AccessRecord::default() };
@@ -159,7 +151,7 @@ impl Api {
         // metrics.
         let is_page = route.as_ref().is_ok_and(Route::is_page);
         let is_client_request =
-            self.listener != Listener::Operators && !is_page && !matches!(parts.uri.path(), "/healthz" | "/readyz");
+            self.listener != ListenerKind::Operators && !is_page && !matches!(parts.uri.path(), "/healthz" | "/readyz");
         let span = telemetry::request_span(&request_id, &parts, access.operation);
         let result = match route {
             Ok(route) => self.respond(route, &parts, body, peer, &mut access).instrument(span.clone()).await,
@@ -170,53 +162,42 @@ impl Api {
             tracing::error!(request_id, operation = access.operation, %error, "the store failed a request");
         }
         let code = result.as_ref().err().map(Problem::code);
-        let mut response = message::render(&parts.method, result);
+        let mut response = response::render(&parts.method, result);
         let headers = response.headers_mut();
-        message::add_security_headers(&parts.method, headers);
+        response::add_security_headers(&parts.method, headers);
         if is_client_request {
             self.state.background_reminder.check(now);
             let limits = &self.state.limits;
             access.status.unwrap_or_else(|| limits.status(limits.key_of_peer(peer), now)).write(headers);
         }
-        if self.listener != Listener::Platform {
+        if self.listener != ListenerKind::Platform {
             self.state.settings.cors.write(&parts.headers, headers);
         }
         let elapsed = started.elapsed();
         if is_client_request {
             self.state.settings.metrics.request(access.operation, response.status(), elapsed);
         }
-        if let Some(Client::Key(caller)) = &access.client
-            && self.state.settings.request_log
-        {
-            let answered = Answered {
-                tenant_id: caller.tenant_id,
-                key_id: caller.key_id,
-                request_id: &request_id,
-                parts: &parts,
-                started_at: now,
-                elapsed,
-                status: response.status(),
-                code,
-                written: access.written,
-            };
-            if !self.state.request_log.add(self.env(), &answered) {
-                self.state.settings.metrics.requests_not_logged(1);
-            }
-        }
         let access = telemetry::Access {
             request_id: &request_id,
             parts: &parts,
             peer,
             operation: access.operation,
-            tenant: access.client.as_ref().and_then(Client::account),
-            key: access.client.as_ref().map(Client::key_id),
+            client: access.client.as_ref(),
             status: response.status(),
             code,
+            started_at: now,
             elapsed,
+            written: access.written,
         };
+        if let Some(Principal::Key(caller)) = access.client
+            && self.state.settings.request_log
+            && !self.state.request_log.add(self.env(), (caller.tenant_id, caller.key_id), &access)
+        {
+            self.state.settings.metrics.requests_not_logged(1);
+        }
         access.record(&span);
         telemetry::access(&access);
-        response.headers_mut().insert(message::REQUEST_ID, request_id);
+        response.headers_mut().insert(telemetry::REQUEST_ID, request_id);
         response
     }
 
@@ -330,13 +311,13 @@ impl Api {
         self.state
             .dashboard
             .as_ref()
-            .filter(|_| self.listener == Listener::Public && Dashboard::serves(parts.uri.path()))
+            .filter(|_| self.listener == ListenerKind::Public && Dashboard::serves(parts.uri.path()))
     }
 
-    fn surface(&self) -> &Surface {
+    fn listener(&self) -> &Listener {
         match self.listener {
-            Listener::Platform => self.state.platform(),
-            Listener::Public | Listener::Operators => &self.state.public,
+            ListenerKind::Platform => self.state.platform(),
+            ListenerKind::Public | ListenerKind::Operators => &self.state.public,
         }
     }
 
@@ -353,8 +334,10 @@ impl Api {
     }
 
     fn route<'a>(&'a self, parts: &'a Parts) -> Result<Route<'a>, Problem> {
-        message::check_head(parts)?;
-        if self.listener != Listener::Platform && self.state.settings.cors.is_preflight(&parts.method, &parts.headers) {
+        router::check_head(parts)?;
+        if self.listener != ListenerKind::Platform
+            && self.state.settings.cors.is_preflight(&parts.method, &parts.headers)
+        {
             return Ok(Route::Preflight);
         }
         #[cfg(feature = "dashboard")]
@@ -362,8 +345,8 @@ impl Api {
             return Ok(Route::Dashboard(dashboard));
         }
         match self.listener {
-            Listener::Operators => router::route_for_operators(parts),
-            Listener::Public | Listener::Platform => self.surface().router.route(parts),
+            ListenerKind::Operators => router::route_for_operators(parts),
+            ListenerKind::Public | ListenerKind::Platform => self.listener().router.route(parts),
         }
     }
 
@@ -383,14 +366,16 @@ impl Api {
                     None => format!("{}{}", self.state.settings.mount, version.path()),
                 };
                 let context = RequestContext { state: &self.state, parts, peer, routed, account, id, base };
-                if routed.operation.method == Method::GET {
-                    context.read(access).await
-                } else {
-                    context.write(body, access).await
-                }
+                let response = match routed.operation.method {
+                    Method::GET => context.read(access).await,
+                    _ => context.write(body, access).await,
+                };
+                response.map(Outcome::Response)
             }
             Route::OpenApiDocument(version) => {
-                Ok(message::check_none_match(self.surface().documents.response(version), &parts.headers))
+                let document = self.listener().documents.response(version);
+                let if_none_match = response::tags(&parts.headers, IF_NONE_MATCH);
+                Ok(Outcome::Response(document.unless_unmodified(&if_none_match)))
             }
             Route::Home => {
                 let (headers, body) = self.state.home.response(&parts.headers);
@@ -404,11 +389,11 @@ impl Api {
             }
             #[cfg(feature = "docs")]
             Route::Docs(file) => {
-                let surface = self.surface();
-                let docs = surface.docs.as_ref().ok_or_else(|| surface.router.not_found())?;
-                Ok(match docs.response(file, &message::tags(&parts.headers, IF_NONE_MATCH)) {
+                let listener = self.listener();
+                let docs = listener.docs.as_ref().ok_or_else(|| listener.router.not_found())?;
+                Ok(match docs.response(file, &response::tags(&parts.headers, IF_NONE_MATCH)) {
                     Ok((headers, body)) => Outcome::Home { headers, body },
-                    Err(etag) => Outcome::NotModified { etag },
+                    Err(etag) => Outcome::Response(ApiResponse::not_modified(etag)),
                 })
             }
             Route::Health => status_response("ok"),

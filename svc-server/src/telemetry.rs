@@ -19,11 +19,15 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use http::request::Parts;
-use http::{HeaderValue, StatusCode};
-use svc_core::values::TenantId;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use svc_core::env::Env;
+use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
+use svc_core::webhooks::events::WrittenEvents;
 use tracing::{Span, field};
 use uuid::Uuid;
+
+use crate::api::auth::Principal;
 
 #[cfg(feature = "standalone")]
 pub(crate) use self::log::flush;
@@ -32,6 +36,23 @@ pub use self::log::{LogFormat, init};
 
 /// The target of spans. `SVC_LOG=info,svc_server::spans=debug` adds the fields of the spans to each line of the log.
 const SPANS: &str = "svc_server::spans";
+
+/// The header with the id of a request.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Returns the `X-Request-Id` that the client sent, or a new UUID when it is missing or malformed.
+pub(crate) fn request_id(headers: &HeaderMap, env: &Env, now: Timestamp) -> HeaderValue {
+    let allowed = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    let given = headers
+        .get(REQUEST_ID)
+        .filter(|value| (1..=128).contains(&value.len()) && value.as_bytes().iter().all(allowed));
+    given
+        .cloned()
+        // A UUID is a valid header value, so the last fallback is never used.
+        .unwrap_or_else(|| {
+            HeaderValue::try_from(env.id::<Uuid>(now).to_string()).unwrap_or(HeaderValue::from_static("-"))
+        })
+}
 
 /// Creates the span of a request. Its level is debug, so it costs nothing unless it is logged or exported.
 pub(crate) fn request_span(request_id: &HeaderValue, parts: &Parts, operation: Option<&'static str>) -> Span {
@@ -82,27 +103,32 @@ pub(crate) fn record_attempt(span: &Span, log: &AttemptLog) {
     }
 }
 
-/// The fields of the log line of a request.
+/// A request that has its response, for the log of the server and for that of the account.
 pub(crate) struct Access<'a> {
     pub(crate) request_id: &'a HeaderValue,
     pub(crate) parts: &'a Parts,
     pub(crate) peer: IpAddr,
     pub(crate) operation: Option<&'static str>,
-    pub(crate) tenant: Option<TenantId>,
-    pub(crate) key: Option<Uuid>,
+    pub(crate) client: Option<&'a Principal>,
     pub(crate) status: StatusCode,
     pub(crate) code: Option<&'static str>,
+    pub(crate) started_at: Timestamp,
     pub(crate) elapsed: Duration,
+    pub(crate) written: WrittenEvents,
 }
 
 impl Access<'_> {
+    fn tenant(&self) -> Option<TenantId> {
+        self.client.and_then(Principal::account)
+    }
+
     /// Adds the fields that are known at the end of a request to its span.
     pub(crate) fn record(&self, span: &Span) {
         if span.is_disabled() {
             return;
         }
         span.record("http.response.status_code", self.status.as_u16());
-        span.record("code", self.code).record("tenant", self.tenant.map(field::display));
+        span.record("code", self.code).record("tenant", self.tenant().map(field::display));
         if self.status.is_server_error() {
             span.record("otel.status_code", "ERROR");
         }
@@ -119,8 +145,8 @@ pub(crate) fn access(access: &Access<'_>) {
         operation = access.operation,
         status = access.status.as_u16(),
         code = access.code,
-        tenant = access.tenant.map(field::display),
-        key = access.key.map(field::display),
+        tenant = access.tenant().map(field::display),
+        key = access.client.map(Principal::key_id).map(field::display),
         peer = %access.peer,
         micros = u64::try_from(access.elapsed.as_micros()).unwrap_or(u64::MAX),
         "request",

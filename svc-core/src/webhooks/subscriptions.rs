@@ -57,7 +57,7 @@ pub enum DisabledReason {
 
 /// An endpoint that receives events, with the selection of events that are sent to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
-#[resource(collection = "webhooks", filter = NoFilter, soft_delete, audited = "webhook")]
+#[resource(collection = "webhooks", filter = NoFilter, soft_delete, unversioned, audited = "webhook")]
 pub struct WebhookSubscription {
     /// The unique identifier of the subscription, a UUID of version 7 that the service assigns.
     pub id: SubscriptionId,

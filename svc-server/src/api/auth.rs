@@ -1,17 +1,157 @@
-//! Reads the API key and the signature of a request (`docs/contract.md`, "API keys" and "Request signing").
+//! Who sends a request (`docs/contract.md`, "API keys" and "Request signing"): the bearer of an API key, or on the platform
+//! API that of a platform key.
+//!
+//! The two differ in where the account comes from, which is the key or the path, and in what their scopes mean. Everything
+//! else, and the order of the checks, is the same.
 
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName};
-use svc_core::accounts::keys::Caller;
+use svc_core::accounts::actor::Actor;
+use svc_core::accounts::keys::{self, Caller, KeyHash};
+use svc_core::accounts::platform_keys::{self, PlatformKey, PlatformKeyHash};
 use svc_core::accounts::signing::{SignedRequest, VerifiedSignature};
+use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
-use svc_core::values::Timestamp;
+use svc_core::store::Tx;
+use svc_core::values::{TenantId, Timestamp};
+use uuid::Uuid;
 
 use crate::api::problem::{Problem, SignatureProblem};
+use crate::api::routes::Operation;
+
+/// The tenant of platform operations that concern no account. No account has this id.
+const NO_ACCOUNT: TenantId = TenantId(Uuid::nil());
 
 const TIMESTAMP: HeaderName = HeaderName::from_static("x-svc-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("x-svc-signature");
+
+/// What a request is authenticated by.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Credentials {
+    /// An API key.
+    Key(KeyHash),
+    /// A platform key, and the account that the path names.
+    Platform { hash: PlatformKeyHash, account: Option<TenantId> },
+}
+
+/// An authenticated client.
+#[derive(Clone, Debug)]
+pub(crate) enum Principal {
+    /// The bearer of an API key.
+    Key(Caller),
+    /// The bearer of a platform key.
+    Platform {
+        key: Box<PlatformKey>,
+        /// The id of the account in the path.
+        account_id: Option<TenantId>,
+        /// The account with this id, if there is one.
+        account: Option<Box<Tenant>>,
+    },
+}
+
+impl Credentials {
+    /// Looks the key up.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::InvalidKey`], [`Error::KeyRevoked`] or [`Error::KeyExpired`].
+    pub(super) async fn authenticate(self, tx: &mut dyn Tx) -> Result<Principal, Error> {
+        match self {
+            Self::Key(hash) => keys::authenticate(tx, hash).await.map(Principal::Key),
+            Self::Platform { hash, account: account_id } => {
+                let key = Box::new(platform_keys::authenticate(tx, hash).await?);
+                let account = match account_id {
+                    Some(id) => tx.tenant(id).await?.map(Box::new),
+                    None => None,
+                };
+                Ok(Principal::Platform { key, account_id, account })
+            }
+        }
+    }
+
+    /// Locks the account of a write, and looks the key up.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`authenticate`](Self::authenticate).
+    pub(super) async fn lock_and_authenticate(self, tx: &mut dyn Tx, tenant: TenantId) -> Result<Principal, Error> {
+        match self {
+            Self::Key(hash) => keys::lock_and_authenticate(tx, tenant, hash).await.map(Principal::Key),
+            Self::Platform { account, .. } => {
+                if let Some(account) = account {
+                    tx.lock_tenant(account).await?;
+                }
+                self.authenticate(tx).await
+            }
+        }
+    }
+}
+
+impl Principal {
+    /// Checks that the key may run the operation.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::AccessNotApproved`], [`Error::InsufficientScope`] or [`Error::MissingPlatformScope`].
+    pub(super) fn require(&self, operation: &Operation) -> Result<(), Error> {
+        match (self, operation.area) {
+            (Self::Key(caller), None) => caller.require(operation.scope),
+            (Self::Platform { key, .. }, Some(area)) => key.require(area, operation.scope),
+            // The routers keep the operations of the two apart.
+            _ => Err(Error::InsufficientScope),
+        }
+    }
+
+    /// Checks that the account in the path exists.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::UnknownTenant`].
+    pub(super) fn require_account(&self) -> Result<(), Error> {
+        match self {
+            Self::Platform { account_id: Some(id), account: None, .. } => Err(Error::UnknownTenant(*id)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the account that the request is about.
+    pub(crate) fn account(&self) -> Option<TenantId> {
+        match self {
+            Self::Key(caller) => Some(caller.tenant_id),
+            Self::Platform { account_id, .. } => *account_id,
+        }
+    }
+
+    /// Returns the tenant that the operation gets.
+    pub(super) fn tenant(&self) -> TenantId {
+        self.account().unwrap_or(NO_ACCOUNT)
+    }
+
+    /// Returns what an idempotency key is unique within: the account of an API key, or the platform key.
+    pub(super) fn idempotency_scope(&self) -> TenantId {
+        match self {
+            Self::Key(caller) => caller.tenant_id,
+            Self::Platform { key, .. } => TenantId(key.id.uuid()),
+        }
+    }
+
+    /// Returns the id of the key.
+    pub(crate) fn key_id(&self) -> Uuid {
+        match self {
+            Self::Key(caller) => caller.key_id.uuid(),
+            Self::Platform { key, .. } => key.id.uuid(),
+        }
+    }
+
+    /// Returns the name of the client in the audit log.
+    pub(super) fn actor(&self) -> Actor {
+        match self {
+            Self::Key(caller) => Actor::Key(caller.key_id),
+            Self::Platform { key, .. } => Actor::PlatformKey(key.id),
+        }
+    }
+}
 
 /// Returns the key that a request carries. `prefix` is that of the keys of this API.
 ///
@@ -33,7 +173,7 @@ pub fn bearer<'a>(headers: &'a HeaderMap, prefix: &'static str) -> Result<&'a st
 }
 
 /// The two headers of a signed request.
-pub struct SignatureHeaders<'a> {
+pub(super) struct SignatureHeaders<'a> {
     timestamp: &'a str,
     signature: &'a str,
 }
@@ -45,7 +185,7 @@ impl<'a> SignatureHeaders<'a> {
     ///
     /// Returns [`Problem::SignatureRequired`] when one of them is missing, and [`Problem::SignatureInvalid`] when one is
     /// repeated or is not ASCII.
-    pub fn from_headers(headers: &'a HeaderMap) -> Result<Self, Problem> {
+    pub(super) fn from_headers(headers: &'a HeaderMap) -> Result<Self, Problem> {
         Ok(Self { timestamp: single(headers, TIMESTAMP)?, signature: single(headers, SIGNATURE)? })
     }
 
@@ -54,7 +194,7 @@ impl<'a> SignatureHeaders<'a> {
     /// # Errors
     ///
     /// Returns [`Problem::SignatureInvalid`] with the reason.
-    pub fn verify(
+    pub(super) fn verify(
         &self,
         caller: &Caller,
         parts: &Parts,

@@ -4,6 +4,8 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body;
 use svc_core::error::StoreError;
@@ -80,6 +82,25 @@ impl BodyMemory {
             }
         }
         Ok(ReceivedBody { bytes: received.freeze(), _permit: permit })
+    }
+}
+
+/// Checks that a body is JSON without a content encoding. An empty body needs no `Content-Type`.
+pub(super) fn check_media_type(headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {
+    let encoded =
+        headers.get_all(CONTENT_ENCODING).iter().any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    if encoded {
+        return Err(Problem::UnsupportedMediaType("Send the body without a Content-Encoding."));
+    }
+    let mut types = headers.get_all(CONTENT_TYPE).iter();
+    let is_json = |value: &HeaderValue| {
+        let essence = value.as_bytes().split(|b| *b == b';').next().unwrap_or_default();
+        essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+    };
+    match (types.next(), types.next()) {
+        (None, _) if body.is_empty() => Ok(()),
+        (Some(only), None) if is_json(only) => Ok(()),
+        _ => Err(Problem::UnsupportedMediaType("Send the body as Content-Type: application/json.")),
     }
 }
 

@@ -1,17 +1,22 @@
 //! A write as one transaction: the idempotency key, the change itself, its `If-Match` condition and the stored response.
+//!
+//! The database stores the responses of finished requests under their idempotency keys. [`InFlightKeys`] knows the running
+//! requests of this process, so that a repeat in the meantime is refused at once. Between processes, the transaction claims
+//! the key in the database.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 
 use svc_core::accounts::actor::Actor;
-use svc_core::accounts::limits::RateLimits;
-use svc_core::error::Error;
-use svc_core::store::Tx;
+use svc_core::error::{Error, StoreError};
+use svc_core::store::{Store, Tx};
+use svc_core::sync::lock;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::WrittenEvents;
 
-use crate::api::client::{Client, Credentials};
+use crate::api::auth::Credentials;
 use crate::api::handlers::OperationFn;
-use crate::api::in_flight_keys::InFlightGuard;
+use crate::api::problem::Problem;
 use crate::api::response::ApiResponse;
 use crate::api::router::RoutedOperation;
 
@@ -25,9 +30,7 @@ pub(super) struct Change {
     /// The key, which is the actor of the transaction.
     pub(super) actor: Actor,
     pub(super) credentials: Credentials,
-    /// What the idempotency key is unique within.
-    pub(super) idempotency_scope: TenantId,
-    pub(super) claim: Option<Arc<IdempotencyClaim>>,
+    pub(super) claim: Option<IdempotencyClaim>,
     /// Responses that were stored before this time have expired.
     pub(super) stored_since: Timestamp,
     pub(super) condition: Option<Condition>,
@@ -35,6 +38,8 @@ pub(super) struct Change {
 
 /// The idempotency key of a running request.
 pub(super) struct IdempotencyClaim {
+    /// What the key is unique within.
+    pub(super) scope: TenantId,
     pub(super) key: String,
     pub(super) fingerprint: [u8; 32],
     pub(super) _guard: InFlightGuard,
@@ -48,75 +53,127 @@ pub(super) struct Condition {
     pub(super) current: OperationFn,
 }
 
-/// What became of a change.
-pub(super) struct Changed {
-    pub(super) response: ApiResponse,
-    pub(super) written: WrittenEvents,
-    /// The client, as the transaction looked it up.
-    pub(super) client: Client,
-}
-
 impl Change {
-    /// Makes the change, or returns the stored response of the first request with the same idempotency key.
-    ///
-    /// With `counted_for`, the request was counted for these rate limits without a look-up of its key. It changes nothing and
-    /// returns `None` if the account has others by now.
+    /// Makes the change in a transaction, or returns the stored response of the first request with the same idempotency key.
     ///
     /// # Errors
     ///
     /// Returns the error of the operation, or [`Error::IdempotencyInProgress`], [`Error::IdempotencyKeyReused`] or
-    /// [`Error::PreconditionFailed`], and those of the checks of the [client](super::client::Client).
+    /// [`Error::PreconditionFailed`], and those of the checks of the [client](super::auth::Principal).
     /// The transaction is rolled back then.
-    pub(super) async fn run(&self, tx: &mut dyn Tx, counted_for: Option<RateLimits>) -> Result<Option<Changed>, Error> {
-        let (tenant, scope) = (self.tenant, self.idempotency_scope);
+    pub(super) async fn run(self, store: &dyn Store) -> Result<(ApiResponse, WrittenEvents), Problem> {
+        let (name, change) = (self.routed.operation.id, Arc::new(self));
+        let work = Arc::clone(&change);
+        if change.is_dry_run {
+            return Ok(store.dry_run(name, work, async |tx, change| change.run_in(tx).await).await?);
+        }
+        let changed = store.write(name, work, async |tx, change| change.run_in(tx).await);
+        let result = changed.await.map_err(Problem::from);
+        // A conflict rolled the transaction back, so its response is stored in another one.
+        if let Err(problem @ Problem::Core(Error::EmailTaken { .. } | Error::LimitReached { .. })) = &result {
+            let response = ApiResponse { status: problem.status(), body: problem.body(), ..ApiResponse::no_content() };
+            change.store_conflict(store, response).await?;
+        }
+        result
+    }
+
+    async fn run_in(&self, tx: &mut dyn Tx) -> Result<(ApiResponse, WrittenEvents), Error> {
         tx.act_as(self.actor.clone());
         // Another node may be running a request with the same key.
         if let Some(claim) = &self.claim
-            && !tx.claim_idempotency(scope, &claim.key).await?
+            && !tx.claim_idempotency(claim.scope, &claim.key).await?
         {
             return Err(Error::IdempotencyInProgress);
         }
         // The key may have been revoked, or the account suspended, since it was looked up. The tenant is locked, so neither
         // happens before the change, and the stored response and the current ETag stay.
-        let client = self.credentials.lock_and_authenticate(tx, tenant).await?;
+        let client = self.credentials.lock_and_authenticate(tx, self.tenant).await?;
         client.require(&self.routed.operation)?;
-        if counted_for.is_some_and(|limits| client.limits() != Some(limits)) {
-            return Ok(None);
-        }
         if let Some(claim) = &self.claim
-            && let Some(stored) = tx.stored_response(scope, &claim.key, self.stored_since).await?
+            && let Some(stored) = tx.stored_response(claim.scope, &claim.key, self.stored_since).await?
         {
-            let is_repeat = stored.fingerprint == claim.fingerprint;
-            if !is_repeat {
+            if stored.fingerprint != claim.fingerprint {
                 return Err(Error::IdempotencyKeyReused);
             }
-            let response = ApiResponse::from_stored(stored);
-            return Ok(Some(Changed { response, written: WrittenEvents::default(), client }));
+            return Ok((ApiResponse::from_stored(stored), WrittenEvents::default()));
         }
         client.require_account()?;
         let current_etag = match &self.condition {
-            Some(condition) => (condition.current)(tx, tenant).await?.etag,
+            Some(condition) => (condition.current)(tx, self.tenant).await?.etag,
             None => None,
         };
-        let response = (self.operation)(tx, tenant).await?;
+        let response = (self.operation)(tx, self.tenant).await?;
         // The condition is checked last, as 404 and 409 come before 412. The change is rolled back when it fails.
         if let (Some(condition), Some(current_etag)) = (&self.condition, current_etag)
             && !condition.tags.iter().any(|tag| tag == "*" || *tag == current_etag)
         {
             return Err(Error::PreconditionFailed);
         }
-        if let Some(claim) = &self.claim {
-            let stored = response.to_stored(claim.fingerprint, tx.env().now());
-            tx.store_response(scope, &claim.key, &stored).await?;
+        self.store_response(tx, &response).await?;
+        Ok((response, tx.written_events()))
+    }
+
+    async fn store_response(&self, tx: &mut dyn Tx, response: &ApiResponse) -> Result<(), StoreError> {
+        let Some(claim) = &self.claim else { return Ok(()) };
+        let stored = response.to_stored(claim.fingerprint, tx.env().now());
+        tx.store_response(claim.scope, &claim.key, &stored).await
+    }
+
+    /// Stores the response of a change that was rolled back.
+    async fn store_conflict(self: Arc<Self>, store: &dyn Store, response: ApiResponse) -> Result<(), Error> {
+        if self.claim.is_none() {
+            return Ok(());
         }
-        Ok(Some(Changed { response, written: tx.written_events(), client }))
+        let stored = store.write("idempotency.record", (self, response), async |tx, (change, response)| {
+            let Some(claim) = &change.claim else { return Ok(()) };
+            // Another node may have run a request with the same key meanwhile, whose response is then kept.
+            if tx.claim_idempotency(claim.scope, &claim.key).await?
+                && tx.stored_response(claim.scope, &claim.key, change.stored_since).await?.is_none()
+            {
+                change.store_response(tx, response).await?;
+            }
+            Ok(())
+        });
+        stored.await
+    }
+}
+
+type TenantKey = (TenantId, String);
+
+/// The idempotency keys whose first request is still running in this process. Clones share the registry.
+#[derive(Clone, Default)]
+pub(super) struct InFlightKeys(Arc<Mutex<HashSet<TenantKey>>>);
+
+/// Keeps a key registered until it is dropped.
+///
+/// The transaction owns it, as that may still run after the client has disconnected.
+pub(super) struct InFlightGuard {
+    registry: InFlightKeys,
+    key: TenantKey,
+}
+
+impl InFlightKeys {
+    /// Registers the key of a request that starts.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::IdempotencyInProgress`] while another request with the key is running.
+    pub(super) fn register(&self, tenant: TenantId, key: &str) -> Result<InFlightGuard, Error> {
+        let key = (tenant, key.to_owned());
+        let is_new = lock(&self.0).insert(key.clone());
+        if is_new { Ok(InFlightGuard { registry: self.clone(), key }) } else { Err(Error::IdempotencyInProgress) }
+    }
+}
+
+impl Drop for InFlightGuard {
+    fn drop(&mut self) {
+        lock(&self.registry.0).remove(&self.key);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
-    use std::sync::Arc;
 
     use bytes::Bytes;
     use http::{Request, StatusCode};
@@ -124,10 +181,10 @@ mod tests {
     use svc_core::accounts::keys::{self, KeyCreate};
     use svc_core::accounts::tenants::{self, TenantCreate};
     use svc_core::env::Env;
-    use svc_core::store::Store;
     use svc_core::store::memory::MemoryStore;
-    use svc_core::values::{HostPolicy, Timestamp};
+    use svc_core::values::HostPolicy;
 
+    use super::*;
     use crate::api::{Api, Settings};
 
     #[tokio::test]
@@ -159,5 +216,16 @@ mod tests {
         assert_eq!(newest.actor, format!("key:{}", key.key.id));
         let after = newest.after.unwrap();
         assert!(after.get().contains("https://example.com/hook") && !after.get().contains("whsec_"));
+    }
+
+    #[test]
+    fn a_key_is_registered_per_tenant_until_the_guard_is_dropped() {
+        let registry = InFlightKeys::default();
+        let (one, two) = (TenantId(uuid::Uuid::nil()), TenantId(uuid::Uuid::max()));
+        let guard = registry.register(one, "k").ok();
+        assert_eq!(registry.register(one, "k").err(), Some(Error::IdempotencyInProgress));
+        assert!(registry.register(two, "k").is_ok());
+        drop(guard);
+        assert!(registry.register(one, "k").is_ok());
     }
 }

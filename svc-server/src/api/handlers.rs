@@ -20,7 +20,7 @@ use svc_core::webhooks::subscriptions::{
 };
 
 use crate::api::problem::Problem;
-use crate::api::response::{ApiResponse, etag};
+use crate::api::response::{ApiResponse, is_unmodified, record_etag, version_etag};
 
 /// The parts of a request that a handler parses.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,8 @@ pub struct RequestParts<'a> {
     pub query: &'a str,
     /// The body, on POST and PATCH; empty otherwise.
     pub body: &'a [u8],
+    /// The tags of `If-None-Match`, on GET; empty otherwise.
+    pub if_none_match: &'a [String],
     /// The path in front of the paths of the operations, for `Location`, such as `/api/v1`.
     pub base: &'a str,
     /// The event kinds of the service, which a new subscription can name.
@@ -167,10 +169,16 @@ pub fn list<R: Resource>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Prob
 pub fn get<R: Resource>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
     let id = parts.id()?;
     parts.no_query()?;
+    let if_none_match: Arc<[String]> = parts.if_none_match.into();
     let get = ParsedRequest::new(move |tx, tenant| {
+        let if_none_match = Arc::clone(&if_none_match);
         Box::pin(async move {
-            let data: R = crud::get(tx, tenant, id).await?;
-            Ok(ApiResponse::json(StatusCode::OK, &Data { data })?.with_etag())
+            let record: R = crud::get(tx, tenant, id).await?;
+            // The client has the record, so it is not written out.
+            match version_etag(&record).filter(|etag| is_unmodified(&if_none_match, etag)) {
+                Some(etag) => Ok(ApiResponse::not_modified(etag)),
+                None => Ok(ApiResponse::record(StatusCode::OK, &record)?),
+            }
         })
     });
     Ok(get.reading(1))
@@ -203,9 +211,9 @@ where
             let record: R = crud::create(tx, tenant, input).await?;
             let location = Some(format!("{collection}/{}", record.id()));
             // The tag of the response that a GET of the record will get.
-            let tag = etag(&ApiResponse::json(StatusCode::OK, &Data { data: &record })?.body);
+            let etag = Some(record_etag(&record)?);
             let response = ApiResponse::json(StatusCode::CREATED, &Data { data: O::from(record) })?;
-            Ok(ApiResponse { location, etag: Some(tag), ..response })
+            Ok(ApiResponse { location, etag, ..response })
         })
     })
 }
@@ -226,8 +234,8 @@ fn update_from<R: Update>(id: Id<R>, input: R::Input) -> ParsedRequest {
     ParsedRequest::new(move |tx, tenant| {
         let input = input.clone();
         Box::pin(async move {
-            let data: R = crud::update(tx, tenant, id, input).await?;
-            Ok(ApiResponse::json(StatusCode::OK, &Data { data })?.with_etag())
+            let record: R = crud::update(tx, tenant, id, input).await?;
+            Ok(ApiResponse::record(StatusCode::OK, &record)?)
         })
     })
 }

@@ -1,22 +1,20 @@
-//! The path of one request from its route to its operation (`docs/contract.md`, "Order of checks").
+//! The path of one request from its route to its operation.
 //!
-//! [`RequestContext::read`] and [`RequestContext::write`] have the order of the checks. A read is one transaction, which
-//! looks the API key up and runs the operation; it is repeated if the read has to wait for memory for its response. A
+//! [`RequestContext::read`] and [`RequestContext::write`] have the checks of a request in the order of the contract
+//! (`docs/contract.md`, "Order of checks"). A read is one transaction, which looks the API key up and runs the operation. A
 //! write is two: the first looks the API key up, and the second, once the body has been read, looks it up again, makes the
-//! change and stores the response for its idempotency key. The first is left out for a key that was looked up a moment ago
-//! ([`KnownKeys`](super::known_keys::KnownKeys)).
+//! change and stores the response for its idempotency key.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::IF_MATCH;
+use http::header::{IF_MATCH, IF_NONE_MATCH};
 use http::request::Parts;
-use http::{HeaderName, Method};
+use http::{HeaderName, Method, StatusCode};
 use svc_core::accounts::idempotency::{self, StoredResponse};
 use svc_core::accounts::keys::{Caller, KEY_PREFIX, KeyHash};
-use svc_core::accounts::limits::RateLimits;
 use svc_core::accounts::platform_keys::{PLATFORM_KEY_PREFIX, PlatformKeyHash};
 use svc_core::accounts::signing::VerifiedSignature;
 use svc_core::error::{Error, Issue, StoreError};
@@ -25,16 +23,14 @@ use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::addresses;
 use svc_core::webhooks::events::WrittenEvents;
 
-use crate::api::auth::{self, SignatureHeaders};
-use crate::api::body::{Incoming, ReceivedBody};
-use crate::api::change::{Change, Changed, Condition, IdempotencyClaim};
-use crate::api::client::{Client, Credentials};
+use crate::api::auth::{self, Credentials, Principal, SignatureHeaders};
+use crate::api::body::{self, Incoming, ReceivedBody};
+use crate::api::change::{Change, Condition, IdempotencyClaim};
 use crate::api::handlers::{ParsedRequest, RequestParts};
 use crate::api::limits::{RateLimitKey, RateLimitStatus, RateLimited};
-use crate::api::message::{self, Outcome};
 use crate::api::problem::Problem;
-use crate::api::response::ApiResponse;
-use crate::api::response_memory::Reservation;
+use crate::api::response::{self, ApiResponse};
+use crate::api::response_memory::MemoryPermit;
 use crate::api::router::RoutedOperation;
 use crate::api::routes::Operation;
 use crate::api::state::State;
@@ -68,181 +64,84 @@ pub(super) struct RequestContext<'a> {
 #[derive(Default)]
 pub(super) struct AccessRecord {
     pub(super) operation: Option<&'static str>,
-    pub(super) client: Option<Client>,
+    pub(super) client: Option<Principal>,
     pub(super) status: Option<RateLimitStatus>,
     pub(super) written: WrittenEvents,
 }
 
-/// A read whose API key is valid.
-struct AuthenticatedRead {
-    client: Client,
-    result: ReadResult,
-}
-
-enum ReadResult {
-    /// A rate limit is used up, so the operation did not run and the request does not count.
-    RateLimited(RateLimited),
-    /// The key must not run the operation, the request is not valid, or the operation failed. The request counts.
-    Failed(Problem),
-    /// The request must wait for memory, so the operation did not run and the request does not count.
-    NoMemory { records: u32 },
-    /// The operation ran, with memory for its response. The request counts.
-    Completed(ApiResponse, Reservation),
-}
-
-/// A write that was read and parsed.
-enum Prepared<'a> {
-    Change {
-        change: Arc<Change>,
-        /// The webhook URL in it, whose host is to be checked.
-        webhook_url: Option<WebhookUrl>,
-        /// The body, which takes memory until the end of the request.
-        memory: Option<ReceivedBody<'a>>,
-    },
-    /// The response to a signed request that was repeated as it was.
-    Repeated(ApiResponse),
-}
-
 impl RequestContext<'_> {
-    /// Handles a GET or HEAD request.
-    pub(super) async fn read(&self, access: &mut AccessRecord) -> Result<Outcome, Problem> {
-        let parsed = self.account().and_then(|_| (self.operation().parse)(&self.request_parts(&[])));
-        let mut reserved = None;
+    /// Handles a GET or HEAD request, whose route was found.
+    pub(super) async fn read(&self, access: &mut AccessRecord) -> Result<ApiResponse, Problem> {
+        let if_none_match = response::tags(&self.parts.headers, IF_NONE_MATCH);
+        let parts = RequestParts { if_none_match: &if_none_match, ..self.request_parts(&[]) };
+        let parsed = self.account().and_then(|_| (self.operation().parse)(&parts));
+        let records = parsed.as_ref().map_or(0, |parsed| parsed.records);
+        let mut waited = None;
+        // 401; and if the key is valid, in the same transaction 403, 400 and 404
         let (client, result) = loop {
-            let has_memory = reserved.is_some();
-            let AuthenticatedRead { client, result } =
-                self.authenticate_and_run(parsed.clone(), has_memory, access).await?;
-            match result {
-                ReadResult::RateLimited(limited) => return Err(self.rate_limited(limited, access)),
-                ReadResult::Failed(problem) => break (client, Err(problem)),
+            let needed = if waited.is_some() { 0 } else { records };
+            let (client, result) = self.authenticate_and_run(parsed.clone(), needed, access).await?;
+            match result.transpose() {
+                Some(result) => break (client, result),
                 // A request waits outside of the transaction, and only if its key is valid.
-                ReadResult::NoMemory { records } => reserved = Some(self.state.responses.reserve(records).await?),
-                ReadResult::Completed(response, memory) => {
-                    let body = reserved.unwrap_or(memory).hold(response.body, self.parts.extensions.get());
-                    break (client, Ok(ApiResponse { body, ..response }));
-                }
+                None => waited = Some(self.state.responses.acquire(records).await?),
             }
         };
+        // 429, which comes before what the transaction returned
         self.count(&client, access).await?;
-        let outcome = message::check_none_match(result?, &self.parts.headers);
-        if matches!(outcome, Outcome::NotModified { .. }) {
+        let (response, memory) = result?;
+        let response = response.unless_unmodified(&if_none_match);
+        if response.status == StatusCode::NOT_MODIFIED {
             access.status = Some(self.state.limits.refund(self.limit_key(&client), self.now()));
         }
-        Ok(outcome)
+        let body = waited.unwrap_or(memory).hold(response.body, self.parts.extensions.get());
+        Ok(ApiResponse { body, ..response })
     }
 
-    /// Handles a POST, PATCH or DELETE request.
-    pub(super) async fn write<B: Incoming>(&self, body: B, access: &mut AccessRecord) -> Result<Outcome, Problem> {
-        let credentials = self.bearer(access).await?;
-        let known = self.known_client(credentials, access).await;
-        let is_known = known.is_some();
-        let mut client = match known {
-            Some(client) => client,
-            None => self.admit(credentials, access).await?,
-        };
-        let prepared = self.prepare(body, &client, credentials).await;
-        // What is wrong with a key comes before all other errors, and before a name server is asked.
-        if is_known && !matches!(prepared, Ok(Prepared::Change { webhook_url: None, .. })) {
-            self.confirm(credentials, access).await?;
-        }
-        let (change, _memory) = match prepared? {
-            Prepared::Repeated(response) => return Ok(Outcome::Response(response)),
-            Prepared::Change { change, webhook_url, memory } => {
-                if let Some(url) = webhook_url {
-                    self.check_new_webhook_target(&url, &change).await?;
-                }
-                (change, memory)
-            }
-        };
-        let mut counted_for = client.limits().filter(|_| is_known);
-        loop {
-            match self.run(&change, counted_for).await {
-                Ok(Some(Changed { response, written, client })) => {
-                    self.keep_key(credentials, &client);
-                    self.record_client(&client, access);
-                    access.written = written;
-                    return Ok(Outcome::Response(response));
-                }
-                Ok(None) => {
-                    self.state.limits.refund(self.limit_key(&client), self.now());
-                    client = self.admit(credentials, access).await?;
-                    counted_for = None;
-                }
-                Err(problem) if is_known && !is_of_store(&problem) => {
-                    self.confirm(credentials, access).await?;
-                    return Err(problem);
-                }
-                Err(problem) => {
-                    self.record_client(&client, access);
-                    return Err(problem);
-                }
-            }
-        }
-    }
-
-    /// Returns the client of a write whose key was looked up a moment ago and may run the operation, and counts the request.
-    /// One that is refused is looked up, as its rate limits may have changed.
-    async fn known_client(&self, credentials: Credentials, access: &mut AccessRecord) -> Option<Client> {
-        let Credentials::Key(hash) = credentials else { return None };
-        let client = Client::Key(self.state.known_keys.get(hash, self.now())?);
-        client.require(self.operation()).ok()?;
-        access.status = Some(self.state.limits.count(self.limit_key(&client), self.now()).await.ok()?);
-        Some(client)
-    }
-
-    /// Looks up the key of a write, counts the request, and checks that the key may run the operation.
-    async fn admit(&self, credentials: Credentials, access: &mut AccessRecord) -> Result<Client, Problem> {
-        let client = self.authenticate(credentials, access).await?;
+    /// Handles a POST, PATCH or DELETE request, whose route was found.
+    pub(super) async fn write<B: Incoming>(&self, body: B, access: &mut AccessRecord) -> Result<ApiResponse, Problem> {
+        // 401
+        let (client, credentials) = self.authenticate(access).await?;
+        // 429
         self.count(&client, access).await?;
+        // 403
         client.require(self.operation())?;
-        Ok(client)
-    }
-
-    /// Looks up the key of a write that was known, and checks that it may run the operation.
-    async fn confirm(&self, credentials: Credentials, access: &mut AccessRecord) -> Result<(), Problem> {
-        Ok(self.authenticate(credentials, access).await?.require(self.operation())?)
-    }
-
-    /// Keeps a key that was looked up for the next write with it.
-    fn keep_key(&self, credentials: Credentials, client: &Client) {
-        if let (Credentials::Key(hash), Client::Key(caller)) = (credentials, client) {
-            self.state.known_keys.add(hash, caller, self.now());
-        }
-    }
-
-    /// Does what a write needs before its transaction.
-    async fn prepare<B: Incoming>(
-        &self,
-        body: B,
-        client: &Client,
-        credentials: Credentials,
-    ) -> Result<Prepared<'_>, Problem> {
-        let signature = self.signature_headers(client)?;
+        // 401 without a signature, 413 and 408, then 401 with a wrong signature
+        let signature = self.signature_headers(&client)?;
         let received = self.read_body(body, signature.is_some()).await?;
         let body = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
         let stored_since = self.now().minus(self.state.settings.idempotency_ttl);
         if let Some((caller, signature)) = signature
             && !self.use_signature(&signature, caller, &body).await?
         {
-            return self.repeat(client, &body, stored_since).await.map(Prepared::Repeated);
+            return self.repeat(&client, &body, stored_since).await;
         }
+        // 415
         if self.operation().takes_body() {
-            message::check_media_type(&self.parts.headers, &body)?;
+            body::check_media_type(&self.parts.headers, &body)?;
         }
+        // 400 for the body, the `Idempotency-Key` and the host of a webhook URL
         let ParsedRequest { operation, webhook_url, is_dry_run, .. } = self.parse(&body).await?;
-        let change = Arc::new(Change {
+        let claim = self.idempotency_claim(&client, &body)?;
+        let condition = self.condition()?;
+        if let Some(url) = webhook_url {
+            self.check_new_webhook_target(&url, claim.as_ref(), stored_since).await?;
+        }
+        // In a transaction: the key again, 404, 400 of the rules, 409, 412
+        let change = Change {
             operation,
             is_dry_run,
             tenant: client.tenant(),
             routed: Arc::clone(self.routed),
             actor: client.actor(),
             credentials,
-            idempotency_scope: client.idempotency_scope(),
-            claim: self.idempotency_claim(client, &body)?.map(Arc::new),
+            claim,
             stored_since,
-            condition: self.condition()?,
-        });
-        Ok(Prepared::Change { change, webhook_url, memory: received })
+            condition,
+        };
+        let (response, written) = change.run(&*self.state.store).await?;
+        access.written = written;
+        Ok(response)
     }
 
     fn operation(&self) -> &Operation {
@@ -264,30 +163,26 @@ impl RequestContext<'_> {
             id: self.id,
             query: self.parts.uri.query().unwrap_or_default(),
             body,
+            if_none_match: &[],
             base: &self.base,
             event_kinds: &self.state.store.env().event_kinds,
         }
     }
 
     /// Looks up the key of a write.
-    async fn authenticate(&self, credentials: Credentials, access: &mut AccessRecord) -> Result<Client, Problem> {
-        let client = self
-            .state
-            .store
-            .read("authenticate", credentials, async |tx, credentials| credentials.authenticate(tx).await)
-            .await;
-        match client {
-            Ok(client) => {
-                self.keep_key(credentials, &client);
+    async fn authenticate(&self, access: &mut AccessRecord) -> Result<(Principal, Credentials), Problem> {
+        let looked_up = async {
+            let credentials = self.credentials()?;
+            let client =
+                self.state.store.read("authenticate", credentials, async |tx, key| key.authenticate(tx).await).await?;
+            Ok((client, credentials))
+        };
+        match looked_up.await {
+            Ok((client, credentials)) => {
                 self.record_client(&client, access);
-                Ok(client)
+                Ok((client, credentials))
             }
-            Err(error) => {
-                if let Credentials::Key(hash) = credentials {
-                    self.state.known_keys.remove(hash);
-                }
-                Err(self.count_anonymous(error.into(), access).await)
-            }
+            Err(problem) => Err(self.count_anonymous(problem, access).await),
         }
     }
 
@@ -295,41 +190,25 @@ impl RequestContext<'_> {
     async fn authenticate_and_run(
         &self,
         parsed: Result<ParsedRequest, Problem>,
-        has_memory: bool,
+        records: u32,
         access: &mut AccessRecord,
-    ) -> Result<AuthenticatedRead, Problem> {
-        let credentials = self.bearer(access).await?;
-        let (state, routed) = (Arc::clone(self.state), Arc::clone(self.routed));
-        let read = self.state.store.read(
-            self.operation().id,
-            (credentials, state, routed, has_memory, parsed),
-            async |tx, (credentials, state, routed, has_memory, parsed)| {
+    ) -> Result<(Principal, ReadResult), Problem> {
+        let read = async {
+            let credentials = self.credentials()?;
+            let input = (credentials, Arc::clone(self.state), Arc::clone(self.routed), parsed, records);
+            let read = self.state.store.read(self.operation().id, input, async |tx, input| {
+                let (credentials, state, routed, parsed, records) = input;
                 let client = credentials.authenticate(tx).await?;
-                let limit_key = limit_key(state, routed, &client);
-                // Checked before the operation runs, to save its work when the request will be refused.
-                let result = match state.limits.check(limit_key, tx.env().now()) {
-                    Err(limited) => ReadResult::RateLimited(limited),
-                    Ok(()) => {
-                        let reserve = |records| state.responses.try_reserve(if *has_memory { 0 } else { records });
-                        let run = authorize_and_run(tx, &client, &routed.operation, parsed.clone(), reserve);
-                        run.await.unwrap_or_else(ReadResult::Failed)
-                    }
-                };
-                Ok(AuthenticatedRead { client, result })
-            },
-        );
+                let result = authorize_and_run(tx, &client, state, routed, parsed.clone(), *records).await;
+                Ok((client, result))
+            });
+            Ok(read.await?)
+        };
         match read.await {
-            Ok(read) => {
-                self.record_client(&read.client, access);
-                Ok(read)
+            Ok((client, result)) => {
+                self.record_client(&client, access);
+                Ok((client, result))
             }
-            Err(error) => Err(self.count_anonymous(error.into(), access).await),
-        }
-    }
-
-    async fn bearer(&self, access: &mut AccessRecord) -> Result<Credentials, Problem> {
-        match self.credentials() {
-            Ok(credentials) => Ok(credentials),
             Err(problem) => Err(self.count_anonymous(problem, access).await),
         }
     }
@@ -344,20 +223,20 @@ impl RequestContext<'_> {
         Ok(Credentials::Platform { hash, account: self.account().unwrap_or_default() })
     }
 
-    fn record_client(&self, client: &Client, access: &mut AccessRecord) {
+    fn record_client(&self, client: &Principal, access: &mut AccessRecord) {
         match client {
-            Client::Key(caller) => self.state.last_used.record(caller.key_id, self.now()),
-            Client::Platform { key, .. } => self.state.last_used.record_platform_key(key.id, self.now()),
+            Principal::Key(caller) => self.state.last_used.record(caller.key_id, self.now()),
+            Principal::Platform { key, .. } => self.state.last_used.record_platform_key(key.id, self.now()),
         }
         access.client = Some(client.clone());
     }
 
-    fn limit_key(&self, client: &Client) -> RateLimitKey {
+    fn limit_key(&self, client: &Principal) -> RateLimitKey {
         limit_key(self.state, self.routed, client)
     }
 
     /// Counts a request with a valid key.
-    async fn count(&self, client: &Client, access: &mut AccessRecord) -> Result<(), Problem> {
+    async fn count(&self, client: &Principal, access: &mut AccessRecord) -> Result<(), Problem> {
         match self.state.limits.count(self.limit_key(client), self.now()).await {
             Ok(status) => {
                 access.status = Some(status);
@@ -369,7 +248,7 @@ impl RequestContext<'_> {
 
     /// Counts a request without a valid key against its address, unless the store failed to look the key up.
     async fn count_anonymous(&self, problem: Problem, access: &mut AccessRecord) -> Problem {
-        if is_of_store(&problem) {
+        if matches!(problem, Problem::Core(Error::Store(_))) {
             return problem;
         }
         match self.state.limits.count(self.state.limits.key_of_peer(self.peer), self.now()).await {
@@ -388,9 +267,12 @@ impl RequestContext<'_> {
     }
 
     /// Returns the signature headers if the key signs its writes. Platform keys do not.
-    fn signature_headers<'c>(&self, client: &'c Client) -> Result<Option<(&'c Caller, SignatureHeaders<'_>)>, Problem> {
+    fn signature_headers<'c>(
+        &self,
+        client: &'c Principal,
+    ) -> Result<Option<(&'c Caller, SignatureHeaders<'_>)>, Problem> {
         match client {
-            Client::Key(caller) if caller.signing_secret.is_some() => {
+            Principal::Key(caller) if caller.signing_secret.is_some() => {
                 Ok(Some((caller, SignatureHeaders::from_headers(&self.parts.headers)?)))
             }
             _ => Ok(None),
@@ -430,8 +312,8 @@ impl RequestContext<'_> {
 
     /// Returns the response to a request whose signature was used before: the stored one, if the same request has left one
     /// under its idempotency key. So a client can repeat a request as it was, which changes nothing.
-    async fn repeat(&self, client: &Client, body: &[u8], stored_since: Timestamp) -> Result<ApiResponse, Problem> {
-        let key = self.idempotency_key().unwrap_or_default();
+    async fn repeat(&self, client: &Principal, body: &[u8], stored_since: Timestamp) -> Result<ApiResponse, Problem> {
+        let Ok(Some(key)) = self.idempotency_key() else { return Err(Problem::SignatureReused) };
         match self.stored_response(client.idempotency_scope(), key, stored_since).await? {
             Some(stored) if stored.fingerprint == self.fingerprint(body) => Ok(ApiResponse::from_stored(stored)),
             _ => Err(Problem::SignatureReused),
@@ -452,8 +334,9 @@ impl RequestContext<'_> {
         let event_kinds = self.state.store.env().event_kinds.clone();
         let parsed = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let id = id.as_deref();
-            parse(&RequestParts { id, query: &query, body: &body, base: &base, event_kinds: &event_kinds })
+            let (id, query, base) = (id.as_deref(), query.as_str(), base.as_str());
+            let parts = RequestParts { id, query, body: &body, if_none_match: &[], base, event_kinds: &event_kinds };
+            parse(&parts)
         });
         parsed.await.map_err(|error| failed(&error))?
     }
@@ -481,36 +364,38 @@ impl RequestContext<'_> {
     }
 
     /// Returns the idempotency key of a POST, registered as running.
-    fn idempotency_claim(&self, client: &Client, body: &[u8]) -> Result<Option<IdempotencyClaim>, Problem> {
+    fn idempotency_claim(&self, client: &Principal, body: &[u8]) -> Result<Option<IdempotencyClaim>, Problem> {
         let Some(key) = self.idempotency_key()? else { return Ok(None) };
-        Ok(Some(IdempotencyClaim {
-            key: key.to_owned(),
-            fingerprint: self.fingerprint(body),
-            _guard: self.state.in_flight.register(client.idempotency_scope(), key)?,
-        }))
+        let scope = client.idempotency_scope();
+        let guard = self.state.in_flight.register(scope, key)?;
+        Ok(Some(IdempotencyClaim { scope, key: key.to_owned(), fingerprint: self.fingerprint(body), _guard: guard }))
     }
 
     /// Returns the response that is stored under an idempotency key.
     async fn stored_response(
         &self,
         scope: TenantId,
-        key: Option<&str>,
+        key: &str,
         stored_since: Timestamp,
     ) -> Result<Option<StoredResponse>, Problem> {
-        let Some(key) = key.map(Arc::<str>::from) else { return Ok(None) };
-        let stored = self.state.store.read(
-            "idempotency.recorded",
-            (scope, key, stored_since),
-            async |tx, (scope, key, stored_since)| Ok(tx.stored_response(*scope, key, *stored_since).await?),
-        );
+        let input = (scope, key.to_owned(), stored_since);
+        let stored = self.state.store.read("idempotency.recorded", input, async |tx, (scope, key, stored_since)| {
+            Ok(tx.stored_response(*scope, key, *stored_since).await?)
+        });
         Ok(stored.await?)
     }
 
     /// Checks the host of a webhook URL before the transaction, which must not wait for a name server.
-    async fn check_new_webhook_target(&self, url: &WebhookUrl, change: &Change) -> Result<(), Problem> {
+    async fn check_new_webhook_target(
+        &self,
+        url: &WebhookUrl,
+        claim: Option<&IdempotencyClaim>,
+        stored_since: Timestamp,
+    ) -> Result<(), Problem> {
         // A stored response is returned whatever the host of the URL resolves to by now.
-        let key = change.claim.as_ref().map(|claim| claim.key.as_str());
-        if self.stored_response(change.idempotency_scope, key, change.stored_since).await?.is_some() {
+        if let Some(IdempotencyClaim { scope, key, .. }) = claim
+            && self.stored_response(*scope, key, stored_since).await?.is_some()
+        {
             return Ok(());
         }
         let policy = self.state.store.env().webhook_hosts;
@@ -520,80 +405,44 @@ impl RequestContext<'_> {
 
     /// Returns the `If-Match` condition of operations that take the header.
     fn condition(&self) -> Result<Option<Condition>, Problem> {
-        let tags = message::tags(&self.parts.headers, IF_MATCH);
+        let tags = response::tags(&self.parts.headers, IF_MATCH);
         // A header without a valid tag matches nothing; it does not make the change unconditional.
         match (&self.operation().current, self.parts.headers.contains_key(IF_MATCH)) {
             (Some(parse), true) => Ok(Some(Condition { tags, current: parse(&self.request_parts(&[]))?.operation })),
             _ => Ok(None),
         }
     }
-
-    /// Makes the change in a transaction, as [`Change::run`] does.
-    async fn run(&self, change: &Arc<Change>, counted_for: Option<RateLimits>) -> Result<Option<Changed>, Problem> {
-        let (scope, claim, stored_since) = (change.idempotency_scope, change.claim.clone(), change.stored_since);
-        let (name, change) = (self.operation().id, Arc::clone(change));
-        if change.is_dry_run {
-            let tried = self.state.store.dry_run(name, (change, counted_for), async |tx, (change, counted_for)| {
-                change.run(tx, *counted_for).await
-            });
-            return Ok(tried.await?);
-        }
-        let changed = self
-            .state
-            .store
-            .write(name, (change, counted_for), async |tx, (change, counted_for)| change.run(tx, *counted_for).await);
-        let result = changed.await.map_err(Problem::from);
-        // A conflict rolled the transaction back, so its response is stored in another one.
-        if let (Some(claim), Err(problem @ Problem::Core(Error::EmailTaken { .. } | Error::LimitReached { .. }))) =
-            (claim, &result)
-        {
-            let response = ApiResponse { status: problem.status(), body: problem.body(), ..ApiResponse::no_content() };
-            let stored = self.state.store.write(
-                "idempotency.record",
-                (scope, claim, stored_since, response),
-                async |tx, (scope, claim, stored_since, response)| {
-                    // Another node may have run a request with the same key meanwhile, whose response is then kept.
-                    if !tx.claim_idempotency(*scope, &claim.key).await?
-                        || tx.stored_response(*scope, &claim.key, *stored_since).await?.is_some()
-                    {
-                        return Ok(());
-                    }
-                    let stored = response.to_stored(claim.fingerprint, tx.env().now());
-                    Ok(tx.store_response(*scope, &claim.key, &stored).await?)
-                },
-            );
-            stored.await?;
-        }
-        result
-    }
-}
-
-/// Returns whether the store failed, so that nothing is known of the key.
-fn is_of_store(problem: &Problem) -> bool {
-    matches!(problem, Problem::Core(Error::Store(_)))
 }
 
 /// Returns the windows that a request with a valid key counts in.
-fn limit_key(state: &State, routed: &RoutedOperation, client: &Client) -> RateLimitKey {
+fn limit_key(state: &State, routed: &RoutedOperation, client: &Principal) -> RateLimitKey {
     match client {
-        Client::Key(caller) => state.limits.key_of_caller(caller, routed.write_limit),
-        Client::Platform { key, account, .. } => {
+        Principal::Key(caller) => state.limits.key_of_caller(caller, routed.write_limit),
+        Principal::Platform { key, account, .. } => {
             state.limits.key_of_platform_key(key.id, account.as_deref(), routed.write_limit)
         }
     }
 }
 
-/// Checks that the client may run a read, and runs it if it could be parsed and there is memory for its response.
+/// What a read returns whose key is valid: its response with memory for it, or nothing if it has to wait for memory.
+type ReadResult = Result<Option<(ApiResponse, MemoryPermit)>, Problem>;
+
+/// Checks that the client may run a read, and runs it if it could be parsed and there is memory for the response.
 async fn authorize_and_run(
     tx: &mut dyn Tx,
-    client: &Client,
-    operation: &Operation,
+    client: &Principal,
+    state: &State,
+    routed: &RoutedOperation,
     parsed: Result<ParsedRequest, Problem>,
-    reserve: impl FnOnce(u32) -> Option<Reservation>,
-) -> Result<ReadResult, Problem> {
-    client.require(operation)?;
-    let ParsedRequest { operation, records, .. } = parsed?;
+    records: u32,
+) -> ReadResult {
+    // The request is counted later. This saves the work of one that will be refused.
+    if let Err(limited) = state.limits.check(limit_key(state, routed, client), tx.env().now()) {
+        return Err(Problem::RateLimited { retry_after: limited.retry_after });
+    }
+    client.require(&routed.operation)?;
+    let run = parsed?.operation;
     client.require_account()?;
-    let Some(memory) = reserve(records) else { return Ok(ReadResult::NoMemory { records }) };
-    Ok(ReadResult::Completed(operation(tx, client.tenant()).await?, memory))
+    let Some(memory) = state.responses.try_acquire(records) else { return Ok(None) };
+    Ok(Some((run(tx, client.tenant()).await?, memory)))
 }

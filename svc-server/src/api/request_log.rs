@@ -10,8 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use http::request::Parts;
-use http::{HeaderValue, Method, StatusCode};
+use http::{Method, StatusCode};
 use svc_core::accounts::keys::KeyId;
 use svc_core::env::Env;
 use svc_core::error::Error;
@@ -21,6 +20,8 @@ use svc_core::sync::lock;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::WrittenEvents;
 
+use crate::telemetry::Access;
+
 /// The number of requests of all tenants that wait to be written.
 const CAPACITY: usize = 20_000;
 /// The number of characters of a path or a query that are logged. Those of valid requests are shorter.
@@ -28,19 +29,6 @@ const MAX_TEXT: usize = 500;
 /// The parameters of lists whose values are logged. Those of the others are data of the account, or no parameters at all.
 const SHOWN_PARAMETERS: [&str; 5] = ["limit", "cursor", "updated_since", "status", "include_deleted"];
 const HIDDEN: &str = "***";
-
-/// A request with a valid key, as the API saw it.
-pub(super) struct Answered<'a> {
-    pub(super) tenant_id: TenantId,
-    pub(super) key_id: KeyId,
-    pub(super) request_id: &'a HeaderValue,
-    pub(super) parts: &'a Parts,
-    pub(super) started_at: Timestamp,
-    pub(super) elapsed: Duration,
-    pub(super) status: StatusCode,
-    pub(super) code: Option<&'static str>,
-    pub(super) written: WrittenEvents,
-}
 
 /// The requests that wait to be written.
 #[derive(Default)]
@@ -68,11 +56,11 @@ struct Entry {
 
 impl RequestLog {
     /// Adds a request. Returns false if it was dropped, as too many wait.
-    pub(super) fn add(&self, env: &Env, answered: &Answered<'_>) -> bool {
-        let entry = Entry::new(env, answered);
+    pub(super) fn add(&self, env: &Env, (tenant, key): (TenantId, KeyId), access: &Access<'_>) -> bool {
+        let entry = Entry::new(env, key, access);
         let mut waiting = lock(&self.0);
         let Waiting { by_tenant, count } = &mut *waiting;
-        let requests = by_tenant.entry(answered.tenant_id).or_default();
+        let requests = by_tenant.entry(tenant).or_default();
         // Of a tenant that has as many as the log keeps, it would not keep the oldest.
         let oldest = if requests.len() == MAX_REQUESTS as usize { requests.pop_front() } else { None };
         if oldest.is_none() {
@@ -102,9 +90,9 @@ impl RequestLog {
 }
 
 impl Entry {
-    fn new(env: &Env, answered: &Answered<'_>) -> Self {
-        let Answered { parts, .. } = answered;
-        let request_id = answered.request_id.to_str().unwrap_or_default();
+    fn new(env: &Env, key_id: KeyId, access: &Access<'_>) -> Self {
+        let parts = access.parts;
+        let request_id = access.request_id.to_str().unwrap_or_default();
         let path = shortened(parts.uri.path());
         let query = parts.uri.query().map(shown);
         let texts = match query.as_deref().map(shortened) {
@@ -112,15 +100,15 @@ impl Entry {
             None => [request_id, path].join("\n"),
         };
         Self {
-            id: env.id(answered.started_at),
-            key_id: answered.key_id,
+            id: env.id(access.started_at),
+            key_id,
             method: parts.method.clone(),
             texts: texts.into(),
-            status: answered.status,
-            code: answered.code,
-            started_at: answered.started_at,
-            elapsed: answered.elapsed,
-            written: answered.written,
+            status: access.status,
+            code: access.code,
+            started_at: access.started_at,
+            elapsed: access.elapsed,
+            written: access.written,
         }
     }
 
@@ -168,7 +156,7 @@ mod tests {
     use std::sync::Arc;
 
     use bytes::Bytes;
-    use http::Request;
+    use http::{HeaderValue, Request};
     use http_body_util::Full;
     use svc_core::Svc;
     use svc_core::prelude::{KeyCreate, TenantCreate};
@@ -253,18 +241,19 @@ mod tests {
         let (env, log) = (Env::system(), RequestLog::default());
         let (parts, ()) = Request::get("/api/v1/ping").body(()).unwrap().into_parts();
         let add = |tenant: u128, micros: i64| {
-            let answered = Answered {
-                tenant_id: TenantId(Uuid::from_u128(tenant)),
-                key_id: Uuid::from_u128(7).into(),
+            let access = Access {
                 request_id: &HeaderValue::from_static("an-id"),
                 parts: &parts,
-                started_at: Timestamp::from_micros(micros),
-                elapsed: Duration::from_micros(5),
+                peer: Ipv4Addr::LOCALHOST.into(),
+                operation: None,
+                client: None,
                 status: StatusCode::OK,
                 code: None,
+                started_at: Timestamp::from_micros(micros),
+                elapsed: Duration::from_micros(5),
                 written: WrittenEvents::default(),
             };
-            log.add(&env, &answered)
+            log.add(&env, (TenantId(Uuid::from_u128(tenant)), Uuid::from_u128(7).into()), &access)
         };
         assert!((0..1_500).all(|micros| add(1, micros)));
         let first = lock(&log.0).by_tenant.values().next().unwrap().front().unwrap().started_at;

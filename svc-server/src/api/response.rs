@@ -1,12 +1,40 @@
-//! The response of an operation, before the headers are added that every response has.
+//! Responses: what an operation returns, the body as it is sent, and the headers that every response has.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::StatusCode;
+#[cfg(feature = "dashboard")]
+use futures_util::stream::{BoxStream, StreamExt as _};
+use http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, LOCATION, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::{Body, Frame, SizeHint};
 use serde::Serialize;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::crypto::sha256;
 use svc_core::error::StoreError;
+use svc_core::resources::Resource;
 use svc_core::values::Timestamp;
+
+use crate::api::cors::Cors;
+use crate::api::handlers::Data;
+use crate::api::problem::Problem;
+use crate::metrics;
+
+/// The initial capacity of a header map. No response has more headers.
+const HEADER_CAPACITY: usize = 20;
+/// The `Cache-Control` of reads: only the client may cache the record, and it revalidates with the ETag.
+const REVALIDATE: HeaderValue = HeaderValue::from_static("private, no-cache");
+/// The `Cache-Control` of writes, whose responses may hold a secret.
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+const NO_ACTIVE_CONTENT: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// The status, body and particular headers of a response.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +62,33 @@ impl ApiResponse {
         // The prompt of a shell does not follow the response of `curl` on its line.
         body.push(b'\n');
         Ok(Self { status, body: body.into(), location: None, etag: None, replayed: false })
+    }
+
+    /// Creates a response with a record, which has the ETag of the record.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Internal`] when the record cannot be serialized.
+    pub fn record<R: Resource>(status: StatusCode, record: &R) -> Result<Self, StoreError> {
+        let response = Self::json(status, &Data { data: record })?;
+        Ok(match version_etag(record) {
+            Some(etag) => Self { etag: Some(etag), ..response },
+            None => response.with_etag(),
+        })
+    }
+
+    /// Returns the 304 response in place of this one if `If-None-Match` names its ETag.
+    #[must_use]
+    pub fn unless_unmodified(self, if_none_match: &[String]) -> Self {
+        match self.etag {
+            Some(etag) if is_unmodified(if_none_match, &etag) => Self::not_modified(etag),
+            etag => Self { etag, ..self },
+        }
+    }
+
+    /// Creates a 304 response: the client has the representation with this ETag.
+    pub fn not_modified(etag: String) -> Self {
+        Self { status: StatusCode::NOT_MODIFIED, etag: Some(etag), ..Self::no_content() }
     }
 
     /// Creates a 204 response.
@@ -72,7 +127,193 @@ impl ApiResponse {
     }
 }
 
-/// Returns the strong ETag of a representation: 128 bits of its SHA-256 in hex.
+/// Returns the strong ETag of a record whose versions have a name: its id, when it last changed, and this version of the
+/// program, as another may write the record differently.
+pub(super) fn version_etag<R: Resource>(record: &R) -> Option<String> {
+    let version = env!("CARGO_PKG_VERSION");
+    let (id, updated_at) = (record.id().uuid().simple(), record.updated_at().as_micros());
+    R::VERSIONED.then(|| format!("\"{id}-{updated_at:x}-{version}\""))
+}
+
+/// Returns the strong ETag of a record.
+pub(super) fn record_etag<R: Resource>(record: &R) -> Result<String, StoreError> {
+    match version_etag(record) {
+        Some(etag) => Ok(etag),
+        None => Ok(etag(&ApiResponse::json(StatusCode::OK, &Data { data: record })?.body)),
+    }
+}
+
+/// Returns the strong ETag of any other representation: 128 bits of its SHA-256 in hex.
 pub fn etag(representation: &[u8]) -> String {
     format!("\"{}\"", hex::encode(&sha256(representation)[..16]))
+}
+
+/// Returns whether `If-None-Match` names an ETag. The comparison is weak (RFC 9110 §13.1.2).
+pub(super) fn is_unmodified(if_none_match: &[String], etag: &str) -> bool {
+    if_none_match.iter().any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
+}
+
+/// Returns the tags of a conditional header, which may be repeated.
+pub(super) fn tags(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
+    let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect()
+}
+
+/// The outcome of a request that did not fail.
+pub(super) enum Outcome {
+    /// The response of an operation, or of a health check.
+    Response(ApiResponse),
+    /// What the root has, in the form that the client prefers, or a file of the API reference.
+    Home { headers: HeaderMap, body: Bytes },
+    /// A response of the dashboard.
+    #[cfg(feature = "dashboard")]
+    Page(Response<ResponseBody>),
+    /// The metrics, as text.
+    Metrics(String),
+    /// The response to a preflight request of a browser.
+    Preflight(Cors),
+}
+
+/// Adds the headers that keep browsers from running a response as a document and shared caches from storing it. A page has
+/// a `Content-Security-Policy` of its own.
+pub(super) fn add_security_headers(method: &Method, headers: &mut HeaderMap) {
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    headers.entry(CACHE_CONTROL).or_insert(if is_read { REVALIDATE } else { NO_STORE });
+    headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(NO_ACTIVE_CONTENT);
+}
+
+/// Converts the result of a request with this method to an HTTP response.
+pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::default());
+    *response.headers_mut() = HeaderMap::with_capacity(HEADER_CAPACITY);
+    let mut body = ResponseBody::default();
+    let headers = response.headers_mut();
+    // ETags and locations consist of hex, UUIDs and fixed paths, so they are valid header values.
+    let mut put =
+        |name: HeaderName, value: String| HeaderValue::try_from(value).map(|value| headers.insert(name, value));
+    let status = match result {
+        Ok(Outcome::Response(response)) => {
+            let _ = response.etag.map(|etag| put(ETAG, etag));
+            let _ = response.location.map(|location| put(LOCATION, location));
+            if response.replayed {
+                let _ = put(REPLAYED, "true".to_owned());
+            }
+            body = response.body.into();
+            response.status
+        }
+        Ok(Outcome::Home { headers: own, body: page }) => {
+            headers.extend(own);
+            body = page.into();
+            StatusCode::OK
+        }
+        #[cfg(feature = "dashboard")]
+        Ok(Outcome::Page(page)) => {
+            let (parts, page) = page.into_parts();
+            headers.extend(parts.headers);
+            body = page;
+            parts.status
+        }
+        Ok(Outcome::Metrics(text)) => {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
+            body = Bytes::from(text).into();
+            StatusCode::OK
+        }
+        Ok(Outcome::Preflight(cors)) => {
+            cors.write_preflight(headers);
+            StatusCode::NO_CONTENT
+        }
+        Err(problem) => {
+            headers.extend(problem.headers());
+            body = problem.body().into();
+            problem.status()
+        }
+    };
+    *response.status_mut() = status;
+    let length = body.length();
+    if length != Some(0) {
+        let headers = response.headers_mut();
+        headers.entry(CONTENT_TYPE).or_insert(JSON);
+        if let Some(length) = length {
+            headers.insert(CONTENT_LENGTH, length.into());
+        }
+        // HTTP/1.1 would leave the body of HEAD out by itself, but HTTP/2 sends what it is given.
+        if *method != Method::HEAD {
+            *response.body_mut() = body;
+        }
+    }
+    response
+}
+
+/// The body of a response.
+///
+/// It is known as a whole, but for the live lists of the dashboard: these send their parts as they come, and have no
+/// `Content-Length`.
+#[derive(Default)]
+pub struct ResponseBody(Content);
+
+enum Content {
+    Whole(Full<Bytes>),
+    #[cfg(feature = "dashboard")]
+    Stream(BoxStream<'static, Bytes>),
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self::Whole(Full::default())
+    }
+}
+
+impl std::fmt::Debug for ResponseBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ResponseBody").field(&self.size_hint()).finish()
+    }
+}
+
+impl From<Bytes> for ResponseBody {
+    fn from(bytes: Bytes) -> Self {
+        Self(Content::Whole(Full::new(bytes)))
+    }
+}
+
+impl ResponseBody {
+    /// Returns a body that is sent in parts.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn stream(parts: BoxStream<'static, Bytes>) -> Self {
+        Self(Content::Stream(parts))
+    }
+
+    /// Returns its length in bytes. `None` for a stream.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.size_hint().exact()
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut self.0 {
+            Content::Whole(body) => Pin::new(body).poll_frame(cx),
+            #[cfg(feature = "dashboard")]
+            Content::Stream(parts) => parts.poll_next_unpin(cx).map(|part| part.map(|part| Ok(Frame::data(part)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Content::Whole(body) => body.is_end_stream(),
+            #[cfg(feature = "dashboard")]
+            Content::Stream(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Content::Whole(body) => body.size_hint(),
+            #[cfg(feature = "dashboard")]
+            Content::Stream(_) => SizeHint::default(),
+        }
+    }
 }

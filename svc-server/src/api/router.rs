@@ -1,10 +1,12 @@
-//! Finds what a request asks for by its path and method.
+//! Checks the head of a request, and finds what it asks for by its path and method.
 
+use std::net::Ipv6Addr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use http::Method;
+use http::header::{HOST, TRANSFER_ENCODING};
 use http::request::Parts;
+use http::{HeaderValue, Method, Version as HttpVersion};
 use svc_core::accounts::limits::WriteRateLimits;
 
 #[cfg(feature = "docs")]
@@ -14,6 +16,11 @@ use crate::api::problem::Problem;
 use crate::api::routes::{Operation, Version};
 #[cfg(feature = "dashboard")]
 use crate::dashboard::Dashboard;
+
+/// The length of the longest request target, in bytes.
+pub const MAX_URI: usize = 8 * 1024;
+/// The size of the largest headers, in bytes: names, values and 4 bytes for each header.
+pub const MAX_HEADERS: usize = 16 * 1024;
 
 /// The operations by path.
 pub(super) struct Router {
@@ -179,4 +186,51 @@ fn allow(methods: &[Arc<RoutedOperation>]) -> String {
         }
     }
     names.join(", ")
+}
+
+/// Checks the size of the request target and of the headers, the host, and that the body is not transfer-coded.
+pub(super) fn check_head(parts: &Parts) -> Result<(), Problem> {
+    if parts.uri.path_and_query().map_or(0, |target| target.as_str().len()) > MAX_URI {
+        return Err(Problem::UriTooLong);
+    }
+    let size: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    if size > MAX_HEADERS {
+        return Err(Problem::HeadersTooLarge);
+    }
+    let hosts = parts.headers.get_all(HOST).iter().count();
+    // HTTP/1.0 has no Host header, and HTTP/2 has the host in the request target.
+    let expected = if parts.version == HttpVersion::HTTP_11 { 1..=1 } else { 0..=1 };
+    if !expected.contains(&hosts) {
+        return Err(Problem::HostCount);
+    }
+    let host = parts.headers.get(HOST).map(HeaderValue::as_bytes);
+    let authority = parts.uri.authority().map(|authority| authority.as_str().as_bytes());
+    if !host.into_iter().chain(authority).all(is_host_and_port) {
+        return Err(Problem::HostFormat);
+    }
+    // A coding before `chunked` would reach the parser as it is, and two parsers may take a repeated one differently.
+    let mut codings = parts.headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(only), None) if only.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
+        _ => Err(Problem::TransferEncoding),
+    }
+}
+
+/// Returns whether this is a host, or a host and a port (RFC 9110 §7.2).
+fn is_host_and_port(value: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(value) else { return false };
+    let (host, port) = match text.rsplit_once(':') {
+        // The last colon is one of an IPv6 address.
+        Some((_, rest)) if rest.ends_with(']') => (text, ""),
+        Some((host, port)) => (host, port),
+        None => (text, ""),
+    };
+    let is_host = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=".contains(&b)),
+    };
+    // The port may be empty (RFC 3986 §3.2.3).
+    let is_port = port.is_empty() || (port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok());
+    is_host && is_port
 }

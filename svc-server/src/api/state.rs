@@ -8,12 +8,11 @@ use tokio::sync::Semaphore;
 
 use super::reminder::Reminder;
 use crate::api::body::BodyMemory;
+use crate::api::change::InFlightKeys;
 #[cfg(feature = "docs")]
 use crate::api::docs::Docs;
 use crate::api::home::{Home, Pages};
 use crate::api::housekeeping::{LastUsed, RetentionSweep};
-use crate::api::in_flight_keys::InFlightKeys;
-use crate::api::known_keys::KnownKeys;
 use crate::api::limits::RateLimiter;
 use crate::api::openapi::Documents;
 use crate::api::platform;
@@ -30,14 +29,13 @@ pub(super) struct State {
     pub(super) store: Arc<dyn Store>,
     pub(super) settings: Settings,
     /// What the public listener serves.
-    pub(super) public: Surface,
+    pub(super) public: Listener,
     /// What the platform listener serves, once there is one.
-    platform: OnceLock<Surface>,
+    platform: OnceLock<Listener>,
     pub(super) limits: RateLimiter,
     pub(super) in_flight: InFlightKeys,
-    pub(super) known_keys: KnownKeys,
     pub(super) bodies: BodyMemory,
-    pub(super) responses: Arc<ResponseMemory>,
+    pub(super) responses: ResponseMemory,
     /// The permit to parse a large body, of which there is one.
     pub(super) large_body: Arc<Semaphore>,
     pub(super) home: Home,
@@ -52,14 +50,14 @@ pub(super) struct State {
 }
 
 /// The operations of a listener, and what describes them.
-pub(super) struct Surface {
+pub(super) struct Listener {
     pub(super) router: Router,
     pub(super) documents: Documents,
     #[cfg(feature = "docs")]
     pub(super) docs: Option<Docs>,
 }
 
-impl Surface {
+impl Listener {
     fn new(operations: Vec<Operation>, versions: &'static [Version], store: &dyn Store, settings: &Settings) -> Self {
         // The platform API has a listener of its own and is never part of a host application.
         let mount = if versions.contains(&Version::Platform) { "" } else { settings.mount.as_str() };
@@ -74,7 +72,7 @@ impl Surface {
 
 impl State {
     pub(super) fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
-        let public = Surface::new(routes::operations(), &VERSIONS, &*store, &settings);
+        let public = Listener::new(routes::operations(), &VERSIONS, &*store, &settings);
         let home = Home::new(&settings.mount, &Pages::of(&settings));
         let limits = RateLimiter::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
         let responses = ResponseMemory::new(settings.response_memory);
@@ -88,7 +86,6 @@ impl State {
             platform: OnceLock::new(),
             limits,
             in_flight: InFlightKeys::default(),
-            known_keys: KnownKeys::default(),
             bodies: BodyMemory::default(),
             responses,
             large_body: Arc::new(Semaphore::new(1)),
@@ -104,9 +101,9 @@ impl State {
     }
 
     /// Returns what the platform listener serves.
-    pub(super) fn platform(&self) -> &Surface {
+    pub(super) fn platform(&self) -> &Listener {
         const VERSIONS: [Version; 1] = [Version::Platform];
-        let new = || Surface::new(platform::operations(), &VERSIONS, &*self.store, &self.settings);
+        let new = || Listener::new(platform::operations(), &VERSIONS, &*self.store, &self.settings);
         self.platform.get_or_init(new)
     }
 

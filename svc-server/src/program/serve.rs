@@ -11,8 +11,6 @@
 
 mod http2;
 mod linger;
-mod reader;
-mod small_writes;
 mod tls;
 
 use std::convert::Infallible;
@@ -31,19 +29,18 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
+use tokio_util::io::InspectWriter;
 
 use self::http2::{CloseReason, OpenRequests};
 use self::linger::Linger;
-use self::reader::CountedBody;
-use self::small_writes::SmallWrites;
 pub use self::tls::Tls;
-use crate::Api;
 use crate::api::Incoming;
 use crate::api::response_memory::Reader;
 use crate::program::address::ListenAddress;
 use crate::program::proxy::TrustedProxies;
+use crate::{Api, ResponseBody};
 
 /// The timeout for the head of a request, and for the next request on a connection that is kept alive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -177,13 +174,15 @@ impl Server {
                 stopping: stopping.subscribe(),
                 head_timeout: self.head_timeout,
                 write_timeout: self.write_timeout,
-                close: Arc::default(),
+                reader: Reader::new(),
                 transport_security: tls.is_some().then_some(HSTS),
             };
             tokio::spawn(async move {
                 let _permit = permit;
+                let reader = Arc::clone(&connection.reader);
+                let stream = InspectWriter::new(stream, move |taken: &[u8]| reader.took(taken.len()));
                 // The write timeout frees the responses of clients that do not read.
-                let mut stream = TimeoutStream::new(SmallWrites(stream));
+                let mut stream = TimeoutStream::new(stream);
                 stream.set_write_timeout(Some(connection.write_timeout));
                 let stream = Box::pin(stream);
                 match tls {
@@ -237,8 +236,8 @@ struct Connection {
     stopping: watch::Receiver<()>,
     head_timeout: Duration,
     write_timeout: Duration,
-    /// Notified when the memory is needed that its responses hold.
-    close: Arc<Notify>,
+    /// The client, which loses the connection if it does not read and the memory of its responses is needed.
+    reader: Arc<Reader>,
     transport_security: Option<HeaderValue>,
 }
 
@@ -258,7 +257,7 @@ impl Connection {
                     is_stopping = true;
                     std::pin::Pin::new(&mut connection).graceful_shutdown();
                 }
-                () = self.close.notified() => return self.closed_for_memory(),
+                () = self.reader.must_close() => return self.closed_for_memory(),
             }
         };
         linger.drop_rest(connection.into_parts().io.into_inner(), &result).await;
@@ -275,7 +274,7 @@ impl Connection {
             tokio::select! {
                 result = connection.as_mut() => return self.ended(result),
                 _ = self.stopping.changed(), if !is_ending => {}
-                () = self.close.notified() => return self.closed_for_memory(),
+                () = self.reader.must_close() => return self.closed_for_memory(),
                 reason = requests.closed(self.head_timeout, self.write_timeout) => match reason {
                     CloseReason::Idle if !is_ending => {}
                     CloseReason::Idle | CloseReason::Stalled => {
@@ -291,14 +290,13 @@ impl Connection {
 
     fn service<B: Incoming + 'static>(
         &self,
-    ) -> impl Service<Request<B>, Response = Response<CountedBody>, Error = Infallible, Future: Send + 'static> + use<B>
+    ) -> impl Service<Request<B>, Response = Response<ResponseBody>, Error = Infallible, Future: Send + 'static> + use<B>
     {
         let (api, peer, proxies) = (self.api.clone(), self.peer.ip(), Arc::clone(&self.proxies));
         let transport_security = self.transport_security.clone();
-        let close = Arc::clone(&self.close);
+        let reader = Arc::clone(&self.reader);
         service_fn(move |mut request: Request<B>| {
             let (api, client) = (api.clone(), proxies.client(peer, request.headers()));
-            let reader = Reader::new(&close);
             request.extensions_mut().insert(Arc::clone(&reader));
             let transport_security = transport_security.clone();
             async move {
@@ -306,7 +304,7 @@ impl Connection {
                 if let Some(value) = transport_security {
                     response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, value);
                 }
-                Ok(response.map(|body| reader::count(body, reader)))
+                Ok(response)
             }
         })
     }

@@ -219,7 +219,8 @@ where
                 let tenant = if K::HAS_ACCOUNT { tenant } else { TenantId(id) };
                 let event_kinds = tx.env().event_kinds.clone();
                 let (query, body, event_kinds) = ("", &[][..], &event_kinds);
-                let parts = RequestParts { id: Some(&id.to_string()), query, body, base, event_kinds };
+                let (id, if_none_match) = (id.to_string(), &[][..]);
+                let parts = RequestParts { id: Some(&id), query, body, if_none_match, base, event_kinds };
                 let get = get(&parts).map_err(|_| StoreError::Internal("the id of a record is refused".to_owned()))?;
                 Ok(ApiResponse { etag: (get.operation)(tx, tenant).await?.etag, ..response })
             }

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use bytes::Buf;
+use bytes::{Buf, Bytes};
 use http::header::CONTENT_LENGTH;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
@@ -23,7 +23,7 @@ use svc_core::sync::lock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::reader::{CountedBody, CountedBytes};
+use crate::ResponseBody;
 
 /// The highest number of concurrent requests of a connection.
 const MAX_STREAMS: u32 = 100;
@@ -89,7 +89,7 @@ impl OpenRequests {
         service: S,
     ) -> impl Service<Request<Incoming>, Response = Response<TrackedBody>, Error = Infallible, Future: Send + 'static> + use<S>
     where
-        S: Service<Request<Incoming>, Response = Response<CountedBody>, Error = Infallible, Future: Send + 'static>,
+        S: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = Infallible, Future: Send + 'static>,
     {
         let open = self.clone();
         service_fn(move |request: Request<Incoming>| {
@@ -185,14 +185,14 @@ impl Drop for TrackedRequest {
     }
 }
 
-type TrackFrame = Box<dyn FnMut(Frame<CountedBytes>) -> Frame<TrackedBytes> + Send>;
+type TrackFrame = Box<dyn FnMut(Frame<Bytes>) -> Frame<TrackedBytes> + Send>;
 
 /// The body of a response, whose request is tracked until its bytes are written.
-pub(super) type TrackedBody = MapFrame<CountedBody, TrackFrame>;
+pub(super) type TrackedBody = MapFrame<ResponseBody, TrackFrame>;
 
 /// Bytes of a response, which h2 drops when they are written.
 pub(super) struct TrackedBytes {
-    bytes: CountedBytes,
+    bytes: Bytes,
     _request: Arc<TrackedRequest>,
 }
 

@@ -25,7 +25,7 @@ use hyper::service::{Service, service_fn};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::oneshot;
 
-use super::reader::CountedBody;
+use crate::ResponseBody;
 
 /// The highest number of bytes that are dropped.
 const MAX_BYTES: u32 = 4 * 1024 * 1024;
@@ -41,9 +41,10 @@ impl Linger {
     pub(super) fn track<S>(
         &self,
         service: S,
-    ) -> impl Service<Request<Incoming>, Response = Response<CountedBody>, Error = Infallible, Future: Send + 'static> + use<S>
+    ) -> impl Service<Request<Incoming>, Response = Response<ResponseBody>, Error = Infallible, Future: Send + 'static>
+    + use<S>
     where
-        S: Service<Request<RequestBody>, Response = Response<CountedBody>, Error = Infallible, Future: Send + 'static>,
+        S: Service<Request<RequestBody>, Response = Response<ResponseBody>, Error = Infallible, Future: Send + 'static>,
     {
         let linger = self.clone();
         service_fn(move |request: Request<Incoming>| {
