@@ -33,7 +33,7 @@ impl<'e> Deliveries<'e> {
     ///
     /// # svc_core::service::example(async |svc, tenant| {
     /// let hours = svc.tenant(tenant).deliveries().attempts_by_hour(None).await?;
-    /// assert_eq!((hours.len(), hours[23].all.success_rate()), (24, None));
+    /// assert_eq!((hours.len(), hours[23].tally.success_rate()), (24, None));
     /// # Ok(()) });
     /// ```
     pub async fn attempts_by_hour(self, to: Option<SubscriptionId>) -> Result<Vec<HourOfAttempts>, Error> {
