@@ -20,7 +20,7 @@ const END: &str = "end of the block";
 /// Stands for cargo, as the programs are built already.
 const CARGO: &str = r#"#!/bin/bash
 case "$*" in
-  "run --release -p svc-server -- "*) shift 5; exec svc-server "$@" ;;
+  "run -p svc-server -- "*) shift 4; exec svc-server "$@" ;;
   "install --locked --path "*) test -f "$ROOT/$4/Cargo.toml" ;;
   "run -p "*" --example "*) test -f "$ROOT/$3/examples/$5.rs" ;;
   "test --workspace"*) ;;
