@@ -60,7 +60,7 @@ pub(super) async fn settings_are_stored(h: Harness) {
             .write((id, access), async |tx, (id, access)| {
                 tenants::update(tx, *id, move |tenant| {
                     tenant.name = access.to_string();
-                    tenant.developer_access = access.clone();
+                    tenant.developer_access = *access;
                     tenant.time_zone = TimeZone::UTC;
                     tenant.currency = Currency::parse("EUR").unwrap_or(Currency::AUD);
                     tenant.unique_contact_email = !tenant.unique_contact_email;

@@ -49,8 +49,6 @@ const FILTERS: [(&str, &str); 21] = [
     (r#"(\bbytes": |size: +)\d+"#, "${1}345678"),
 ];
 
-/// A unit of work in the session's database.
-
 /// A session beside the database.
 pub(crate) type Session = SessionOn<Database>;
 
