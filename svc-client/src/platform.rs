@@ -9,6 +9,7 @@ mod transfer;
 use std::fmt;
 use std::sync::Arc;
 
+use http::Method;
 use serde::de::DeserializeOwned;
 use svc_core::accounts::members::Member;
 use svc_core::input::{Input, ToBody};
@@ -31,7 +32,7 @@ use crate::client::Client;
 use crate::collection::Collection;
 use crate::error::Result;
 use crate::records::Record;
-use crate::transport::Transport;
+use crate::transport::{Request, Transport};
 
 /// A client of the platform API, with a platform key. It reaches every account.
 ///
@@ -95,6 +96,38 @@ impl Platform {
     {
         let client = target.account().map_or_else(|| self.client(), |account| self.account(account).client);
         client.output(operation, &client.send(operation, target.id(), input, None).await?)
+    }
+
+    /// Calls the operation at a path below `/platform/v1`, such as `/accounts`, and reads its response. This is for an operation
+    /// that this version does not know, such as one of a newer service. A POST carries an `Idempotency-Key`.
+    ///
+    /// # Errors
+    /// Any [`Error`](crate::Error).
+    pub async fn call_path<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(String, String)],
+        body: Option<Vec<u8>>,
+    ) -> Result<T> {
+        let mut url = Url::clone(&self.base);
+        url.set_path(&format!("{}platform/v1{path}", url.path()));
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let mut request = Request::new(method, url);
+        if request.method == Method::POST {
+            request = request.idempotency_key(self.client().new_idempotency_key()?);
+        }
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let mut response = self.transport.send(request).await?;
+        if response.body.is_empty() {
+            // A response without a body reads as null.
+            response.body = "null".into();
+        }
+        response.json(&self.transport.env)
     }
 
     /// Returns the accounts: create, read, change and list them.
