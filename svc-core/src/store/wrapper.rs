@@ -49,7 +49,7 @@ pub trait StoreWrapper: Send + Sync + 'static {
     /// Checks that writes are taken, as [`Store::check_writable`] does.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`Store::check_writable`].
     fn check_writable_wrapped(&self) -> Result<(), StoreError> {
         self.inner().check_writable()
     }
