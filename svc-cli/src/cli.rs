@@ -41,7 +41,7 @@ pub use crate::place::Given;
 use crate::values::{self, Limit};
 use crate::{exit, profiles};
 
-/// Manage an SVC database: tenants, API keys, invoices and webhooks.
+/// Manage an SVC database: accounts, API keys, invoices and webhooks.
 ///
 /// `svc` opens the database directly and can run while servers use it. A running server sees a change from its next
 /// request on. With --server or --profile, it works on a server elsewhere through its platform API. Results are written to
@@ -192,31 +192,35 @@ impl Cli {
 pub enum Command {
     /// Set up a new database with an account and an API key.
     ///
-    /// Creates the database if it does not exist, a tenant with access to the API, and a key with the scopes read and
+    /// Creates the database if it does not exist, an account with access to the API, and a key with the scopes read and
     /// write. Prints lines for your shell that set SVC_DATABASE_URL, SVC_URL, SVC_TENANT and SVC_KEY. The key is printed
-    /// once and cannot be shown again. A database that already has a tenant is refused.
+    /// once and cannot be shown again. A database that already has an account is refused.
     #[command(after_help = "Examples:\n  svc init\n  svc init --name 'Harbour Plumbing'\n  \
                       eval \"$(svc init --database-url sqlite:///var/lib/svc/svc.db)\"")]
     Init {
-        /// Name of the tenant.
+        /// Name of the account.
         #[arg(long, value_parser = values::name, default_value = "My business", value_name = "NAME")]
         name: String,
         /// URL at which the server will be reached.
         #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:8080", value_name = "URL")]
         url: String,
     },
-    /// Manage tenants: business accounts, their settings and their access to the API.
+    /// Manage accounts: businesses, their settings and their access to the API.
+    ///
+    /// The API and --json call the id of an account `tenant_id`. `svc tenant` and --tenant are aliases of `svc account` and
+    /// --account.
     #[command(
+        alias = "tenant",
         subcommand_required = true,
         arg_required_else_help = true,
-        after_help = "Example:\n  svc tenant create --name 'Harbour Plumbing'"
+        after_help = "Example:\n  svc account create --name 'Harbour Plumbing'"
     )]
-    Tenant {
-        /// The operation on tenants.
+    Account {
+        /// The operation on accounts.
         #[command(subcommand)]
-        command: TenantCommand,
+        command: AccountCommand,
     },
-    /// Manage API keys, with which a tenant's programs authenticate.
+    /// Manage API keys, with which an account's programs authenticate.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
@@ -227,7 +231,7 @@ pub enum Command {
         #[command(subcommand)]
         command: KeyCommand,
     },
-    /// Manage the keys of the platform API, with which programs of the operator work on all tenants
+    /// Manage the keys of the platform API, with which programs of the operator work on all accounts
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
@@ -249,7 +253,7 @@ pub enum Command {
         #[command(subcommand)]
         command: DashboardCommand,
     },
-    /// Manage members, the people who may sign in to the dashboard of a tenant with their email address.
+    /// Manage members, the people who may sign in to the dashboard of an account with their email address.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
@@ -296,7 +300,7 @@ pub enum Command {
     /// Create and process invoices: send, pay, refund, void and more.
     ///
     /// These operations are not available through the API. Each of them emits its events, which are delivered to the
-    /// tenant's webhooks.
+    /// account's webhooks.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
@@ -349,7 +353,7 @@ pub enum Command {
     },
     /// Fire an event of any kind with a sample record, to try a receiver.
     ///
-    /// The event is delivered like any other, to every webhook of the tenant that subscribes to its kind. Its record is made
+    /// The event is delivered like any other, to every webhook of the account that subscribes to its kind. Its record is made
     /// up, and nothing is stored but the event and its deliveries. `svc webhook test` sends such an event to one webhook.
     #[command(after_help = "Examples:\n  svc trigger invoice.paid\n  svc trigger stay.created --json")]
     Trigger(Trigger),
@@ -370,7 +374,7 @@ pub enum Command {
     ///
     /// `svc import all` puts back what `svc export all` wrote: contacts, deleted ones included, invoices, quotes, bookings
     /// and jobs, with their numbers and all their times. It fires no events. A row is refused if another record of its
-    /// type has changed later, as clients that keep a copy by `updated_since` would miss it: import into a tenant without
+    /// type has changed later, as clients that keep a copy by `updated_since` would miss it: import into an account without
     /// records.
     #[command(after_help = "Examples:\n  svc import contacts contacts.csv\n  \
                       svc import contacts contacts.csv --dry-run --report refused.ndjson\n  \
@@ -382,7 +386,7 @@ pub enum Command {
     /// Each record appears once, as GET returns it. Records are ordered newest first, or oldest change first with
     /// --since. The export reads page by page in constant memory and can run while servers use the database.
     ///
-    /// `svc export all` writes all records of a tenant for `svc import all`, deleted contacts included, each with its type
+    /// `svc export all` writes all records of an account for `svc import all`, deleted contacts included, each with its type
     /// in `kind`. A record comes after the contact that it refers to, and once more if it changes during the export. With
     /// --since, it writes what has changed since an earlier export.
     #[command(after_help = "Examples:\n  svc export contacts > contacts.ndjson\n  \
@@ -422,7 +426,7 @@ pub enum Command {
     /// The server is that of --server, and the profile that of --profile, or `default`. The key is read from a prompt that
     /// does not show it, or from stdin, and is stored once the server takes it, in a file that only you can read.
     #[command(after_help = "Examples:\n  svc login --server https://svc.example.com:8443 --profile production\n  \
-                      svc tenant list --profile production\n  \
+                      svc account list --profile production\n  \
                       svc login --server https://svc.example.com:8443 < key.txt")]
     Login,
     /// Delete a profile and its key from this machine.
@@ -447,7 +451,7 @@ pub enum Command {
     ///
     /// The pages contain the text of --help.
     #[command(after_help = "Examples:\n  svc man | man -l -\n  \
-                      svc man --directory ~/.local/share/man/man1 && man svc-tenant-create")]
+                      svc man --directory ~/.local/share/man/man1 && man svc-account-create")]
     Man {
         /// Write svc.1 and one page per command to this directory, which is created when it does not exist.
         #[arg(long, value_name = "DIR")]
@@ -455,99 +459,99 @@ pub enum Command {
     },
 }
 
-/// The tenant that a command works on.
+/// The account that a command works on.
 #[derive(Args, Clone, Debug)]
-pub struct InTenant {
-    /// Id of the tenant, or a part of it that no other tenant has. The default is the only tenant of the database.
-    #[arg(long, env = "SVC_TENANT", hide_env_values = true, value_parser = IdArg::parse, value_name = "ID")]
-    pub tenant: Option<IdArg>,
+pub struct InAccount {
+    /// Id of the account, or a part of it that no other account has. The default is the only account of the database.
+    #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env_values = true, value_parser = IdArg::parse, value_name = "ID")]
+    pub account: Option<IdArg>,
 }
 
-/// `svc tenant …`
+/// `svc account …`
 #[derive(Clone, Debug, Subcommand)]
-pub enum TenantCommand {
-    /// Create a tenant.
+pub enum AccountCommand {
+    /// Create an account.
     ///
-    /// The tenant's keys can use the API immediately, unless the tenant is created with --pending.
-    #[command(after_help = "Example:\n  svc tenant create --name 'Harbour Plumbing' --time-zone Australia/Sydney")]
+    /// The account's keys can use the API immediately, unless the account is created with --pending.
+    #[command(after_help = "Example:\n  svc account create --name 'Harbour Plumbing' --time-zone Australia/Sydney")]
     Create {
         /// Name of the business: one line of at most 300 characters.
         #[arg(long, value_parser = values::name)]
         name: String,
-        /// IANA time zone, such as Australia/Sydney. It determines the tenant's current date.
+        /// IANA time zone, such as Australia/Sydney. It determines the account's current date.
         #[arg(long, value_parser = TimeZone::parse, default_value = "UTC", value_name = "ZONE")]
         time_zone: TimeZone,
         /// ISO 4217 code of the currency of quotes and invoices that name none.
         #[arg(long, value_parser = Currency::parse, default_value = "AUD", value_name = "CODE")]
         currency: Currency,
-        /// Reject requests with the tenant's keys until `svc tenant approve`.
+        /// Reject requests with the account's keys until `svc account approve`.
         #[arg(long)]
         pending: bool,
     },
-    /// List tenants, oldest first.
+    /// List accounts, oldest first.
     #[command(
         visible_alias = "ls",
-        after_help = "Examples:\n  svc tenant list --json\n  \
-                      svc tenant list --limit 10 --after 0195a3c1"
+        after_help = "Examples:\n  svc account list --json\n  \
+                      svc account list --limit 10 --after 0195a3c1"
     )]
     List {
-        /// Maximum number of tenants to list.
+        /// Maximum number of accounts to list.
         #[arg(long, default_value = "1000", value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
         limit: u32,
-        /// List only tenants that follow the one with this id.
+        /// List only accounts that follow the one with this id.
         #[arg(long, value_parser = IdArg::parse, value_name = "ID")]
         after: Option<IdArg>,
     },
-    /// Show a tenant.
-    #[command(after_help = "Example:\n  svc tenant show 0195a3c1")]
+    /// Show an account.
+    #[command(after_help = "Example:\n  svc account show 0195a3c1")]
     Show {
-        /// Id of the tenant.
+        /// Id of the account.
         #[arg(value_parser = IdArg::parse)]
         id: IdArg,
     },
-    /// Approve a pending or suspended tenant, so that its keys can use the API.
+    /// Approve a pending or suspended account, so that its keys can use the API.
     ///
-    /// Approving an approved tenant changes nothing.
-    #[command(after_help = "Example:\n  svc tenant approve 0195a3c1")]
+    /// Approving an approved account changes nothing.
+    #[command(after_help = "Example:\n  svc account approve 0195a3c1")]
     Approve {
-        /// Id of the tenant.
+        /// Id of the account.
         #[arg(value_parser = IdArg::parse)]
         id: IdArg,
     },
-    /// Suspend a tenant, so that its keys are rejected from now on.
+    /// Suspend an account, so that its keys are rejected from now on.
     ///
-    /// The tenant's data is kept. `svc tenant approve` reverses the suspension.
-    #[command(after_help = "Example:\n  svc tenant suspend 0195a3c1")]
+    /// The account's data is kept. `svc account approve` reverses the suspension.
+    #[command(after_help = "Example:\n  svc account suspend 0195a3c1")]
     Suspend {
-        /// Id of the tenant.
+        /// Id of the account.
         #[arg(value_parser = IdArg::parse)]
         id: IdArg,
     },
-    /// Change a tenant's settings.
+    /// Change an account's settings.
     ///
-    /// Settings that are not named stay as they are. The limits of a tenant replace those of the server's --rate-limit
+    /// Settings that are not named stay as they are. The limits of an account replace those of the server's --rate-limit
     /// and --write-rate-limit.
-    #[command(after_help = "Examples:\n  svc tenant set 0195a3c1 --currency NZD\n  \
-                      svc tenant set 0195a3c1 --rate-limit 600 \\\n    \
+    #[command(after_help = "Examples:\n  svc account set 0195a3c1 --currency NZD\n  \
+                      svc account set 0195a3c1 --rate-limit 600 \\\n    \
                       --write-rate-limit contacts=300 --write-rate-limit quotes=default")]
     Set {
-        /// Id of the tenant.
+        /// Id of the account.
         #[arg(value_parser = IdArg::parse)]
         id: IdArg,
         /// The settings to change.
         #[command(flatten)]
-        changes: TenantChanges,
+        changes: AccountChanges,
     },
 }
 
-/// The settings of a tenant that `svc tenant set` changes. At least one is required.
+/// The settings of an account that `svc account set` changes. At least one is required.
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = true)]
-pub struct TenantChanges {
+pub struct AccountChanges {
     /// Name of the business: one line of at most 300 characters.
     #[arg(long, value_parser = values::name)]
     pub name: Option<String>,
-    /// IANA time zone, such as Australia/Sydney. It determines the tenant's current date.
+    /// IANA time zone, such as Australia/Sydney. It determines the account's current date.
     #[arg(long, value_parser = TimeZone::parse, value_name = "ZONE")]
     pub time_zone: Option<TimeZone>,
     /// ISO 4217 code of the currency of quotes and invoices that name none.
@@ -556,14 +560,14 @@ pub struct TenantChanges {
     /// Whether each email address may belong to only one contact: true or false.
     #[arg(long, value_name = "BOOL")]
     pub unique_contact_email: Option<bool>,
-    /// Requests per minute for each of the tenant's keys, or `default` for the server's limit.
+    /// Requests per minute for each of the account's keys, or `default` for the server's limit.
     #[arg(long, value_parser = values::limit, allow_hyphen_values = true, value_name = "N|default")]
     pub rate_limit: Option<Limit>,
-    /// Writes per minute for each of the tenant's keys, counted per method and route of a resource: quotes=20, or
+    /// Writes per minute for each of the account's keys, counted per method and route of a resource: quotes=20, or
     /// quotes=default for the server's limit. The option can be repeated.
     #[arg(long, value_parser = values::write_limit, value_delimiter = ',', value_name = "RESOURCE=N|default")]
     pub write_rate_limit: Vec<(CappedCollection, Limit)>,
-    /// The number of webhook subscriptions that the tenant can have, from 1 to 1000, or `default` for the server's limit.
+    /// The number of webhook subscriptions that the account can have, from 1 to 1000, or `default` for the server's limit.
     /// Those that it has stay, even if they are more.
     #[arg(long, value_parser = values::max_webhooks, allow_hyphen_values = true, value_name = "N|default")]
     pub max_webhooks: Option<values::MaxWebhooks>,
@@ -576,14 +580,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_that_takes_an_id_takes_its_tenant() {
+    fn every_command_that_takes_an_id_takes_its_account() {
         let cli = Cli::command();
-        let groups = cli.get_subcommands().filter(|group| !["tenant", "platform-key"].contains(&group.get_name()));
+        let groups = cli.get_subcommands().filter(|group| !["account", "platform-key"].contains(&group.get_name()));
         let takes = |command: &clap::Command, id: &str| command.get_arguments().any(|argument| argument.get_id() == id);
         let with_id: Vec<_> = groups.flat_map(clap::Command::get_subcommands).filter(|it| takes(it, "id")).collect();
         assert_eq!(with_id.len(), 31);
         for command in with_id {
-            assert!(takes(command, "tenant"), "{}", command.get_name());
+            assert!(takes(command, "account"), "{}", command.get_name());
         }
     }
 }

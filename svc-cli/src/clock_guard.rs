@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// Creates a tenant under a clock that is this far ahead of the machine's, and reads its name.
+    /// Creates an account under a clock that is this far ahead of the machine's, and reads its name.
     async fn write_under_a_lead(lead: Duration) -> Result<String, Error> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("svc.db");

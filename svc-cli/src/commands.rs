@@ -1,5 +1,6 @@
 //! The implementation of the commands: one file per group, one function per command.
 
+mod account;
 mod audit;
 mod booking;
 mod completions;
@@ -23,7 +24,6 @@ mod member;
 mod platform_key;
 mod quote;
 mod records;
-mod tenant;
 mod webhook;
 
 use std::sync::Arc;
@@ -89,7 +89,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
 /// Runs a command on a service.
 async fn run_on(service: &Service, command: Command, is_json: bool) -> Result<Outcome, Failure> {
     match command {
-        Command::Tenant { command } => tenant::run(service, command).await,
+        Command::Account { command } => account::run(service, command).await,
         Command::Key { command } => key::run(service, command).await,
         Command::PlatformKey { command } => platform_key::run(service.database("svc platform-key")?, command).await,
         Command::Dashboard { command } => dashboard::run(service, command).await,

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, IsTerminal as _, Write};
 
 use crate::cli::records::Target;
 use crate::cli::{
-    Command, ContactCommand, DbCommand, DeliveryCommand, InvoiceCommand, KeyCommand, TenantCommand, WebhookCommand,
+    AccountCommand, Command, ContactCommand, DbCommand, DeliveryCommand, InvoiceCommand, KeyCommand, WebhookCommand,
 };
 use crate::exit::{Exit, Failure};
 use crate::times;
@@ -14,8 +14,8 @@ use crate::times;
 /// Returns the question to ask before this command, if it needs confirmation.
 fn question(command: &Command) -> Option<String> {
     Some(match command {
-        Command::Tenant { command: TenantCommand::Suspend { id } } => {
-            format!("Suspend tenant {id}? Its keys are rejected from the next request on.")
+        Command::Account { command: AccountCommand::Suspend { id } } => {
+            format!("Suspend account {id}? Its keys are rejected from the next request on.")
         }
         Command::Key { command: KeyCommand::Revoke { id, .. } } => {
             format!("Revoke key {id}? It is rejected from the next request on, and this cannot be undone.")

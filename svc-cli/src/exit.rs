@@ -20,7 +20,7 @@ pub enum Exit {
     Usage = 2,
     /// Nothing has the given id, or there is no database at the given path.
     NotFound = 3,
-    /// The operation conflicts with existing data, the current status does not allow it, or several tenants have a
+    /// The operation conflicts with existing data, the current status does not allow it, or several accounts have a
     /// record with the given id.
     Refused = 4,
     /// The database or the server cannot be reached.
@@ -36,7 +36,7 @@ Environment variables:
   SVC_PROFILE         Profile to work on when --profile is not given
   SVC_CA_FILE         Certificates to trust when --ca-file is not given
   SVC_SECRET_KEY      Key that encrypts secrets in the database; for SQLite, default: content of PATH.key
-  SVC_TENANT          Tenant to work on when --tenant is not given; not needed where there is one tenant
+  SVC_TENANT          Account to work on when --account is not given; not needed where there is one account
   SVC_ALLOW_PRIVATE_WEBHOOKS
                       Whether webhook URLs can have http:// and private addresses
   SVC_RETENTION       How long `svc db prune` keeps events when --retention is not given
@@ -48,7 +48,7 @@ Exit codes:
   1  The command failed for a reason that no other code names
   2  Usage error: the command line or one of its values is not valid
   3  Not found: nothing has the given id, or there is no database at the path
-  4  Refused: existing data or the current status does not allow it, or several tenants have the id
+  4  Refused: existing data or the current status does not allow it, or several accounts have the id
   5  The database or the server cannot be reached";
 
 impl From<Exit> for ExitCode {

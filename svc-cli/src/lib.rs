@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use clap::Parser as _;
-//! let typed = ["svc", "tenant", "list", "--json", "--database-url", "sqlite://svc.db"];
+//! let typed = ["svc", "account", "list", "--json", "--database-url", "sqlite://svc.db"];
 //! assert!(svc_cli::cli::Cli::try_parse_from(typed).is_ok_and(|cli| cli.json));
 //! ```
 //!
@@ -83,7 +83,7 @@ pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Parses the arguments. `svc` or a group such as `svc tenant` without a command prints its help to stdout and
+/// Parses the arguments. `svc` or a group such as `svc account` without a command prints its help to stdout and
 /// succeeds.
 fn parse(mut args: Vec<OsString>) -> Result<cli::Cli, clap::Error> {
     let matches = cli::Cli::command().try_get_matches_from(&args).or_else(|error| match error.kind() {

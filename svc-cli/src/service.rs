@@ -192,7 +192,7 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
-    /// Returns whether there is no such record or tenant.
+    /// Returns whether there is no such record or account.
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, Self::Rules(Error::NotFound))
     }

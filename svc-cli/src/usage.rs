@@ -57,9 +57,9 @@ mod tests {
             let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             named(&root, &args).get_bin_name().unwrap_or("svc").to_owned()
         };
-        assert_eq!(name("svc tenant list --jsn"), "svc tenant list");
+        assert_eq!(name("svc account list --jsn"), "svc account list");
         assert_eq!(name("svc --json contact ls"), "svc contact list");
-        assert_eq!(name("svc tenant craete"), "svc tenant");
+        assert_eq!(name("svc account craete"), "svc account");
         assert_eq!(name("svc tenent"), "svc");
     }
 }

@@ -2,13 +2,13 @@
 
 use clap::Subcommand;
 
-use super::InTenant;
+use super::InAccount;
 use crate::values::{self, Since};
 
 /// `svc audit …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum AuditCommand {
-    /// List the changes to a tenant, its keys, its webhooks and its records, newest first.
+    /// List the changes to an account, its keys, its webhooks and its records, newest first.
     ///
     /// The actor of a change is `cli:` and a user of this machine, `key:` and the id of an API key, `sender` or
     /// `system`. With --json, each entry also contains the values before and after the change, without secrets. Changes
@@ -19,9 +19,9 @@ pub enum AuditCommand {
                       svc audit list --since 7d --json"
     )]
     List {
-        /// The tenant.
+        /// The account.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
         /// List only changes since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
         since: Option<Since>,

@@ -3,7 +3,7 @@
 use clap::{Subcommand, ValueEnum};
 use svc_core::accounts::sessions::Role;
 
-use super::InTenant;
+use super::InAccount;
 
 /// `svc dashboard …`
 #[derive(Clone, Debug, Subcommand)]
@@ -16,13 +16,13 @@ pub enum DashboardCommand {
                       svc dashboard link --role viewer --url https://api.example.com\n  \
                       svc dashboard link --operator")]
     Link {
-        /// The tenant.
+        /// The account.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
         /// What the person may do. Each role may also do what the ones before it may.
         #[arg(long, value_enum, default_value = "owner", value_name = "ROLE")]
         role: RoleArg,
-        /// Sign in as an operator, who sees all tenants, approves them and sets their limits.
+        /// Sign in as an operator, who sees all accounts, approves them and sets their limits.
         #[arg(long, conflicts_with = "role")]
         operator: bool,
         /// URL at which the browser reaches the server.

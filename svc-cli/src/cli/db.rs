@@ -18,9 +18,9 @@ pub enum DbCommand {
     Migrate,
     /// Copy everything from one database to another, such as from SQLite to PostgreSQL.
     ///
-    /// Copies all tenants with all of their data, clocks and number counters, so that the API keys, ids and cursors of
+    /// Copies all accounts with all of their data, clocks and number counters, so that the API keys, ids and cursors of
     /// clients remain valid. The request counts of rate limits are not copied. The target database must contain no
-    /// tenants. Stop the servers first: changes that they make during the copy are not copied.
+    /// accounts. Stop the servers first: changes that they make during the copy are not copied.
     ///
     /// Secrets are copied in encrypted form, so both databases need the same key. Set SVC_SECRET_KEY to the key of the
     /// source, which for SQLite is the content of PATH.key. A new SQLite file gets its key file automatically.
@@ -65,19 +65,19 @@ pub enum DbCommand {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Set back the clocks of tenants that are ahead of now.
+    /// Set back the clocks of accounts that are ahead of now.
     ///
-    /// Each write of a tenant takes a time after all of its earlier writes. A write under a clock that was ahead took the
-    /// tenant's clock along, so that its new records have times in the future. This command sets such clocks back to now,
-    /// or to the time of the tenant's latest record if that is later: clients that synchronise have seen that time, and
+    /// Each write of an account takes a time after all of its earlier writes. A write under a clock that was ahead took the
+    /// account's clock along, so that its new records have times in the future. This command sets such clocks back to now,
+    /// or to the time of the account's latest record if that is later: clients that synchronise have seen that time, and
     /// would miss changes with earlier ones. Records keep their times. First set the clock of the machine, then run the
-    /// command; servers may run meanwhile. `svc db check` reports these tenants as well.
+    /// command; servers may run meanwhile. `svc db check` reports these accounts as well.
     #[command(after_help = "Examples:\n  svc db repair-clock\n  \
-                      svc db repair-clock --tenant 0195a3c8-0000-7000-8000-000000000001")]
+                      svc db repair-clock --account 0195a3c8-0000-7000-8000-000000000001")]
     RepairClock {
-        /// Id of the tenant, or a part of it that no other tenant has. The default is all tenants.
-        #[arg(long, value_parser = IdArg::parse, value_name = "ID")]
-        tenant: Option<IdArg>,
+        /// Id of the account, or a part of it that no other account has. The default is all accounts.
+        #[arg(long, alias = "tenant", value_parser = IdArg::parse, value_name = "ID")]
+        account: Option<IdArg>,
     },
     /// Show the size and the contents of the database in numbers.
     ///

@@ -8,23 +8,23 @@ use svc_core::values::EventKind;
 use svc_core::values::Secret;
 use svc_core::webhooks::deliveries::DeliveryStatus;
 
-use super::InTenant;
+use super::InAccount;
 use crate::ids::IdArg;
 use crate::values::{self, Since};
 
 /// `svc delivery …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum DeliveryCommand {
-    /// List the deliveries of a tenant, newest first.
+    /// List the deliveries of an account, newest first.
     #[command(
         visible_alias = "ls",
         after_help = "Examples:\n  svc delivery list\n  \
                       svc delivery list --status failed --event invoice.paid --since 7d"
     )]
     List {
-        /// The tenant.
+        /// The account.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
         /// List only deliveries to the webhook subscription with this id.
         #[arg(long, value_parser = IdArg::parse, value_name = "ID")]
         subscription: Option<IdArg>,
@@ -59,9 +59,9 @@ pub enum DeliveryCommand {
         /// Id of the delivery, which each attempt sends in the X-SVC-Delivery header.
         #[arg(value_parser = IdArg::parse)]
         id: IdArg,
-        /// The tenant that owns the delivery.
+        /// The account that owns the delivery.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
     },
     /// Replay one delivery, or many deliveries of one webhook.
     ///
@@ -80,9 +80,9 @@ pub enum DeliveryCommand {
         /// Id of the delivery to replay.
         #[arg(value_parser = IdArg::parse, required_unless_present = "subscription", conflicts_with = "subscription")]
         id: Option<IdArg>,
-        /// The tenant that owns the delivery.
+        /// The account that owns the delivery.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
         /// Replay deliveries of the webhook subscription with this id, instead of one delivery.
         #[arg(long, value_parser = IdArg::parse, value_name = "ID", requires = "since")]
         subscription: Option<IdArg>,
@@ -105,7 +105,7 @@ pub enum DeliveryCommand {
         #[arg(long, requires = "subscription")]
         wait: bool,
     },
-    /// List the bulk replays of a tenant and their progress, newest first.
+    /// List the bulk replays of an account and their progress, newest first.
     ///
     /// The progress is a share of what was to be replayed when it was requested, such as `1,234 of 5,678 (21%)`. It is
     /// counted up to 10,000; with more, shown as `10,000+`, the percentage is that of the time span.
@@ -114,9 +114,9 @@ pub enum DeliveryCommand {
     /// delivery cannot be read. The deliveries that it did not reach are unchanged.
     #[command(after_help = "Example:\n  svc delivery replays")]
     Replays {
-        /// The tenant.
+        /// The account.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
         /// Maximum number of replays to list.
         #[arg(long, value_parser = value_parser!(u32).range(1..), default_value = "50", value_name = "N")]
         limit: u32,
@@ -128,14 +128,14 @@ pub enum DeliveryCommand {
 pub enum EventCommand {
     /// Emit an event about a stay or a cohort, or of a kind of --event-kinds.
     ///
-    /// The event is delivered to the tenant's webhooks that subscribe to its kind. Events of all other kinds are
+    /// The event is delivered to the account's webhooks that subscribe to its kind. Events of all other kinds are
     /// emitted only by the operations that they report.
     #[command(after_help = "Examples:\n  svc event emit --kind stay.created --data stay.json\n  \
                       echo '{\"id\": \"stay-1\"}' | svc event emit --kind stay.checked_in --data -")]
     Emit {
-        /// The tenant.
+        /// The account.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
         /// Kind of the event.
         #[arg(long, value_parser = values::KindToEmit)]
         kind: EventKind,
@@ -152,9 +152,9 @@ pub struct Trigger {
     /// Kind of the event.
     #[arg(value_parser = values::KindOfEvent, hide_possible_values = true)]
     pub kind: EventKind,
-    /// The tenant.
+    /// The account.
     #[command(flatten)]
-    pub tenant: InTenant,
+    pub account: InAccount,
 }
 
 /// `svc listen`
@@ -163,9 +163,9 @@ pub struct Listen {
     /// Port to listen on; 0 picks a free port. The default is 9000, or a free port without --secret.
     #[arg(long)]
     pub port: Option<u16>,
-    /// The tenant whose events are received, without --secret.
+    /// The account whose events are received, without --secret.
     #[command(flatten)]
-    pub tenant: InTenant,
+    pub account: InAccount,
     /// Kinds of events to receive, separated by commas. The default is all of them.
     #[arg(
         long,

@@ -67,13 +67,13 @@ pub enum InvoiceCommand {
     /// Mark unpaid invoices past their due date as overdue.
     ///
     /// An invoice that is sent, viewed or partially paid becomes overdue when its due date is before the current date
-    /// in the tenant's time zone. The server does this once a day, after midnight, unless it runs with --overdue off.
+    /// in the account's time zone. The server does this once a day, after midnight, unless it runs with --overdue off.
     #[command(after_help = "Examples:\n  svc invoice overdue\n  \
-                      svc invoice overdue --tenant 0195a3c1")]
+                      svc invoice overdue --account 0195a3c1")]
     Overdue {
-        /// Id of the tenant, or a part of it that no other tenant has. The default is all tenants.
-        #[arg(long, env = "SVC_TENANT", hide_env_values = true, value_parser = IdArg::parse, value_name = "ID")]
-        tenant: Option<IdArg>,
+        /// Id of the account, or a part of it that no other account has. The default is all accounts.
+        #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env_values = true, value_parser = IdArg::parse, value_name = "ID")]
+        account: Option<IdArg>,
     },
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Subcommand;
 
-use super::InTenant;
+use super::InAccount;
 use crate::ids::IdArg;
 use crate::values::{self, Scopes};
 
@@ -17,9 +17,9 @@ pub enum KeyCommand {
     #[command(after_help = "Examples:\n  svc key create --scopes read,write\n  \
                       svc key create --scopes read --name Reports --expires 90d")]
     Create {
-        /// The tenant.
+        /// The account.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
         /// What the key may do: read, or read,write.
         #[arg(long, value_parser = values::scopes, value_name = "read[,write]")]
         scopes: Scopes,
@@ -33,12 +33,12 @@ pub enum KeyCommand {
         #[arg(long)]
         signed: bool,
     },
-    /// List the keys of a tenant, oldest first.
+    /// List the keys of an account, oldest first.
     #[command(visible_alias = "ls", after_help = "Example:\n  svc key list")]
     List {
-        /// The tenant.
+        /// The account.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
     },
     /// Show a key, without its secret text.
     #[command(after_help = "Example:\n  svc key show 0195a3c2")]
@@ -46,9 +46,9 @@ pub enum KeyCommand {
         /// Id of the key.
         #[arg(value_parser = IdArg::parse)]
         id: IdArg,
-        /// The tenant that owns the key.
+        /// The account that owns the key.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
     },
     /// Revoke a key, so that requests with it are rejected from now on.
     ///
@@ -58,9 +58,9 @@ pub enum KeyCommand {
         /// Id of the key.
         #[arg(value_parser = IdArg::parse)]
         id: IdArg,
-        /// The tenant that owns the key.
+        /// The account that owns the key.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
     },
     /// Replace a key with a new one that has the same name and scopes.
     ///
@@ -72,9 +72,9 @@ pub enum KeyCommand {
         /// Id of the key.
         #[arg(value_parser = IdArg::parse)]
         id: IdArg,
-        /// The tenant that owns the key.
+        /// The account that owns the key.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
         /// How long the old key remains valid; 0s invalidates it immediately.
         #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
         overlap: Duration,

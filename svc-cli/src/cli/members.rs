@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use svc_core::values::Email;
 
-use super::InTenant;
+use super::InAccount;
 use super::dashboard::RoleArg;
 
 /// `svc member …`
@@ -16,9 +16,9 @@ pub enum MemberCommand {
     /// `svc dashboard link`. A change of the role holds from the person's next request on.
     #[command(after_help = "Example:\n  svc member add --email ada@example.com --role owner")]
     Add {
-        /// The tenant.
+        /// The account.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
         /// Email address of the person. Upper and lower case are the same.
         #[arg(long, value_parser = Email::parse, value_name = "ADDRESS")]
         email: Email,
@@ -26,19 +26,19 @@ pub enum MemberCommand {
         #[arg(long, value_enum, value_name = "ROLE")]
         role: RoleArg,
     },
-    /// List the members of a tenant by email address.
+    /// List the members of an account by email address.
     #[command(visible_alias = "ls", after_help = "Example:\n  svc member list")]
     List {
-        /// The tenant.
+        /// The account.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
     },
-    /// Remove a member, who sees nothing of the tenant from the next request on.
+    /// Remove a member, who sees nothing of the account from the next request on.
     #[command(after_help = "Example:\n  svc member remove --email ada@example.com")]
     Remove {
-        /// The tenant.
+        /// The account.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
         /// Email address of the member.
         #[arg(long, value_parser = Email::parse, value_name = "ADDRESS")]
         email: Email,

@@ -14,7 +14,7 @@ pub enum PlatformKeyCommand {
     /// Create a key of the platform API.
     ///
     /// The key is printed once and cannot be shown again: the database stores only a hash of it. It works with the data of
-    /// all tenants as far as its scopes allow: `*`, or a list of AREA:read and AREA:write. The areas are accounts, keys,
+    /// all accounts as far as its scopes allow: `*`, or a list of AREA:read and AREA:write. The areas are accounts, keys,
     /// members, records, events, webhooks and deliveries; audit and export, which are only read; and import and operators,
     /// which only write. AREA:write includes AREA:read. `*` is all but operators:write, which makes links that sign operators
     /// in to the dashboard.

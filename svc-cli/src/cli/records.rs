@@ -11,7 +11,7 @@ use svc_core::resources::jobs::{Job, JobCreate, JobUpdate};
 use svc_core::resources::quotes::{Quote, QuoteCreate, QuoteUpdate};
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
 
-use super::InTenant;
+use super::InAccount;
 use super::fields::{Body, Filters};
 use crate::ids::IdArg;
 use crate::values::{self, Since};
@@ -77,7 +77,7 @@ impl ResourceCommands for WebhookSubscription {
     type Create = WebhookCreate;
     type Update = WebhookUpdate;
     const NAME: &'static str = "webhook";
-    /// As many as a tenant can have.
+    /// As many as an account can have.
     const DEFAULT_LIMIT: &'static str = "1000";
     const CREATE_EXAMPLE: &'static str = "--url https://example.com/hooks --events invoice.paid,invoice.sent";
     const UPDATE_EXAMPLE: &'static str = "--events '*'";
@@ -102,9 +102,9 @@ pub struct Target {
     /// Id of the record, or a part of it that no other one has.
     #[arg(value_parser = IdArg::parse)]
     pub id: IdArg,
-    /// The tenant that owns the record.
+    /// The account that owns the record.
     #[command(flatten)]
-    pub tenant: InTenant,
+    pub account: InAccount,
 }
 
 /// `list`
@@ -120,9 +120,9 @@ pub struct ListRecords<F: Input> {
     /// Maximum number of records to list.
     #[arg(long, default_value = "50", value_parser = value_parser!(u32).range(1..), value_name = "N")]
     pub limit: u32,
-    /// The tenant.
+    /// The account.
     #[command(flatten)]
-    pub tenant: InTenant,
+    pub account: InAccount,
 }
 
 /// `create`
@@ -131,9 +131,9 @@ pub struct CreateRecord<I: Input> {
     /// The fields of the new record.
     #[command(flatten)]
     pub body: Body<I>,
-    /// The tenant.
+    /// The account.
     #[command(flatten)]
-    pub tenant: InTenant,
+    pub account: InAccount,
 }
 
 /// `update`
@@ -161,7 +161,7 @@ fn commands<R: ResourceCommands>() -> [Command; 4] {
     let create = Command::new("create")
         .about(format!("Create {a_record}"))
         .long_about(format!(
-            "Create {a_record}.\n\nThe rules of the API apply, and its events are delivered to the tenant's webhooks. The fields \
+            "Create {a_record}.\n\nThe rules of the API apply, and its events are delivered to the account's webhooks. The fields \
              are those of the API, as options or as one JSON object with --data."
         ))
         .after_help(format!(
@@ -172,7 +172,7 @@ fn commands<R: ResourceCommands>() -> [Command; 4] {
         .about(format!("Change {a_record}"))
         .long_about(format!(
             "Change {a_record}.\n\nFields that are not named stay as they are, and '' clears a field that may be empty. The \
-             events of the change are delivered to the tenant's webhooks."
+             events of the change are delivered to the account's webhooks."
         ))
         .after_help(format!("Example:\n  svc {name} update 0195a3c8 {}", R::UPDATE_EXAMPLE));
     [

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::InTenant;
+use super::InAccount;
 use crate::values::{self, Since};
 
 /// The types of records that can be imported.
@@ -53,9 +53,9 @@ pub struct Import {
     /// File to read, or - for stdin. Its size is not limited.
     #[arg(value_name = "FILE|-")]
     pub file: PathBuf,
-    /// The tenant.
+    /// The account.
     #[command(flatten)]
-    pub tenant: InTenant,
+    pub account: InAccount,
     /// Format of the file. By default it is detected from the file's extension or its first character.
     #[arg(long, value_enum)]
     pub format: Option<Format>,
@@ -91,9 +91,9 @@ pub struct Export {
     /// Type of the records to export.
     #[arg(value_enum, value_name = "KIND")]
     pub kind: ExportKind,
-    /// The tenant.
+    /// The account.
     #[command(flatten)]
-    pub tenant: InTenant,
+    pub account: InAccount,
     /// Output format.
     #[arg(long, value_enum, default_value = "ndjson")]
     pub format: Format,

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use svc_core::values::EventKind;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use super::InTenant;
+use super::InAccount;
 use super::records::{RecordCommand, Target};
 use crate::values::{self, Since};
 
@@ -16,16 +16,16 @@ pub enum WebhookCommand {
     /// `list`, `show`, `create` and `update`.
     #[command(flatten)]
     Records(RecordCommand<WebhookSubscription>),
-    /// Show delivery statistics for each webhook of a tenant.
+    /// Show delivery statistics for each webhook of an account.
     ///
     /// Shows the number of attempts, the success rate, and the median and 95th percentile of their duration, for events
     /// since --since. Pending and held deliveries are counted regardless of their age.
     #[command(after_help = "Examples:\n  svc webhook stats\n  \
                       svc webhook stats --since 7d --json")]
     Stats {
-        /// The tenant.
+        /// The account.
         #[command(flatten)]
-        tenant: InTenant,
+        account: InAccount,
         /// Count attempts for events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, default_value = "24h", value_name = "TIME")]
         since: Since,

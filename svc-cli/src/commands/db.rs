@@ -31,9 +31,9 @@ pub(super) async fn run(url: &str, allowed: Allowed, command: DbCommand) -> Resu
             let store = super::open(url, allowed).await?;
             prune::run(&*store, retention, dry_run).await
         }
-        DbCommand::RepairClock { tenant } => {
+        DbCommand::RepairClock { account } => {
             let service = Service::of_database(super::open(url, allowed).await?);
-            repair_clock::run(&service, tenant.as_ref()).await
+            repair_clock::run(&service, account.as_ref()).await
         }
         DbCommand::Backup { file } => backup::run(url, &file).await,
         DbCommand::Copy { from, to, resume } => copy::run(&from, &to, resume).await,

@@ -14,8 +14,8 @@ use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 use uuid::Uuid;
 
 use super::lookup::{self, Owned};
-use super::{tenant, webhook};
-use crate::cli::{DeliveryCommand, InTenant};
+use super::{account, webhook};
+use crate::cli::{DeliveryCommand, InAccount};
 use crate::document::{Document, pretty};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::ids::IdArg;
@@ -24,7 +24,7 @@ use crate::service::{CallResult, Paged as _, Service};
 use crate::times::{full, full_or_dash, moment, moment_or_dash, precise};
 
 /// Says how to find the id of a delivery.
-const HINT: &str = "`svc delivery list` lists the deliveries of a tenant";
+const HINT: &str = "`svc delivery list` lists the deliveries of an account";
 
 /// The highest number of pages of one `svc delivery list` in a row that have no delivery, each of which reads 10,000
 /// deliveries.
@@ -65,34 +65,34 @@ struct Envelope {
 
 pub(super) async fn run(service: &Service, command: DeliveryCommand, json: bool) -> Result<Outcome, Failure> {
     match command {
-        DeliveryCommand::List { tenant, subscription, status, event, since, until, limit, follow } => {
-            let tenant = lookup::tenant(service, &tenant).await?.id;
-            let subscription_id = webhook::id_in(service, tenant, subscription).await?;
+        DeliveryCommand::List { account, subscription, status, event, since, until, limit, follow } => {
+            let account = lookup::account(service, &account).await?.id;
+            let subscription_id = webhook::id_in(service, account, subscription).await?;
             let now = service.now();
             let [since, until] = [since, until].map(|time| time.map(|time| pages::Since(time.from(now))));
             let filter = DeliveryListFilter { subscription_id, status, kind: event, since, until };
             if follow {
                 let since = since.or(Some(pages::Since(now)));
                 let filter = DeliveryListFilter { since, until: None, ..filter };
-                return follow::run(service, tenant, filter, json).await;
+                return follow::run(service, account, filter, json).await;
             }
-            list(service, tenant, filter, limit).await
+            list(service, account, filter, limit).await
         }
-        DeliveryCommand::Show { id, tenant } => {
-            let found = lookup::find(service, &id, &tenant).await?.record;
+        DeliveryCommand::Show { id, account } => {
+            let found = lookup::find(service, &id, &account).await?.record;
             report(&found, "")
         }
-        DeliveryCommand::Replay { id: Some(id), tenant, .. } => {
-            let delivery = replay(service, &id, &tenant).await?;
+        DeliveryCommand::Replay { id: Some(id), account, .. } => {
+            let delivery = replay(service, &id, &account).await?;
             let text =
                 format!("Replayed delivery {}. Its next attempt is due now.\n\n{}", delivery.id, details(&delivery));
             Outcome::new(&view(&delivery), text)
         }
-        DeliveryCommand::Replay { id: None, tenant, subscription, since, until, status, missed, wait } => {
+        DeliveryCommand::Replay { id: None, account, subscription, since, until, status, missed, wait } => {
             let now = service.now();
             // clap requires both options when there is no id.
             let subscription = subscription.unwrap_or(IdArg::Whole(Uuid::nil()));
-            let found = lookup::find::<WebhookSubscription>(service, &subscription, &tenant).await?;
+            let found = lookup::find::<WebhookSubscription>(service, &subscription, &account).await?;
             let input = ReplayCreate {
                 subscription_id: found.record.id,
                 since: since.map_or(now, |since| since.from(now)),
@@ -102,21 +102,26 @@ pub(super) async fn run(service: &Service, command: DeliveryCommand, json: bool)
             };
             bulk::replay(service, found.tenant_id, input, wait).await
         }
-        DeliveryCommand::Replays { tenant, limit } => {
-            bulk::list(service, lookup::tenant(service, &tenant).await?.id, limit).await
+        DeliveryCommand::Replays { account, limit } => {
+            bulk::list(service, lookup::account(service, &account).await?.id, limit).await
         }
     }
 }
 
-async fn list(service: &Service, tenant: TenantId, filter: DeliveryListFilter, limit: u32) -> Result<Outcome, Failure> {
+async fn list(
+    service: &Service,
+    account: TenantId,
+    filter: DeliveryListFilter,
+    limit: u32,
+) -> Result<Outcome, Failure> {
     // One delivery more than the limit tells whether there are more.
-    let found = find(service, tenant, filter.clone(), limit.saturating_add(1)).await;
-    let (mut deliveries, is_complete) = found.or_not_found("tenant", tenant, tenant::HINT)?;
+    let found = find(service, account, filter.clone(), limit.saturating_add(1)).await;
+    let (mut deliveries, is_complete) = found.or_not_found("account", account, account::HINT)?;
     // A webhook that was deleted can have deliveries.
     if let Some(id) = filter.subscription_id.filter(|_| deliveries.is_empty()) {
-        match service.call(&Records::<WebhookSubscription>::GET, (tenant, id), ()).await {
+        match service.call(&Records::<WebhookSubscription>::GET, (account, id), ()).await {
             Err(error) if error.is_not_found() => {
-                let message = format!("The tenant has no webhook {id}; {}.", webhook::HINT);
+                let message = format!("The account has no webhook {id}; {}.", webhook::HINT);
                 return Err(Failure::new(Exit::NotFound, message));
             }
             found => found.map(drop)?,
@@ -157,7 +162,7 @@ async fn list(service: &Service, tenant: TenantId, filter: DeliveryListFilter, l
 /// Finds the newest deliveries that match a filter. Stops after [`MAX_EMPTY_PAGES`]. Returns whether it did not.
 async fn find(
     service: &Service,
-    tenant: TenantId,
+    account: TenantId,
     filter: DeliveryListFilter,
     wanted: u32,
 ) -> CallResult<(Vec<Delivery>, bool)> {
@@ -166,7 +171,7 @@ async fn find(
     let mut query = Listing { page: LogParams::default(), filter };
     loop {
         query.set_limit(wanted - found.len());
-        let page = service.call(&operations::LIST_DELIVERIES, tenant, query.clone()).await?;
+        let page = service.call(&operations::LIST_DELIVERIES, account, query.clone()).await?;
         empty = if page.data.is_empty() { empty + 1 } else { 0 };
         found.extend(page.data);
         match page.next_cursor {
@@ -205,7 +210,7 @@ pub(super) fn report(record: &DeliveryDetails, introduction: &str) -> Result<Out
     Outcome::new(&DetailView { delivery: view(delivery), failure_reason, log, body }, text)
 }
 
-async fn replay(service: &Service, id: &IdArg, named: &InTenant) -> Result<Delivery, Failure> {
+async fn replay(service: &Service, id: &IdArg, named: &InAccount) -> Result<Delivery, Failure> {
     let Owned { tenant_id, record } = lookup::find::<DeliveryDetails>(service, id, named).await?;
     let id = record.delivery.id;
     let replayed = service.call(&operations::REPLAY_DELIVERY, (tenant_id, id), ()).await;

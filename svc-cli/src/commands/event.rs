@@ -10,9 +10,9 @@ use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryId;
 use svc_core::webhooks::events::EventId;
 
+use super::account;
 use super::input::read_input;
 use super::lookup;
-use super::tenant;
 use crate::cli::{EventCommand, Trigger};
 use crate::document::{Document, pretty};
 use crate::exit::{Exit, Failure, OrNotFound as _};
@@ -33,25 +33,25 @@ struct View {
 
 pub(super) async fn run(service: &Service, command: EventCommand) -> Result<Outcome, Failure> {
     match command {
-        EventCommand::Emit { tenant, kind, data } => {
+        EventCommand::Emit { account, kind, data } => {
             let data = parse_record(&read_input(&data)?)?;
-            let tenant = lookup::tenant(service, &tenant).await?.id;
+            let account = lookup::account(service, &account).await?.id;
             let data = AnyObject::from_json(data).map_err(|issue| issue.on("data"))?;
-            report(tenant, service.call(&EMIT_EVENT, tenant, EventCreate { kind, data }).await, "Emitted")
+            report(account, service.call(&EMIT_EVENT, account, EventCreate { kind, data }).await, "Emitted")
         }
     }
 }
 
 /// Fires an event with the sample record of its kind.
 pub(super) async fn trigger(service: &Service, options: Trigger) -> Result<Outcome, Failure> {
-    let tenant = lookup::tenant(service, &options.tenant).await?.id;
+    let account = lookup::account(service, &options.account).await?.id;
     let sample = SampleEventCreate { kind: options.kind };
-    report(tenant, service.call(&EMIT_SAMPLE_EVENT, tenant, sample).await, "Fired")
+    report(account, service.call(&EMIT_SAMPLE_EVENT, account, sample).await, "Fired")
 }
 
 /// Returns an event that was fired as the result of a command.
-fn report(tenant: TenantId, emitted: CallResult<EmittedEvent>, verb: &str) -> Result<Outcome, Failure> {
-    let EmittedEvent { event, deliveries } = emitted.or_not_found("tenant", tenant, tenant::HINT)?;
+fn report(account: TenantId, emitted: CallResult<EmittedEvent>, verb: &str) -> Result<Outcome, Failure> {
+    let EmittedEvent { event, deliveries } = emitted.or_not_found("account", account, account::HINT)?;
     let Event { id, kind, data, created_at, .. } = event;
     let data = Document::parse(data.0.get().as_bytes());
     let deliveries: Vec<_> = deliveries.iter().map(|delivery| delivery.id).collect();
@@ -59,7 +59,7 @@ fn report(tenant: TenantId, emitted: CallResult<EmittedEvent>, verb: &str) -> Re
         "{verb} {kind}.\n\n{}\nData:\n{}\n",
         fields([
             ("id", id.to_string()),
-            ("tenant id", tenant.to_string()),
+            ("account id", account.to_string()),
             ("event", kind.to_string()),
             ("deliveries", deliveries.len().to_string()),
             ("created at", moment(created_at)),
@@ -68,8 +68,8 @@ fn report(tenant: TenantId, emitted: CallResult<EmittedEvent>, verb: &str) -> Re
     );
     let note = deliveries
         .is_empty()
-        .then(|| format!("No webhook of the tenant subscribes to {kind}, so the event is not delivered."));
-    Ok(Outcome::new(&View { id, tenant_id: tenant, event: kind, data, created_at, deliveries }, text)?.with_note(note))
+        .then(|| format!("No webhook of the account subscribes to {kind}, so the event is not delivered."));
+    Ok(Outcome::new(&View { id, tenant_id: account, event: kind, data, created_at, deliveries }, text)?.with_note(note))
 }
 
 /// Parses the record that the event is about. svc-core validates its members.

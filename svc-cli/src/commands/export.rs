@@ -35,7 +35,7 @@ struct WithPayment<'i> {
 }
 
 pub(super) async fn run(service: &Service, options: Export, array: bool) -> Result<Outcome, Failure> {
-    let Export { kind, tenant, format, escape_formulas, since, amount_paid } = options;
+    let Export { kind, account, format, escape_formulas, since, amount_paid } = options;
     if escape_formulas && format != Format::Csv {
         return Err(Failure::new(Exit::Usage, "--escape-formulas applies to --format csv only."));
     }
@@ -45,8 +45,8 @@ pub(super) async fn run(service: &Service, options: Export, array: bool) -> Resu
     if kind == ExportKind::All && format == Format::Csv {
         return Err(Failure::new(Exit::Usage, "--format csv applies to records of one type only."));
     }
-    let tenant = lookup::tenant(service, &tenant).await?.id;
-    let source = Source { service, account: tenant, since: since.map(|since| Since(since.from(service.now()))) };
+    let account = lookup::account(service, &account).await?.id;
+    let source = Source { service, account, since: since.map(|since| Since(since.from(service.now()))) };
     let sink = match (format, array) {
         (Format::Ndjson, false) => Sink::Lines(Box::new(output::stream())),
         (Format::Ndjson, true) => Sink::Array { out: Box::new(output::stream()), any: false },

@@ -71,19 +71,19 @@ pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, 
     if !reason.is_empty() {
         return Err(Failure::new(Exit::Usage, reason));
     }
-    let tenant = lookup::tenant(service, &options.tenant).await?;
+    let account = lookup::account(service, &options.account).await?;
     match options.kind {
-        ImportKind::Contacts => import::<Contact>(service, &tenant, options).await,
-        ImportKind::Invoices => import::<Invoice>(service, &tenant, options).await,
+        ImportKind::Contacts => import::<Contact>(service, &account, options).await,
+        ImportKind::Invoices => import::<Invoice>(service, &account, options).await,
         ImportKind::All => {
             let options = Options { format: Some(Format::Ndjson), ..options };
-            import::<AccountRecord>(service, &tenant, options).await
+            import::<AccountRecord>(service, &account, options).await
         }
     }
 }
 
-async fn import<R: Import>(service: &Service, tenant: &Account, options: Options) -> Result<Outcome, Failure> {
-    let groups = Groups { service, account: tenant.id, import: without_rows(&options) };
+async fn import<R: Import>(service: &Service, account: &Account, options: Options) -> Result<Outcome, Failure> {
+    let groups = Groups { service, account: account.id, import: without_rows(&options) };
     let mut summary = Summary { dry_run: options.dry_run, ..Summary::default() };
     let names = ColumnNames::new(&options.mapping, options.ignore_unknown, R::Row::FIELD_NAMES)?;
     let source = Source::open(&options.file, options.format)?;
@@ -96,7 +96,7 @@ async fn import<R: Import>(service: &Service, tenant: &Account, options: Options
     let (sender, mut read) = mpsc::channel::<Result<Group, Failure>>(READ_AHEAD);
     // The thread ends with the file or when the channel is closed. It is not joined: stdin can block it forever.
     let reader = std::thread::Builder::new().name("import-read".to_owned());
-    let unique_email = tenant.unique_contact_email;
+    let unique_email = account.unique_contact_email;
     reader
         .spawn(move || rows::read::<R>(source, names, unique_email, &sender))
         .map_err(|reason| Failure::new(Exit::Failed, format!("The file cannot be read: {reason}.")))?;

@@ -23,13 +23,13 @@ struct View<'a> {
 
 pub(super) async fn run(url: &str, allowed: Allowed, server_url: &str, name: String) -> Result<Outcome, Failure> {
     let store = open_or_create(url, allowed, true).await?;
-    let (tenant, key) = create(&*store, name).await?;
+    let (account, key) = create(&*store, name).await?;
     let database_url = svc_store::absolute_url(url);
     let view = View {
         database_url: &database_url,
         url: server_url,
-        tenant_id: tenant.id,
-        tenant_name: &tenant.name,
+        tenant_id: account.id,
+        tenant_name: &account.name,
         key_id: key.key.id,
         key: key.text.reveal(),
     };
@@ -44,30 +44,30 @@ pub(super) async fn run(url: &str, allowed: Allowed, server_url: &str, name: Str
         |(variable, value): (_, String)| format!("export {variable}={}", shlex::try_quote(&value).unwrap_or_default());
     let lines = lines.map(line).join("\n");
     let note = format!(
-        "Created the tenant {}, and a key that reads and writes. Store the key now. It will not be shown again. Set the \
+        "Created the account {}, and a key that reads and writes. Store the key now. It will not be shown again. Set the \
          variables above in your shell, start `svc-server`, and try:\n  curl -H \"Authorization: Bearer $SVC_KEY\" \
          $SVC_URL/api/v1/ping",
-        tenant.name
+        account.name
     );
     Ok(Outcome::new(&view, lines)?.with_note(Some(note)))
 }
 
-/// Creates the tenant and its key, unless the database has a tenant.
+/// Creates the account and its key, unless the database has an account.
 async fn create(store: &dyn Store, name: String) -> Result<(Tenant, NewKey), Failure> {
     let created = store.write("init", name, async |tx, name| {
         let input = TenantCreate::named(name);
 
-        if let Some(tenant) = tx.tenants(None, 1).await?.first() {
+        if let Some(account) = tx.tenants(None, 1).await?.first() {
             return Err(Error::NotAllowed(format!(
-                "the database already has the tenant {} ({}); add another one with `svc tenant create`, or a key with \
+                "the database already has the account {} ({}); add another one with `svc account create`, or a key with \
                      `svc key create`",
-                tenant.id, tenant.name
+                account.id, account.name
             )));
         }
-        let tenant = tenants::create(tx, input).await?;
+        let account = tenants::create(tx, input).await?;
         let key = KeyCreate { name: None, write: true, expires_in: None, signed: false };
-        let key = keys::create(tx, tenant.id, key).await?;
-        Ok((tenant, key))
+        let key = keys::create(tx, account.id, key).await?;
+        Ok((account, key))
     });
     Ok(created.await?)
 }

@@ -35,7 +35,7 @@ pub(super) async fn run(service: &Service, command: InvoiceCommand) -> Result<Ou
         InvoiceCommand::Refund { target, amount } => report_refund(
             &records::call(service, &target, &operations::REFUND_INVOICE, PaymentAmount { amount }).await?,
         ),
-        InvoiceCommand::Overdue { tenant } => overdue::run(service, tenant.as_ref()).await,
+        InvoiceCommand::Overdue { account } => overdue::run(service, account.as_ref()).await,
     }
 }
 

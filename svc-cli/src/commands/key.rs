@@ -10,8 +10,8 @@ use svc_core::pages::Page;
 use svc_core::platform::{Account, ApiKey, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret, KeyScopes, operations};
 use svc_core::values::{Text, Timestamp};
 
+use super::account;
 use super::lookup::{self, Owned};
-use super::tenant;
 use crate::cli::KeyCommand;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields, or_dash, state};
@@ -19,12 +19,12 @@ use crate::service::Service;
 use crate::times::{full, full_or_dash, moment, moment_or_dash, seconds};
 
 /// Says how to find the id of a key.
-const HINT: &str = "`svc key list` lists the keys of a tenant";
+const HINT: &str = "`svc key list` lists the keys of an account";
 
 pub(super) async fn run(service: &Service, command: KeyCommand) -> Result<Outcome, Failure> {
     match command {
-        KeyCommand::Create { tenant, scopes, name, expires, signed } => {
-            let tenant = lookup::tenant(service, &tenant).await?;
+        KeyCommand::Create { account, scopes, name, expires, signed } => {
+            let account = lookup::account(service, &account).await?;
             let name = name.as_deref().map(Text::parse).transpose();
             let input = ApiKeyCreate {
                 scopes: KeyScopes { write: scopes.write },
@@ -35,36 +35,36 @@ pub(super) async fn run(service: &Service, command: KeyCommand) -> Result<Outcom
                     .transpose()?,
                 signed: Some(signed),
             };
-            create(service, &tenant, input).await
+            create(service, &account, input).await
         }
-        KeyCommand::List { tenant } => list(service, &lookup::tenant(service, &tenant).await?).await,
-        KeyCommand::Show { id, tenant } => {
-            let key: ApiKey = lookup::find(service, &id, &tenant).await?.record;
+        KeyCommand::List { account } => list(service, &lookup::account(service, &account).await?).await,
+        KeyCommand::Show { id, account } => {
+            let key: ApiKey = lookup::find(service, &id, &account).await?.record;
             Outcome::new(&view(&key), details(&key, service.now()))
         }
-        KeyCommand::Revoke { id, tenant } => {
-            let Owned { tenant_id, record: ApiKey { id, .. } } = lookup::find(service, &id, &tenant).await?;
+        KeyCommand::Revoke { id, account } => {
+            let Owned { tenant_id, record: ApiKey { id, .. } } = lookup::find(service, &id, &account).await?;
             let revoked = service.call(&operations::REVOKE_KEY, (tenant_id, id), ()).await;
             let key = revoked.or_not_found("key", id, HINT)?;
             let text = format!("Revoked key {id} ({}…). It is rejected from now on.", key.prefix);
             Outcome::new(&view(&key), text)
         }
-        KeyCommand::Rotate { id, tenant, overlap } => {
-            rotate(service, lookup::find(service, &id, &tenant).await?, overlap).await
+        KeyCommand::Rotate { id, account, overlap } => {
+            rotate(service, lookup::find(service, &id, &account).await?, overlap).await
         }
     }
 }
 
-async fn create(service: &Service, tenant: &Account, input: ApiKeyCreate) -> Result<Outcome, Failure> {
-    let created = service.call(&operations::CREATE_KEY, tenant.id, input).await;
-    let new = created.or_not_found("tenant", tenant.id, tenant::HINT)?;
-    let text = format!("Created a key for {}.\n\n{}", tenant.name, secrets(&new));
-    Ok(Outcome::new(&new_view(&new), text)?.with_note(access_note(tenant)))
+async fn create(service: &Service, account: &Account, input: ApiKeyCreate) -> Result<Outcome, Failure> {
+    let created = service.call(&operations::CREATE_KEY, account.id, input).await;
+    let new = created.or_not_found("account", account.id, account::HINT)?;
+    let text = format!("Created a key for {}.\n\n{}", account.name, secrets(&new));
+    Ok(Outcome::new(&new_view(&new), text)?.with_note(access_note(account)))
 }
 
-async fn list(service: &Service, tenant: &Account) -> Result<Outcome, Failure> {
-    let listed = service.call(&operations::LIST_KEYS, tenant.id, ()).await;
-    let Page { data: keys, .. } = listed.or_not_found("tenant", tenant.id, tenant::HINT)?;
+async fn list(service: &Service, account: &Account) -> Result<Outcome, Failure> {
+    let listed = service.call(&operations::LIST_KEYS, account.id, ()).await;
+    let Page { data: keys, .. } = listed.or_not_found("account", account.id, account::HINT)?;
     let now = service.now();
     let heading = ["ID", "NAME", "STATUS", "SCOPES", "LAST USED", "PREFIX", "CREATED"];
     let table = Table::new(heading, &keys, |key| {
@@ -79,7 +79,7 @@ async fn list(service: &Service, tenant: &Account) -> Result<Outcome, Failure> {
         ]
     });
     let views: Vec<Value> = keys.iter().map(view).collect();
-    Outcome::list(&views, &table, "The tenant has no keys; create one with `svc key create`.")
+    Outcome::list(&views, &table, "The account has no keys; create one with `svc key create`.")
 }
 
 async fn rotate(service: &Service, key: Owned<ApiKey>, overlap: Duration) -> Result<Outcome, Failure> {
@@ -145,7 +145,7 @@ fn secrets(key: &ApiKeyWithSecret) -> String {
 fn details(key: &ApiKey, now: Timestamp) -> String {
     fields([
         ("id", key.id.to_string()),
-        ("tenant id", key.tenant_id.to_string()),
+        ("account id", key.tenant_id.to_string()),
         ("name", or_dash(key.name.as_ref())),
         ("prefix", key.prefix.clone()),
         ("scopes", scopes(&key.scopes)),
@@ -177,13 +177,13 @@ pub(super) fn status(revoked_at: Option<Timestamp>, expires_at: Option<Timestamp
     }
 }
 
-/// Returns a note if the tenant is not approved, since its keys are then rejected with a 403.
-fn access_note(tenant: &Account) -> Option<String> {
-    let access = tenant.developer_access;
+/// Returns a note if the account is not approved, since its keys are then rejected with a 403.
+fn access_note(account: &Account) -> Option<String> {
+    let access = account.developer_access;
     (access != DeveloperAccess::Approved).then(|| {
         format!(
-            "Developer access of tenant {} is {access}, so its keys are rejected until `svc tenant approve {}`.",
-            tenant.name, tenant.id
+            "Developer access of account {} is {access}, so its keys are rejected until `svc account approve {}`.",
+            account.name, account.id
         )
     })
 }

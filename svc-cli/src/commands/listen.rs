@@ -68,9 +68,9 @@ pub(super) async fn run(options: Listen, json: bool) -> Result<Outcome, Failure>
 
 /// Receives the deliveries of a webhook that exists for as long as the command runs.
 pub(super) async fn run_with_own_webhook(service: &Service, options: Listen, json: bool) -> Result<Outcome, Failure> {
-    let tenant = lookup::tenant(service, &options.tenant).await?.id;
+    let account = lookup::account(service, &options.account).await?.id;
     let (listener, url) = listen(options.port.unwrap_or(0)).await?;
-    let webhook = OwnWebhook::create(service, tenant, &url, &options.events).await?;
+    let webhook = OwnWebhook::create(service, account, &url, &options.events).await?;
     let received = match verifier(&[Secret::new(webhook.created.secret.as_str())]) {
         Ok(verifier) => tokio::select! {
             received = receive(listener, verifier, options, json) => received,

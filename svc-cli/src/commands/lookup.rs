@@ -1,7 +1,7 @@
-//! Finds tenants and records by what was typed: whole ids, parts of ids, or nothing where there is one tenant only.
+//! Finds accounts and records by what was typed: whole ids, parts of ids, or nothing where there is one account only.
 //!
-//! Ids are unique within a tenant. An import can give records of two tenants the same id, so a whole id that is given
-//! without a tenant is refused if several of them have it. Parts of ids are looked up within one tenant
+//! Ids are unique within an account. An import can give records of two accounts the same id, so a whole id that is given
+//! without an account is refused if several of them have it. Parts of ids are looked up within one account
 //! ([`svc_core::lookup`]).
 
 use serde::de::DeserializeOwned;
@@ -21,16 +21,16 @@ use svc_core::webhooks::deliveries::Delivery;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
-use crate::cli::InTenant;
+use crate::cli::InAccount;
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::ids::{IdArg, IdPart};
 use crate::output::plain;
 use crate::service::{CallResult, Service};
 
-/// The number of tenants that an error lists.
-const LISTED_TENANTS: u32 = 10;
+/// The number of accounts that an error lists.
+const LISTED_ACCOUNTS: u32 = 10;
 
-/// A record and the tenant that owns it.
+/// A record and the account that owns it.
 pub(super) struct Owned<R> {
     pub(super) tenant_id: TenantId,
     pub(super) record: R,
@@ -46,7 +46,7 @@ pub(super) trait Found: DeserializeOwned + Send + Sync + 'static {
     const PLURAL: &'static str;
     /// The kind by which parts of ids are looked up.
     const KIND: KindInAccount;
-    /// The kind by which the tenants of a record are looked up. `None` if a record is known in its tenant only.
+    /// The kind by which the accounts of a record are looked up. `None` if a record is known in its account only.
     const KIND_OF_ALL: Option<KindOfAll>;
     /// Retrieves a record.
     const GET: Operation<(TenantId, Id<Self::Named>), (), Self>;
@@ -82,82 +82,82 @@ found!(
 );
 found!(ApiKey, keys::ApiKey, "key", "keys", Key, Some(KindOfAll::Key), operations::GET_KEY);
 
-/// Returns the tenant that a command works on: the one that was named, otherwise the only one of the service.
+/// Returns the account that a command works on: the one that was named, otherwise the only one of the service.
 ///
 /// # Errors
-/// There is no such tenant, or none was named and there are several.
-pub(super) async fn tenant(service: &Service, named: &InTenant) -> Result<Account, Failure> {
-    if let Some(id) = &named.tenant {
-        return tenant_by_id(service, id).await;
+/// There is no such account, or none was named and there are several.
+pub(super) async fn account(service: &Service, named: &InAccount) -> Result<Account, Failure> {
+    if let Some(id) = &named.account {
+        return account_by_id(service, id).await;
     }
     // The account of operational events has no records, so it is meant only where it is named.
-    let (mut tenants, _) = service.accounts(None, LISTED_TENANTS + 2).await?;
-    tenants.retain(|tenant| tenant.id != PLATFORM_ACCOUNT);
-    match tenants.len() {
+    let (mut accounts, _) = service.accounts(None, LISTED_ACCOUNTS + 2).await?;
+    accounts.retain(|account| account.id != PLATFORM_ACCOUNT);
+    match accounts.len() {
         0 => {
-            let reason = "The database has no tenants yet; create one with `svc tenant create`.";
+            let reason = "The database has no accounts yet; create one with `svc account create`.";
             Err(Failure::new(Exit::NotFound, reason))
         }
-        1 => Ok(tenants.remove(0)),
+        1 => Ok(accounts.remove(0)),
         count => {
             let (count, more) = match count {
-                count if count > LISTED_TENANTS as usize => ("several".to_owned(), "\n  …"),
+                count if count > LISTED_ACCOUNTS as usize => ("several".to_owned(), "\n  …"),
                 count => (count.to_string(), ""),
             };
-            tenants.truncate(LISTED_TENANTS as usize);
+            accounts.truncate(LISTED_ACCOUNTS as usize);
             let message = format!(
-                "The database has {count} tenants; name one of them with --tenant or SVC_TENANT:{}{more}",
-                listing(&tenants)
+                "The database has {count} accounts; name one of them with --account or SVC_TENANT:{}{more}",
+                listing(&accounts)
             );
             Err(Failure::new(Exit::Usage, message))
         }
     }
 }
 
-/// Returns the tenant with this id, or the only one with this part of an id.
+/// Returns the account with this id, or the only one with this part of an id.
 ///
 /// # Errors
-/// There is no such tenant, or there are several.
-pub(super) async fn tenant_by_id(service: &Service, id: &IdArg) -> Result<Account, Failure> {
-    const HINT: &str = "`svc tenant list` lists all tenants";
+/// There is no such account, or there are several.
+pub(super) async fn account_by_id(service: &Service, id: &IdArg) -> Result<Account, Failure> {
+    const HINT: &str = "`svc account list` lists all accounts";
     match id {
         IdArg::Whole(id) => {
-            service.call(&operations::GET_ACCOUNT, TenantId(*id), ()).await.or_not_found("tenant", id, HINT)
+            service.call(&operations::GET_ACCOUNT, TenantId(*id), ()).await.or_not_found("account", id, HINT)
         }
         IdArg::Part(part) => {
-            let found = tenants_with(service, part).await?;
-            only(found, "tenant", "tenants", id, || format!("There is no tenant {id}; {HINT}."))
+            let found = accounts_with(service, part).await?;
+            only(found, "account", "accounts", id, || format!("There is no account {id}; {HINT}."))
         }
     }
 }
 
-/// Returns the tenants whose ids begin with a part, otherwise those whose ids end with it. `None` if there are too many to
+/// Returns the accounts whose ids begin with a part, otherwise those whose ids end with it. `None` if there are too many to
 /// search.
-async fn tenants_with(service: &Service, part: &IdPart) -> CallResult<Option<Vec<Account>>> {
+async fn accounts_with(service: &Service, part: &IdPart) -> CallResult<Option<Vec<Account>>> {
     if let Some(first) = part.first() {
         let before = TenantId(Uuid::from_u128(first.as_u128().saturating_sub(1)));
         let (next, _) = service.accounts(Some(before), MAX_LIMIT).await?;
-        let found: Vec<Account> = next.into_iter().take_while(|tenant| part.begins(tenant.id.0)).collect();
+        let found: Vec<Account> = next.into_iter().take_while(|account| part.begins(account.id.0)).collect();
         if !found.is_empty() {
             return Ok(Some(found));
         }
     }
     let (mut all, has_more) = service.accounts(None, u32::try_from(MAX_SEARCHED).unwrap_or(u32::MAX)).await?;
-    all.retain(|tenant| part.ends(tenant.id.0));
+    all.retain(|account| part.ends(account.id.0));
     Ok(Some(all).filter(|_| !has_more))
 }
 
-/// Returns the record with this id, or the only one with this part of an id, and its tenant. A record never changes its
-/// tenant, so the tenant is still right in a later transaction.
+/// Returns the record with this id, or the only one with this part of an id, and its account. A record never changes its
+/// account, so the account is still right in a later transaction.
 ///
 /// # Errors
 /// There is no such record, or there are several.
-pub(super) async fn find<R: Found>(service: &Service, id: &IdArg, named: &InTenant) -> Result<Owned<R>, Failure> {
-    let (tenant_id, whole) = match (id, &named.tenant, R::KIND_OF_ALL) {
-        (IdArg::Whole(id), None, Some(kind)) => (tenant_of::<R>(service, kind, *id).await?, *id),
+pub(super) async fn find<R: Found>(service: &Service, id: &IdArg, named: &InAccount) -> Result<Owned<R>, Failure> {
+    let (tenant_id, whole) = match (id, &named.account, R::KIND_OF_ALL) {
+        (IdArg::Whole(id), None, Some(kind)) => (account_of::<R>(service, kind, *id).await?, *id),
         _ => {
-            let tenant = tenant(service, named).await?.id;
-            (tenant, id_in::<R>(service, tenant, id).await?)
+            let account = account(service, named).await?.id;
+            (account, id_in::<R>(service, account, id).await?)
         }
     };
     let record = match service.call(&R::GET, (tenant_id, whole.into()), ()).await {
@@ -167,39 +167,39 @@ pub(super) async fn find<R: Found>(service: &Service, id: &IdArg, named: &InTena
     Ok(Owned { tenant_id, record })
 }
 
-/// Returns the only tenant that has a record with this id.
-async fn tenant_of<R: Found>(service: &Service, kind: KindOfAll, id: Uuid) -> Result<TenantId, Failure> {
+/// Returns the only account that has a record with this id.
+async fn account_of<R: Found>(service: &Service, kind: KindOfAll, id: Uuid) -> Result<TenantId, Failure> {
     let found = service.call(&operations::FIND_ACCOUNTS, (), RecordId { kind, id }).await?;
     let name = R::NAME;
     match &found.data[..] {
         [] => {
-            let reason = format!("There is no {name} {id}; `svc {name} list` lists the {} of a tenant.", R::PLURAL);
+            let reason = format!("There is no {name} {id}; `svc {name} list` lists the {} of an account.", R::PLURAL);
             Err(Failure::new(Exit::NotFound, reason))
         }
-        [tenant] => Ok(tenant.id),
-        tenants => {
-            let (count, tenants) = (tenants.len(), listing(tenants));
+        [account] => Ok(account.id),
+        accounts => {
+            let (count, accounts) = (accounts.len(), listing(accounts));
             let reason = format!(
-                "The {name} {id} exists in {count} tenants; name one of them with --tenant or SVC_TENANT:{tenants}"
+                "The {name} {id} exists in {count} accounts; name one of them with --account or SVC_TENANT:{accounts}"
             );
             Err(Failure::new(Exit::Refused, reason))
         }
     }
 }
 
-/// Returns the whole id of what was typed. A whole id is returned as it is, whether or not the tenant has the record.
+/// Returns the whole id of what was typed. A whole id is returned as it is, whether or not the account has the record.
 ///
 /// # Errors
-/// The tenant has no record with this part of an id, or several.
-pub(super) async fn id_in<R: Found>(service: &Service, tenant: TenantId, id: &IdArg) -> Result<Uuid, Failure> {
+/// The account has no record with this part of an id, or several.
+pub(super) async fn id_in<R: Found>(service: &Service, account: TenantId, id: &IdArg) -> Result<Uuid, Failure> {
     let part = match id {
         IdArg::Whole(id) => return Ok(*id),
         IdArg::Part(part) => part.clone(),
     };
     let part = PartOfId { kind: R::KIND, part };
-    let Matches { data, is_complete } = service.call(&operations::FIND_IDS, tenant, part).await?;
+    let Matches { data, is_complete } = service.call(&operations::FIND_IDS, account, part).await?;
     let found = Some(data).filter(|_| is_complete);
-    only(found, R::NAME, R::PLURAL, id, || nothing_in::<R>(tenant, id).message().to_owned())
+    only(found, R::NAME, R::PLURAL, id, || nothing_in::<R>(account, id).message().to_owned())
 }
 
 /// Returns the only one that has a part of an id. `None` stands for too many to search.
@@ -231,16 +231,16 @@ fn only<T>(
     }
 }
 
-/// Returns the failure of a lookup in a tenant that found nothing.
-pub(super) fn nothing_in<R: Found>(tenant: TenantId, id: &IdArg) -> Failure {
+/// Returns the failure of a lookup in an account that found nothing.
+pub(super) fn nothing_in<R: Found>(account: TenantId, id: &IdArg) -> Failure {
     let name = R::NAME;
     Failure::new(
         Exit::NotFound,
-        format!("Tenant {tenant} has no {name} {id}; `svc {name} list` lists its {}.", R::PLURAL),
+        format!("Account {account} has no {name} {id}; `svc {name} list` lists its {}.", R::PLURAL),
     )
 }
 
-/// Lists tenants, one per line.
-fn listing(tenants: &[Account]) -> String {
-    tenants.iter().map(|tenant| format!("\n  {}  {}", tenant.id, plain(&tenant.name))).collect()
+/// Lists accounts, one per line.
+fn listing(accounts: &[Account]) -> String {
+    accounts.iter().map(|account| format!("\n  {}  {}", account.id, plain(&account.name))).collect()
 }

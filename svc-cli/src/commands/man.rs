@@ -15,7 +15,7 @@ use crate::output::Outcome;
 
 /// A manual page.
 struct Page {
-    /// The name of its file, such as `svc-tenant-create.1`.
+    /// The name of its file, such as `svc-account-create.1`.
     name: String,
     /// Its text, in roff.
     roff: Vec<u8>,

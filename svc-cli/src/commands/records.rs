@@ -60,18 +60,18 @@ pub(super) fn created<R: Managed>(record: &R) -> Result<Outcome, Failure> {
 pub(super) async fn run<R: Managed>(service: &Service, command: RecordCommand<R>) -> Result<Outcome, Failure> {
     match command {
         RecordCommand::List(options) => list::<R>(service, options).await,
-        RecordCommand::Show(Target { id, tenant }) => {
-            let Owned { record, .. } = lookup::find::<R>(service, &id, &tenant).await?;
+        RecordCommand::Show(Target { id, account }) => {
+            let Owned { record, .. } = lookup::find::<R>(service, &id, &account).await?;
             Outcome::new(&record, record.details())
         }
         RecordCommand::Create(options) => {
-            let tenant = lookup::tenant(service, &options.tenant).await?.id;
-            let input: R::Create = input(service, tenant, &options.body).await?;
-            let created = service.call(&R::CREATE, tenant, input).await;
+            let account = lookup::account(service, &options.account).await?.id;
+            let input: R::Create = input(service, account, &options.body).await?;
+            let created = service.call(&R::CREATE, account, input).await;
             R::created(created.map_err(|error| refusal(error, &options.body))?)
         }
         RecordCommand::Update(UpdateRecord { target, body }) => {
-            let Owned { tenant_id, record: before } = lookup::find::<R>(service, &target.id, &target.tenant).await?;
+            let Owned { tenant_id, record: before } = lookup::find::<R>(service, &target.id, &target.account).await?;
             let change: R::Update = input(service, tenant_id, &body).await?;
             let changed = service.call(&R::UPDATE, (tenant_id, before.id()), change).await;
             let record = match changed {
@@ -100,7 +100,7 @@ where
     I: Input + ToBody + Clone,
     O: DeserializeOwned + Send,
 {
-    let Owned { tenant_id, record } = lookup::find::<R>(service, &target.id, &target.tenant).await?;
+    let Owned { tenant_id, record } = lookup::find::<R>(service, &target.id, &target.account).await?;
     let (name, id) = (<R as Found>::NAME, record.id());
     let called = service.call(operation, (tenant_id, id), input).await;
     called.or_not_found(name, id, &format!("`svc {name} list` lists them"))
@@ -108,7 +108,7 @@ where
 
 /// Deletes a record.
 pub(super) async fn delete<R: Managed + Delete>(service: &Service, target: &Target) -> Result<Outcome, Failure> {
-    let Owned { tenant_id, record } = lookup::find::<R>(service, &target.id, &target.tenant).await?;
+    let Owned { tenant_id, record } = lookup::find::<R>(service, &target.id, &target.account).await?;
     let (name, id) = (<R as Found>::NAME, record.id());
     let deleted = service.call(&Records::<R>::DELETE, (tenant_id, id), ()).await;
     deleted.or_not_found(name, id, &format!("`svc {name} list` lists them"))?;
@@ -116,11 +116,11 @@ pub(super) async fn delete<R: Managed + Delete>(service: &Service, target: &Targ
 }
 
 async fn list<R: Managed>(service: &Service, options: ListRecords<R::Filter>) -> Result<Outcome, Failure> {
-    let tenant = lookup::tenant(service, &options.tenant).await?.id;
+    let account = lookup::account(service, &options.account).await?.id;
     let updated_since = options.updated_since.map(|since| Since(since.from(service.now())));
     let page = ListParams { updated_since, ..ListParams::default() };
     let query = Listing { page, filter: filter(&options.filters)? };
-    let (records, has_more) = service.list(&Records::<R>::LIST, tenant, query, options.limit).await?;
+    let (records, has_more) = service.list(&Records::<R>::LIST, account, query, options.limit).await?;
     let plural = R::COLLECTION;
     let note = has_more.then(|| format!("There are more {plural}; raise --limit to see them."));
     Ok(Outcome::list(&records, &R::table(&records), format!("No {plural} match."))?.with_note(note))
@@ -134,7 +134,7 @@ fn filter<F: Input>(filters: &Filters<F>) -> Result<F, Failure> {
 }
 
 /// Reads the input that was given as options or as JSON. Parts of the ids of contacts are completed.
-async fn input<I: Input>(service: &Service, tenant: TenantId, body: &Body<I>) -> Result<I, Failure> {
+async fn input<I: Input>(service: &Service, account: TenantId, body: &Body<I>) -> Result<I, Failure> {
     let read = match &body.source {
         BodySource::File(path) => I::from_body(&read_input(path)?),
         BodySource::Options(values) => {
@@ -143,7 +143,7 @@ async fn input<I: Input>(service: &Service, tenant: TenantId, body: &Body<I>) ->
                 let json = match value {
                     FieldValue::Json(json) => json.clone(),
                     FieldValue::Id(id) => {
-                        Json::String(lookup::id_in::<Contact>(service, tenant, id).await?.to_string())
+                        Json::String(lookup::id_in::<Contact>(service, account, id).await?.to_string())
                     }
                 };
                 members.push((name.clone(), json));
@@ -168,7 +168,7 @@ fn refusal<I: Input>(error: CallError, body: &Body<I>) -> Failure {
                 BodySource::File(_) => None,
             };
             let reason = format!(
-                "The tenant has no {option}{}, or it is deleted; `svc {option} list` lists its {option}s.",
+                "The account has no {option}{}, or it is deleted; `svc {option} list` lists its {option}s.",
                 sent.unwrap_or_default()
             );
             Failure::new(Exit::NotFound, reason)

@@ -22,7 +22,7 @@ use crate::service::Service;
 use crate::times::{moment, moment_or_dash, seconds};
 
 /// Says how to find the id of a webhook.
-pub(super) const HINT: &str = "`svc webhook list` lists the webhooks of a tenant";
+pub(super) const HINT: &str = "`svc webhook list` lists the webhooks of an account";
 
 /// An enabled subscription in JSON output, with the number of its held deliveries: 10,000 for that many or more, null if they
 /// could not be counted.
@@ -37,10 +37,10 @@ pub(super) async fn run(service: &Service, command: WebhookCommand) -> Result<Ou
     match command {
         WebhookCommand::Records(command) => records::run(service, command).await,
         WebhookCommand::Enable(target) => {
-            let (tenant, subscription) = set_enabled(service, &target, true).await?;
+            let (account, subscription) = set_enabled(service, &target, true).await?;
             let id = subscription.id;
             // It is enabled, whether or not its deliveries can be counted.
-            let statistics = service.call(&operations::GET_WEBHOOK_STATISTICS, (tenant, id), ()).await;
+            let statistics = service.call(&operations::GET_WEBHOOK_STATISTICS, (account, id), ()).await;
             let held_deliveries = statistics.ok().and_then(|statistics| statistics.held).map(u64::from);
             let text = format!("Enabled webhook {id}. Events are delivered to {}.", subscription.url.as_str());
             let outcome = Outcome::new(&EnabledView { subscription: &subscription, held_deliveries }, text)?;
@@ -52,9 +52,9 @@ pub(super) async fn run(service: &Service, command: WebhookCommand) -> Result<Ou
             Outcome::new(&subscription, text)
         }
         WebhookCommand::Delete(target) => records::delete::<WebhookSubscription>(service, &target).await,
-        WebhookCommand::Stats { tenant, since } => {
+        WebhookCommand::Stats { account, since } => {
             let since = since.from(service.now());
-            statistics::run(service, lookup::tenant(service, &tenant).await?.id, since).await
+            statistics::run(service, lookup::account(service, &account).await?.id, since).await
         }
         WebhookCommand::Test { target, event, timeout } => send_test::run(service, &target, event, timeout).await,
         WebhookCommand::RotateSecret { target, finish: true, .. } => {
@@ -119,27 +119,27 @@ impl Managed for WebhookSubscription {
     }
 }
 
-/// Enables or disables a subscription. Returns it with its tenant.
+/// Enables or disables a subscription. Returns it with its account.
 async fn set_enabled(
     service: &Service,
     target: &Target,
     enabled: bool,
 ) -> Result<(TenantId, WebhookSubscription), Failure> {
-    let Owned { tenant_id, record } = lookup::find::<WebhookSubscription>(service, &target.id, &target.tenant).await?;
+    let Owned { tenant_id, record } = lookup::find::<WebhookSubscription>(service, &target.id, &target.account).await?;
     let id = record.id;
     let change = WebhookUpdate { enabled: Patch::Set(enabled), ..WebhookUpdate::default() };
     let changed = service.call(&<WebhookSubscription as Managed>::UPDATE, (tenant_id, id), change).await;
     Ok((tenant_id, changed.or_not_found("webhook", id, HINT)?))
 }
 
-/// Returns the whole id of a tenant's subscription, if one was given.
+/// Returns the whole id of an account's subscription, if one was given.
 pub(super) async fn id_in(
     service: &Service,
-    tenant: TenantId,
+    account: TenantId,
     id: Option<IdArg>,
 ) -> Result<Option<SubscriptionId>, Failure> {
     match id {
-        Some(id) => Ok(Some(lookup::id_in::<WebhookSubscription>(service, tenant, &id).await?.into())),
+        Some(id) => Ok(Some(lookup::id_in::<WebhookSubscription>(service, account, &id).await?.into())),
         None => Ok(None),
     }
 }

@@ -7,12 +7,12 @@ use crate::harness::Session;
 #[test]
 fn several_processes_can_create_the_database_at_once() {
     let session = Session::new();
-    let create = ["tenant", "create", "--name", "Harbour Plumbing"];
+    let create = ["account", "create", "--name", "Harbour Plumbing"];
     let running: Vec<_> = (0..8).map(|_| session.program(&create).stdout(Stdio::null()).spawn().unwrap()).collect();
     for mut child in running {
         assert!(child.wait().unwrap().success());
     }
-    assert_eq!(session.json(&["tenant", "list"]).as_array().unwrap().len(), 8);
+    assert_eq!(session.json(&["account", "list"]).as_array().unwrap().len(), 8);
 }
 
 /// Runs a command several times at once: starts all processes before it waits for the first.
@@ -31,9 +31,9 @@ fn exit_codes(outputs: &[Output]) -> Vec<Option<i32>> {
 #[test]
 fn concurrent_payments_never_exceed_the_total() {
     let session = Session::new();
-    let tenant = session.tenant();
-    let contact = session.contact(&tenant);
-    let create = ["invoice", "create", "--tenant", &tenant, "--contact", &contact, "--total", "100"];
+    let account = session.account();
+    let contact = session.contact(&account);
+    let create = ["invoice", "create", "--account", &account, "--contact", &contact, "--total", "100"];
 
     let whole = session.id(&create);
     let paid = run_concurrently(&session, &["invoice", "pay", &whole], 6);
@@ -51,9 +51,9 @@ fn concurrent_payments_never_exceed_the_total() {
 #[test]
 fn concurrent_invoices_get_consecutive_numbers() {
     let session = Session::new();
-    let tenant = session.tenant();
-    let contact = session.contact(&tenant);
-    let create = ["invoice", "create", "--tenant", &tenant, "--contact", &contact, "--total", "1", "--json"];
+    let account = session.account();
+    let contact = session.contact(&account);
+    let create = ["invoice", "create", "--account", &account, "--contact", &contact, "--total", "1", "--json"];
     let created = run_concurrently(&session, &create, 12);
     let number = |output: &Output| {
         let invoice: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

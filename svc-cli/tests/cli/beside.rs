@@ -5,7 +5,7 @@ use crate::harness::Session;
 #[test]
 fn kinds_of_a_file_are_used_everywhere() {
     let mut session = Session::new();
-    session.tenant();
+    session.account();
     session.file("events.json", include_str!("../../../fixtures/event-kinds/events.json"));
     session.file("order.json", r#"{"id": "A-18", "to": {"city": "Hobart"}}"#);
     session.file("wrong.json", r#"{"id": 18, "to": {}, "parcels": 0}"#);
@@ -31,7 +31,7 @@ fn kinds_of_a_file_are_used_everywhere() {
 #[test]
 fn private_webhooks_are_taken_when_a_variable_allows_them() {
     let session = Session::new();
-    session.tenant();
+    session.account();
     let mut program = session.program(&["webhook", "create", "--url", "http://localhost:3000/", "--events", "*"]);
     let output = program.env("SVC_ALLOW_PRIVATE_WEBHOOKS", "true").output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");

@@ -62,10 +62,10 @@ fn bash_completes_commands_options_and_values() {
     let session = Session::new();
     session.file("bash", session.output(&["completions", "bash"]).stdout);
     for (words, want) in [
-        (&["svc", "te"][..], &["tenant"][..]),
-        (&["svc", "tenant", "cr"], &["create"]),
+        (&["svc", "te"][..], &["account"][..]),
+        (&["svc", "account", "cr"], &["create"]),
         (&["svc", "delivery", "re"], &["replay", "replays"]),
-        (&["svc", "tenant", "create", "--time"], &["--time-zone"]),
+        (&["svc", "account", "create", "--time"], &["--time-zone"]),
         (&["svc", "export", "jo"], &["jobs"]),
         (&["svc", "delivery", "list", "--status", "fa"], &["failed"]),
         (&["svc", "event", "emit", "--kind", "stay.cr"], &["stay.created"]),

@@ -34,9 +34,9 @@ fn attempt_if_due(session: &Session, status: i32, retry: Vec<Duration>) -> bool 
         let now = tx.env().now();
         for attempt in started {
             let log = log(attempt.delivery.attempts, now, *status);
-            let tenant = attempt.delivery.tenant_id;
+            let account = attempt.delivery.tenant_id;
             let outcome = AttemptResult { delivery: attempt.delivery, log, retry_after: None };
-            engine::run_batch(tx, &policy, &Batch::outcomes_only(tenant, vec![outcome])).await?;
+            engine::run_batch(tx, &policy, &Batch::outcomes_only(account, vec![outcome])).await?;
         }
         Ok(any_due)
     })
@@ -71,15 +71,15 @@ fn log(attempt: u32, started_at: svc_core::values::Timestamp, status: i32) -> At
 }
 
 /// Creates a webhook for contacts, one for stays, and a delivery to each. Returns their ids in that order.
-fn create_two_deliveries(session: &Session, tenant: &str) -> [String; 4] {
+fn create_two_deliveries(session: &Session, account: &str) -> [String; 4] {
     let contacts = r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#;
     let stays = r#"{"url": "https://example.org/", "events": ["stay.created"]}"#;
     let [contacts, stays] =
-        [contacts, stays].map(|body| session.create::<WebhookSubscription>(tenant, body).id.to_string());
-    session.contact(tenant);
-    let of_contact = session.json(&["delivery", "list", "--tenant", tenant])[0]["id"].as_str().unwrap().to_owned();
+        [contacts, stays].map(|body| session.create::<WebhookSubscription>(account, body).id.to_string());
+    session.contact(account);
+    let of_contact = session.json(&["delivery", "list", "--account", account])[0]["id"].as_str().unwrap().to_owned();
     session.file("stay.json", r#"{"id": "stay-1", "nights": 2, "rate": 119.50}"#);
-    let emit = ["event", "emit", "--tenant", tenant, "--kind", "stay.created", "--data", "stay.json"];
+    let emit = ["event", "emit", "--account", account, "--kind", "stay.created", "--data", "stay.json"];
     let of_stay = session.json(&emit)["deliveries"][0].as_str().unwrap().to_owned();
     [contacts, stays, of_contact, of_stay]
 }
@@ -87,11 +87,11 @@ fn create_two_deliveries(session: &Session, tenant: &str) -> [String; 4] {
 #[test]
 fn output_for_people() {
     let mut session = Session::new();
-    session.tenant();
-    let tenant = session.tenant();
-    let list = ["delivery", "list", "--tenant", &tenant];
+    session.account();
+    let account = session.account();
+    let list = ["delivery", "list", "--account", &account];
     session.run(&list);
-    let [contacts, _, of_contact, of_stay] = create_two_deliveries(&session, &tenant);
+    let [contacts, _, of_contact, of_stay] = create_two_deliveries(&session, &account);
     session.run(&list).run(&["delivery", "show", &of_stay]);
     attempt(&session, 503, vec![Duration::ZERO; 5]);
     session.run(&["delivery", "show", &of_stay]);
@@ -115,10 +115,10 @@ fn output_for_people() {
 #[test]
 fn output_for_programs() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    let list = ["delivery", "list", "--json", "--tenant", &tenant];
+    let account = session.account();
+    let list = ["delivery", "list", "--json", "--account", &account];
     session.run(&list);
-    let [_, _, of_contact, of_stay] = create_two_deliveries(&session, &tenant);
+    let [_, _, of_contact, of_stay] = create_two_deliveries(&session, &account);
     session.run(&list).run(&["delivery", "show", &of_stay, "--json"]);
     attempt(&session, 503, vec![Duration::ZERO; 5]);
     attempt(&session, -1, vec![]);
@@ -133,10 +133,10 @@ fn output_for_programs() {
 #[test]
 fn the_default_limit_is_fifty() {
     let session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let _: WebhookSubscription =
-        session.create(&tenant, r#"{"url": "https://example.org/", "events": ["stay.created"]}"#);
-    let id = TenantId(parse_uuid(&tenant).unwrap());
+        session.create(&account, r#"{"url": "https://example.org/", "events": ["stay.created"]}"#);
+    let id = TenantId(parse_uuid(&account).unwrap());
     session.write(id, async |tx, &id| {
         for _ in 0..51 {
             let now = advance_clock(tx, id).await?;
@@ -145,23 +145,23 @@ fn the_default_limit_is_fifty() {
         }
         Ok(())
     });
-    let listed = session.output(&["delivery", "list", "--tenant", &tenant, "--json"]);
+    let listed = session.output(&["delivery", "list", "--account", &account, "--json"]);
     let rows: Vec<serde_json::Value> = serde_json::from_slice(&listed.stdout).unwrap();
     assert_eq!(rows.len(), 50);
     assert!(rows.windows(2).all(|pair| pair[0]["created_at"].as_str() > pair[1]["created_at"].as_str()));
-    let all = session.json(&["delivery", "list", "--tenant", &tenant, "--limit", "51"]);
+    let all = session.json(&["delivery", "list", "--account", &account, "--limit", "51"]);
     assert_eq!(all.as_array().unwrap().len(), 51);
 }
 
 #[test]
 fn invalid_commands_are_refused() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    let [contacts, _, of_contact, of_stay] = create_two_deliveries(&session, &tenant);
-    let list = ["delivery", "list", "--tenant", &tenant];
+    let account = session.account();
+    let [contacts, _, of_contact, of_stay] = create_two_deliveries(&session, &account);
+    let list = ["delivery", "list", "--account", &account];
     session
         .run(&["delivery", "list"])
-        .run(&["delivery", "list", "--tenant", UNKNOWN_ID])
+        .run(&["delivery", "list", "--account", UNKNOWN_ID])
         .run(&[&list[..], &["--subscription", UNKNOWN_ID]].concat())
         .run(&[&list[..], &["--status", "lost"]].concat())
         .run(&[&list[..], &["--event", "stay.creatd"]].concat())
@@ -173,7 +173,7 @@ fn invalid_commands_are_refused() {
         .run(&["delivery", "replay", UNKNOWN_ID]);
 
     // One delivery has an attempt in progress, the webhook of the other is disabled.
-    let (id, hook) = (TenantId(parse_uuid(&tenant).unwrap()), contacts.parse().unwrap());
+    let (id, hook) = (TenantId(parse_uuid(&account).unwrap()), contacts.parse().unwrap());
     session.write((id, hook), async |tx, &(id, hook)| {
         start_attempts(tx, &Policy::default()).await?;
         let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
@@ -185,9 +185,9 @@ fn invalid_commands_are_refused() {
 #[test]
 fn follow_prints_changes_until_ctrl_c() {
     let session = Session::new();
-    let tenant = session.tenant();
-    let _ = create_two_deliveries(&session, &tenant);
-    let mut program = session.program(&["delivery", "list", "--tenant", &tenant, "--follow", "--since", "1h"]);
+    let account = session.account();
+    let _ = create_two_deliveries(&session, &account);
+    let mut program = session.program(&["delivery", "list", "--account", &account, "--follow", "--since", "1h"]);
     let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let [first, second] = [lines.next().unwrap(), lines.next().unwrap()];
@@ -203,10 +203,10 @@ fn follow_prints_changes_until_ctrl_c() {
 #[test]
 fn bulk_replays_are_created() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    session.contact(&tenant);
+    let account = session.account();
+    session.contact(&account);
     let hook = session
-        .create::<WebhookSubscription>(&tenant, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
+        .create::<WebhookSubscription>(&account, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
     let hook = hook.id.to_string();
     let replay = ["delivery", "replay", "--subscription", &hook];
     session
@@ -215,11 +215,11 @@ fn bulk_replays_are_created() {
         .run(&["delivery", "replay", "--subscription", UNKNOWN_ID, "--since", "1h"])
         .run(&[&replay[..], &["--since", "1h", "--status", "lost"]].concat())
         .run(&[&replay[..], &["--since", "1h", "--status", "failed,held", "--missed"]].concat())
-        .run(&["delivery", "list", "--tenant", &tenant])
+        .run(&["delivery", "list", "--account", &account])
         .assert("delivery_many");
     // The sender processes the replay and delivers the event from before the webhook existed.
     attempt(&session, 200, vec![]);
-    let sent = session.json(&["delivery", "list", "--tenant", &tenant, "--status", "succeeded"]);
+    let sent = session.json(&["delivery", "list", "--account", &account, "--status", "succeeded"]);
     assert_eq!(sent.as_array().unwrap().len(), 1);
     let replay = session.json(&[&replay[..], &["--since", "1h", "--status", "succeeded"]].concat());
     assert_eq!((&replay["replayed"], &replay["finished_at"]), (&0.into(), &serde_json::Value::Null));
@@ -231,8 +231,8 @@ fn process_replays(session: &Session) {
     until("a requested replay", || {
         let any = session.write((), async |tx, ()| {
             let mut any = false;
-            while let Some(tenant) = tx.tenants_with_unfinished_replays(1).await?.pop() {
-                any |= replays::step(tx, tenant).await?;
+            while let Some(account) = tx.tenants_with_unfinished_replays(1).await?.pop() {
+                any |= replays::step(tx, account).await?;
             }
             Ok(any)
         });
@@ -243,15 +243,15 @@ fn process_replays(session: &Session) {
 #[test]
 fn bulk_replays_are_listed_and_can_be_waited_for() {
     let mut session = Session::new();
-    session.tenant();
-    let tenant = session.tenant();
+    session.account();
+    let account = session.account();
     let hook = session
-        .create::<WebhookSubscription>(&tenant, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
-    let (id, hook) = (TenantId(parse_uuid(&tenant).unwrap()), hook.id);
+        .create::<WebhookSubscription>(&account, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
+    let (id, hook) = (TenantId(parse_uuid(&account).unwrap()), hook.id);
     let subscription = hook.to_string();
-    session.contact(&tenant);
+    session.contact(&account);
     attempt(&session, 500, vec![]);
-    let list = ["delivery", "replays", "--tenant", &tenant];
+    let list = ["delivery", "replays", "--account", &account];
     let replay = ["delivery", "replay", "--subscription", &subscription, "--since", "2h"];
     session.run(&list).run(&[&list[..], &["--json"]].concat());
     for args in [&["--wait"][..], &["--status", "succeeded", "--wait", "--json"]] {
@@ -275,16 +275,16 @@ fn bulk_replays_are_listed_and_can_be_waited_for() {
 #[test]
 fn waiting_for_a_replay_that_stops_early_fails() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let hook = session
-        .create::<WebhookSubscription>(&tenant, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
-    let (id, hook) = (TenantId(parse_uuid(&tenant).unwrap()), hook.id);
+        .create::<WebhookSubscription>(&account, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
+    let (id, hook) = (TenantId(parse_uuid(&account).unwrap()), hook.id);
     let subscription = hook.to_string();
     let args =
         ["delivery", "replay", "--subscription", &subscription, "--since", "2020-01-01T00:00:00Z", "--wait", "--json"];
     let running = session.program(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     until("a requested replay", || {
-        let replays = session.json(&["delivery", "replays", "--tenant", &tenant]);
+        let replays = session.json(&["delivery", "replays", "--account", &account]);
         (!replays.as_array().unwrap().is_empty()).then_some(())
     });
     session.write((id, hook), async |tx, &(id, hook)| {
@@ -296,7 +296,7 @@ fn waiting_for_a_replay_that_stops_early_fails() {
     session
         .record(&args, &output)
         .run(&["delivery", "replays"])
-        .run(&["delivery", "replays", "--tenant", UNKNOWN_ID])
+        .run(&["delivery", "replays", "--account", UNKNOWN_ID])
         .run(&["delivery", "replay", UNKNOWN_ID, "--wait"])
         .assert("delivery_replays_refused");
 }

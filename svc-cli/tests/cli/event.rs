@@ -8,26 +8,26 @@ use super::harness::{Session, UNKNOWN_ID};
 #[test]
 fn events_are_emitted() {
     let mut session = Session::new();
-    session.tenant();
-    let tenant = session.tenant();
+    session.account();
+    let account = session.account();
     session.file("stay.json", "{\n  \"id\": \"stay-1\",\n  \"rate\": 119.50,\n  \"guest\": \"Zoë\"\n}\n");
-    let emit = ["event", "emit", "--tenant", &tenant, "--data", "stay.json", "--kind"];
+    let emit = ["event", "emit", "--account", &account, "--data", "stay.json", "--kind"];
     session.run(&[&emit[..], &["stay.created"]].concat());
     let stays = r#"{"url": "https://example.org/", "events": ["stay.created"]}"#;
-    let _: WebhookSubscription = session.create(&tenant, stays);
+    let _: WebhookSubscription = session.create(&account, stays);
     session
         .run(&[&emit[..], &["stay.created"]].concat())
         .run(&[&emit[..], &["stay.created", "--json"]].concat())
         .run(&[&emit[..], &["cohort.sessions_generated", "--json"]].concat())
-        .run(&["delivery", "list", "--tenant", &tenant])
+        .run(&["delivery", "list", "--account", &account])
         .assert("event");
 }
 
 #[test]
 fn data_is_read_from_stdin() {
     let session = Session::new();
-    let tenant = session.tenant();
-    let emit = ["event", "emit", "--json", "--tenant", &tenant, "--kind", "stay.no_show", "--data", "-"];
+    let account = session.account();
+    let emit = ["event", "emit", "--json", "--account", &account, "--kind", "stay.no_show", "--data", "-"];
     let mut child =
         session.program(&emit).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(br#"{"id": 7}"#).unwrap();
@@ -39,18 +39,18 @@ fn data_is_read_from_stdin() {
 #[test]
 fn invalid_commands_are_refused() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     session.file("stay.json", r#"{"id": "stay-1"}"#);
     session.file("nameless.json", r#"{"nights": 2}"#);
     session.file("twice.json", r#"{"id": 1, "guest": {"name": "Ada", "name": "Zoë"}}"#);
     session.file("broken.json", r#"{"id": 1"#);
     session.file("large.json", format!(r#"{{"id": "{}"}}"#, "x".repeat(1 << 20)));
-    let emit = ["event", "emit", "--tenant", &tenant, "--kind", "stay.created", "--data"];
+    let emit = ["event", "emit", "--account", &account, "--kind", "stay.created", "--data"];
     session
         .run(&["event", "emit"])
-        .run(&["event", "emit", "--tenant", &tenant, "--data", "stay.json", "--kind", "invoice.paid"])
-        .run(&["event", "emit", "--tenant", &tenant, "--data", "stay.json", "--kind", "stay.made"])
-        .run(&["event", "emit", "--tenant", UNKNOWN_ID, "--data", "stay.json", "--kind", "stay.created"])
+        .run(&["event", "emit", "--account", &account, "--data", "stay.json", "--kind", "invoice.paid"])
+        .run(&["event", "emit", "--account", &account, "--data", "stay.json", "--kind", "stay.made"])
+        .run(&["event", "emit", "--account", UNKNOWN_ID, "--data", "stay.json", "--kind", "stay.created"])
         .run(&[&emit[..], &["missing.json"]].concat());
     session.file("list.json", "[]");
     for file in ["list.json", "nameless.json", "twice.json", "broken.json", "large.json", "-"] {
@@ -62,7 +62,7 @@ fn invalid_commands_are_refused() {
 #[test]
 fn an_event_of_any_kind_is_triggered() {
     let mut session = Session::new();
-    session.tenant();
+    session.account();
     session.json(&["webhook", "create", "--url", "https://example.com/hooks", "--events", "invoice.paid"]);
     session
         .run(&["trigger", "invoice.paid"])
@@ -84,7 +84,7 @@ fn a_file_of_kinds_that_is_not_valid_is_refused() {
     session.file("schema.json", r#"{"order.shipped": {"properties": {"id": {"type": "text"}}, "examples": [{}]}}"#);
     session.file("example.json", r#"{"order.shipped": {"required": ["id"], "examples": [{"ID": 1}]}}"#);
     for file in ["missing.json", "list.json", "name.json", "taken.json", "schema.json", "example.json"] {
-        session.run(&["tenant", "list", "--event-kinds", file]);
+        session.run(&["account", "list", "--event-kinds", file]);
     }
     session.assert("event_kinds_refused");
 }

@@ -15,7 +15,7 @@ const PIPE_CAPACITY: usize = 64 * 1024;
 #[test]
 fn a_closed_pipe_is_not_a_failure() {
     let session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     session.write((), async |tx, ()| {
         for number in 0..800 {
             tenants::create(tx, TenantCreate::named(&format!("Number {number}"))).await?;
@@ -24,11 +24,11 @@ fn a_closed_pipe_is_not_a_failure() {
     });
     let rows: String = (0..1_000).map(|n| format!("p{n}@example.com\n")).collect();
     session.file("people.csv", format!("email\n{rows}"));
-    session.json(&["import", "contacts", "--tenant", &tenant, "people.csv"]);
-    let export = ["export", "contacts", "--tenant", &tenant, "--format"];
+    session.json(&["import", "contacts", "--account", &account, "people.csv"]);
+    let export = ["export", "contacts", "--account", &account, "--format"];
     for args in [
-        &["tenant", "list"][..],
-        &["tenant", "list", "--json"],
+        &["account", "list"][..],
+        &["account", "list", "--json"],
         &["completions", "zsh"],
         &["man", "--json"],
         &[&export[..], &["ndjson"]].concat(),
@@ -41,20 +41,20 @@ fn a_closed_pipe_is_not_a_failure() {
         let output = child.wait_with_output().unwrap();
         assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{args:?}");
     }
-    assert!(session.output(&["tenant", "list"]).stdout.len() > PIPE_CAPACITY);
+    assert!(session.output(&["account", "list"]).stdout.len() > PIPE_CAPACITY);
 }
 
 #[test]
 fn a_command_with_closed_stdout_still_runs() {
     let session = Session::new();
-    for args in [&["--help"][..], &[], &["tenant", "create", "--name", "Ada"]] {
+    for args in [&["--help"][..], &[], &["account", "create", "--name", "Ada"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let child = session.program(args).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{args:?}");
     }
-    assert_eq!(session.json(&["tenant", "list"]).as_array().unwrap().len(), 1);
+    assert_eq!(session.json(&["account", "list"]).as_array().unwrap().len(), 1);
 }
 
 /// Starts a server that speaks the PostgreSQL protocol up to the password and rejects it. Returns its port.
@@ -97,7 +97,7 @@ fn errors_about_the_database_do_not_show_its_password() {
         ("postgres://svc:hunter2@127.0.0.1:port/svc".to_owned(), 2, "port"),
         ("postgers://svc:hunter2@127.0.0.1/svc".to_owned(), 2, "sqlite://"),
     ] {
-        for args in [&["tenant", "list"][..], &["db", "stats"], &["db", "check"]] {
+        for args in [&["account", "list"][..], &["db", "stats"], &["db", "check"]] {
             let mut program = session.program(&[args, &["--database-url", &url]].concat());
             let output = program.env("SVC_SECRET_KEY", &key).output().unwrap();
             let stderr = text(&output.stderr);
@@ -121,7 +121,7 @@ fn assert_failure_names(output: &Output, code: i32, name: &str) {
 #[test]
 fn errors_name_the_file_that_cannot_be_read_or_written() {
     let session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     std::fs::create_dir(session.folder().join("folder")).unwrap();
     session.file("people.csv", "email\nada@example.com\n,,\n");
     session.file("locked", "email\nada@example.com\n");
@@ -129,22 +129,22 @@ fn errors_name_the_file_that_cannot_be_read_or_written() {
     // Root can read every file.
     let is_root = std::fs::read(session.folder().join("locked")).is_ok();
     for name in ["missing", "folder", "locked"].into_iter().filter(|name| *name != "locked" || !is_root) {
-        let import = ["import", "contacts", "--tenant", &tenant, name, "--format", "csv"];
+        let import = ["import", "contacts", "--account", &account, name, "--format", "csv"];
         assert_failure_names(&session.output(&import), 1, name);
-        let emit = ["event", "emit", "--tenant", &tenant, "--kind", "stay.created", "--data", name];
+        let emit = ["event", "emit", "--account", &account, "--kind", "stay.created", "--data", name];
         assert_failure_names(&session.output(&emit), 1, name);
         let stats = session.output(&["db", "stats", "--database-url", &format!("sqlite://{name}")]);
         assert_failure_names(&stats, if name == "missing" { 3 } else { 5 }, name);
     }
     for (args, code) in [
-        (&["import", "contacts", "--tenant", &tenant, "people.csv", "--report", "folder"][..], 1),
-        (&["import", "contacts", "--tenant", &tenant, "people.csv", "--report", "missing/report"], 1),
+        (&["import", "contacts", "--account", &account, "people.csv", "--report", "folder"][..], 1),
+        (&["import", "contacts", "--account", &account, "people.csv", "--report", "missing/report"], 1),
         (&["db", "backup", "folder"], 4),
         (&["db", "backup", "missing/backup.db"], 1),
         (&["man", "--directory", "people.csv"], 1),
     ] {
         assert_failure_names(&session.output(args), code, args[args.len() - 1]);
     }
-    assert_eq!(session.count("contacts", &tenant), 0);
+    assert_eq!(session.count("contacts", &account), 0);
     assert!(!session.folder().join("missing").exists(), "no directory was created");
 }

@@ -10,12 +10,12 @@ use crate::harness::{Session, text};
 #[test]
 fn a_result_that_cannot_be_printed_is_a_failure() {
     let session = Session::new();
-    let tenant = session.tenant();
-    session.contact(&tenant);
-    let export = ["export", "contacts", "--tenant", &tenant];
+    let account = session.account();
+    session.contact(&account);
+    let export = ["export", "contacts", "--account", &account];
     for args in [
-        &["tenant", "list"][..],
-        &["tenant", "list", "--json"],
+        &["account", "list"][..],
+        &["account", "list", "--json"],
         &["man"],
         &["completions", "bash"],
         &["listen", "--port", "0", "--secret", "whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o="],
@@ -59,10 +59,10 @@ fn assert_database_has_no_problems(session: &Session) {
 #[test]
 fn an_import_onto_a_full_disk_can_be_continued() {
     let session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let rows: String = (0..4_000).map(|n| format!("p{n}@example.com,{}\n", "x".repeat(200))).collect();
     session.file("people.csv", format!("email,company_name\n{rows}"));
-    let import = ["import", "contacts", "--tenant", &tenant, "people.csv"];
+    let import = ["import", "contacts", "--account", &account, "people.csv"];
     let output = run_with_file_size_limit(&session, 1_500, &import);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(5), "{output:?}");
@@ -70,24 +70,24 @@ fn an_import_onto_a_full_disk_can_be_continued() {
         stderr.starts_with("error: ") && !stderr.contains("line "),
         "the error is about the disk, not about a row: {stderr}"
     );
-    let imported = session.count("contacts", &tenant);
+    let imported = session.count("contacts", &account);
     assert!(imported < 4_000 && imported.is_multiple_of(500), "{imported}");
     assert_database_has_no_problems(&session);
     let again = session.json(&import);
     assert_eq!((&again["there_already"], &again["refused"]), (&imported.into(), &0.into()));
-    assert_eq!(session.count("contacts", &tenant), 4_000);
+    assert_eq!(session.count("contacts", &account), 4_000);
 }
 
 #[test]
 fn a_write_onto_a_full_disk_changes_nothing() {
     let session = Session::new();
     session.demo();
-    let before = session.json(&["tenant", "list"]);
+    let before = session.json(&["account", "list"]);
     // The database file is already larger than the limit, and its write-ahead log starts empty.
-    let output = run_with_file_size_limit(&session, 4, &["tenant", "create", "--name", "Ada"]);
+    let output = run_with_file_size_limit(&session, 4, &["account", "create", "--name", "Ada"]);
     assert_eq!(output.status.code(), Some(5), "{output:?}");
     assert!(text(&output.stderr).starts_with("error: ") && output.stdout.is_empty(), "{output:?}");
-    assert_eq!(session.json(&["tenant", "list"]), before);
+    assert_eq!(session.json(&["account", "list"]), before);
     assert_database_has_no_problems(&session);
 }
 
@@ -113,10 +113,10 @@ fn a_backup_onto_a_full_disk_leaves_no_file() {
 #[test]
 fn a_report_onto_a_full_disk_fails_the_import() {
     let session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let rows: String = (0..1_000).map(|n| format!("no email {n}\n")).collect();
     session.file("people.csv", format!("email\n{rows}"));
-    let full = ["import", "contacts", "--tenant", &tenant, "people.csv", "--report", "/dev/full"];
+    let full = ["import", "contacts", "--account", &account, "people.csv", "--report", "/dev/full"];
     let output = session.output(&full);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");

@@ -144,9 +144,9 @@ impl<B: Backend> SessionOn<B> {
         self.json(args)["id"].as_str().unwrap().to_owned()
     }
 
-    /// Creates a tenant and returns its id.
-    pub(crate) fn tenant(&self) -> String {
-        self.id(&["tenant", "create", "--name", "Harbour Plumbing"])
+    /// Creates an account and returns its id.
+    pub(crate) fn account(&self) -> String {
+        self.id(&["account", "create", "--name", "Harbour Plumbing"])
     }
 
     /// Runs a command and records the command line, stdout, stderr prefixed with `!`, and the exit code unless it is 0.
@@ -225,10 +225,10 @@ impl<B: Backend> SessionOn<B> {
     }
 
     /// Creates a record of a type that the program cannot create.
-    pub(crate) fn create<R: Create>(&self, tenant: &str, body: &'static str) -> R {
-        let tenant = TenantId(parse_uuid(tenant).unwrap());
-        self.write((tenant, body), async |tx, &(tenant, body)| {
-            crud::create::<R>(tx, tenant, R::Input::from_body(body.as_bytes())?).await
+    pub(crate) fn create<R: Create>(&self, account: &str, body: &'static str) -> R {
+        let account = TenantId(parse_uuid(account).unwrap());
+        self.write((account, body), async |tx, &(account, body)| {
+            crud::create::<R>(tx, account, R::Input::from_body(body.as_bytes())?).await
         })
     }
 
@@ -271,9 +271,9 @@ impl<B: Backend> SessionOn<B> {
     }
 
     /// Creates a contact and returns its id.
-    pub(crate) fn contact(&self, tenant: &str) -> String {
+    pub(crate) fn contact(&self, account: &str) -> String {
         let body = r#"{"email": "ada@example.com", "first_name": "Ada"}"#;
-        self.create::<Contact>(tenant, body).id.to_string()
+        self.create::<Contact>(account, body).id.to_string()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which tenant a command works on, and which record a part of an id stands for.
+//! Which account a command works on, and which record a part of an id stands for.
 
 use svc_core::accounts::operational::PLATFORM_ACCOUNT;
 use svc_core::values::WebhookUrl;
@@ -7,51 +7,51 @@ use svc_core::webhooks::operational;
 use super::harness::{Session, UNKNOWN_ID, text};
 
 #[test]
-fn the_only_tenant_need_not_be_named() {
+fn the_only_account_need_not_be_named() {
     let mut session = Session::new();
     session.run(&["webhook", "list"]);
-    let first = session.tenant();
+    let first = session.account();
     let contact = session.contact(&first);
     session
         .run(&["key", "create", "--scopes", "read"])
         .run(&["invoice", "create", "--contact", &contact, "--total", "10"])
         .run(&["delivery", "list"]);
-    let second = session.tenant();
+    let second = session.account();
     session
         .run(&["delivery", "list"])
         .run(&["export", "contacts"])
-        .run(&["delivery", "list", "--tenant", &second])
-        .run(&["delivery", "list", "--tenant", UNKNOWN_ID])
-        .run(&["delivery", "list", "--tenant", "INV-0001"])
-        .assert("tenants_named");
-    let exported = |tenant: &str, args: &[&str]| {
+        .run(&["delivery", "list", "--account", &second])
+        .run(&["delivery", "list", "--account", UNKNOWN_ID])
+        .run(&["delivery", "list", "--account", "INV-0001"])
+        .assert("accounts_named");
+    let exported = |account: &str, args: &[&str]| {
         let mut program = session.program(&[&["export", "contacts"], args].concat());
-        text(&program.env("SVC_TENANT", tenant).output().unwrap().stdout).lines().count()
+        text(&program.env("SVC_TENANT", account).output().unwrap().stdout).lines().count()
     };
     assert_eq!((exported(&first, &[]), exported(&second, &[])), (1, 0));
-    assert_eq!(exported(&second, &["--tenant", &first]), 1, "the option is stronger than the variable");
+    assert_eq!(exported(&second, &["--account", &first]), 1, "the option is stronger than the variable");
     assert_eq!(exported(&first[first.len() - 12..], &[]), 1, "the end of the id is enough");
     for _ in 0..9 {
-        session.tenant();
+        session.account();
     }
     let output = session.output(&["key", "list"]);
     let stderr = text(&output.stderr);
     assert_eq!((output.status.code(), stderr.lines().count()), (Some(2), 12), "{stderr}");
-    assert!(stderr.contains("has several tenants") && stderr.ends_with("  …\n"), "{stderr}");
+    assert!(stderr.contains("has several accounts") && stderr.ends_with("  …\n"), "{stderr}");
 }
 
 #[test]
 fn the_account_of_operational_events_is_meant_only_where_it_is_named() {
     let session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     session.with_store(async |store, _| {
         let url = WebhookUrl::parse("https://ops.example.com/hook").unwrap();
         operational::set_webhook(store, Some(&url)).await.unwrap();
     });
-    session.contact(&tenant);
+    session.contact(&account);
     assert_eq!(session.json(&["contact", "list"]).as_array().unwrap().len(), 1);
     let platform = PLATFORM_ACCOUNT.to_string();
-    let webhooks = session.json(&["webhook", "list", "--tenant", &platform]);
+    let webhooks = session.json(&["webhook", "list", "--account", &platform]);
     assert_eq!(webhooks[0]["url"], "https://ops.example.com/hook");
 }
 
@@ -66,7 +66,7 @@ const IDS: [&str; 4] = [
 #[test]
 fn a_part_of_an_id_is_enough_if_one_record_has_it() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let rows: String = IDS.iter().enumerate().map(|(at, id)| format!("{id},A-{at},100,sent\n")).collect();
     session.file("invoices.csv", format!("id,invoice_number,total,status\n{rows}"));
     session.json(&["import", "invoices", "invoices.csv"]);
@@ -88,8 +88,8 @@ fn a_part_of_an_id_is_enough_if_one_record_has_it() {
         .run(&["invoice", "resend", "cccc"])
         .run(&["invoice", "resend", "019"])
         .run(&["invoice", "resend", "A-0"]);
-    session.tenant();
-    session.run(&["invoice", "resend", "aaaa"]).run(&["invoice", "resend", "aaaa", "--tenant", &tenant]);
+    session.account();
+    session.run(&["invoice", "resend", "aaaa"]).run(&["invoice", "resend", "aaaa", "--account", &account]);
     session.run(&["invoice", "resend", IDS[0]]).assert("ids_in_part");
 }
 
@@ -105,15 +105,15 @@ fn parts_of_the_ids_of_keys_webhooks_and_deliveries_are_enough() {
     assert_eq!(session.id(&["key", "show", &end(&key)]), key);
     assert_eq!(session.id(&["key", "show", &key[..20]]), key);
     let keys = session.json(&["key", "list"]);
-    let tenant = keys[0]["tenant_id"].as_str().unwrap();
-    assert_eq!(session.id(&["tenant", "show", &tenant[..8]]), tenant);
-    assert_eq!(session.id(&["tenant", "show", &end(tenant)]), tenant);
+    let account = keys[0]["tenant_id"].as_str().unwrap();
+    assert_eq!(session.id(&["account", "show", &account[..8]]), account);
+    assert_eq!(session.id(&["account", "show", &end(account)]), account);
 }
 
 #[test]
 fn an_end_of_an_id_is_looked_for_among_ten_thousand_records() {
     let session = Session::new();
-    session.tenant();
+    session.account();
     let rows: String = (0..10_300).map(|n| format!("p{n}@example.com\n")).collect();
     session.file("people.csv", format!("email\n{rows}"));
     session.json(&["import", "contacts", "people.csv", "--no-events"]);

@@ -8,14 +8,14 @@ use super::harness::{Session, UNKNOWN_ID, text};
 const TOO_LONG: usize = (1 << 20) + 1;
 
 impl Session {
-    /// Returns the number of records of a tenant.
-    pub(crate) fn count(&self, kind: &str, tenant: &str) -> usize {
-        text(&self.output(&["export", kind, "--tenant", tenant]).stdout).lines().count()
+    /// Returns the number of records of an account.
+    pub(crate) fn count(&self, kind: &str, account: &str) -> usize {
+        text(&self.output(&["export", kind, "--account", account]).stdout).lines().count()
     }
 
-    /// Returns some fields of all records of a tenant, in a fixed order.
-    fn records(&self, kind: &str, tenant: &str, fields: &[&str]) -> Vec<Vec<Value>> {
-        let output = text(&self.output(&["export", kind, "--tenant", tenant]).stdout);
+    /// Returns some fields of all records of an account, in a fixed order.
+    fn records(&self, kind: &str, account: &str, fields: &[&str]) -> Vec<Vec<Value>> {
+        let output = text(&self.output(&["export", kind, "--account", account]).stdout);
         let records = output.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let mut rows: Vec<Vec<Value>> =
             records.map(|record| fields.iter().map(|field| record[field].clone()).collect()).collect();
@@ -27,12 +27,12 @@ impl Session {
 #[test]
 fn csv_files_of_spreadsheets_are_imported() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let csv = "\u{feff}email,company_name,first_name,phone\r\n\
                ada@example.com,\"Byron, King & \"\"Sons\"\"\",Ada,\r\n\r\n  bob@example.com , ,Bob,0400\r\n,,Eve,";
     session.file("people.csv", csv);
     session.file("people.txt", csv);
-    let import = ["import", "contacts", "--tenant", &tenant];
+    let import = ["import", "contacts", "--account", &account];
     session
         .run(&[&import[..], &["people.csv", "--dry-run"]].concat())
         .run(&[&import[..], &["people.csv"]].concat())
@@ -47,13 +47,13 @@ fn csv_files_of_spreadsheets_are_imported() {
     ];
     let mut want = want.map(|row| row.to_vec());
     want.sort_by_key(|row| format!("{row:?}"));
-    assert_eq!(session.records("contacts", &tenant, &["email", "company_name", "first_name", "phone"]), want);
+    assert_eq!(session.records("contacts", &account, &["email", "company_name", "first_name", "phone"]), want);
 }
 
 #[test]
 fn refused_rows_are_reported_and_valid_rows_are_imported() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let mut csv = b"id,email,first_name,created_at\n".to_vec();
     csv.extend(b"0195a3c8-0000-4000-8000-000000000001,uuid4@example.com,,\n");
     csv.extend(b",good@example.com,Good,2024-05-06T00:00:00+10:00\n");
@@ -66,18 +66,18 @@ fn refused_rows_are_reported_and_valid_rows_are_imported() {
     csv.extend(format!(",huge@example.com,{},\n", "x".repeat(TOO_LONG)).into_bytes());
     csv.extend(b",late@example.com,Late,\n");
     csv.extend(b",ada@example.com,Eve,\n");
-    session.contact(&tenant);
+    session.contact(&account);
     session.file("people.csv", csv);
-    session.run(&["import", "contacts", "--tenant", &tenant, "people.csv", "--report", "refused.ndjson"]);
+    session.run(&["import", "contacts", "--account", &account, "people.csv", "--report", "refused.ndjson"]);
     let report = session.read_file("refused.ndjson");
     session.append(&report).assert("import_refused");
-    assert_eq!(session.count("contacts", &tenant), 3);
+    assert_eq!(session.count("contacts", &account), 3);
 }
 
 #[test]
 fn ndjson_is_imported() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let mut lines = b"\xef\xbb\xbf\n{\"email\": \"ada@example.com\", \"city\": null}\r\n\n".to_vec();
     lines.extend(b"{\"email\": \"ada@example.com\", \"email\": \"b@example.com\"}\n");
     lines.extend(b"{\"email\": \"b@example.com\", \"nick\": \"B\", \"deleted_at\": null}\n");
@@ -88,22 +88,22 @@ fn ndjson_is_imported() {
     lines.extend(format!("{{\"city\": \"{}\"}}\n", "x".repeat(TOO_LONG)).into_bytes());
     lines.extend(b"{\"email\": \"last@example.com\"}");
     session.file("people", lines);
-    session.run(&["import", "contacts", "--tenant", &tenant, "people"]).assert("import_ndjson");
-    assert_eq!(session.count("contacts", &tenant), 2);
+    session.run(&["import", "contacts", "--account", &account, "people"]).assert("import_ndjson");
+    assert_eq!(session.count("contacts", &account), 2);
 }
 
 /// A request has at most 1 MiB, which the rows of a group may exceed.
 #[test]
 fn long_rows_are_imported_in_smaller_groups() {
     let session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let long = |characters: usize| "\u{1f6b0}".repeat(characters);
     let row = |n: usize| format!("p{n}@example.com,{},{},{}\n", long(300), long(300), long(500));
     let rows: String = (0..501).map(row).collect();
     session.file("people.csv", format!("email,first_name,last_name,company_name\n{rows}"));
-    let summary = session.json(&["import", "contacts", "--tenant", &tenant, "people.csv", "--no-events"]);
+    let summary = session.json(&["import", "contacts", "--account", &account, "people.csv", "--no-events"]);
     assert_eq!((&summary["rows"], &summary["added"]), (&501.into(), &501.into()), "{summary}");
-    let log = session.json(&["audit", "list", "--tenant", &tenant]);
+    let log = session.json(&["audit", "list", "--account", &account]);
     let groups = log.as_array().unwrap().iter().filter(|entry| entry["action"] == "import").count();
     assert!(groups > 2, "{log}");
 }
@@ -111,7 +111,7 @@ fn long_rows_are_imported_in_smaller_groups() {
 #[test]
 fn an_invalid_file_is_refused_before_the_first_row() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     for (name, content) in [
         ("unknown.csv", "email,nick,\u{1b}[31m\nada@example.com,A,\n"),
         ("twice.csv", "email,city,email\n"),
@@ -122,60 +122,64 @@ fn an_invalid_file_is_refused_before_the_first_row() {
     ] {
         session.file(name, content);
         let kind = if name == "missing.csv" { "invoices" } else { "contacts" };
-        session.run(&["import", kind, "--tenant", &tenant, name]);
+        session.run(&["import", kind, "--account", &account, name]);
     }
     session.file("utf16.csv", b"\xff\xfee\0m\0a\0i\0l\0");
     session
-        .run(&["import", "contacts", "--tenant", &tenant, "utf16.csv"])
-        .run(&["import", "contacts", "--tenant", &tenant, "nowhere.csv"])
-        .run(&["import", "contacts", "--tenant", &tenant, "."])
-        .run(&["import", "contacts", "--tenant", UNKNOWN_ID, "empty.ndjson"])
-        .run(&["import", "contacts", "--tenant", &tenant, "empty.ndjson", "--report", "no/such/folder"])
-        .run(&["import", "contacts", "--tenant", &tenant, "unknown.csv", "--report", "./unknown.csv"])
-        .run(&["import", "invoices", "--tenant", &tenant, "empty.ndjson", "--update"])
-        .run(&["import", "quotes", "--tenant", &tenant, "empty.ndjson"])
+        .run(&["import", "contacts", "--account", &account, "utf16.csv"])
+        .run(&["import", "contacts", "--account", &account, "nowhere.csv"])
+        .run(&["import", "contacts", "--account", &account, "."])
+        .run(&["import", "contacts", "--account", UNKNOWN_ID, "empty.ndjson"])
+        .run(&["import", "contacts", "--account", &account, "empty.ndjson", "--report", "no/such/folder"])
+        .run(&["import", "contacts", "--account", &account, "unknown.csv", "--report", "./unknown.csv"])
+        .run(&["import", "invoices", "--account", &account, "empty.ndjson", "--update"])
+        .run(&["import", "quotes", "--account", &account, "empty.ndjson"])
         .assert("import_up_front");
 }
 
 #[test]
 fn a_dry_run_changes_nothing() {
     let session = Session::new();
-    let tenant = session.tenant();
-    session.contact(&tenant);
-    let before = text(&session.output(&["export", "contacts", "--tenant", &tenant]).stdout);
+    let account = session.account();
+    session.contact(&account);
+    let before = text(&session.output(&["export", "contacts", "--account", &account]).stdout);
     session.file("people.csv", "email,first_name\nada@example.com,Eve\nbob@example.com,Bob\n");
     session.file("bills.csv", "total\n5\n");
-    let update = ["import", "contacts", "--tenant", &tenant, "people.csv", "--dry-run", "--update"];
+    let update = ["import", "contacts", "--account", &account, "people.csv", "--dry-run", "--update"];
     let summary = session.json(&update);
     assert_eq!((&summary["added"], &summary["updated"], &summary["dry_run"]), (&1.into(), &1.into(), &true.into()));
-    session.json(&["import", "invoices", "--tenant", &tenant, "bills.csv", "--dry-run"]);
-    assert_eq!(text(&session.output(&["export", "contacts", "--tenant", &tenant]).stdout), before);
-    assert_eq!(session.count("invoices", &tenant), 0);
-    session.json(&["import", "invoices", "--tenant", &tenant, "bills.csv"]);
-    assert_eq!(session.records("invoices", &tenant, &["invoice_number"]), [["INV-0001"]], "the dry run used no number");
+    session.json(&["import", "invoices", "--account", &account, "bills.csv", "--dry-run"]);
+    assert_eq!(text(&session.output(&["export", "contacts", "--account", &account]).stdout), before);
+    assert_eq!(session.count("invoices", &account), 0);
+    session.json(&["import", "invoices", "--account", &account, "bills.csv"]);
+    assert_eq!(
+        session.records("invoices", &account, &["invoice_number"]),
+        [["INV-0001"]],
+        "the dry run used no number"
+    );
 }
 
 #[test]
 fn existing_contacts_change_only_with_update() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    session.contact(&tenant);
+    let account = session.account();
+    session.contact(&account);
     session.file("people.csv", "email,first_name,phone\nADA@example.com,Ada,0400\n");
-    let import = ["import", "contacts", "--tenant", &tenant, "people.csv"];
+    let import = ["import", "contacts", "--account", &account, "people.csv"];
     session
         .run(&import)
         .run(&[&import[..], &["--update"]].concat())
         .run(&[&import[..], &["--update"]].concat())
         .assert("import_update");
     let want = [["ADA@example.com", "0400"]];
-    assert_eq!(session.records("contacts", &tenant, &["email", "phone"]), want);
+    assert_eq!(session.records("contacts", &account, &["email", "phone"]), want);
 }
 
 #[test]
 fn invoices_are_imported_with_any_status() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    let contact = session.contact(&tenant);
+    let account = session.account();
+    let contact = session.contact(&account);
     session.file(
         "bills.csv",
         format!(
@@ -191,12 +195,12 @@ fn invoices_are_imported_with_any_status() {
              ,,,5,,,,\n"
         ),
     );
-    let import = ["import", "invoices", "--tenant", &tenant, "bills.csv"];
+    let import = ["import", "invoices", "--account", &account, "bills.csv"];
     session.run(&import).run(&import);
-    let create = ["invoice", "create", "--tenant", &tenant, "--contact", &contact, "--total", "1"];
+    let create = ["invoice", "create", "--account", &account, "--contact", &contact, "--total", "1"];
     session.run(&create).assert("import_invoices");
     let fields = ["invoice_number", "status", "total", "currency"];
-    let records = session.records("invoices", &tenant, &fields);
+    let records = session.records("invoices", &account, &fields);
     let records: Vec<String> = records.iter().map(|row| serde_json::to_string(row).unwrap()).collect();
     let want = [
         r#"["A/1","partial",10,"AUD"]"#,
@@ -212,32 +216,32 @@ fn invoices_are_imported_with_any_status() {
 #[test]
 fn no_events_suppresses_deliveries() {
     let session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let hook = r#"{"url": "https://example.com", "events": ["*"]}"#;
-    session.create::<svc_core::webhooks::subscriptions::WebhookSubscription>(&tenant, hook);
+    session.create::<svc_core::webhooks::subscriptions::WebhookSubscription>(&account, hook);
     session.file("a.csv", "email\na@example.com\n");
     session.file("b.csv", "email\nb@example.com\n");
-    let announced = text(&session.output(&["import", "contacts", "--tenant", &tenant, "a.csv"]).stderr);
+    let announced = text(&session.output(&["import", "contacts", "--account", &account, "a.csv"]).stderr);
     assert!(announced.contains("up to 1 delivery") && announced.contains("--no-events"), "{announced}");
-    session.json(&["import", "contacts", "--tenant", &tenant, "b.csv", "--no-events"]);
-    let deliveries = session.json(&["delivery", "list", "--tenant", &tenant]);
+    session.json(&["import", "contacts", "--account", &account, "b.csv", "--no-events"]);
+    let deliveries = session.json(&["delivery", "list", "--account", &account]);
     assert_eq!(deliveries.as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn the_first_twenty_refused_rows_are_shown() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     session.file("people.csv", format!("email\n{}", "x\n".repeat(1_203)));
-    session.run(&["import", "contacts", "--tenant", &tenant, "people.csv", "--report", "all.ndjson"]);
+    session.run(&["import", "contacts", "--account", &account, "people.csv", "--report", "all.ndjson"]);
     assert_eq!(session.read_file("all.ndjson").lines().count(), 1_203);
-    session.run(&["import", "contacts", "--tenant", &tenant, "people.csv"]).assert("import_many_refused");
+    session.run(&["import", "contacts", "--account", &account, "people.csv"]).assert("import_many_refused");
 }
 
 #[test]
 fn columns_of_other_programs_are_imported() {
     let mut session = Session::new();
-    session.tenant();
+    session.account();
     session.file("crm.csv", "E-Mail Address;First Name;POSTCODE;Notes\nada@example.com;Ada;2000;x\n");
     session.file("tabs.csv", "Email\tCompany Name\nalan@example.com\tBombe, Ltd\n");
     session.file("crm.ndjson", "{\"Mail\": \"grace@example.com\", \"First Name\": \"Grace\", \"Rank\": 1}\n");
@@ -260,7 +264,7 @@ fn columns_of_other_programs_are_imported() {
 #[test]
 fn an_import_says_how_many_deliveries_it_causes() {
     let mut session = Session::new();
-    session.tenant();
+    session.account();
     session.file("people.csv", "email\nada@example.com\nalan@example.com\n");
     session.json(&["webhook", "create", "--url", "https://example.com/a", "--events", "contact.created"]);
     session.run(&["import", "contacts", "people.csv", "--dry-run"]).run(&["import", "contacts", "people.csv"]);

@@ -3,12 +3,12 @@ use super::harness::{Session, UNKNOWN_ID};
 #[test]
 fn output_for_people() {
     let mut session = Session::new();
-    // There are other tenants, and the tenant of an invoice is found by the invoice's id alone.
-    session.tenant();
-    let tenant = session.tenant();
-    session.tenant();
-    let contact = session.contact(&tenant);
-    let create = ["invoice", "create", "--tenant", &tenant, "--contact", &contact, "--total"];
+    // There are other accounts, and the account of an invoice is found by the invoice's id alone.
+    session.account();
+    let account = session.account();
+    session.account();
+    let contact = session.contact(&account);
+    let create = ["invoice", "create", "--account", &account, "--contact", &contact, "--total"];
     let paid = session.id(&[&create[..], &["99.95"]].concat());
     let voided = session.id(&[&create[..], &["1500", "--currency", "JPY"]].concat());
     session
@@ -32,9 +32,9 @@ fn output_for_people() {
 #[test]
 fn output_for_programs() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    let contact = session.contact(&tenant);
-    let create = ["invoice", "create", "--json", "--tenant", &tenant, "--contact", &contact, "--total"];
+    let account = session.account();
+    let contact = session.contact(&account);
+    let create = ["invoice", "create", "--json", "--account", &account, "--contact", &contact, "--total"];
     let paid = session.id(&[&create[..], &["99.95", "--due", "2099-04-13"]].concat());
     let voided = session.id(&[&create[..], &["999999999999.9999", "--currency", "CLF"]].concat());
     session
@@ -51,14 +51,14 @@ fn output_for_programs() {
 #[test]
 fn invalid_commands_are_refused() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    let contact = session.contact(&tenant);
-    let create = ["invoice", "create", "--tenant", &tenant, "--contact", &contact, "--total"];
+    let account = session.account();
+    let contact = session.contact(&account);
+    let create = ["invoice", "create", "--account", &account, "--contact", &contact, "--total"];
     session
-        .run(&["invoice", "create", "--tenant", &tenant])
-        .run(&["invoice", "create", "--tenant", &tenant, "--contact", "ada", "--total", "1"])
-        .run(&["invoice", "create", "--tenant", &tenant, "--contact", UNKNOWN_ID, "--total", "1"])
-        .run(&["invoice", "create", "--tenant", UNKNOWN_ID, "--contact", UNKNOWN_ID, "--total", "1"])
+        .run(&["invoice", "create", "--account", &account])
+        .run(&["invoice", "create", "--account", &account, "--contact", "ada", "--total", "1"])
+        .run(&["invoice", "create", "--account", &account, "--contact", UNKNOWN_ID, "--total", "1"])
+        .run(&["invoice", "create", "--account", UNKNOWN_ID, "--contact", UNKNOWN_ID, "--total", "1"])
         .run(&[&create[..], &["-1"]].concat())
         .run(&[&create[..], &["1,50"]].concat())
         .run(&[&create[..], &["0.005"]].concat())
@@ -75,9 +75,9 @@ fn invalid_commands_are_refused() {
 #[test]
 fn refunds_and_updates() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    let contact = session.contact(&tenant);
-    let create = ["invoice", "create", "--tenant", &tenant, "--contact", &contact, "--total", "100"];
+    let account = session.account();
+    let contact = session.contact(&account);
+    let create = ["invoice", "create", "--account", &account, "--contact", &contact, "--total", "100"];
     let (paid, sent) = (session.id(&create), session.id(&create));
     session.output(&["invoice", "pay", &paid]);
     session
@@ -102,18 +102,18 @@ fn refunds_and_updates() {
 #[test]
 fn overdue_marks_unpaid_invoices_past_their_due_date() {
     let mut session = Session::new();
-    let tenants = [session.tenant(), session.tenant()];
-    for tenant in &tenants {
-        let contact = session.contact(tenant);
-        let create = ["invoice", "create", "--tenant", tenant, "--contact", &contact, "--total", "100", "--due"];
+    let accounts = [session.account(), session.account()];
+    for account in &accounts {
+        let contact = session.contact(account);
+        let create = ["invoice", "create", "--account", account, "--contact", &contact, "--total", "100", "--due"];
         for due in ["2020-01-01", "2099-01-01"] {
             let id = session.id(&[&create[..], &[due]].concat());
             session.output(&["invoice", "send", &id]);
         }
     }
     session
-        .run(&["invoice", "overdue", "--tenant", UNKNOWN_ID])
-        .run(&["invoice", "overdue", "--tenant", &tenants[1]])
+        .run(&["invoice", "overdue", "--account", UNKNOWN_ID])
+        .run(&["invoice", "overdue", "--account", &accounts[1]])
         .run(&["invoice", "overdue", "--json"])
         .run(&["invoice", "overdue", "--json"])
         .run(&["invoice", "overdue"])
@@ -121,25 +121,25 @@ fn overdue_marks_unpaid_invoices_past_their_due_date() {
 }
 
 #[test]
-fn an_id_that_several_tenants_have_is_refused_without_the_tenant() {
+fn an_id_that_several_accounts_have_is_refused_without_the_account() {
     let mut session = Session::new();
-    let tenants = [session.tenant(), session.tenant(), session.tenant()];
+    let accounts = [session.account(), session.account(), session.account()];
     let id = "0195a3c8-0000-7000-8000-000000000003";
     session.file("invoices.csv", format!("id,invoice_number,total,status\n{id},A-1,100,sent\n"));
-    for tenant in &tenants[..2] {
-        session.json(&["import", "invoices", "--tenant", tenant, "invoices.csv"]);
+    for account in &accounts[..2] {
+        session.json(&["import", "invoices", "--account", account, "invoices.csv"]);
     }
     session
         .run(&["invoice", "pay", id])
         .run(&["invoice", "update", id, "--total", "90"])
-        .run(&["invoice", "pay", id, "--tenant", &tenants[2]])
-        .run(&["invoice", "pay", id, "--tenant", UNKNOWN_ID])
-        .run(&["invoice", "pay", id, "--tenant", &tenants[1], "--amount", "40"])
-        .run(&["invoice", "update", id, "--tenant", &tenants[0], "--total", "90"]);
-    let status = |tenant: &str| {
-        let exported = session.output(&["export", "invoices", "--tenant", tenant]);
+        .run(&["invoice", "pay", id, "--account", &accounts[2]])
+        .run(&["invoice", "pay", id, "--account", UNKNOWN_ID])
+        .run(&["invoice", "pay", id, "--account", &accounts[1], "--amount", "40"])
+        .run(&["invoice", "update", id, "--account", &accounts[0], "--total", "90"]);
+    let status = |account: &str| {
+        let exported = session.output(&["export", "invoices", "--account", account]);
         serde_json::from_slice::<serde_json::Value>(&exported.stdout).unwrap()["status"].clone()
     };
-    assert_eq!((status(&tenants[0]), status(&tenants[1])), ("sent".into(), "partial".into()));
-    session.assert("invoice_of_several_tenants");
+    assert_eq!((status(&accounts[0]), status(&accounts[1])), ("sent".into(), "partial".into()));
+    session.assert("invoice_of_several_accounts");
 }

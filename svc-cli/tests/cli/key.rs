@@ -5,29 +5,29 @@ use super::harness::{Session, UNKNOWN_ID, text};
 #[test]
 fn output_for_people() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    let pending = session.id(&["tenant", "create", "--name", "Zoë & Sons", "--pending"]);
+    let account = session.account();
+    let pending = session.id(&["account", "create", "--name", "Zoë & Sons", "--pending"]);
     session
-        .run(&["key", "list", "--tenant", &tenant])
-        .run(&["key", "create", "--tenant", &tenant, "--scopes", "read"])
-        .run(&["key", "create", "--tenant", &pending, "--scopes", "read,write", "--expires", "90d", "--signed"]);
-    let id = session.id(&["key", "create", "--tenant", &tenant, "--scopes", "read,write", "--name", "Shop"]);
+        .run(&["key", "list", "--account", &account])
+        .run(&["key", "create", "--account", &account, "--scopes", "read"])
+        .run(&["key", "create", "--account", &pending, "--scopes", "read,write", "--expires", "90d", "--signed"]);
+    let id = session.id(&["key", "create", "--account", &account, "--scopes", "read,write", "--name", "Shop"]);
     session
         .run(&["key", "rotate", &id])
         .run(&["key", "show", &id])
         .run(&["key", "revoke", &id])
         .run(&["key", "revoke", &id])
         .run(&["key", "rotate", &id])
-        .run(&["key", "list", "--tenant", &tenant])
+        .run(&["key", "list", "--account", &account])
         .assert("key");
 }
 
 #[test]
 fn output_for_programs() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    let create = ["key", "create", "--json", "--tenant", &tenant, "--scopes"];
-    session.run(&["key", "list", "--tenant", &tenant, "--json"]);
+    let account = session.account();
+    let create = ["key", "create", "--json", "--account", &account, "--scopes"];
+    session.run(&["key", "list", "--account", &account, "--json"]);
     session.run(&[&create[..], &["read"]].concat());
     session.run(&[&create[..], &["read,write", "--name", "Shop", "--expires", "24h", "--signed"]].concat());
     let id = session.id(&[&create[..], &["write,read"]].concat());
@@ -35,7 +35,7 @@ fn output_for_programs() {
         .run(&["key", "show", &id, "--json"])
         .run(&["key", "rotate", &id, "--overlap", "30m", "--json"])
         .run(&["key", "revoke", &id, "--json"])
-        .run(&["key", "list", "--tenant", &tenant, "--json"])
+        .run(&["key", "list", "--account", &account, "--json"])
         .assert("key_json");
 }
 
@@ -43,15 +43,15 @@ fn output_for_programs() {
 fn invalid_commands_are_refused() {
     let mut session = Session::new();
     session
-        .run(&["key", "create", "--tenant", UNKNOWN_ID])
-        .run(&["key", "create", "--tenant", UNKNOWN_ID, "--scopes", "write"])
-        .run(&["key", "create", "--tenant", UNKNOWN_ID, "--scopes", "read,admin"])
-        .run(&["key", "create", "--tenant", UNKNOWN_ID, "--scopes", "read", "--expires", "soon"])
-        .run(&["key", "create", "--tenant", UNKNOWN_ID, "--scopes", "read", "--expires", "0s"])
-        .run(&["key", "create", "--tenant", UNKNOWN_ID, "--scopes", "read", "--expires", "9999y"])
-        .run(&["key", "create", "--tenant", UNKNOWN_ID, "--scopes", "read"])
+        .run(&["key", "create", "--account", UNKNOWN_ID])
+        .run(&["key", "create", "--account", UNKNOWN_ID, "--scopes", "write"])
+        .run(&["key", "create", "--account", UNKNOWN_ID, "--scopes", "read,admin"])
+        .run(&["key", "create", "--account", UNKNOWN_ID, "--scopes", "read", "--expires", "soon"])
+        .run(&["key", "create", "--account", UNKNOWN_ID, "--scopes", "read", "--expires", "0s"])
+        .run(&["key", "create", "--account", UNKNOWN_ID, "--scopes", "read", "--expires", "9999y"])
+        .run(&["key", "create", "--account", UNKNOWN_ID, "--scopes", "read"])
         .run(&["key", "list"])
-        .run(&["key", "list", "--tenant", UNKNOWN_ID])
+        .run(&["key", "list", "--account", UNKNOWN_ID])
         .run(&["key", "show", UNKNOWN_ID])
         .run(&["key", "revoke", UNKNOWN_ID])
         .run(&["key", "rotate", UNKNOWN_ID])
@@ -62,12 +62,12 @@ fn invalid_commands_are_refused() {
 #[test]
 fn a_key_is_shown_once() {
     let session = Session::new();
-    let tenant = session.tenant();
-    let created = session.json(&["key", "create", "--tenant", &tenant, "--scopes", "read", "--signed"]);
+    let account = session.account();
+    let created = session.json(&["key", "create", "--account", &account, "--scopes", "read", "--signed"]);
     let (key, secret) = (created["key"].as_str().unwrap(), created["signing_secret"].as_str().unwrap());
     assert!(KeyHash::of(key).is_ok() && secret.starts_with("svcsig_"));
     let id = created["id"].as_str().unwrap();
-    for args in [vec!["key", "show", id], vec!["key", "list", "--tenant", &tenant], vec!["key", "revoke", id]] {
+    for args in [vec!["key", "show", id], vec!["key", "list", "--account", &account], vec!["key", "revoke", id]] {
         let shown = text(&session.output(&args).stdout) + &session.json(&args).to_string();
         assert!(!shown.contains(key) && !shown.contains(secret), "{args:?}");
     }
@@ -76,22 +76,22 @@ fn a_key_is_shown_once() {
 #[test]
 fn an_expired_key_has_the_status_expired() {
     let session = Session::new();
-    let tenant = session.tenant();
-    let id = session.id(&["key", "create", "--tenant", &tenant, "--scopes", "read", "--expires", "1us"]);
+    let account = session.account();
+    let id = session.id(&["key", "create", "--account", &account, "--scopes", "read", "--expires", "1us"]);
     assert!(text(&session.output(&["key", "show", &id]).stdout).contains("expired"));
     assert_eq!(session.output(&["key", "rotate", &id]).status.code(), Some(4));
 }
 
 #[test]
-fn a_key_is_revoked_only_for_the_tenant_that_is_named() {
+fn a_key_is_revoked_only_for_the_account_that_is_named() {
     let session = Session::new();
-    let (tenant, other) = (session.tenant(), session.tenant());
-    let id = session.id(&["key", "create", "--tenant", &tenant, "--scopes", "read"]);
+    let (account, other) = (session.account(), session.account());
+    let id = session.id(&["key", "create", "--account", &account, "--scopes", "read"]);
     for command in ["show", "revoke", "rotate"] {
-        let refused = session.output(&["key", command, &id, "--tenant", &other]);
+        let refused = session.output(&["key", command, &id, "--account", &other]);
         assert_eq!(refused.status.code(), Some(3), "{command}");
     }
-    assert_eq!(session.json(&["key", "list", "--tenant", &tenant]).as_array().unwrap().len(), 1);
-    let revoked = session.json(&["key", "revoke", &id, "--tenant", &tenant]);
+    assert_eq!(session.json(&["key", "list", "--account", &account]).as_array().unwrap().len(), 1);
+    let revoked = session.json(&["key", "revoke", &id, "--account", &account]);
     assert!(revoked["revoked_at"].is_string());
 }

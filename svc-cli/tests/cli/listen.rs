@@ -303,8 +303,8 @@ fn invalid_commands_are_refused() {
         .assert("listen_refused");
 }
 
-fn only_tenant(session: &Session) -> TenantId {
-    TenantId(parse_uuid(session.json(&["tenant", "list"])[0]["id"].as_str().unwrap()).unwrap())
+fn only_account(session: &Session) -> TenantId {
+    TenantId(parse_uuid(session.json(&["account", "list"])[0]["id"].as_str().unwrap()).unwrap())
 }
 
 /// Returns the only webhook of the database, with its secret.
@@ -312,8 +312,8 @@ fn own_webhook(session: &Session) -> WebhookSubscription {
     let listed = session.json(&["webhook", "list"]);
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
     let id = SubscriptionId::new(parse_uuid(listed[0]["id"].as_str().unwrap()).unwrap());
-    let tenant = only_tenant(session);
-    session.write((tenant, id), async |tx, &(tenant, id)| crud::get(tx, tenant, id).await)
+    let account = only_account(session);
+    session.write((account, id), async |tx, &(account, id)| crud::get(tx, account, id).await)
 }
 
 fn webhooks(session: &Session) -> usize {
@@ -323,7 +323,7 @@ fn webhooks(session: &Session) -> usize {
 #[test]
 fn without_a_secret_a_webhook_exists_as_long_as_the_command_runs() {
     let session = Session::new();
-    session.tenant();
+    session.account();
     let listening = Listening::start(&session, &["--events", "invoice.paid,stay.created"]);
     let body = &body();
     let webhook = own_webhook(&session);
@@ -334,13 +334,13 @@ fn without_a_secret_a_webhook_exists_as_long_as_the_command_runs() {
     let count = |kind: &str| session.json(&["trigger", kind])["deliveries"].as_array().unwrap().len();
     assert_eq!((count("stay.created"), count("invoice.paid")), (1, 1));
     let output = session.output(&["trigger", "contact.created"]);
-    assert!(text(&output.stderr).contains("No webhook of the tenant subscribes to contact.created"), "{output:?}");
+    assert!(text(&output.stderr).contains("No webhook of the account subscribes to contact.created"), "{output:?}");
     // It is killed, so it cannot delete the webhook itself, which expires.
     listening.end();
     let expires_at = own_webhook(&session).expires_at.unwrap();
     assert!(expires_at.since(Env::system().now()) <= Duration::from_secs(60));
-    let (tenant, id) = (only_tenant(&session), webhook.id);
-    session.write((tenant, id), async |tx, &(tenant, id)| crud::delete::<WebhookSubscription>(tx, tenant, id).await);
+    let (account, id) = (only_account(&session), webhook.id);
+    session.write((account, id), async |tx, &(account, id)| crud::delete::<WebhookSubscription>(tx, account, id).await);
 
     let listening = Listening::start(&session, &[]);
     assert_eq!(own_webhook(&session).events.names(), ["*"]);

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers may panic")]
 
+mod account;
 mod at_once;
 mod audit;
 mod beside;
@@ -33,7 +34,6 @@ mod records;
 mod reference;
 mod remote;
 mod server;
-mod tenant;
 mod terminal;
 mod webhook;
 
@@ -48,6 +48,7 @@ mod on_server {
         pub(crate) type Session = SessionOn<crate::server::OnServer>;
     }
 
+    mod account;
     mod dashboard;
     mod delivery;
     mod event;
@@ -60,7 +61,6 @@ mod on_server {
     mod member;
     mod quote;
     mod records;
-    mod tenant;
     mod webhook;
 }
 
@@ -75,6 +75,7 @@ mod on_postgres {
         pub(crate) type Session = SessionOn<crate::server::OnPostgres>;
     }
 
+    mod account;
     mod delivery;
     mod event;
     mod ids;
@@ -83,6 +84,5 @@ mod on_postgres {
     mod member;
     mod quote;
     mod records;
-    mod tenant;
     mod webhook;
 }

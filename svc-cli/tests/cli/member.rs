@@ -3,12 +3,12 @@ use super::harness::{Session, UNKNOWN_ID};
 #[test]
 fn members_are_added_listed_and_removed() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     session
         .run(&["member", "list"])
         .run(&["member", "add", "--email", "Ada@Example.com", "--role", "owner"])
         .run(&["member", "add", "--email", "bob@example.com", "--role", "viewer"])
-        .run(&["member", "add", "--tenant", &tenant, "--email", "BOB@example.com", "--role", "developer"])
+        .run(&["member", "add", "--account", &account, "--email", "BOB@example.com", "--role", "developer"])
         .run(&["member", "list"])
         .run(&["member", "remove", "--email", "Bob@example.com"])
         .run(&["member", "remove", "--email", "ada@example.com"])
@@ -19,7 +19,7 @@ fn members_are_added_listed_and_removed() {
 #[test]
 fn members_for_programs() {
     let mut session = Session::new();
-    session.tenant();
+    session.account();
     session
         .run(&["member", "list", "--json"])
         .run(&["member", "add", "--email", "ada@example.com", "--role", "owner", "--json"])
@@ -31,13 +31,13 @@ fn members_for_programs() {
 #[test]
 fn invalid_members_are_refused() {
     let mut session = Session::new();
-    session.tenant();
+    session.account();
     session
         .run(&["member", "add", "--email", "ada", "--role", "owner"])
         .run(&["member", "add", "--email", "ada@example.com"])
         .run(&["member", "add", "--email", "ada@example.com", "--role", "admin"])
-        .run(&["member", "add", "--tenant", UNKNOWN_ID, "--email", "ada@example.com", "--role", "owner"])
+        .run(&["member", "add", "--account", UNKNOWN_ID, "--email", "ada@example.com", "--role", "owner"])
         .run(&["member", "remove", "--email", "ada@example.com"])
-        .run(&["member", "list", "--tenant", UNKNOWN_ID])
+        .run(&["member", "list", "--account", UNKNOWN_ID])
         .assert("member_refused");
 }

@@ -7,7 +7,7 @@ use svc_cli::cli::Cli;
 
 use super::harness::{Session, text};
 
-/// Returns the commands that have no subcommands, such as `tenant create`.
+/// Returns the commands that have no subcommands, such as `account create`.
 fn leaves(command: &Command, path: &str) -> Vec<String> {
     let inner = command.get_subcommands().flat_map(|inner| leaves(inner, &format!("{path} {}", inner.get_name())));
     if command.has_subcommands() { inner.collect() } else { vec![path.trim_start().to_owned()] }
@@ -45,7 +45,7 @@ fn every_command_has_a_snapshot_for_people_and_for_programs() {
         })
     };
     let leaves = leaves(&Cli::command(), "");
-    assert!(leaves.len() > 40 && leaves.contains(&"tenant create".to_owned()), "{leaves:?}");
+    assert!(leaves.len() > 40 && leaves.contains(&"account create".to_owned()), "{leaves:?}");
     let missing: Vec<String> = leaves
         .iter()
         .flat_map(|leaf| [(leaf, false), (leaf, true)])
@@ -61,7 +61,7 @@ fn a_key_file_that_others_can_read_is_warned_about() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let session = Session::new();
-    let list = ["tenant", "list", "--json"];
+    let list = ["account", "list", "--json"];
     let stderr = |args: &[&str]| text(&session.output(args).stderr);
     assert_eq!(stderr(&list), "");
     assert_eq!(stderr(&list), "", "the key file was made for its owner");
@@ -82,7 +82,7 @@ fn names_cannot_control_the_terminal() {
     let session = Session::new();
     let name = "Harbour \u{202e}gnibmulP\u{2069}\u{9b}2J";
     let id = session.write(name, async |tx, &name| {
-        let tenant = svc_core::accounts::tenants::create(
+        let account = svc_core::accounts::tenants::create(
             tx,
             svc_core::accounts::tenants::TenantCreate {
                 name: name.to_owned(),
@@ -91,9 +91,9 @@ fn names_cannot_control_the_terminal() {
                 developer_access: svc_core::accounts::tenants::DeveloperAccess::Approved,
             },
         );
-        Ok(tenant.await?.id.to_string())
+        Ok(account.await?.id.to_string())
     });
-    for args in [&["tenant", "list"][..], &["tenant", "show", &id], &["tenant", "approve", &id]] {
+    for args in [&["account", "list"][..], &["account", "show", &id], &["account", "approve", &id]] {
         let shown = text(&session.output(args).stdout);
         assert!(shown.contains(r"Harbour \u{202e}gnibmulP\u{2069}\u{9b}2J"), "{shown}");
         let output = session.output(&[args, &["--json"]].concat());
@@ -104,7 +104,7 @@ fn names_cannot_control_the_terminal() {
     let contact = "{\"email\": \"ada@example.com\", \"first_name\": \"\u{202e}adA\"}";
     session.create::<svc_core::resources::contacts::Contact>(&id, contact);
     for format in [&["--json"][..], &["--format", "ndjson"]] {
-        let shown = text(&session.output(&[&["export", "contacts", "--tenant", &id], format].concat()).stdout);
+        let shown = text(&session.output(&[&["export", "contacts", "--account", &id], format].concat()).stdout);
         assert!(shown.contains(r#""first_name":"\u202eadA""#), "{shown}");
     }
 }
@@ -112,17 +112,17 @@ fn names_cannot_control_the_terminal() {
 #[test]
 fn lists_are_printed_as_csv() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     session.create::<svc_core::resources::contacts::Contact>(
-        &tenant,
+        &account,
         r#"{"email": "ada@example.com", "first_name": "Ada, \"Countess\"", "company_name": "=1+1"}"#,
     );
     session
         .run(&["contact", "list", "--output", "csv"])
         .run(&["contact", "list", "--email", "nobody@example.com", "--output", "csv"])
-        .run(&["tenant", "show", &tenant, "--output", "csv"])
-        .run(&["tenant", "show", &tenant, "--output", "json"])
-        .run(&["tenant", "list", "--output", "cvs"])
+        .run(&["account", "show", &account, "--output", "csv"])
+        .run(&["account", "show", &account, "--output", "json"])
+        .run(&["account", "list", "--output", "cvs"])
         .assert("output_csv");
     let output = session.output(&["contact", "list", "--json"]);
     assert!(text(&output.stdout).ends_with("]\n") && !text(&output.stdout).ends_with("\n\n"));

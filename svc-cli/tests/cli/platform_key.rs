@@ -8,7 +8,7 @@ use crate::harness::{Session, UNKNOWN_ID};
 #[test]
 fn a_platform_key_is_made_listed_and_revoked() {
     let mut session = Session::new();
-    session.tenant();
+    session.account();
     let all = session.json(&["platform-key", "create"]);
     assert!(all["key"].as_str().unwrap().starts_with("svc_plat_"), "{all}");
     assert_eq!(all["scopes"], serde_json::json!(["*"]));
@@ -49,12 +49,12 @@ fn a_platform_key_is_made_listed_and_revoked() {
 /// fails the test.
 const OPERATIONS: [(&str, &str); 81] = [
     ("init", "local: it makes a database, with an account and a key"),
-    ("tenant create", "createAccount"),
-    ("tenant list", "listAccounts"),
-    ("tenant show", "getAccount"),
-    ("tenant approve", "updateAccount"),
-    ("tenant suspend", "updateAccount"),
-    ("tenant set", "updateAccount"),
+    ("account create", "createAccount"),
+    ("account list", "listAccounts"),
+    ("account show", "getAccount"),
+    ("account approve", "updateAccount"),
+    ("account suspend", "updateAccount"),
+    ("account set", "updateAccount"),
     ("key create", "createKey"),
     ("key list", "listKeys"),
     ("key show", "getKey"),

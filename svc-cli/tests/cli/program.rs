@@ -5,17 +5,17 @@ use crate::harness::{Session, text};
 #[test]
 fn a_group_without_a_command_prints_its_help() {
     let mut session = Session::new();
-    let with_env = session.program(&["tenant"]).env("SVC_DATABASE_URL", "sqlite://other.db").output().unwrap();
+    let with_env = session.program(&["account"]).env("SVC_DATABASE_URL", "sqlite://other.db").output().unwrap();
     assert_eq!(with_env.status.code(), Some(0));
-    assert_eq!(with_env.stdout, session.output(&["tenant", "-h"]).stdout);
+    assert_eq!(with_env.stdout, session.output(&["account", "-h"]).stdout);
     session
         .run(&[])
         .run(&["key"])
         .run(&["--json"])
         .run(&["tenent"])
         .run(&["tenat", "create"])
-        .run(&["tenant", "craete", "--name", "Ada"])
-        .run(&["tenant", "list", "--jsn"])
+        .run(&["account", "craete", "--name", "Ada"])
+        .run(&["account", "list", "--jsn"])
         .assert("program");
 }
 
@@ -34,24 +34,24 @@ fn the_database_is_created_and_migrated() {
 fn a_missing_database_is_created_by_init_and_migrate_alone() {
     let mut session = Session::without_database();
     session
-        .run(&["tenant", "list"])
-        .run(&["tenant", "create", "--name", "Harbour Plumbing"])
+        .run(&["account", "list"])
+        .run(&["account", "create", "--name", "Harbour Plumbing"])
         .run(&["db", "check"])
         .run(&["db", "stats"])
         .run(&["db", "backup", "copy.db"])
         .run(&["db", "prune", "--yes"])
-        .run(&["tenant", "list", "--database-url", "sqlite://folder/svc.db"])
+        .run(&["account", "list", "--database-url", "sqlite://folder/svc.db"])
         .run(&["init", "--database-url", "sqlite://folder/svc.db"]);
     assert_eq!(session.files(), [""; 0]);
     session.json(&["db", "migrate"]);
-    session.run(&["tenant", "list"]).assert("missing_database");
+    session.run(&["account", "list"]).assert("missing_database");
     assert_eq!(session.files(), ["svc.db", "svc.db.key"]);
 }
 
 #[test]
 fn init_creates_a_database_with_an_account_and_a_key() {
     let mut session = Session::without_database();
-    session.run(&["init"]).run(&["tenant", "list"]).run(&["init"]).run(&["init", "--name", ""]).run(&[
+    session.run(&["init"]).run(&["account", "list"]).run(&["init"]).run(&["init", "--name", ""]).run(&[
         "init",
         "--name",
         "Harbour Plumbing",
@@ -62,15 +62,15 @@ fn init_creates_a_database_with_an_account_and_a_key() {
     // The shell sets what it prints, also where a path must be quoted.
     let (url, database) = ("https://api.example.com", "sqlite://it's here.db");
     let output = session.output(&["init", "--name", "Ada's", "--url", url, "--database-url", database]);
-    assert!(text(&output.stderr).contains("Created the tenant Ada's"), "{output:?}");
+    assert!(text(&output.stderr).contains("Created the account Ada's"), "{output:?}");
     let script =
         format!("{}\nprintf '%s\\n' \"$SVC_DATABASE_URL\" $SVC_URL $SVC_TENANT $SVC_KEY", text(&output.stdout));
     let shell = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
     let variables = text(&shell.stdout);
-    let [database_url, url, tenant, key] = variables.lines().collect::<Vec<_>>()[..] else { panic!("{variables}") };
+    let [database_url, url, account, key] = variables.lines().collect::<Vec<_>>()[..] else { panic!("{variables}") };
     assert!(database_url.starts_with("sqlite:///") && database_url.ends_with("/it's here.db"), "{database_url}");
-    assert!(url == "https://api.example.com" && tenant.len() == 36 && key.starts_with("svc_live_"), "{variables}");
-    session.run(&["tenant", "show", tenant, "--database-url", database_url]);
+    assert!(url == "https://api.example.com" && account.len() == 36 && key.starts_with("svc_live_"), "{variables}");
+    session.run(&["account", "show", account, "--database-url", database_url]);
     session.assert("init");
 }
 
@@ -78,21 +78,21 @@ fn init_creates_a_database_with_an_account_and_a_key() {
 fn an_unreachable_database_and_an_invalid_url_have_different_exit_codes() {
     let mut session = Session::new();
     session
-        .run(&["tenant", "list", "--database-url", "sqlite://missing/folder/svc.db"])
+        .run(&["account", "list", "--database-url", "sqlite://missing/folder/svc.db"])
         .run(&["db", "migrate", "--database-url", "sqlite://missing/folder/svc.db"])
-        .run(&["tenant", "list", "--database-url", "sqlite://."])
-        .run(&["tenant", "list", "--database-url", "mysql://localhost/svc"])
-        .run(&["tenant", "list", "--database-url", ""])
+        .run(&["account", "list", "--database-url", "sqlite://."])
+        .run(&["account", "list", "--database-url", "mysql://localhost/svc"])
+        .run(&["account", "list", "--database-url", ""])
         .assert("database_url");
 }
 
 #[test]
 fn the_environment_names_the_database() {
     let session = Session::new();
-    session.tenant();
+    session.account();
     session.json(&["db", "migrate", "--database-url", "sqlite://other.db"]);
     let list = |url| {
-        let output = session.program(&["tenant", "list", "--json"]).env("SVC_DATABASE_URL", url).output().unwrap();
+        let output = session.program(&["account", "list", "--json"]).env("SVC_DATABASE_URL", url).output().unwrap();
         text(&output.stdout)
     };
     assert_eq!(list("sqlite://other.db"), "[]\n");

@@ -6,13 +6,13 @@ use super::harness::{Session, UNKNOWN_ID};
 
 impl Session {
     /// Creates a quote of 1500 with this status and returns its id.
-    fn quote(&self, tenant: &str, contact: &str, status: QuoteStatus) -> String {
+    fn quote(&self, account: &str, contact: &str, status: QuoteStatus) -> String {
         let body = format!(r#"{{"contact_id": "{contact}", "total": 1500, "valid_until": "2099-04-13"}}"#).leak();
-        let id = self.create::<Quote>(tenant, body).id;
-        let tenant = TenantId(parse_uuid(tenant).unwrap());
+        let id = self.create::<Quote>(account, body).id;
+        let account = TenantId(parse_uuid(account).unwrap());
         let change = QuoteUpdate { status: Patch::Set(status), total: Patch::Keep, valid_until: Patch::Keep };
-        self.write((tenant, id, change), async |tx, (tenant, id, change)| {
-            crud::update::<Quote>(tx, *tenant, *id, change.clone()).await
+        self.write((account, id, change), async |tx, (account, id, change)| {
+            crud::update::<Quote>(tx, *account, *id, change.clone()).await
         });
         id.to_string()
     }
@@ -21,14 +21,14 @@ impl Session {
 #[test]
 fn quotes_are_shown_accepted_and_declined() {
     let mut session = Session::new();
-    session.tenant();
-    let tenant = session.tenant();
-    let contact = session.contact(&tenant);
-    let sent = session.quote(&tenant, &contact, QuoteStatus::Sent);
-    let viewed = session.quote(&tenant, &contact, QuoteStatus::Viewed);
-    let draft = session.quote(&tenant, &contact, QuoteStatus::Draft);
-    let expired = session.quote(&tenant, &contact, QuoteStatus::Expired);
-    let others = [QuoteStatus::Sent, QuoteStatus::Viewed].map(|status| session.quote(&tenant, &contact, status));
+    session.account();
+    let account = session.account();
+    let contact = session.contact(&account);
+    let sent = session.quote(&account, &contact, QuoteStatus::Sent);
+    let viewed = session.quote(&account, &contact, QuoteStatus::Viewed);
+    let draft = session.quote(&account, &contact, QuoteStatus::Draft);
+    let expired = session.quote(&account, &contact, QuoteStatus::Expired);
+    let others = [QuoteStatus::Sent, QuoteStatus::Viewed].map(|status| session.quote(&account, &contact, status));
     session
         .run(&["quote", "show", &sent])
         .run(&["quote", "accept", &sent])

@@ -8,7 +8,7 @@ use super::harness::{Session, UNKNOWN_ID, text};
 #[test]
 fn contacts() {
     let mut session = Session::new();
-    session.tenant();
+    session.account();
     let create = ["contact", "create", "--email", "ada@example.com", "--first-name", "Ada", "--last-name", "Lovelace"];
     session.run(&create).run(&create).run(&["contact", "create", "--email", "alan@example.com", "--json"]);
     let listed = session.json(&["contact", "list"]);
@@ -34,8 +34,8 @@ fn contacts() {
 #[test]
 fn bookings_jobs_and_quotes() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    let contact = session.contact(&tenant);
+    let account = session.account();
+    let contact = session.contact(&account);
     let booking = ["booking", "create", "--contact", &contact, "--service-name", "Boiler", "--start"];
     let job = ["job", "create", "--title", "Replace the boiler", "--contact", &contact];
     let quote = ["quote", "create", "--contact", &contact, "--total", "1500.50", "--valid-until", "2099-04-13"];
@@ -71,8 +71,8 @@ fn bookings_jobs_and_quotes() {
 #[test]
 fn invoices() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    let contact = session.contact(&tenant);
+    let account = session.account();
+    let contact = session.contact(&account);
     let invoice = session.id(&["invoice", "create", "--contact_id", &contact, "--total", "100"]);
     session
         .run(&["invoice", "create", "--total", "5", "--issue-date", "2099-01-01", "--due", "2099-02-01"])
@@ -88,7 +88,7 @@ fn invoices() {
 #[test]
 fn webhooks() {
     let mut session = Session::new();
-    session.tenant();
+    session.account();
     let create = ["webhook", "create", "--url", "https://example.com/hooks", "--events"];
     session
         .run(&[&create[..], &["invoice.paid,invoice.sent", "--description", "Accounting"]].concat())
@@ -113,8 +113,8 @@ fn webhooks() {
 #[test]
 fn a_body_of_the_api_creates_and_changes_records() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    let contact = session.contact(&tenant);
+    let account = session.account();
+    let contact = session.contact(&account);
     let quote = format!(r#"{{"contact_id": "{contact}", "total": 12.50, "line_items": [{{"a": 1}}]}}"#);
     session.file("quote.json", quote);
     session.file("misspelled.json", r#"{"contact": 1, "totl": 12.50}"#);
@@ -144,8 +144,8 @@ fn a_body_of_the_api_creates_and_changes_records() {
 #[test]
 fn invalid_commands_are_refused() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    let contact = session.contact(&tenant);
+    let account = session.account();
+    let contact = session.contact(&account);
     session
         .run(&["contact", "create"])
         .run(&["contact", "create", "--email", "ada"])

@@ -47,7 +47,7 @@ fn assert_failed(output: &Output, code: i32, part: &str) {
 fn the_audit_log_names_the_platform_key() {
     let session = Session::new();
     let server = start(&session, &[PlatformScope::All]);
-    let made = on_server(&session, &server.url, &server.key, &["tenant", "create", "--name", "Harbour", "--json"]);
+    let made = on_server(&session, &server.url, &server.key, &["account", "create", "--name", "Harbour", "--json"]);
     assert_eq!(made.status.code(), Some(0), "{made:?}");
     session.json(&["contact", "create", "--email", "ada@example.com"]);
     let audited = session.json(&["audit", "list"]);
@@ -60,7 +60,7 @@ fn the_audit_log_names_the_platform_key() {
 #[test]
 fn what_goes_wrong_on_the_way_is_one_sentence() {
     let session = Session::new();
-    session.tenant();
+    session.account();
     let all = start(&session, &[PlatformScope::All]);
     let few = start(&session, &[PlatformScope::Of(Area::Accounts, Scope::Read)]);
     let list = ["contact", "list"];
@@ -100,7 +100,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn a_profile_is_stored_once_the_server_takes_its_key() {
     let session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let server = start(&session, &[PlatformScope::All]);
     let login = |name: &str, key: &str| {
         let mut login = program(&session, &["login", "--server", &server.url, "--profile", name]);
@@ -119,12 +119,12 @@ fn a_profile_is_stored_once_the_server_takes_its_key() {
     assert_eq!((stored.status.code(), stdout.contains(&server.key)), (Some(0), false), "{stored:?}");
     assert_eq!((mode(&folder), mode(&folder.join("production.json"))), (0o700, 0o600));
 
-    let listed = program(&session, &["tenant", "list", "--json", "--profile", "production"]).output().unwrap();
-    assert!(text(&listed.stdout).contains(&tenant), "{listed:?}");
+    let listed = program(&session, &["account", "list", "--json", "--profile", "production"]).output().unwrap();
+    assert!(text(&listed.stdout).contains(&account), "{listed:?}");
     let profiles = program(&session, &["profiles"]).output().unwrap();
     assert!(text(&profiles.stdout).contains(&server.url) && !text(&profiles.stdout).contains(&server.key));
 
-    let with = |name: &str| program(&session, &["tenant", "list"]).env("SVC_PROFILE", name).output().unwrap();
+    let with = |name: &str| program(&session, &["account", "list"]).env("SVC_PROFILE", name).output().unwrap();
     assert_failed(&with("prodution"), 3, "did you mean production?");
     assert_failed(&with("zzz"), 3, "There is no profile zzz.");
     let file = folder.join("production.json");
@@ -184,7 +184,7 @@ fn authority() -> CertifiedIssuer<'static, KeyPair> {
 #[test]
 fn a_server_may_have_a_certificate_of_an_authority_of_ones_own() {
     let session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let (right, wrong, key) = (authority(), authority(), KeyPair::generate().unwrap());
     let certificate = CertificateParams::new(["localhost".to_owned()]).unwrap().signed_by(&key, &right).unwrap();
     session.file("right.pem", right.pem());
@@ -198,12 +198,12 @@ fn a_server_may_have_a_certificate_of_an_authority_of_ones_own() {
     let url = server.url.replace("127.0.0.1", "localhost");
     assert!(url.starts_with("https://localhost:"), "{url}");
     let list = |url: &str, more: &[&str]| {
-        on_server(&session, url, &server.key, &[&["tenant", "list", "--json"], more].concat())
+        on_server(&session, url, &server.key, &[&["account", "list", "--json"], more].concat())
     };
 
     let listed = list(&url, &["--ca-file", "right.pem"]);
-    assert!(text(&listed.stdout).contains(&tenant), "{listed:?}");
-    let mut by_variable = program(&session, &["tenant", "list", "--json", "--server", &url]);
+    assert!(text(&listed.stdout).contains(&account), "{listed:?}");
+    let mut by_variable = program(&session, &["account", "list", "--json", "--server", &url]);
     by_variable.env("SVC_PLATFORM_KEY", &server.key).env("SVC_CA_FILE", "right.pem");
     assert_eq!(by_variable.output().unwrap(), listed);
 
@@ -228,14 +228,14 @@ fn a_server_may_have_a_certificate_of_an_authority_of_ones_own() {
     };
     assert_failed(&login(&[]), 5, "--ca-file");
     assert_eq!(login(&["--ca-file", "right.pem"]).status.code(), Some(0));
-    let profile = program(&session, &["tenant", "list", "--profile", "default", "--ca-file", "right.pem"]).output();
-    assert!(text(&profile.unwrap().stdout).contains(&tenant));
+    let profile = program(&session, &["account", "list", "--profile", "default", "--ca-file", "right.pem"]).output();
+    assert!(text(&profile.unwrap().stdout).contains(&account));
 }
 
 #[test]
 fn what_a_server_sends_arrives_and_is_counted() {
     let session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let url = sqlite_url(session.folder());
     let options = Options { sends_webhooks: true, ..Options::default() };
     let server = LiveServer::start_with(&url, &[PlatformScope::All], options);
@@ -254,7 +254,7 @@ fn what_a_server_sends_arrives_and_is_counted() {
     let webhook = json(&["webhook", "list"])[0]["id"].clone();
     assert_eq!(json(&["trigger", "invoice.paid"])["deliveries"].as_array().unwrap().len(), 1);
     let stats = until("the attempt in the statistics", || {
-        let stats = json(&["webhook", "stats", "--tenant", &tenant, "--since", "1h"]);
+        let stats = json(&["webhook", "stats", "--account", &account, "--since", "1h"]);
         (stats[0]["attempts"] == 1).then_some(stats)
     });
     assert_eq!((&stats[0]["subscription_id"], &stats[0]["succeeded"], &stats[1]), (&webhook, &1.into(), &().into()));

@@ -15,9 +15,9 @@ use crate::server::LiveServer;
 #[test]
 fn colour_follows_the_environment() {
     let session = Session::new();
-    session.tenant();
+    session.account();
     let coloured = |names: &[&str]| {
-        let mut program = session.program(&["tenant", "list"]);
+        let mut program = session.program(&["account", "list"]);
         program.envs(names.iter().map(|name| (name, "1")));
         text(&program.output().unwrap().stdout).contains('\u{1b}')
     };
@@ -67,8 +67,8 @@ fn on_terminal(
 #[test]
 fn a_terminal_gets_colour() {
     let session = Session::new();
-    session.tenant();
-    let list = ["tenant", "list"];
+    session.account();
+    let list = ["account", "list"];
     let Some((shown, code)) = on_terminal(&session, &list, &[], None) else { return };
     assert!(code == 0 && shown.contains("\u{1b}[1mID"), "{shown:?}");
     let plain = text(&session.output(&list).stdout);
@@ -76,15 +76,15 @@ fn a_terminal_gets_colour() {
         let (shown, _) = on_terminal(&session, &list, &[variables], None).unwrap();
         assert_eq!(shown.replace("\r\n", "\n"), plain, "{variables:?}");
     }
-    let (shown, _) = on_terminal(&session, &["tenant", "list", "--json"], &[], None).unwrap();
+    let (shown, _) = on_terminal(&session, &["account", "list", "--json"], &[], None).unwrap();
     assert!(!shown.contains('\u{1b}'), "{shown:?}");
 }
 
 #[test]
 fn commands_that_cannot_be_undone_ask_for_confirmation() {
     let session = Session::new();
-    let tenant = session.tenant();
-    let key = session.id(&["key", "create", "--tenant", &tenant, "--scopes", "read"]);
+    let account = session.account();
+    let key = session.id(&["key", "create", "--account", &account, "--scopes", "read"]);
     let revoke = ["key", "revoke", &key];
     let is_revoked = || session.json(&["key", "show", &key])["revoked_at"].is_string();
     let Some((shown, code)) = on_terminal(&session, &revoke, &[], Some(("[y/N] ", "n"))) else { return };
@@ -99,10 +99,10 @@ fn commands_that_cannot_be_undone_ask_for_confirmation() {
 #[test]
 fn an_import_shows_progress_only_on_a_terminal() {
     let session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let rows: String = (0..1_500).map(|n| format!("p{n}@example.com\n")).collect();
     session.file("people.csv", format!("email\n{rows}"));
-    let import = ["import", "contacts", "--tenant", &tenant, "people.csv", "--no-events"];
+    let import = ["import", "contacts", "--account", &account, "people.csv", "--no-events"];
     let piped = session.output(&[&import[..], &["--dry-run"]].concat());
     assert_eq!((piped.status.code(), text(&piped.stderr).as_str()), (Some(0), ""));
     let Some((shown, code)) = on_terminal(&session, &import, &[], None) else { return };
@@ -152,7 +152,7 @@ fn at_width(session: &Session, width: u32, args: &[&str], variables: &[(&str, &s
 #[test]
 fn tables_fit_the_terminal() {
     let mut session = Session::new();
-    session.tenant();
+    session.account();
     session.file(
         "contacts.csv",
         "id,email,first_name,last_name,phone,company_name,city\n\

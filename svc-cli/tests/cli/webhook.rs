@@ -11,18 +11,18 @@ use super::harness::{Session, UNKNOWN_ID};
 #[test]
 fn webhooks_are_listed_and_shown() {
     let mut session = Session::new();
-    session.tenant();
-    let tenant = session.tenant();
-    session.run(&["webhook", "list", "--tenant", &tenant]).run(&["webhook", "list", "--tenant", &tenant, "--json"]);
+    session.account();
+    let account = session.account();
+    session.run(&["webhook", "list", "--account", &account]).run(&["webhook", "list", "--account", &account, "--json"]);
     let some =
         r#"{"url": "https://example.com/hook", "events": ["invoice.paid", "invoice.sent"], "description": "Shop"}"#;
-    let shop: WebhookSubscription = session.create(&tenant, some);
-    let _: WebhookSubscription = session.create(&tenant, r#"{"url": "https://example.org/", "events": ["*"]}"#);
+    let shop: WebhookSubscription = session.create(&account, some);
+    let _: WebhookSubscription = session.create(&account, r#"{"url": "https://example.org/", "events": ["*"]}"#);
     let shop = shop.id.to_string();
     session
-        .run(&["webhook", "list", "--tenant", &tenant])
+        .run(&["webhook", "list", "--account", &account])
         .run(&["webhook", "show", &shop])
-        .run(&["webhook", "list", "--tenant", &tenant, "--json"])
+        .run(&["webhook", "list", "--account", &account, "--json"])
         .run(&["webhook", "show", &shop, "--json"])
         .assert("webhook");
 }
@@ -32,7 +32,7 @@ fn invalid_commands_are_refused() {
     let mut session = Session::new();
     session
         .run(&["webhook", "list"])
-        .run(&["webhook", "list", "--tenant", UNKNOWN_ID])
+        .run(&["webhook", "list", "--account", UNKNOWN_ID])
         .run(&["webhook", "show", "hook"])
         .run(&["webhook", "show", UNKNOWN_ID])
         .run(&["webhook", "enable"])
@@ -43,20 +43,20 @@ fn invalid_commands_are_refused() {
 #[test]
 fn a_paused_webhook_can_be_enabled() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let some = r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#;
-    let hook = session.create::<WebhookSubscription>(&tenant, some).id.to_string();
-    session.contact(&tenant);
+    let hook = session.create::<WebhookSubscription>(&account, some).id.to_string();
+    session.contact(&account);
     for _ in 0..10 {
         attempt(&session, 500, vec![Duration::ZERO; 20]);
     }
     session
-        .run(&["webhook", "list", "--tenant", &tenant])
-        .run(&["delivery", "list", "--tenant", &tenant])
+        .run(&["webhook", "list", "--account", &account])
+        .run(&["delivery", "list", "--account", &account])
         .run(&["webhook", "enable", &hook])
         .run(&["webhook", "enable", &hook, "--json"])
         .run(&["webhook", "show", &hook]);
-    let held = session.json(&["delivery", "list", "--tenant", &tenant, "--status", "held"]);
+    let held = session.json(&["delivery", "list", "--account", &account, "--status", "held"]);
     session.id(&["delivery", "replay", held[0]["id"].as_str().unwrap()]);
     session.run(&["webhook", "enable", &hook]).assert("webhook_enable");
 }
@@ -64,9 +64,9 @@ fn a_paused_webhook_can_be_enabled() {
 #[test]
 fn a_rotated_secret_is_shown_once() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let hook =
-        session.create::<WebhookSubscription>(&tenant, r#"{"url": "https://example.com/hook", "events": ["*"]}"#);
+        session.create::<WebhookSubscription>(&account, r#"{"url": "https://example.com/hook", "events": ["*"]}"#);
     let (id, first) = (hook.id.to_string(), hook.secret.reveal().to_owned());
     session
         .run(&["webhook", "rotate-secret", &id])
@@ -95,38 +95,38 @@ fn run_test_command(session: &mut Session, args: &[&str], status: i32) {
 #[test]
 fn a_test_shows_the_result_of_its_first_attempt() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let stays = r#"{"url": "https://example.com/hook", "events": ["stay.created", "stay.cancelled"]}"#;
-    let stays = session.create::<WebhookSubscription>(&tenant, stays).id.to_string();
-    let all = session.create::<WebhookSubscription>(&tenant, r#"{"url": "https://example.org/", "events": ["*"]}"#);
+    let stays = session.create::<WebhookSubscription>(&account, stays).id.to_string();
+    let all = session.create::<WebhookSubscription>(&account, r#"{"url": "https://example.org/", "events": ["*"]}"#);
     let all = all.id.to_string();
     run_test_command(&mut session, &["webhook", "test", &stays], 200);
     run_test_command(&mut session, &["webhook", "test", &all, "--json"], 200);
     run_test_command(&mut session, &["webhook", "test", &all, "--event", "stay.cancelled"], 503);
     run_test_command(&mut session, &["webhook", "test", &stays, "--event", "stay.cancelled", "--json"], -1);
-    session.run(&["delivery", "list", "--tenant", &tenant]).assert("webhook_test");
+    session.run(&["delivery", "list", "--account", &account]).assert("webhook_test");
 }
 
 #[test]
 fn a_test_without_a_server_stays_pending() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let hook =
-        session.create::<WebhookSubscription>(&tenant, r#"{"url": "https://example.com/hook", "events": ["*"]}"#);
+        session.create::<WebhookSubscription>(&account, r#"{"url": "https://example.com/hook", "events": ["*"]}"#);
     let hook = hook.id.to_string();
     session
         .run(&["webhook", "test", &hook, "--timeout", "200ms"])
         .run(&["webhook", "test", "--json", &hook, "--timeout", "200ms"])
-        .run(&["delivery", "list", "--tenant", &tenant])
+        .run(&["delivery", "list", "--account", &account])
         .assert("webhook_test_pending");
 }
 
 #[test]
 fn invalid_tests_are_refused() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     let hook = session.create::<WebhookSubscription>(
-        &tenant,
+        &account,
         r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#,
     );
     let hook = hook.id.to_string();
@@ -136,37 +136,37 @@ fn invalid_tests_are_refused() {
         .run(&["webhook", "test", &hook, "--event", "contact.creatd"])
         .run(&["webhook", "test", &hook, "--event", "stay.created"])
         .run(&["webhook", "test", &hook, "--timeout", "0s"]);
-    session.contact(&tenant);
+    session.contact(&account);
     for _ in 0..10 {
         attempt(&session, 500, vec![Duration::ZERO; 20]);
     }
     session.run(&["webhook", "test", &hook]).assert("webhook_test_refused");
-    let listed: Value = session.json(&["delivery", "list", "--tenant", &tenant]);
+    let listed: Value = session.json(&["delivery", "list", "--account", &account]);
     assert_eq!(listed.as_array().unwrap().len(), 1, "a refused test sends nothing");
 }
 
 #[test]
 fn statistics_count_attempts_and_deliveries() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    let stats = ["webhook", "stats", "--tenant", &tenant, "--since"];
+    let account = session.account();
+    let stats = ["webhook", "stats", "--account", &account, "--since"];
     session.run(&stats[..4]).run(&[&stats[..], &["1h", "--json"]].concat());
     let _: WebhookSubscription =
-        session.create(&tenant, r#"{"url": "https://example.org/", "events": ["stay.created"]}"#);
+        session.create(&account, r#"{"url": "https://example.org/", "events": ["stay.created"]}"#);
     let hook = r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#;
-    let _: WebhookSubscription = session.create(&tenant, hook);
-    session.contact(&tenant);
+    let _: WebhookSubscription = session.create(&account, hook);
+    session.contact(&account);
     attempt(&session, 500, vec![Duration::ZERO]);
     attempt(&session, 0, vec![Duration::ZERO; 20]);
     attempt(&session, 200, vec![]);
     let another = r#"{"email": "zoe@example.com"}"#;
-    let _: Contact = session.create(&tenant, another);
+    let _: Contact = session.create(&account, another);
     session
         .run(&[&stats[..], &["1h"]].concat())
         .run(&[&stats[..], &["2020-01-01T00:00:00Z", "--json"]].concat())
         .run(&[&stats[..], &["2099-01-01T00:00:00Z"]].concat())
         .run(&["webhook", "stats"])
-        .run(&["webhook", "stats", "--tenant", UNKNOWN_ID])
+        .run(&["webhook", "stats", "--account", UNKNOWN_ID])
         .run(&[&stats[..], &["soon"]].concat())
         .assert("webhook_stats");
 }

@@ -18,6 +18,9 @@ use crate::error::{Error, StoreError};
 use crate::store::{EventWithActor, Tx};
 use crate::values::{Id, TenantId, Timestamp};
 
+/// The kind of a changed tenant.
+pub(crate) const TENANT: &str = "tenant";
+
 /// The id of an entry of the audit log.
 pub type EntryId = Id<Entry>;
 
@@ -46,6 +49,11 @@ pub struct Entry {
     pub before: Option<Box<RawValue>>,
     /// The object after the change, without secrets; `None` for a deleted object.
     pub after: Option<Box<RawValue>>,
+}
+
+/// Returns the word for the kind of a changed object in texts for people, who read `account` for `tenant`.
+pub fn object_word(kind: &str) -> &str {
+    if kind == TENANT { "account" } else { kind }
 }
 
 /// Returns the newest `limit` changes of a tenant at or after `since`, newest first.

@@ -163,7 +163,7 @@ async fn audit_change(
     before: Option<&Tenant>,
     after: &Tenant,
 ) -> Result<(), Error> {
-    audit::record(tx, after.id, action, Object { kind: "tenant", id: after.id.0 }, before, Some(after)).await
+    audit::record(tx, after.id, action, Object { kind: audit::TENANT, id: after.id.0 }, before, Some(after)).await
 }
 
 /// Takes the next number of a sequence, such as `INV-0001`. Numbers have at least four digits.

@@ -13,26 +13,26 @@ use crate::output::{Outcome, Table};
 use crate::service::Service;
 use crate::times::full;
 
-/// The number of tenants that one transaction finds.
+/// The number of accounts that one transaction finds.
 const PAGE: u32 = 1_000;
 
-/// A tenant whose clock was ahead.
+/// An account whose clock was ahead.
 #[derive(Serialize)]
 struct View {
     tenant_id: TenantId,
     before: Timestamp,
     after: Timestamp,
-    /// Whether the clock is still ahead, as the tenant has a record of that time.
+    /// Whether the clock is still ahead, as the account has a record of that time.
     ahead: bool,
 }
 
-/// Sets back the clock of one tenant or of all tenants, each in a transaction of its own.
-pub(super) async fn run(service: &Service, tenant: Option<&IdArg>) -> Result<Outcome, Failure> {
+/// Sets back the clock of one account or of all accounts, each in a transaction of its own.
+pub(super) async fn run(service: &Service, account: Option<&IdArg>) -> Result<Outcome, Failure> {
     let store = service.database("svc db repair-clock")?;
     let mut views = Vec::new();
-    if let Some(id) = tenant {
-        let tenant = lookup::tenant_by_id(service, id).await?;
-        views.extend(repair(store, tenant.id).await?);
+    if let Some(id) = account {
+        let account = lookup::account_by_id(service, id).await?;
+        views.extend(repair(store, account.id).await?);
     } else {
         let mut after = None;
         loop {
@@ -47,12 +47,12 @@ pub(super) async fn run(service: &Service, tenant: Option<&IdArg>) -> Result<Out
             }
         }
     }
-    let table = Table::new(["TENANT", "CLOCK WAS", "CLOCK IS", "STILL AHEAD"], &views, |view| {
+    let table = Table::new(["ACCOUNT", "CLOCK WAS", "CLOCK IS", "STILL AHEAD"], &views, |view| {
         let ahead = if view.ahead { "yes" } else { "no" };
         [view.tenant_id.to_string(), full(view.before), full(view.after), ahead.to_owned()]
     });
     let note = views.iter().any(|view| view.ahead).then(|| {
-        "A clock that is still ahead has the time of the tenant's latest record, and counts on from there until that time \
+        "A clock that is still ahead has the time of the account's latest record, and counts on from there until that time \
          has come. Order and synchronisation stay right."
             .to_owned()
     });

@@ -9,7 +9,7 @@ use svc_core::platform::{NewestParams, Replay, ReplayCreate, operations};
 use svc_core::values::{TenantId, grouped};
 use tokio::time::sleep;
 
-use crate::commands::{tenant, webhook};
+use crate::commands::{account, webhook};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table};
 use crate::service::{CallResult, Service};
@@ -57,17 +57,17 @@ fn progress(replay: &Replay) -> String {
 /// Creates a replay and, if `wait` is set, waits until it is finished.
 pub(super) async fn replay(
     service: &Service,
-    tenant: TenantId,
+    account: TenantId,
     input: ReplayCreate,
     wait: bool,
 ) -> Result<Outcome, Failure> {
     let id = input.subscription_id;
-    let created = service.call(&operations::CREATE_REPLAY, tenant, input).await;
+    let created = service.call(&operations::CREATE_REPLAY, account, input).await;
     let replay = created.or_not_found("webhook", id, webhook::HINT)?;
     if !wait {
         let text = format!(
             "The server replays the deliveries of webhook {id} for events between {} and {}. \
-             Run `svc delivery replays --tenant {}` to see the progress: {}.",
+             Run `svc delivery replays --account {}` to see the progress: {}.",
             moment(replay.since),
             moment(replay.until),
             replay.tenant_id,
@@ -117,12 +117,12 @@ async fn wait_until_finished(service: &Service, mut replay: Replay) -> CallResul
     Ok(replay)
 }
 
-/// Lists the replays of a tenant, newest first.
-pub(super) async fn list(service: &Service, tenant: TenantId, limit: u32) -> Result<Outcome, Failure> {
+/// Lists the replays of an account, newest first.
+pub(super) async fn list(service: &Service, account: TenantId, limit: u32) -> Result<Outcome, Failure> {
     // One replay more than the limit tells whether there are more. The service lists the newest 200.
     let newest = NewestParams { limit: Limit::new(limit.saturating_add(1).min(MAX_LIMIT)) };
-    let listed = service.call(&operations::LIST_REPLAYS, tenant, newest).await;
-    let Page { data: mut replays, .. } = listed.or_not_found("tenant", tenant, tenant::HINT)?;
+    let listed = service.call(&operations::LIST_REPLAYS, account, newest).await;
+    let Page { data: mut replays, .. } = listed.or_not_found("account", account, account::HINT)?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = replays.len() > limit;
     replays.truncate(limit);
@@ -141,6 +141,6 @@ pub(super) async fn list(service: &Service, tenant: TenantId, limit: u32) -> Res
         ]
     });
     let note = more.then(|| "There are more replays; raise --limit to see them.".to_owned());
-    Ok(Outcome::list(&replays.iter().map(view).collect::<Vec<Value>>(), &table, "The tenant has no bulk replays.")?
+    Ok(Outcome::list(&replays.iter().map(view).collect::<Vec<Value>>(), &table, "The account has no bulk replays.")?
         .with_note(note))
 }

@@ -10,7 +10,7 @@ use svc_core::platform::{Delivery, DeliveryListFilter, Listing, LogParams};
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::{DeliveryId, DeliveryStatus};
 
-use super::super::tenant;
+use super::super::account;
 use super::view;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{self, Outcome, or_dash};
@@ -39,7 +39,7 @@ impl Progress {
 
 pub(super) async fn run(
     service: &Service,
-    tenant: TenantId,
+    account: TenantId,
     filter: DeliveryListFilter,
     json: bool,
 ) -> Result<Outcome, Failure> {
@@ -48,8 +48,8 @@ pub(super) async fn run(
     let mut interrupted = pin!(tokio::signal::ctrl_c());
     let interval = if service.is_server() { POLL_INTERVAL_OF_SERVER } else { POLL_INTERVAL };
     loop {
-        let listed = service.list(&LIST_DELIVERIES, tenant, query.clone(), MAX_FOLLOWED).await;
-        let (listed, _) = listed.or_not_found("tenant", tenant, tenant::HINT)?;
+        let listed = service.list(&LIST_DELIVERIES, account, query.clone(), MAX_FOLLOWED).await;
+        let (listed, _) = listed.or_not_found("account", account, account::HINT)?;
         for delivery in changed(&mut seen, &listed) {
             let text = if json { serde_json::to_string(&view(delivery)).unwrap_or_default() } else { line(delivery) };
             match output::write_now(&text) {

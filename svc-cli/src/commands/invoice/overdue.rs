@@ -13,7 +13,7 @@ use crate::ids::IdArg;
 use crate::output::{Outcome, Table, or_dash, plain};
 use crate::service::Service;
 
-/// An invoice that became overdue, with its tenant.
+/// An invoice that became overdue, with its account.
 #[derive(Serialize)]
 struct View {
     tenant_id: TenantId,
@@ -23,18 +23,18 @@ struct View {
     invoice: Invoice,
 }
 
-/// Marks the overdue invoices of one tenant or of all tenants, in many short transactions. After an interruption, the
+/// Marks the overdue invoices of one account or of all accounts, in many short transactions. After an interruption, the
 /// next run continues where this one stopped, since it skips invoices that are already overdue.
-pub(super) async fn run(service: &Service, tenant: Option<&IdArg>) -> Result<Outcome, Failure> {
+pub(super) async fn run(service: &Service, account: Option<&IdArg>) -> Result<Outcome, Failure> {
     let mut views: Vec<View> = Vec::new();
-    if let Some(id) = tenant {
-        mark(service, &lookup::tenant_by_id(service, id).await?, &mut views).await?;
+    if let Some(id) = account {
+        mark(service, &lookup::account_by_id(service, id).await?, &mut views).await?;
     } else {
         let mut after = None;
         loop {
             let (page, has_more) = service.accounts(after, MAX_LIMIT).await?;
-            for tenant in &page {
-                mark(service, tenant, &mut views).await?;
+            for account in &page {
+                mark(service, account, &mut views).await?;
             }
             after = page.last().map(|last| last.id);
             if !has_more {
@@ -42,7 +42,7 @@ pub(super) async fn run(service: &Service, tenant: Option<&IdArg>) -> Result<Out
             }
         }
     }
-    let table = Table::new(["ID", "NUMBER", "DUE", "PAID", "TOTAL", "CURRENCY", "TENANT"], &views, |view| {
+    let table = Table::new(["ID", "NUMBER", "DUE", "PAID", "TOTAL", "CURRENCY", "ACCOUNT"], &views, |view| {
         let Invoice { id, invoice_number, due_date, amount_paid, total, currency, .. } = &view.invoice;
         [
             id.to_string(),
@@ -57,9 +57,9 @@ pub(super) async fn run(service: &Service, tenant: Option<&IdArg>) -> Result<Out
     Outcome::list(&views, &table, "No invoice became overdue.")
 }
 
-/// Marks the overdue invoices of a tenant, and adds them to the result.
-async fn mark(service: &Service, tenant: &Account, views: &mut Vec<View>) -> Result<(), Failure> {
-    let (id, tenant_name) = (tenant.id, plain(&tenant.name));
+/// Marks the overdue invoices of an account, and adds them to the result.
+async fn mark(service: &Service, account: &Account, views: &mut Vec<View>) -> Result<(), Failure> {
+    let (id, tenant_name) = (account.id, plain(&account.name));
     let mut check = OverdueCheck::default();
     loop {
         let marked = service.call(&MARK_OVERDUE_INVOICES, id, check).await?;

@@ -23,7 +23,7 @@ const KEEP_INTERVAL: Duration = Duration::from_secs(15);
 
 /// A webhook that is deleted at the end.
 pub(super) struct OwnWebhook {
-    tenant: TenantId,
+    account: TenantId,
     pub(super) created: WebhookSubscriptionWithSecret,
 }
 
@@ -31,7 +31,7 @@ impl OwnWebhook {
     /// Creates a webhook at this URL for these kinds of events, or for all if there are none.
     pub(super) async fn create(
         service: &Service,
-        tenant: TenantId,
+        account: TenantId,
         url: &str,
         events: &[EventKind],
     ) -> Result<Self, Failure> {
@@ -46,7 +46,7 @@ impl OwnWebhook {
             description: Some(Text::from_json(text("svc listen")).map_err(|issue| issue.on("description"))?),
         };
         let input = TemporaryWebhookCreate { webhook: input, expires_in: LIFETIME.into() };
-        let created = match service.call(&operations::CREATE_TEMPORARY_WEBHOOK, tenant, input).await {
+        let created = match service.call(&operations::CREATE_TEMPORARY_WEBHOOK, account, input).await {
             Err(CallError::Rules(Error::Validation(refused)))
                 if refused.as_slice().iter().any(|it| it.field == "url") =>
             {
@@ -62,7 +62,7 @@ impl OwnWebhook {
              --allow-private-webhooks.",
             created.subscription.id
         ));
-        Ok(Self { tenant, created })
+        Ok(Self { account, created })
     }
 
     /// Keeps the webhook until this future is dropped. It is ready, with the reason, only when the webhook is gone.
@@ -71,7 +71,7 @@ impl OwnWebhook {
         let lifetime = WebhookLifetime { expires_in: LIFETIME.into() };
         loop {
             tokio::time::sleep(KEEP_INTERVAL).await;
-            match service.call(&operations::KEEP_WEBHOOK, (self.tenant, id), lifetime).await {
+            match service.call(&operations::KEEP_WEBHOOK, (self.account, id), lifetime).await {
                 Ok(_) => {}
                 Err(error) if error.is_not_found() => {
                     let reason = format!("Webhook {id} of this command was deleted. Start the command again.");
@@ -89,7 +89,7 @@ impl OwnWebhook {
     /// Deletes the webhook.
     pub(super) async fn delete(self, service: &Service) -> Result<(), Failure> {
         match service
-            .call(&Records::<WebhookSubscription>::DELETE, (self.tenant, self.created.subscription.id), ())
+            .call(&Records::<WebhookSubscription>::DELETE, (self.account, self.created.subscription.id), ())
             .await
         {
             // Someone else deleted it.
@@ -118,11 +118,11 @@ mod tests {
         let store: std::sync::Arc<dyn Store> = std::sync::Arc::new(MemoryStore::new(env));
         let service = &Service::of_database(std::sync::Arc::clone(&store));
         let store = &*store;
-        let tenant = store
+        let account = store
             .write("test", (), async |tx, ()| tenants::create(tx, TenantCreate::named("Test")).await)
             .await
             .unwrap();
-        let webhook = OwnWebhook::create(service, tenant.id, "http://127.0.0.1:9000", &[]).await.unwrap();
+        let webhook = OwnWebhook::create(service, account.id, "http://127.0.0.1:9000", &[]).await.unwrap();
         {
             let mut kept = std::pin::pin!(webhook.keep(service));
             for _ in 0..10 {

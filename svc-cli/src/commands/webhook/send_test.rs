@@ -29,7 +29,7 @@ pub(super) async fn run(
     timeout: Duration,
 ) -> Result<Outcome, Failure> {
     let Owned { tenant_id, record: subscription } =
-        lookup::find::<WebhookSubscription>(service, &target.id, &target.tenant).await?;
+        lookup::find::<WebhookSubscription>(service, &target.id, &target.account).await?;
     let id = subscription.id;
     let sent = service.call(&operations::TEST_WEBHOOK, (tenant_id, id), WebhookTest { kind }).await;
     let sent = sent.or_not_found("webhook", id, HINT)?;
@@ -51,14 +51,14 @@ pub(super) async fn run(
 /// Returns the delivery once its first attempt has finished, or in its current status when the timeout is over.
 async fn first_attempt(
     service: &Service,
-    tenant: TenantId,
+    account: TenantId,
     sent: &Delivery,
     timeout: Duration,
 ) -> CallResult<DeliveryDetails> {
     let started = Instant::now();
     let interval = if service.is_server() { POLL_INTERVAL_OF_SERVER } else { POLL_INTERVAL };
     loop {
-        let record = service.call(&operations::GET_DELIVERY, (tenant, sent.id), ()).await?;
+        let record = service.call(&operations::GET_DELIVERY, (account, sent.id), ()).await?;
         let finished = !record.log.is_empty() || record.delivery.status != DeliveryStatus::Pending;
         let left = timeout.saturating_sub(started.elapsed());
         if finished || left.is_zero() {

@@ -1,4 +1,4 @@
-//! `svc webhook stats`: delivery statistics of each webhook of a tenant.
+//! `svc webhook stats`: delivery statistics of each webhook of an account.
 
 use serde::Serialize;
 use svc_core::pages;
@@ -10,7 +10,7 @@ use svc_core::webhooks::statistics::{AttemptOutcome, Tally};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 use super::status;
-use crate::commands::tenant;
+use crate::commands::account;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, or_dash, state};
 use crate::service::{CallResult, Service};
@@ -41,12 +41,12 @@ struct Statistics {
     held: u64,
 }
 
-pub(super) async fn run(service: &Service, tenant: TenantId, since: Timestamp) -> Result<Outcome, Failure> {
-    let listed = service.list(&Records::<WebhookSubscription>::LIST, tenant, Listing::default(), u32::MAX).await;
-    let (subscriptions, _) = listed.or_not_found("tenant", tenant, tenant::HINT)?;
+pub(super) async fn run(service: &Service, account: TenantId, since: Timestamp) -> Result<Outcome, Failure> {
+    let listed = service.list(&Records::<WebhookSubscription>::LIST, account, Listing::default(), u32::MAX).await;
+    let (subscriptions, _) = listed.or_not_found("account", account, account::HINT)?;
     let mut rows: Vec<Statistics> = Vec::new();
     for subscription in subscriptions {
-        let webhook = (tenant, subscription.id);
+        let webhook = (account, subscription.id);
         let Backlog { pending, held, .. } = service.call(&operations::GET_WEBHOOK_STATISTICS, webhook, ()).await?;
         let tally = tally(service, webhook, since).await?;
         let [pending, held] = [pending, held].map(|count| u64::from(count.unwrap_or_default()));
@@ -69,7 +69,7 @@ pub(super) async fn run(service: &Service, tenant: TenantId, since: Timestamp) -
         ]
     });
     let views: Vec<View<'_>> = rows.iter().map(|row| view(row, since)).collect();
-    Outcome::list(&views, &table, "The tenant has no webhooks.")
+    Outcome::list(&views, &table, "The account has no webhooks.")
 }
 
 /// Formats a number of deliveries, which are counted up to a bound.

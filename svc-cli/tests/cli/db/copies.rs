@@ -6,7 +6,7 @@ use crate::harness::{Session, text, until};
 
 /// Asserts that commands print the same for two databases.
 fn assert_same(session: &Session, one: &str, other: &str) {
-    for args in [&["tenant", "list"][..], &["db", "migrate"]] {
+    for args in [&["account", "list"][..], &["db", "migrate"]] {
         let ask = |url| session.json(&[args, &["--database-url", url]].concat());
         assert_eq!(ask(one), ask(other), "{args:?}");
     }
@@ -28,7 +28,7 @@ fn a_sqlite_database_is_copied_to_another_file() {
         .run(&["db", "copy", "sqlite://svc.db"])
         .run(&["db", "copy", "sqlite://svc.db", "mysql://localhost/svc"]);
     let empty = Session::new();
-    empty.json(&["tenant", "list"]);
+    empty.json(&["account", "list"]);
     std::fs::copy(empty.folder().join("svc.db.key"), session.folder().join("other.db.key")).unwrap();
     session.run(&["db", "copy", "sqlite://svc.db", "sqlite://other.db"]).assert("db_copy_refused");
     let table = text(&session.output(&["db", "copy", "sqlite://svc.db", "sqlite://new.db", "--resume"]).stdout);
@@ -71,13 +71,13 @@ fn a_sqlite_database_is_copied_to_postgresql_and_back() {
 #[test]
 fn a_killed_copy_can_be_continued() {
     let session = Session::new();
-    let tenant = session.tenant();
-    let tenant = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
-    session.write(tenant, async |tx, &tenant| {
+    let account = session.account();
+    let account = svc_core::values::TenantId(svc_core::values::parse_uuid(&account).unwrap());
+    session.write(account, async |tx, &account| {
         for number in 0..6000 {
             let body = format!(r#"{{"email": "c{number}@example.com"}}"#);
             let input = svc_core::input::Input::from_body(body.as_bytes())?;
-            svc_core::resources::crud::create::<svc_core::resources::contacts::Contact>(tx, tenant, input).await?;
+            svc_core::resources::crud::create::<svc_core::resources::contacts::Contact>(tx, account, input).await?;
         }
         Ok(())
     });

@@ -11,17 +11,17 @@ fn check_reports_problems() {
     assert_eq!(session.json(&["db", "check"]), serde_json::json!([]));
     let sound = text(&session.output(&["db", "check"]).stdout);
     assert!(sound.starts_with("The database has no problems. "), "{sound}");
-    let tenant = session.tenant();
-    let tenant = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
-    session.write(tenant, async |tx, &tenant| {
+    let account = session.account();
+    let account = svc_core::values::TenantId(svc_core::values::parse_uuid(&account).unwrap());
+    session.write(account, async |tx, &account| {
         let input = svc_core::input::Input::from_body(br#"{"title": "x"}"#)?;
-        let mut job: svc_core::resources::jobs::Job = svc_core::resources::crud::create(tx, tenant, input).await?;
+        let mut job: svc_core::resources::jobs::Job = svc_core::resources::crud::create(tx, account, input).await?;
         job.job_number = "JOB-0041".to_owned();
-        Ok(svc_core::store::Repository::update(tx, tenant, &job).await?)
+        Ok(svc_core::store::Repository::update(tx, account, &job).await?)
     });
     session.run(&["db", "check"]).run(&["db", "check", "--json"]);
     let other = Session::new();
-    other.json(&["tenant", "list"]);
+    other.json(&["account", "list"]);
     std::fs::copy(other.folder().join("svc.db.key"), session.folder().join("svc.db.key")).unwrap();
     let locked = session.output(&["db", "check"]);
     assert_eq!(locked.status.code(), Some(5));
@@ -42,7 +42,7 @@ fn a_backup_is_a_usable_database() {
     assert_eq!((created["file"].as_str(), created["key_file"].as_str()), (Some("backup.db"), Some("backup.db.key")));
     let mode = |name: &str| std::fs::metadata(session.folder().join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("backup.db"), mode("backup.db.key")), (0o600, 0o600));
-    let list = |url| session.json(&["tenant", "list", "--database-url", url]);
+    let list = |url| session.json(&["account", "list", "--database-url", url]);
     assert_eq!(list("sqlite://backup.db"), list("sqlite://svc.db"));
     assert_eq!(session.json(&["db", "check", "--database-url", "sqlite://backup.db"]), serde_json::json!([]));
     assert_eq!(session.output(&["db", "backup", "backup.db"]).status.code(), Some(4));
@@ -56,8 +56,8 @@ fn a_backup_is_a_usable_database() {
 #[test]
 fn commands_on_a_small_database_for_people_and_programs() {
     let mut session = Session::new();
-    let tenant = session.tenant();
-    session.contact(&tenant);
+    let account = session.account();
+    session.contact(&account);
     for json in [&[][..], &["--json"]] {
         let (copy, backup) = if json.is_empty() { ("sqlite://a.db", "c.db") } else { ("sqlite://b.db", "d.db") };
         session
@@ -73,14 +73,14 @@ fn commands_on_a_small_database_for_people_and_programs() {
 #[test]
 fn old_finished_deliveries_are_pruned() {
     let mut session = Session::new();
-    let tenant = session.tenant();
+    let account = session.account();
     session.create::<svc_core::webhooks::subscriptions::WebhookSubscription>(
-        &tenant,
+        &account,
         r#"{"url": "https://example.com", "events": ["*"]}"#,
     );
-    session.contact(&tenant);
-    session.create::<svc_core::resources::jobs::Job>(&tenant, r#"{"title": "x"}"#);
-    let id = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
+    session.contact(&account);
+    session.create::<svc_core::resources::jobs::Job>(&account, r#"{"title": "x"}"#);
+    let id = svc_core::values::TenantId(svc_core::values::parse_uuid(&account).unwrap());
     session.write(id, async |tx, &id| {
         let mut delivery = tx.list_deliveries(id, &svc_core::store::DeliveryFilter::default()).await?.remove(0);
         delivery.status = svc_core::webhooks::deliveries::DeliveryStatus::Failed;

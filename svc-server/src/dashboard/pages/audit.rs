@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
-use svc_core::accounts::audit::Entry;
+use svc_core::accounts::audit::{Entry, object_word};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::values::{TimeZone, Timestamp};
 
@@ -64,7 +64,7 @@ pub(super) fn entry_table(cx: &Context<'_>, zone: &TimeZone, entries: &[Entry]) 
             @for entry in entries {
                 tr {
                     th scope="row" {
-                        (entry.action) " " (entry.object_kind.replace('_', " "))
+                        (entry.action) " " (object_word(&entry.object_kind).replace('_', " "))
                         div.soft { (object(cx, entry)) }
                     }
                     td { (difference(entry)) }

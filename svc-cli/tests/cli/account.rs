@@ -1,0 +1,71 @@
+use super::harness::{Session, UNKNOWN_ID};
+
+#[test]
+fn output_for_people() {
+    let mut session = Session::new();
+    session.run(&["account", "list"]);
+    let sydney = session.account();
+    let osaka = session.id(&["account", "create", "--name", "港湾配管", "--currency", "JPY", "--pending"]);
+    session
+        .run(&["account", "create", "--name", "  Zoë & Sons ", "--time-zone", "Australia/Sydney"])
+        .run(&["account", "list"])
+        .run(&["account", "list", "--limit", "1"])
+        .run(&["account", "list", "--limit", "2", "--after", &sydney])
+        .run(&["account", "show", &osaka])
+        .run(&["account", "approve", &osaka])
+        .run(&["account", "suspend", &sydney])
+        .run(&["account", "set", &sydney, "--name", "Harbour Pipes", "--time-zone", "Pacific/Auckland"])
+        .run(&["account", "set", &sydney, "--currency", "NZD", "--unique-contact-email", "false"])
+        .run(&["account", "set", &sydney, "--rate-limit", "600", "--write-rate-limit", "quotes=5,contacts=300"])
+        .run(&["account", "set", &sydney, "--rate-limit", "default", "--write-rate-limit", "quotes=default"])
+        .run(&["account", "set", &sydney, "--max-webhooks", "500"])
+        .run(&["account", "set", &sydney, "--max-webhooks", "default"])
+        .run(&["account", "list"])
+        .assert("account");
+}
+
+#[test]
+fn output_for_programs() {
+    let mut session = Session::new();
+    session.run(&["account", "list", "--json"]);
+    let id = session.account();
+    session
+        .run(&["account", "create", "--json", "--name", "Zoë & Sons", "--time-zone", "Australia/Sydney", "--pending"])
+        .run(&["account", "show", &id, "--json"])
+        .run(&["account", "approve", &id, "--json"])
+        .run(&["account", "suspend", &id, "--json"])
+        .run(&["account", "set", &id, "--unique-contact-email", "false", "--json"])
+        .run(&["account", "set", &id, "--rate-limit", "600", "--write-rate-limit", "quotes=5", "--json"])
+        .run(&["account", "show", &id, "--json"])
+        .run(&["account", "list", "--json"])
+        .assert("account_json");
+}
+
+#[test]
+fn invalid_commands_are_refused() {
+    let mut session = Session::new();
+    let long = "x".repeat(301);
+    session
+        .run(&["account", "create"])
+        .run(&["account", "create", "--name", " "])
+        .run(&["account", "create", "--name", "a\u{7}b"])
+        .run(&["account", "create", "--name", "Ada", "--currency", "aud"])
+        .run(&["account", "create", "--name", "Ada", "--currency", "DEM"])
+        .run(&["account", "create", "--name", "Ada", "--time-zone", "Sydney"])
+        .run(&["account", "show", "1"])
+        .run(&["account", "show", UNKNOWN_ID])
+        .run(&["account", "approve", UNKNOWN_ID, "--json"])
+        .run(&["account", "suspend", UNKNOWN_ID])
+        .run(&["account", "set", UNKNOWN_ID])
+        .run(&["account", "set", UNKNOWN_ID, "--name", "Ada"])
+        .run(&["account", "set", UNKNOWN_ID, "--unique-contact-email", "maybe"])
+        .run(&["account", "set", UNKNOWN_ID, "--rate-limit", "0"])
+        .run(&["account", "set", UNKNOWN_ID, "--rate-limit", "-1"])
+        .run(&["account", "set", UNKNOWN_ID, "--max-webhooks", "0"])
+        .run(&["account", "set", UNKNOWN_ID, "--max-webhooks", "1001"])
+        .run(&["account", "set", UNKNOWN_ID, "--write-rate-limit", "invoices=5"])
+        .run(&["account", "set", UNKNOWN_ID, "--write-rate-limit", "quotes=0"])
+        .run(&["account", "set", UNKNOWN_ID, "--write-rate-limit", "quotes"]);
+    assert_eq!(session.output(&["account", "create", "--name", &long]).status.code(), Some(2));
+    session.assert("account_refused");
+}
