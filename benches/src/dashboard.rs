@@ -73,7 +73,7 @@ fn serve(file: &Path, request_log: bool) -> Result<(Child, SocketAddr)> {
 fn cookies(file: &Path) -> Result<[String; 2]> {
     let svc = Svc::new(SqliteStore::open(file, Env::system())?);
     crate::child::runtime()?.block_on(async {
-        let tenant = svc.tenants().list(None, 1).await?.pop().ok_or("no tenant")?.id;
+        let tenant = svc.accounts().list(None, 1).await?.pop().ok_or("no tenant")?.id;
         let mut cookies = [String::new(), String::new()];
         let links = [DashboardLinkCreate::to(tenant, Role::Owner), DashboardLinkCreate::for_operator()];
         for (cookie, link) in cookies.iter_mut().zip(links) {
@@ -89,8 +89,8 @@ fn cookies(file: &Path) -> Result<[String; 2]> {
 fn paths(file: &Path) -> Result<Vec<String>> {
     let svc = Svc::new(SqliteStore::open(file, Env::system())?);
     let found: Result<_> = crate::child::runtime()?.block_on(async {
-        let tenant = svc.tenants().list(None, 1).await?.pop().ok_or("no tenant")?.id;
-        let account = svc.tenant(tenant);
+        let tenant = svc.accounts().list(None, 1).await?.pop().ok_or("no tenant")?.id;
+        let account = svc.account(tenant);
         let endpoint = account.webhooks().list(ListParams::default()).await?.data.pop().ok_or("no endpoint")?;
         let newest = DeliveryFilter { limit: 1, ..DeliveryFilter::default() };
         let delivery = account.deliveries().list(newest).await?.pop().ok_or("no delivery")?;

@@ -92,7 +92,7 @@ fn measure(runtime: &Runtime, file: &Path, what: &str, size: u32) -> Result<Vec<
             "GET a contact",
             cost(async || {
                 let (tenant, contact) = pick();
-                svc.tenant(tenant).contacts().get(contact).await.map(drop)
+                svc.account(tenant).contacts().get(contact).await.map(drop)
             })
             .await?,
         ));
@@ -100,7 +100,7 @@ fn measure(runtime: &Runtime, file: &Path, what: &str, size: u32) -> Result<Vec<
             costs.push((
                 "list 50 contacts",
                 cost(async || {
-                    let list = svc.tenant(pick().0).contacts().list(ContactFilter::default(), ListParams::default());
+                    let list = svc.account(pick().0).contacts().list(ContactFilter::default(), ListParams::default());
                     list.await.map(drop)
                 })
                 .await?,
@@ -111,7 +111,7 @@ fn measure(runtime: &Runtime, file: &Path, what: &str, size: u32) -> Result<Vec<
                 "list 50 deliveries",
                 cost(async || {
                     let filter = DeliveryFilter { limit: 50, ..DeliveryFilter::default() };
-                    svc.tenant(pick().0).deliveries().list(filter).await.map(drop)
+                    svc.account(pick().0).deliveries().list(filter).await.map(drop)
                 })
                 .await?,
             ));
@@ -126,7 +126,7 @@ fn measure(runtime: &Runtime, file: &Path, what: &str, size: u32) -> Result<Vec<
             cost(async || {
                 let email = format!("{}@example.com", random.digits());
                 let email = email.parse().map_err(|issue: svc_core::error::Issue| issue.on("email"))?;
-                svc.tenant(pick().0).contacts().create(ContactCreate::new(email)).await.map(drop)
+                svc.account(pick().0).contacts().create(ContactCreate::new(email)).await.map(drop)
             })
             .await?,
         ));

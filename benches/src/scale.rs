@@ -48,13 +48,13 @@ fn open(file: &Path) -> Result<Svc> {
 
 /// Creates a tenant with this many subscriptions to all events.
 async fn tenant_with_subscriptions(svc: &Svc, subscriptions: u32) -> Result<TenantId> {
-    let tenant = svc.tenants().create(TenantCreate::named("Example")).await?.id;
+    let tenant = svc.accounts().create(TenantCreate::named("Example")).await?.id;
     let create =
         svc.transaction("bench.subscriptions", (tenant, subscriptions), async |tx, (tenant, subscriptions)| {
             for number in 0..*subscriptions {
                 let url =
                     WebhookUrl::parse(&format!("https://example.com/{number}")).map_err(|issue| issue.on("url"))?;
-                tx.tenant(*tenant)
+                tx.account(*tenant)
                     .webhooks()
                     .create(WebhookCreate { url, events: EventSet::All, description: None })
                     .await?;
@@ -69,7 +69,7 @@ async fn tenant_with_subscriptions(svc: &Svc, subscriptions: u32) -> Result<Tena
 async fn emit(svc: &Svc, tenant: TenantId, events: u32) -> Result<()> {
     let emit = svc.transaction("bench.events", (tenant, events), async |tx, (tenant, events)| {
         for number in 0..*events {
-            tx.tenant(*tenant).events().emit(EventKind::StayCreated, serde_json::json!({ "id": number })).await?;
+            tx.account(*tenant).events().emit(EventKind::StayCreated, serde_json::json!({ "id": number })).await?;
         }
         Ok(())
     });

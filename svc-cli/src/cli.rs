@@ -590,4 +590,18 @@ mod tests {
             assert!(takes(command, "account"), "{}", command.get_name());
         }
     }
+
+    #[test]
+    fn every_option_that_names_an_account_has_the_alias_tenant() {
+        fn named<'c>(command: &'c clap::Command, options: &mut Vec<&'c clap::Arg>) {
+            options.extend(command.get_arguments().filter(|argument| argument.get_id() == "account"));
+            command.get_subcommands().for_each(|command| named(command, options));
+        }
+        let (cli, mut options) = (Cli::command(), Vec::new());
+        named(&cli, &mut options);
+        assert!(options.len() > 31, "{}", options.len());
+        for option in options {
+            assert_eq!(option.get_all_aliases(), Some(vec!["tenant"]), "{option:?}");
+        }
+    }
 }

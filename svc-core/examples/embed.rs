@@ -45,8 +45,8 @@ async fn run(svc: Svc) -> Result<(), Box<dyn std::error::Error>> {
         currency: "AUD".parse()?,
         ..TenantCreate::named("Harbour Plumbing")
     };
-    let tenant = svc.tenants().create(settings).await?.id;
-    let account = svc.tenant(tenant);
+    let tenant = svc.accounts().create(settings).await?.id;
+    let account = svc.account(tenant);
 
     // Each call is a transaction.
     let contact = ContactCreate {
@@ -63,7 +63,7 @@ async fn run(svc: Svc) -> Result<(), Box<dyn std::error::Error>> {
     let input = (tenant, booking, invoice);
     let (booking, invoice) = svc
         .transaction("booking with invoice", input, async |tx, (tenant, booking, invoice)| {
-            let account = tx.tenant(*tenant);
+            let account = tx.account(*tenant);
             let booking = account.bookings().create(booking.clone()).await?;
             let invoice = account.invoices().create(invoice.clone()).await?;
             Ok((booking, account.invoices().send(invoice.id).await?))

@@ -1,4 +1,4 @@
-//! A business API as a library: contacts, invoices, quotes, bookings, jobs and webhooks of many tenants.
+//! A business API as a library: contacts, invoices, quotes, bookings, jobs and webhooks of many accounts.
 //!
 //! This crate defines the records, the rules by which they change, and the events and webhook deliveries that follow. It
 //! has no HTTP, no SQL and no async runtime. [svc-server](https://docs.rs/svc-server) serves it over HTTP,
@@ -7,7 +7,7 @@
 //!
 //! # Getting started
 //!
-//! [`Svc`] is a handle to a store, with every operation as a method. This creates a tenant, which is a business account,
+//! [`Svc`] is a handle to a store, with every operation as a method. This creates an account, which is a business,
 //! and its first contact and invoice:
 //!
 //! ```
@@ -15,8 +15,8 @@
 //!
 //! # futures_util::FutureExt::now_or_never(async {
 //! let svc = Svc::in_memory();
-//! let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await?;
-//! let account = svc.tenant(tenant.id);
+//! let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await?;
+//! let account = svc.account(tenant.id);
 //!
 //! let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
 //! let invoice = InvoiceCreate { contact_id: Some(contact.id), ..InvoiceCreate::new("149.50".parse()?) };

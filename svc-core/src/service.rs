@@ -1,6 +1,6 @@
 //! The facade that an application uses: every operation as a method, over a store or inside a transaction.
 //!
-//! [`Svc`] is a handle to a store. [`Svc::tenant`] returns an [`Account`], and the account has an accessor for each kind of
+//! [`Svc`] is a handle to a store. [`Svc::account`] returns an [`Account`], and the account has an accessor for each kind of
 //! record: [`contacts`](Account::contacts), [`invoices`](Account::invoices), [`webhooks`](Account::webhooks) and so on.
 //!
 //! ```
@@ -8,8 +8,8 @@
 //!
 //! # futures_util::FutureExt::now_or_never(async {
 //! let svc = Svc::in_memory();
-//! let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await?;
-//! let account = svc.tenant(tenant.id);
+//! let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await?;
+//! let account = svc.account(tenant.id);
 //!
 //! let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
 //! let invoice = InvoiceCreate { contact_id: Some(contact.id), ..InvoiceCreate::new("149.50".parse()?) };
@@ -35,15 +35,16 @@
 //! fields are `tenant`, `id` of the record where the call names one, and `error` with the code of an error. A transaction
 //! is the span `svc.transaction`, with its `name`, around those of its operations.
 //!
-//! # Unknown tenants
+//! # Unknown accounts
 //!
-//! An operation on a tenant that the database does not have fails with [`Error::UnknownTenant`]. Lists are empty.
+//! An operation on an account that the database does not have fails with [`Error::UnknownTenant`]. Lists are empty.
 //!
 //! # Locks
 //!
-//! A write locks the row of its tenant until its transaction ends. Writes of different tenants run at the same time.
+//! A write locks the row of its account until its transaction ends. Writes of different accounts run at the same time.
 
 mod account;
+mod accounts;
 mod bookings;
 mod contacts;
 mod dashboard;
@@ -59,7 +60,6 @@ mod quotes;
 mod records;
 mod replays;
 mod requests;
-mod tenants;
 mod transaction;
 mod webhooks;
 
@@ -73,6 +73,7 @@ use crate::store::Store;
 use crate::store::memory::MemoryStore;
 use crate::values::TenantId;
 
+pub use self::accounts::Accounts;
 pub use self::bookings::Bookings;
 pub use self::contacts::Contacts;
 pub use self::dashboard::Dashboard;
@@ -88,7 +89,6 @@ pub use self::platform_keys::PlatformKeys;
 pub use self::quotes::Quotes;
 pub use self::replays::Replays;
 pub use self::requests::Requests;
-pub use self::tenants::Tenants;
 pub use self::transaction::{Transaction, TransactionFn};
 pub use self::webhooks::Webhooks;
 
@@ -121,7 +121,7 @@ impl Svc {
     /// ```
     /// # futures_util::FutureExt::now_or_never(async {
     /// let svc = svc_core::Svc::in_memory();
-    /// assert_eq!(svc.tenants().list(None, 10).await?, []);
+    /// assert_eq!(svc.accounts().list(None, 10).await?, []);
     /// # Ok::<(), svc_core::error::Error>(())
     /// # }).unwrap().unwrap();
     /// ```
@@ -144,8 +144,8 @@ impl Svc {
     ///
     /// # futures_util::FutureExt::now_or_never(async {
     /// let svc = Svc::in_memory().acting_as(Actor::Cli("ada".to_owned()));
-    /// let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await?;
-    /// let log = svc.tenant(tenant.id).audit_log().since(tenant.created_at, 10).await?;
+    /// let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await?;
+    /// let log = svc.account(tenant.id).audit_log().since(tenant.created_at, 10).await?;
     /// assert_eq!(log[0].actor, "cli:ada");
     /// # Ok::<(), Error>(())
     /// # }).unwrap().unwrap();
@@ -155,13 +155,13 @@ impl Svc {
         Self { store: acting(Arc::clone(&self.store), actor) }
     }
 
-    /// Returns the operations on tenants, the business accounts.
-    pub fn tenants(&self) -> Tenants<'_> {
-        Tenants::new(self.runner())
+    /// Returns the operations on accounts.
+    pub fn accounts(&self) -> Accounts<'_> {
+        Accounts::new(self.runner())
     }
 
-    /// Returns the records of one tenant. Whether the tenant exists is checked by the operations, not here.
-    pub fn tenant(&self, id: TenantId) -> Account<'_> {
+    /// Returns the records of one account. Whether the account exists is checked by the operations, not here.
+    pub fn account(&self, id: TenantId) -> Account<'_> {
         Account::new(self.runner(), id)
     }
 
@@ -197,7 +197,7 @@ impl Svc {
     /// let fee = InvoiceCreate::new("25".parse()?);
     /// let invoice = svc
     ///     .transaction("sign up", (tenant, contact, fee), async |tx, (tenant, contact, fee)| {
-    ///         let account = tx.tenant(*tenant);
+    ///         let account = tx.account(*tenant);
     ///         let contact = account.contacts().create(contact.clone()).await?;
     ///         let fee = InvoiceCreate { contact_id: Some(contact.id), ..fee.clone() };
     ///         account.invoices().create(fee).await
@@ -246,12 +246,12 @@ impl Svc {
     /// let contact = ContactCreate::new("ada@example.com".parse()?);
     /// let result: Result<(), SignUpError> = svc
     ///     .try_transaction("sign up", (tenant, contact), async |tx, (tenant, contact)| {
-    ///         tx.tenant(*tenant).contacts().create(contact.clone()).await?;
+    ///         tx.account(*tenant).contacts().create(contact.clone()).await?;
     ///         Err(SignUpError::Closed)
     ///     })
     ///     .await;
     /// assert!(matches!(result, Err(SignUpError::Closed)));
-    /// let left = svc.tenant(tenant).contacts().list(ContactFilter::default(), ListParams::default()).await?;
+    /// let left = svc.account(tenant).contacts().list(ContactFilter::default(), ListParams::default()).await?;
     /// assert!(left.data.is_empty());
     /// # Ok(()) });
     /// ```
@@ -284,7 +284,7 @@ impl Svc {
     /// # futures_util::FutureExt::now_or_never(async {
     /// let svc = Svc::in_memory();
     /// svc.close().await;
-    /// assert_eq!(svc.tenants().list(None, 10).await, Err(Error::Store(StoreError::Closed)));
+    /// assert_eq!(svc.accounts().list(None, 10).await, Err(Error::Store(StoreError::Closed)));
     /// # }).unwrap();
     /// ```
     pub async fn close(&self) {
@@ -302,13 +302,13 @@ impl fmt::Debug for Svc {
     }
 }
 
-/// Runs an example of the documentation with a tenant in a store in memory.
+/// Runs an example of the documentation with an account in a store in memory.
 #[doc(hidden)]
 #[expect(clippy::expect_used, reason = "an example that fails is a test that fails")]
 pub fn example(run: impl AsyncFnOnce(Svc, TenantId) -> Result<(), Box<dyn std::error::Error>>) {
     let example = async {
         let svc = Svc::in_memory();
-        let tenant = svc.tenants().create(crate::accounts::tenants::TenantCreate::named("Harbour Plumbing")).await?;
+        let tenant = svc.accounts().create(crate::accounts::tenants::TenantCreate::named("Harbour Plumbing")).await?;
         run(svc, tenant.id).await
     };
     futures_util::FutureExt::now_or_never(example).expect("a store in memory never waits").expect("the example fails");

@@ -45,8 +45,8 @@ fn every_record_is_read_back_from_its_body() {
         let svc = Svc::in_memory();
         let settings =
             TenantCreate { time_zone: "Australia/Sydney".parse()?, ..TenantCreate::named("Harbour Plumbing") };
-        let tenant = svc.tenants().create(settings).await?.id;
-        let account = svc.tenant(tenant);
+        let tenant = svc.accounts().create(settings).await?.id;
+        let account = svc.account(tenant);
         let limits = svc_core::accounts::limits::RateLimits::from_text("all=600 quotes=5").unwrap();
         survives(&account.change_settings(move |tenant| tenant.limits = limits).await?);
 

@@ -18,7 +18,7 @@ use tracing_subscriber::{Layer, Registry};
 fn run(test: impl AsyncFnOnce(Svc, TenantId)) {
     let run = async {
         let svc = Svc::in_memory();
-        let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+        let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
         test(svc, tenant).await;
     };
     run.now_or_never().unwrap();
@@ -29,7 +29,7 @@ fn contact(number: u32) -> ContactCreate {
 }
 
 async fn contacts(svc: &Svc, tenant: TenantId) -> Vec<Contact> {
-    svc.tenant(tenant).contacts().stream(ContactFilter::default()).try_collect().await.unwrap()
+    svc.account(tenant).contacts().stream(ContactFilter::default()).try_collect().await.unwrap()
 }
 
 /// An error of an application.
@@ -50,7 +50,7 @@ fn operations_in_a_transaction_are_committed_together() {
     run(async |svc, tenant| {
         let (one, two) = svc
             .transaction("two", (tenant, contact(1), contact(2)), async |tx, (tenant, one, two)| {
-                let contacts = tx.tenant(*tenant).contacts();
+                let contacts = tx.account(*tenant).contacts();
                 let one = contacts.create(one.clone()).await?;
                 assert_eq!(contacts.get(one.id).await?, one, "a transaction reads what it wrote");
                 Ok((one, contacts.create(two.clone()).await?))
@@ -59,7 +59,7 @@ fn operations_in_a_transaction_are_committed_together() {
             .unwrap();
         assert_eq!(contacts(&svc, tenant).await, [two, one]);
         let kinds: Vec<EventKind> = svc
-            .tenant(tenant)
+            .account(tenant)
             .events()
             .since(Timestamp::from_micros(0), 10)
             .await
@@ -77,7 +77,7 @@ fn a_transaction_that_fails_leaves_nothing() {
         let input = (tenant, contact(1));
         let refused = svc
             .transaction("refused", input.clone(), async |tx, (tenant, contact)| {
-                let contacts = tx.tenant(*tenant).contacts();
+                let contacts = tx.account(*tenant).contacts();
                 contacts.create(contact.clone()).await?;
                 contacts.create(contact.clone()).await
             })
@@ -86,7 +86,7 @@ fn a_transaction_that_fails_leaves_nothing() {
 
         let own: Result<(), AppError> = svc
             .try_transaction("own error", input.clone(), async |tx, (tenant, contact)| {
-                let made = tx.tenant(*tenant).contacts().create(contact.clone()).await?;
+                let made = tx.account(*tenant).contacts().create(contact.clone()).await?;
                 Err(AppError::Full(made.id))
             })
             .await;
@@ -94,14 +94,14 @@ fn a_transaction_that_fails_leaves_nothing() {
 
         let of_svc: Result<Contact, AppError> = svc
             .try_transaction("error of svc", input, async |tx, (tenant, contact)| {
-                tx.tenant(*tenant).contacts().create(contact.clone()).await?;
-                Ok(tx.tenant(*tenant).contacts().get(ContactId::nil()).await?)
+                tx.account(*tenant).contacts().create(contact.clone()).await?;
+                Ok(tx.account(*tenant).contacts().get(ContactId::nil()).await?)
             })
             .await;
         assert_eq!(of_svc, Err(AppError::Svc(Error::NotFound)));
 
         assert_eq!(contacts(&svc, tenant).await, []);
-        assert!(svc.tenant(tenant).events().since(Timestamp::from_micros(0), 10).await.unwrap().is_empty());
+        assert!(svc.account(tenant).events().since(Timestamp::from_micros(0), 10).await.unwrap().is_empty());
     });
 }
 
@@ -109,12 +109,12 @@ fn a_transaction_that_fails_leaves_nothing() {
 fn a_tenant_and_its_first_records_can_be_created_together() {
     run(async |svc, _| {
         let made = svc.transaction("sign up", (), async |tx, ()| {
-            let tenant = tx.tenants().create(TenantCreate::named("Hill Electric")).await?;
-            let key = tx.tenant(tenant.id).keys().create(KeyCreate::default()).await?;
+            let tenant = tx.accounts().create(TenantCreate::named("Hill Electric")).await?;
+            let key = tx.account(tenant.id).keys().create(KeyCreate::default()).await?;
             Ok((tenant, key.key))
         });
         let (tenant, key) = made.await.unwrap();
-        assert_eq!(svc.tenant(tenant.id).keys().list().await.unwrap(), [key]);
+        assert_eq!(svc.account(tenant.id).keys().list().await.unwrap(), [key]);
     });
 }
 
@@ -153,11 +153,11 @@ impl StoreWrapper for RunsAgain {
 fn a_closure_that_runs_again_gets_its_input_again() {
     let test = async {
         let svc = Svc::new(RunsAgain(MemoryStore::new(svc_core::env::Env::system())));
-        let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+        let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
         let seen = Arc::new(Mutex::new(Vec::new()));
         let made =
             svc.transaction("twice", (tenant, contact(1), Arc::clone(&seen)), async |tx, (tenant, contact, seen)| {
-                let made = tx.tenant(*tenant).contacts().create(contact.clone()).await?;
+                let made = tx.account(*tenant).contacts().create(contact.clone()).await?;
                 seen.lock().unwrap().push(made.id);
                 Ok(made)
             });
@@ -177,7 +177,7 @@ fn a_closure_that_runs_again_gets_its_input_again() {
 fn a_stream_reads_page_after_page() {
     run(async |svc, tenant| {
         const RECORDS: u32 = 2_500;
-        let account = svc.tenant(tenant);
+        let account = svc.account(tenant);
         for number in 0..RECORDS {
             account.contacts().create(contact(number)).await.unwrap();
         }
@@ -207,9 +207,9 @@ fn a_stream_reads_page_after_page() {
 #[test]
 fn ids_of_another_tenant_are_not_found() {
     run(async |svc, tenant| {
-        let mine = svc.tenant(tenant);
-        let other = svc.tenants().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
-        let theirs = svc.tenant(other);
+        let mine = svc.account(tenant);
+        let other = svc.accounts().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
+        let theirs = svc.account(other);
         let endpoint = || "https://hooks.example.com/svc".parse().unwrap();
 
         let contact = mine.contacts().create(contact(1)).await.unwrap().id;
@@ -246,12 +246,12 @@ fn ids_of_another_tenant_are_not_found() {
 #[test]
 fn a_tenant_that_does_not_exist_is_not_found() {
     run(async |svc, _| {
-        let nobody = svc.tenant(TenantId::from(ContactId::max().uuid()));
+        let nobody = svc.account(TenantId::from(ContactId::max().uuid()));
         let unknown = Error::UnknownTenant(nobody.id());
         assert_eq!(unknown.code(), Error::NotFound.code());
         assert!(unknown.to_string().contains("created in the database of this store"), "{unknown}");
         assert_eq!(nobody.settings().await, Err(unknown.clone()));
-        assert_eq!(svc.tenants().get(nobody.id()).await, Err(unknown.clone()));
+        assert_eq!(svc.accounts().get(nobody.id()).await, Err(unknown.clone()));
         assert_eq!(nobody.contacts().create(contact(1)).await, Err(unknown.clone()));
         assert_eq!(nobody.keys().create(KeyCreate::default()).await.map(drop), Err(unknown.clone()));
         assert_eq!(nobody.contacts().get(ContactId::nil()).await, Err(unknown));
@@ -263,11 +263,11 @@ fn futures_of_operations_can_be_spawned() {
     fn is_sent<T: Send + 'static>(_: T) {}
     let svc = Svc::in_memory();
     is_sent(async move {
-        let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await?.id;
-        let mut all = svc.tenant(tenant).contacts().stream(ContactFilter::default());
+        let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await?.id;
+        let mut all = svc.account(tenant).contacts().stream(ContactFilter::default());
         while all.try_next().await?.is_some() {}
         svc.transaction("move", (tenant, contact(1)), async |tx, (tenant, contact)| {
-            tx.tenant(*tenant).contacts().create(contact.clone()).await
+            tx.account(*tenant).contacts().create(contact.clone()).await
         })
         .await
     });
@@ -320,22 +320,22 @@ fn each_operation_has_a_span() {
     tracing::subscriber::set_global_default(Registry::default().with(spans.clone())).unwrap();
     let test = async {
         let svc = Svc::in_memory();
-        let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
-        let contacts = svc.tenant(tenant).contacts();
+        let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+        let contacts = svc.account(tenant).contacts();
         let made = contacts.create(contact(1)).await.unwrap().id;
         contacts.delete(made).await.unwrap();
         contacts.get(made).await.unwrap_err();
         let draft = svc.transaction("two", (tenant, contact(2)), async |tx, (tenant, contact)| {
-            tx.tenant(*tenant).contacts().create(contact.clone()).await?;
-            tx.tenant(*tenant).invoices().create(InvoiceCreate::new("25".parse().unwrap())).await
+            tx.account(*tenant).contacts().create(contact.clone()).await?;
+            tx.account(*tenant).invoices().create(InvoiceCreate::new("25".parse().unwrap())).await
         });
-        svc.tenant(tenant).invoices().send(draft.await.unwrap().id).await.unwrap();
+        svc.account(tenant).invoices().send(draft.await.unwrap().id).await.unwrap();
         (tenant, made)
     };
     let (tenant, made) = test.now_or_never().unwrap();
     let spans = spans.lines.lock().unwrap();
     let expected = [
-        "svc.tenants.create".to_owned(),
+        "svc.accounts.create".to_owned(),
         format!("svc.contacts.create tenant={tenant}"),
         format!("svc.contacts.delete tenant={tenant} id={made}"),
         format!("svc.contacts.get tenant={tenant} id={made} error=\"not_found\""),

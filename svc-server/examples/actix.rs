@@ -21,8 +21,8 @@ use svc_server::{Api, Builder};
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let svc = Svc::in_memory();
-    let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await?;
-    let key = svc.tenant(tenant.id).keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await?;
+    let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await?;
+    let key = svc.account(tenant.id).keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await?;
 
     let listener = TcpListener::bind("127.0.0.1:8080")?;
     let url = format!("http://{}/business/api/v1/contacts", listener.local_addr()?);

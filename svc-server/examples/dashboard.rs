@@ -25,7 +25,7 @@ struct SignedIn {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let svc = Svc::in_memory();
-    let account = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await?.id;
+    let account = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await?.id;
     let (api, background) = Builder::new(&svc)
         .mount("/business")
         .dashboard(true)

@@ -204,7 +204,7 @@ impl Dashboard {
                 if role < least {
                     return Err(PageError::Forbidden(least));
                 }
-                let tenant = cx.svc.tenant(tenant).settings().await?;
+                let tenant = cx.svc.account(tenant).settings().await?;
                 run(&cx, &tenant).await
             }
         }

@@ -1,7 +1,7 @@
 //! The metrics for operators, as OpenMetrics text on the operations listener.
 //!
 //! Names and units follow OpenMetrics: durations in seconds, sizes in bytes, and counters with the suffix `_total`. Each
-//! label has few values: none is a tenant, a key, an address or an id.
+//! label has few values: none is an account, a key, an address or an id.
 //!
 //! Metrics are counted where things happen. Backlogs in the database are counted every ten seconds and not at each scrape, by
 //! partial indexes and up to a bound, so they cost the same whatever the backlog.
@@ -172,7 +172,7 @@ impl Metrics {
         registry.register("deliveries_in_flight", help, self.in_flight.clone());
         let help = "Time in seconds for which the longest due endpoint has been waiting to be selected";
         registry.register_with_unit("deliveries_overdue", help, Unit::Seconds, self.overdue.clone());
-        let help = "Deliveries of all tenants, by status; 10000 means 10000 or more";
+        let help = "Deliveries of all accounts, by status; 10000 means 10000 or more";
         registry.register("deliveries", help, self.deliveries.clone());
         let help = "Age in seconds of the oldest event among the counted deliveries, by status; 0 if there is none";
         registry.register_with_unit("deliveries_oldest", help, Unit::Seconds, self.oldest.clone());

@@ -31,8 +31,8 @@ impl Fixture {
         env.webhook_hosts = HostPolicy::AllowPrivate;
         env.event_kinds = EventKinds::from_json(include_bytes!("../../fixtures/event-kinds/events.json")).unwrap();
         let svc = Svc::new(MemoryStore::new(env));
-        let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
-        let key = svc.tenant(tenant).keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await.unwrap();
+        let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+        let key = svc.account(tenant).keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await.unwrap();
         let (api, background) = Builder::new(&svc).build();
         Self { svc, tenant, key: key.text.reveal().to_owned(), api, background }
     }
@@ -88,7 +88,7 @@ async fn events_of_custom_kinds_are_delivered_also_when_no_longer_registered() {
         })
         .mount(&receiver)
         .await;
-    let account = fixture.svc.tenant(fixture.tenant);
+    let account = fixture.svc.account(fixture.tenant);
     let url = WebhookUrl::parse(&receiver.uri()).unwrap();
     account.webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap();
     let (stop, stopped) = oneshot::channel::<()>();

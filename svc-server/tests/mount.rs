@@ -52,8 +52,8 @@ async fn check(address: SocketAddr, serve: impl AsyncFnOnce(Svc, Stop)) {
     let mut env = Env::system();
     env.webhook_hosts = HostPolicy::AllowPrivate;
     let svc = Svc::new(MemoryStore::new(env));
-    let account = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap();
-    let account = svc.tenant(account.id);
+    let account = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap();
+    let account = svc.account(account.id);
     let key = account.keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await.unwrap();
 
     let receiver = MockServer::start().await;

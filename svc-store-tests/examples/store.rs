@@ -106,8 +106,8 @@ impl Store for SnapshotStore {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     pollster::block_on(async {
         let svc = Svc::new(SnapshotStore::new(Env::system()));
-        let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await?.id;
-        let account = svc.tenant(tenant);
+        let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await?.id;
+        let account = svc.account(tenant);
         let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
         println!("contact {}", contact.id);
         for event in account.events().since(Timestamp::from_micros(0), 100).await? {

@@ -13,8 +13,8 @@
 //! # let dir = tempfile::tempdir()?;
 //! # let url = format!("sqlite://{}", dir.path().join("svc.db").display());
 //! let svc = Svc::new(svc_store::open(&url, Env::system()).await?);
-//! let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await?;
-//! assert_eq!(svc.tenants().list(None, 10).await?, [tenant]);
+//! let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await?;
+//! assert_eq!(svc.accounts().list(None, 10).await?, [tenant]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```

@@ -12,7 +12,7 @@
 //! let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
 //! sqlx::query("INSERT INTO orders (number) VALUES (1)").execute(&mut *tx).await?;
 //! let invoice = InvoiceCreate::new("149.50".parse()?);
-//! let invoice = svc_store::sqlx::join(&mut tx, &store).tenant(tenant).invoices().create(invoice).await?;
+//! let invoice = svc_store::sqlx::join(&mut tx, &store).account(tenant).invoices().create(invoice).await?;
 //! tx.commit().await?;
 //! # let _ = invoice;
 //! # Ok(())
@@ -28,8 +28,8 @@
 //!
 //! # Locks
 //!
-//! An operation that writes locks the row of its tenant until the transaction of the application ends, so all other
-//! writes of that tenant wait, and so do its deliveries, whose outcomes are not stored meanwhile. On SQLite there is one
+//! An operation that writes locks the row of its account until the transaction of the application ends, so all other
+//! writes of that account wait, and so do its deliveries, whose outcomes are not stored meanwhile. On SQLite there is one
 //! writer for the whole database: everybody waits, and after five seconds writes of the API fail with 503. So join late and
 //! commit soon, and do not wait for anything else in between.
 //!
@@ -62,7 +62,7 @@ use futures_util::lock::Mutex as AsyncMutex;
 use svc_core::accounts::actor::Actor;
 use svc_core::error::{Error, StoreError};
 use svc_core::pages::CursorKey;
-use svc_core::service::{self, Account, Executor, Tenants};
+use svc_core::service::{self, Account, Accounts, Executor};
 use svc_core::store::{Access, Store, Tx as _, UnitOfWork};
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
@@ -195,14 +195,14 @@ impl<'t> Joined<'t> {
         self
     }
 
-    /// Returns the operations on tenants, the business accounts.
-    pub fn tenants(&self) -> Tenants<'_> {
-        self.operations().tenants()
+    /// Returns the operations on accounts.
+    pub fn accounts(&self) -> Accounts<'_> {
+        self.operations().accounts()
     }
 
-    /// Returns the records of one tenant.
-    pub fn tenant(&self, id: TenantId) -> Account<'_> {
-        self.operations().tenant(id)
+    /// Returns the records of one account.
+    pub fn account(&self, id: TenantId) -> Account<'_> {
+        self.operations().account(id)
     }
 
     /// Returns all operations, as a handle that can be copied and passed to functions.

@@ -622,7 +622,7 @@ pub struct Event<T = serde_json::Value> {
     pub data: T,
     /// The time of this attempt: RFC 3339, UTC, with microseconds. It differs between attempts.
     pub delivered_at: String,
-    /// The id of the tenant that owns the record, a UUID.
+    /// The id of the account that owns the record, a UUID.
     pub tenant_id: String,
 }
 

@@ -75,9 +75,9 @@ impl LiveServer {
         env.webhook_hosts = HostPolicy::AllowPrivate;
         let options = Options { secret_key: Some(SecretKey::new([7; 32])), ..Options::default() };
         let svc = Svc::new(svc_store::open_with(&database.url, env, options).await.unwrap());
-        let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+        let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
         let key = KeyCreate { write: true, ..KeyCreate::default() };
-        let key = svc.tenant(tenant).keys().create(key).await.unwrap().text.reveal().to_owned();
+        let key = svc.account(tenant).keys().create(key).await.unwrap().text.reveal().to_owned();
 
         let metrics = Arc::clone(&settings.metrics);
         let (api, background) = Builder::new(&svc).settings(settings).build();
@@ -102,7 +102,7 @@ impl LiveServer {
     }
 
     pub(crate) fn account(&self) -> Account<'_> {
-        self.svc.tenant(self.tenant)
+        self.svc.account(self.tenant)
     }
 
     pub(crate) fn client(&self) -> Client {

@@ -94,8 +94,8 @@ async fn order(app: &Router, order: Value) -> (StatusCode, Bytes) {
 
 /// Orders over HTTP, receives the webhook, reads the invoice through the API, and closes everything.
 async fn shop_takes_orders(database: Database, svc: Svc) {
-    let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
-    let account = svc.tenant(tenant);
+    let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+    let account = svc.account(tenant);
     let key = account.keys().create(KeyCreate::default()).await.unwrap().text;
     let (url, mut arrived) = receiver().await;
     let kinds = EventSet::Kinds(vec![EventKind::InvoiceSent]);
@@ -175,10 +175,10 @@ async fn a_clock_is_obeyed(open: impl AsyncFnOnce(Env) -> Svc) {
     let start = DateTime::parse_from_rfc3339("2026-03-14T15:09:26Z").unwrap().with_timezone(&Utc);
     let clock = ManualClock::at(Timestamp::try_from(start).unwrap());
     let svc = open(Env::new(clock.clone(), SystemEntropy)).await;
-    let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+    let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
     clock.advance(Duration::from_secs(60));
     let contact = ContactCreate::new("ada@example.com".parse().unwrap());
-    let contact = svc.tenant(tenant).contacts().create(contact).await.unwrap();
+    let contact = svc.account(tenant).contacts().create(contact).await.unwrap();
     assert_eq!(DateTime::<Utc>::from(contact.created_at), start + chrono::TimeDelta::seconds(60));
 }
 
@@ -197,9 +197,9 @@ async fn a_clock_of_the_application_is_obeyed_on_postgres() {
 #[tokio::test]
 async fn an_application_is_tested_in_memory() {
     let svc = Svc::in_memory();
-    let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
-    svc.tenant(tenant).invoices().create(InvoiceCreate::new("25".parse().unwrap())).await.unwrap();
-    let events = svc.tenant(tenant).events().since(Timestamp::from_micros(0), 100).await.unwrap();
+    let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+    svc.account(tenant).invoices().create(InvoiceCreate::new("25".parse().unwrap())).await.unwrap();
+    let events = svc.account(tenant).events().since(Timestamp::from_micros(0), 100).await.unwrap();
     assert_eq!(events[0].kind, EventKind::InvoiceCreated);
 }
 
@@ -208,7 +208,7 @@ async fn an_application_is_tested_in_memory() {
 async fn an_account_of_another_database_is_not_found() {
     let (here, svc, _folder) = sqlite(env()).await;
     let (_, elsewhere, _other) = sqlite(env()).await;
-    let theirs = elsewhere.tenants().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
+    let theirs = elsewhere.accounts().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
     let shop = Shop::open(svc, here, theirs).await.unwrap();
     let due = NaiveDate::from_ymd_opt(2026, 5, 1).unwrap();
     let refused = shop.take(&Order { number: 1, price: "20".to_owned(), due }).await;

@@ -137,7 +137,7 @@ impl Shop {
     async fn bill(&self, svc: &Joined<'_>, order: &Order) -> Result<Invoice, Error> {
         let price = order.price.parse().map_err(|error: svc_core::error::Issue| error.on("price"))?;
         let due_date = Date::try_from(order.due).map_err(|error| error.on("due"))?;
-        let invoices = svc.tenant(self.tenant).invoices();
+        let invoices = svc.account(self.tenant).invoices();
         let draft = invoices.create(InvoiceCreate { due_date: Some(due_date), ..InvoiceCreate::new(price) }).await?;
         invoices.send(draft.id).await
     }

@@ -281,7 +281,7 @@ async fn the_commands_in_the_demo_guide_work() {
     let exported = |name| guide.lines().find_map(|line| line.strip_prefix("export ")?.strip_prefix(name)).unwrap();
     assert_eq!(exported("SVC_URL="), format!("http://{}", program.address));
     assert!(exported("SVC_DATABASE_URL=").starts_with("sqlite:///"), "{guide}");
-    assert!(guide.contains(&format!("(tenant {})", exported("SVC_TENANT="))), "{guide}");
+    assert!(guide.contains(&format!("(account {})", exported("SVC_TENANT="))), "{guide}");
     let key = guide.lines().find_map(|line| line.strip_prefix("API key: ")).unwrap();
     assert_eq!(exported("SVC_KEY="), key);
     let authorization = format!("Bearer {key}");

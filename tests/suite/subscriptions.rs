@@ -11,7 +11,7 @@ fn create(server: &TestServer) -> Call {
     Call::post("/webhooks", sample(server, "webhooks", 1))
 }
 
-/// Sets the limit of the account, as `svc tenant set` does.
+/// Sets the limit of the account, as `svc account set` does.
 async fn set_limit(server: &TestServer, limit: Option<u32>) {
     let tenant = server.seed.tenant.0;
     let set = server.store.write("test", (tenant, limit), async |tx, &(tenant, limit)| {

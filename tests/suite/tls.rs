@@ -146,7 +146,7 @@ async fn live_lists_share_a_connection_of_http_2_and_end_with_their_sessions() {
     let mut people = Vec::new();
     for email in ["ada@example.com", "bob@example.com"] {
         let email = Email::parse(email).unwrap();
-        svc.tenant(tenant).members().add(email.clone(), Role::Viewer).await.unwrap();
+        svc.account(tenant).members().add(email.clone(), Role::Viewer).await.unwrap();
         let new = svc.dashboard().sign_in_member(email).await.unwrap();
         let mut streams = Vec::new();
         // More than the connections that a browser has to a server of HTTP/1.1.
@@ -158,7 +158,7 @@ async fn live_lists_share_a_connection_of_http_2_and_end_with_their_sessions() {
         people.push((new, streams));
     }
     let endpoint = WebhookCreate::new("https://hook.example.com/".parse().unwrap(), EventSet::All);
-    let webhooks = || svc.tenant(tenant).webhooks();
+    let webhooks = || svc.account(tenant).webhooks();
     let endpoint = webhooks().create(endpoint).await.unwrap().id;
     let first = webhooks().send_test(endpoint, None).await.unwrap().id.to_string();
     for stream in people.iter_mut().flat_map(|(_, streams)| streams) {

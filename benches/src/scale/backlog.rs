@@ -38,20 +38,20 @@ async fn measure(database: &str, svc: Svc, backlog: u32) -> Result<()> {
         emit(&svc, busy, commit).await?;
         left -= commit;
     }
-    let other = svc.tenants().create(TenantCreate::named("Other")).await?.id;
+    let other = svc.accounts().create(TenantCreate::named("Other")).await?.id;
 
     let create = move |svc: Svc, _| async move {
         let email = format!("{}@example.com", svc.store().env().id::<uuid::Uuid>(svc.store().env().now()));
         let contact = ContactCreate::new(email.parse().map_err(|issue: svc_core::error::Issue| issue.on("email"))?);
-        svc.tenant(other).contacts().create(contact).await.map(drop)
+        svc.account(other).contacts().create(contact).await.map(drop)
     };
     let before = Clients::start(&svc, WRITES_BEFORE, create).finish().await?;
     let clients = Clients::start(&svc, usize::MAX, create);
     let started = Instant::now();
-    let subscription = svc.tenant(busy).webhooks().list(ListParams::default()).await?.data.pop();
+    let subscription = svc.account(busy).webhooks().list(ListParams::default()).await?.data.pop();
     let subscription = subscription.ok_or("the tenant has no subscription")?.id;
     let disable = WebhookUpdate::from_body(br#"{"enabled": false}"#)?;
-    svc.tenant(busy).webhooks().update(subscription, disable).await?;
+    svc.account(busy).webhooks().update(subscription, disable).await?;
     let disabled = started.elapsed();
     hold(&**svc.store()).await?;
     let held = started.elapsed();

@@ -47,7 +47,7 @@ pub(super) async fn run() -> Result<()> {
         if owners.await?.len() == 1 { Ok(()) } else { Err("the subscription has one tenant".into()) }
     };
     print(median(READS, look_up).await?, "a look-up by id")?;
-    print(median(READS, async || Ok(svc.tenants().list(None, 1_000).await?)).await?, "a page of 1,000 tenants")
+    print(median(READS, async || Ok(svc.accounts().list(None, 1_000).await?)).await?, "a page of 1,000 tenants")
 }
 
 fn print(taken: Duration, what: &str) -> Result<()> {
@@ -59,11 +59,11 @@ async fn create_group(svc: &Svc) -> Result<SubscriptionId> {
     let create = svc.transaction("bench.tenants", (), async |tx, ()| {
         let mut last = SubscriptionId::nil();
         for _ in 0..GROUP {
-            let tenant = tx.tenants().create(TenantCreate::named("Example")).await?.id;
+            let tenant = tx.accounts().create(TenantCreate::named("Example")).await?.id;
             let url = WebhookUrl::parse("https://example.com/").map_err(|issue| issue.on("url"))?;
             let input = WebhookCreate { url, events: EventSet::All, description: None };
-            last = tx.tenant(tenant).webhooks().create(input).await?.id;
-            tx.tenant(tenant).events().emit(EventKind::StayCreated, serde_json::json!({ "id": 1 })).await?;
+            last = tx.account(tenant).webhooks().create(input).await?.id;
+            tx.account(tenant).events().emit(EventKind::StayCreated, serde_json::json!({ "id": 1 })).await?;
         }
         Ok(last)
     });

@@ -49,26 +49,26 @@ fn set_status(file: &Path, status: &str) -> Result<()> {
 }
 
 async fn measure(svc: &Svc, file: &Path, contacts: Arc<[ContactId]>) -> Result<()> {
-    let tenant = svc.tenants().list(None, 1).await?.pop().ok_or("no tenant")?.id;
+    let tenant = svc.accounts().list(None, 1).await?.pop().ok_or("no tenant")?.id;
     let get = move |svc: Svc, number: usize| {
         // A step that shares no factor with the number of contacts goes through all of them.
         let id = contacts[number * 7_919 % contacts.len()];
-        async move { svc.tenant(tenant).contacts().get(id).await.map(drop) }
+        async move { svc.account(tenant).contacts().get(id).await.map(drop) }
     };
     let quiet = Clients::start(svc, READS_BEFORE, get.clone()).finish().await?;
     table::print_line(&format!("reads: {CLIENTS} clients that get a contact; {quiet}"))?;
 
     let beside = Clients::start(svc, usize::MAX, get.clone());
     let (events, commits) = WRITES;
-    let other = svc.tenants().create(TenantCreate::named("Other")).await?.id;
+    let other = svc.accounts().create(TenantCreate::named("Other")).await?.id;
     for _ in 0..commits {
         emit(svc, other, events).await?;
     }
     print("writes and checkpoints", beside).await?;
 
     let beside = Clients::start(svc, usize::MAX, get.clone());
-    let webhook = svc.tenant(tenant).webhooks().list(ListParams::default()).await?.data.pop().ok_or("no webhook")?;
-    svc.tenant(tenant).replays().create(ReplayCreate::new(webhook.id, Timestamp::from_micros(0))).await?;
+    let webhook = svc.account(tenant).webhooks().list(ListParams::default()).await?.data.pop().ok_or("no webhook")?;
+    svc.account(tenant).replays().create(ReplayCreate::new(webhook.id, Timestamp::from_micros(0))).await?;
     while svc.store().write("bench.replay", tenant, async |tx, &tenant| replays::step(tx, tenant).await).await? {
         tokio::time::sleep(SETTLE_PAUSE).await;
     }

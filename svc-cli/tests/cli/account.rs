@@ -69,3 +69,19 @@ fn invalid_commands_are_refused() {
     assert_eq!(session.output(&["account", "create", "--name", &long]).status.code(), Some(2));
     session.assert("account_refused");
 }
+
+#[test]
+fn tenant_is_an_alias_of_the_command_and_of_the_option() {
+    let mut session = Session::new();
+    let id = session.id(&["tenant", "create", "--name", "Harbour Plumbing"]);
+    session.account();
+    assert_eq!(session.json(&["tenant", "show", &id]), session.json(&["account", "show", &id]));
+    session
+        .run(&["tenant", "list"])
+        .run(&["tenant", "set", &id, "--currency", "NZD"])
+        .run(&["key", "list", "--tenant", &id])
+        .run(&["invoice", "overdue", "--tenant", &id])
+        .run(&["db", "repair-clock", "--tenant", &id])
+        .run(&["tenant", "lst"])
+        .assert("tenant_alias");
+}

@@ -85,7 +85,7 @@ pub async fn repair(tx: &mut dyn Tx, tenant: TenantId) -> Result<Option<ClockRep
     let repair = ClockRepair { before, after };
     if after < before {
         tx.set_clock(tenant, after).await?;
-        let object = Object { kind: "tenant", id: tenant.0 };
+        let object = Object { kind: audit::TENANT, id: tenant.0 };
         audit::record(
             tx,
             tenant,

@@ -279,7 +279,7 @@ pub async fn view(tx: &mut dyn Tx, id: SessionId, tenant: Option<TenantId>) -> R
     let mut session = tx.session(id).await?.filter(Session::is_operator).ok_or(Error::NotFound)?;
     if let Some(tenant) = tenant {
         let viewed = tenants::get(tx, tenant).await?;
-        audit::record(tx, tenant, "view", Object { kind: "tenant", id: tenant.0 }, None, Some(&viewed)).await?;
+        audit::record(tx, tenant, "view", Object { kind: audit::TENANT, id: tenant.0 }, None, Some(&viewed)).await?;
     }
     session.viewed_tenant_id = tenant;
     tx.update_session(&session).await?;

@@ -14,7 +14,7 @@ use crate::values::{Currency, TenantId, TextEnum, TimeZone, Timestamp};
 pub enum DeveloperAccess {
     /// Access was not approved yet; every request is refused.
     Pending,
-    /// The tenant's keys may use the API.
+    /// The account's keys may use the API.
     Approved,
     /// Access was withdrawn; every request is refused until it is approved again.
     Suspended,

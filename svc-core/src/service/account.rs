@@ -1,4 +1,4 @@
-//! The records of one tenant.
+//! The records of one account.
 
 use super::executor::{Account, operation};
 use super::{
@@ -10,15 +10,15 @@ use crate::error::Error;
 use crate::values::TenantId;
 
 impl<'e> Account<'e> {
-    /// Returns the id of the tenant.
+    /// Returns the id of the account.
     pub fn id(self) -> TenantId {
         self.id
     }
 
-    /// Returns the settings of the tenant.
+    /// Returns the settings of the account.
     ///
     /// # Errors
-    /// [`Error::UnknownTenant`] if there is no such tenant.
+    /// [`Error::UnknownTenant`] if there is no such account.
     ///
     /// # Examples
     ///
@@ -26,7 +26,7 @@ impl<'e> Account<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// assert_eq!(svc.tenant(tenant).settings().await?.name, "Harbour Plumbing");
+    /// assert_eq!(svc.account(tenant).settings().await?.name, "Harbour Plumbing");
     /// # Ok(()) });
     /// ```
     pub async fn settings(self) -> Result<Tenant, Error> {
@@ -34,10 +34,10 @@ impl<'e> Account<'e> {
         runner.read(operation!("svc.settings.get"), id, async |tx, &id| tenants::get(tx, id).await).await
     }
 
-    /// Changes the settings of the tenant. The closure may run again, after a conflict with another transaction.
+    /// Changes the settings of the account. The closure may run again, after a conflict with another transaction.
     ///
     /// # Errors
-    /// [`Error::UnknownTenant`] if there is no such tenant.
+    /// [`Error::UnknownTenant`] if there is no such account.
     ///
     /// # Examples
     ///
@@ -45,7 +45,7 @@ impl<'e> Account<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// let settings = svc.tenant(tenant).change_settings(|tenant| tenant.max_webhooks = Some(50)).await?;
+    /// let settings = svc.account(tenant).change_settings(|tenant| tenant.max_webhooks = Some(50)).await?;
     /// assert_eq!(settings.max_webhooks, Some(50));
     /// # Ok(()) });
     /// ```

@@ -11,7 +11,7 @@ use crate::resources::NoFilter;
 use crate::resources::bookings::{Booking, BookingCreate, BookingId, BookingUpdate};
 use crate::values::Timestamp;
 
-/// The bookings of a tenant: appointments with contacts.
+/// The bookings of an account: appointments with contacts.
 #[derive(Clone, Copy)]
 pub struct Bookings<'e> {
     records: Records<'e, Booking>,
@@ -25,7 +25,7 @@ impl<'e> Bookings<'e> {
     /// Creates a booking, and fires its event.
     ///
     /// # Errors
-    /// [`Error::Validation`] and the other errors of the rules; [`Error::UnknownTenant`] if there is no such tenant.
+    /// [`Error::Validation`] and the other errors of the rules; [`Error::UnknownTenant`] if there is no such account.
     ///
     /// # Examples
     ///
@@ -33,11 +33,11 @@ impl<'e> Bookings<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let start = "2026-03-16T09:00:00Z".parse()?;
     /// let booking = BookingCreate::new(contact.id, "New tap".parse()?, start);
-    /// let booking = svc.tenant(tenant).bookings().create(booking).await?;
+    /// let booking = svc.account(tenant).bookings().create(booking).await?;
     /// assert!(booking.end_time > booking.start_time);
     /// # Ok(()) });
     /// ```
@@ -48,7 +48,7 @@ impl<'e> Bookings<'e> {
     /// Returns the booking with this id.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such booking.
+    /// [`Error::NotFound`] if the account has no such booking.
     ///
     /// # Examples
     ///
@@ -56,12 +56,12 @@ impl<'e> Bookings<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let start = "2026-03-16T09:00:00Z".parse()?;
     /// let booking = BookingCreate::new(contact.id, "New tap".parse()?, start);
-    /// let booking = svc.tenant(tenant).bookings().create(booking).await?;
-    /// assert_eq!(svc.tenant(tenant).bookings().get(booking.id).await?, booking);
+    /// let booking = svc.account(tenant).bookings().create(booking).await?;
+    /// assert_eq!(svc.account(tenant).bookings().get(booking.id).await?, booking);
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: BookingId) -> Result<Booking, Error> {
@@ -79,12 +79,12 @@ impl<'e> Bookings<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let start = "2026-03-16T09:00:00Z".parse()?;
     /// let booking = BookingCreate::new(contact.id, "New tap".parse()?, start);
-    /// let booking = svc.tenant(tenant).bookings().create(booking).await?;
-    /// let page = svc.tenant(tenant).bookings().list(ListParams::default()).await?;
+    /// let booking = svc.account(tenant).bookings().create(booking).await?;
+    /// let page = svc.account(tenant).bookings().list(ListParams::default()).await?;
     /// assert_eq!((page.data, page.next_cursor), (vec![booking], None));
     /// # Ok(()) });
     /// ```
@@ -106,12 +106,12 @@ impl<'e> Bookings<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// use futures_util::TryStreamExt;
     ///
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let start = "2026-03-16T09:00:00Z".parse()?;
     /// let booking = BookingCreate::new(contact.id, "New tap".parse()?, start);
-    /// let booking = svc.tenant(tenant).bookings().create(booking).await?;
-    /// let mut all = svc.tenant(tenant).bookings().stream();
+    /// let booking = svc.account(tenant).bookings().create(booking).await?;
+    /// let mut all = svc.account(tenant).bookings().stream();
     /// while let Some(booking) = all.try_next().await? {
     ///     println!("{}", booking.id);
     /// }
@@ -132,13 +132,13 @@ impl<'e> Bookings<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// use futures_util::TryStreamExt;
     ///
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let start = "2026-03-16T09:00:00Z".parse()?;
     /// let booking = BookingCreate::new(contact.id, "New tap".parse()?, start);
-    /// let booking = svc.tenant(tenant).bookings().create(booking).await?;
+    /// let booking = svc.account(tenant).bookings().create(booking).await?;
     /// let since = booking.updated_at;
-    /// let changed: Vec<_> = svc.tenant(tenant).bookings().changed_since(since).try_collect().await?;
+    /// let changed: Vec<_> = svc.account(tenant).bookings().changed_since(since).try_collect().await?;
     /// assert_eq!(changed, [booking]);
     /// # Ok(()) });
     /// ```
@@ -157,13 +157,13 @@ impl<'e> Bookings<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let start = "2026-03-16T09:00:00Z".parse()?;
     /// let booking = BookingCreate::new(contact.id, "New tap".parse()?, start);
-    /// let booking = svc.tenant(tenant).bookings().create(booking).await?;
+    /// let booking = svc.account(tenant).bookings().create(booking).await?;
     /// let change = BookingUpdate { status: Patch::Set(BookingStatus::Cancelled), ..BookingUpdate::default() };
-    /// let booking = svc.tenant(tenant).bookings().update(booking.id, change).await?;
+    /// let booking = svc.account(tenant).bookings().update(booking.id, change).await?;
     /// assert_eq!(booking.status, BookingStatus::Cancelled);
     /// # Ok(()) });
     /// ```

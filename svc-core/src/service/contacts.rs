@@ -10,7 +10,7 @@ use crate::pages::{ListParams, Page};
 use crate::resources::contacts::{Contact, ContactCreate, ContactFilter, ContactId, ContactUpdate};
 use crate::values::Timestamp;
 
-/// The contacts of a tenant: people and companies.
+/// The contacts of an account: people and companies.
 #[derive(Clone, Copy)]
 pub struct Contacts<'e> {
     records: Records<'e, Contact>,
@@ -24,7 +24,7 @@ impl<'e> Contacts<'e> {
     /// Creates a contact, and fires its event.
     ///
     /// # Errors
-    /// [`Error::Validation`] and the other errors of the rules; [`Error::UnknownTenant`] if there is no such tenant.
+    /// [`Error::Validation`] and the other errors of the rules; [`Error::UnknownTenant`] if there is no such account.
     ///
     /// # Examples
     ///
@@ -33,7 +33,7 @@ impl<'e> Contacts<'e> {
     ///
     /// # svc_core::service::example(async |svc, tenant| {
     /// let contact = ContactCreate::new("ada@example.com".parse()?);
-    /// let contact = svc.tenant(tenant).contacts().create(contact).await?;
+    /// let contact = svc.account(tenant).contacts().create(contact).await?;
     /// assert_eq!(contact.email, Some("ada@example.com".parse()?));
     /// # Ok(()) });
     /// ```
@@ -44,7 +44,7 @@ impl<'e> Contacts<'e> {
     /// Returns the contact with this id.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such contact, or it is deleted.
+    /// [`Error::NotFound`] if the account has no such contact, or it is deleted.
     ///
     /// # Examples
     ///
@@ -52,9 +52,9 @@ impl<'e> Contacts<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
-    /// assert_eq!(svc.tenant(tenant).contacts().get(contact.id).await?, contact);
+    /// assert_eq!(svc.account(tenant).contacts().get(contact.id).await?, contact);
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: ContactId) -> Result<Contact, Error> {
@@ -72,9 +72,9 @@ impl<'e> Contacts<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
-    /// let page = svc.tenant(tenant).contacts().list(ContactFilter::default(), ListParams::default()).await?;
+    /// let page = svc.account(tenant).contacts().list(ContactFilter::default(), ListParams::default()).await?;
     /// assert_eq!((page.data, page.next_cursor), (vec![contact], None));
     /// # Ok(()) });
     /// ```
@@ -96,9 +96,9 @@ impl<'e> Contacts<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// use futures_util::TryStreamExt;
     ///
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
-    /// let mut all = svc.tenant(tenant).contacts().stream(ContactFilter::default());
+    /// let mut all = svc.account(tenant).contacts().stream(ContactFilter::default());
     /// while let Some(contact) = all.try_next().await? {
     ///     println!("{}", contact.id);
     /// }
@@ -119,10 +119,10 @@ impl<'e> Contacts<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// use futures_util::TryStreamExt;
     ///
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let since = contact.updated_at;
-    /// let changed: Vec<_> = svc.tenant(tenant).contacts().changed_since(ContactFilter::default(), since).try_collect().await?;
+    /// let changed: Vec<_> = svc.account(tenant).contacts().changed_since(ContactFilter::default(), since).try_collect().await?;
     /// assert_eq!(changed, [contact]);
     /// # Ok(()) });
     /// ```
@@ -141,10 +141,10 @@ impl<'e> Contacts<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let change = ContactUpdate { email: Patch::Set(None), ..ContactUpdate::default() };
-    /// let contact = svc.tenant(tenant).contacts().update(contact.id, change).await?;
+    /// let contact = svc.account(tenant).contacts().update(contact.id, change).await?;
     /// assert_eq!(contact.email, None);
     /// # Ok(()) });
     /// ```
@@ -163,10 +163,10 @@ impl<'e> Contacts<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
-    /// svc.tenant(tenant).contacts().delete(contact.id).await?;
-    /// assert_eq!(svc.tenant(tenant).contacts().get(contact.id).await, Err(Error::NotFound));
+    /// svc.account(tenant).contacts().delete(contact.id).await?;
+    /// assert_eq!(svc.account(tenant).contacts().get(contact.id).await, Err(Error::NotFound));
     /// # Ok(()) });
     /// ```
     pub async fn delete(self, id: ContactId) -> Result<(), Error> {

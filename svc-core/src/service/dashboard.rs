@@ -23,7 +23,7 @@ impl<'e> Dashboard<'e> {
     /// Makes a link that signs a person in. It works once, for ten minutes.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant does not exist.
+    /// [`Error::NotFound`] if the account does not exist.
     ///
     /// # Examples
     ///
@@ -70,11 +70,11 @@ impl<'e> Dashboard<'e> {
             .await
     }
 
-    /// Begins the session of a person whose email address was verified, such as by an identity provider. It shows the tenant
+    /// Begins the session of a person whose email address was verified, such as by an identity provider. It shows the account
     /// that the address is a [member](crate::accounts::members) of; of several, the person chooses one.
     ///
     /// # Errors
-    /// [`Error::NotAllowed`] if the address is a member of no tenant.
+    /// [`Error::NotAllowed`] if the address is a member of no account.
     ///
     /// # Examples
     ///
@@ -84,7 +84,7 @@ impl<'e> Dashboard<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// let email = Email::parse("ada@example.com").unwrap();
     /// assert!(svc.dashboard().sign_in_member(email.clone()).await.is_err());
-    /// svc.tenant(tenant).members().add(email.clone(), Role::Developer).await?;
+    /// svc.account(tenant).members().add(email.clone(), Role::Developer).await?;
     /// let new = svc.dashboard().sign_in_member(email).await?;
     /// assert_eq!(new.session.account(), Some((tenant, Role::Developer)));
     /// # Ok(()) });
@@ -97,7 +97,7 @@ impl<'e> Dashboard<'e> {
             .await
     }
 
-    /// Returns the tenants that an address is a member of, each with the role that it has there.
+    /// Returns the accounts that an address is a member of, each with the role that it has there.
     ///
     /// # Errors
     /// [`Error::Store`].
@@ -109,7 +109,7 @@ impl<'e> Dashboard<'e> {
     ///
     /// # svc_core::service::example(async |svc, tenant| {
     /// let email = Email::parse("ada@example.com").unwrap();
-    /// svc.tenant(tenant).members().add(email.clone(), Role::Developer).await?;
+    /// svc.account(tenant).members().add(email.clone(), Role::Developer).await?;
     /// let accounts = svc.dashboard().accounts_of(email).await?;
     /// assert_eq!((accounts[0].0.id, accounts[0].1), (tenant, Role::Developer));
     /// # Ok(()) });
@@ -122,10 +122,10 @@ impl<'e> Dashboard<'e> {
             .await
     }
 
-    /// Lets the session of a member show another tenant that the address is a member of.
+    /// Lets the session of a member show another account that the address is a member of.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such session of a member, or the address is no member of the tenant.
+    /// [`Error::NotFound`] if there is no such session of a member, or the address is no member of the account.
     ///
     /// # Examples
     ///
@@ -134,9 +134,9 @@ impl<'e> Dashboard<'e> {
     ///
     /// # svc_core::service::example(async |svc, tenant| {
     /// let email = Email::parse("ada@example.com").unwrap();
-    /// let other = svc.tenants().create(TenantCreate::named("Quay Electrics")).await?.id;
-    /// svc.tenant(tenant).members().add(email.clone(), Role::Owner).await?;
-    /// svc.tenant(other).members().add(email.clone(), Role::Viewer).await?;
+    /// let other = svc.accounts().create(TenantCreate::named("Quay Electrics")).await?.id;
+    /// svc.account(tenant).members().add(email.clone(), Role::Owner).await?;
+    /// svc.account(other).members().add(email.clone(), Role::Viewer).await?;
     /// let session = svc.dashboard().sign_in_member(email).await?.session;
     /// assert_eq!(session.account(), None);
     /// let session = svc.dashboard().choose_account(session.id, other).await?;
@@ -221,7 +221,7 @@ impl<'e> Dashboard<'e> {
         find.await
     }
 
-    /// Returns the sessions of a tenant that have not ended, newest first; or those that show none, which are those of
+    /// Returns the sessions of an account that have not ended, newest first; or those that show none, which are those of
     /// operators and of members who have chosen none.
     ///
     /// # Errors
@@ -245,7 +245,7 @@ impl<'e> Dashboard<'e> {
             .await
     }
 
-    /// Revokes a session of a tenant, or of an operator. It is refused from the next request on.
+    /// Revokes a session of an account, or of an operator. It is refused from the next request on.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such session.
@@ -270,7 +270,7 @@ impl<'e> Dashboard<'e> {
             .await
     }
 
-    /// Returns how many deliveries of all tenants have a status, for operators, and how old the oldest is. It counts up to
+    /// Returns how many deliveries of all accounts have a status, for operators, and how old the oldest is. It counts up to
     /// [`MAX_BACKLOG_COUNT`](crate::webhooks::deliveries::MAX_BACKLOG_COUNT), and no deliveries that succeeded.
     ///
     /// # Errors
@@ -291,7 +291,7 @@ impl<'e> Dashboard<'e> {
             .await
     }
 
-    /// Returns at most `limit` bulk replays of all tenants that are under way, for operators.
+    /// Returns at most `limit` bulk replays of all accounts that are under way, for operators.
     ///
     /// # Errors
     /// [`Error::Store`].
@@ -312,10 +312,10 @@ impl<'e> Dashboard<'e> {
         read.await
     }
 
-    /// Lets an operator look at a tenant as its viewers do, or no longer at any. The audit log of the tenant records it.
+    /// Lets an operator look at an account as its viewers do, or no longer at any. The audit log of the account records it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such session of an operator, or no such tenant.
+    /// [`Error::NotFound`] if there is no such session of an operator, or no such account.
     ///
     /// # Examples
     ///

@@ -9,7 +9,7 @@ use crate::webhooks::replays;
 use crate::webhooks::statistics::{self, HourOfAttempts};
 use crate::webhooks::subscriptions::SubscriptionId;
 
-/// The deliveries of a tenant: its events, on their way to each subscription.
+/// The deliveries of an account: its events, on their way to each subscription.
 #[derive(Clone, Copy)]
 pub struct Deliveries<'e> {
     account: Account<'e>,
@@ -32,7 +32,7 @@ impl<'e> Deliveries<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// let hours = svc.tenant(tenant).deliveries().attempts_by_hour(None).await?;
+    /// let hours = svc.account(tenant).deliveries().attempts_by_hour(None).await?;
     /// assert_eq!((hours.len(), hours[23].tally.success_rate()), (24, None));
     /// # Ok(()) });
     /// ```
@@ -48,7 +48,7 @@ impl<'e> Deliveries<'e> {
     /// Returns the delivery with this id.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such delivery.
+    /// [`Error::NotFound`] if the account has no such delivery.
     ///
     /// # Examples
     ///
@@ -56,7 +56,7 @@ impl<'e> Deliveries<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let endpoint = "https://hooks.example.com/svc".parse()?;
     /// # let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
     /// let sent = account.webhooks().send_test(webhook.id, None).await?;
@@ -83,7 +83,7 @@ impl<'e> Deliveries<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let endpoint = "https://hooks.example.com/svc".parse()?;
     /// # let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
     /// let sent = account.webhooks().send_test(webhook.id, None).await?;
@@ -112,7 +112,7 @@ impl<'e> Deliveries<'e> {
     ///
     /// # svc_core::service::example(async |svc, tenant| {
     /// let filter = DeliveryFilter { kind: Some(EventKind::InvoicePaid), limit: 50, ..DeliveryFilter::default() };
-    /// let found = svc.tenant(tenant).deliveries().search(filter).await?;
+    /// let found = svc.account(tenant).deliveries().search(filter).await?;
     /// assert!(found.deliveries.is_empty() && found.next_until.is_none());
     /// # Ok(()) });
     /// ```
@@ -136,7 +136,7 @@ impl<'e> Deliveries<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let endpoint = "https://hooks.example.com/svc".parse()?;
     /// # let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
     /// let sent = account.webhooks().send_test(webhook.id, None).await?;
@@ -163,7 +163,7 @@ impl<'e> Deliveries<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let endpoint = "https://hooks.example.com/svc".parse()?;
     /// # let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
     /// let sent = account.webhooks().send_test(webhook.id, None).await?;

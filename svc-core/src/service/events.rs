@@ -10,7 +10,7 @@ use crate::values::{EventKind, Timestamp};
 use crate::webhooks::deliveries::Delivery;
 use crate::webhooks::events::{self, Event, EventId};
 
-/// The events of a tenant.
+/// The events of an account.
 #[derive(Clone, Copy)]
 pub struct Events<'e> {
     account: Account<'e>,
@@ -26,7 +26,7 @@ impl<'e> Events<'e> {
     /// a JSON object of the schema of its kind, or with an `id` for a stay or a cohort.
     ///
     /// # Errors
-    /// [`Error::UnknownTenant`] if there is no such tenant; [`Error::Validation`] for the kind and the data.
+    /// [`Error::UnknownTenant`] if there is no such account; [`Error::Validation`] for the kind and the data.
     ///
     /// # Examples
     ///
@@ -34,7 +34,7 @@ impl<'e> Events<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let stay = serde_json::json!({ "id": 7, "room": "12" });
     /// let emitted = account.events().emit(EventKind::StayCreated, stay).await?;
     /// assert_eq!(emitted.event.kind, EventKind::StayCreated);
@@ -55,7 +55,7 @@ impl<'e> Events<'e> {
     /// Returns the event with this id.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such event, or it is older than events are kept.
+    /// [`Error::NotFound`] if the account has no such event, or it is older than events are kept.
     ///
     /// # Examples
     ///
@@ -63,7 +63,7 @@ impl<'e> Events<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let stay = serde_json::json!({ "id": 7, "room": "12" });
     /// let emitted = account.events().emit(EventKind::StayCreated, stay).await?;
     /// let event = account.events().get(emitted.event.id).await?;
@@ -90,7 +90,7 @@ impl<'e> Events<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let emitted = account.events().emit(EventKind::StayCreated, serde_json::json!({ "id": 7 })).await?;
     /// let newest = account.events().newest(Timestamp::from_micros(0), 1).await?;
     /// assert_eq!(newest[0].id, emitted.event.id);
@@ -118,7 +118,7 @@ impl<'e> Events<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let stay = serde_json::json!({ "id": 7, "room": "12" });
     /// let emitted = account.events().emit(EventKind::StayCreated, stay).await?;
     /// let events = account.events().since(Timestamp::from_micros(0), 100).await?;
@@ -145,7 +145,7 @@ pub struct EmittedEvent {
     pub deliveries: Vec<Delivery>,
 }
 
-/// The audit log of a tenant: who changed what, and when.
+/// The audit log of an account: who changed what, and when.
 #[derive(Clone, Copy)]
 pub struct AuditLog<'e> {
     account: Account<'e>,
@@ -167,7 +167,7 @@ impl<'e> AuditLog<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// let log = svc.tenant(tenant).audit_log().since(Timestamp::from_micros(0), 10).await?;
+    /// let log = svc.account(tenant).audit_log().since(Timestamp::from_micros(0), 10).await?;
     /// assert_eq!((log[0].object_kind.as_str(), log[0].action.as_str()), ("tenant", "create"));
     /// # Ok(()) });
     /// ```
@@ -191,9 +191,9 @@ impl<'e> AuditLog<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// let newest = svc.tenant(tenant).audit_log().before(None, 1).await?;
+    /// let newest = svc.account(tenant).audit_log().before(None, 1).await?;
     /// assert_eq!(newest[0].action, "create");
-    /// assert!(svc.tenant(tenant).audit_log().before(Some(newest[0].at), 1).await?.is_empty());
+    /// assert!(svc.account(tenant).audit_log().before(Some(newest[0].at), 1).await?.is_empty());
     /// # Ok(()) });
     /// ```
     pub async fn before(self, until: Option<Timestamp>, limit: u32) -> Result<Vec<Entry>, Error> {

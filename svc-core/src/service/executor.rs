@@ -81,7 +81,7 @@ impl<'e> Runner<'e> {
         Self { executor, tenant: None }
     }
 
-    /// Returns a runner for the operations of one tenant.
+    /// Returns a runner for the operations of one account.
     pub(super) fn of_tenant(self, id: TenantId) -> Self {
         Self { tenant: Some(id), ..self }
     }
@@ -138,7 +138,7 @@ impl<'e> Runner<'e> {
     }
 }
 
-/// Tells the error of an operation that finds nothing because there is no such tenant, which may be in another database,
+/// Tells the error of an operation that finds nothing because there is no such account, which may be in another database,
 /// from that of one whose record is not found.
 fn tell_unknown_tenant(tenant: TenantId, work: UnitOfWork) -> UnitOfWork {
     let work = Arc::new(work);
@@ -153,9 +153,9 @@ fn tell_unknown_tenant(tenant: TenantId, work: UnitOfWork) -> UnitOfWork {
     })
 }
 
-/// The records and settings of one tenant.
+/// The records and settings of one account.
 ///
-/// [`Svc::tenant`](super::Svc::tenant) returns it, and [`Transaction::tenant`](super::Transaction::tenant) inside a
+/// [`Svc::account`](super::Svc::account) returns it, and [`Transaction::account`](super::Transaction::account) inside a
 /// transaction. The accessors do nothing by themselves; their methods do.
 #[derive(Clone, Copy)]
 pub struct Account<'e> {

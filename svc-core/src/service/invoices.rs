@@ -12,7 +12,7 @@ use crate::resources::invoices::{
 };
 use crate::values::{Decimal, Timestamp};
 
-/// The invoices of a tenant. The API cannot change them; this is what can.
+/// The invoices of an account. The API cannot change them; this is what can.
 #[derive(Clone, Copy)]
 pub struct Invoices<'e> {
     records: Records<'e, Invoice>,
@@ -35,7 +35,7 @@ impl<'e> Invoices<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// let account = svc.tenant(tenant);
+    /// let account = svc.account(tenant);
     /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let invoice = InvoiceCreate { contact_id: Some(contact.id), ..InvoiceCreate::new("149.50".parse()?) };
     /// let invoice = account.invoices().create(invoice).await?;
@@ -54,7 +54,7 @@ impl<'e> Invoices<'e> {
     /// Returns the invoice with this id.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such invoice.
+    /// [`Error::NotFound`] if the account has no such invoice.
     ///
     /// # Examples
     ///
@@ -62,9 +62,9 @@ impl<'e> Invoices<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
-    /// assert_eq!(svc.tenant(tenant).invoices().get(invoice.id).await?, invoice);
+    /// assert_eq!(svc.account(tenant).invoices().get(invoice.id).await?, invoice);
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: InvoiceId) -> Result<Invoice, Error> {
@@ -82,9 +82,9 @@ impl<'e> Invoices<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
-    /// let page = svc.tenant(tenant).invoices().list(InvoiceFilter::default(), ListParams::default()).await?;
+    /// let page = svc.account(tenant).invoices().list(InvoiceFilter::default(), ListParams::default()).await?;
     /// assert_eq!((page.data, page.next_cursor), (vec![invoice], None));
     /// # Ok(()) });
     /// ```
@@ -106,9 +106,9 @@ impl<'e> Invoices<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// use futures_util::TryStreamExt;
     ///
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
-    /// let mut all = svc.tenant(tenant).invoices().stream(InvoiceFilter::default());
+    /// let mut all = svc.account(tenant).invoices().stream(InvoiceFilter::default());
     /// while let Some(invoice) = all.try_next().await? {
     ///     println!("{}", invoice.id);
     /// }
@@ -129,10 +129,10 @@ impl<'e> Invoices<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// use futures_util::TryStreamExt;
     ///
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
     /// let since = invoice.updated_at;
-    /// let changed: Vec<_> = svc.tenant(tenant).invoices().changed_since(InvoiceFilter::default(), since).try_collect().await?;
+    /// let changed: Vec<_> = svc.account(tenant).invoices().changed_since(InvoiceFilter::default(), since).try_collect().await?;
     /// assert_eq!(changed, [invoice]);
     /// # Ok(()) });
     /// ```
@@ -151,7 +151,7 @@ impl<'e> Invoices<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
     /// let change = InvoiceUpdate { total: Patch::Set("99".parse()?), ..InvoiceUpdate::default() };
     /// let invoice = account.invoices().update(invoice.id, change).await?;
@@ -178,7 +178,7 @@ impl<'e> Invoices<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
     /// let invoice = account.invoices().send(invoice.id).await?;
     /// assert_eq!(invoice.status, InvoiceStatus::Sent);
@@ -204,7 +204,7 @@ impl<'e> Invoices<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
     /// account.invoices().send(invoice.id).await?;
     /// let invoice = account.invoices().view(invoice.id).await?;
@@ -231,7 +231,7 @@ impl<'e> Invoices<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
     /// account.invoices().send(invoice.id).await?;
     /// let invoice = account.invoices().resend(invoice.id).await?;
@@ -258,7 +258,7 @@ impl<'e> Invoices<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
     /// account.invoices().send(invoice.id).await?;
     /// let invoice = account.invoices().pay(invoice.id).await?;
@@ -287,7 +287,7 @@ impl<'e> Invoices<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
     /// account.invoices().send(invoice.id).await?;
     /// let invoice = account.invoices().pay_part(invoice.id, "49.50".parse()?).await?;
@@ -314,7 +314,7 @@ impl<'e> Invoices<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
     /// account.invoices().send(invoice.id).await?;
     /// account.invoices().pay(invoice.id).await?;
@@ -343,7 +343,7 @@ impl<'e> Invoices<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
     /// account.invoices().send(invoice.id).await?;
     /// account.invoices().pay(invoice.id).await?;
@@ -373,7 +373,7 @@ impl<'e> Invoices<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
     /// account.invoices().send(invoice.id).await?;
     /// let invoice = account.invoices().void(invoice.id).await?;
@@ -394,7 +394,7 @@ impl<'e> Invoices<'e> {
     /// It reads 200 invoices in a transaction. Over a store, each such step is committed by itself.
     ///
     /// # Errors
-    /// [`Error::UnknownTenant`] if there is no such tenant.
+    /// [`Error::UnknownTenant`] if there is no such account.
     ///
     /// # Examples
     ///
@@ -402,7 +402,7 @@ impl<'e> Invoices<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// let account = svc.tenant(tenant);
+    /// let account = svc.account(tenant);
     /// let invoice = InvoiceCreate { due_date: Some("2026-03-01".parse()?), ..InvoiceCreate::new("149.50".parse()?) };
     /// let invoice = account.invoices().create(invoice).await?;
     /// account.invoices().send(invoice.id).await?;

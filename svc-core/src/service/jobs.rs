@@ -10,7 +10,7 @@ use crate::pages::{ListParams, Page};
 use crate::resources::jobs::{Job, JobCreate, JobFilter, JobId, JobUpdate};
 use crate::values::Timestamp;
 
-/// The jobs of a tenant: work on a site.
+/// The jobs of an account: work on a site.
 #[derive(Clone, Copy)]
 pub struct Jobs<'e> {
     records: Records<'e, Job>,
@@ -24,7 +24,7 @@ impl<'e> Jobs<'e> {
     /// Creates a job, and fires its event.
     ///
     /// # Errors
-    /// [`Error::Validation`] and the other errors of the rules; [`Error::UnknownTenant`] if there is no such tenant.
+    /// [`Error::Validation`] and the other errors of the rules; [`Error::UnknownTenant`] if there is no such account.
     ///
     /// # Examples
     ///
@@ -32,7 +32,7 @@ impl<'e> Jobs<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// let job = svc.tenant(tenant).jobs().create(JobCreate::new("Fix the tap".parse()?)).await?;
+    /// let job = svc.account(tenant).jobs().create(JobCreate::new("Fix the tap".parse()?)).await?;
     /// assert_eq!(job.job_number, "JOB-0001");
     /// # Ok(()) });
     /// ```
@@ -43,7 +43,7 @@ impl<'e> Jobs<'e> {
     /// Returns the job with this id.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such job.
+    /// [`Error::NotFound`] if the account has no such job.
     ///
     /// # Examples
     ///
@@ -51,9 +51,9 @@ impl<'e> Jobs<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let job = account.jobs().create(JobCreate::new("Fix the tap".parse()?)).await?;
-    /// assert_eq!(svc.tenant(tenant).jobs().get(job.id).await?, job);
+    /// assert_eq!(svc.account(tenant).jobs().get(job.id).await?, job);
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: JobId) -> Result<Job, Error> {
@@ -71,9 +71,9 @@ impl<'e> Jobs<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let job = account.jobs().create(JobCreate::new("Fix the tap".parse()?)).await?;
-    /// let page = svc.tenant(tenant).jobs().list(JobFilter::default(), ListParams::default()).await?;
+    /// let page = svc.account(tenant).jobs().list(JobFilter::default(), ListParams::default()).await?;
     /// assert_eq!((page.data, page.next_cursor), (vec![job], None));
     /// # Ok(()) });
     /// ```
@@ -95,9 +95,9 @@ impl<'e> Jobs<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// use futures_util::TryStreamExt;
     ///
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let job = account.jobs().create(JobCreate::new("Fix the tap".parse()?)).await?;
-    /// let mut all = svc.tenant(tenant).jobs().stream(JobFilter::default());
+    /// let mut all = svc.account(tenant).jobs().stream(JobFilter::default());
     /// while let Some(job) = all.try_next().await? {
     ///     println!("{}", job.id);
     /// }
@@ -118,10 +118,10 @@ impl<'e> Jobs<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// use futures_util::TryStreamExt;
     ///
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let job = account.jobs().create(JobCreate::new("Fix the tap".parse()?)).await?;
     /// let since = job.updated_at;
-    /// let changed: Vec<_> = svc.tenant(tenant).jobs().changed_since(JobFilter::default(), since).try_collect().await?;
+    /// let changed: Vec<_> = svc.account(tenant).jobs().changed_since(JobFilter::default(), since).try_collect().await?;
     /// assert_eq!(changed, [job]);
     /// # Ok(()) });
     /// ```
@@ -140,10 +140,10 @@ impl<'e> Jobs<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let job = account.jobs().create(JobCreate::new("Fix the tap".parse()?)).await?;
     /// let change = JobUpdate { status: Patch::Set(JobStatus::Completed), ..JobUpdate::default() };
-    /// let job = svc.tenant(tenant).jobs().update(job.id, change).await?;
+    /// let job = svc.account(tenant).jobs().update(job.id, change).await?;
     /// assert!(job.actual_end.is_some());
     /// # Ok(()) });
     /// ```

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::store::Tx;
 use crate::values::TenantId;
 
-/// The API keys of a tenant.
+/// The API keys of an account.
 #[derive(Clone, Copy)]
 pub struct Keys<'e> {
     account: Account<'e>,
@@ -23,7 +23,7 @@ impl<'e> Keys<'e> {
     /// Creates a key. Its text is in the result, and nowhere else.
     ///
     /// # Errors
-    /// [`Error::UnknownTenant`] if there is no such tenant.
+    /// [`Error::UnknownTenant`] if there is no such account.
     ///
     /// # Examples
     ///
@@ -31,7 +31,7 @@ impl<'e> Keys<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let new = account.keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await?;
     /// assert!(new.text.reveal().starts_with("svc_live_"));
     /// # Ok(()) });
@@ -48,7 +48,7 @@ impl<'e> Keys<'e> {
     /// Returns the key with this id.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such key.
+    /// [`Error::NotFound`] if the account has no such key.
     ///
     /// # Examples
     ///
@@ -56,7 +56,7 @@ impl<'e> Keys<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let new = account.keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await?;
     /// assert_eq!(account.keys().get(new.key.id).await?, new.key);
     /// # Ok(()) });
@@ -79,7 +79,7 @@ impl<'e> Keys<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let new = account.keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await?;
     /// assert_eq!(account.keys().list().await?, [new.key]);
     /// # Ok(()) });
@@ -92,7 +92,7 @@ impl<'e> Keys<'e> {
     /// Revokes a key, which is refused from the next request on. Revoking it again changes nothing.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such key.
+    /// [`Error::NotFound`] if the account has no such key.
     ///
     /// # Examples
     ///
@@ -100,7 +100,7 @@ impl<'e> Keys<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let new = account.keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await?;
     /// assert!(account.keys().revoke(new.key.id).await?.revoked_at.is_some());
     /// # Ok(()) });
@@ -118,7 +118,7 @@ impl<'e> Keys<'e> {
     /// Creates a key like this one, which expires after `overlap`.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such key; [`Error::NotAllowed`] if it is revoked or expired.
+    /// [`Error::NotFound`] if the account has no such key; [`Error::NotAllowed`] if it is revoked or expired.
     ///
     /// # Examples
     ///
@@ -128,7 +128,7 @@ impl<'e> Keys<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// use std::time::Duration;
     ///
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let new = account.keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await?;
     /// let next = account.keys().rotate(new.key.id, Duration::from_secs(60 * 60)).await?;
     /// assert_ne!(next.key.id, new.key.id);
@@ -145,7 +145,7 @@ impl<'e> Keys<'e> {
     }
 }
 
-/// Returns a key of the tenant.
+/// Returns a key of the account.
 async fn own(tx: &mut dyn Tx, tenant: TenantId, id: KeyId) -> Result<ApiKey, Error> {
     let key = keys::get(tx, id).await?;
     if key.tenant_id == tenant { Ok(key) } else { Err(Error::NotFound) }

@@ -7,7 +7,7 @@ use crate::accounts::sessions::Role;
 use crate::error::Error;
 use crate::values::Email;
 
-/// The members of a tenant: the email addresses with which people may sign in to its dashboard, and the role of each.
+/// The members of an account: the email addresses with which people may sign in to its dashboard, and the role of each.
 #[derive(Clone, Copy)]
 pub struct Members<'e> {
     account: Account<'e>,
@@ -21,7 +21,7 @@ impl<'e> Members<'e> {
     /// Adds a member. Addresses are compared in lower case.
     ///
     /// # Errors
-    /// [`Error::UnknownTenant`] if there is no such tenant, and [`Error::NotAllowed`] if the address is a member already or
+    /// [`Error::UnknownTenant`] if there is no such account, and [`Error::NotAllowed`] if the address is a member already or
     /// there are [`MAX_MEMBERS`](members::MAX_MEMBERS).
     ///
     /// # Examples
@@ -30,7 +30,7 @@ impl<'e> Members<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let email = Email::parse("Ada@example.com").unwrap();
     /// let member = account.members().add(email.clone(), Role::Owner).await?;
     /// assert_eq!(member.email.as_str(), "ada@example.com");
@@ -57,7 +57,7 @@ impl<'e> Members<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let member = account.members().add(Email::parse("ada@example.com").unwrap(), Role::Owner).await?;
     /// assert_eq!(account.members().list().await?, [member]);
     /// # Ok(()) });
@@ -70,7 +70,7 @@ impl<'e> Members<'e> {
     /// Returns the member with this id.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such member.
+    /// [`Error::NotFound`] if the account has no such member.
     ///
     /// # Examples
     ///
@@ -78,7 +78,7 @@ impl<'e> Members<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let member = account.members().add(Email::parse("ada@example.com").unwrap(), Role::Owner).await?;
     /// assert_eq!(account.members().get(member.id).await?, member);
     /// # Ok(()) });
@@ -95,7 +95,7 @@ impl<'e> Members<'e> {
     /// Changes the role of a member. It holds from their next request on.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such member, and [`Error::NotAllowed`] if a person in the dashboard takes the
+    /// [`Error::NotFound`] if the account has no such member, and [`Error::NotAllowed`] if a person in the dashboard takes the
     /// role of the last owner away.
     ///
     /// # Examples
@@ -104,7 +104,7 @@ impl<'e> Members<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let member = account.members().add(Email::parse("ada@example.com").unwrap(), Role::Viewer).await?;
     /// assert_eq!(account.members().set_role(member.id, Role::Developer).await?.role, Role::Developer);
     /// # Ok(()) });
@@ -118,10 +118,10 @@ impl<'e> Members<'e> {
             .await
     }
 
-    /// Removes a member, and returns it. Their sessions show nothing of the tenant from the next request on.
+    /// Removes a member, and returns it. Their sessions show nothing of the account from the next request on.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such member, and [`Error::NotAllowed`] if a person in the dashboard removes
+    /// [`Error::NotFound`] if the account has no such member, and [`Error::NotAllowed`] if a person in the dashboard removes
     /// the last owner.
     ///
     /// # Examples
@@ -130,7 +130,7 @@ impl<'e> Members<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let member = account.members().add(Email::parse("ada@example.com").unwrap(), Role::Owner).await?;
     /// account.members().remove(member.id).await?;
     /// assert_eq!(account.members().list().await?, []);

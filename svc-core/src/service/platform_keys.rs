@@ -4,7 +4,7 @@ use super::executor::{Runner, operation};
 use crate::accounts::platform_keys::{self, NewPlatformKey, PlatformKey, PlatformKeyCreate, PlatformKeyId};
 use crate::error::Error;
 
-/// The keys of the platform API, which belong to no tenant.
+/// The keys of the platform API, which belong to no account.
 #[derive(Clone, Copy)]
 pub struct PlatformKeys<'e> {
     runner: Runner<'e>,

@@ -10,7 +10,7 @@ use crate::pages::{ListParams, Page};
 use crate::resources::quotes::{self, Quote, QuoteCreate, QuoteFilter, QuoteId, QuoteUpdate};
 use crate::values::Timestamp;
 
-/// The quotes of a tenant: offers with a price.
+/// The quotes of an account: offers with a price.
 #[derive(Clone, Copy)]
 pub struct Quotes<'e> {
     records: Records<'e, Quote>,
@@ -24,7 +24,7 @@ impl<'e> Quotes<'e> {
     /// Creates a quote, and fires its event.
     ///
     /// # Errors
-    /// [`Error::Validation`] and the other errors of the rules; [`Error::UnknownTenant`] if there is no such tenant.
+    /// [`Error::Validation`] and the other errors of the rules; [`Error::UnknownTenant`] if there is no such account.
     ///
     /// # Examples
     ///
@@ -32,7 +32,7 @@ impl<'e> Quotes<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let quote = account.quotes().create(QuoteCreate::new(contact.id, "149.50".parse()?)).await?;
     /// assert_eq!(quote.quote_number, "QUO-0001");
@@ -45,7 +45,7 @@ impl<'e> Quotes<'e> {
     /// Returns the quote with this id.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such quote.
+    /// [`Error::NotFound`] if the account has no such quote.
     ///
     /// # Examples
     ///
@@ -53,10 +53,10 @@ impl<'e> Quotes<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let quote = account.quotes().create(QuoteCreate::new(contact.id, "149.50".parse()?)).await?;
-    /// assert_eq!(svc.tenant(tenant).quotes().get(quote.id).await?, quote);
+    /// assert_eq!(svc.account(tenant).quotes().get(quote.id).await?, quote);
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: QuoteId) -> Result<Quote, Error> {
@@ -74,10 +74,10 @@ impl<'e> Quotes<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let quote = account.quotes().create(QuoteCreate::new(contact.id, "149.50".parse()?)).await?;
-    /// let page = svc.tenant(tenant).quotes().list(QuoteFilter::default(), ListParams::default()).await?;
+    /// let page = svc.account(tenant).quotes().list(QuoteFilter::default(), ListParams::default()).await?;
     /// assert_eq!((page.data, page.next_cursor), (vec![quote], None));
     /// # Ok(()) });
     /// ```
@@ -99,10 +99,10 @@ impl<'e> Quotes<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// use futures_util::TryStreamExt;
     ///
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let quote = account.quotes().create(QuoteCreate::new(contact.id, "149.50".parse()?)).await?;
-    /// let mut all = svc.tenant(tenant).quotes().stream(QuoteFilter::default());
+    /// let mut all = svc.account(tenant).quotes().stream(QuoteFilter::default());
     /// while let Some(quote) = all.try_next().await? {
     ///     println!("{}", quote.id);
     /// }
@@ -123,11 +123,11 @@ impl<'e> Quotes<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// use futures_util::TryStreamExt;
     ///
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let quote = account.quotes().create(QuoteCreate::new(contact.id, "149.50".parse()?)).await?;
     /// let since = quote.updated_at;
-    /// let changed: Vec<_> = svc.tenant(tenant).quotes().changed_since(QuoteFilter::default(), since).try_collect().await?;
+    /// let changed: Vec<_> = svc.account(tenant).quotes().changed_since(QuoteFilter::default(), since).try_collect().await?;
     /// assert_eq!(changed, [quote]);
     /// # Ok(()) });
     /// ```
@@ -146,11 +146,11 @@ impl<'e> Quotes<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let quote = account.quotes().create(QuoteCreate::new(contact.id, "149.50".parse()?)).await?;
     /// let change = QuoteUpdate { status: Patch::Set(QuoteStatus::Sent), ..QuoteUpdate::default() };
-    /// let quote = svc.tenant(tenant).quotes().update(quote.id, change).await?;
+    /// let quote = svc.account(tenant).quotes().update(quote.id, change).await?;
     /// assert_eq!(quote.status, QuoteStatus::Sent);
     /// # Ok(()) });
     /// ```
@@ -169,7 +169,7 @@ impl<'e> Quotes<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let quote = account.quotes().create(QuoteCreate::new(contact.id, "149.50".parse()?)).await?;
     /// let sent = QuoteUpdate { status: Patch::Set(QuoteStatus::Sent), ..QuoteUpdate::default() };
@@ -198,7 +198,7 @@ impl<'e> Quotes<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
     /// let quote = account.quotes().create(QuoteCreate::new(contact.id, "149.50".parse()?)).await?;
     /// let sent = QuoteUpdate { status: Patch::Set(QuoteStatus::Sent), ..QuoteUpdate::default() };

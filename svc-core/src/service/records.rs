@@ -10,7 +10,7 @@ use crate::pages::{Limit, ListParams, MAX_LIMIT, Page, SentCursor, Since};
 use crate::resources::{Create, Delete, Resource, Update, crud};
 use crate::values::{Id, TenantId, Timestamp};
 
-/// The records of one resource and one tenant.
+/// The records of one resource and one account.
 pub(super) struct Records<'e, R> {
     pub(super) runner: Runner<'e>,
     pub(super) tenant: TenantId,

@@ -5,7 +5,7 @@ use super::executor::operation;
 use crate::error::Error;
 use crate::webhooks::replays::{self, Replay, ReplayCreate, ReplayId};
 
-/// The bulk replays of a tenant: time ranges of deliveries that are sent again.
+/// The bulk replays of an account: time ranges of deliveries that are sent again.
 #[derive(Clone, Copy)]
 pub struct Replays<'e> {
     account: Account<'e>,
@@ -27,7 +27,7 @@ impl<'e> Replays<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let endpoint = "https://hooks.example.com/svc".parse()?;
     /// # let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
     /// let replay = account.replays().create(ReplayCreate::new(webhook.id, webhook.created_at)).await?;
@@ -46,7 +46,7 @@ impl<'e> Replays<'e> {
     /// Returns the replay with this id, and its progress.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such replay.
+    /// [`Error::NotFound`] if the account has no such replay.
     ///
     /// # Examples
     ///
@@ -54,7 +54,7 @@ impl<'e> Replays<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let endpoint = "https://hooks.example.com/svc".parse()?;
     /// # let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
     /// let replay = account.replays().create(ReplayCreate::new(webhook.id, webhook.created_at)).await?;
@@ -81,7 +81,7 @@ impl<'e> Replays<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// # let endpoint = "https://hooks.example.com/svc".parse()?;
     /// # let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
     /// let replay = account.replays().create(ReplayCreate::new(webhook.id, webhook.created_at)).await?;

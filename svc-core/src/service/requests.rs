@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::requests::{self, LoggedRequest, LoggedRequestId, RequestFilter};
 use crate::webhooks::events::Event;
 
-/// The API requests of a tenant: its newest 1,000 of the last 24 hours.
+/// The API requests of an account: its newest 1,000 of the last 24 hours.
 #[derive(Clone, Copy)]
 pub struct Requests<'e> {
     account: Account<'e>,
@@ -29,7 +29,7 @@ impl<'e> Requests<'e> {
     ///
     /// # svc_core::service::example(async |svc, tenant| {
     /// let failed = RequestFilter { status: Some(400..=599), ..RequestFilter::default() };
-    /// assert_eq!(svc.tenant(tenant).requests().list(failed).await?, []);
+    /// assert_eq!(svc.account(tenant).requests().list(failed).await?, []);
     /// # Ok(()) });
     /// ```
     pub async fn list(self, filter: RequestFilter) -> Result<Vec<LoggedRequest>, Error> {

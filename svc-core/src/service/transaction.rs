@@ -7,7 +7,7 @@ use futures_util::lock::Mutex as AsyncMutex;
 use tracing::{Instrument as _, field};
 
 use super::executor::{Executor, Runner, TARGET};
-use super::{Account, Tenants};
+use super::{Account, Accounts};
 use crate::error::{Error, StoreError};
 use crate::store::{Access, CallBoxed, Store, Tx, UnitOfWork};
 use crate::sync::lock;
@@ -28,13 +28,13 @@ impl<'t> Transaction<'t> {
         Self { executor }
     }
 
-    /// Returns the operations on tenants, the business accounts.
-    pub fn tenants(self) -> Tenants<'t> {
-        Tenants::new(Runner::new(self.executor))
+    /// Returns the operations on accounts.
+    pub fn accounts(self) -> Accounts<'t> {
+        Accounts::new(Runner::new(self.executor))
     }
 
-    /// Returns the records of one tenant.
-    pub fn tenant(self, id: TenantId) -> Account<'t> {
+    /// Returns the records of one account.
+    pub fn account(self, id: TenantId) -> Account<'t> {
         Account::new(Runner::new(self.executor), id)
     }
 }

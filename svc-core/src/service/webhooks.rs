@@ -15,7 +15,7 @@ use crate::webhooks::deliveries::Delivery;
 use crate::webhooks::statistics::{self, Backlog};
 use crate::webhooks::subscriptions::{self, SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
 
-/// The webhook subscriptions of a tenant: the endpoints that receive its events.
+/// The webhook subscriptions of an account: the endpoints that receive its events.
 #[derive(Clone, Copy)]
 pub struct Webhooks<'e> {
     records: Records<'e, WebhookSubscription>,
@@ -37,7 +37,7 @@ impl<'e> Webhooks<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let endpoint = "https://hooks.example.com/svc".parse()?;
     /// let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
     /// assert!(webhook.secret.reveal().starts_with("whsec_"));
@@ -50,7 +50,7 @@ impl<'e> Webhooks<'e> {
     /// Returns the webhook with this id.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the tenant has no such webhook, or it is deleted.
+    /// [`Error::NotFound`] if the account has no such webhook, or it is deleted.
     ///
     /// # Examples
     ///
@@ -58,10 +58,10 @@ impl<'e> Webhooks<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let endpoint = "https://hooks.example.com/svc".parse()?;
     /// let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
-    /// assert_eq!(svc.tenant(tenant).webhooks().get(webhook.id).await?, webhook);
+    /// assert_eq!(svc.account(tenant).webhooks().get(webhook.id).await?, webhook);
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: SubscriptionId) -> Result<WebhookSubscription, Error> {
@@ -79,10 +79,10 @@ impl<'e> Webhooks<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let endpoint = "https://hooks.example.com/svc".parse()?;
     /// let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
-    /// let page = svc.tenant(tenant).webhooks().list(ListParams::default()).await?;
+    /// let page = svc.account(tenant).webhooks().list(ListParams::default()).await?;
     /// assert_eq!((page.data, page.next_cursor), (vec![webhook], None));
     /// # Ok(()) });
     /// ```
@@ -104,10 +104,10 @@ impl<'e> Webhooks<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// use futures_util::TryStreamExt;
     ///
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let endpoint = "https://hooks.example.com/svc".parse()?;
     /// let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
-    /// let mut all = svc.tenant(tenant).webhooks().stream();
+    /// let mut all = svc.account(tenant).webhooks().stream();
     /// while let Some(webhook) = all.try_next().await? {
     ///     println!("{}", webhook.id);
     /// }
@@ -128,11 +128,11 @@ impl<'e> Webhooks<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// use futures_util::TryStreamExt;
     ///
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let endpoint = "https://hooks.example.com/svc".parse()?;
     /// let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
     /// let since = webhook.updated_at;
-    /// let changed: Vec<_> = svc.tenant(tenant).webhooks().changed_since(since).try_collect().await?;
+    /// let changed: Vec<_> = svc.account(tenant).webhooks().changed_since(since).try_collect().await?;
     /// assert_eq!(changed, [webhook]);
     /// # Ok(()) });
     /// ```
@@ -151,11 +151,11 @@ impl<'e> Webhooks<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let endpoint = "https://hooks.example.com/svc".parse()?;
     /// let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
     /// let change = WebhookUpdate { enabled: Patch::Set(false), ..WebhookUpdate::default() };
-    /// let webhook = svc.tenant(tenant).webhooks().update(webhook.id, change).await?;
+    /// let webhook = svc.account(tenant).webhooks().update(webhook.id, change).await?;
     /// assert!(!webhook.enabled);
     /// # Ok(()) });
     /// ```
@@ -174,11 +174,11 @@ impl<'e> Webhooks<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let endpoint = "https://hooks.example.com/svc".parse()?;
     /// let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
-    /// svc.tenant(tenant).webhooks().delete(webhook.id).await?;
-    /// assert_eq!(svc.tenant(tenant).webhooks().get(webhook.id).await, Err(Error::NotFound));
+    /// svc.account(tenant).webhooks().delete(webhook.id).await?;
+    /// assert_eq!(svc.account(tenant).webhooks().get(webhook.id).await, Err(Error::NotFound));
     /// # Ok(()) });
     /// ```
     pub async fn delete(self, id: SubscriptionId) -> Result<(), Error> {
@@ -198,7 +198,7 @@ impl<'e> Webhooks<'e> {
     /// # svc_core::service::example(async |svc, tenant| {
     /// use std::time::Duration;
     ///
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let endpoint = "https://hooks.example.com/svc".parse()?;
     /// let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
     /// let rotated = account.webhooks().rotate_secret(webhook.id, Duration::from_secs(24 * 60 * 60)).await?;
@@ -228,7 +228,7 @@ impl<'e> Webhooks<'e> {
     ///
     /// # svc_core::service::example(async |svc, tenant| {
     /// # use std::time::Duration;
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let endpoint = "https://hooks.example.com/svc".parse()?;
     /// let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
     /// account.webhooks().rotate_secret(webhook.id, Duration::from_secs(24 * 60 * 60)).await?;
@@ -257,7 +257,7 @@ impl<'e> Webhooks<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let endpoint = "https://hooks.example.com/svc".parse()?;
     /// let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
     /// let delivery = account.webhooks().send_test(webhook.id, Some(EventKind::InvoicePaid)).await?;
@@ -284,7 +284,7 @@ impl<'e> Webhooks<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.tenant(tenant);
+    /// # let account = svc.account(tenant);
     /// let endpoint = "https://hooks.example.com/svc".parse()?;
     /// let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
     /// account.webhooks().send_test(webhook.id, None).await?;

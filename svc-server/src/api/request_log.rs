@@ -177,9 +177,9 @@ mod tests {
     impl Fixture {
         async fn new(settings: Settings) -> Self {
             let svc = Svc::in_memory();
-            let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+            let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
             let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
-            let key = svc.tenant(tenant).keys().create(input).await.unwrap();
+            let key = svc.account(tenant).keys().create(input).await.unwrap();
             let api = Api::new(Arc::clone(svc.store()), settings);
             Self { svc, api, tenant, bearer: format!("Bearer {}", key.text.reveal()) }
         }
@@ -192,7 +192,7 @@ mod tests {
 
         async fn requests(&self) -> Vec<LoggedRequest> {
             self.api.flush_request_log().await;
-            self.svc.tenant(self.tenant).requests().list(RequestFilter::default()).await.unwrap()
+            self.svc.account(self.tenant).requests().list(RequestFilter::default()).await.unwrap()
         }
     }
 
@@ -222,7 +222,7 @@ mod tests {
         let texts = |entry: &LoggedRequest| (entry.request_id.clone(), entry.path.clone(), entry.query.clone());
         assert_eq!(texts(&logged[2]), ("first".to_owned(), "/api/v1/contacts".to_owned(), None));
 
-        let account = f.svc.tenant(f.tenant);
+        let account = f.svc.account(f.tenant);
         let events = account.requests().events(logged[2].id, 10).await.unwrap();
         assert_eq!(events.iter().map(|event| event.kind.as_str()).collect::<Vec<_>>(), ["contact.created"]);
         let wrote = RequestFilter { event_id: Some(events[0].id), ..RequestFilter::default() };

@@ -189,7 +189,7 @@ pub(super) fn how_to_sign_in(dashboard: &Dashboard) -> Markup {
         } @else {
             p { "The operator of this service gives you a link. On the server, it is made with:" }
         }
-        pre { code { "svc dashboard link --tenant ID --role owner" } }
+        pre { code { "svc dashboard link --account ID --role owner" } }
     }
 }
 

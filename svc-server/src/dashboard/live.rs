@@ -249,7 +249,7 @@ impl<L: List> Feed<L> {
         if !renders_all && items.len() == polled.rows.len() && items.iter().all(|item| known(item).is_some()) {
             return Ok(());
         }
-        let tenant = self.svc.tenant(self.tenant).settings().await?;
+        let tenant = self.svc.account(self.tenant).settings().await?;
         let names = L::names(&self.svc, self.tenant).await?;
         let view = View { base: &self.base, now: self.svc.store().env().now(), zone: &tenant.time_zone };
         let render = |item: L::Item| {

@@ -85,11 +85,11 @@ pub struct Config {
     #[arg(long, env = "SVC_PLATFORM_WEBHOOK", value_name = "URL")]
     pub platform_webhook: Option<WebhookUrl>,
 
-    /// Start with a demo tenant, an API key and sample data, and allow http:// and private addresses in webhook URLs.
+    /// Start with a demo account, an API key and sample data, and allow http:// and private addresses in webhook URLs.
     #[arg(long, env = "SVC_DEMO", value_parser = BoolishValueParser::new())]
     pub demo: bool,
 
-    /// Allow http:// and private addresses in webhook URLs. For development only: it lets the tenants of the API send
+    /// Allow http:// and private addresses in webhook URLs. For development only: it lets the accounts of the API send
     /// requests into the network of the server.
     #[arg(long, env = "SVC_ALLOW_PRIVATE_WEBHOOKS", value_parser = BoolishValueParser::new())]
     pub allow_private_webhooks: bool,
@@ -99,17 +99,17 @@ pub struct Config {
     pub no_rate_limit: bool,
 
     /// The number of requests per minute that are allowed for each API key, and for each address without a valid key.
-    /// `svc tenant set` sets another limit for the keys of one tenant.
+    /// `svc account set` sets another limit for the keys of one account.
     #[arg(long, env = "SVC_RATE_LIMIT", value_name = "N", default_value = "60", value_parser = clap::value_parser!(u32).range(1..))]
     pub rate_limit: u32,
 
     /// The number of writes per minute that are allowed for each API key, per method and route of a resource, such as
-    /// quotes=20. Can be repeated or separated by commas. `svc tenant set` sets other limits for the keys of one tenant.
+    /// quotes=20. Can be repeated or separated by commas. `svc account set` sets other limits for the keys of one account.
     #[arg(long, env = "SVC_WRITE_RATE_LIMIT", value_name = "RESOURCE=N", value_delimiter = ',', value_parser = write_rate_limit)]
     pub write_rate_limit: Vec<(CappedCollection, NonZeroU32)>,
 
-    /// The number of webhook subscriptions that each tenant can have, from 1 to 1000. `svc tenant set` sets another limit
-    /// for one tenant.
+    /// The number of webhook subscriptions that each account can have, from 1 to 1000. `svc account set` sets another limit
+    /// for one account.
     #[arg(long, env = "SVC_MAX_WEBHOOKS", value_name = "N", default_value_t = DEFAULT_MAX_WEBHOOKS, value_parser = parse_max_webhooks)]
     pub max_webhooks: u32,
 
@@ -127,7 +127,7 @@ pub struct Config {
     #[arg(long, env = "SVC_WEBHOOK_RETRY", value_name = "DURATIONS", value_delimiter = ',', default_value = "1m,4m,16m,64m,240m", value_parser = duration)]
     pub webhook_retry: Vec<Duration>,
 
-    /// The highest number of webhook delivery attempts at the same time. One tenant can use half of them.
+    /// The highest number of webhook delivery attempts at the same time. One account can use half of them.
     #[arg(long, env = "SVC_WEBHOOK_CONCURRENCY", value_name = "N", default_value = "2048", value_parser = clap::value_parser!(u32).range(1..))]
     pub webhook_concurrency: u32,
 
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_can_be_allowed_1000_webhooks_at_most() {
+    fn an_account_can_be_allowed_1000_webhooks_at_most() {
         let limit = |flags: &[&str]| {
             Config::try_parse_from([&["svc-server"], flags].concat()).ok().map(|config| config.max_webhooks)
         };

@@ -80,7 +80,7 @@ impl Drop for DemoFolder {
     }
 }
 
-/// The text that `--demo` prints: the tenant, its API key, and requests to try. Its [`Display`](fmt::Display) is that text.
+/// The text that `--demo` prints: the account, its API key, and requests to try. Its [`Display`](fmt::Display) is that text.
 pub struct Guide {
     url: String,
     database_url: String,
@@ -322,7 +322,7 @@ impl fmt::Display for Guide {
         write!(
             f,
             r#"
-{} (tenant {})
+{} (account {})
 API key: {key}
 dashboard: {dashboard}
 

@@ -70,8 +70,8 @@ impl Server {
         env.event_kinds.register("order.shipped", serde_json::json!({ "examples": [{ "id": "A-17" }] })).unwrap();
         let transactions = Arc::default();
         let svc = Svc::new(Noted { store: MemoryStore::new(env), transactions: Arc::clone(&transactions) });
-        let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
-        let other = svc.tenants().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
+        let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+        let other = svc.accounts().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
         let (api, _) = Builder::new(&svc).dashboard(true).build();
         Self { svc, clock, api, tenant, other, transactions }
     }
@@ -108,7 +108,7 @@ impl Server {
     pub(crate) async fn signed_in_member(&self, email: &str, accounts: &[(TenantId, Role)]) -> Browser<'_> {
         let email: Email = email.parse().unwrap();
         for (tenant, role) in accounts {
-            self.svc.tenant(*tenant).members().add(email.clone(), *role).await.unwrap();
+            self.svc.account(*tenant).members().add(email.clone(), *role).await.unwrap();
         }
         let new = self.svc.dashboard().sign_in_member(email).await.unwrap();
         Browser { server: self, cookie: Some(format!("svc_session={}", new.token.reveal())) }

@@ -23,7 +23,7 @@ async fn a_key_is_shown_once_and_recorded_under_the_person() {
     let secret = shown("value=\"svcsig_").unwrap();
     let list = owner.get("/keys").await.text;
     assert!(list.contains("Reports") && !list.contains(&key) && !list.contains(&secret));
-    let account = server.svc.tenant(server.tenant);
+    let account = server.svc.account(server.tenant);
     let stored = account.keys().list().await.unwrap().remove(0);
     assert_eq!(stored.expires_at.unwrap().since(stored.created_at).as_secs(), 30 * 24 * 60 * 60);
     let log = account.audit_log().since(Timestamp::from_micros(0), 10).await.unwrap();
@@ -40,7 +40,7 @@ async fn a_key_is_shown_once_and_recorded_under_the_person() {
 async fn a_key_is_rotated_with_an_overlap() {
     let server = Server::start().await;
     let owner = server.signed_in(Role::Owner).await;
-    let account = server.svc.tenant(server.tenant);
+    let account = server.svc.account(server.tenant);
     let old = account.keys().create(KeyCreate::default()).await.unwrap().key;
     let rotated = owner.post(&format!("/keys/{}/rotate", old.id), "overlap=1").await;
     assert!(rotated.text.contains("value=\"svc_live_"), "{}", rotated.text);
@@ -76,13 +76,13 @@ async fn bad_input_is_shown_again_with_its_error() {
         again.contains("value=\"&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&amp;\u{202e}\""),
         "nothing is lost: {again}"
     );
-    assert!(server.svc.tenant(server.tenant).keys().list().await.unwrap().is_empty());
+    assert!(server.svc.account(server.tenant).keys().list().await.unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn hostile_names_are_shown_as_text() {
     let server = Server::start().await;
-    let account = server.svc.tenant(server.tenant);
+    let account = server.svc.account(server.tenant);
     account.change_settings(|tenant| tenant.name = HOSTILE.repeat(400)).await.unwrap();
     account.keys().create(KeyCreate { name: Some(HOSTILE.to_owned()), ..KeyCreate::default() }).await.unwrap();
     let link = DashboardLinkCreate::to(server.tenant, Role::Owner).identity(HOSTILE);
@@ -102,7 +102,7 @@ async fn settings_are_saved_or_shown_again() {
     assert!(page.contains("value=\"Harbour Plumbing\"") && page.contains("value=\"UTC\""), "{page}");
     let form = encode(&[("name", "Harbour & Sons"), ("time_zone", "Australia/Sydney"), ("currency", "nzd")]);
     assert_eq!(owner.post("/settings", &form).await.status, StatusCode::SEE_OTHER);
-    let settings = server.svc.tenant(server.tenant).settings().await.unwrap();
+    let settings = server.svc.account(server.tenant).settings().await.unwrap();
     let saved = (settings.name.as_str(), settings.time_zone.to_string(), settings.currency.to_string());
     assert_eq!(saved, ("Harbour & Sons", "Australia/Sydney".to_owned(), "NZD".to_owned()));
     assert!(!settings.unique_contact_email);
@@ -113,7 +113,7 @@ async fn settings_are_saved_or_shown_again() {
     for kept in ["The name must not be empty", "The time zone must be", "value=\"Mars/Olympus\"", "value=\"euros\""] {
         assert!(again.text.contains(kept), "{kept}: {}", again.text);
     }
-    assert_eq!(server.svc.tenant(server.tenant).settings().await.unwrap(), settings);
+    assert_eq!(server.svc.account(server.tenant).settings().await.unwrap(), settings);
     let log = owner.get("/audit").await.text;
     assert!(log.contains("update tenant") && log.contains("→ Harbour &amp; Sons"), "{log}");
     assert!(log.contains("dashboard:owner@link"), "{log}");
@@ -145,7 +145,7 @@ async fn an_operator_approves_limits_and_looks_at_an_account() {
     assert_eq!(bad.text.matches("aria-invalid").count(), 3, "{}", bad.text);
     let limits = operator.post(&format!("{path}/limits"), "rate_limit=600&quotes=5&max_webhooks=7").await;
     assert_eq!(limits.status, StatusCode::SEE_OTHER);
-    let other = server.svc.tenants().get(server.other).await.unwrap();
+    let other = server.svc.accounts().get(server.other).await.unwrap();
     assert_eq!((other.limits.to_text().as_str(), other.max_webhooks), ("all=600 quotes=5", Some(7)));
 
     later();
@@ -156,7 +156,7 @@ async fn an_operator_approves_limits_and_looks_at_an_account() {
     assert_eq!(operator.get("/keys/new").await.status, StatusCode::FORBIDDEN);
     assert_eq!(operator.post("/accounts/leave", "").await.status, StatusCode::SEE_OTHER);
     assert_eq!(operator.get("/").await.status, StatusCode::SEE_OTHER);
-    let log = server.svc.tenant(server.other).audit_log().before(None, 10).await.unwrap();
+    let log = server.svc.account(server.other).audit_log().before(None, 10).await.unwrap();
     let actions: Vec<(&str, &str)> = log.iter().map(|entry| (entry.action.as_str(), entry.actor.as_str())).collect();
     let by = "dashboard:operator@link";
     assert_eq!(actions[..3], [("view", by), ("update", by), ("update", by)]);
@@ -173,7 +173,7 @@ async fn accounts_are_searched_by_name_and_id() {
     let nothing = operator.get(&format!("/accounts?{}", encode(&[("search", HOSTILE)]))).await.text;
     assert!(nothing.contains("Nothing found") && !nothing.contains("<script>alert"), "{nothing}");
     for number in 0..60 {
-        server.svc.tenants().create(TenantCreate::named(&format!("Account {number:02}"))).await.unwrap();
+        server.svc.accounts().create(TenantCreate::named(&format!("Account {number:02}"))).await.unwrap();
         server.clock.advance(std::time::Duration::from_millis(1));
     }
     let first = operator.get("/accounts?search=account").await.text;
@@ -187,7 +187,7 @@ async fn accounts_are_searched_by_name_and_id() {
 async fn records_are_found_and_have_a_history() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
-    let account = server.svc.tenant(server.tenant);
+    let account = server.svc.account(server.tenant);
     let ada = account.contacts().create(ContactCreate::new("ada@example.com".parse().unwrap())).await.unwrap();
     for number in 0..60 {
         let contact = ContactCreate::new(format!("c{number:02}@example.com").parse().unwrap());
@@ -222,7 +222,7 @@ async fn records_are_found_and_have_a_history() {
 async fn the_audit_log_has_pages() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
-    let account = server.svc.tenant(server.tenant);
+    let account = server.svc.account(server.tenant);
     for number in 0..60 {
         server.clock.advance(std::time::Duration::from_secs(1));
         let email = format!("c{number:02}@example.com").parse().unwrap();

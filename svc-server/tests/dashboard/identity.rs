@@ -54,7 +54,7 @@ async fn the_application_says_who_asks() {
 
     let created = ada.send_form("/keys/new", "scopes=read&expires=30", &csrf(&ada).await).await;
     assert_eq!(created.status, StatusCode::OK);
-    let log = server.svc.tenant(server.tenant).audit_log().since(Timestamp::from_micros(0), 10).await.unwrap();
+    let log = server.svc.account(server.tenant).audit_log().since(Timestamp::from_micros(0), 10).await.unwrap();
     let entry = log.iter().find(|entry| entry.object_kind == "key").unwrap();
     assert_eq!(entry.actor, "dashboard:ada@example.com");
     assert_eq!(server.svc.dashboard().sessions(Some(server.tenant)).await.unwrap().len(), 1, "that of the link");
@@ -75,7 +75,7 @@ async fn forms_of_an_application_are_protected() {
         let refused = ada.send(Method::POST, "/keys/new", &form, Some(origin)).await;
         assert_eq!(refused.status, StatusCode::FORBIDDEN, "{origin}");
     }
-    assert_eq!(server.svc.tenant(server.tenant).keys().list().await.unwrap(), []);
+    assert_eq!(server.svc.account(server.tenant).keys().list().await.unwrap(), []);
 }
 
 #[tokio::test]

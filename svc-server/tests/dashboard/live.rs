@@ -103,7 +103,7 @@ async fn a_delivery_appears_and_changes() {
     let endpoint = server.endpoint().await;
     let (viewer, developer) = (server.signed_in(Role::Viewer).await, server.signed_in(Role::Developer).await);
     let mut streams = [viewer.stream("/deliveries/live").await, developer.stream("/deliveries/live").await];
-    let webhooks = server.svc.tenant(server.tenant).webhooks();
+    let webhooks = server.svc.account(server.tenant).webhooks();
     let first = webhooks.send_test(endpoint.id, None).await.unwrap();
     let mut shown = Vec::new();
     for stream in &mut streams {
@@ -137,7 +137,7 @@ async fn a_filter_selects_what_is_added() {
     let server = Server::start().await;
     let (endpoint, viewer) = (server.endpoint().await, server.signed_in(Role::Viewer).await);
     let mut stream = viewer.stream("/deliveries/live?status=failed").await;
-    let delivery = server.svc.tenant(server.tenant).webhooks().send_test(endpoint.id, None).await.unwrap();
+    let delivery = server.svc.account(server.tenant).webhooks().send_test(endpoint.id, None).await.unwrap();
     assert!(!stream.next().await.unwrap()[0].1);
     server.set_status(&delivery, DeliveryStatus::Failed).await;
     assert!(stream.next().await.unwrap()[0].1);
@@ -149,7 +149,7 @@ async fn a_filter_selects_what_is_added() {
     let path = "/requests/live?path=%2Fcontacts&status=2xx";
     assert!(viewer.get("/requests?status=2xx&path=/contacts").await.text.contains(&path.replace('&', "&amp;")));
     let mut stream = viewer.stream(path).await;
-    let key = server.svc.tenant(server.tenant).keys().create(KeyCreate::default()).await.unwrap().key.id;
+    let key = server.svc.account(server.tenant).keys().create(KeyCreate::default()).await.unwrap().key.id;
     server.log_request(key).await;
     assert!(stream.next().await.unwrap()[0].1);
 }
@@ -158,7 +158,7 @@ async fn a_filter_selects_what_is_added() {
 async fn hostile_texts_are_text() {
     let server = Server::start().await;
     let key = KeyCreate { name: Some(HOSTILE.to_owned()), ..KeyCreate::default() };
-    let key = server.svc.tenant(server.tenant).keys().create(key).await.unwrap().key.id;
+    let key = server.svc.account(server.tenant).keys().create(key).await.unwrap().key.id;
     let viewer = server.signed_in(Role::Viewer).await;
     let mut stream = viewer.stream("/requests/live").await;
     server.log_request(key).await;
@@ -174,7 +174,7 @@ async fn an_account_sees_nothing_of_another() {
     let other = server.signed_in_by(DashboardLinkCreate::to(server.other, Role::Owner)).await;
     let own = server.signed_in(Role::Owner).await;
     let (mut own, mut other) = (own.stream("/deliveries/live").await, other.stream("/deliveries/live").await);
-    server.svc.tenant(server.tenant).webhooks().send_test(endpoint.id, None).await.unwrap();
+    server.svc.account(server.tenant).webhooks().send_test(endpoint.id, None).await.unwrap();
     assert_eq!(own.next().await.unwrap().len(), 1);
     assert!(tokio::time::timeout(MINUTE, other.next()).await.is_err(), "nothing comes");
     assert_eq!(server.browser().try_stream("/deliveries/live").await.err(), Some(StatusCode::UNAUTHORIZED));
@@ -217,7 +217,7 @@ async fn a_stream_ends_with_its_session() {
         assert!(stream.end().await <= MINUTE, "{next:?}");
     }
     // A member who is one no more, or has another role.
-    let members = server.svc.tenant(server.tenant).members();
+    let members = server.svc.account(server.tenant).members();
     for (email, role) in [("ada@example.com", Some(Role::Viewer)), ("grace@example.com", None)] {
         let member = server.signed_in_member(email, &[(server.tenant, Role::Developer)]).await;
         let stream = member.stream("/deliveries/live").await;

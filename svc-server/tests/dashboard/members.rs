@@ -11,7 +11,7 @@ use crate::browser::{Server, encode};
 async fn owners_manage_members() {
     let server = Server::start().await;
     let owner = server.signed_in_member("ada@example.com", &[(server.tenant, Role::Owner)]).await;
-    let members = || async { server.svc.tenant(server.tenant).members().list().await.unwrap() };
+    let members = || async { server.svc.account(server.tenant).members().list().await.unwrap() };
     for (form, error) in [
         (encode(&[("email", "<bob>"), ("role", "viewer")]), "The email address must be an email address such as"),
         (encode(&[("email", "bob@example.com"), ("role", "admin")]), "Choose one of the roles."),
@@ -40,7 +40,7 @@ async fn owners_manage_members() {
     }
     assert_eq!(owner.post(&path("remove"), "").await.status, StatusCode::SEE_OTHER);
     assert_eq!(members().await.len(), 1);
-    let log = server.svc.tenant(server.tenant).audit_log().since(Timestamp::from_micros(0), 10).await.unwrap();
+    let log = server.svc.account(server.tenant).audit_log().since(Timestamp::from_micros(0), 10).await.unwrap();
     let removed = log.iter().find(|entry| entry.object_kind == "member" && entry.action == "delete").unwrap();
     assert_eq!(removed.actor, "dashboard:ada@example.com");
 }
@@ -72,14 +72,14 @@ async fn a_form_of_another_account_is_refused() {
     browser.post(&format!("/switch/{}", server.other), "").await;
     let refused = browser.send(Method::POST, "/keys/new", &form, Some("http://localhost:8080")).await;
     assert_eq!(refused.status, StatusCode::FORBIDDEN);
-    assert_eq!(server.svc.tenant(server.other).keys().list().await.unwrap(), []);
+    assert_eq!(server.svc.account(server.other).keys().list().await.unwrap(), []);
 }
 
 #[tokio::test]
 async fn a_change_of_a_role_holds_from_the_next_request_on() {
     let server = Server::start().await;
     let browser = server.signed_in_member("ada@example.com", &[(server.tenant, Role::Owner)]).await;
-    let members = server.svc.tenant(server.tenant);
+    let members = server.svc.account(server.tenant);
     let id = members.members().list().await.unwrap()[0].id;
     assert_eq!(browser.get("/keys/new").await.status, StatusCode::OK);
     members.members().set_role(id, Role::Viewer).await.unwrap();

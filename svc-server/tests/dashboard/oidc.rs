@@ -75,7 +75,7 @@ impl Fixture {
         let fixture = Self { provider, server, priority: AtomicU8::new(u8::MAX) };
         fixture.serve_metadata("first").await;
         let ada = "ada@example.com".parse().unwrap();
-        fixture.server.svc.tenant(fixture.server.tenant).members().add(ada, Role::Developer).await.unwrap();
+        fixture.server.svc.account(fixture.server.tenant).members().add(ada, Role::Developer).await.unwrap();
         fixture
     }
 
@@ -184,7 +184,7 @@ async fn a_member_signs_in_at_the_provider() {
     assert!(overview.contains("Harbour Plumbing") && overview.contains("ada@example.com"), "{overview}");
     assert_eq!(browser.get("/webhooks/new").await.status, StatusCode::OK);
     assert_eq!(browser.get("/keys/new").await.status, StatusCode::FORBIDDEN);
-    let log = fixture.server.svc.tenant(fixture.server.tenant).audit_log().before(None, 10).await.unwrap();
+    let log = fixture.server.svc.account(fixture.server.tenant).audit_log().before(None, 10).await.unwrap();
     let entry = log.iter().find(|entry| entry.object_kind == "session").unwrap();
     assert_eq!((entry.action.as_str(), entry.actor.as_str()), ("create", "dashboard:ada@example.com"));
 

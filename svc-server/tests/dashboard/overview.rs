@@ -36,10 +36,10 @@ async fn the_overview_counts_attempts_and_leads_to_their_deliveries() {
 async fn the_overview_shows_the_requests_of_each_key_against_its_limit() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
-    let keys = server.svc.tenant(server.tenant).keys();
+    let keys = server.svc.account(server.tenant).keys();
     let key = keys.create(KeyCreate { name: Some(HOSTILE.to_owned()), ..KeyCreate::default() }).await.unwrap();
     let limit = |tenant: &mut Tenant| tenant.limits.rate_limit = std::num::NonZeroU32::new(750);
-    server.svc.tenant(server.tenant).change_settings(limit).await.unwrap();
+    server.svc.account(server.tenant).change_settings(limit).await.unwrap();
     for _ in 0..3 {
         let request = Request::get("/api/v1/ping").header(HOST, "localhost:8080");
         let request = request.header(AUTHORIZATION, format!("Bearer {}", key.text.reveal()));
@@ -62,7 +62,7 @@ async fn operators_see_the_replays_under_way() {
     let (delivery, _) = server.failed_delivery(&endpoint).await;
     server.set_status(&delivery, DeliveryStatus::Failed).await;
     let replay = ReplayCreate::new(endpoint.id, endpoint.created_at);
-    server.svc.tenant(server.tenant).replays().create(replay).await.unwrap();
+    server.svc.account(server.tenant).replays().create(replay).await.unwrap();
     let page = operator.get("/system").await.text;
     assert!(page.contains("Replays under way") && page.contains("0 of 1 (0%)"), "{page}");
     assert!(page.contains(&format!("/dashboard/accounts/{}", server.tenant)), "{page}");

@@ -136,7 +136,7 @@ fn may(person: &str, audience: &str) -> bool {
 
 /// Creates what a page with an id is about, and returns the id.
 async fn id(server: &Server, tenant: TenantId, path: &str) -> String {
-    let account = server.svc.tenant(tenant);
+    let account = server.svc.account(tenant);
     match path.split('/').collect::<Vec<_>>()[..] {
         ["", "keys", ..] => account.keys().create(KeyCreate::default()).await.unwrap().key.id.to_string(),
         ["", "webhooks", ..] => endpoint(server, tenant).await.id.to_string(),
@@ -207,20 +207,20 @@ async fn session(server: &Server, link: DashboardLinkCreate) -> String {
 }
 
 async fn contact(server: &Server, tenant: TenantId) -> ContactId {
-    let number = server.svc.tenant(tenant).contacts().list(ContactFilter::default(), ListParams::default()).await;
+    let number = server.svc.account(tenant).contacts().list(ContactFilter::default(), ListParams::default()).await;
     let email = format!("ada{}@example.com", number.unwrap().data.len());
-    let contact = server.svc.tenant(tenant).contacts().create(ContactCreate::new(email.parse().unwrap())).await;
+    let contact = server.svc.account(tenant).contacts().create(ContactCreate::new(email.parse().unwrap())).await;
     contact.unwrap().id
 }
 
 async fn endpoint(server: &Server, tenant: TenantId) -> WebhookSubscription {
     let url = "https://example.com/hook".parse().unwrap();
-    server.svc.tenant(tenant).webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap()
+    server.svc.account(tenant).webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap()
 }
 
 async fn delivery(server: &Server, tenant: TenantId) -> Delivery {
     let endpoint = endpoint(server, tenant).await;
-    server.svc.tenant(tenant).webhooks().send_test(endpoint.id, None).await.unwrap()
+    server.svc.account(tenant).webhooks().send_test(endpoint.id, None).await.unwrap()
 }
 
 /// Completes a form with the id of a delivery.

@@ -20,12 +20,12 @@ pub(crate) const ESCAPED: &str = "&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&a
 impl Server {
     pub(crate) async fn endpoint(&self) -> WebhookSubscription {
         let url = "https://example.com/hook".parse().unwrap();
-        self.svc.tenant(self.tenant).webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap()
+        self.svc.account(self.tenant).webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap()
     }
 
     /// Sends a test event to an endpoint, and records an attempt at its delivery that failed.
     pub(crate) async fn failed_delivery(&self, endpoint: &WebhookSubscription) -> (Delivery, AttemptLog) {
-        let delivery = self.svc.tenant(self.tenant).webhooks().send_test(endpoint.id, None).await.unwrap();
+        let delivery = self.svc.account(self.tenant).webhooks().send_test(endpoint.id, None).await.unwrap();
         let log = AttemptLog {
             attempt: 1,
             started_at: self.svc.store().env().now(),
@@ -60,7 +60,7 @@ async fn the_secret_of_a_new_endpoint_is_shown_once() {
     let created = developer.post("/webhooks/new", &form).await;
     assert_eq!(created.status, StatusCode::OK);
     let params = ListParams::default();
-    let endpoint = server.svc.tenant(server.tenant).webhooks().list(params).await.unwrap().data.remove(0);
+    let endpoint = server.svc.account(server.tenant).webhooks().list(params).await.unwrap().data.remove(0);
     assert_eq!(endpoint.events.names(), ["invoice.paid", "job.created"]);
     assert!(created.text.contains(endpoint.secret.reveal()));
     for path in ["/webhooks".to_owned(), format!("/webhooks/{}", endpoint.id)] {
@@ -101,7 +101,7 @@ async fn a_secret_is_rotated_and_an_endpoint_paused_and_enabled() {
     let server = Server::start().await;
     let developer = server.signed_in(Role::Developer).await;
     let endpoint = server.endpoint().await;
-    let webhooks = || server.svc.tenant(server.tenant);
+    let webhooks = || server.svc.account(server.tenant);
     let path = |action: &str| format!("/webhooks/{}/{action}", endpoint.id);
     let rotated = developer.post(&path("rotate"), "overlap=24").await;
     let stored = webhooks().webhooks().get(endpoint.id).await.unwrap();
@@ -147,7 +147,7 @@ async fn a_delivery_is_shown_as_it_was_sent_and_sent_again() {
     let path = format!("/deliveries/{}", delivery.id);
     let page = developer.get(&path).await.text;
     assert!(page.contains(ESCAPED) && !page.contains(HOSTILE), "{page}");
-    let event = server.svc.tenant(server.tenant).events().get(delivery.event_id).await.unwrap();
+    let event = server.svc.account(server.tenant).events().get(delivery.event_id).await.unwrap();
     let body = format!(
         r#"{{"event":"{}","data":{},"delivered_at":"{}","tenant_id":"{}"}}"#,
         event.kind, event.data, log.started_at, server.tenant
@@ -176,7 +176,7 @@ async fn lists_are_filtered_by_their_query_and_paged() {
     let (one, two) = (server.endpoint().await, server.endpoint().await);
     for _ in 0..60 {
         server.clock.advance(Duration::from_secs(1));
-        server.svc.tenant(server.tenant).webhooks().send_test(one.id, None).await.unwrap();
+        server.svc.account(server.tenant).webhooks().send_test(one.id, None).await.unwrap();
     }
     let (last, _) = server.failed_delivery(&two).await;
     let count =
@@ -200,7 +200,7 @@ async fn a_request_leads_to_its_events_and_deliveries_and_back() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
     server.endpoint().await;
-    let account = server.svc.tenant(server.tenant);
+    let account = server.svc.account(server.tenant);
     let key = account.keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await.unwrap();
     let request = Request::post("/api/v1/contacts")
         .header("host", "localhost")

@@ -226,7 +226,7 @@ async fn attempts_are_counted_for_charts() {
     let (svc, tenant) = (Svc::new(Arc::clone(&fixture.store)), fixture.tenant);
     fixture.stop().await;
     for endpoint in [Some(hook.id), None] {
-        let hours = svc.tenant(tenant).deliveries().attempts_by_hour(endpoint).await.unwrap();
+        let hours = svc.account(tenant).deliveries().attempts_by_hour(endpoint).await.unwrap();
         let sums = hours.iter().map(|hour| {
             (
                 hour.tally.attempts(),

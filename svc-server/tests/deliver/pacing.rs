@@ -56,12 +56,12 @@ impl WebhookClient for Client {
 
 async fn subscribe(svc: &Svc, tenant: TenantId) -> SubscriptionId {
     let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["contact.created"]}"#).unwrap();
-    svc.tenant(tenant).webhooks().create(input).await.unwrap().id
+    svc.account(tenant).webhooks().create(input).await.unwrap().id
 }
 
 async fn contact(svc: &Svc, tenant: TenantId, email: &str) {
     let input = ContactCreate::from_body(format!(r#"{{"email": "{email}"}}"#).as_bytes()).unwrap();
-    svc.tenant(tenant).contacts().create(input).await.unwrap();
+    svc.account(tenant).contacts().create(input).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -71,7 +71,7 @@ async fn attempts_start_a_few_at_a_time_and_those_at_an_unknown_endpoint_at_once
     env.max_webhooks = 200;
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(env));
     let svc = Svc::new(Arc::clone(&store));
-    let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+    let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
     for _ in 0..KNOWN {
         subscribe(&svc, tenant).await;
     }

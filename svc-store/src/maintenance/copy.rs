@@ -173,7 +173,7 @@ async fn stored_position(
         ),
         Some(position) => Ok(Some(position)),
         None if count(&mut *tx, "tenants").await? > 0 => {
-            refused("The target contains tenants already. Choose an empty target.")
+            refused("The target contains accounts already. Choose an empty target.")
         }
         None => Ok(None),
     }

@@ -228,7 +228,7 @@ async fn tenant(store: &dyn Store) -> TenantId {
 }
 
 async fn create(joined: &Joined<'_>, tenant: TenantId, email: &str) -> Result<Contact, Error> {
-    joined.tenant(tenant).contacts().create(ContactCreate::new(email.parse().unwrap())).await
+    joined.account(tenant).contacts().create(ContactCreate::new(email.parse().unwrap())).await
 }
 
 /// The email addresses of the tenant's contacts, the newest first, as the store reads them.

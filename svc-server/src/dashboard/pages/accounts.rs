@@ -24,7 +24,7 @@ const SEARCHED: u32 = 1_000;
 pub(in crate::dashboard) async fn list(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let search = cx.query.text("search");
     let after = cx.query.given("after").and_then(|id| id.parse::<TenantId>().ok());
-    let mut tenants = cx.svc.tenants().list(after, SEARCHED).await?;
+    let mut tenants = cx.svc.accounts().list(after, SEARCHED).await?;
     let read_all = tenants.len() < SEARCHED as usize;
     let last_read = tenants.last().map(|tenant| tenant.id);
     let wanted = search.to_lowercase();
@@ -41,7 +41,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>) -> Result<PageResponse,
         }))
         @if tenants.is_empty() && search.is_empty() && after.is_none() {
             (empty("account", "No accounts yet", "An account is created on the server.", html! {
-                pre { code { "svc tenant create --name 'Harbour Plumbing'" } }
+                pre { code { "svc account create --name 'Harbour Plumbing'" } }
             }))
         } @else if tenants.is_empty() {
             (empty("account", "Nothing found", "No account that was searched has this name or id.", html! {}))
@@ -84,7 +84,7 @@ fn access(tenant: &Tenant) -> Markup {
 
 /// Shows one account.
 pub(in crate::dashboard) async fn show(cx: &Context<'_>) -> Result<PageResponse, PageError> {
-    let tenant = cx.svc.tenants().get(cx.id()?).await?;
+    let tenant = cx.svc.accounts().get(cx.id()?).await?;
     let values = limits_form(&tenant);
     let state = FormState { values: &values, errors: &Errors::default() };
     Ok(detail(cx, &tenant, &state))
@@ -147,7 +147,7 @@ fn limits_form(tenant: &Tenant) -> Form {
 
 /// Sets the limits of an account.
 pub(in crate::dashboard) async fn set_limits(cx: &Context<'_>) -> Result<PageResponse, PageError> {
-    let tenant = cx.svc.tenants().get(cx.id()?).await?;
+    let tenant = cx.svc.accounts().get(cx.id()?).await?;
     let mut errors = Errors::default();
     let mut limit = |field: &'static str| {
         let given = cx.form.given(field)?;
@@ -165,7 +165,7 @@ pub(in crate::dashboard) async fn set_limits(cx: &Context<'_>) -> Result<PageRes
         let state = FormState { values: &cx.form, errors: &errors };
         return Ok(detail(cx, &tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY));
     }
-    let change = cx.svc.tenant(tenant.id).change_settings(move |tenant| {
+    let change = cx.svc.account(tenant.id).change_settings(move |tenant| {
         tenant.limits = limits;
         tenant.max_webhooks = max_webhooks;
     });
@@ -181,7 +181,7 @@ pub(in crate::dashboard) async fn set_access(cx: &Context<'_>) -> Result<PageRes
         _ => return Err(PageError::Invalid("Choose whether access is approved or withdrawn.".to_owned())),
     };
     let tenant: TenantId = cx.id()?;
-    cx.svc.tenant(tenant).change_settings(move |tenant| tenant.developer_access = access).await?;
+    cx.svc.account(tenant).change_settings(move |tenant| tenant.developer_access = access).await?;
     Ok(PageResponse::see_other(&cx.url(&format!("/accounts/{tenant}?notice=saved"))))
 }
 

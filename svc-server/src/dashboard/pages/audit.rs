@@ -19,7 +19,7 @@ const MAX_VALUE: usize = 80;
 /// Lists the changes, newest first.
 pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let until = cx.query.given("until").and_then(|at| Timestamp::parse(at).ok());
-    let account = cx.svc.tenant(tenant.id);
+    let account = cx.svc.account(tenant.id);
     let mut entries = account.audit_log().before(until, PAGE + 1).await?;
     let older = cut(&mut entries);
     let about =

@@ -44,7 +44,7 @@ pub(super) type Endpoints = HashMap<SubscriptionId, WebhookSubscription>;
 /// Returns the endpoints of the account, the newest first.
 pub(super) async fn list_endpoints(svc: &Svc, tenant: TenantId) -> Result<Vec<WebhookSubscription>, Error> {
     let params = ListParams { limit: Limit::new(MAX_ENDPOINTS), ..ListParams::default() };
-    Ok(svc.tenant(tenant).webhooks().list(params).await?.data)
+    Ok(svc.account(tenant).webhooks().list(params).await?.data)
 }
 
 pub(super) async fn endpoints(svc: &Svc, tenant: TenantId) -> Result<Endpoints, Error> {
@@ -81,7 +81,7 @@ impl live::List for Deliveries {
     type Filter = DeliveryFilter;
 
     async fn newest(svc: &Svc, tenant: TenantId) -> Result<Vec<Delivery>, Error> {
-        svc.tenant(tenant).deliveries().list(DeliveryFilter { limit: PAGE, ..DeliveryFilter::default() }).await
+        svc.account(tenant).deliveries().list(DeliveryFilter { limit: PAGE, ..DeliveryFilter::default() }).await
     }
 
     async fn names(svc: &Svc, tenant: TenantId) -> Result<Endpoints, Error> {
@@ -162,7 +162,7 @@ pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Res
 
 /// Lists deliveries.
 pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let account = cx.svc.tenant(tenant.id);
+    let account = cx.svc.account(tenant.id);
     let endpoints = endpoints(&cx.svc, tenant.id).await?;
     let filter = filter(cx)?;
     let mut next = None;
@@ -247,7 +247,7 @@ async fn of_record(
     let mut found = Vec::new();
     for event in events.await?.iter().take(PAGE as usize) {
         let of_event = DeliveryFilter { event_id: Some(event.id), ..filter.clone() };
-        found.extend(cx.svc.tenant(tenant.id).deliveries().list(of_event).await?);
+        found.extend(cx.svc.account(tenant.id).deliveries().list(of_event).await?);
         if found.len() >= PAGE as usize {
             break;
         }
@@ -257,7 +257,7 @@ async fn of_record(
 
 /// Shows a delivery with one of its attempts.
 pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let account = cx.svc.tenant(tenant.id);
+    let account = cx.svc.account(tenant.id);
     let delivery = account.deliveries().get(cx.id::<DeliveryId>()?).await?;
     let event = account.events().get(delivery.event_id).await?;
     let mut attempts = account.deliveries().attempts(delivery.id).await?;
@@ -453,7 +453,7 @@ fn request_as_sent(
 
 /// Sends a delivery again.
 pub(in crate::dashboard) async fn replay(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let delivery = cx.svc.tenant(tenant.id).deliveries().replay(cx.id::<DeliveryId>()?).await?;
+    let delivery = cx.svc.account(tenant.id).deliveries().replay(cx.id::<DeliveryId>()?).await?;
     Ok(PageResponse::see_other(&cx.url(&format!("/deliveries/{}?notice=replayed", delivery.id))))
 }
 
@@ -468,7 +468,7 @@ pub(in crate::dashboard) async fn replay_selected(
         return Err(PageError::Invalid(format!("Select at least one delivery, and at most {PAGE}.")));
     }
     for id in ids {
-        cx.svc.tenant(tenant.id).deliveries().replay(id).await?;
+        cx.svc.account(tenant.id).deliveries().replay(id).await?;
     }
     Ok(PageResponse::see_other(&cx.url("/deliveries?notice=replayed")))
 }

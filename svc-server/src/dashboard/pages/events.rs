@@ -29,7 +29,7 @@ pub(super) async fn newest(
     is_wanted: impl Fn(&Event) -> bool,
 ) -> Result<Vec<Event>, PageError> {
     let since = since.unwrap_or(Timestamp::from_micros(0));
-    let events = cx.svc.tenant(tenant.id).events().newest(since, SEARCHED).await?;
+    let events = cx.svc.account(tenant.id).events().newest(since, SEARCHED).await?;
     Ok(events.into_iter().filter(is_wanted).take(PAGE).collect())
 }
 
@@ -96,7 +96,7 @@ pub(super) fn row(cx: &Context<'_>, tenant: &Tenant, event: &Event) -> maud::Mar
 
 /// Shows an event.
 pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let account = cx.svc.tenant(tenant.id);
+    let account = cx.svc.account(tenant.id);
     let event = account.events().get(cx.id::<EventId>()?).await?;
     let filter = DeliveryFilter { limit: MAX_DELIVERIES, ..DeliveryFilter::of_event(event.id) };
     let sent = account.deliveries().list(filter).await?;

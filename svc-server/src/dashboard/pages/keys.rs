@@ -26,7 +26,7 @@ const OVERLAPS: [(&str, &str); 4] = [("0", "Not at all"), ("1", "1 hour"), ("24"
 
 /// Lists the keys.
 pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let mut keys = cx.svc.tenant(tenant.id).keys().list().await?;
+    let mut keys = cx.svc.account(tenant.id).keys().list().await?;
     keys.reverse();
     let may_change = cx.may(Role::Owner);
     let create = html! {
@@ -153,7 +153,7 @@ fn read(form: &Form) -> Result<KeyCreate, Errors> {
 pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     match read(&cx.form) {
         Ok(input) => {
-            let new = cx.svc.tenant(tenant.id).keys().create(input).await?;
+            let new = cx.svc.account(tenant.id).keys().create(input).await?;
             Ok(created(cx, tenant, &new))
         }
         Err(errors) => {
@@ -188,12 +188,12 @@ pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> R
     let hours = overlap.and_then(|(value, _)| value.parse::<u32>().ok());
     let hours = hours.ok_or_else(|| PageError::Invalid("Choose how long the old key stays valid.".to_owned()))?;
     let overlap = Duration::from_secs(60 * 60) * hours;
-    let new = cx.svc.tenant(tenant.id).keys().rotate(cx.id::<KeyId>()?, overlap).await?;
+    let new = cx.svc.account(tenant.id).keys().rotate(cx.id::<KeyId>()?, overlap).await?;
     Ok(created(cx, tenant, &new))
 }
 
 /// Revokes a key.
 pub(in crate::dashboard) async fn revoke(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    cx.svc.tenant(tenant.id).keys().revoke(cx.id::<KeyId>()?).await?;
+    cx.svc.account(tenant.id).keys().revoke(cx.id::<KeyId>()?).await?;
     Ok(PageResponse::see_other(&cx.url("/keys?notice=key-revoked")))
 }

@@ -92,7 +92,7 @@ pub(in crate::dashboard) async fn add(cx: &Context<'_>, tenant: &Tenant) -> Resu
     let email = errors.take("email", email);
     let role = errors.take("role", Role::from_text(cx.form.text("role")).ok_or("Choose one of the roles."));
     if let (Some(email), Some(role)) = (email, role) {
-        match cx.svc.tenant(tenant.id).members().add(email, role).await {
+        match cx.svc.account(tenant.id).members().add(email, role).await {
             Err(Error::NotAllowed(reason)) => errors.add("email", reason),
             added => {
                 added?;
@@ -109,13 +109,13 @@ pub(in crate::dashboard) async fn set_role(cx: &Context<'_>, tenant: &Tenant) ->
     let id = cx.id::<MemberId>()?;
     let role = Role::from_text(cx.form.text("role"));
     let role = role.ok_or_else(|| PageError::Invalid("Choose one of the roles.".to_owned()))?;
-    cx.svc.tenant(tenant.id).members().set_role(id, role).await?;
+    cx.svc.account(tenant.id).members().set_role(id, role).await?;
     Ok(PageResponse::see_other(&cx.url("/settings?notice=member-changed")))
 }
 
 /// Removes a member.
 pub(in crate::dashboard) async fn remove(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    cx.svc.tenant(tenant.id).members().remove(cx.id::<MemberId>()?).await?;
+    cx.svc.account(tenant.id).members().remove(cx.id::<MemberId>()?).await?;
     Ok(PageResponse::see_other(&cx.url("/settings?notice=member-removed")))
 }
 

@@ -23,7 +23,7 @@ const MAX_KEYS: usize = 8;
 
 /// Shows the overview.
 pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let account = cx.svc.tenant(tenant.id);
+    let account = cx.svc.account(tenant.id);
     let hours = account.deliveries().attempts_by_hour(None).await?;
     let day = webhooks::sum(&hours);
     let of_status = |status, limit| DeliveryFilter { status, limit, ..DeliveryFilter::default() };

@@ -180,7 +180,7 @@ pub(in crate::dashboard) async fn list(
     }
     let cursor = cx.query.given("cursor").and_then(|cursor| cursor.parse::<Uuid>().ok());
     let params = ListParams { limit: Limit::new(PAGE), cursor: cursor.map(Into::into), ..ListParams::default() };
-    let found = match find(cx.svc.tenant(tenant.id), kind, params, search, status).await {
+    let found = match find(cx.svc.account(tenant.id), kind, params, search, status).await {
         Ok(found) => Ok(found),
         Err(Error::NotAllowed(reason)) => Err(reason),
         Err(Error::InvalidCursor) => Err(Error::InvalidCursor.to_string()),
@@ -339,7 +339,7 @@ pub(in crate::dashboard) async fn show(
     kind: &Kind,
 ) -> Result<PageResponse, PageError> {
     let id: Uuid = cx.id()?;
-    let account = cx.svc.tenant(tenant.id);
+    let account = cx.svc.account(tenant.id);
     let record = get(account, kind, id).await?;
     let mut history = account.audit_log().before(None, HISTORY).await?;
     history.retain(|entry| entry.object_id == id);

@@ -64,11 +64,11 @@ impl live::List for Requests {
     type Filter = RequestFilter;
 
     async fn newest(svc: &Svc, tenant: TenantId) -> Result<Vec<LoggedRequest>, Error> {
-        svc.tenant(tenant).requests().newest(PAGE as u32).await
+        svc.account(tenant).requests().newest(PAGE as u32).await
     }
 
     async fn names(svc: &Svc, tenant: TenantId) -> Result<Vec<ApiKey>, Error> {
-        svc.tenant(tenant).keys().list().await
+        svc.account(tenant).keys().list().await
     }
 
     fn id(request: &LoggedRequest) -> Uuid {
@@ -121,7 +121,7 @@ pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Res
 
 /// Lists requests.
 pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let account = cx.svc.tenant(tenant.id);
+    let account = cx.svc.account(tenant.id);
     let filter = filter(cx)?;
     let is_filtered = FILTERS.iter().any(|name| cx.query.given(name).is_some());
     let requests = account.requests().list(filter).await?;
@@ -168,7 +168,7 @@ fn filter_fields(cx: &Context<'_>, keys: &[ApiKey]) -> Markup {
 
 /// Shows a request and the events that it wrote.
 pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let account = cx.svc.tenant(tenant.id);
+    let account = cx.svc.account(tenant.id);
     let request = account.requests().get(cx.id::<LoggedRequestId>()?).await?;
     let written = account.requests().events(request.id, MAX_EVENTS).await?;
     let keys = account.keys().list().await?;

@@ -42,7 +42,7 @@ async fn page(
     new_member: &FormState<'_>,
 ) -> Result<PageResponse, PageError> {
     let sessions = cx.svc.dashboard().sessions(Some(tenant.id)).await?;
-    let list = cx.svc.tenant(tenant.id).members().list().await?;
+    let list = cx.svc.account(tenant.id).members().list().await?;
     let content = html! {
         (heading("Settings", "", html! {}))
         @if cx.may(Role::Owner) {
@@ -159,7 +159,7 @@ pub(in crate::dashboard) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Res
         let new_member = FormState { values: &members::new(), errors: &Errors::default() };
         return Ok(page(cx, tenant, &state, &new_member).await?.status(StatusCode::UNPROCESSABLE_ENTITY));
     };
-    let change = cx.svc.tenant(tenant.id).change_settings(move |tenant| {
+    let change = cx.svc.account(tenant.id).change_settings(move |tenant| {
         name.as_str().clone_into(&mut tenant.name);
         tenant.time_zone = zone.clone();
         tenant.currency = currency;

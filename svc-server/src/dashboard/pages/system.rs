@@ -33,7 +33,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>) -> Result<PageResponse,
     let mut owners = HashMap::new();
     for replay in &replays {
         if let Entry::Vacant(owner) = owners.entry(replay.tenant_id) {
-            owner.insert(cx.svc.tenant(replay.tenant_id).settings().await?.name);
+            owner.insert(cx.svc.account(replay.tenant_id).settings().await?.name);
         }
     }
     let sessions = cx.svc.dashboard().sessions(None).await?;

@@ -67,7 +67,7 @@ fn milliseconds(duration: Option<u32>) -> String {
 
 /// Lists the endpoints.
 pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let account = cx.svc.tenant(tenant.id);
+    let account = cx.svc.account(tenant.id);
     let mut endpoints = Vec::new();
     for endpoint in deliveries::list_endpoints(&cx.svc, tenant.id).await? {
         let day = sum(&account.deliveries().attempts_by_hour(Some(endpoint.id)).await?);
@@ -198,7 +198,7 @@ fn read(form: &Form) -> Result<WebhookCreate, Errors> {
 /// Creates an endpoint and shows its secret.
 pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let errors = match read(&cx.form) {
-        Ok(input) => match cx.svc.tenant(tenant.id).webhooks().create(input).await {
+        Ok(input) => match cx.svc.account(tenant.id).webhooks().create(input).await {
             Ok(new) => return Ok(secret(cx, tenant, &new, "Endpoint added")),
             Err(Error::Store(error)) => return Err(PageError::Internal(error)),
             Err(refused) => {
@@ -238,7 +238,7 @@ fn secret(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, tit
 
 /// Shows an endpoint.
 pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let account = cx.svc.tenant(tenant.id);
+    let account = cx.svc.account(tenant.id);
     let endpoint = account.webhooks().get(cx.id::<SubscriptionId>()?).await?;
     let hours = account.deliveries().attempts_by_hour(Some(endpoint.id)).await?;
     let backlog = account.webhooks().backlog(endpoint.id).await?;
@@ -375,7 +375,7 @@ fn back(cx: &Context<'_>, id: SubscriptionId, notice: &str) -> PageResponse {
 
 /// Sends a test event, and shows its delivery.
 pub(in crate::dashboard) async fn test(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let sent = cx.svc.tenant(tenant.id).webhooks().send_test(cx.id::<SubscriptionId>()?, None).await?;
+    let sent = cx.svc.account(tenant.id).webhooks().send_test(cx.id::<SubscriptionId>()?, None).await?;
     Ok(PageResponse::see_other(&cx.url(&format!("/deliveries/{}?notice=test-sent", sent.id))))
 }
 
@@ -385,7 +385,7 @@ pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> R
     let hours = overlap.and_then(|(value, _)| value.parse::<u32>().ok());
     let hours = hours.ok_or_else(|| PageError::Invalid("Choose how long the old secret signs as well.".to_owned()))?;
     let overlap = Duration::from_secs(60 * 60) * hours;
-    let endpoint = cx.svc.tenant(tenant.id).webhooks().rotate_secret(cx.id::<SubscriptionId>()?, overlap).await?;
+    let endpoint = cx.svc.account(tenant.id).webhooks().rotate_secret(cx.id::<SubscriptionId>()?, overlap).await?;
     Ok(secret(cx, tenant, &endpoint, "Secret rotated"))
 }
 
@@ -394,7 +394,7 @@ pub(in crate::dashboard) async fn finish_rotation(
     cx: &Context<'_>,
     tenant: &Tenant,
 ) -> Result<PageResponse, PageError> {
-    let endpoint = cx.svc.tenant(tenant.id).webhooks().finish_rotation(cx.id::<SubscriptionId>()?).await?;
+    let endpoint = cx.svc.account(tenant.id).webhooks().finish_rotation(cx.id::<SubscriptionId>()?).await?;
     Ok(back(cx, endpoint.id, "rotation-finished"))
 }
 
@@ -415,22 +415,22 @@ async fn set_enabled(
     notice: &str,
 ) -> Result<PageResponse, PageError> {
     let change = WebhookUpdate { enabled: Patch::Set(enabled), ..WebhookUpdate::default() };
-    let endpoint = cx.svc.tenant(tenant.id).webhooks().update(cx.id::<SubscriptionId>()?, change).await?;
+    let endpoint = cx.svc.account(tenant.id).webhooks().update(cx.id::<SubscriptionId>()?, change).await?;
     Ok(back(cx, endpoint.id, notice))
 }
 
 /// Starts a recovery, and shows its progress.
 pub(in crate::dashboard) async fn recover(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let endpoint = cx.svc.tenant(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
+    let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
     let since = filters::begins(cx, cx.form.text("within"))?.unwrap_or(endpoint.created_at);
     let input = ReplayCreate { missed: cx.form.text("missed") == "on", ..ReplayCreate::new(endpoint.id, since) };
-    let replay = cx.svc.tenant(tenant.id).replays().create(input).await?;
+    let replay = cx.svc.account(tenant.id).replays().create(input).await?;
     Ok(PageResponse::see_other(&cx.url(&format!("/replays/{}", replay.id))))
 }
 
 /// Shows how far a recovery has come.
 pub(in crate::dashboard) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let replay = cx.svc.tenant(tenant.id).replays().get(cx.id::<ReplayId>()?).await?;
+    let replay = cx.svc.account(tenant.id).replays().get(cx.id::<ReplayId>()?).await?;
     let zone = &tenant.time_zone;
     let state = if replay.broken_off() {
         badge(Tone::Bad, "broken off")

@@ -184,8 +184,8 @@ async fn existing_data_in_the_target_is_kept() {
     let mut tx = database.connection.begin(Access::Write).await.unwrap();
     tx.execute("DELETE FROM settings WHERE name = 'copy'", &[]).await.unwrap();
     tx.commit().await.unwrap();
-    refused(copied(&from, &to, false).await, "contains tenants already");
-    refused(copied(&from, &to, true).await, "contains tenants already");
+    refused(copied(&from, &to, false).await, "contains accounts already");
+    refused(copied(&from, &to, true).await, "contains accounts already");
 
     // An unknown key file is kept.
     std::fs::write(folder.path("new.db.key"), "0".repeat(64)).unwrap();

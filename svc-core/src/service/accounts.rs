@@ -1,22 +1,22 @@
-//! Tenants.
+//! Accounts.
 
 use super::executor::{Runner, operation};
 use crate::accounts::tenants::{self, Tenant, TenantCreate};
 use crate::error::Error;
 use crate::values::TenantId;
 
-/// The tenants of a store: business accounts, each with records of its own.
+/// The accounts of a store: businesses, each with records of its own.
 #[derive(Clone, Copy)]
-pub struct Tenants<'e> {
+pub struct Accounts<'e> {
     runner: Runner<'e>,
 }
 
-impl<'e> Tenants<'e> {
+impl<'e> Accounts<'e> {
     pub(super) fn new(runner: Runner<'e>) -> Self {
         Self { runner }
     }
 
-    /// Creates a tenant.
+    /// Creates an account.
     ///
     /// # Errors
     /// [`Error::Store`].
@@ -28,20 +28,20 @@ impl<'e> Tenants<'e> {
     ///
     /// # svc_core::service::example(async |svc, _| {
     /// let settings = TenantCreate { currency: "EUR".parse()?, ..TenantCreate::named("Hill Electric") };
-    /// let tenant = svc.tenants().create(settings).await?;
+    /// let tenant = svc.accounts().create(settings).await?;
     /// assert_eq!(tenant.name, "Hill Electric");
     /// # Ok(()) });
     /// ```
     pub async fn create(self, input: TenantCreate) -> Result<Tenant, Error> {
         self.runner
-            .write(operation!("svc.tenants.create"), input, async |tx, input| tenants::create(tx, input.clone()).await)
+            .write(operation!("svc.accounts.create"), input, async |tx, input| tenants::create(tx, input.clone()).await)
             .await
     }
 
-    /// Returns the tenant with this id.
+    /// Returns the account with this id.
     ///
     /// # Errors
-    /// [`Error::UnknownTenant`] if there is no such tenant.
+    /// [`Error::UnknownTenant`] if there is no such account.
     ///
     /// # Examples
     ///
@@ -49,17 +49,17 @@ impl<'e> Tenants<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// assert_eq!(svc.tenants().get(tenant).await?.name, "Harbour Plumbing");
+    /// assert_eq!(svc.accounts().get(tenant).await?.name, "Harbour Plumbing");
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: TenantId) -> Result<Tenant, Error> {
         self.runner
             .of_tenant(id)
-            .read(operation!("svc.tenants.get"), id, async |tx, &id| tenants::get(tx, id).await)
+            .read(operation!("svc.accounts.get"), id, async |tx, &id| tenants::get(tx, id).await)
             .await
     }
 
-    /// Returns the tenants after this one in the order of their ids, which is that of their creation. At most `limit` are
+    /// Returns the accounts after this one in the order of their ids, which is that of their creation. At most `limit` are
     /// returned; without `after`, the first.
     ///
     /// # Errors
@@ -71,12 +71,12 @@ impl<'e> Tenants<'e> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// assert_eq!(svc.tenants().list(None, 100).await?.len(), 1);
-    /// assert_eq!(svc.tenants().list(Some(tenant), 100).await?, []);
+    /// assert_eq!(svc.accounts().list(None, 100).await?.len(), 1);
+    /// assert_eq!(svc.accounts().list(Some(tenant), 100).await?, []);
     /// # Ok(()) });
     /// ```
     pub async fn list(self, after: Option<TenantId>, limit: u32) -> Result<Vec<Tenant>, Error> {
-        let list = self.runner.read(operation!("svc.tenants.list"), (after, limit), async |tx, &(after, limit)| {
+        let list = self.runner.read(operation!("svc.accounts.list"), (after, limit), async |tx, &(after, limit)| {
             Ok(tx.tenants(after, limit).await?)
         });
         list.await
