@@ -20,8 +20,8 @@ fn the_audit_log_lists_every_change() {
     let log = log.as_array().unwrap();
     let lines: Vec<String> =
         log.iter().map(|entry| format!("{} {}", entry["action"], entry["object_kind"]).replace('"', "")).collect();
-    let updates = ["update account"; 4];
-    assert_eq!(lines, [&["revoke key", "create key"][..], &updates, &["create account"]].concat());
+    let updates = ["update tenant"; 4];
+    assert_eq!(lines, [&["revoke key", "create key"][..], &updates, &["create tenant"]].concat());
     assert!(log.iter().all(|entry| entry["actor"].as_str().unwrap().starts_with("cli:")));
     let limits = ["before", "after"].map(|side| &log[2][side]["limits"]);
     assert_eq!(limits.map(|limits| &limits["rate_limit"]), [&Value::Null, &600.into()]);

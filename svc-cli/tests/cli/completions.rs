@@ -62,7 +62,7 @@ fn bash_completes_commands_options_and_values() {
     let session = Session::new();
     session.file("bash", session.output(&["completions", "bash"]).stdout);
     for (words, want) in [
-        (&["svc", "te"][..], &["account"][..]),
+        (&["svc", "ac"][..], &["account"][..]),
         (&["svc", "account", "cr"], &["create"]),
         (&["svc", "delivery", "re"], &["replay", "replays"]),
         (&["svc", "account", "create", "--time"], &["--time-zone"]),
