@@ -6,13 +6,13 @@ complete -c svc-server -l database-write-connections -d 'The number of PostgreSQ
 complete -c svc-server -l ops-listen -d 'The address and port for operators, which serves /metrics, /healthz and /readyz apart from the public listener. The default is 127.0.0.1:9464, if that port is free' -r
 complete -c svc-server -l platform-listen -d 'Address of the platform API, with which programs of the operator work on all accounts by platform keys, such as 127.0.0.1:8081. It is not served unless this is set. Let only these programs reach it' -r
 complete -c svc-server -l platform-webhook -d 'The URL that operational events are sent to as webhooks: endpoint.paused, delivery.exhausted, key.expiring and account.approved. Without it they are not recorded. Every node needs the same' -r
-complete -c svc-server -l rate-limit -d 'The number of requests per minute that are allowed for each API key, and for each address without a valid key. `svc tenant set` sets another limit for the keys of one tenant' -r
-complete -c svc-server -l write-rate-limit -d 'The number of writes per minute that are allowed for each API key, per method and route of a resource, such as quotes=20. Can be repeated or separated by commas. `svc tenant set` sets other limits for the keys of one tenant' -r
-complete -c svc-server -l max-webhooks -d 'The number of webhook subscriptions that each tenant can have, from 1 to 1000. `svc tenant set` sets another limit for one tenant' -r
+complete -c svc-server -l rate-limit -d 'The number of requests per minute that are allowed for each API key, and for each address without a valid key. `svc account set` sets another limit for the keys of one account' -r
+complete -c svc-server -l write-rate-limit -d 'The number of writes per minute that are allowed for each API key, per method and route of a resource, such as quotes=20. Can be repeated or separated by commas. `svc account set` sets other limits for the keys of one account' -r
+complete -c svc-server -l max-webhooks -d 'The number of webhook subscriptions that each account can have, from 1 to 1000. `svc account set` sets another limit for one account' -r
 complete -c svc-server -l event-kinds -d 'A JSON file with the event kinds of your own, beside those of the service: an object that has the JSON Schema of the data of each kind under its name, such as order.shipped. Every node needs the same file' -r -F
 complete -c svc-server -l webhook-timeout -d 'The timeout of one webhook delivery attempt, from resolving the host name to the end of the response, such as 10s. At most 1h' -r
 complete -c svc-server -l webhook-retry -d 'The delays before the retries of a webhook delivery, separated by commas. Up to 10 % is added to each at random' -r
-complete -c svc-server -l webhook-concurrency -d 'The highest number of webhook delivery attempts at the same time. One tenant can use half of them' -r
+complete -c svc-server -l webhook-concurrency -d 'The highest number of webhook delivery attempts at the same time. One account can use half of them' -r
 complete -c svc-server -l idempotency-ttl -d 'How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again' -r
 complete -c svc-server -l retention -d 'How long events are stored, with their deliveries and the logs of attempts. That includes deliveries that are held for a paused subscription. Pending deliveries are kept, and so are their events' -r
 complete -c svc-server -l request-log -d 'Whether requests to the API are logged for their account, without bodies: the newest 1,000 of the last 24 hours' -r -f -a "on\t'It runs'
@@ -36,8 +36,8 @@ complete -c svc-server -l tls-key -d 'A file with the private key of the certifi
 complete -c svc-server -l trusted-proxy -d 'A proxy whose X-Forwarded-For header is trusted: an address, or a network such as 10.0.0.0/8. Can be repeated or separated by commas. Without any, the header is ignored' -r
 complete -c svc-server -l cors-origin -d 'An origin that browsers may call the API from (CORS), such as `https://app.example.com`. Can be repeated or separated by commas' -r
 complete -c svc-server -l max-connections -d 'The highest number of open connections. Further ones wait to be accepted' -r
-complete -c svc-server -l demo -d 'Start with a demo tenant, an API key and sample data, and allow http:// and private addresses in webhook URLs'
-complete -c svc-server -l allow-private-webhooks -d 'Allow http:// and private addresses in webhook URLs. For development only: it lets the tenants of the API send requests into the network of the server'
+complete -c svc-server -l demo -d 'Start with a demo account, an API key and sample data, and allow http:// and private addresses in webhook URLs'
+complete -c svc-server -l allow-private-webhooks -d 'Allow http:// and private addresses in webhook URLs. For development only: it lets the accounts of the API send requests into the network of the server'
 complete -c svc-server -l no-rate-limit -d 'Disable all rate limits'
 complete -c svc-server -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c svc-server -s V -l version -d 'Print version'

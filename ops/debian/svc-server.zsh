@@ -23,13 +23,13 @@ _svc-server() {
 '--ops-listen=[The address and port for operators, which serves /metrics, /healthz and /readyz apart from the public listener. The default is 127.0.0.1\:9464, if that port is free]:ADDRESS:_default' \
 '--platform-listen=[Address of the platform API, with which programs of the operator work on all accounts by platform keys, such as 127.0.0.1\:8081. It is not served unless this is set. Let only these programs reach it]:ADDRESS:_default' \
 '--platform-webhook=[The URL that operational events are sent to as webhooks\: endpoint.paused, delivery.exhausted, key.expiring and account.approved. Without it they are not recorded. Every node needs the same]:URL:_default' \
-'--rate-limit=[The number of requests per minute that are allowed for each API key, and for each address without a valid key. \`svc tenant set\` sets another limit for the keys of one tenant]:N:_default' \
-'*--write-rate-limit=[The number of writes per minute that are allowed for each API key, per method and route of a resource, such as quotes=20. Can be repeated or separated by commas. \`svc tenant set\` sets other limits for the keys of one tenant]:RESOURCE=N:_default' \
-'--max-webhooks=[The number of webhook subscriptions that each tenant can have, from 1 to 1000. \`svc tenant set\` sets another limit for one tenant]:N:_default' \
+'--rate-limit=[The number of requests per minute that are allowed for each API key, and for each address without a valid key. \`svc account set\` sets another limit for the keys of one account]:N:_default' \
+'*--write-rate-limit=[The number of writes per minute that are allowed for each API key, per method and route of a resource, such as quotes=20. Can be repeated or separated by commas. \`svc account set\` sets other limits for the keys of one account]:RESOURCE=N:_default' \
+'--max-webhooks=[The number of webhook subscriptions that each account can have, from 1 to 1000. \`svc account set\` sets another limit for one account]:N:_default' \
 '--event-kinds=[A JSON file with the event kinds of your own, beside those of the service\: an object that has the JSON Schema of the data of each kind under its name, such as order.shipped. Every node needs the same file]:FILE:_files' \
 '--webhook-timeout=[The timeout of one webhook delivery attempt, from resolving the host name to the end of the response, such as 10s. At most 1h]:DURATION:_default' \
 '*--webhook-retry=[The delays before the retries of a webhook delivery, separated by commas. Up to 10 % is added to each at random]:DURATIONS:_default' \
-'--webhook-concurrency=[The highest number of webhook delivery attempts at the same time. One tenant can use half of them]:N:_default' \
+'--webhook-concurrency=[The highest number of webhook delivery attempts at the same time. One account can use half of them]:N:_default' \
 '--idempotency-ttl=[How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again]:DURATION:_default' \
 '--retention=[How long events are stored, with their deliveries and the logs of attempts. That includes deliveries that are held for a paused subscription. Pending deliveries are kept, and so are their events]:DURATION:_default' \
 '--request-log=[Whether requests to the API are logged for their account, without bodies\: the newest 1,000 of the last 24 hours]:REQUEST_LOG:((on\:"It runs"
@@ -53,8 +53,8 @@ json\:"One JSON object per line, for log collectors"))' \
 '*--trusted-proxy=[A proxy whose X-Forwarded-For header is trusted\: an address, or a network such as 10.0.0.0/8. Can be repeated or separated by commas. Without any, the header is ignored]:NETWORK:_default' \
 '*--cors-origin=[An origin that browsers may call the API from (CORS), such as \`https\://app.example.com\`. Can be repeated or separated by commas]:ORIGIN:_default' \
 '--max-connections=[The highest number of open connections. Further ones wait to be accepted]:N:_default' \
-'--demo[Start with a demo tenant, an API key and sample data, and allow http\:// and private addresses in webhook URLs]' \
-'--allow-private-webhooks[Allow http\:// and private addresses in webhook URLs. For development only\: it lets the tenants of the API send requests into the network of the server]' \
+'--demo[Start with a demo account, an API key and sample data, and allow http\:// and private addresses in webhook URLs]' \
+'--allow-private-webhooks[Allow http\:// and private addresses in webhook URLs. For development only\: it lets the accounts of the API send requests into the network of the server]' \
 '--no-rate-limit[Disable all rate limits]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \

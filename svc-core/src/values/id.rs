@@ -13,8 +13,6 @@ use uuid::Uuid;
 use crate::error::{FieldCode, Issue};
 
 /// The id of the account that a record belongs to.
-///
-/// It is a type of its own so that no other id can be passed to a store in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
