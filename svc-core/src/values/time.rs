@@ -4,11 +4,13 @@ mod conversions;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
+use jiff::tz::Offset;
 use jiff::{SignedDuration, civil};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
@@ -98,13 +100,50 @@ impl Timestamp {
     }
 }
 
-impl fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.6}Z", EPOCH.saturating_add(SignedDuration::from_micros(self.0)))
+impl Timestamp {
+    /// Returns the date and the time of day in UTC.
+    fn civil(self) -> civil::DateTime {
+        match jiff::Timestamp::from_microsecond(self.0) {
+            Ok(timestamp) => Offset::UTC.to_datetime(timestamp),
+            Err(_) => EPOCH.saturating_add(SignedDuration::from_micros(self.0)),
+        }
+    }
+
+    /// Calls `write` with the text. A page of a list has a hundred of them and more, so each is written digit by digit, without
+    /// a formatter.
+    fn with_text<T>(self, write: impl FnOnce(&str) -> T) -> T {
+        let civil = self.civil();
+        let mut text = *b"0000-00-00T00:00:00.000000Z";
+        let mut put = |digits: Range<usize>, mut number: u32| {
+            for digit in text[digits].iter_mut().rev() {
+                *digit = b'0' + (number % 10) as u8;
+                number /= 10;
+            }
+        };
+        put(0..4, civil.year().unsigned_abs().into());
+        put(5..7, civil.month().unsigned_abs().into());
+        put(8..10, civil.day().unsigned_abs().into());
+        put(11..13, civil.hour().unsigned_abs().into());
+        put(14..16, civil.minute().unsigned_abs().into());
+        put(17..19, civil.second().unsigned_abs().into());
+        put(20..26, civil.subsec_nanosecond().unsigned_abs() / 1000);
+        write(std::str::from_utf8(&text).unwrap_or_default())
     }
 }
 
-text_value!([] Timestamp);
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with_text(|text| f.write_str(text))
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.with_text(|text| serializer.serialize_str(text))
+    }
+}
+
+text_value!(@read [] Timestamp);
 
 impl JsonSchema for Timestamp {
     fn inline_schema() -> bool {
