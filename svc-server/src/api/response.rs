@@ -58,9 +58,7 @@ impl ApiResponse {
     ///
     /// Returns [`StoreError::Internal`] when `value` cannot be serialized.
     pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self, StoreError> {
-        // Most records fit.
-        let mut body = Vec::with_capacity(1024);
-        serde_json::to_writer(&mut body, value).map_err(|error| StoreError::Internal(error.to_string()))?;
+        let mut body = serde_json::to_vec(value).map_err(|error| StoreError::Internal(error.to_string()))?;
         // The prompt of a shell does not follow the response of `curl` on its line.
         body.push(b'\n');
         Ok(Self { status, body: body.into(), location: None, etag: None, replayed: false })
