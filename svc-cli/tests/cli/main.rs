@@ -28,6 +28,7 @@ mod man;
 mod member;
 mod outputs;
 mod platform_key;
+mod postgres;
 mod program;
 mod quote;
 mod records;
@@ -56,29 +57,6 @@ mod on_server {
     mod ids;
     mod import;
     mod import_running;
-    mod invoice;
-    mod key;
-    mod member;
-    mod quote;
-    mod records;
-    mod webhook;
-}
-
-/// Those over records, keys, webhooks and deliveries once more, on a server with PostgreSQL.
-#[path = "."]
-mod on_postgres {
-    #![expect(clippy::duplicate_mod, reason = "the same tests run beside the database and on a server")]
-
-    mod harness {
-        pub(crate) use crate::harness::*;
-
-        pub(crate) type Session = SessionOn<crate::server::OnPostgres>;
-    }
-
-    mod account;
-    mod delivery;
-    mod event;
-    mod ids;
     mod invoice;
     mod key;
     mod member;

@@ -22,16 +22,15 @@ const LOCAL: [&[&str]; 4] = [&["db"], &["init"], &["platform-key"], &["listen"]]
 /// The scopes of a key that may do everything.
 const EVERYTHING: [PlatformScope; 2] = [PlatformScope::All, PlatformScope::Of(Area::Operators, Scope::Write)];
 
+/// Makes the sessions on a server use PostgreSQL, where it has the value `postgres`.
+pub(crate) const DATABASE: &str = "SVC_TEST_DATABASE";
+
 /// A server on the session's database, which starts with the first command for it.
-#[derive(Default)]
 pub(crate) struct OnServer {
     /// The URL of the database, unless it is the one in the session's directory.
     postgres: Option<String>,
     server: OnceLock<LiveServer>,
 }
-
-/// A server on PostgreSQL, or on the session's database where PostgreSQL is not installed.
-pub(crate) struct OnPostgres(OnServer);
 
 /// A server with a platform listener, which is stopped when it is dropped.
 pub(crate) struct LiveServer {
@@ -49,6 +48,14 @@ pub(crate) struct Options {
     pub(crate) sends_webhooks: bool,
 }
 
+impl Default for OnServer {
+    fn default() -> Self {
+        let server = std::env::var(DATABASE).is_ok_and(|choice| choice == "postgres");
+        let server = server.then(svc_postgres_server::quick_server).flatten();
+        Self { postgres: server.map(svc_postgres_server::Server::database), server: OnceLock::new() }
+    }
+}
+
 impl Backend for OnServer {
     fn prepare(&self, folder: &Path, args: &[&str], command: &mut Command) {
         if LOCAL.iter().any(|local| args.starts_with(local)) {
@@ -64,23 +71,6 @@ impl Backend for OnServer {
 
     fn database_url(&self, folder: &Path) -> String {
         self.postgres.clone().unwrap_or_else(|| sqlite_url(folder))
-    }
-}
-
-impl Default for OnPostgres {
-    fn default() -> Self {
-        let postgres = svc_postgres_server::quick_server().map(svc_postgres_server::Server::database);
-        Self(OnServer { postgres, server: OnceLock::new() })
-    }
-}
-
-impl Backend for OnPostgres {
-    fn prepare(&self, folder: &Path, args: &[&str], command: &mut Command) {
-        self.0.prepare(folder, args, command);
-    }
-
-    fn database_url(&self, folder: &Path) -> String {
-        self.0.database_url(folder)
     }
 }
 
