@@ -10,6 +10,7 @@ pub use crate::accounts::sessions::Role;
 pub use crate::accounts::tenants::{Tenant, TenantCreate};
 pub use crate::error::Error;
 pub use crate::pages::{ListParams, Page};
+pub use crate::resources::NoFilter;
 pub use crate::resources::bookings::{Booking, BookingCreate, BookingId, BookingStatus, BookingUpdate};
 pub use crate::resources::contacts::{Contact, ContactCreate, ContactDetails, ContactFilter, ContactId, ContactUpdate};
 pub use crate::resources::invoices::{Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceStatus, InvoiceUpdate};

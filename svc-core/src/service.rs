@@ -45,14 +45,11 @@
 
 mod account;
 mod accounts;
-mod bookings;
-mod contacts;
 mod dashboard;
 mod deliveries;
 mod events;
 mod executor;
 mod invoices;
-mod jobs;
 mod keys;
 mod members;
 mod platform_keys;
@@ -74,23 +71,18 @@ use crate::store::memory::MemoryStore;
 use crate::values::TenantId;
 
 pub use self::accounts::Accounts;
-pub use self::bookings::Bookings;
-pub use self::contacts::Contacts;
 pub use self::dashboard::Dashboard;
 pub use self::deliveries::Deliveries;
 pub use self::events::{AuditLog, EmittedEvent, Events};
 use self::executor::Runner;
 pub use self::executor::{Account, Executor};
-pub use self::invoices::Invoices;
-pub use self::jobs::Jobs;
 pub use self::keys::Keys;
 pub use self::members::Members;
 pub use self::platform_keys::PlatformKeys;
-pub use self::quotes::Quotes;
+pub use self::records::{AccountResource, Records};
 pub use self::replays::Replays;
 pub use self::requests::Requests;
 pub use self::transaction::{Transaction, TransactionFn};
-pub use self::webhooks::Webhooks;
 
 /// A handle to a store, with all operations. It is cheap to clone.
 #[derive(Clone)]

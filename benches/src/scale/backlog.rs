@@ -48,7 +48,7 @@ async fn measure(database: &str, svc: Svc, backlog: u32) -> Result<()> {
     let before = Clients::start(&svc, WRITES_BEFORE, create).finish().await?;
     let clients = Clients::start(&svc, usize::MAX, create);
     let started = Instant::now();
-    let subscription = svc.account(busy).webhooks().list(ListParams::default()).await?.data.pop();
+    let subscription = svc.account(busy).webhooks().list(NoFilter {}, ListParams::default()).await?.data.pop();
     let subscription = subscription.ok_or("the tenant has no subscription")?.id;
     let disable = WebhookUpdate::from_body(br#"{"enabled": false}"#)?;
     svc.account(busy).webhooks().update(subscription, disable).await?;

@@ -1,13 +1,16 @@
 //! The records of one account.
 
 use super::executor::{Account, operation};
-use super::{
-    AuditLog, Bookings, Contacts, Deliveries, Events, Invoices, Jobs, Keys, Members, Quotes, Replays, Requests,
-    Webhooks,
-};
+use super::{AuditLog, Deliveries, Events, Keys, Members, Records, Replays, Requests};
 use crate::accounts::tenants::{self, Tenant};
 use crate::error::Error;
+use crate::resources::bookings::Booking;
+use crate::resources::contacts::Contact;
+use crate::resources::invoices::Invoice;
+use crate::resources::jobs::Job;
+use crate::resources::quotes::Quote;
 use crate::values::TenantId;
+use crate::webhooks::subscriptions::WebhookSubscription;
 
 impl<'e> Account<'e> {
     /// Returns the id of the account.
@@ -62,28 +65,28 @@ impl<'e> Account<'e> {
     }
 
     /// Returns the contacts: people and companies.
-    pub fn contacts(self) -> Contacts<'e> {
-        Contacts::new(self)
+    pub fn contacts(self) -> Records<'e, Contact> {
+        Records::new(self)
     }
 
     /// Returns the invoices, with the operations of the back office.
-    pub fn invoices(self) -> Invoices<'e> {
-        Invoices::new(self)
+    pub fn invoices(self) -> Records<'e, Invoice> {
+        Records::new(self)
     }
 
     /// Returns the quotes: offers with a price.
-    pub fn quotes(self) -> Quotes<'e> {
-        Quotes::new(self)
+    pub fn quotes(self) -> Records<'e, Quote> {
+        Records::new(self)
     }
 
     /// Returns the bookings: appointments with contacts.
-    pub fn bookings(self) -> Bookings<'e> {
-        Bookings::new(self)
+    pub fn bookings(self) -> Records<'e, Booking> {
+        Records::new(self)
     }
 
     /// Returns the jobs: work on a site.
-    pub fn jobs(self) -> Jobs<'e> {
-        Jobs::new(self)
+    pub fn jobs(self) -> Records<'e, Job> {
+        Records::new(self)
     }
 
     /// Returns the API keys.
@@ -97,8 +100,8 @@ impl<'e> Account<'e> {
     }
 
     /// Returns the webhook subscriptions.
-    pub fn webhooks(self) -> Webhooks<'e> {
-        Webhooks::new(self)
+    pub fn webhooks(self) -> Records<'e, WebhookSubscription> {
+        Records::new(self)
     }
 
     /// Returns the deliveries of events to webhook subscriptions.

@@ -47,7 +47,7 @@ impl Operation {
 /// Makes an [`Operation`], and the record that it is about if there is one. A macro, as the name of a span is a constant
 /// of the place that creates it.
 macro_rules! operation {
-    ($name:literal) => {
+    ($name:expr) => {
         $crate::service::executor::Operation {
             name: $name,
             span: || {
@@ -62,7 +62,7 @@ macro_rules! operation {
             id: None,
         }
     };
-    ($name:literal, $id:ident) => {
+    ($name:expr, $id:ident) => {
         operation!($name).on($id)
     };
 }

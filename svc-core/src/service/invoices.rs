@@ -1,28 +1,13 @@
 //! Invoices of an account, with the operations of the back office.
 
-use futures_util::stream::BoxStream;
-
-use super::Account;
-use super::executor::operation;
+use super::executor::{Account, operation};
 use super::records::Records;
 use crate::error::Error;
-use crate::pages::{ListParams, Page};
-use crate::resources::invoices::{
-    self, Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceUpdate, OverduePosition,
-};
-use crate::values::{Decimal, Timestamp};
+use crate::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId, InvoiceUpdate, OverduePosition};
+use crate::values::Decimal;
 
-/// The invoices of an account. The API cannot change them; this is what can.
-#[derive(Clone, Copy)]
-pub struct Invoices<'e> {
-    records: Records<'e, Invoice>,
-}
-
-impl<'e> Invoices<'e> {
-    pub(super) fn new(account: Account<'e>) -> Self {
-        Self { records: Records::new(account.runner, account.id) }
-    }
-
+/// What the back office does with invoices. The API cannot change them.
+impl Records<'_, Invoice> {
     /// Creates a draft. Fires `invoice.created`.
     ///
     /// # Errors
@@ -43,101 +28,12 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn create(self, input: InvoiceCreate) -> Result<Invoice, Error> {
-        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        let Account { runner, id: tenant } = self.account;
         runner
             .write(operation!("svc.invoices.create"), (tenant, input), async |tx, (tenant, input)| {
                 invoices::create(tx, *tenant, input.clone()).await
             })
             .await
-    }
-
-    /// Returns the invoice with this id.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] if the account has no such invoice.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use svc_core::prelude::*;
-    ///
-    /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.account(tenant);
-    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
-    /// assert_eq!(svc.account(tenant).invoices().get(invoice.id).await?, invoice);
-    /// # Ok(()) });
-    /// ```
-    pub async fn get(self, id: InvoiceId) -> Result<Invoice, Error> {
-        self.records.get(operation!("svc.invoices.get"), id).await
-    }
-
-    /// Returns a page of the invoices, newest first, or in the order of their changes with `updated_since`.
-    ///
-    /// # Errors
-    /// [`Error::InvalidCursor`] if the cursor was not returned by this list with these filters.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use svc_core::prelude::*;
-    ///
-    /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.account(tenant);
-    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
-    /// let page = svc.account(tenant).invoices().list(InvoiceFilter::default(), ListParams::default()).await?;
-    /// assert_eq!((page.data, page.next_cursor), (vec![invoice], None));
-    /// # Ok(()) });
-    /// ```
-    pub async fn list(self, filter: InvoiceFilter, params: ListParams) -> Result<Page<Invoice>, Error> {
-        self.records.list(operation!("svc.invoices.list"), filter, params).await
-    }
-
-    /// Streams the invoices, newest first. Pages of 200 are read as they are needed, each in a transaction of its own, so memory
-    /// is bounded however many there are. What is created after the stream began is not part of it.
-    ///
-    /// Use [`StreamExt`](futures_util::StreamExt) or [`TryStreamExt`](futures_util::TryStreamExt) of the crate
-    /// `futures-util` to take its items.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use svc_core::prelude::*;
-    ///
-    /// # svc_core::service::example(async |svc, tenant| {
-    /// use futures_util::TryStreamExt;
-    ///
-    /// # let account = svc.account(tenant);
-    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
-    /// let mut all = svc.account(tenant).invoices().stream(InvoiceFilter::default());
-    /// while let Some(invoice) = all.try_next().await? {
-    ///     println!("{}", invoice.id);
-    /// }
-    /// # Ok(()) });
-    /// ```
-    pub fn stream(self, filter: InvoiceFilter) -> BoxStream<'e, Result<Invoice, Error>> {
-        self.records.stream(operation!("svc.invoices.list"), filter, None)
-    }
-
-    /// Streams the invoices that changed at or after `since`, the oldest change first, as [`stream`](Self::stream) does. A
-    /// invoice that changes while the stream runs comes again.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use svc_core::prelude::*;
-    ///
-    /// # svc_core::service::example(async |svc, tenant| {
-    /// use futures_util::TryStreamExt;
-    ///
-    /// # let account = svc.account(tenant);
-    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
-    /// let since = invoice.updated_at;
-    /// let changed: Vec<_> = svc.account(tenant).invoices().changed_since(InvoiceFilter::default(), since).try_collect().await?;
-    /// assert_eq!(changed, [invoice]);
-    /// # Ok(()) });
-    /// ```
-    pub fn changed_since(self, filter: InvoiceFilter, since: Timestamp) -> BoxStream<'e, Result<Invoice, Error>> {
-        self.records.stream(operation!("svc.invoices.list"), filter, Some(since))
     }
 
     /// Changes an invoice that is neither paid nor cancelled. Fires `invoice.updated`. A change without effect fires no event.
@@ -159,7 +55,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn update(self, id: InvoiceId, change: InvoiceUpdate) -> Result<Invoice, Error> {
-        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        let Account { runner, id: tenant } = self.account;
         runner
             .write(operation!("svc.invoices.update", id), (tenant, id, change), async |tx, (tenant, id, change)| {
                 invoices::update(tx, *tenant, *id, change.clone()).await
@@ -185,7 +81,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn send(self, id: InvoiceId) -> Result<Invoice, Error> {
-        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        let Account { runner, id: tenant } = self.account;
         runner
             .write(operation!("svc.invoices.send", id), (tenant, id), async |tx, &(tenant, id)| {
                 invoices::send(tx, tenant, id).await
@@ -212,7 +108,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn view(self, id: InvoiceId) -> Result<Invoice, Error> {
-        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        let Account { runner, id: tenant } = self.account;
         runner
             .write(operation!("svc.invoices.view", id), (tenant, id), async |tx, &(tenant, id)| {
                 invoices::view(tx, tenant, id).await
@@ -239,7 +135,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn resend(self, id: InvoiceId) -> Result<Invoice, Error> {
-        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        let Account { runner, id: tenant } = self.account;
         runner
             .write(operation!("svc.invoices.resend", id), (tenant, id), async |tx, &(tenant, id)| {
                 invoices::resend(tx, tenant, id).await
@@ -266,7 +162,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn pay(self, id: InvoiceId) -> Result<Invoice, Error> {
-        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        let Account { runner, id: tenant } = self.account;
         runner
             .write(operation!("svc.invoices.pay", id), (tenant, id), async |tx, &(tenant, id)| {
                 invoices::pay(tx, tenant, id, None).await
@@ -295,7 +191,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn pay_part(self, id: InvoiceId, amount: Decimal) -> Result<Invoice, Error> {
-        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        let Account { runner, id: tenant } = self.account;
         runner
             .write(operation!("svc.invoices.pay_part", id), (tenant, id, amount), async |tx, &(tenant, id, amount)| {
                 invoices::pay(tx, tenant, id, Some(amount)).await
@@ -323,7 +219,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn refund(self, id: InvoiceId) -> Result<Invoice, Error> {
-        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        let Account { runner, id: tenant } = self.account;
         runner
             .write(operation!("svc.invoices.refund", id), (tenant, id), async |tx, &(tenant, id)| {
                 invoices::refund(tx, tenant, id, None).await
@@ -352,7 +248,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn refund_part(self, id: InvoiceId, amount: Decimal) -> Result<Invoice, Error> {
-        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        let Account { runner, id: tenant } = self.account;
         runner
             .write(
                 operation!("svc.invoices.refund_part", id),
@@ -381,7 +277,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn void(self, id: InvoiceId) -> Result<Invoice, Error> {
-        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        let Account { runner, id: tenant } = self.account;
         runner
             .write(operation!("svc.invoices.void", id), (tenant, id), async |tx, &(tenant, id)| {
                 invoices::void(tx, tenant, id).await
@@ -411,7 +307,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn mark_overdue(self) -> Result<Vec<Invoice>, Error> {
-        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        let Account { runner, id: tenant } = self.account;
         let (mut marked, mut position) = (Vec::new(), Some(OverduePosition::default()));
         while let Some(from) = position {
             let step =

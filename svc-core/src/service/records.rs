@@ -1,19 +1,27 @@
-//! The generic operations behind the accessors of each resource.
+//! The operations that all resources share.
 
 use std::marker::PhantomData;
 
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 
-use super::executor::{Operation, Runner};
+use super::executor::{Account, Operation, operation};
 use crate::error::Error;
 use crate::pages::{Limit, ListParams, MAX_LIMIT, Page, SentCursor, Since};
+use crate::resources::bookings::Booking;
+use crate::resources::contacts::Contact;
+use crate::resources::invoices::Invoice;
+use crate::resources::jobs::Job;
+use crate::resources::quotes::Quote;
 use crate::resources::{Create, Delete, Resource, Update, crud};
-use crate::values::{Id, TenantId, Timestamp};
+use crate::values::{Id, Timestamp};
+use crate::webhooks::subscriptions::WebhookSubscription;
 
-/// The records of one resource and one account.
-pub(super) struct Records<'e, R> {
-    pub(super) runner: Runner<'e>,
-    pub(super) tenant: TenantId,
+/// The records of one resource and one account, such as its contacts.
+///
+/// [`Account::contacts`] and its like return it. What a resource cannot do does not compile: no one deletes a quote. Invoices,
+/// quotes and webhook subscriptions have more operations than the others.
+pub struct Records<'e, R> {
+    pub(super) account: Account<'e>,
     resource: PhantomData<fn() -> R>,
 }
 
@@ -25,50 +33,156 @@ impl<R> Clone for Records<'_, R> {
 
 impl<R> Copy for Records<'_, R> {}
 
-impl<'e, R: Resource> Records<'e, R> {
-    pub(super) fn new(runner: Runner<'e>, tenant: TenantId) -> Self {
-        Self { runner, tenant, resource: PhantomData }
+/// A resource of an [`Account`].
+pub trait AccountResource: Resource {
+    /// The names of its operations.
+    #[doc(hidden)]
+    const OPERATIONS: Operations;
+}
+
+/// The names of the operations of a resource.
+#[doc(hidden)]
+pub struct Operations {
+    get: Operation,
+    list: Operation,
+    create: Operation,
+    update: Operation,
+    delete: Operation,
+}
+
+macro_rules! account_resources {
+    ($($resource:ident $name:literal)+) => {$(
+        impl AccountResource for $resource {
+            const OPERATIONS: Operations = Operations {
+                get: operation!(concat!("svc.", $name, ".get")),
+                list: operation!(concat!("svc.", $name, ".list")),
+                create: operation!(concat!("svc.", $name, ".create")),
+                update: operation!(concat!("svc.", $name, ".update")),
+                delete: operation!(concat!("svc.", $name, ".delete")),
+            };
+        }
+    )+};
+}
+
+account_resources! {
+    Contact "contacts"
+    Invoice "invoices"
+    Quote "quotes"
+    Booking "bookings"
+    Job "jobs"
+    WebhookSubscription "webhooks"
+}
+
+impl<'e, R: AccountResource> Records<'e, R> {
+    pub(super) fn new(account: Account<'e>) -> Self {
+        Self { account, resource: PhantomData }
     }
 
-    pub(super) async fn get(self, operation: Operation, id: Id<R>) -> Result<R, Error> {
-        let tenant = self.tenant;
-        self.runner
-            .read(operation.on(id), (tenant, id), async |tx, &(tenant, id)| crud::get(tx, tenant, id).await)
+    /// Returns the record with this id.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the account has no such record, or it is deleted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.account(tenant);
+    /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
+    /// assert_eq!(svc.account(tenant).contacts().get(contact.id).await?, contact);
+    /// # Ok(()) });
+    /// ```
+    pub async fn get(self, id: Id<R>) -> Result<R, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner
+            .read(R::OPERATIONS.get.on(id), (tenant, id), async |tx, &(tenant, id)| crud::get(tx, tenant, id).await)
             .await
     }
 
-    pub(super) async fn list(
-        self,
-        operation: Operation,
-        filter: R::Filter,
-        params: ListParams,
-    ) -> Result<Page<R>, Error>
-    where
-        R::Filter: Send + Sync + 'static,
-    {
-        let tenant = self.tenant;
-        let list = self.runner.read(operation, (tenant, params, filter), async |tx, (tenant, params, filter)| {
+    /// Returns a page of the records, newest first, or in the order of their changes with `updated_since`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidCursor`] if the cursor was not returned by this list with these filters.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.account(tenant);
+    /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
+    /// let page = svc.account(tenant).contacts().list(ContactFilter::default(), ListParams::default()).await?;
+    /// assert_eq!((page.data, page.next_cursor), (vec![contact], None));
+    /// # Ok(()) });
+    /// ```
+    pub async fn list(self, filter: R::Filter, params: ListParams) -> Result<Page<R>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let list = runner.read(R::OPERATIONS.list, (tenant, params, filter), async |tx, (tenant, params, filter)| {
             crud::list(tx, *tenant, params, filter).await
         });
         list.await
     }
 
+    /// Streams the records, newest first. Pages of 200 are read as they are needed, each in a transaction of its own, so memory
+    /// is bounded however many there are. What is created after the stream began is not part of it.
+    ///
+    /// Use [`StreamExt`](futures_util::StreamExt) or [`TryStreamExt`](futures_util::TryStreamExt) of the crate
+    /// `futures-util` to take its items.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// use futures_util::TryStreamExt;
+    ///
+    /// # let account = svc.account(tenant);
+    /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
+    /// let mut all = svc.account(tenant).contacts().stream(ContactFilter::default());
+    /// while let Some(contact) = all.try_next().await? {
+    ///     println!("{}", contact.id);
+    /// }
+    /// # Ok(()) });
+    /// ```
+    pub fn stream(self, filter: R::Filter) -> BoxStream<'e, Result<R, Error>> {
+        self.pages(filter, None)
+    }
+
+    /// Streams the records that changed at or after `since`, the oldest change first, as [`stream`](Self::stream) does. A
+    /// record that changes while the stream runs comes again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// use futures_util::TryStreamExt;
+    ///
+    /// # let account = svc.account(tenant);
+    /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
+    /// let since = contact.updated_at;
+    /// let changed: Vec<_> =
+    ///     svc.account(tenant).contacts().changed_since(ContactFilter::default(), since).try_collect().await?;
+    /// assert_eq!(changed, [contact]);
+    /// # Ok(()) });
+    /// ```
+    pub fn changed_since(self, filter: R::Filter, since: Timestamp) -> BoxStream<'e, Result<R, Error>> {
+        self.pages(filter, Some(Since(since)))
+    }
+
     /// Reads page after page, each in a transaction of its own, and keeps one in memory.
-    pub(super) fn stream(
-        self,
-        operation: Operation,
-        filter: R::Filter,
-        since: Option<Timestamp>,
-    ) -> BoxStream<'e, Result<R, Error>>
-    where
-        R::Filter: Send + Sync + 'static,
-    {
-        let first = ListParams { limit: Limit::new(MAX_LIMIT), cursor: None, updated_since: since.map(Since) };
+    fn pages(self, filter: R::Filter, updated_since: Option<Since>) -> BoxStream<'e, Result<R, Error>> {
+        let first = ListParams { limit: Limit::new(MAX_LIMIT), cursor: None, updated_since };
         let pages = stream::try_unfold(Some(first), move |params| {
             let filter = filter.clone();
             async move {
                 let Some(params) = params else { return Ok::<_, Error>(None) };
-                let page = self.list(operation, filter, params.clone()).await?;
+                let page = self.list(filter, params.clone()).await?;
                 let next =
                     page.next_cursor.map(|cursor| ListParams { cursor: Some(SentCursor::from(cursor)), ..params });
                 Ok(Some((page.data, next)))
@@ -76,38 +190,89 @@ impl<'e, R: Resource> Records<'e, R> {
         });
         pages.map_ok(|records| stream::iter(records.into_iter().map(Ok))).try_flatten().boxed()
     }
+}
 
-    pub(super) async fn create(self, operation: Operation, input: R::Input) -> Result<R, Error>
-    where
-        R: Create<Input: Clone + Send + Sync + 'static>,
-    {
-        let tenant = self.tenant;
-        self.runner
-            .write(operation, (tenant, input), async |tx, (tenant, input)| {
-                crud::create(tx, *tenant, input.clone()).await
-            })
-            .await
+impl<R: AccountResource + Create<Input: Clone>> Records<'_, R> {
+    /// Creates a record, and fires its event. A new webhook subscription has the secret that signs its deliveries.
+    ///
+    /// # Errors
+    /// [`Error::Validation`] and the other errors of the rules; [`Error::UnknownTenant`] if there is no such account.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let account = svc.account(tenant);
+    /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
+    /// let visit = BookingCreate::new(contact.id, "Consultation".parse()?, "2026-03-14T15:00:00Z".parse()?);
+    /// let visit = account.bookings().create(visit).await?;
+    /// assert_eq!(visit.end_time.to_string(), "2026-03-14T16:00:00.000000Z");
+    /// # Ok(()) });
+    /// ```
+    pub async fn create(self, input: R::Input) -> Result<R, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let create = runner.write(R::OPERATIONS.create, (tenant, input), async |tx, (tenant, input)| {
+            crud::create(tx, *tenant, input.clone()).await
+        });
+        create.await
     }
+}
 
-    pub(super) async fn update(self, operation: Operation, id: Id<R>, change: <R as Update>::Input) -> Result<R, Error>
-    where
-        R: Update<Input: Send + Sync + 'static>,
-    {
-        let tenant = self.tenant;
-        self.runner
-            .write(operation.on(id), (tenant, id, change), async |tx, (tenant, id, change)| {
+impl<R: AccountResource + Update> Records<'_, R> {
+    /// Changes the record, and fires its events. A change without effect fires none. Disabling a webhook subscription holds its
+    /// pending deliveries.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], and the errors of the rules.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.account(tenant);
+    /// let job = account.jobs().create(JobCreate::new("Fix the tap".parse()?)).await?;
+    /// let change = JobUpdate { status: Patch::Set(JobStatus::Completed), ..JobUpdate::default() };
+    /// let job = svc.account(tenant).jobs().update(job.id, change).await?;
+    /// assert!(job.actual_end.is_some());
+    /// # Ok(()) });
+    /// ```
+    pub async fn update(self, id: Id<R>, change: R::Input) -> Result<R, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let update =
+            runner.write(R::OPERATIONS.update.on(id), (tenant, id, change), async |tx, (tenant, id, change)| {
                 crud::update(tx, *tenant, *id, change.clone()).await
-            })
-            .await
+            });
+        update.await
     }
+}
 
-    pub(super) async fn delete(self, operation: Operation, id: Id<R>) -> Result<(), Error>
-    where
-        R: Delete,
-    {
-        let tenant = self.tenant;
-        self.runner
-            .write(operation.on(id), (tenant, id), async |tx, &(tenant, id)| crud::delete::<R>(tx, tenant, id).await)
-            .await
+impl<R: AccountResource + Delete> Records<'_, R> {
+    /// Deletes the record. Its row stays, for the records that refer to it. The pending deliveries of a webhook subscription fail.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], also if it is deleted already.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.account(tenant);
+    /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
+    /// svc.account(tenant).contacts().delete(contact.id).await?;
+    /// assert_eq!(svc.account(tenant).contacts().get(contact.id).await, Err(Error::NotFound));
+    /// # Ok(()) });
+    /// ```
+    pub async fn delete(self, id: Id<R>) -> Result<(), Error> {
+        let Account { runner, id: tenant } = self.account;
+        let delete = runner.write(R::OPERATIONS.delete.on(id), (tenant, id), async |tx, &(tenant, id)| {
+            crud::delete::<R>(tx, tenant, id).await
+        });
+        delete.await
     }
 }

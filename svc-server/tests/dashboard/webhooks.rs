@@ -60,7 +60,7 @@ async fn the_secret_of_a_new_endpoint_is_shown_once() {
     let created = developer.post("/webhooks/new", &form).await;
     assert_eq!(created.status, StatusCode::OK);
     let params = ListParams::default();
-    let endpoint = server.svc.account(server.tenant).webhooks().list(params).await.unwrap().data.remove(0);
+    let endpoint = server.svc.account(server.tenant).webhooks().list(NoFilter {}, params).await.unwrap().data.remove(0);
     assert_eq!(endpoint.events.names(), ["invoice.paid", "job.created"]);
     assert!(created.text.contains(endpoint.secret.reveal()));
     for path in ["/webhooks".to_owned(), format!("/webhooks/{}", endpoint.id)] {

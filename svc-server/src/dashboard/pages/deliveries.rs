@@ -9,6 +9,7 @@ use svc_core::accounts::tenants::Tenant;
 use svc_core::crypto::sha256;
 use svc_core::error::Error;
 use svc_core::pages::{Limit, ListParams};
+use svc_core::resources::NoFilter;
 use svc_core::requests::RequestFilter;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{TenantId, Timestamp};
@@ -44,7 +45,7 @@ pub(super) type Endpoints = HashMap<SubscriptionId, WebhookSubscription>;
 /// Returns the endpoints of the account, the newest first.
 pub(super) async fn list_endpoints(svc: &Svc, tenant: TenantId) -> Result<Vec<WebhookSubscription>, Error> {
     let params = ListParams { limit: Limit::new(MAX_ENDPOINTS), ..ListParams::default() };
-    Ok(svc.account(tenant).webhooks().list(params).await?.data)
+    Ok(svc.account(tenant).webhooks().list(NoFilter {}, params).await?.data)
 }
 
 pub(super) async fn endpoints(svc: &Svc, tenant: TenantId) -> Result<Endpoints, Error> {

@@ -148,7 +148,7 @@ async fn find(
             let status = parsed("status", status, |text| QuoteStatus::from_text(text).ok_or(known))?;
             objects(account.quotes().list(QuoteFilter { status }, params).await?)
         }
-        Records::Bookings => objects(account.bookings().list(params).await?),
+        Records::Bookings => objects(account.bookings().list(NoFilter {}, params).await?),
         Records::Jobs => {
             let status = parsed("status", status, |text| JobStatus::from_text(text).ok_or(known))?;
             let job_number = parsed("number", search, Text::parse)?;
