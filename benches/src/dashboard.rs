@@ -91,7 +91,8 @@ fn paths(file: &Path) -> Result<Vec<String>> {
     let found: Result<_> = crate::child::runtime()?.block_on(async {
         let tenant = svc.accounts().list(None, 1).await?.pop().ok_or("no tenant")?.id;
         let account = svc.account(tenant);
-        let endpoint = account.webhooks().list(NoFilter {}, ListParams::default()).await?.data.pop().ok_or("no endpoint")?;
+        let endpoint =
+            account.webhooks().list(NoFilter {}, ListParams::default()).await?.data.pop().ok_or("no endpoint")?;
         let newest = DeliveryFilter { limit: 1, ..DeliveryFilter::default() };
         let delivery = account.deliveries().list(newest).await?.pop().ok_or("no delivery")?;
         Ok((endpoint.id, delivery))

@@ -36,8 +36,8 @@ pub use self::platform::PlatformKeyCommand;
 use self::records::RecordCommand;
 pub use self::transfer::{Export, ExportKind, Format, Import, ImportKind};
 pub use self::webhooks::WebhookCommand;
+pub use crate::backend::Given;
 use crate::ids::IdArg;
-pub use crate::place::Given;
 use crate::values::{self, Limit};
 use crate::{exit, profiles};
 

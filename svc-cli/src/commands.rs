@@ -34,12 +34,12 @@ use svc_core::store::Store;
 use svc_core::values::{EventKinds, HostPolicy};
 use svc_store::{OpenError, Options};
 
+use crate::backend::Backend;
 use crate::cli::{Cli, Command, Output};
 use crate::clock_guard;
 use crate::confirm;
 use crate::exit::Failure;
 use crate::output::{self, Outcome};
-use crate::place::Place;
 use crate::profiles;
 use crate::service::{Service, local_only};
 use crate::user;
@@ -49,7 +49,7 @@ use crate::user;
 pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     confirm::ask(&cli.command, cli.yes)?;
     let is_json = cli.output() == Output::Json;
-    let place = Place::of(&cli);
+    let backend = Backend::of(&cli);
     let profile = cli.profile.as_deref().unwrap_or(profiles::DEFAULT);
     let command = match cli.command {
         Command::Completions { shell } => return completions::run(shell),
@@ -60,8 +60,8 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Listen(options) if !options.secrets.is_empty() => return listen::run(options, is_json).await,
         command => command,
     };
-    let place = place?;
-    if let (Place::Server(_), Some(name)) = (&place, database_only(&command)) {
+    let backend = backend?;
+    if let (Backend::Server(_), Some(name)) = (&backend, database_only(&command)) {
         return Err(local_only(name));
     }
     let mut hosts = if cli.allow_private_webhooks { HostPolicy::AllowPrivate } else { HostPolicy::Public };
@@ -70,11 +70,11 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     }
     let allowed =
         Allowed { hosts, clock_jump: cli.allow_clock_jump, event_kinds: cli.event_kinds.clone().unwrap_or_default() };
-    let service = match place {
-        Place::Server(server) => {
+    let service = match backend {
+        Backend::Server(server) => {
             Service::of_server(server.client(cli.ca_file.as_deref())?, allowed.event_kinds.clone())
         }
-        Place::Database(url) => {
+        Backend::Database(url) => {
             warn_of_exposed_key(&url);
             match command {
                 Command::Init { name, url: server_url } => return init::run(&url, allowed, &server_url, name).await,
@@ -150,7 +150,7 @@ async fn open(url: &str, allowed: Allowed) -> Result<Arc<dyn Store>, OpenError> 
     open_or_create(url, allowed, false).await
 }
 
-/// Does the same, and creates a SQLite file that is missing with `create_missing`.
+/// Opens a database as `open` does, and creates a SQLite file that is missing with `create_missing`.
 async fn open_or_create(url: &str, allowed: Allowed, create_missing: bool) -> Result<Arc<dyn Store>, OpenError> {
     // A command runs its transactions one after the other, and servers need the connections of PostgreSQL.
     let options = Options {

@@ -12,7 +12,7 @@
 //!
 //! - [`cli`] defines the commands and options as clap types; [`values`] and [`ids`] parse the values of options.
 //! - `commands` has one file per command. Each calls the platform API and formats the result.
-//! - `place` says where a command works: on a database, or on a server elsewhere. `service` calls the platform API of
+//! - `backend` says where a command works: on a database, or on a server elsewhere. `service` calls the platform API of
 //!   either. `profiles` keeps servers and their keys.
 //! - `clock_guard` refuses writes under a clock that is far ahead.
 //! - `confirm` prompts before commands that cannot be undone.
@@ -24,6 +24,7 @@
 //! - `usage` words errors of the command line itself, and `kinds` checks event kinds, which are also in a file.
 //! - [`exit`] defines the exit codes and maps errors to them.
 
+mod backend;
 pub mod cli;
 mod clock_guard;
 mod commands;
@@ -34,7 +35,6 @@ mod formulas;
 pub mod ids;
 mod kinds;
 mod output;
-mod place;
 mod profiles;
 mod service;
 mod table;
@@ -94,7 +94,7 @@ fn parse(mut args: Vec<OsString>) -> Result<cli::Cli, clap::Error> {
         _ => Err(error),
     })?;
     let cli = cli::Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut cli::Cli::command()))?;
-    let cli = cli::Cli { given: place::Given::of(&matches), ..cli };
+    let cli = cli::Cli { given: backend::Given::of(&matches), ..cli };
     kinds::check(&cli, &args)?;
     Ok(cli)
 }

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use svc_core::values::Secret;
 
+use crate::backend::Server;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::place::Server;
 
 /// The name of a profile that is given none.
 pub(crate) const DEFAULT: &str = "default";

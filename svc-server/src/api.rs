@@ -30,6 +30,7 @@ pub mod response;
 pub(crate) mod response_memory;
 mod router;
 pub mod routes;
+mod row;
 mod settings;
 mod state;
 

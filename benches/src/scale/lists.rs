@@ -39,7 +39,8 @@ pub(super) fn run(runtime: &Runtime, deliveries: u32) -> Result<()> {
 async fn measure(svc: &Svc) -> Result<Vec<(&'static str, Duration)>> {
     let tenant = svc.accounts().list(None, 1).await?.pop().ok_or("the database has no tenant")?.id;
     let account = svc.account(tenant);
-    let subscription = account.webhooks().list(NoFilter {}, ListParams::default()).await?.data.pop().ok_or("no subscription")?;
+    let subscription =
+        account.webhooks().list(NoFilter {}, ListParams::default()).await?.data.pop().ok_or("no subscription")?;
     let all = DeliveryFilter { limit: LIMIT, ..DeliveryFilter::default() };
     let of_webhook = DeliveryFilter { subscription_id: Some(subscription.id), ..all.clone() };
     let failed = DeliveryFilter { status: Some(DeliveryStatus::Failed), ..all.clone() };

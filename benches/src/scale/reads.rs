@@ -67,7 +67,14 @@ async fn measure(svc: &Svc, file: &Path, contacts: Arc<[ContactId]>) -> Result<(
     print("writes and checkpoints", beside).await?;
 
     let beside = Clients::start(svc, usize::MAX, get.clone());
-    let webhook = svc.account(tenant).webhooks().list(NoFilter {}, ListParams::default()).await?.data.pop().ok_or("no webhook")?;
+    let webhook = svc
+        .account(tenant)
+        .webhooks()
+        .list(NoFilter {}, ListParams::default())
+        .await?
+        .data
+        .pop()
+        .ok_or("no webhook")?;
     svc.account(tenant).replays().create(ReplayCreate::new(webhook.id, Timestamp::from_micros(0))).await?;
     while svc.store().write("bench.replay", tenant, async |tx, &tenant| replays::step(tx, tenant).await).await? {
         tokio::time::sleep(SETTLE_PAUSE).await;

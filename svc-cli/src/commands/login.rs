@@ -8,9 +8,9 @@ use serde::Serialize;
 use svc_core::accounts::platform_keys::PLATFORM_KEY_PREFIX;
 use svc_core::values::{EventKinds, Secret};
 
+use crate::backend::Server;
 use crate::exit::{Exit, Failure};
 use crate::output::{Outcome, Table};
-use crate::place::Server;
 use crate::profiles;
 use crate::service::{CallError, Service};
 

@@ -1,4 +1,4 @@
-//! What describes an operation of the platform API, for everything that offers or calls it.
+//! What describes an operation of an API, for everything that offers or calls it.
 //!
 //! An [`Operation`] is written once, in [`operations`](super::operations). The server adds the texts of its document and
 //! serves it; the typed client sends its input to its path; `svc` beside a database runs it on the store.

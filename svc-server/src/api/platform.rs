@@ -4,24 +4,22 @@
 //! does. The operations on records are the same lines with the account in their path. The others are those of
 //! [`svc_core::platform::operations`], with their texts.
 
-mod row;
 mod webhooks;
-
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use svc_core::accounts::platform_keys::Area;
+use svc_core::input::Input;
 use svc_core::pages::Page;
-use svc_core::platform::MarkedInvoices;
 use svc_core::platform::operations::{self, Records};
+use svc_core::platform::{self, MarkedInvoices, Target};
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::quotes::Quote;
 use svc_core::values::Amount;
 
-use self::row::{retrieve, row};
-use crate::api::handlers::{self, ParseFn};
-use crate::api::routes::{self, Operation, Shape, schema, wrapped};
+use crate::api::handlers::ParseFn;
+use crate::api::routes::{self, Operation, Shape, retrieve_record, schema, wrapped};
+use crate::api::row::{self, Row, retrieve};
 
 /// Returns all operations of the platform API.
 pub fn operations() -> Vec<Operation> {
@@ -29,8 +27,7 @@ pub fn operations() -> Vec<Operation> {
     all.extend(keys());
     all.extend(members());
     // Everything that an API key can do, except to check itself.
-    let public = routes::operations().into_iter().filter(|operation| operation.collection != "ping");
-    all.extend(public.map(of_account));
+    all.extend(routes::records().into_iter().map(with_area));
     all.extend(invoices());
     all.extend(quotes());
     all.extend(webhooks::events());
@@ -58,11 +55,18 @@ impl From<Invoice> for InvoiceWithPayments {
     }
 }
 
-/// Returns the operation of the public API as one on the account in the path.
-fn of_account(operation: Operation) -> Operation {
+/// Returns the row of an operation in an area.
+fn row<K: Target, I: Input + Clone, O: Send + 'static>(
+    area: Area,
+    operation: platform::Operation<K, I, O>,
+) -> Row<K, I, O> {
+    row::row(operation).in_area(area)
+}
+
+/// Returns an operation that the public API has as well. The platform API alone shows what was paid of an invoice.
+fn with_area(operation: Operation) -> Operation {
     let area = if operation.collection == "webhooks" { Area::Webhooks } else { Area::Records };
-    let path = format!("/accounts/{{account_id}}{}", operation.path);
-    let operation = Operation { path, area: Some(area), ..operation };
+    let operation = Operation { area: Some(area), ..operation };
     match operation.id {
         "getInvoice" => {
             let shape = Shape { response: Some(wrapped::<InvoiceWithPayments>), ..operation.shape };
@@ -277,12 +281,12 @@ fn invoices() -> Vec<Operation> {
 
 fn quotes() -> Vec<Operation> {
     vec![
-        row(Area::Records, operations::ACCEPT_QUOTE).retrieved_by(Arc::new(handlers::get::<Quote>)).described(
+        row(Area::Records, operations::ACCEPT_QUOTE).retrieved_by(retrieve_record::<Quote>()).described(
             "Accept a quote",
             "Records that the customer has accepted the quote.",
             "The quote after the change.",
         ),
-        row(Area::Records, operations::DECLINE_QUOTE).retrieved_by(Arc::new(handlers::get::<Quote>)).described(
+        row(Area::Records, operations::DECLINE_QUOTE).retrieved_by(retrieve_record::<Quote>()).described(
             "Decline a quote",
             "Records that the customer has declined the quote.",
             "The quote after the change.",

@@ -21,7 +21,6 @@ use svc_core::resources::Resource;
 use svc_core::values::Timestamp;
 
 use crate::api::cors::Cors;
-use crate::api::handlers::Data;
 use crate::api::problem::Problem;
 use crate::metrics;
 
@@ -62,19 +61,6 @@ impl ApiResponse {
         // The prompt of a shell does not follow the response of `curl` on its line.
         body.push(b'\n');
         Ok(Self { status, body: body.into(), location: None, etag: None, replayed: false })
-    }
-
-    /// Creates a response with a record, which has the ETag of the record.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`StoreError::Internal`] when the record cannot be serialized.
-    pub fn record<R: Resource>(status: StatusCode, record: &R) -> Result<Self, StoreError> {
-        let response = Self::json(status, &Data { data: record })?;
-        Ok(match version_etag(record) {
-            Some(etag) => Self { etag: Some(etag), ..response },
-            None => response.with_etag(),
-        })
     }
 
     /// Returns the 304 response in place of this one if `If-None-Match` names its ETag.
@@ -133,14 +119,6 @@ pub(super) fn version_etag<R: Resource>(record: &R) -> Option<String> {
     let version = env!("CARGO_PKG_VERSION");
     let (id, updated_at) = (record.id().uuid().simple(), record.updated_at().as_micros());
     R::VERSIONED.then(|| format!("\"{id}-{updated_at:x}-{version}\""))
-}
-
-/// Returns the strong ETag of a record.
-pub(super) fn record_etag<R: Resource>(record: &R) -> Result<String, StoreError> {
-    match version_etag(record) {
-        Some(etag) => Ok(etag),
-        None => Ok(etag(&ApiResponse::json(StatusCode::OK, &Data { data: record })?.body)),
-    }
 }
 
 /// Returns the strong ETag of any other representation: 128 bits of its SHA-256 in hex.

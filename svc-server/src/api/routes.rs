@@ -8,16 +8,19 @@ use serde::Serialize;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::limits::CappedCollection;
 use svc_core::accounts::platform_keys::Area;
-use svc_core::pages::{ListParams, Page};
+use svc_core::input::Input;
+use svc_core::platform::operations::{CREATE_WEBHOOK, Records};
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::resources::{Create, Delete, Resource, Update};
-use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookSubscriptionWithSecret};
+use svc_core::values::{TenantId, WebhookUrl};
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::api::handlers::{self, Data, ParseFn, Ping};
+use crate::api::row::{Row, row};
 
 /// A version of the API. Both versions of the public API have the same operations today.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,32 +147,46 @@ impl Operation {
 
 /// The words for the records of a collection in the OpenAPI document.
 #[derive(Clone, Copy)]
-struct Noun {
+struct ResourceName {
     /// With its article, such as "a contact".
-    one: &'static str,
+    with_article: &'static str,
     /// Without an article, such as "contact".
-    bare: &'static str,
-    many: &'static str,
+    singular: &'static str,
+    plural: &'static str,
 }
 
-const CONTACT: Noun = Noun { one: "a contact", bare: "contact", many: "contacts" };
-const INVOICE: Noun = Noun { one: "an invoice", bare: "invoice", many: "invoices" };
-const BOOKING: Noun = Noun { one: "a booking", bare: "booking", many: "bookings" };
-const QUOTE: Noun = Noun { one: "a quote", bare: "quote", many: "quotes" };
-const JOB: Noun = Noun { one: "a job", bare: "job", many: "jobs" };
-const WEBHOOK: Noun =
-    Noun { one: "a webhook subscription", bare: "webhook subscription", many: "webhook subscriptions" };
+const CONTACT: ResourceName = ResourceName { with_article: "a contact", singular: "contact", plural: "contacts" };
+const INVOICE: ResourceName = ResourceName { with_article: "an invoice", singular: "invoice", plural: "invoices" };
+const BOOKING: ResourceName = ResourceName { with_article: "a booking", singular: "booking", plural: "bookings" };
+const QUOTE: ResourceName = ResourceName { with_article: "a quote", singular: "quote", plural: "quotes" };
+const JOB: ResourceName = ResourceName { with_article: "a job", singular: "job", plural: "jobs" };
+const WEBHOOK: ResourceName = ResourceName {
+    with_article: "a webhook subscription",
+    singular: "webhook subscription",
+    plural: "webhook subscriptions",
+};
 
-/// Returns all 25 operations.
+/// The path of an account, in which the public API has its records without saying so.
+const ACCOUNT: &str = "/accounts/{account_id}";
+
+/// Returns all 25 operations of the public API.
 pub fn operations() -> Vec<Operation> {
+    let of_own_account = |operation: Operation| {
+        let path = operation.path.strip_prefix(ACCOUNT).unwrap_or_default().to_owned();
+        Operation { path, ..operation }
+    };
+    std::iter::once(ping()).chain(records().into_iter().map(of_own_account)).collect()
+}
+
+/// Returns the operations on the records of an account, which both APIs have.
+pub(super) fn records() -> Vec<Operation> {
     vec![
-        ping(),
         list::<Contact>(
             "listContacts",
             CONTACT,
             "Deleted contacts are left out, unless you set `include_deleted` to true.",
         ),
-        create::<Contact, Contact>(
+        create::<Contact>(
             "createContact",
             CONTACT,
             "Creates a contact. If another contact of the account has the email address, the request fails with 409 \
@@ -190,7 +207,7 @@ pub fn operations() -> Vec<Operation> {
         list::<Invoice>("listInvoices", INVOICE, "Use `number` to find an invoice by its number."),
         get::<Invoice>("getInvoice", INVOICE),
         list::<Booking>("listBookings", BOOKING, "Bookings of every status are included."),
-        create::<Booking, Booking>(
+        create::<Booking>(
             "createBooking",
             BOOKING,
             "Creates a booking for a contact, with the status `confirmed`. Without `end_time` it lasts 60 minutes. \
@@ -203,7 +220,7 @@ pub fn operations() -> Vec<Operation> {
             "A change of `start_time` alone does not move `end_time`; `end_time` must still be after it.",
         ),
         list::<Quote>("listQuotes", QUOTE, "Use `status` to select quotes of one status."),
-        create::<Quote, Quote>(
+        create::<Quote>(
             "createQuote",
             QUOTE,
             "Creates a quote for a contact, with the status `draft`, the next `quote_number` of the account and today's \
@@ -212,7 +229,7 @@ pub fn operations() -> Vec<Operation> {
         get::<Quote>("getQuote", QUOTE),
         update::<Quote>("updateQuote", QUOTE, "The status can be set to any value."),
         list::<Job>("listJobs", JOB, "Use `job_number` to find a job by its number."),
-        create::<Job, Job>(
+        create::<Job>(
             "createJob",
             JOB,
             "Creates a job, with the status `quoted` unless you send another one, and the next `job_number` of the \
@@ -230,26 +247,24 @@ pub fn operations() -> Vec<Operation> {
             WEBHOOK,
             "Signing secrets are not included; they are only returned when a subscription is created.",
         ),
-        Operation {
-            parse: Arc::new(handlers::create_webhook),
-            ..create::<WebhookSubscription, WebhookSubscriptionWithSecret>(
-                "createWebhook",
-                WEBHOOK,
-                "Creates a webhook subscription, which is enabled from the start. The response contains the signing \
-                 `secret`. Store it, as no other request returns it. The host of `url` and all addresses that it \
-                 resolves to must be public. If the account has as many subscriptions as it can have, 100 by default, \
-                 the request fails with 409 `limit_reached`.",
-            )
-        },
+        described_create(
+            row(CREATE_WEBHOOK)
+                .with_webhook_url(|input| Some(input.url.clone()))
+                .with_event_kinds()
+                .creates_record(|created| created.subscription.id.uuid(), retrieve_record::<WebhookSubscription>()),
+            WEBHOOK,
+            "Creates a webhook subscription, which is enabled from the start. The response contains the signing \
+             `secret`. Store it, as no other request returns it. The host of `url` and all addresses that it \
+             resolves to must be public. If the account has as many subscriptions as it can have, 100 by default, \
+             the request fails with 409 `limit_reached`.",
+        ),
         get::<WebhookSubscription>("getWebhook", WEBHOOK),
-        Operation {
-            parse: Arc::new(handlers::update_webhook),
-            ..update::<WebhookSubscription>(
-                "updateWebhook",
-                WEBHOOK,
-                "To end an automatic pause, set `enabled` to true. Pending deliveries are sent to a new `url` as well.",
-            )
-        },
+        update_with::<WebhookSubscription>(
+            "updateWebhook",
+            WEBHOOK,
+            "To end an automatic pause, set `enabled` to true. Pending deliveries are sent to a new `url` as well.",
+            |input| input.url.clone().sent(),
+        ),
         delete::<WebhookSubscription>(
             "deleteWebhook",
             WEBHOOK,
@@ -269,18 +284,6 @@ pub(super) fn inline<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 
 pub(super) fn wrapped<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<Data<T>>()
-}
-
-fn page_of<R: Resource>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<Page<R>>()
-}
-
-fn record_path<R: Resource>() -> String {
-    format!("/{}/{{id}}", R::COLLECTION)
-}
-
-fn collection_path<R: Resource>() -> String {
-    format!("/{}", R::COLLECTION)
 }
 
 fn ping() -> Operation {
@@ -309,136 +312,95 @@ fn ping() -> Operation {
     }
 }
 
-fn list<R: Resource>(id: &'static str, noun: Noun, specific: &str) -> Operation {
-    let Noun { many, .. } = noun;
-    Operation {
-        id,
-        method: Method::GET,
-        path: collection_path::<R>(),
-        collection: R::COLLECTION,
-        area: None,
-        summary: format!("List {many}"),
-        description: format!(
-            "Returns a page of {many}, the newest first. {specific}\n\n\
+fn list<R: Resource>(id: &'static str, name: ResourceName, specific: &str) -> Operation {
+    let ResourceName { plural, .. } = name;
+    let list = row(Records::<R>::LIST).named(id).reading(|input| input.page.limit.unwrap_or_default().get());
+    list.described(
+        &format!("List {plural}"),
+        &format!(
+            "Returns a page of {plural}, the newest first. {specific}\n\n\
              To get the next page, repeat the request with the `next_cursor` of the response as `cursor`. With \
-             `updated_since` the list contains only the {many} that changed at or after that time, the oldest change first, \
+             `updated_since` the list contains only the {plural} that changed at or after that time, the oldest change first, \
              so that you can keep a copy in sync. A record that exists while you read all pages is returned \
              exactly once; with `updated_since`, a record that changes in the meantime is returned again."
         ),
-        success: format!("A page of {many}."),
-        scope: Scope::Read,
-        parse: Arc::new(handlers::list::<R>),
-        current: None,
-        shape: Shape {
-            query: const { &[inline::<ListParams>, inline::<R::Filter>] },
-            body: None,
-            status: StatusCode::OK,
-            response: Some(page_of::<R>),
-            has_etag: false,
-        },
-    }
+        &format!("A page of {plural}."),
+    )
 }
 
-fn get<R: Resource>(id: &'static str, noun: Noun) -> Operation {
-    let Noun { one, bare, .. } = noun;
-    Operation {
-        id,
-        method: Method::GET,
-        path: record_path::<R>(),
-        collection: R::COLLECTION,
-        area: None,
-        summary: format!("Retrieve {one}"),
-        description: format!(
-            "Returns the {bare} with this id. If you send the `ETag` of an earlier response as `If-None-Match` and the \
-             {bare} has not changed, the response is 304 without a body, which does not count against the rate limit."
+fn get<R: Resource>(id: &'static str, name: ResourceName) -> Operation {
+    let ResourceName { with_article, singular, .. } = name;
+    row(Records::<R>::GET).named(id).with_version().described(
+        &format!("Retrieve {with_article}"),
+        &format!(
+            "Returns the {singular} with this id. If you send the `ETag` of an earlier response as `If-None-Match` and the \
+             {singular} has not changed, the response is 304 without a body, which does not count against the rate limit."
         ),
-        success: format!("The {bare} with this id."),
-        scope: Scope::Read,
-        parse: Arc::new(handlers::get::<R>),
-        current: None,
-        shape: Shape { query: &[], body: None, status: StatusCode::OK, response: Some(wrapped::<R>), has_etag: true },
-    }
+        &format!("The {singular} with this id."),
+    )
 }
 
-fn create<R, O>(id: &'static str, noun: Noun, specific: &str) -> Operation
+/// Returns what retrieves a record of a resource, with the ETag of its version.
+pub(super) fn retrieve_record<R: Resource>() -> ParseFn {
+    row(Records::<R>::GET).with_version().parser()
+}
+
+fn create<R: Create<Input: Clone>>(id: &'static str, name: ResourceName, specific: &str) -> Operation {
+    described_create(row(Records::<R>::CREATE).named(id).creates_version(), name, specific)
+}
+
+/// Adds the texts of an operation that creates a record.
+fn described_create<I, O>(row: Row<TenantId, I, O>, name: ResourceName, specific: &str) -> Operation
 where
-    R: Create<Input: Clone>,
-    O: From<R> + Serialize + JsonSchema + 'static,
+    I: Input + Clone,
+    O: Serialize + JsonSchema + Send + 'static,
 {
-    let Noun { one, bare, .. } = noun;
-    Operation {
-        id,
-        method: Method::POST,
-        path: collection_path::<R>(),
-        collection: R::COLLECTION,
-        area: None,
-        summary: format!("Create {one}"),
-        description: format!(
+    let ResourceName { with_article, singular, .. } = name;
+    row.described(
+        &format!("Create {with_article}"),
+        &format!(
             "{specific}\n\n\
              To retry safely, send an `Idempotency-Key`. A repeat with the same key within 24 hours returns the stored \
-             response with `Idempotent-Replayed: true` and does not create a second {bare}."
+             response with `Idempotent-Replayed: true` and does not create a second {singular}."
         ),
-        success: format!("The created {bare}."),
-        scope: Scope::Write,
-        parse: Arc::new(handlers::create::<R, O>),
-        current: None,
-        shape: Shape {
-            query: &[],
-            body: Some(schema::<R::Input>),
-            status: StatusCode::CREATED,
-            response: Some(wrapped::<O>),
-            has_etag: true,
-        },
-    }
+        &format!("The created {singular}."),
+    )
 }
 
-fn update<R: Update>(id: &'static str, noun: Noun, specific: &str) -> Operation {
-    let Noun { one, bare, .. } = noun;
-    Operation {
-        id,
-        method: Method::PATCH,
-        path: record_path::<R>(),
-        collection: R::COLLECTION,
-        area: None,
-        summary: format!("Update {one}"),
-        description: format!(
+fn update<R: Update>(id: &'static str, name: ResourceName, specific: &str) -> Operation {
+    update_with::<R>(id, name, specific, |_| None)
+}
+
+/// Returns the operation that changes a record, whose input may have a webhook URL.
+fn update_with<R: Update>(
+    id: &'static str,
+    name: ResourceName,
+    specific: &str,
+    webhook_url: fn(&R::Input) -> Option<WebhookUrl>,
+) -> Operation {
+    let ResourceName { with_article, singular, .. } = name;
+    let update = row(Records::<R>::UPDATE).named(id).with_version().if_match(retrieve_record::<R>());
+    update.with_webhook_url(webhook_url).described(
+        &format!("Update {with_article}"),
+        &format!(
             "Changes the fields that you send and leaves the others as they are (JSON Merge Patch, RFC 7396). Null clears \
              a field that can be null. {specific}\n\n\
              A request that changes nothing succeeds, keeps `updated_at` and fires no event. If you send the `ETag` \
-             of the {bare} as `If-Match`, the change is made only if the {bare} has not changed since."
+             of the {singular} as `If-Match`, the change is made only if the {singular} has not changed since."
         ),
-        success: format!("The {bare} after the change."),
-        scope: Scope::Write,
-        parse: Arc::new(handlers::update::<R>),
-        current: Some(Arc::new(handlers::get::<R>)),
-        shape: Shape {
-            query: &[],
-            body: Some(schema::<R::Input>),
-            status: StatusCode::OK,
-            response: Some(wrapped::<R>),
-            has_etag: true,
-        },
-    }
+        &format!("The {singular} after the change."),
+    )
 }
 
-fn delete<R: Delete>(id: &'static str, noun: Noun, specific: &str) -> Operation {
-    let Noun { one, bare, .. } = noun;
-    Operation {
-        id,
-        method: Method::DELETE,
-        path: record_path::<R>(),
-        collection: R::COLLECTION,
-        area: None,
-        summary: format!("Delete {one}"),
-        description: format!(
+fn delete<R: Delete>(id: &'static str, name: ResourceName, specific: &str) -> Operation {
+    let ResourceName { with_article, singular, .. } = name;
+    row(Records::<R>::DELETE).named(id).if_match(retrieve_record::<R>()).described(
+        &format!("Delete {with_article}"),
+        &format!(
             "{specific}\n\n\
-             Later requests for the {bare} get 404, including a second DELETE. If you send the `ETag` of the {bare} as \
+             Later requests for the {singular} get 404, including a second DELETE. If you send the `ETag` of the {singular} as \
              `If-Match`, it is deleted only if it has not changed since."
         ),
-        success: format!("The {bare} was deleted. The response has no body."),
-        scope: Scope::Write,
-        parse: Arc::new(handlers::delete::<R>),
-        current: Some(Arc::new(handlers::get::<R>)),
-        shape: Shape { query: &[], body: None, status: StatusCode::NO_CONTENT, response: None, has_etag: false },
-    }
+        &format!("The {singular} was deleted. The response has no body."),
+    )
 }

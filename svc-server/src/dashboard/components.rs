@@ -144,7 +144,7 @@ pub(super) fn time(now: Timestamp, zone: &TimeZone, at: Timestamp) -> Markup {
     html! { time datetime=(at) title=(exact) { (distance(now, at)) } }
 }
 
-/// Does the same for a time that may be missing.
+/// Renders a time that may be missing.
 pub(super) fn time_or(now: Timestamp, zone: &TimeZone, at: Option<Timestamp>, missing: &str) -> Markup {
     match at {
         Some(at) => time(now, zone, at),

@@ -269,7 +269,7 @@ impl Config {
         Self::load_from(std::env::args_os()).unwrap_or_else(|error| error.exit())
     }
 
-    /// Does the same with these arguments.
+    /// Returns the settings that these arguments and the environment give.
     ///
     /// # Errors
     ///

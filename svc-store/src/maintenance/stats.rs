@@ -60,18 +60,18 @@ pub(super) async fn stats_of(database: &mut open::OpenDatabase) -> Result<DbStat
     let oldest = "SELECT min(created_at) FROM deliveries WHERE status = 'pending'";
     let stats = DbStats {
         kind,
-        schema: one(sql, "SELECT max(name) FROM schema_migrations", ("schema_migrations", "name")).await?,
-        bytes: one(sql, size, ("the database", "size")).await?,
+        schema: single_cell(sql, "SELECT max(name) FROM schema_migrations", ("schema_migrations", "name")).await?,
+        bytes: single_cell(sql, size, ("the database", "size")).await?,
         tables,
         deliveries,
-        oldest_pending: one(sql, oldest, ("deliveries", "created_at")).await?,
+        oldest_pending: single_cell(sql, oldest, ("deliveries", "created_at")).await?,
     };
     tx.commit().await?;
     Ok(stats)
 }
 
 /// Returns the only cell of a result. Errors name it by a table and a column.
-async fn one<T: Column + Send>(
+async fn single_cell<T: Column + Send>(
     sql: &mut dyn Sql,
     statement: &str,
     (table, column): (&'static str, &'static str),

@@ -51,3 +51,21 @@ fn the_document_is_complete() {
         assert!(has_example, "{} has no example of its response", operation.id);
     }
 }
+
+/// The operations that any resource has, whose rows have names of their own.
+const GENERIC: [&str; 5] = ["listRecords", "getRecord", "createRecord", "updateRecord", "deleteRecord"];
+
+#[test]
+fn every_operation_of_svc_core_has_a_row() {
+    let served: BTreeSet<&str> = operations().iter().map(|operation| operation.id).collect();
+    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../svc-core/src/platform/operations")).unwrap();
+    let mut described = BTreeSet::new();
+    for file in files {
+        let source = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let ids = source.split("Operation::new(").skip(1).filter_map(|rest| rest.split('"').nth(1));
+        described.extend(ids.map(str::to_owned));
+    }
+    assert!(described.len() > GENERIC.len(), "{described:?}");
+    let without_a_row: Vec<_> = described.iter().filter(|id| !served.contains(id.as_str())).collect();
+    assert_eq!(without_a_row, GENERIC.iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
+}

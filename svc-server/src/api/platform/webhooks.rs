@@ -1,15 +1,13 @@
 //! The operations on events, webhook subscriptions and deliveries.
 
-use std::sync::Arc;
-
 use svc_core::accounts::platform_keys::Area;
 use svc_core::pages::MAX_LIMIT;
 use svc_core::platform::operations;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use super::row::{retrieve, row};
-use crate::api::handlers;
-use crate::api::routes::Operation;
+use super::row;
+use crate::api::routes::{Operation, retrieve_record};
+use crate::api::row::retrieve;
 
 pub(super) fn events() -> Vec<Operation> {
     vec![
@@ -45,8 +43,9 @@ pub(super) fn events() -> Vec<Operation> {
 pub(super) fn webhooks() -> Vec<Operation> {
     vec![
         row(Area::Webhooks, operations::CREATE_TEMPORARY_WEBHOOK)
-            .with_webhook_url(|input| input.webhook.url.clone())
-            .creates_record(|created| created.subscription.id.uuid(), Arc::new(handlers::get::<WebhookSubscription>))
+            .with_webhook_url(|input| Some(input.webhook.url.clone()))
+            .with_event_kinds()
+            .creates_record(|created| created.subscription.id.uuid(), retrieve_record::<WebhookSubscription>())
             .described(
                 "Create a temporary webhook",
                 "Creates a webhook subscription that the service deletes after `expires_in`, unless you \
@@ -54,14 +53,12 @@ pub(super) fn webhooks() -> Vec<Operation> {
                  listen`, and is not left behind however they end.",
                 "The webhook subscription, with its secret.",
             ),
-        row(Area::Webhooks, operations::KEEP_WEBHOOK)
-            .retrieved_by(Arc::new(handlers::get::<WebhookSubscription>))
-            .described(
-                "Keep a temporary webhook",
-                "Puts off the deletion of a temporary webhook subscription: it is deleted `expires_in` \
+        row(Area::Webhooks, operations::KEEP_WEBHOOK).retrieved_by(retrieve_record::<WebhookSubscription>()).described(
+            "Keep a temporary webhook",
+            "Puts off the deletion of a temporary webhook subscription: it is deleted `expires_in` \
                  after this request. Any other webhook subscription becomes a temporary one.",
-                "The webhook subscription.",
-            ),
+            "The webhook subscription.",
+        ),
         row(Area::Webhooks, operations::ROTATE_WEBHOOK_SECRET).described(
             "Rotate a signing secret",
             "Replaces the signing secret of the webhook subscription. The previous secret signs \
@@ -70,7 +67,7 @@ pub(super) fn webhooks() -> Vec<Operation> {
             "The webhook subscription, with its new secret.",
         ),
         row(Area::Webhooks, operations::FINISH_WEBHOOK_ROTATION)
-            .retrieved_by(Arc::new(handlers::get::<WebhookSubscription>))
+            .retrieved_by(retrieve_record::<WebhookSubscription>())
             .described(
                 "Finish a rotation",
                 "Ends the overlap of a rotation at once: from the next attempt on, the new secret alone \

@@ -15,7 +15,7 @@ use crate::profiles;
 const KEY: &str = "SVC_PLATFORM_KEY";
 
 /// Where a command works.
-pub(crate) enum Place {
+pub(crate) enum Backend {
     /// On the database with this URL.
     Database(String),
     /// On a server.
@@ -30,14 +30,14 @@ pub(crate) struct Server {
     pub(crate) key: Secret,
 }
 
-/// Which of the options that name a place were given, in the order of `OPTIONS`.
+/// Which of the options that name a backend were given, in the order of `OPTIONS`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given {
     on_command_line: [bool; 3],
     in_environment: [bool; 3],
 }
 
-/// The options that name a place: their ids, and how they are written.
+/// The options that name a backend: their ids, and how they are written.
 const OPTIONS: [(&str, &str, &str); 3] = [
     ("database_url", "--database-url", "SVC_DATABASE_URL"),
     ("server", "--server", "SVC_SERVER"),
@@ -51,7 +51,7 @@ impl Given {
         Self { on_command_line: given(ValueSource::CommandLine), in_environment: given(ValueSource::EnvVariable) }
     }
 
-    /// Returns the index of the option that names the place. What is on the command line is stronger than a variable.
+    /// Returns the index of the option that names the backend. What is on the command line is stronger than a variable.
     fn choice(self) -> Result<Option<usize>, Failure> {
         let indices = |given: [bool; 3]| (0..given.len()).filter(move |at| given[*at]).collect::<Vec<_>>();
         match (&indices(self.on_command_line)[..], &indices(self.in_environment)[..]) {
@@ -72,8 +72,8 @@ impl Given {
     }
 }
 
-impl Place {
-    /// Returns the place that the options and the environment name.
+impl Backend {
+    /// Returns the backend that the options and the environment name.
     ///
     /// # Errors
     /// They name two, a profile that is not there, or a server without a key.
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_stronger_than_a_variable_and_two_places_are_refused() {
+    fn the_command_line_is_stronger_than_a_variable_and_two_backends_are_refused() {
         let given = |on_command_line, in_environment| Given { on_command_line, in_environment }.choice();
         let [database, server, none] = [[true, false, false], [false, true, false], [false; 3]];
         assert_eq!(given(none, none), Ok(None));
