@@ -51,6 +51,7 @@ use crate::{exit, profiles};
     name = "svc",
     version,
     max_term_width = 100,
+    next_help_heading = "Global options",
     subcommand_required = true,
     arg_required_else_help = true,
     help_template = overview::template(),
@@ -66,21 +67,13 @@ pub struct Cli {
         env = "SVC_DATABASE_URL",
         hide_env_values = true,
         default_value = "sqlite://svc.db",
-        value_name = "URL",
-        help_heading = "Global options"
+        value_name = "URL"
     )]
     pub database_url: String,
 
     /// URL of the platform listener of a server (`svc-server --platform-listen`) to work on in place of a database, with the
     /// platform key in SVC_PLATFORM_KEY.
-    #[arg(
-        long,
-        global = true,
-        env = "SVC_SERVER",
-        hide_env_values = true,
-        value_name = "URL",
-        help_heading = "Global options"
-    )]
+    #[arg(long, global = true, env = "SVC_SERVER", hide_env_values = true, value_name = "URL")]
     pub server: Option<String>,
 
     /// Work on the server of this profile, which `svc login` stored.
@@ -90,8 +83,7 @@ pub struct Cli {
         env = "SVC_PROFILE",
         hide_env_values = true,
         value_parser = profiles::name,
-        value_name = "NAME",
-        help_heading = "Global options"
+        value_name = "NAME"
     )]
     pub profile: Option<String>,
 
@@ -103,8 +95,7 @@ pub struct Cli {
         hide_env_values = true,
         hide_short_help = true,
         value_hint = ValueHint::FilePath,
-        value_name = "FILE",
-        help_heading = "Global options"
+        value_name = "FILE"
     )]
     pub ca_file: Option<PathBuf>,
 
@@ -113,7 +104,7 @@ pub struct Cli {
     pub given: Given,
 
     /// Print the result as one JSON document; a list is printed as an array.
-    #[arg(long, global = true, overrides_with = "json", help_heading = "Global options")]
+    #[arg(long, global = true, overrides_with = "json")]
     pub json: bool,
 
     /// How to print the result: text for people, json as with --json, or csv with a header row.
@@ -124,18 +115,17 @@ pub struct Cli {
         default_value = "text",
         overrides_with = "output",
         conflicts_with = "json",
-        value_name = "FORMAT",
-        help_heading = "Global options"
+        value_name = "FORMAT"
     )]
     pub output: Output,
 
     /// Skip the confirmation prompt of commands that cannot be undone. Without a terminal there is no prompt.
-    #[arg(long, short, global = true, overrides_with = "yes", help_heading = "Global options")]
+    #[arg(long, short, global = true, overrides_with = "yes")]
     pub yes: bool,
 
     /// Write to a SQLite database although the clock is more than 60 s ahead of that of its file system. The accounts that
     /// are written to stay at that time.
-    #[arg(long, global = true, overrides_with = "allow_clock_jump", help_heading = "Global options")]
+    #[arg(long, global = true, overrides_with = "allow_clock_jump")]
     pub allow_clock_jump: bool,
 
     /// Accept webhook URLs with http:// and private addresses. Only a server with this option sends to them.
@@ -145,8 +135,7 @@ pub struct Cli {
         env = "SVC_ALLOW_PRIVATE_WEBHOOKS",
         value_parser = BoolishValueParser::new(),
         overrides_with = "allow_private_webhooks",
-        hide_short_help = true,
-        help_heading = "Global options"
+        hide_short_help = true
     )]
     pub allow_private_webhooks: bool,
 
@@ -159,8 +148,7 @@ pub struct Cli {
         value_parser = values::event_kinds_file(),
         value_hint = ValueHint::FilePath,
         hide_short_help = true,
-        value_name = "FILE",
-        help_heading = "Global options"
+        value_name = "FILE"
     )]
     pub event_kinds: Option<EventKinds>,
 
@@ -209,148 +197,47 @@ pub enum Command {
     ///
     /// The API and --json call the id of an account `tenant_id`. `svc tenant` and --tenant are aliases of `svc account` and
     /// --account.
-    #[command(
-        alias = "tenant",
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc account create --name 'Harbour Plumbing'"
-    )]
-    Account {
-        /// The operation on accounts.
-        #[command(subcommand)]
-        command: AccountCommand,
-    },
+    #[command(subcommand, alias = "tenant", after_help = "Example:\n  svc account create --name 'Harbour Plumbing'")]
+    Account(AccountCommand),
     /// Manage API keys, with which an account's programs authenticate.
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc key create --scopes read,write"
-    )]
-    Key {
-        /// The operation on keys.
-        #[command(subcommand)]
-        command: KeyCommand,
-    },
+    #[command(subcommand, after_help = "Example:\n  svc key create --scopes read,write")]
+    Key(KeyCommand),
     /// Manage the keys of the platform API, with which programs of the operator work on all accounts
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc platform-key create --scopes accounts:read,records:write"
-    )]
-    PlatformKey {
-        /// The command.
-        #[command(subcommand)]
-        command: PlatformKeyCommand,
-    },
+    #[command(subcommand, after_help = "Example:\n  svc platform-key create --scopes accounts:read,records:write")]
+    PlatformKey(PlatformKeyCommand),
     /// Sign people in to the dashboard, the pages of the server in the browser.
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc dashboard link --role viewer"
-    )]
-    Dashboard {
-        /// The operation on the dashboard.
-        #[command(subcommand)]
-        command: DashboardCommand,
-    },
+    #[command(subcommand, after_help = "Example:\n  svc dashboard link --role viewer")]
+    Dashboard(DashboardCommand),
     /// Manage members, the people who may sign in to the dashboard of an account with their email address.
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc member add --email ada@example.com --role owner"
-    )]
-    Member {
-        /// The operation on members.
-        #[command(subcommand)]
-        command: MemberCommand,
-    },
+    #[command(subcommand, after_help = "Example:\n  svc member add --email ada@example.com --role owner")]
+    Member(MemberCommand),
     /// Manage contacts: people and companies.
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc contact create --email ada@example.com --first-name Ada"
-    )]
-    Contact {
-        /// The operation on contacts.
-        #[command(subcommand)]
-        command: ContactCommand,
-    },
+    #[command(subcommand, after_help = "Example:\n  svc contact create --email ada@example.com --first-name Ada")]
+    Contact(ContactCommand),
     /// Manage bookings: appointments with contacts.
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc booking update 0195a3c8 --status completed"
-    )]
-    Booking {
-        /// The operation on bookings.
-        #[command(subcommand)]
-        command: RecordCommand<Booking>,
-    },
+    #[command(subcommand, after_help = "Example:\n  svc booking update 0195a3c8 --status completed")]
+    Booking(RecordCommand<Booking>),
     /// Manage jobs: work that is planned and done.
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc job list --status scheduled"
-    )]
-    Job {
-        /// The operation on jobs.
-        #[command(subcommand)]
-        command: RecordCommand<Job>,
-    },
+    #[command(subcommand, after_help = "Example:\n  svc job list --status scheduled")]
+    Job(RecordCommand<Job>),
     /// Create and process invoices: send, pay, refund, void and more.
     ///
     /// These operations are not available through the API. Each of them emits its events, which are delivered to the
     /// account's webhooks.
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc invoice pay 0195a3c3 --amount 40"
-    )]
-    Invoice {
-        /// The operation on invoices.
-        #[command(subcommand)]
-        command: InvoiceCommand,
-    },
+    #[command(subcommand, after_help = "Example:\n  svc invoice pay 0195a3c3 --amount 40")]
+    Invoice(InvoiceCommand),
     /// Manage quotes, and record that the customer accepted or declined them.
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc quote accept 0195a3c7"
-    )]
-    Quote {
-        /// The operation on quotes.
-        #[command(subcommand)]
-        command: QuoteCommand,
-    },
+    #[command(subcommand, after_help = "Example:\n  svc quote accept 0195a3c7")]
+    Quote(QuoteCommand),
     /// Manage webhook subscriptions, the endpoints that events are delivered to.
-    #[command(subcommand_required = true, arg_required_else_help = true, after_help = "Example:\n  svc webhook list")]
-    Webhook {
-        /// The operation on webhooks.
-        #[command(subcommand)]
-        command: WebhookCommand,
-    },
+    #[command(subcommand, after_help = "Example:\n  svc webhook list")]
+    Webhook(WebhookCommand),
     /// Inspect and replay deliveries, each of which sends one event to one webhook.
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc delivery list --status failed"
-    )]
-    Delivery {
-        /// The operation on deliveries.
-        #[command(subcommand)]
-        command: DeliveryCommand,
-    },
+    #[command(subcommand, after_help = "Example:\n  svc delivery list --status failed")]
+    Delivery(DeliveryCommand),
     /// Emit events that originate outside this service.
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc event emit --kind stay.created --data stay.json"
-    )]
-    Event {
-        /// The operation on events.
-        #[command(subcommand)]
-        command: EventCommand,
-    },
+    #[command(subcommand, after_help = "Example:\n  svc event emit --kind stay.created --data stay.json")]
+    Event(EventCommand),
     /// Fire an event of any kind with a sample record, to try a receiver.
     ///
     /// The event is delivered like any other, to every webhook of the account that subscribes to its kind. Its record is made
@@ -394,19 +281,11 @@ pub enum Command {
                       svc export all > all.ndjson")]
     Export(Export),
     /// Show the audit log: who changed what, and when.
-    #[command(subcommand_required = true, arg_required_else_help = true, after_help = "Example:\n  svc audit list")]
-    Audit {
-        /// The operation on the audit log.
-        #[command(subcommand)]
-        command: AuditCommand,
-    },
+    #[command(subcommand, after_help = "Example:\n  svc audit list")]
+    Audit(AuditCommand),
     /// Maintain the database: migrate, check, copy, back up, measure and prune it.
-    #[command(subcommand_required = true, arg_required_else_help = true, after_help = "Example:\n  svc db migrate")]
-    Db {
-        /// The operation on the database.
-        #[command(subcommand)]
-        command: DbCommand,
-    },
+    #[command(subcommand, after_help = "Example:\n  svc db migrate")]
+    Db(DbCommand),
     /// Receive webhook deliveries on this machine, verify them and print them.
     ///
     /// Listens on 127.0.0.1 until Ctrl-C. The first line on stdout is the address. Each POST request is then printed

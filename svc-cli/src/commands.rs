@@ -78,7 +78,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
             warn_of_exposed_key(&url);
             match command {
                 Command::Init { name, url: server_url } => return init::run(&url, allowed, &server_url, name).await,
-                Command::Db { command } => return db::run(&url, allowed, command).await,
+                Command::Db(command) => return db::run(&url, allowed, command).await,
                 _ => Service::of_database(open(&url, allowed).await?),
             }
         }
@@ -89,26 +89,26 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
 /// Runs a command on a service.
 async fn run_on(service: &Service, command: Command, is_json: bool) -> Result<Outcome, Failure> {
     match command {
-        Command::Account { command } => account::run(service, command).await,
-        Command::Key { command } => key::run(service, command).await,
-        Command::PlatformKey { command } => platform_key::run(service.database("svc platform-key")?, command).await,
-        Command::Dashboard { command } => dashboard::run(service, command).await,
-        Command::Member { command } => member::run(service, command).await,
-        Command::Contact { command } => contact::run(service, command).await,
-        Command::Booking { command } => records::run(service, command).await,
-        Command::Job { command } => records::run(service, command).await,
-        Command::Invoice { command } => invoice::run(service, command).await,
-        Command::Quote { command } => quote::run(service, command).await,
-        Command::Webhook { command } => webhook::run(service, command).await,
-        Command::Delivery { command } => delivery::run(service, command, is_json).await,
-        Command::Event { command } => event::run(service, command).await,
+        Command::Account(command) => account::run(service, command).await,
+        Command::Key(command) => key::run(service, command).await,
+        Command::PlatformKey(command) => platform_key::run(service.database("svc platform-key")?, command).await,
+        Command::Dashboard(command) => dashboard::run(service, command).await,
+        Command::Member(command) => member::run(service, command).await,
+        Command::Contact(command) => contact::run(service, command).await,
+        Command::Booking(command) => records::run(service, command).await,
+        Command::Job(command) => records::run(service, command).await,
+        Command::Invoice(command) => invoice::run(service, command).await,
+        Command::Quote(command) => quote::run(service, command).await,
+        Command::Webhook(command) => webhook::run(service, command).await,
+        Command::Delivery(command) => delivery::run(service, command, is_json).await,
+        Command::Event(command) => event::run(service, command).await,
         Command::Trigger(options) => event::trigger(service, options).await,
         Command::Import(options) => import::run(service, options).await,
         Command::Export(options) => export::run(service, options, is_json).await,
         Command::Listen(options) => listen::run_with_own_webhook(service, options, is_json).await,
-        Command::Audit { command } => audit::run(service, command).await,
+        Command::Audit(command) => audit::run(service, command).await,
         Command::Init { .. }
-        | Command::Db { .. }
+        | Command::Db(_)
         | Command::Completions { .. }
         | Command::Man { .. }
         | Command::Login
@@ -121,8 +121,8 @@ async fn run_on(service: &Service, command: Command, is_json: bool) -> Result<Ou
 fn database_only(command: &Command) -> Option<&'static str> {
     match command {
         Command::Init { .. } => Some("svc init"),
-        Command::Db { .. } => Some("svc db"),
-        Command::PlatformKey { .. } => Some("svc platform-key"),
+        Command::Db(_) => Some("svc db"),
+        Command::PlatformKey(_) => Some("svc platform-key"),
         _ => None,
     }
 }

@@ -14,28 +14,28 @@ use crate::times;
 /// Returns the question to ask before this command, if it needs confirmation.
 fn question(command: &Command) -> Option<String> {
     Some(match command {
-        Command::Account { command: AccountCommand::Suspend { id } } => {
+        Command::Account(AccountCommand::Suspend { id }) => {
             format!("Suspend account {id}? Its keys are rejected from the next request on.")
         }
-        Command::Key { command: KeyCommand::Revoke { id, .. } } => {
+        Command::Key(KeyCommand::Revoke { id, .. }) => {
             format!("Revoke key {id}? It is rejected from the next request on, and this cannot be undone.")
         }
-        Command::Invoice { command: InvoiceCommand::Void(Target { id, .. }) } => {
+        Command::Invoice(InvoiceCommand::Void(Target { id, .. })) => {
             format!("Void invoice {id}? It is cancelled for good, and webhooks are notified.")
         }
-        Command::Invoice { command: InvoiceCommand::Refund { target: Target { id, .. }, .. } } => {
+        Command::Invoice(InvoiceCommand::Refund { target: Target { id, .. }, .. }) => {
             format!("Record a refund of invoice {id}? Webhooks are notified.")
         }
-        Command::Contact { command: ContactCommand::Delete(Target { id, .. }) } => {
+        Command::Contact(ContactCommand::Delete(Target { id, .. })) => {
             format!("Delete contact {id}? This cannot be undone, and webhooks are notified.")
         }
-        Command::Webhook { command: WebhookCommand::Delete(Target { id, .. }) } => {
+        Command::Webhook(WebhookCommand::Delete(Target { id, .. })) => {
             format!("Delete webhook {id}? Its pending and held deliveries fail, and this cannot be undone.")
         }
-        Command::Delivery { command: DeliveryCommand::Replay { subscription: Some(id), .. } } => {
+        Command::Delivery(DeliveryCommand::Replay { subscription: Some(id), .. }) => {
             format!("Replay deliveries of webhook {id}? Its receiver may get events a second time.")
         }
-        Command::Db { command: DbCommand::Prune { retention, dry_run: false } } => {
+        Command::Db(DbCommand::Prune { retention, dry_run: false }) => {
             let age = times::span(*retention);
             format!("Delete finished deliveries older than {age}, with their logs and events?")
         }

@@ -19,7 +19,7 @@ pub(crate) fn check(cli: &Cli, args: &[OsString]) -> Result<(), clap::Error> {
     let known = cli.event_kinds.clone().unwrap_or_default();
     let (option, typed) = typed(&cli.command);
     let Some(unknown) = typed.into_iter().find(|kind| !known.contains(*kind)) else { return Ok(()) };
-    let is_emitted = matches!(cli.command, Command::Event { .. });
+    let is_emitted = matches!(cli.command, Command::Event(_));
     let possible = known.all().filter(|kind| !is_emitted || values::can_be_emitted(*kind));
     let mut root = Cli::command();
     root.build();
@@ -33,10 +33,10 @@ pub(crate) fn check(cli: &Cli, args: &[OsString]) -> Result<(), clap::Error> {
 fn typed(command: &Command) -> (&'static str, Vec<EventKind>) {
     match command {
         Command::Trigger(trigger) => ("kind", vec![trigger.kind]),
-        Command::Event { command: EventCommand::Emit { kind, .. } } => ("kind", vec![*kind]),
+        Command::Event(EventCommand::Emit { kind, .. }) => ("kind", vec![*kind]),
         Command::Listen(listen) => ("events", listen.events.clone()),
-        Command::Webhook { command: WebhookCommand::Test { event, .. } } => ("event", event.iter().copied().collect()),
-        Command::Webhook { command: WebhookCommand::Records(RecordCommand::Create(create)) } => {
+        Command::Webhook(WebhookCommand::Test { event, .. }) => ("event", event.iter().copied().collect()),
+        Command::Webhook(WebhookCommand::Records(RecordCommand::Create(create))) => {
             ("events", named_in(&create.body.source))
         }
         _ => ("", Vec::new()),
