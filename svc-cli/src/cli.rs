@@ -22,7 +22,7 @@ use clap_complete::Shell;
 use svc_core::accounts::limits::CappedCollection;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::jobs::Job;
-use svc_core::values::{Currency, EventKinds, TimeZone};
+use svc_core::values::{Currency, EventKinds, Text, TimeZone};
 
 pub use self::audit::AuditCommand;
 pub use self::dashboard::DashboardCommand;
@@ -187,8 +187,8 @@ pub enum Command {
                       eval \"$(svc init --database-url sqlite:///var/lib/svc/svc.db)\"")]
     Init {
         /// Name of the account.
-        #[arg(long, value_parser = values::name, default_value = "My business", value_name = "NAME")]
-        name: String,
+        #[arg(long, value_parser = Text::<300>::parse, default_value = "My business", value_name = "NAME")]
+        name: Text<300>,
         /// URL at which the server will be reached.
         #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:8080", value_name = "URL")]
         url: String,
@@ -355,8 +355,8 @@ pub enum AccountCommand {
     #[command(after_help = "Example:\n  svc account create --name 'Harbour Plumbing' --time-zone Australia/Sydney")]
     Create {
         /// Name of the business: one line of at most 300 characters.
-        #[arg(long, value_parser = values::name)]
-        name: String,
+        #[arg(long, value_parser = Text::<300>::parse)]
+        name: Text<300>,
         /// IANA time zone, such as Australia/Sydney. It determines the account's current date.
         #[arg(long, value_parser = TimeZone::parse, default_value = "UTC", value_name = "ZONE")]
         time_zone: TimeZone,
@@ -428,8 +428,8 @@ pub enum AccountCommand {
 #[group(required = true, multiple = true)]
 pub struct AccountChanges {
     /// Name of the business: one line of at most 300 characters.
-    #[arg(long, value_parser = values::name)]
-    pub name: Option<String>,
+    #[arg(long, value_parser = Text::<300>::parse)]
+    pub name: Option<Text<300>>,
     /// IANA time zone, such as Australia/Sydney. It determines the account's current date.
     #[arg(long, value_parser = TimeZone::parse, value_name = "ZONE")]
     pub time_zone: Option<TimeZone>,

@@ -2,7 +2,6 @@
 
 mod account;
 mod audit;
-mod booking;
 mod completions;
 mod contact;
 mod dashboard;
@@ -14,7 +13,6 @@ mod import;
 mod init;
 mod input;
 mod invoice;
-mod job;
 mod key;
 mod listen;
 mod login;

@@ -1,6 +1,5 @@
 //! The exit codes of the program, and the mapping of errors to them.
 
-use std::fmt::Display;
 use std::process::ExitCode;
 
 use svc_core::error::{Error, StoreError, Violation};
@@ -78,24 +77,6 @@ impl Failure {
     /// Returns the message: whole sentences that say what was wrong and what to do.
     pub fn message(&self) -> &str {
         &self.message
-    }
-}
-
-/// Names the missing object in a "not found" failure.
-pub trait OrNotFound<T> {
-    /// Converts the error into a [`Failure`]. `what` and `id` name the missing object; `hint` says how to find its id.
-    ///
-    /// # Errors
-    /// The [`Failure`] of the error, if there is one.
-    fn or_not_found(self, what: &str, id: impl Display, hint: &str) -> Result<T, Failure>;
-}
-
-impl<T> OrNotFound<T> for Result<T, Error> {
-    fn or_not_found(self, what: &str, id: impl Display, hint: &str) -> Result<T, Failure> {
-        self.map_err(|error| match error {
-            Error::NotFound => Failure::new(Exit::NotFound, format!("There is no {what} {id}; {hint}.")),
-            other => other.into(),
-        })
     }
 }
 

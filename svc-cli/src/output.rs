@@ -10,6 +10,7 @@ use std::fmt::Display;
 use std::io::{self, Write as _};
 
 use clap::builder::styling::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use svc_core::input::json::Json;
 
@@ -165,6 +166,15 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// Returns a progress bar of this length, in the form of an indicatif template. It is shown if stderr is a terminal.
+pub(crate) fn progress_bar(length: Option<u64>, template: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
 /// Prints an error message to stderr.
 pub(crate) fn error(message: &str) {
     print_message(ERROR, "error", message);
@@ -281,10 +291,11 @@ pub(crate) fn or_dash(value: Option<impl Display>) -> String {
 }
 
 /// Formats one `name: value` per line, with aligned values.
-pub(crate) fn fields<'a>(fields: impl IntoIterator<Item = (&'a str, String)>) -> String {
-    let fields: Vec<(&str, String)> = fields.into_iter().collect();
-    let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 1;
+pub(crate) fn fields(fields: impl IntoIterator<Item = (impl AsRef<str>, String)>) -> String {
+    let fields: Vec<_> = fields.into_iter().collect();
+    let width = fields.iter().map(|(name, _)| name.as_ref().len()).max().unwrap_or(0) + 1;
     let lines = fields.iter().map(|(name, value)| {
+        let name = name.as_ref();
         let padding = width - name.len();
         format!("{HEADING}{name}:{HEADING:#}{:padding$}{}\n", "", plain_line(value))
     });

@@ -5,7 +5,6 @@
 //! key.
 
 use std::error::Error as _;
-use std::fmt::Display;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -13,14 +12,18 @@ use svc_client::{ApiError, Platform, TransportErrorKind};
 use svc_core::env::Env;
 use svc_core::error::{Error, FieldCode, Violation, Violations};
 use svc_core::input::{Input, ToBody};
-use svc_core::pages::{Limit, ListParams, MAX_LIMIT, Page};
+use svc_core::pages::{Limit, MAX_LIMIT, Page};
 use svc_core::platform::operations::LIST_ACCOUNTS;
-use svc_core::platform::{Account, AccountListParams, FieldProblem, Listing, LogParams, Operation, RowProblem, Target};
+use svc_core::platform::{Account, AccountListParams, FieldProblem, Operation, RowProblem, Target};
 use svc_core::store::Store;
 use svc_core::values::{EventKind, EventKinds, TenantId, Timestamp};
 use uuid::Uuid;
 
-use crate::exit::{Exit, Failure, OrNotFound};
+use crate::exit::{Exit, Failure};
+
+/// The highest number of pages of a list in a row that have no record. A page of deliveries can search 10,000 of them and find
+/// none.
+const MAX_EMPTY_PAGES: u32 = 50;
 
 /// The service that a command works on.
 pub(crate) struct Service {
@@ -97,80 +100,48 @@ impl Service {
         }
     }
 
-    /// Reads a list page by page, until it has `wanted` records or ends. Returns them, which may be some more, and whether
-    /// there are others.
+    /// Reads a list page by page, each with its `query`, until it has `wanted` records or ends, or until
+    /// [`MAX_EMPTY_PAGES`] in a row had no record. Returns the records, which may be some more, and whether there may be
+    /// others.
     pub(crate) async fn list<K: Target, I, T>(
         &self,
         operation: &Operation<K, I, Page<T>>,
         target: K,
-        mut query: I,
         wanted: u32,
+        query: impl Fn(Option<Limit>, Option<Uuid>) -> I,
     ) -> CallResult<(Vec<T>, bool)>
     where
-        I: Input + ToBody + Clone + Paged,
+        I: Input + ToBody + Clone,
         T: DeserializeOwned + Send + 'static,
     {
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-        let mut records = Vec::new();
+        let (mut records, mut cursor, mut empty) = (Vec::new(), None, 0);
         loop {
-            query.set_limit(wanted - records.len());
-            let page = self.call(operation, target, query.clone()).await?;
+            let limit = u32::try_from(wanted - records.len()).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
+            let page = self.call(operation, target, query(Limit::new(limit), cursor)).await?;
+            empty = if page.data.is_empty() { empty + 1 } else { 0 };
             records.extend(page.data);
-            match page.next_cursor {
-                Some(cursor) if records.len() < wanted => query.set_cursor(cursor),
-                next => return Ok((records, next.is_some())),
+            cursor = page.next_cursor;
+            if cursor.is_none() || records.len() >= wanted || empty == MAX_EMPTY_PAGES {
+                return Ok((records, cursor.is_some()));
             }
         }
     }
 
     /// Returns the accounts that follow one, the oldest first, and whether there are more.
     pub(crate) async fn accounts(&self, after: Option<TenantId>, wanted: u32) -> CallResult<(Vec<Account>, bool)> {
-        let query = AccountListParams { limit: None, cursor: after.map(|after| after.0) };
-        self.list(&LIST_ACCOUNTS, (), query, wanted).await
+        let after = after.map(|after| after.0);
+        let query = |limit, cursor: Option<Uuid>| AccountListParams { limit, cursor: cursor.or(after) };
+        self.list(&LIST_ACCOUNTS, (), wanted, query).await
     }
 }
 
-/// The query of a list that has pages.
-pub(crate) trait Paged {
-    /// Sets the number of records on the page: so many, or as many as a page can have.
-    fn set_limit(&mut self, wanted: usize);
-
-    /// Goes on after a page.
-    fn set_cursor(&mut self, cursor: Uuid);
-}
-
-fn limit(wanted: usize) -> Option<Limit> {
-    Limit::new(u32::try_from(wanted).unwrap_or(MAX_LIMIT).min(MAX_LIMIT))
-}
-
-impl Paged for AccountListParams {
-    fn set_limit(&mut self, wanted: usize) {
-        self.limit = limit(wanted);
-    }
-
-    fn set_cursor(&mut self, cursor: Uuid) {
-        self.cursor = Some(cursor);
-    }
-}
-
-impl<F> Paged for Listing<ListParams, F> {
-    fn set_limit(&mut self, wanted: usize) {
-        self.page.limit = limit(wanted);
-    }
-
-    fn set_cursor(&mut self, cursor: Uuid) {
-        self.page.cursor = Some(cursor.into());
-    }
-}
-
-impl<F> Paged for Listing<LogParams, F> {
-    fn set_limit(&mut self, wanted: usize) {
-        self.page.limit = limit(wanted);
-    }
-
-    fn set_cursor(&mut self, cursor: Uuid) {
-        self.page.cursor = Some(cursor.into());
-    }
+/// Shortens a list to its limit. Returns whether it was longer.
+pub(crate) fn cut<T>(list: &mut Vec<T>, limit: u32) -> bool {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let is_longer = list.len() > limit;
+    list.truncate(limit);
+    is_longer
 }
 
 /// Returns the failure of a command that needs a database.
@@ -200,15 +171,6 @@ impl CallError {
 
 /// The result of a call.
 pub(crate) type CallResult<T> = Result<T, CallError>;
-
-impl<T> OrNotFound<T> for CallResult<T> {
-    fn or_not_found(self, what: &str, id: impl Display, hint: &str) -> Result<T, Failure> {
-        match self {
-            Err(CallError::Rules(error)) => Err(error).or_not_found(what, id, hint),
-            other => Ok(other?),
-        }
-    }
-}
 
 impl From<svc_client::Error> for CallError {
     fn from(error: svc_client::Error) -> Self {

@@ -45,14 +45,13 @@ enum Shape {
 
 impl Table {
     /// Creates a table with one row per item and one cell per heading.
-    pub(crate) fn new<T, const N: usize>(
-        heading: [&'static str; N],
+    pub(crate) fn new<T, R: IntoIterator<Item = String>>(
+        heading: impl IntoIterator<Item = &'static str>,
         items: &[T],
-        row: impl Fn(&T) -> [String; N],
+        row: impl Fn(&T) -> R,
     ) -> Self {
-        let mut columns: Vec<Column> = heading
-            .map(|heading| Column { heading, cells: Vec::with_capacity(items.len()), shape: Shape::Fixed })
-            .into();
+        let column = |heading| Column { heading, cells: Vec::with_capacity(items.len()), shape: Shape::Fixed };
+        let mut columns: Vec<Column> = heading.into_iter().map(column).collect();
         for item in items {
             for (column, cell) in columns.iter_mut().zip(row(item)) {
                 column.cells.push(on_one_line(&plain_styled(&cell)));

@@ -11,28 +11,16 @@ use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, Typ
 use clap::{Arg, Command};
 use hyper::{StatusCode, Uri};
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
+use svc_core::env::Env;
 use svc_core::error::Issue;
+use svc_core::pages::Since;
+use svc_core::platform::KeyScopes;
 use svc_core::values::{EventKind, EventKinds};
-use svc_core::values::{Secret, Text, Timestamp};
+use svc_core::values::{Secret, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 
 /// The longest duration that can be given: about a hundred years.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
-
-/// The scopes of a new API key. Every key has the scope `read`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scopes {
-    /// Whether the key also has the scope `write`.
-    pub write: bool,
-}
-
-/// Parses a name: one line of at most 300 characters. White space around it is removed.
-///
-/// # Errors
-/// The name is empty, too long or has more than one line.
-pub fn name(text: &str) -> Result<String, Issue> {
-    Text::<300>::parse(text).map(|name| name.as_str().to_owned())
-}
 
 /// Parses `read` or `read,write`, in any order.
 ///
@@ -45,7 +33,7 @@ pub fn name(text: &str) -> Result<String, Issue> {
 /// assert!(!scopes("read").unwrap().write);
 /// assert!(scopes("write").is_err());
 /// ```
-pub fn scopes(text: &str) -> Result<Scopes, &'static str> {
+pub fn scopes(text: &str) -> Result<KeyScopes, &'static str> {
     let (mut read, mut write) = (false, false);
     for scope in text.split(',') {
         match scope.trim() {
@@ -54,7 +42,7 @@ pub fn scopes(text: &str) -> Result<Scopes, &'static str> {
             _ => return Err("must be read or read,write"),
         }
     }
-    if read { Ok(Scopes { write }) } else { Err("must be read or read,write, since every key has the scope read") }
+    if read { Ok(KeyScopes { write }) } else { Err("must be read or read,write, since every key has the scope read") }
 }
 
 /// Parses a duration such as `90d`, `24h` or `30m`, up to a hundred years.
@@ -96,10 +84,15 @@ pub type Limit = Option<NonZeroU32>;
 /// assert!(limit("0").is_err());
 /// ```
 pub fn limit(text: &str) -> Result<Limit, Issue> {
+    or_default(text, parse_limit)
+}
+
+/// Parses a limit, or `default`, which is `None`.
+fn or_default<T>(text: &str, parse: fn(&str) -> Result<T, Issue>) -> Result<Option<T>, Issue> {
     if text == "default" {
         return Ok(None);
     }
-    parse_limit(text).map(Some).map_err(|issue| Issue { message: format!("{issue}, or default").into(), ..issue })
+    parse(text).map(Some).map_err(|issue| Issue { message: format!("{issue}, or default").into(), ..issue })
 }
 
 /// A limit of webhook subscriptions, or `None` for the server's.
@@ -110,12 +103,7 @@ pub type MaxWebhooks = Option<u32>;
 /// # Errors
 /// The text is neither a whole number from 1 to 1000 nor `default`.
 pub fn max_webhooks(text: &str) -> Result<MaxWebhooks, Issue> {
-    if text == "default" {
-        return Ok(None);
-    }
-    parse_max_webhooks(text)
-        .map(Some)
-        .map_err(|issue| Issue { message: format!("{issue}, or default").into(), ..issue })
+    or_default(text, parse_max_webhooks)
 }
 
 /// Parses the write limit of a resource, such as `quotes=20` or `quotes=default`.
@@ -138,40 +126,25 @@ pub fn column_mapping(text: &str) -> Result<(String, String), &'static str> {
     }
 }
 
-/// The start of a time range, absolute or relative to now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Since {
-    /// An absolute time.
-    At(Timestamp),
-    /// A duration back from now.
-    Ago(Duration),
-}
-
-impl Since {
-    /// Returns the absolute time, given the current time.
-    pub fn from(self, now: Timestamp) -> Timestamp {
-        match self {
-            Self::At(at) => at,
-            Self::Ago(duration) => now.minus(duration),
-        }
-    }
-}
-
 /// Parses an RFC 3339 time, or a duration back from now such as `2h` or `7d`.
 ///
 /// # Errors
 /// The text is neither.
 ///
 /// ```
-/// use svc_cli::values::{Since, since};
-/// assert_eq!(since("2h"), Ok(Since::Ago(std::time::Duration::from_secs(7200))));
-/// assert!(matches!(since("2026-03-14T15:09:26+11:00"), Ok(Since::At(_))));
+/// use svc_cli::values::since;
+/// assert!(since("2h").unwrap().0 > since("2026-03-14T15:09:26+11:00").unwrap().0);
+/// assert!(since("yesterday").is_err());
 /// ```
 pub fn since(text: &str) -> Result<Since, &'static str> {
+    since_from(text, Env::system().now())
+}
+
+fn since_from(text: &str, now: Timestamp) -> Result<Since, &'static str> {
     // RFC 3339 allows a space in place of the T, which is how this program prints times.
     match (Timestamp::parse_rounding_up(&text.replacen(' ', "T", 1)), duration(text)) {
-        (Ok(at), _) => Ok(Since::At(at)),
-        (_, Ok(ago)) => Ok(Since::Ago(ago)),
+        (Ok(at), _) => Ok(Since(at)),
+        (_, Ok(ago)) => Ok(Since(now.minus(ago))),
         _ => Err("must be a time such as 2026-03-14T15:09:26Z, or a duration back from now such as 2h or 7d"),
     }
 }
@@ -187,27 +160,11 @@ pub fn event_kinds_file() -> impl TypedValueParser<Value = EventKinds> {
     PathBufValueParser::new().try_map(|path| EventKinds::from_file(&path))
 }
 
-/// A parser for the kind of an event: a built-in one, or the name of a custom one, which may be in the file of event kinds.
-#[derive(Clone, Copy, Debug)]
-pub struct KindOfEvent;
-
-fn built_in_kinds() -> PossibleValuesParser {
-    PossibleValuesParser::new(EventKind::BUILT_IN.iter().map(|kind| kind.as_str()))
-}
-
-impl TypedValueParser for KindOfEvent {
-    type Value = EventKind;
-
-    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<EventKind, clap::Error> {
-        match value.to_str().and_then(EventKind::from_text) {
-            Some(kind) => Ok(kind),
-            None => built_in_kinds().try_map(|text| text.parse::<EventKind>()).parse_ref(command, arg, value),
-        }
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(EventKind::BUILT_IN.iter().map(|kind| PossibleValue::new(kind.as_str()))))
-    }
+/// Returns a parser for the kind of an event: a built-in one, or the name of a custom one, which may be in the file of event
+/// kinds.
+pub fn kind_of_event() -> impl TypedValueParser<Value = EventKind> {
+    KindsOfEvents(EventKind::BUILT_IN.iter().map(ToString::to_string).collect())
+        .try_map(|text| text.parse::<EventKind>())
 }
 
 /// A parser for one of the event kinds of a webhook: one of these texts, or the name of a custom kind.
@@ -331,7 +288,7 @@ mod tests {
     #[test]
     fn since_is_a_time_or_a_duration() {
         let now = Timestamp::parse("2026-03-14T15:09:26Z").unwrap();
-        let read = |text| since(text).ok().map(|since| since.from(now).to_string());
+        let read = |text| since_from(text, now).ok().map(|since| since.0.to_string());
         assert_eq!(read("7d").as_deref(), Some("2026-03-07T15:09:26.000000Z"));
         assert_eq!(read("2026-03-14 15:09:26Z"), Some(now.to_string()));
         assert_eq!(read("1h 30m").as_deref(), Some("2026-03-14T13:39:26.000000Z"));

@@ -3,7 +3,8 @@
 use clap::Subcommand;
 
 use super::InAccount;
-use crate::values::{self, Since};
+use crate::values;
+use svc_core::pages::Since;
 
 /// `svc audit …`
 #[derive(Clone, Debug, Subcommand)]

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
 use hyper::{StatusCode, Uri};
+use svc_core::pages::Since;
 use svc_core::values::EventKind;
 use svc_core::values::Secret;
 use svc_core::webhooks::deliveries::DeliveryStatus;
 
 use super::InAccount;
 use crate::ids::IdArg;
-use crate::values::{self, Since};
+use crate::values;
 
 /// `svc delivery …`
 #[derive(Clone, Debug, Subcommand)]
@@ -32,7 +33,7 @@ pub enum DeliveryCommand {
         #[arg(long, value_parser = values::delivery_statuses())]
         status: Option<DeliveryStatus>,
         /// List only deliveries of events of this kind, also of one that is no longer in the file of --event-kinds.
-        #[arg(long, value_parser = values::KindOfEvent, value_name = "KIND")]
+        #[arg(long, value_parser = values::kind_of_event(), value_name = "KIND")]
         event: Option<EventKind>,
         /// List only deliveries of events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h
         /// or 7d.
@@ -150,7 +151,7 @@ pub enum EventCommand {
 #[derive(Args, Clone, Debug)]
 pub struct Trigger {
     /// Kind of the event.
-    #[arg(value_parser = values::KindOfEvent, hide_possible_values = true)]
+    #[arg(value_parser = values::kind_of_event(), hide_possible_values = true)]
     pub kind: EventKind,
     /// The account.
     #[command(flatten)]
@@ -169,7 +170,7 @@ pub struct Listen {
     /// Kinds of events to receive, separated by commas. The default is all of them.
     #[arg(
         long,
-        value_parser = values::KindOfEvent,
+        value_parser = values::kind_of_event(),
         hide_possible_values = true,
         value_delimiter = ',',
         conflicts_with = "secrets",

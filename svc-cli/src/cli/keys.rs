@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use clap::Subcommand;
+use svc_core::platform::KeyScopes;
+use svc_core::values::Text;
 
 use super::InAccount;
 use crate::ids::IdArg;
-use crate::values::{self, Scopes};
+use crate::values;
 
 /// `svc key …`
 #[derive(Clone, Debug, Subcommand)]
@@ -22,10 +24,10 @@ pub enum KeyCommand {
         account: InAccount,
         /// What the key may do: read, or read,write.
         #[arg(long, value_parser = values::scopes, value_name = "read[,write]")]
-        scopes: Scopes,
+        scopes: KeyScopes,
         /// Name that tells what the key is for: one line of at most 300 characters.
-        #[arg(long, value_parser = values::name, value_name = "TEXT")]
-        name: Option<String>,
+        #[arg(long, value_parser = Text::<300>::parse, value_name = "TEXT")]
+        name: Option<Text<300>>,
         /// Time after which the key expires, such as 90d or 24h. The default is never.
         #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, value_name = "DURATION")]
         expires: Option<Duration>,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use svc_core::accounts::platform_keys::PlatformScope;
+use svc_core::values::Text;
 
 use crate::ids::IdArg;
 use crate::values;
@@ -25,8 +26,8 @@ pub enum PlatformKeyCommand {
         #[arg(long, value_delimiter = ',', default_value = "*", hide_possible_values = true, value_name = "SCOPE,…")]
         scopes: Vec<PlatformScope>,
         /// Name that tells what the key is for: one line of at most 300 characters.
-        #[arg(long, value_parser = values::name, value_name = "TEXT")]
-        name: Option<String>,
+        #[arg(long, value_parser = Text::<300>::parse, value_name = "TEXT")]
+        name: Option<Text<300>>,
         /// Time after which the key expires, such as 90d or 24h. The default is never.
         #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, value_name = "DURATION")]
         expires: Option<Duration>,

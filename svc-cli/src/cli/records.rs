@@ -2,85 +2,216 @@
 //! API.
 
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, value_parser};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use svc_core::input::{Input, ToBody};
+use svc_core::lookup::KindInAccount;
+use svc_core::pages::Since;
+use svc_core::platform::Operation;
+use svc_core::platform::operations::{self, Records};
 use svc_core::resources::Resource;
 use svc_core::resources::bookings::{Booking, BookingCreate, BookingUpdate};
 use svc_core::resources::contacts::{Contact, ContactCreate, ContactUpdate};
 use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceUpdate};
 use svc_core::resources::jobs::{Job, JobCreate, JobUpdate};
 use svc_core::resources::quotes::{Quote, QuoteCreate, QuoteUpdate};
-use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
+use svc_core::values::{Id, TenantId};
+use svc_core::webhooks::subscriptions::{
+    WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
+};
 
 use super::InAccount;
 use super::fields::{Body, Filters};
 use crate::ids::IdArg;
-use crate::values::{self, Since};
+use crate::values;
 
 /// What the command line knows of a resource.
-pub trait ResourceCommands: Resource<Filter: ToBody> {
+pub trait ResourceCommands: Resource<Filter: ToBody> + DeserializeOwned {
     /// The body that creates a record.
     type Create: Input + ToBody + Clone;
     /// The body that changes a record.
     type Update: Input + ToBody + Clone;
-    /// The name of a record, which is the name of the command.
-    const NAME: &'static str;
-    /// The number of records that `list` lists unless told otherwise.
-    const DEFAULT_LIMIT: &'static str = "50";
+    /// What a creation returns: the record, or more.
+    type Created: Serialize + DeserializeOwned + Send + 'static;
+    /// The kind of record, whose name is that of the command.
+    const KIND: KindInAccount;
+    /// Creates a record.
+    const CREATE: Operation<TenantId, Self::Create, Self::Created>;
+    /// Changes a record.
+    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self>;
     /// Options that create a record, as an example.
     const CREATE_EXAMPLE: &'static str;
     /// Options that change a record, as an example.
     const UPDATE_EXAMPLE: &'static str;
+    /// The number of records that `list` lists unless told otherwise.
+    const DEFAULT_LIMIT: &'static str = "50";
+    /// The columns of a list: their headings, and the fields in them, with spaces between several.
+    const COLUMNS: &'static [(&'static str, &'static str)];
+    /// The fields that `show` shows, in this order. None stand for all.
+    const DETAILS: &'static [&'static str] = &[];
+    /// The field by which people call the record, after the name of its type.
+    const TITLE: &'static str = "id";
+
+    /// Returns a field that people see and the API does not have, if there is one.
+    fn more(&self) -> Option<(&'static str, String)> {
+        None
+    }
 }
 
 impl ResourceCommands for Contact {
     type Create = ContactCreate;
     type Update = ContactUpdate;
-    const NAME: &'static str = "contact";
+    type Created = Self;
+    const KIND: KindInAccount = KindInAccount::Contact;
+    const CREATE: Operation<TenantId, Self::Create, Self::Created> = Records::<Self>::CREATE;
+    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
     const CREATE_EXAMPLE: &'static str = "--email ada@example.com --first-name Ada";
     const UPDATE_EXAMPLE: &'static str = "--phone '+61 2 5550 0100' --city ''";
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        ("ID", "id"),
+        ("NAME", "first_name last_name"),
+        ("EMAIL", "email"),
+        ("PHONE", "phone"),
+        ("COMPANY", "company_name"),
+        ("CITY", "city"),
+        ("CREATED", "created_at"),
+    ];
 }
 
 impl ResourceCommands for Booking {
     type Create = BookingCreate;
     type Update = BookingUpdate;
-    const NAME: &'static str = "booking";
+    type Created = Self;
+    const KIND: KindInAccount = KindInAccount::Booking;
+    const CREATE: Operation<TenantId, Self::Create, Self::Created> = Records::<Self>::CREATE;
+    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
     const CREATE_EXAMPLE: &'static str =
         "--contact 0195a3c4 --service-name 'Boiler service' \\\n    --start 2026-03-14T09:00:00+11:00";
     const UPDATE_EXAMPLE: &'static str = "--status completed";
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        ("ID", "id"),
+        ("STATUS", "status"),
+        ("START", "start_time"),
+        ("SERVICE", "service_name"),
+        ("END", "end_time"),
+        ("CONTACT", "contact_id"),
+    ];
 }
 
 impl ResourceCommands for Quote {
     type Create = QuoteCreate;
     type Update = QuoteUpdate;
-    const NAME: &'static str = "quote";
+    type Created = Self;
+    const KIND: KindInAccount = KindInAccount::Quote;
+    const CREATE: Operation<TenantId, Self::Create, Self::Created> = Records::<Self>::CREATE;
+    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
     const CREATE_EXAMPLE: &'static str = "--contact 0195a3c4 --total 1500 --valid-until 2026-04-13";
     const UPDATE_EXAMPLE: &'static str = "--status sent";
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        ("ID", "id"),
+        ("NUMBER", "quote_number"),
+        ("STATUS", "status"),
+        ("TOTAL", "currency total"),
+        ("VALID UNTIL", "valid_until"),
+        ("CONTACT", "contact_id"),
+        ("ISSUED", "issue_date"),
+        ("CREATED", "created_at"),
+    ];
+    const TITLE: &'static str = "quote_number";
 }
 
 impl ResourceCommands for Job {
     type Create = JobCreate;
     type Update = JobUpdate;
-    const NAME: &'static str = "job";
+    type Created = Self;
+    const KIND: KindInAccount = KindInAccount::Job;
+    const CREATE: Operation<TenantId, Self::Create, Self::Created> = Records::<Self>::CREATE;
+    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
     const CREATE_EXAMPLE: &'static str = "--title 'Replace the boiler' --contact 0195a3c4 --status scheduled";
     const UPDATE_EXAMPLE: &'static str = "--status in_progress";
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        ("ID", "id"),
+        ("NUMBER", "job_number"),
+        ("STATUS", "status"),
+        ("TITLE", "title"),
+        ("START", "scheduled_start"),
+        ("CUSTOMER", "customer_name"),
+        ("ESTIMATE", "estimated_total"),
+        ("CREATED", "created_at"),
+    ];
+    const TITLE: &'static str = "job_number";
 }
 
 impl ResourceCommands for Invoice {
     type Create = InvoiceCreate;
     type Update = InvoiceUpdate;
-    const NAME: &'static str = "invoice";
+    type Created = Self;
+    const KIND: KindInAccount = KindInAccount::Invoice;
+    const CREATE: Operation<TenantId, Self::Create, Self::Created> = operations::CREATE_INVOICE;
+    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = operations::UPDATE_INVOICE;
     const CREATE_EXAMPLE: &'static str = "--contact 0195a3c4 --total 99.95 --due 2026-04-13";
     const UPDATE_EXAMPLE: &'static str = "--total 120 --due 2026-05-01";
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        ("ID", "id"),
+        ("NUMBER", "invoice_number"),
+        ("STATUS", "status"),
+        ("TOTAL", "currency total"),
+        ("DUE", "due_date"),
+        ("PAID", "amount_paid"),
+        ("CONTACT", "contact_id"),
+        ("ISSUED", "issue_date"),
+        ("CREATED", "created_at"),
+    ];
+    const TITLE: &'static str = "invoice_number";
+
+    fn more(&self) -> Option<(&'static str, String)> {
+        Some(("amount_paid", self.amount_paid.to_string()))
+    }
 }
 
 impl ResourceCommands for WebhookSubscription {
     type Create = WebhookCreate;
     type Update = WebhookUpdate;
-    const NAME: &'static str = "webhook";
-    /// As many as an account can have.
-    const DEFAULT_LIMIT: &'static str = "1000";
+    type Created = WebhookSubscriptionWithSecret;
+    const KIND: KindInAccount = KindInAccount::Webhook;
+    const CREATE: Operation<TenantId, Self::Create, Self::Created> = operations::CREATE_WEBHOOK;
+    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
     const CREATE_EXAMPLE: &'static str = "--url https://example.com/hooks --events invoice.paid,invoice.sent";
     const UPDATE_EXAMPLE: &'static str = "--events '*'";
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        ("ID", "id"),
+        ("STATUS", "status"),
+        ("URL", "url"),
+        ("EVENTS", "events"),
+        ("LAST STATUS", "last_delivery_status"),
+    ];
+    const DETAILS: &'static [&'static str] = &[
+        "id",
+        "url",
+        "events",
+        "description",
+        "status",
+        "paused_at",
+        "consecutive_failures",
+        "last_delivery_at",
+        "last_delivery_status",
+        "created_at",
+    ];
+    /// As many as an account can have.
+    const DEFAULT_LIMIT: &'static str = "1000";
+
+    fn more(&self) -> Option<(&'static str, String)> {
+        Some(("status", status(self).to_owned()))
+    }
+}
+
+/// Returns `enabled`, `disabled` or the reason why the service disabled it.
+pub(crate) fn status(subscription: &WebhookSubscription) -> &'static str {
+    match (subscription.enabled, subscription.disabled_reason) {
+        (true, _) => "enabled",
+        (false, Some(reason)) => reason.as_str(),
+        (false, None) => "disabled",
+    }
 }
 
 /// The commands that every resource has.
@@ -149,7 +280,7 @@ pub struct UpdateRecord<I: Input> {
 
 /// Returns the commands with their help, which clap's derive cannot word for each resource.
 fn commands<R: ResourceCommands>() -> [Command; 4] {
-    let (name, plural) = (R::NAME, R::COLLECTION);
+    let (name, plural) = (R::KIND.as_str(), R::COLLECTION);
     let a_record = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { format!("an {name}") } else { format!("a {name}") };
     let list = Command::new("list")
         .visible_alias("ls")

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::InAccount;
-use crate::values::{self, Since};
+use crate::values;
+use svc_core::pages::Since;
 
 /// The types of records that can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

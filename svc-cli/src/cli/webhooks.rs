@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use clap::Subcommand;
+use svc_core::pages::Since;
 use svc_core::values::EventKind;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::InAccount;
 use super::records::{RecordCommand, Target};
-use crate::values::{self, Since};
+use crate::values;
 
 /// `svc webhook …`
 #[derive(Clone, Debug, Subcommand)]
@@ -62,7 +63,7 @@ pub enum WebhookCommand {
         target: Target,
         /// Kind of the event. The default is the first kind that the webhook subscribes to, or contact.created for all
         /// kinds.
-        #[arg(long, value_parser = values::KindOfEvent, value_name = "KIND")]
+        #[arg(long, value_parser = values::kind_of_event(), value_name = "KIND")]
         event: Option<EventKind>,
         /// How long to wait for the first attempt to finish.
         #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, default_value = "30s", value_name = "DURATION")]

@@ -2,28 +2,24 @@
 
 use serde_json::{Value, json};
 use svc_core::accounts::tenants::DeveloperAccess;
-use svc_core::error::{Error, Issue};
 use svc_core::platform::{
     Account, AccountCreate, AccountUpdate, AtLeastOne, WebhookCount, WriteLimitChanges, WriteLimits, Zone, operations,
 };
-use svc_core::values::{Patch, TenantId, Text};
+use svc_core::values::{Patch, TenantId};
 
 use super::lookup;
 use crate::cli::{AccountChanges, AccountCommand};
-use crate::exit::{Failure, OrNotFound as _};
+use crate::exit::Failure;
 use crate::ids::IdArg;
 use crate::output::{Outcome, Table, fields, state};
 use crate::service::Service;
 use crate::times::{full, moment};
 
-/// Says how to find the id of an account.
-pub(super) const HINT: &str = "`svc account list` lists all accounts";
-
 pub(super) async fn run(service: &Service, command: AccountCommand) -> Result<Outcome, Failure> {
     match command {
         AccountCommand::Create { name, time_zone, currency, pending } => {
             let input = AccountCreate {
-                name: text(&name)?,
+                name,
                 time_zone: Some(Zone(time_zone)),
                 currency: Some(currency),
                 developer_access: pending.then_some(DeveloperAccess::Pending),
@@ -45,15 +41,10 @@ pub(super) async fn run(service: &Service, command: AccountCommand) -> Result<Ou
             outcome(&account, format!("Suspended account {}. Its keys are rejected from now on.", account.name))
         }
         AccountCommand::Set { id, changes } => {
-            let account = change(service, &id, update(changes)?).await?;
+            let account = change(service, &id, update(changes)).await?;
             outcome(&account, format!("Updated account {}.\n\n{}", account.name, details(&account)))
         }
     }
-}
-
-/// Returns a name, which was checked when it was parsed.
-fn text(name: &str) -> Result<Text<300>, Error> {
-    Text::parse(name).map_err(|issue: Issue| issue.on("name"))
 }
 
 async fn list(service: &Service, limit: u32, after: Option<IdArg>) -> Result<Outcome, Failure> {
@@ -83,19 +74,19 @@ async fn list(service: &Service, limit: u32, after: Option<IdArg>) -> Result<Out
 
 async fn change(service: &Service, id: &IdArg, change: AccountUpdate) -> Result<Account, Failure> {
     let id = lookup::account_by_id(service, id).await?.id;
-    service.call(&operations::UPDATE_ACCOUNT, id, change).await.or_not_found("account", id, HINT)
+    Ok(service.call(&operations::UPDATE_ACCOUNT, id, change).await?)
 }
 
 fn access(developer_access: DeveloperAccess) -> AccountUpdate {
     AccountUpdate { developer_access: Patch::Set(developer_access), ..AccountUpdate::default() }
 }
 
-fn update(changes: AccountChanges) -> Result<AccountUpdate, Failure> {
+fn update(changes: AccountChanges) -> AccountUpdate {
     let AccountChanges { name, time_zone, currency, unique_contact_email, rate_limit, write_rate_limit, max_webhooks } =
         changes;
     let write_rate_limits = Some(write_rate_limit).filter(|limits| !limits.is_empty()).map(WriteLimitChanges);
-    Ok(AccountUpdate {
-        name: set(name.as_deref().map(text).transpose()?),
+    AccountUpdate {
+        name: set(name),
         time_zone: set(time_zone.map(Zone)),
         currency: set(currency),
         developer_access: Patch::Keep,
@@ -103,7 +94,7 @@ fn update(changes: AccountChanges) -> Result<AccountUpdate, Failure> {
         rate_limit: set(rate_limit.map(|limit| limit.map(AtLeastOne))),
         write_rate_limits: set(write_rate_limits),
         max_webhooks: set(max_webhooks.map(|limit| limit.map(WebhookCount))),
-    })
+    }
 }
 
 /// Returns the change of a setting that may have been given.

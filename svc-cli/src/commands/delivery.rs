@@ -4,51 +4,29 @@ mod bulk;
 mod follow;
 
 use serde::Serialize;
-use svc_core::pages;
+use serde_json::{Value, json};
+use svc_core::pages::Since;
 use svc_core::platform::operations::{self, Records};
 use svc_core::platform::{Delivery, DeliveryDetails, DeliveryListFilter, Listing, LogParams, ReplayCreate, Statuses};
 use svc_core::values::{EventKind, TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId, DeliveryStatus, FailureReason};
-use svc_core::webhooks::events::EventId;
-use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
+use svc_core::webhooks::deliveries::{AttemptLog, FailureReason};
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
-use super::lookup::{self, Owned};
-use super::{account, webhook};
-use crate::cli::{DeliveryCommand, InAccount};
+use super::{lookup, webhook};
+use crate::cli::DeliveryCommand;
 use crate::document::{Document, pretty};
-use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::exit::{Exit, Failure};
 use crate::ids::IdArg;
 use crate::output::{Outcome, Table, fields, or_dash, plain, state};
-use crate::service::{CallResult, Paged as _, Service};
+use crate::service::{CallResult, Service, cut};
 use crate::times::{full, full_or_dash, moment, moment_or_dash, precise};
-
-/// Says how to find the id of a delivery.
-const HINT: &str = "`svc delivery list` lists the deliveries of an account";
-
-/// The highest number of pages of one `svc delivery list` in a row that have no delivery, each of which reads 10,000
-/// deliveries.
-const MAX_EMPTY_PAGES: u32 = 50;
-
-/// A delivery in JSON output.
-#[derive(Serialize)]
-struct View {
-    id: DeliveryId,
-    event_id: EventId,
-    event: EventKind,
-    subscription_id: SubscriptionId,
-    status: DeliveryStatus,
-    attempts: u32,
-    last_status: Option<i32>,
-    next_attempt_at: Option<Timestamp>,
-    created_at: Timestamp,
-}
 
 /// The JSON output of `svc delivery show`.
 #[derive(Serialize)]
 struct DetailView<'a> {
     #[serde(flatten)]
-    delivery: View,
+    delivery: Value,
     failure_reason: Option<FailureReason>,
     log: &'a [AttemptLog],
     body: Envelope,
@@ -68,35 +46,33 @@ pub(super) async fn run(service: &Service, command: DeliveryCommand, json: bool)
         DeliveryCommand::List { account, subscription, status, event, since, until, limit, follow } => {
             let account = lookup::account(service, &account).await?.id;
             let subscription_id = webhook::id_in(service, account, subscription).await?;
-            let now = service.now();
-            let [since, until] = [since, until].map(|time| time.map(|time| pages::Since(time.from(now))));
             let filter = DeliveryListFilter { subscription_id, status, kind: event, since, until };
             if follow {
-                let since = since.or(Some(pages::Since(now)));
+                let since = since.or(Some(Since(service.now())));
                 let filter = DeliveryListFilter { since, until: None, ..filter };
                 return follow::run(service, account, filter, json).await;
             }
             list(service, account, filter, limit).await
         }
         DeliveryCommand::Show { id, account } => {
-            let found = lookup::find(service, &id, &account).await?.record;
+            let found = lookup::find::<DeliveryDetails>(service, &id, &account).await?.record;
             report(&found, "")
         }
         DeliveryCommand::Replay { id: Some(id), account, .. } => {
-            let delivery = replay(service, &id, &account).await?;
+            let found = lookup::find::<DeliveryDetails>(service, &id, &account).await?;
+            let delivery = found.call(service, &operations::REPLAY_DELIVERY, ()).await?;
             let text =
                 format!("Replayed delivery {}. Its next attempt is due now.\n\n{}", delivery.id, details(&delivery));
             Outcome::new(&view(&delivery), text)
         }
         DeliveryCommand::Replay { id: None, account, subscription, since, until, status, missed, wait } => {
-            let now = service.now();
             // clap requires both options when there is no id.
             let subscription = subscription.unwrap_or(IdArg::Whole(Uuid::nil()));
             let found = lookup::find::<WebhookSubscription>(service, &subscription, &account).await?;
             let input = ReplayCreate {
                 subscription_id: found.record.id,
-                since: since.map_or(now, |since| since.from(now)),
-                until: until.map(|until| until.from(now)),
+                since: since.map_or(service.now(), |since| since.0),
+                until: until.map(|until| until.0),
                 statuses: Some(Statuses(status)),
                 missed: Some(missed),
             };
@@ -115,21 +91,19 @@ async fn list(
     limit: u32,
 ) -> Result<Outcome, Failure> {
     // One delivery more than the limit tells whether there are more.
-    let found = find(service, account, filter.clone(), limit.saturating_add(1)).await;
-    let (mut deliveries, is_complete) = found.or_not_found("account", account, account::HINT)?;
+    let (mut deliveries, is_incomplete) = newest(service, account, &filter, limit.saturating_add(1)).await?;
     // A webhook that was deleted can have deliveries.
     if let Some(id) = filter.subscription_id.filter(|_| deliveries.is_empty()) {
         match service.call(&Records::<WebhookSubscription>::GET, (account, id), ()).await {
             Err(error) if error.is_not_found() => {
-                let message = format!("The account has no webhook {id}; {}.", webhook::HINT);
+                let message =
+                    format!("The account has no webhook {id}; `svc webhook list` lists the webhooks of an account.");
                 return Err(Failure::new(Exit::NotFound, message));
             }
             found => found.map(drop)?,
         }
     }
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let more = deliveries.len() > limit;
-    deliveries.truncate(limit);
+    let more = cut(&mut deliveries, limit);
 
     let heading = ["ID", "EVENT", "STATUS", "LAST STATUS", "ATTEMPTS", "CREATED", "NEXT ATTEMPT", "WEBHOOK"];
     let table = Table::new(heading, &deliveries, |delivery| {
@@ -144,10 +118,10 @@ async fn list(
             delivery.subscription_id.to_string(),
         ]
     });
-    let views: Vec<View> = deliveries.iter().map(view).collect();
+    let views: Vec<Value> = deliveries.iter().map(view).collect();
     let note = if more {
         Some("There are more deliveries; raise --limit to see them.".to_owned())
-    } else if !is_complete {
+    } else if is_incomplete {
         Some("Not all deliveries were searched. Name a time with --until to search what is older.".to_owned())
     } else {
         // It may have been registered once, so its deliveries can be listed.
@@ -159,26 +133,18 @@ async fn list(
     Ok(Outcome::list(&views, &table, "No deliveries match.")?.with_note(note))
 }
 
-/// Finds the newest deliveries that match a filter. Stops after [`MAX_EMPTY_PAGES`]. Returns whether it did not.
-async fn find(
+/// Returns the newest deliveries that match a filter, and whether there may be others.
+async fn newest(
     service: &Service,
     account: TenantId,
-    filter: DeliveryListFilter,
+    filter: &DeliveryListFilter,
     wanted: u32,
 ) -> CallResult<(Vec<Delivery>, bool)> {
-    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-    let (mut found, mut empty) = (Vec::new(), 0);
-    let mut query = Listing { page: LogParams::default(), filter };
-    loop {
-        query.set_limit(wanted - found.len());
-        let page = service.call(&operations::LIST_DELIVERIES, account, query.clone()).await?;
-        empty = if page.data.is_empty() { empty + 1 } else { 0 };
-        found.extend(page.data);
-        match page.next_cursor {
-            Some(cursor) if found.len() < wanted && empty < MAX_EMPTY_PAGES => query.set_cursor(cursor),
-            next => return Ok((found, next.is_none())),
-        }
-    }
+    let query = |limit, cursor: Option<Uuid>| {
+        let page = LogParams { limit, cursor: cursor.map(Into::into) };
+        Listing { page, filter: filter.clone() }
+    };
+    service.list(&operations::LIST_DELIVERIES, account, wanted, query).await
 }
 
 /// Returns the detailed view of a delivery as the result of a command. For people, `introduction` comes first.
@@ -210,25 +176,18 @@ pub(super) fn report(record: &DeliveryDetails, introduction: &str) -> Result<Out
     Outcome::new(&DetailView { delivery: view(delivery), failure_reason, log, body }, text)
 }
 
-async fn replay(service: &Service, id: &IdArg, named: &InAccount) -> Result<Delivery, Failure> {
-    let Owned { tenant_id, record } = lookup::find::<DeliveryDetails>(service, id, named).await?;
-    let id = record.delivery.id;
-    let replayed = service.call(&operations::REPLAY_DELIVERY, (tenant_id, id), ()).await;
-    replayed.or_not_found("delivery", id, HINT)
-}
-
-fn view(delivery: &Delivery) -> View {
-    View {
-        id: delivery.id,
-        event_id: delivery.event_id,
-        event: delivery.event,
-        subscription_id: delivery.subscription_id,
-        status: delivery.status,
-        attempts: delivery.attempts,
-        last_status: delivery.last_status,
-        next_attempt_at: delivery.next_attempt_at,
-        created_at: delivery.created_at,
-    }
+fn view(delivery: &Delivery) -> Value {
+    json!({
+        "id": delivery.id,
+        "event_id": delivery.event_id,
+        "event": delivery.event,
+        "subscription_id": delivery.subscription_id,
+        "status": delivery.status,
+        "attempts": delivery.attempts,
+        "last_status": delivery.last_status,
+        "next_attempt_at": delivery.next_attempt_at,
+        "created_at": delivery.created_at,
+    })
 }
 
 fn attempts(log: &[AttemptLog]) -> Table {

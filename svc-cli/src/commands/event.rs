@@ -10,12 +10,11 @@ use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryId;
 use svc_core::webhooks::events::EventId;
 
-use super::account;
 use super::input::read_input;
 use super::lookup;
 use crate::cli::{EventCommand, Trigger};
 use crate::document::{Document, pretty};
-use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::exit::{Exit, Failure};
 use crate::output::{Outcome, fields};
 use crate::service::{CallResult, Service};
 use crate::times::moment;
@@ -51,7 +50,7 @@ pub(super) async fn trigger(service: &Service, options: Trigger) -> Result<Outco
 
 /// Returns an event that was fired as the result of a command.
 fn report(account: TenantId, emitted: CallResult<EmittedEvent>, verb: &str) -> Result<Outcome, Failure> {
-    let EmittedEvent { event, deliveries } = emitted.or_not_found("account", account, account::HINT)?;
+    let EmittedEvent { event, deliveries } = emitted?;
     let Event { id, kind, data, created_at, .. } = event;
     let data = Document::parse(data.0.get().as_bytes());
     let deliveries: Vec<_> = deliveries.iter().map(|delivery| delivery.id).collect();

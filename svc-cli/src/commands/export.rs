@@ -3,7 +3,6 @@
 use std::io::{self, IsTerminal as _, Write};
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use svc_core::imports::AccountRecord;
 use svc_core::input::FieldNames;
 use svc_core::input::json::{self, Json};
@@ -46,7 +45,7 @@ pub(super) async fn run(service: &Service, options: Export, array: bool) -> Resu
         return Err(Failure::new(Exit::Usage, "--format csv applies to records of one type only."));
     }
     let account = lookup::account(service, &account).await?.id;
-    let source = Source { service, account, since: since.map(|since| Since(since.from(service.now()))) };
+    let source = Source { service, account, since };
     let sink = match (format, array) {
         (Format::Ndjson, false) => Sink::Lines(Box::new(output::stream())),
         (Format::Ndjson, true) => Sink::Array { out: Box::new(output::stream()), any: false },
@@ -62,19 +61,14 @@ pub(super) async fn run(service: &Service, options: Export, array: bool) -> Resu
     match kind {
         ExportKind::Contacts => source.export(sink, &["deleted_at"], to_json::<Contact>).await,
         ExportKind::Invoices if amount_paid => {
-            source.export::<Invoice>(sink, &[], |invoice| to_json(&WithPayment::of(invoice))).await
+            let json = |invoice: &Invoice| to_json(&WithPayment { invoice, amount_paid: invoice.amount_paid });
+            source.export(sink, &[], json).await
         }
         ExportKind::Invoices => source.export(sink, &["amount_paid"], to_json::<Invoice>).await,
         ExportKind::Quotes => source.export(sink, &[], to_json::<Quote>).await,
         ExportKind::Bookings => source.export(sink, &[], to_json::<Booking>).await,
         ExportKind::Jobs => source.export(sink, &[], to_json::<Job>).await,
         ExportKind::All => source.export_all(sink).await,
-    }
-}
-
-impl<'i> WithPayment<'i> {
-    fn of(invoice: &'i Invoice) -> Self {
-        Self { invoice, amount_paid: invoice.amount_paid }
     }
 }
 
@@ -110,7 +104,7 @@ impl From<io::Error> for Stopped {
 impl Source<'_> {
     /// Writes all records of one type. In a full export, newest first lists each record once even if records change
     /// meanwhile.
-    async fn export<R: ResourceCommands + DeserializeOwned + FieldNames>(
+    async fn export<R: ResourceCommands + FieldNames>(
         &self,
         sink: Sink,
         omitted: &[&str],

@@ -5,30 +5,23 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::tenants::DeveloperAccess;
-use svc_core::error::Issue;
-use svc_core::pages::Page;
-use svc_core::platform::{Account, ApiKey, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret, KeyScopes, operations};
-use svc_core::values::{Text, Timestamp};
+use svc_core::platform::{Account, ApiKey, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret, operations};
+use svc_core::values::Timestamp;
 
-use super::account;
 use super::lookup::{self, Owned};
 use crate::cli::KeyCommand;
-use crate::exit::{Failure, OrNotFound as _};
+use crate::exit::Failure;
 use crate::output::{Outcome, Table, fields, or_dash, state};
 use crate::service::Service;
 use crate::times::{full, full_or_dash, moment, moment_or_dash, seconds};
-
-/// Says how to find the id of a key.
-const HINT: &str = "`svc key list` lists the keys of an account";
 
 pub(super) async fn run(service: &Service, command: KeyCommand) -> Result<Outcome, Failure> {
     match command {
         KeyCommand::Create { account, scopes, name, expires, signed } => {
             let account = lookup::account(service, &account).await?;
-            let name = name.as_deref().map(Text::parse).transpose();
             let input = ApiKeyCreate {
-                scopes: KeyScopes { write: scopes.write },
-                name: name.map_err(|issue: Issue| issue.on("name"))?,
+                scopes,
+                name,
                 // In whole seconds. Less than one is over at once.
                 expires_in: expires
                     .map(|expires| seconds("expires_in", Duration::from_secs(expires.as_secs())))
@@ -43,10 +36,9 @@ pub(super) async fn run(service: &Service, command: KeyCommand) -> Result<Outcom
             Outcome::new(&view(&key), details(&key, service.now()))
         }
         KeyCommand::Revoke { id, account } => {
-            let Owned { tenant_id, record: ApiKey { id, .. } } = lookup::find(service, &id, &account).await?;
-            let revoked = service.call(&operations::REVOKE_KEY, (tenant_id, id), ()).await;
-            let key = revoked.or_not_found("key", id, HINT)?;
-            let text = format!("Revoked key {id} ({}…). It is rejected from now on.", key.prefix);
+            let found = lookup::find::<ApiKey>(service, &id, &account).await?;
+            let key = found.call(service, &operations::REVOKE_KEY, ()).await?;
+            let text = format!("Revoked key {} ({}…). It is rejected from now on.", key.id, key.prefix);
             Outcome::new(&view(&key), text)
         }
         KeyCommand::Rotate { id, account, overlap } => {
@@ -56,15 +48,13 @@ pub(super) async fn run(service: &Service, command: KeyCommand) -> Result<Outcom
 }
 
 async fn create(service: &Service, account: &Account, input: ApiKeyCreate) -> Result<Outcome, Failure> {
-    let created = service.call(&operations::CREATE_KEY, account.id, input).await;
-    let new = created.or_not_found("account", account.id, account::HINT)?;
+    let new = service.call(&operations::CREATE_KEY, account.id, input).await?;
     let text = format!("Created a key for {}.\n\n{}", account.name, secrets(&new));
     Ok(Outcome::new(&new_view(&new), text)?.with_note(access_note(account)))
 }
 
 async fn list(service: &Service, account: &Account) -> Result<Outcome, Failure> {
-    let listed = service.call(&operations::LIST_KEYS, account.id, ()).await;
-    let Page { data: keys, .. } = listed.or_not_found("account", account.id, account::HINT)?;
+    let keys = service.call(&operations::LIST_KEYS, account.id, ()).await?.data;
     let now = service.now();
     let heading = ["ID", "NAME", "STATUS", "SCOPES", "LAST USED", "PREFIX", "CREATED"];
     let table = Table::new(heading, &keys, |key| {
@@ -83,13 +73,11 @@ async fn list(service: &Service, account: &Account) -> Result<Outcome, Failure> 
 }
 
 async fn rotate(service: &Service, key: Owned<ApiKey>, overlap: Duration) -> Result<Outcome, Failure> {
-    let Owned { tenant_id, record: ApiKey { id, .. } } = key;
     let rotation = ApiKeyRotation { overlap: Some(seconds("overlap", overlap)?) };
-    let rotated = service.call(&operations::ROTATE_KEY, (tenant_id, id), rotation).await;
-    let new = rotated.or_not_found("key", id, HINT)?;
+    let new = key.call(service, &operations::ROTATE_KEY, rotation).await?;
     // Its text must not be lost, whatever becomes of this.
-    let old = service.call(&operations::GET_KEY, (tenant_id, id), ()).await.ok().and_then(|old| old.expires_at);
-    let text = format!("Replaced key {id}, which is valid until {}.\n\n{}", moment_or_dash(old), secrets(&new));
+    let old = key.call(service, &operations::GET_KEY, ()).await.ok().and_then(|old| old.expires_at);
+    let text = format!("Replaced key {}, which is valid until {}.\n\n{}", key.id, moment_or_dash(old), secrets(&new));
     Outcome::new(&new_view(&new), text)
 }
 

@@ -7,22 +7,18 @@
 use serde::de::DeserializeOwned;
 use svc_core::accounts::keys;
 use svc_core::accounts::operational::PLATFORM_ACCOUNT;
+use svc_core::input::{Input, ToBody};
 use svc_core::lookup::{KindInAccount, KindOfAll, MAX_SEARCHED, Matches, PartOfId, RecordId};
 use svc_core::pages::MAX_LIMIT;
 use svc_core::platform::operations::{self, Records};
 use svc_core::platform::{Account, ApiKey, DeliveryDetails, Operation};
-use svc_core::resources::bookings::Booking;
-use svc_core::resources::contacts::Contact;
-use svc_core::resources::invoices::Invoice;
-use svc_core::resources::jobs::Job;
-use svc_core::resources::quotes::Quote;
 use svc_core::values::{Id, TenantId};
 use svc_core::webhooks::deliveries::Delivery;
-use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::cli::InAccount;
-use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::cli::records::{ResourceCommands, Target};
+use crate::exit::{Exit, Failure};
 use crate::ids::{IdArg, IdPart};
 use crate::output::plain;
 use crate::service::{CallResult, Service};
@@ -30,57 +26,78 @@ use crate::service::{CallResult, Service};
 /// The number of accounts that an error lists.
 const LISTED_ACCOUNTS: u32 = 10;
 
-/// A record and the account that owns it.
-pub(super) struct Owned<R> {
-    pub(super) tenant_id: TenantId,
-    pub(super) record: R,
-}
-
 /// A type of record that is found by its id.
 pub(super) trait Found: DeserializeOwned + Send + Sync + 'static {
     /// What the id is of.
     type Named: 'static;
-    /// The name of a record, which is the name of its command.
-    const NAME: &'static str;
+    /// The kind of record, whose name is that of its command.
+    const KIND: KindInAccount;
     /// The name of several.
     const PLURAL: &'static str;
-    /// The kind by which parts of ids are looked up.
-    const KIND: KindInAccount;
-    /// The kind by which the accounts of a record are looked up. `None` if a record is known in its account only.
-    const KIND_OF_ALL: Option<KindOfAll>;
     /// Retrieves a record.
     const GET: Operation<(TenantId, Id<Self::Named>), (), Self>;
 }
 
-macro_rules! found {
-    ($record:ty, $named:ty, $name:literal, $plural:literal, $kind:ident, $kind_of_all:expr, $get:expr) => {
-        impl Found for $record {
-            type Named = $named;
-            const NAME: &'static str = $name;
-            const PLURAL: &'static str = $plural;
-            const KIND: KindInAccount = KindInAccount::$kind;
-            const KIND_OF_ALL: Option<KindOfAll> = $kind_of_all;
-            const GET: Operation<(TenantId, Id<$named>), (), Self> = $get;
-        }
-    };
+impl<R: ResourceCommands> Found for R {
+    type Named = Self;
+    const KIND: KindInAccount = R::KIND;
+    const PLURAL: &'static str = R::COLLECTION;
+    const GET: Operation<(TenantId, Id<Self>), (), Self> = Records::<Self>::GET;
 }
 
-found!(Contact, Self, "contact", "contacts", Contact, None, Records::<Self>::GET);
-found!(Invoice, Self, "invoice", "invoices", Invoice, Some(KindOfAll::Invoice), Records::<Self>::GET);
-found!(Quote, Self, "quote", "quotes", Quote, Some(KindOfAll::Quote), Records::<Self>::GET);
-found!(Booking, Self, "booking", "bookings", Booking, None, Records::<Self>::GET);
-found!(Job, Self, "job", "jobs", Job, None, Records::<Self>::GET);
-found!(WebhookSubscription, Self, "webhook", "webhooks", Webhook, Some(KindOfAll::Webhook), Records::<Self>::GET);
-found!(
-    DeliveryDetails,
-    Delivery,
-    "delivery",
-    "deliveries",
-    Delivery,
-    Some(KindOfAll::Delivery),
-    operations::GET_DELIVERY
-);
-found!(ApiKey, keys::ApiKey, "key", "keys", Key, Some(KindOfAll::Key), operations::GET_KEY);
+impl Found for DeliveryDetails {
+    type Named = Delivery;
+    const KIND: KindInAccount = KindInAccount::Delivery;
+    const PLURAL: &'static str = "deliveries";
+    const GET: Operation<(TenantId, Id<Delivery>), (), Self> = operations::GET_DELIVERY;
+}
+
+impl Found for ApiKey {
+    type Named = keys::ApiKey;
+    const KIND: KindInAccount = KindInAccount::Key;
+    const PLURAL: &'static str = "keys";
+    const GET: Operation<(TenantId, Id<keys::ApiKey>), (), Self> = operations::GET_KEY;
+}
+
+/// A record and the account that owns it.
+pub(super) struct Owned<R: Found> {
+    pub(super) tenant_id: TenantId,
+    pub(super) id: Id<R::Named>,
+    pub(super) record: R,
+}
+
+impl<R: Found> Owned<R> {
+    /// Calls an operation on the record.
+    pub(super) async fn call<I, O>(
+        &self,
+        service: &Service,
+        operation: &Operation<(TenantId, Id<R::Named>), I, O>,
+        input: I,
+    ) -> Result<O, Failure>
+    where
+        I: Input + ToBody + Clone,
+        O: DeserializeOwned + Send,
+    {
+        match service.call(operation, (self.tenant_id, self.id), input).await {
+            Err(error) if error.is_not_found() => Err(nothing_in::<R>(self.tenant_id, &IdArg::Whole(self.id.uuid()))),
+            called => Ok(called?),
+        }
+    }
+}
+
+/// Calls an operation on the record that was named.
+pub(super) async fn call<R: Found<Named = R>, I, O>(
+    service: &Service,
+    target: &Target,
+    operation: &Operation<(TenantId, Id<R>), I, O>,
+    input: I,
+) -> Result<O, Failure>
+where
+    I: Input + ToBody + Clone,
+    O: DeserializeOwned + Send,
+{
+    find::<R>(service, &target.id, &target.account).await?.call(service, operation, input).await
+}
 
 /// Returns the account that a command works on: the one that was named, otherwise the only one of the service.
 ///
@@ -119,15 +136,13 @@ pub(super) async fn account(service: &Service, named: &InAccount) -> Result<Acco
 /// # Errors
 /// There is no such account, or there are several.
 pub(super) async fn account_by_id(service: &Service, id: &IdArg) -> Result<Account, Failure> {
-    const HINT: &str = "`svc account list` lists all accounts";
+    let nothing = || format!("There is no account {id}; `svc account list` lists all accounts.");
     match id {
-        IdArg::Whole(id) => {
-            service.call(&operations::GET_ACCOUNT, TenantId(*id), ()).await.or_not_found("account", id, HINT)
-        }
-        IdArg::Part(part) => {
-            let found = accounts_with(service, part).await?;
-            only(found, "account", "accounts", id, || format!("There is no account {id}; {HINT}."))
-        }
+        IdArg::Whole(whole) => match service.call(&operations::GET_ACCOUNT, TenantId(*whole), ()).await {
+            Err(error) if error.is_not_found() => Err(Failure::new(Exit::NotFound, nothing())),
+            account => Ok(account?),
+        },
+        IdArg::Part(part) => only(accounts_with(service, part).await?, "account", "accounts", id, nothing),
     }
 }
 
@@ -153,7 +168,8 @@ async fn accounts_with(service: &Service, part: &IdPart) -> CallResult<Option<Ve
 /// # Errors
 /// There is no such record, or there are several.
 pub(super) async fn find<R: Found>(service: &Service, id: &IdArg, named: &InAccount) -> Result<Owned<R>, Failure> {
-    let (tenant_id, whole) = match (id, &named.account, R::KIND_OF_ALL) {
+    // A kind that is missing there is known in its account only.
+    let (tenant_id, whole) = match (id, &named.account, KindOfAll::from_text(R::KIND.as_str())) {
         (IdArg::Whole(id), None, Some(kind)) => (account_of::<R>(service, kind, *id).await?, *id),
         _ => {
             let account = account(service, named).await?.id;
@@ -164,13 +180,13 @@ pub(super) async fn find<R: Found>(service: &Service, id: &IdArg, named: &InAcco
         Err(error) if error.is_not_found() => return Err(nothing_in::<R>(tenant_id, &IdArg::Whole(whole))),
         record => record?,
     };
-    Ok(Owned { tenant_id, record })
+    Ok(Owned { tenant_id, id: whole.into(), record })
 }
 
 /// Returns the only account that has a record with this id.
 async fn account_of<R: Found>(service: &Service, kind: KindOfAll, id: Uuid) -> Result<TenantId, Failure> {
     let found = service.call(&operations::FIND_ACCOUNTS, (), RecordId { kind, id }).await?;
-    let name = R::NAME;
+    let name = R::KIND;
     match &found.data[..] {
         [] => {
             let reason = format!("There is no {name} {id}; `svc {name} list` lists the {} of an account.", R::PLURAL);
@@ -199,7 +215,7 @@ pub(super) async fn id_in<R: Found>(service: &Service, account: TenantId, id: &I
     let part = PartOfId { kind: R::KIND, part };
     let Matches { data, is_complete } = service.call(&operations::FIND_IDS, account, part).await?;
     let found = Some(data).filter(|_| is_complete);
-    only(found, R::NAME, R::PLURAL, id, || nothing_in::<R>(account, id).message().to_owned())
+    only(found, R::KIND.as_str(), R::PLURAL, id, || nothing_in::<R>(account, id).message().to_owned())
 }
 
 /// Returns the only one that has a part of an id. `None` stands for too many to search.
@@ -233,7 +249,7 @@ fn only<T>(
 
 /// Returns the failure of a lookup in an account that found nothing.
 pub(super) fn nothing_in<R: Found>(account: TenantId, id: &IdArg) -> Failure {
-    let name = R::NAME;
+    let name = R::KIND;
     Failure::new(
         Exit::NotFound,
         format!("Account {account} has no {name} {id}; `svc {name} list` lists its {}.", R::PLURAL),

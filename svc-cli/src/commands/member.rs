@@ -8,13 +8,10 @@ use svc_core::values::Email;
 
 use super::lookup;
 use crate::cli::MemberCommand;
-use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::exit::{Exit, Failure};
 use crate::output::{Outcome, Table, plain};
 use crate::service::{CallError, CallResult, Service};
 use crate::times::full;
-
-/// Says how to find the members.
-const HINT: &str = "`svc member list` lists the members of an account";
 
 pub(super) async fn run(service: &Service, command: MemberCommand) -> Result<Outcome, Failure> {
     match command {
@@ -40,8 +37,7 @@ async fn add(service: &Service, account: Account, email: Email, role: Role) -> R
             None => added,
         },
         added => added,
-    };
-    let member = member.or_not_found("member", email, HINT)?;
+    }?;
     let text = format!("{} is a member of {} with the role {}.", member.email, plain(&account.name), member.role);
     Outcome::new(&member, text)
 }
@@ -66,10 +62,11 @@ async fn list(service: &Service, account: Account) -> Result<Outcome, Failure> {
 }
 
 async fn remove(service: &Service, account: Account, email: Email) -> Result<Outcome, Failure> {
-    let nobody = || Failure::new(Exit::NotFound, format!("There is no member {email}; {HINT}."));
-    let member = find(service, &account, &email).await?.ok_or_else(nobody)?;
-    let removed = service.call(&operations::REMOVE_MEMBER, (account.id, member.id), ()).await;
-    removed.or_not_found("member", &email, HINT)?;
+    let member = find(service, &account, &email).await?.ok_or_else(|| {
+        let hint = "`svc member list` lists the members of an account";
+        Failure::new(Exit::NotFound, format!("There is no member {email}; {hint}."))
+    })?;
+    service.call(&operations::REMOVE_MEMBER, (account.id, member.id), ()).await?;
     let text = format!("{} is no longer a member of {}.", member.email, plain(&account.name));
     Outcome::new(&member, text)
 }

@@ -1,18 +1,18 @@
 //! `svc platform-key`.
 
+use std::fmt::Display;
+
 use serde::Serialize;
 use svc_core::accounts::platform_keys::{self, PlatformKey, PlatformKeyCreate, PlatformKeyId};
+use svc_core::error::Error;
 use svc_core::store::Store;
 
 use super::key::status;
 use crate::cli::PlatformKeyCommand;
-use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::exit::{Exit, Failure};
 use crate::ids::IdArg;
 use crate::output::{Outcome, Table, fields, or_dash, state};
 use crate::times::{full, full_or_dash, moment};
-
-/// Says how to find the id of a key.
-const HINT: &str = "`svc platform-key list` lists the keys of the platform API";
 
 /// A new key in the JSON output, with its text, which is never shown again.
 #[derive(Serialize)]
@@ -26,6 +26,7 @@ struct NewView<'a> {
 pub(super) async fn run(store: &dyn Store, command: PlatformKeyCommand) -> Result<Outcome, Failure> {
     match command {
         PlatformKeyCommand::Create { scopes, name, expires } => {
+            let name = name.map(|name| name.as_str().to_owned());
             create(store, PlatformKeyCreate { name, scopes, expires_in: expires }).await
         }
         PlatformKeyCommand::List => list(store).await,
@@ -33,7 +34,10 @@ pub(super) async fn run(store: &dyn Store, command: PlatformKeyCommand) -> Resul
             let id = find(store, &id).await?;
             let revoked =
                 store.write("platform_key.revoke", id, async |tx, &id| platform_keys::revoke(tx, id).await).await;
-            let key = revoked.or_not_found("platform key", id, HINT)?;
+            let key = match revoked {
+                Err(Error::NotFound) => return Err(unknown(id)),
+                revoked => revoked?,
+            };
             let text = format!("Revoked platform key {id} ({}…). It is rejected from now on.", key.prefix);
             Outcome::new(&key, text)
         }
@@ -91,9 +95,15 @@ async fn find(store: &dyn Store, id: &IdArg) -> Result<PlatformKeyId, Failure> {
     let named = keys.iter().map(|key| key.id).filter(|id| part.begins(id.uuid()) || part.ends(id.uuid()));
     match named.collect::<Vec<_>>()[..] {
         [id] => Ok(id),
-        [] => Err(Failure::new(Exit::NotFound, format!("There is no platform key {id}; {HINT}."))),
+        [] => Err(unknown(id)),
         _ => Err(Failure::new(Exit::Usage, format!("Several platform keys have the part {id}; give more of it."))),
     }
+}
+
+/// Returns the failure of a command that names no key.
+fn unknown(id: impl Display) -> Failure {
+    let hint = "`svc platform-key list` lists the keys of the platform API";
+    Failure::new(Exit::NotFound, format!("There is no platform key {id}; {hint}."))
 }
 
 fn scopes(key: &PlatformKey) -> String {

@@ -3,127 +3,102 @@
 //! A resource says what people see of its records. Everything else is the same for all: changes are operations of the
 //! platform API, with their events and deliveries, as requests to the API are.
 
-use serde::de::DeserializeOwned;
 use svc_core::error::{Error, FieldCode, Violation};
 use svc_core::input::json::Json;
-use svc_core::input::{Fields, Input, ToBody};
-use svc_core::pages::{ListParams, Since};
+use svc_core::input::{Fields, Input};
+use svc_core::pages::ListParams;
+use svc_core::platform::Listing;
 use svc_core::platform::operations::Records;
-use svc_core::platform::{Listing, Operation};
 use svc_core::resources::Delete;
 use svc_core::resources::contacts::Contact;
-use svc_core::values::{Id, TenantId, Timestamp};
+use svc_core::values::{TenantId, Timestamp};
+use uuid::Uuid;
 
 use super::input::read_input;
-use super::lookup::{self, Found, Owned};
+use super::lookup::{self, Owned};
 use crate::cli::fields::{Body, BodySource, FieldValue, Filters, field_names, option_name};
 use crate::cli::records::{ListRecords, RecordCommand, ResourceCommands, Target, UpdateRecord};
 use crate::document::Document;
-use crate::exit::{Exit, Failure, OrNotFound as _};
-use crate::output::{Outcome, Table, capitalized, fields, or_dash};
+use crate::exit::{Exit, Failure};
+use crate::output::{DASH, Outcome, Table, capitalized, fields, state};
 use crate::service::{CallError, Service};
-use crate::times::moment;
+use crate::times::{full, moment};
 
-/// A resource that the command line manages.
-pub(super) trait Managed: ResourceCommands + Found<Named = Self> {
-    /// What a creation returns: the record, or more.
-    type Created: DeserializeOwned + Send + 'static;
-    /// Creates a record.
-    const CREATE: Operation<TenantId, Self::Create, Self::Created>;
-    /// Changes a record.
-    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self>;
-
-    /// Returns what people call the record, after the name of its type: its number, or else its id.
-    fn title(&self) -> String {
-        self.id().to_string()
-    }
-
-    /// Returns the table of a list.
-    fn table(records: &[Self]) -> Table;
-
-    /// Returns all fields for people, one per line.
-    fn details(&self) -> String {
-        fields_of(self, [])
-    }
-
-    /// Returns the result of a creation.
-    fn created(created: Self::Created) -> Result<Outcome, Failure>;
+/// What a creation returned, worded for people.
+pub(super) trait CreatedText {
+    fn text(&self) -> String;
 }
 
-/// Returns the result of a creation whose response has the record.
-pub(super) fn created<R: Managed>(record: &R) -> Result<Outcome, Failure> {
-    let name = <R as Found>::NAME;
-    Outcome::new(record, format!("Created {name} {}.\n\n{}", record.title(), record.details()))
+impl<R: ResourceCommands> CreatedText for R {
+    fn text(&self) -> String {
+        format!("Created {} {}.\n\n{}", R::KIND, title(self), details(self))
+    }
 }
 
 /// Runs one of the commands that every resource has.
-pub(super) async fn run<R: Managed>(service: &Service, command: RecordCommand<R>) -> Result<Outcome, Failure> {
+pub(super) async fn run<R: ResourceCommands<Created: CreatedText>>(
+    service: &Service,
+    command: RecordCommand<R>,
+) -> Result<Outcome, Failure> {
     match command {
         RecordCommand::List(options) => list::<R>(service, options).await,
         RecordCommand::Show(Target { id, account }) => {
             let Owned { record, .. } = lookup::find::<R>(service, &id, &account).await?;
-            Outcome::new(&record, record.details())
+            Outcome::new(&record, details(&record))
         }
         RecordCommand::Create(options) => {
             let account = lookup::account(service, &options.account).await?.id;
             let input: R::Create = input(service, account, &options.body).await?;
             let created = service.call(&R::CREATE, account, input).await;
-            R::created(created.map_err(|error| refusal(error, &options.body))?)
+            let created = created.map_err(|error| refusal(error, &options.body))?;
+            Outcome::new(&created, created.text())
         }
         RecordCommand::Update(UpdateRecord { target, body }) => {
-            let Owned { tenant_id, record: before } = lookup::find::<R>(service, &target.id, &target.account).await?;
+            let Owned { tenant_id, record: before, .. } =
+                lookup::find::<R>(service, &target.id, &target.account).await?;
             let change: R::Update = input(service, tenant_id, &body).await?;
             let changed = service.call(&R::UPDATE, (tenant_id, before.id()), change).await;
             let record = match changed {
                 Err(error) if error.is_not_found() => return Err(lookup::nothing_in::<R>(tenant_id, &target.id)),
                 changed => changed.map_err(|error| refusal(error, &body))?,
             };
-            let (name, title) = (<R as Found>::NAME, record.title());
+            let (name, title) = (R::KIND.as_str(), title(&record));
             let text = if record == before {
                 format!("{} {title} is unchanged.", capitalized(name))
             } else {
-                format!("Updated {name} {title}.\n\n{}", record.details())
+                format!("Updated {name} {title}.\n\n{}", details(&record))
             };
             Outcome::new(&record, text)
         }
     }
 }
 
-/// Calls an operation on the record that was named.
-pub(super) async fn call<R: Managed, I, O>(
+/// Deletes a record.
+pub(super) async fn delete<R: ResourceCommands + Delete>(
     service: &Service,
     target: &Target,
-    operation: &Operation<(TenantId, Id<R>), I, O>,
-    input: I,
-) -> Result<O, Failure>
-where
-    I: Input + ToBody + Clone,
-    O: DeserializeOwned + Send,
-{
-    let Owned { tenant_id, record } = lookup::find::<R>(service, &target.id, &target.account).await?;
-    let (name, id) = (<R as Found>::NAME, record.id());
-    let called = service.call(operation, (tenant_id, id), input).await;
-    called.or_not_found(name, id, &format!("`svc {name} list` lists them"))
+) -> Result<Outcome, Failure> {
+    let found = lookup::find::<R>(service, &target.id, &target.account).await?;
+    found.call(service, &Records::<R>::DELETE, ()).await?;
+    Outcome::new(&found.record, format!("Deleted {} {}.", R::KIND, title(&found.record)))
 }
 
-/// Deletes a record.
-pub(super) async fn delete<R: Managed + Delete>(service: &Service, target: &Target) -> Result<Outcome, Failure> {
-    let Owned { tenant_id, record } = lookup::find::<R>(service, &target.id, &target.account).await?;
-    let (name, id) = (<R as Found>::NAME, record.id());
-    let deleted = service.call(&Records::<R>::DELETE, (tenant_id, id), ()).await;
-    deleted.or_not_found(name, id, &format!("`svc {name} list` lists them"))?;
-    Outcome::new(&record, format!("Deleted {name} {}.", record.title()))
-}
-
-async fn list<R: Managed>(service: &Service, options: ListRecords<R::Filter>) -> Result<Outcome, Failure> {
+async fn list<R: ResourceCommands>(service: &Service, options: ListRecords<R::Filter>) -> Result<Outcome, Failure> {
     let account = lookup::account(service, &options.account).await?.id;
-    let updated_since = options.updated_since.map(|since| Since(since.from(service.now())));
-    let page = ListParams { updated_since, ..ListParams::default() };
-    let query = Listing { page, filter: filter(&options.filters)? };
-    let (records, has_more) = service.list(&Records::<R>::LIST, account, query, options.limit).await?;
+    let ListRecords { updated_since, limit: wanted, .. } = options;
+    let filter: R::Filter = filter(&options.filters)?;
+    let query = |limit, cursor: Option<Uuid>| {
+        let page = ListParams { limit, cursor: cursor.map(Into::into), updated_since };
+        Listing { page, filter: filter.clone() }
+    };
+    let (records, has_more) = service.list(&Records::<R>::LIST, account, wanted, query).await?;
+    let table = Table::new(R::COLUMNS.iter().map(|(heading, _)| *heading), &records, |record| {
+        let members = members(record);
+        R::COLUMNS.iter().map(|(_, fields)| cell(&members, fields)).collect::<Vec<_>>()
+    });
     let plural = R::COLLECTION;
     let note = has_more.then(|| format!("There are more {plural}; raise --limit to see them."));
-    Ok(Outcome::list(&records, &R::table(&records), format!("No {plural} match."))?.with_note(note))
+    Ok(Outcome::list(&records, &table, format!("No {plural} match."))?.with_note(note))
 }
 
 /// Reads the filters of a list.
@@ -197,28 +172,52 @@ fn message(violation: &Violation, known: &[String]) -> String {
     }
 }
 
-/// Formats the fields of a record as the API returns them, and more fields after them.
-pub(super) fn fields_of<const N: usize>(record: &impl serde::Serialize, more: [(&str, String); N]) -> String {
+/// Returns the fields of a record as the API returns them, and the one that only people see.
+fn members<R: ResourceCommands>(record: &R) -> Vec<(String, Json)> {
     let json = serde_json::to_vec(record).unwrap_or_default();
-    let Document::Json(Json::Object(members)) = Document::parse(&json) else { return String::new() };
-    let own: Vec<(String, String)> =
-        members.into_iter().map(|(name, value)| (name.replace('_', " "), text(value))).collect();
-    let own = own.iter().map(|(name, value)| (name.as_str(), value.clone()));
-    fields(own.chain(more))
+    let Document::Json(Json::Object(mut members)) = Document::parse(&json) else { return Vec::new() };
+    members.extend(record.more().map(|(name, text)| (name.to_owned(), Json::String(text))));
+    members
 }
 
-/// Formats the value of a field.
-fn text(value: Json) -> String {
+/// Returns what people call a record, after the name of its type: its number, or else its id.
+fn title<R: ResourceCommands>(record: &R) -> String {
+    cell(&members(record), R::TITLE)
+}
+
+/// Formats the fields of a record for people, one per line.
+fn details<R: ResourceCommands>(record: &R) -> String {
+    let members = members(record);
+    let all: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
+    let shown = if R::DETAILS.is_empty() { &all } else { R::DETAILS };
+    let value = |name: &str| members.iter().find(|(known, _)| known == name).map(|(_, value)| text(value, moment));
+    fields(shown.iter().map(|name| (name.replace('_', " "), value(name).unwrap_or_default())))
+}
+
+/// Formats the values of fields, which are separated by spaces, as the cell of a table.
+fn cell(members: &[(String, Json)], fields: &str) -> String {
+    let values = fields.split(' ').filter_map(|name| members.iter().find(|(known, _)| known == name));
+    let values = values.filter(|(_, value)| *value != Json::Null).map(|(_, value)| text(value, full));
+    let cell = values.collect::<Vec<_>>().join(" ");
+    match fields {
+        _ if cell.is_empty() => DASH.to_owned(),
+        "status" => state(cell),
+        _ => cell,
+    }
+}
+
+/// Formats the value of a field, with times in this form.
+fn text(value: &Json, time: fn(Timestamp) -> String) -> String {
     match value {
-        Json::Null => or_dash(None::<String>),
+        Json::Null => DASH.to_owned(),
         Json::Bool(value) => value.to_string(),
-        Json::Number(digits) => digits,
+        Json::Number(digits) => digits.clone(),
         // The API writes all times like this one.
         Json::String(text) if text.len() == "2026-03-14T15:09:26.535897Z".len() => {
-            Timestamp::parse(&text).map_or(text, moment)
+            Timestamp::parse(text).map_or_else(|_| text.clone(), time)
         }
-        Json::String(text) => text,
-        Json::Array(items) => items.into_iter().map(text).collect::<Vec<_>>().join(","),
+        Json::String(text) => text.clone(),
+        Json::Array(items) => items.iter().map(|item| self::text(item, time)).collect::<Vec<_>>().join(","),
         Json::Object(_) => String::new(),
     }
 }

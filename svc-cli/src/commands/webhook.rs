@@ -4,25 +4,22 @@ mod send_test;
 mod statistics;
 
 use serde::Serialize;
+use svc_core::platform::SecretRotation;
 use svc_core::platform::operations::{self, Records};
-use svc_core::platform::{Operation, SecretRotation};
-use svc_core::values::{Id, Patch, TenantId};
+use svc_core::values::{Patch, TenantId};
 use svc_core::webhooks::subscriptions::{
     SubscriptionId, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
 };
 
-use super::lookup::{self, Owned};
-use super::records::{self, Managed};
+use super::lookup;
+use super::records::{self, CreatedText};
 use crate::cli::WebhookCommand;
 use crate::cli::records::Target;
-use crate::exit::{Failure, OrNotFound as _};
+use crate::exit::Failure;
 use crate::ids::IdArg;
-use crate::output::{Outcome, Table, fields, or_dash, state};
+use crate::output::{Outcome, fields};
 use crate::service::Service;
-use crate::times::{moment, moment_or_dash, seconds};
-
-/// Says how to find the id of a webhook.
-pub(super) const HINT: &str = "`svc webhook list` lists the webhooks of an account";
+use crate::times::{moment, seconds};
 
 /// An enabled subscription in JSON output, with the number of its held deliveries: 10,000 for that many or more, null if they
 /// could not be counted.
@@ -53,12 +50,11 @@ pub(super) async fn run(service: &Service, command: WebhookCommand) -> Result<Ou
         }
         WebhookCommand::Delete(target) => records::delete::<WebhookSubscription>(service, &target).await,
         WebhookCommand::Stats { account, since } => {
-            let since = since.from(service.now());
             statistics::run(service, lookup::account(service, &account).await?.id, since).await
         }
         WebhookCommand::Test { target, event, timeout } => send_test::run(service, &target, event, timeout).await,
         WebhookCommand::RotateSecret { target, finish: true, .. } => {
-            let subscription = records::call(service, &target, &operations::FINISH_WEBHOOK_ROTATION, ()).await?;
+            let subscription = lookup::call(service, &target, &operations::FINISH_WEBHOOK_ROTATION, ()).await?;
             Outcome::new(
                 &subscription,
                 format!("Only the newest secret of webhook {} is used from now on.", subscription.id),
@@ -66,7 +62,7 @@ pub(super) async fn run(service: &Service, command: WebhookCommand) -> Result<Ou
         }
         WebhookCommand::RotateSecret { target, overlap, finish: false } => {
             let rotation = SecretRotation { overlap: Some(seconds("overlap", overlap)?) };
-            let rotated = records::call(service, &target, &operations::ROTATE_WEBHOOK_SECRET, rotation).await?;
+            let rotated = lookup::call(service, &target, &operations::ROTATE_WEBHOOK_SECRET, rotation).await?;
             let now = service.now();
             let old_secret = match now.checked_add(overlap) {
                 Some(until) if until > now => format!(
@@ -86,36 +82,15 @@ pub(super) async fn run(service: &Service, command: WebhookCommand) -> Result<Ou
     }
 }
 
-impl Managed for WebhookSubscription {
-    type Created = WebhookSubscriptionWithSecret;
-    const CREATE: Operation<TenantId, Self::Create, Self::Created> = operations::CREATE_WEBHOOK;
-    const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
-
-    fn table(subscriptions: &[Self]) -> Table {
-        Table::new(["ID", "STATUS", "URL", "EVENTS", "LAST STATUS"], subscriptions, |subscription| {
-            [
-                subscription.id.to_string(),
-                state(status(subscription)),
-                subscription.url.as_str().to_owned(),
-                events(subscription),
-                or_dash(subscription.last_delivery_status),
-            ]
-        })
-    }
-
-    fn details(&self) -> String {
-        details(self)
-    }
-
-    fn created(created: WebhookSubscriptionWithSecret) -> Result<Outcome, Failure> {
-        let WebhookSubscriptionWithSecret { subscription, secret, .. } = &created;
-        let text = format!(
+impl CreatedText for WebhookSubscriptionWithSecret {
+    fn text(&self) -> String {
+        let WebhookSubscriptionWithSecret { subscription, secret, .. } = self;
+        format!(
             "Created webhook {}. Events are delivered to {}.\n\n{}\nStore the secret now. It will not be shown again.",
             subscription.id,
             subscription.url.as_str(),
             fields([("id", subscription.id.to_string()), ("secret", secret.clone())])
-        );
-        Outcome::new(&created, text)
+        )
     }
 }
 
@@ -125,11 +100,9 @@ async fn set_enabled(
     target: &Target,
     enabled: bool,
 ) -> Result<(TenantId, WebhookSubscription), Failure> {
-    let Owned { tenant_id, record } = lookup::find::<WebhookSubscription>(service, &target.id, &target.account).await?;
-    let id = record.id;
+    let found = lookup::find::<WebhookSubscription>(service, &target.id, &target.account).await?;
     let change = WebhookUpdate { enabled: Patch::Set(enabled), ..WebhookUpdate::default() };
-    let changed = service.call(&<WebhookSubscription as Managed>::UPDATE, (tenant_id, id), change).await;
-    Ok((tenant_id, changed.or_not_found("webhook", id, HINT)?))
+    Ok((found.tenant_id, found.call(service, &Records::<WebhookSubscription>::UPDATE, change).await?))
 }
 
 /// Returns the whole id of an account's subscription, if one was given.
@@ -156,32 +129,4 @@ fn held_note(subscription: &WebhookSubscription, held: Option<u64>) -> Option<St
     Some(format!(
         "{are} held. Run `svc delivery replay --subscription {id} --since {created_at} --status held` to send {them}."
     ))
-}
-
-/// Returns `enabled`, `disabled` or the reason why the service disabled it.
-fn status(subscription: &WebhookSubscription) -> &'static str {
-    match (subscription.enabled, subscription.disabled_reason) {
-        (true, _) => "enabled",
-        (false, Some(reason)) => reason.as_str(),
-        (false, None) => "disabled",
-    }
-}
-
-fn events(subscription: &WebhookSubscription) -> String {
-    subscription.events.names().join(",")
-}
-
-fn details(subscription: &WebhookSubscription) -> String {
-    fields([
-        ("id", subscription.id.to_string()),
-        ("url", subscription.url.as_str().to_owned()),
-        ("events", events(subscription)),
-        ("description", or_dash(subscription.description.as_ref())),
-        ("status", status(subscription).to_owned()),
-        ("paused at", moment_or_dash(subscription.paused_at)),
-        ("consecutive failures", subscription.consecutive_failures.to_string()),
-        ("last delivery at", moment_or_dash(subscription.last_delivery_at)),
-        ("last delivery status", or_dash(subscription.last_delivery_status)),
-        ("created at", moment(subscription.created_at)),
-    ])
 }

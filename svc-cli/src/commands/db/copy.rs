@@ -1,11 +1,11 @@
 //! `svc db copy`. Shows a progress bar for each table if stderr is a terminal.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use svc_store::{Comparison, CopyReport, Phase, Progress};
 
 use crate::exit::{Exit, Failure};
-use crate::output::{Outcome, Table, verdict};
+use crate::output::{Outcome, Table, progress_bar, verdict};
 
 pub(super) async fn run(from: &str, to: &str, resume: bool) -> Result<Outcome, Failure> {
     let mut bar = Bar::new();
@@ -68,11 +68,7 @@ struct Bar {
 
 impl Bar {
     fn new() -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{msg:28} {bar:40} {human_pos}/{human_len} rows") {
-            bar.set_style(style);
-        }
-        Self { bar, shown: None }
+        Self { bar: progress_bar(None, "{msg:28} {bar:40} {human_pos}/{human_len} rows"), shown: None }
     }
 
     fn show(&mut self, progress: Progress) {

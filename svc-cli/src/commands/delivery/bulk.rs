@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use svc_core::pages::{Limit, MAX_LIMIT, Page};
+use svc_core::pages::{Limit, MAX_LIMIT};
 use svc_core::platform::{NewestParams, Replay, ReplayCreate, operations};
 use svc_core::values::{TenantId, grouped};
 use tokio::time::sleep;
 
-use crate::commands::{account, webhook};
-use crate::exit::{Exit, Failure, OrNotFound as _};
-use crate::output::{Outcome, Table};
-use crate::service::{CallResult, Service};
+use crate::exit::{Exit, Failure};
+use crate::output::{Outcome, Table, progress_bar};
+use crate::service::{CallResult, Service, cut};
 use crate::times::{full, full_or_dash, moment};
 
 /// The interval at which the progress of a replay is polled.
@@ -62,8 +60,7 @@ pub(super) async fn replay(
     wait: bool,
 ) -> Result<Outcome, Failure> {
     let id = input.subscription_id;
-    let created = service.call(&operations::CREATE_REPLAY, account, input).await;
-    let replay = created.or_not_found("webhook", id, webhook::HINT)?;
+    let replay = service.call(&operations::CREATE_REPLAY, account, input).await?;
     if !wait {
         let text = format!(
             "The server replays the deliveries of webhook {id} for events between {} and {}. \
@@ -98,10 +95,7 @@ pub(super) async fn replay(
 
 /// Polls the replay until it is finished. Shows a progress bar if stderr is a terminal.
 async fn wait_until_finished(service: &Service, mut replay: Replay) -> CallResult<Replay> {
-    let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {msg}") {
-        bar.set_style(style);
-    }
+    let bar = progress_bar(Some(100), "{bar:40} {msg}");
     let target = (replay.tenant_id, replay.id);
     let interval = if service.is_server() { POLL_INTERVAL_OF_SERVER } else { POLL_INTERVAL };
     while replay.finished_at.is_none() {
@@ -121,11 +115,8 @@ async fn wait_until_finished(service: &Service, mut replay: Replay) -> CallResul
 pub(super) async fn list(service: &Service, account: TenantId, limit: u32) -> Result<Outcome, Failure> {
     // One replay more than the limit tells whether there are more. The service lists the newest 200.
     let newest = NewestParams { limit: Limit::new(limit.saturating_add(1).min(MAX_LIMIT)) };
-    let listed = service.call(&operations::LIST_REPLAYS, account, newest).await;
-    let Page { data: mut replays, .. } = listed.or_not_found("account", account, account::HINT)?;
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let more = replays.len() > limit;
-    replays.truncate(limit);
+    let mut replays = service.call(&operations::LIST_REPLAYS, account, newest).await?.data;
+    let more = cut(&mut replays, limit);
 
     let heading = ["ID", "PROGRESS", "REPLAYED", "CREATED", "FINISHED", "WEBHOOK", "SINCE", "UNTIL"];
     let table = Table::new(heading, &replays, |replay| {

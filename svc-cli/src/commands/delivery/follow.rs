@@ -5,14 +5,12 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
-use svc_core::platform::operations::LIST_DELIVERIES;
-use svc_core::platform::{Delivery, DeliveryListFilter, Listing, LogParams};
+use svc_core::platform::{Delivery, DeliveryListFilter};
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::{DeliveryId, DeliveryStatus};
 
-use super::super::account;
-use super::view;
-use crate::exit::{Failure, OrNotFound as _};
+use super::{newest, view};
+use crate::exit::Failure;
 use crate::output::{self, Outcome, or_dash};
 use crate::service::Service;
 use crate::times::full;
@@ -43,15 +41,13 @@ pub(super) async fn run(
     filter: DeliveryListFilter,
     json: bool,
 ) -> Result<Outcome, Failure> {
-    let query = Listing { page: LogParams::default(), filter };
     let mut seen = HashMap::new();
     let mut interrupted = pin!(tokio::signal::ctrl_c());
     let interval = if service.is_server() { POLL_INTERVAL_OF_SERVER } else { POLL_INTERVAL };
     loop {
-        let listed = service.list(&LIST_DELIVERIES, account, query.clone(), MAX_FOLLOWED).await;
-        let (listed, _) = listed.or_not_found("account", account, account::HINT)?;
+        let (listed, _) = newest(service, account, &filter, MAX_FOLLOWED).await?;
         for delivery in changed(&mut seen, &listed) {
-            let text = if json { serde_json::to_string(&view(delivery)).unwrap_or_default() } else { line(delivery) };
+            let text = if json { view(delivery).to_string() } else { line(delivery) };
             match output::write_now(&text) {
                 // A closed pipe ends the command without an error.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Outcome::nothing()),

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
+
+use crate::output::progress_bar;
 
 /// The progress of an import, measured in bytes of its file.
 pub(super) struct Progress(ProgressBar);
@@ -10,15 +12,11 @@ pub(super) struct Progress(ProgressBar);
 impl Progress {
     /// Creates a bar for a file of this size. Without a size, it shows only what was read.
     pub(super) fn new(size: Option<u64>) -> Self {
-        let bar = ProgressBar::with_draw_target(size, ProgressDrawTarget::stderr());
         let template = match size {
             Some(_) => "{bar:40} {percent:>3} %  {msg}, {eta} left",
             None => "{spinner} {bytes} read, {msg}",
         };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        Self(bar)
+        Self(progress_bar(size, template))
     }
 
     pub(super) fn show(&self, rows: u64, bytes: u64) {

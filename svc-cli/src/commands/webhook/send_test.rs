@@ -8,11 +8,9 @@ use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use tokio::time::{Instant, sleep};
 
-use super::HINT;
 use crate::cli::records::Target;
-use crate::commands::delivery;
-use crate::commands::lookup::{self, Owned};
-use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::commands::{delivery, lookup};
+use crate::exit::{Exit, Failure};
 use crate::output::{Outcome, plain};
 use crate::service::{CallResult, Service};
 use crate::times::span;
@@ -28,23 +26,16 @@ pub(super) async fn run(
     kind: Option<EventKind>,
     timeout: Duration,
 ) -> Result<Outcome, Failure> {
-    let Owned { tenant_id, record: subscription } =
-        lookup::find::<WebhookSubscription>(service, &target.id, &target.account).await?;
-    let id = subscription.id;
-    let sent = service.call(&operations::TEST_WEBHOOK, (tenant_id, id), WebhookTest { kind }).await;
-    let sent = sent.or_not_found("webhook", id, HINT)?;
-    let record = first_attempt(service, tenant_id, &sent, timeout).await?;
+    let found = lookup::find::<WebhookSubscription>(service, &target.id, &target.account).await?;
+    let sent = found.call(service, &operations::TEST_WEBHOOK, WebhookTest { kind }).await?;
+    let record = first_attempt(service, found.tenant_id, &sent, timeout).await?;
     let failure = failure(&record, timeout).map(|error| Failure::new(Exit::Failed, error));
     // Nothing was sent, so there is nothing to show.
     if let Some(failure) = failure.as_ref().filter(|_| record.delivery.attempts == 0) {
         return Err(failure.clone());
     }
-    let introduction = format!(
-        "Sent a {} test event to webhook {} at {}.\n\n",
-        sent.event,
-        subscription.id,
-        subscription.url.as_str()
-    );
+    let introduction =
+        format!("Sent a {} test event to webhook {} at {}.\n\n", sent.event, found.id, found.record.url.as_str());
     Ok(delivery::report(&record, &introduction)?.with_failure(failure))
 }
 

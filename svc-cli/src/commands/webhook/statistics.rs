@@ -1,37 +1,20 @@
 //! `svc webhook stats`: delivery statistics of each webhook of an account.
 
-use serde::Serialize;
-use svc_core::pages;
+use serde_json::{Value, json};
+use svc_core::pages::{ListParams, Since};
 use svc_core::platform::operations::{self, Records};
 use svc_core::platform::{AttemptListParams, Listing, Statistics as Backlog};
-use svc_core::values::{TenantId, Timestamp, WebhookUrl};
+use svc_core::resources::NoFilter;
+use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::MAX_BACKLOG_COUNT;
 use svc_core::webhooks::statistics::{AttemptOutcome, Tally};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
+use uuid::Uuid;
 
-use super::status;
-use crate::commands::account;
-use crate::exit::{Failure, OrNotFound as _};
+use crate::cli::records::status;
+use crate::exit::Failure;
 use crate::output::{Outcome, Table, or_dash, state};
 use crate::service::{CallResult, Service};
-
-/// The statistics of one webhook in JSON output.
-#[derive(Serialize)]
-struct View<'a> {
-    subscription_id: SubscriptionId,
-    url: &'a WebhookUrl,
-    enabled: bool,
-    since: Timestamp,
-    attempts: u64,
-    succeeded: u64,
-    /// The share of attempts that succeeded, from 0 to 1.
-    success_rate: Option<f64>,
-    p50_ms: Option<u32>,
-    p95_ms: Option<u32>,
-    /// The numbers of deliveries; 10,000 means that many or more.
-    pending: u64,
-    held: u64,
-}
 
 /// The statistics of one webhook.
 struct Statistics {
@@ -41,9 +24,12 @@ struct Statistics {
     held: u64,
 }
 
-pub(super) async fn run(service: &Service, account: TenantId, since: Timestamp) -> Result<Outcome, Failure> {
-    let listed = service.list(&Records::<WebhookSubscription>::LIST, account, Listing::default(), u32::MAX).await;
-    let (subscriptions, _) = listed.or_not_found("account", account, account::HINT)?;
+pub(super) async fn run(service: &Service, account: TenantId, since: Since) -> Result<Outcome, Failure> {
+    let query = |limit, cursor: Option<Uuid>| {
+        let page = ListParams { limit, cursor: cursor.map(Into::into), updated_since: None };
+        Listing { page, filter: NoFilter {} }
+    };
+    let (subscriptions, _) = service.list(&Records::<WebhookSubscription>::LIST, account, u32::MAX, query).await?;
     let mut rows: Vec<Statistics> = Vec::new();
     for subscription in subscriptions {
         let webhook = (account, subscription.id);
@@ -68,7 +54,7 @@ pub(super) async fn run(service: &Service, account: TenantId, since: Timestamp) 
             or_dash(tally.percentile(95).map(|millis| format!("{millis} ms"))),
         ]
     });
-    let views: Vec<View<'_>> = rows.iter().map(|row| view(row, since)).collect();
+    let views: Vec<Value> = rows.iter().map(|row| view(row, since)).collect();
     Outcome::list(&views, &table, "The account has no webhooks.")
 }
 
@@ -78,9 +64,9 @@ pub(super) fn count(deliveries: u64) -> String {
 }
 
 /// Counts the attempts at a webhook since a time, page by page.
-async fn tally(service: &Service, webhook: (TenantId, SubscriptionId), since: Timestamp) -> CallResult<Tally> {
+async fn tally(service: &Service, webhook: (TenantId, SubscriptionId), since: Since) -> CallResult<Tally> {
     let mut tally = Tally::default();
-    let mut params = AttemptListParams { since: Some(pages::Since(since)), cursor: None };
+    let mut params = AttemptListParams { since: Some(since), cursor: None };
     loop {
         let page = service.call(&operations::LIST_WEBHOOK_ATTEMPTS, webhook, params.clone()).await?;
         page.data.iter().for_each(|attempt| tally.add(attempt));
@@ -89,19 +75,21 @@ async fn tally(service: &Service, webhook: (TenantId, SubscriptionId), since: Ti
     }
 }
 
-fn view(statistics: &Statistics, since: Timestamp) -> View<'_> {
+/// Formats the statistics of a webhook as JSON. `success_rate` is from 0 to 1, and 10,000 deliveries are that many or more.
+fn view(statistics: &Statistics, since: Since) -> Value {
     let Statistics { subscription, tally, pending, held } = statistics;
-    View {
-        subscription_id: subscription.id,
-        url: &subscription.url,
-        enabled: subscription.enabled,
-        since,
-        attempts: tally.attempts(),
-        succeeded: tally.count(AttemptOutcome::Succeeded),
-        success_rate: tally.success_rate().and_then(|rate| u32::try_from(rate).ok()).map(|rate| f64::from(rate) / 1e4),
-        p50_ms: tally.percentile(50),
-        p95_ms: tally.percentile(95),
-        pending: *pending,
-        held: *held,
-    }
+    let rate = tally.success_rate().and_then(|rate| u32::try_from(rate).ok()).map(|rate| f64::from(rate) / 1e4);
+    json!({
+        "subscription_id": subscription.id,
+        "url": subscription.url,
+        "enabled": subscription.enabled,
+        "since": since,
+        "attempts": tally.attempts(),
+        "succeeded": tally.count(AttemptOutcome::Succeeded),
+        "success_rate": rate,
+        "p50_ms": tally.percentile(50),
+        "p95_ms": tally.percentile(95),
+        "pending": pending,
+        "held": held,
+    })
 }
