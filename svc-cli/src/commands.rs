@@ -29,7 +29,7 @@ use std::sync::Arc;
 use svc_core::accounts::actor::acting;
 use svc_core::env::Env;
 use svc_core::store::Store;
-use svc_core::values::{EventKinds, HostPolicy};
+use svc_core::values::HostPolicy;
 use svc_store::{OpenError, Options};
 
 use crate::backend::Backend;
@@ -62,22 +62,20 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     if let (Backend::Server(_), Some(name)) = (&backend, database_only(&command)) {
         return Err(local_only(name));
     }
-    let mut hosts = if cli.allow_private_webhooks { HostPolicy::AllowPrivate } else { HostPolicy::Public };
-    if matches!(command, Command::Listen(_)) {
-        hosts = HostPolicy::AllowPrivate;
+    let mut env = Env::system();
+    if cli.allow_private_webhooks || matches!(command, Command::Listen(_)) {
+        env.webhook_hosts = HostPolicy::AllowPrivate;
     }
-    let allowed =
-        Allowed { hosts, clock_jump: cli.allow_clock_jump, event_kinds: cli.event_kinds.clone().unwrap_or_default() };
+    env.event_kinds = cli.event_kinds.unwrap_or_default();
     let service = match backend {
-        Backend::Server(server) => {
-            Service::of_server(server.client(cli.ca_file.as_deref())?, allowed.event_kinds.clone())
-        }
+        Backend::Server(server) => Service::of_server(server.client(cli.ca_file.as_deref())?, env),
         Backend::Database(url) => {
             warn_of_exposed_key(&url);
+            let database = Database { url, env, allow_clock_jump: cli.allow_clock_jump };
             match command {
-                Command::Init { name, url: server_url } => return init::run(&url, allowed, &server_url, name).await,
-                Command::Db(command) => return db::run(&url, allowed, command).await,
-                _ => Service::of_database(open(&url, allowed).await?),
+                Command::Init { name, url } => return init::run(&database, &url, name).await,
+                Command::Db(command) => return db::run(&database, command).await,
+                _ => Service::of_database(database.open(false).await?),
             }
         }
     };
@@ -132,38 +130,30 @@ fn warn_of_exposed_key(url: &str) {
     }
 }
 
-/// What options allow that is refused without them.
-#[derive(Clone)]
-struct Allowed {
-    /// Which hosts may receive webhooks.
-    hosts: HostPolicy,
+/// A database as the options describe it.
+struct Database {
+    url: String,
+    env: Env,
     /// Whether to write under a clock that is far ahead.
-    clock_jump: bool,
-    /// The kinds of events.
-    event_kinds: EventKinds,
+    allow_clock_jump: bool,
 }
 
-/// Opens a database on which the audit log records changes as made by the current user.
-async fn open(url: &str, allowed: Allowed) -> Result<Arc<dyn Store>, OpenError> {
-    open_or_create(url, allowed, false).await
-}
-
-/// Opens a database as `open` does, and creates a SQLite file that is missing with `create_missing`.
-async fn open_or_create(url: &str, allowed: Allowed, create_missing: bool) -> Result<Arc<dyn Store>, OpenError> {
-    // A command runs its transactions one after the other, and servers need the connections of PostgreSQL.
-    let options = Options {
-        create_missing,
-        read_connections: 1,
-        write_connections: 1,
-        is_short_lived: true,
-        ..Options::default()
-    };
-    let mut env = Env::system();
-    env.webhook_hosts = allowed.hosts;
-    env.event_kinds = allowed.event_kinds;
-    let store = acting(svc_store::open_with(url, env, options).await?, user::actor());
-    Ok(match svc_store::sqlite_file(url) {
-        Some(file) if !allowed.clock_jump => clock_guard::guarded(store, file),
-        _ => store,
-    })
+impl Database {
+    /// Opens the database. The audit log records changes as made by the current user. With `create_missing`, a SQLite file
+    /// that is missing is created.
+    async fn open(&self, create_missing: bool) -> Result<Arc<dyn Store>, OpenError> {
+        // A command runs its transactions one after the other, and servers need the connections of PostgreSQL.
+        let options = Options {
+            create_missing,
+            read_connections: 1,
+            write_connections: 1,
+            is_short_lived: true,
+            ..Options::default()
+        };
+        let store = acting(svc_store::open_with(&self.url, self.env.clone(), options).await?, user::actor());
+        Ok(match svc_store::sqlite_file(&self.url) {
+            Some(file) if !self.allow_clock_jump => clock_guard::guarded(store, file),
+            _ => store,
+        })
+    }
 }

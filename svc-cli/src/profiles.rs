@@ -13,6 +13,7 @@ use svc_core::values::Secret;
 use crate::backend::Server;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::usage;
 
 /// The name of a profile that is given none.
 pub(crate) const DEFAULT: &str = "default";
@@ -72,9 +73,7 @@ pub(crate) fn names() -> Result<Vec<String>, Failure> {
 /// Returns the failure of a profile that is not there, with the one that was probably meant.
 fn unknown(name: &str) -> Result<Failure, Failure> {
     let names = names()?;
-    let similar = |known: &&String| strsim::jaro_winkler(known, name);
-    let best = names.iter().max_by(|one, other| similar(one).total_cmp(&similar(other)));
-    let meant = best.filter(|known| similar(known) > 0.8).map(|known| format!(", or did you mean {known}?"));
+    let meant = usage::similar(name, &names).map(|known| format!(", or did you mean {known}?"));
     let reason = format!(
         "There is no profile {name}{} `svc profiles` lists all, and `svc login` makes one.",
         meant.unwrap_or_else(|| ".".to_owned())

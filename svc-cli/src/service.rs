@@ -16,7 +16,7 @@ use svc_core::pages::{Limit, MAX_LIMIT, Page};
 use svc_core::platform::operations::LIST_ACCOUNTS;
 use svc_core::platform::{Account, AccountListParams, FieldProblem, Operation, RowProblem, Target};
 use svc_core::store::Store;
-use svc_core::values::{EventKind, EventKinds, TenantId, Timestamp};
+use svc_core::values::{EventKind, TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::exit::{Exit, Failure};
@@ -45,9 +45,7 @@ impl Service {
     }
 
     /// Returns the service of a server.
-    pub(crate) fn of_server(platform: Platform, event_kinds: EventKinds) -> Self {
-        let mut env = Env::system();
-        env.event_kinds = event_kinds;
+    pub(crate) fn of_server(platform: Platform, env: Env) -> Self {
         Self { connection: Connection::Server(platform), env }
     }
 

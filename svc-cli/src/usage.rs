@@ -45,6 +45,13 @@ pub(crate) fn named<'c>(root: &'c Command, args: &[OsString]) -> &'c Command {
     words.fold(root, |command, word| command.find_subcommand(word).unwrap_or(command))
 }
 
+/// Returns the name that was probably meant by an unknown one, if a known one is similar.
+pub(crate) fn similar<'k>(name: &str, known: &'k [impl AsRef<str>]) -> Option<&'k str> {
+    let similarity = |known: &str| strsim::jaro_winkler(known, name);
+    let known = known.iter().map(AsRef::as_ref);
+    known.max_by(|one, other| similarity(one).total_cmp(&similarity(other))).filter(|best| similarity(best) > 0.8)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,13 +9,14 @@ mod stats;
 
 use serde_json::json;
 
-use super::Allowed;
+use super::Database;
 use crate::cli::DbCommand;
 use crate::exit::Failure;
 use crate::output::Outcome;
 use crate::service::Service;
 
-pub(super) async fn run(url: &str, allowed: Allowed, command: DbCommand) -> Result<Outcome, Failure> {
+pub(super) async fn run(database: &Database, command: DbCommand) -> Result<Outcome, Failure> {
+    let url = &database.url;
     match command {
         DbCommand::Migrate => {
             let applied = svc_store::migrate(url).await?;
@@ -27,12 +28,9 @@ pub(super) async fn run(url: &str, allowed: Allowed, command: DbCommand) -> Resu
         }
         DbCommand::Check => check::run(url).await,
         DbCommand::Stats => stats::run(url).await,
-        DbCommand::Prune { retention, dry_run } => {
-            let store = super::open(url, allowed).await?;
-            prune::run(&*store, retention, dry_run).await
-        }
+        DbCommand::Prune { retention, dry_run } => prune::run(&*database.open(false).await?, retention, dry_run).await,
         DbCommand::RepairClock { account } => {
-            let service = Service::of_database(super::open(url, allowed).await?);
+            let service = Service::of_database(database.open(false).await?);
             repair_clock::run(&service, account.as_ref()).await
         }
         DbCommand::Backup { file } => backup::run(url, &file).await,

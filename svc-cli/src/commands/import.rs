@@ -29,7 +29,7 @@ use tokio::sync::mpsc;
 use self::columns::ColumnNames;
 use self::groups::{Groups, RowResult};
 use self::progress::Progress;
-use self::refusals::{Refusal, Refusals};
+use self::refusals::Refusals;
 use self::rows::Group;
 use self::source::Source;
 use super::lookup;
@@ -178,7 +178,7 @@ async fn announce_deliveries(groups: &Groups<'_>, options: &Options, format: For
 /// Counts a row and, if it was refused, collects the reason.
 fn count(summary: &mut Summary, refusals: &mut Refusals, kind: ImportKind, row: RowResult) -> Result<(), Failure> {
     summary.rows += 1;
-    let refusal = match row.result {
+    let problem = match row.result {
         Ok(ImportedRow { result: RowOutcome::Added, .. }) => {
             summary.added += 1;
             return Ok(());
@@ -191,12 +191,14 @@ fn count(summary: &mut Summary, refusals: &mut Refusals, kind: ImportKind, row: 
             summary.updated += 1;
             return Ok(());
         }
-        Ok(ImportedRow { problem: Some(problem), .. }) => problem.into(),
-        Ok(ImportedRow { existing_id, fields, .. }) => Refusal::differs(kind, existing_id.unwrap_or_default(), &fields),
-        Err(refusal) => refusal,
+        Ok(ImportedRow { problem: Some(problem), .. }) => refusals::reported(problem),
+        Ok(ImportedRow { existing_id, fields, .. }) => {
+            refusals::differs(kind, existing_id.unwrap_or_default(), &fields)
+        }
+        Err(problem) => problem,
     };
     summary.refused += 1;
-    refusals.add(row.line, &refusal)
+    refusals.add(row.line, &problem)
 }
 
 /// Returns the failure of the import, if rows were refused or the import was interrupted.

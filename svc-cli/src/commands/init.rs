@@ -7,14 +7,14 @@ use svc_core::error::Error;
 use svc_core::store::Store;
 use svc_core::values::Text;
 
-use super::{Allowed, open_or_create};
+use super::Database;
 use crate::exit::Failure;
 use crate::output::Outcome;
 
-pub(super) async fn run(url: &str, allowed: Allowed, server_url: &str, name: Text<300>) -> Result<Outcome, Failure> {
-    let store = open_or_create(url, allowed, true).await?;
+pub(super) async fn run(database: &Database, server_url: &str, name: Text<300>) -> Result<Outcome, Failure> {
+    let store = database.open(true).await?;
     let (account, key) = create(&*store, name).await?;
-    let database_url = svc_store::absolute_url(url);
+    let database_url = svc_store::absolute_url(&database.url);
     let view = json!({
         "database_url": database_url,
         "url": server_url,

@@ -6,7 +6,8 @@ use std::path::Path;
 use rustix::termios::{self, LocalModes, OptionalActions};
 use serde::Serialize;
 use svc_core::accounts::platform_keys::PLATFORM_KEY_PREFIX;
-use svc_core::values::{EventKinds, Secret};
+use svc_core::env::Env;
+use svc_core::values::Secret;
 
 use crate::backend::Server;
 use crate::exit::{Exit, Failure};
@@ -44,7 +45,7 @@ pub(super) async fn run(url: Option<String>, name: &str, ca_file: Option<&Path>)
         return Err(Failure::new(Exit::Usage, reason));
     }
     let server = Server { url, key: Secret::new(key.as_str()) };
-    let service = Service::of_server(server.client(ca_file)?, EventKinds::default());
+    let service = Service::of_server(server.client(ca_file)?, Env::system());
     match service.accounts(None, 1).await {
         Ok(_) => {}
         // The key is one of the server's, for other areas.

@@ -23,6 +23,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{DASH, Outcome, Table, capitalized, fields, state};
 use crate::service::{CallError, Service};
 use crate::times::{full, moment};
+use crate::usage;
 
 /// What a creation returned, worded for people.
 pub(super) trait CreatedText {
@@ -164,9 +165,8 @@ fn refusal<I: Input>(error: CallError, body: &Body<I>) -> Failure {
 
 /// Returns what is wrong with a field of JSON, and for an unknown field the one that was probably meant.
 fn message(violation: &Violation, known: &[String]) -> String {
-    let similar = |name: &&String| strsim::jaro_winkler(name, &violation.field);
-    let best = known.iter().max_by(|one, other| similar(one).total_cmp(&similar(other)));
-    match best.filter(|name| violation.code == FieldCode::UnknownField && similar(name) > 0.8) {
+    let meant = usage::similar(&violation.field, known).filter(|_| violation.code == FieldCode::UnknownField);
+    match meant {
         Some(name) => format!("{}, or did you mean {name}", violation.message),
         None => violation.message.clone(),
     }

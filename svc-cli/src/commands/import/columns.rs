@@ -6,6 +6,7 @@
 use svc_core::input::json::Json;
 
 use crate::exit::{Exit, Failure};
+use crate::usage;
 
 /// How the names of columns are read.
 #[derive(Clone, Debug, Default)]
@@ -65,9 +66,8 @@ fn normalized(name: &str) -> String {
 
 /// Returns the field that a name is most like, as a question, or nothing if it is like none.
 pub(super) fn suggestion(name: &str, known: &[&str]) -> String {
-    let similarity = |known: &&&str| strsim::jaro_winkler(known, &normalized(name));
-    let best = known.iter().max_by(|one, other| similarity(one).total_cmp(&similarity(other)));
-    best.filter(|best| similarity(best) > 0.8).map_or_else(String::new, |best| format!(" (did you mean {best}?)"))
+    let meant = usage::similar(&normalized(name), known);
+    meant.map_or_else(String::new, |meant| format!(" (did you mean {meant}?)"))
 }
 
 /// Returns the character between the cells of a CSV file: that of the common ones which its header has most often outside of

@@ -3,10 +3,10 @@
 use svc_core::error::{Error, StoreError};
 use svc_core::imports::ImportRow;
 use svc_core::platform::operations::IMPORT_RECORDS;
-use svc_core::platform::{ImportCreate, ImportRows, ImportedRow};
+use svc_core::platform::{ImportCreate, ImportRows, ImportedRow, RowProblem};
 use svc_core::values::TenantId;
 
-use super::refusals::Refusal;
+use super::refusals::by_call;
 use super::rows::Group;
 use crate::exit::Failure;
 use crate::service::{CallError, CallResult, Service};
@@ -34,16 +34,11 @@ pub(super) struct GroupResult {
 pub(super) struct RowResult {
     /// The line on which the row begins, counted from 1.
     pub(super) line: u64,
-    pub(super) result: Result<ImportedRow, Refusal>,
+    pub(super) result: Result<ImportedRow, RowProblem>,
 }
 
-/// The results of the valid rows of a group.
-#[derive(Default)]
-struct ImportedRows {
-    results: Vec<Result<ImportedRow, Refusal>>,
-    /// Why there are fewer results than rows.
-    failure: Option<Failure>,
-}
+/// The results of valid rows, and why there are fewer results than rows.
+type ImportedRows = (Vec<Result<ImportedRow, RowProblem>>, Option<Failure>);
 
 impl Groups<'_> {
     /// Imports a group in one transaction. If a row makes the transaction fail, imports each row in a transaction of
@@ -53,32 +48,27 @@ impl Groups<'_> {
         for row in group.rows {
             lines.push((row.line, row.parsed.map(|row| valid.push(row)).err()));
         }
-        let count = valid.len();
-        let ImportedRows { results, failure } = self.import_valid(valid).await;
-        let is_incomplete = results.len() < count;
+        let (results, failure) = self.import_valid(valid).await;
         let mut imported = results.into_iter();
         let mut rows = Vec::with_capacity(lines.len());
-        for (line, refusal) in lines {
-            match (refusal, imported.len()) {
-                (Some(refusal), _) => rows.push(RowResult { line, result: Err(refusal) }),
-                (None, 0) if is_incomplete => break,
-                (None, _) => rows.extend(imported.next().map(|result| RowResult { line, result })),
-            }
+        for (line, problem) in lines {
+            let Some(result) = problem.map(Err).or_else(|| imported.next()) else { break };
+            rows.push(RowResult { line, result });
         }
         GroupResult { rows, failure }
     }
 
     async fn import_valid(&self, rows: Vec<ImportRow>) -> ImportedRows {
         if rows.is_empty() {
-            return ImportedRows::default();
+            return (Vec::new(), None);
         }
         let mut import = self.with(rows);
         match self.import_together(&import).await {
-            Ok(results) => ImportedRows { results: results.into_iter().map(Ok).collect(), failure: None },
+            Ok(results) => (results.into_iter().map(Ok).collect(), None),
             Err(error) if is_caused_by_a_row(&error) => {
                 self.import_one_by_one(std::mem::take(&mut import.rows.0)).await
             }
-            Err(error) => ImportedRows { results: Vec::new(), failure: Some(interrupted(error)) },
+            Err(error) => (Vec::new(), Some(interrupted(error))),
         }
     }
 
@@ -87,11 +77,11 @@ impl Groups<'_> {
         for row in rows {
             match self.import_together(&self.with(vec![row])).await {
                 Ok(result) => results.extend(result.into_iter().map(Ok)),
-                Err(error) if is_caused_by_a_row(&error) => results.push(Err(error.into())),
-                Err(error) => return ImportedRows { results, failure: Some(interrupted(error)) },
+                Err(error) if is_caused_by_a_row(&error) => results.push(Err(by_call(error))),
+                Err(error) => return (results, Some(interrupted(error))),
             }
         }
-        ImportedRows { results, failure: None }
+        (results, None)
     }
 
     fn with(&self, rows: Vec<ImportRow>) -> ImportCreate {
@@ -149,6 +139,7 @@ mod tests {
     use svc_core::store::memory::MemoryStore;
     use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
 
+    use super::super::refusals::too_long;
     use super::super::rows::Row;
     use super::*;
     use crate::exit::Exit;
@@ -190,7 +181,7 @@ mod tests {
             let record = ImportRecord::of::<Contact>(&input);
             Row { line, parsed: Ok(ImportRow { record, duplicates_before: None }) }
         };
-        let refused = Row { line: 2, parsed: Err(Refusal::too_long("x")) };
+        let refused = Row { line: 2, parsed: Err(too_long("x")) };
         let service = Service::of_database(service_store);
         let groups = Groups { service: &service, account: created.id, import: ImportCreate::contacts([]) };
         let done = groups.import(Group { rows: vec![row(1), refused, row(3), row(4)], end: 0 }).await;

@@ -1,6 +1,6 @@
 //! NDJSON: the lines of a file, of bounded length.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read as _};
 
 use super::source::MAX_ROW;
 
@@ -25,30 +25,19 @@ impl<I: BufRead> Lines<I> {
     /// Reads the next line that is not blank.
     pub(super) fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
-            let (mut bytes, mut too_long, mut any) = (Vec::new(), false, false);
-            loop {
-                let buffer = self.input.fill_buf()?;
-                any |= !buffer.is_empty();
-                let end = buffer.iter().position(|byte| *byte == b'\n');
-                let part = &buffer[..end.unwrap_or(buffer.len())];
-                too_long |= bytes.len() + part.len() > MAX_ROW;
-                if too_long {
-                    bytes.clear();
-                } else {
-                    bytes.extend_from_slice(part);
-                }
-                let (used, last) = (part.len() + usize::from(end.is_some()), end.is_some() || buffer.is_empty());
-                self.input.consume(used);
-                if last {
-                    break;
-                }
-            }
-            if !any {
+            let mut bytes = Vec::new();
+            self.input.by_ref().take(MAX_ROW as u64 + 1).read_until(b'\n', &mut bytes)?;
+            if bytes.is_empty() {
                 return Ok(None);
             }
             self.number += 1;
-            if too_long || !bytes.trim_ascii().is_empty() {
-                return Ok(Some(Line { number: self.number, bytes: (!too_long).then_some(bytes) }));
+            bytes.pop_if(|last| *last == b'\n');
+            if bytes.len() > MAX_ROW {
+                self.input.skip_until(b'\n')?;
+                return Ok(Some(Line { number: self.number, bytes: None }));
+            }
+            if !bytes.trim_ascii().is_empty() {
+                return Ok(Some(Line { number: self.number, bytes: Some(bytes) }));
             }
         }
     }

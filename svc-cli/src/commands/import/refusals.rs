@@ -1,6 +1,5 @@
 //! Refused rows: the first ones are shown to people, all of them are written to the report file.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -19,99 +18,55 @@ use crate::service::{CallError, rules_error};
 /// The number of refused rows that are shown on stderr.
 const MAX_SHOWN: u64 = 20;
 
-/// The reason why a row was refused, in the form of an error of the API.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Refusal {
-    error: String,
-    code: Cow<'static, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    field: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    errors: Vec<FieldError>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    existing_id: Option<Uuid>,
+/// Returns the problem of a row that matches an existing record with different fields.
+pub(super) fn differs(kind: ImportKind, id: Uuid, fields: &[String]) -> RowProblem {
+    let (name, hint) = match kind {
+        ImportKind::Contacts => ("Contact", "; use --update to change it"),
+        ImportKind::Invoices | ImportKind::All => ("Invoice", ""),
+    };
+    let error = format!("{name} {id} already exists with a different {}{hint}.", fields.join(", "));
+    let field = fields.first().cloned();
+    RowProblem { error, code: "differs".to_owned(), field, errors: Vec::new(), existing_id: Some(id) }
 }
 
-/// An invalid field.
-#[derive(Clone, Debug, Serialize)]
-struct FieldError {
-    field: String,
-    code: FieldCode,
-    message: String,
+/// Returns the problem of a row that is too long.
+pub(super) fn too_long(hint: &str) -> RowProblem {
+    by_rules(Issue::new(FieldCode::TooLong, format!("must have at most 1 MiB; {hint}")).on("row"))
 }
 
-impl Refusal {
-    /// The row matches an existing record that has different fields.
-    pub(super) fn differs(kind: ImportKind, id: Uuid, fields: &[String]) -> Self {
-        let fields_text = fields.join(", ");
-        let error = match kind {
-            ImportKind::Contacts => {
-                format!("Contact {id} already exists with a different {fields_text}; use --update to change it.")
-            }
-            ImportKind::Invoices | ImportKind::All => {
-                format!("Invoice {id} already exists with a different {fields_text}.")
-            }
-        };
-        let field = fields.first().cloned();
-        Self { error, code: "differs".into(), field, errors: Vec::new(), existing_id: Some(id) }
-    }
-
-    pub(super) fn too_long(hint: &str) -> Self {
-        Issue::new(FieldCode::TooLong, format!("must have at most 1 MiB; {hint}")).on("row").into()
+/// Returns the problem of a row that the rules refused, worded for a row of a file.
+pub(super) fn by_rules(error: Error) -> RowProblem {
+    let problem = RowProblem::from(error.clone());
+    match error {
+        Error::Validation(_) => {
+            let messages: Vec<&str> = problem.errors.iter().map(|error| error.message.as_str()).collect();
+            RowProblem { error: format!("{}.", messages.join("; ")), ..problem }
+        }
+        Error::InvalidJson(reason) => RowProblem { error: reason.replace("The body", "The line"), ..problem },
+        // The field is named, and there is no more to say of it.
+        Error::ReferenceNotFound(_) => RowProblem { errors: Vec::new(), ..problem },
+        Error::EmailTaken { existing_id } => {
+            let error = format!("The contact {existing_id} has this email already.");
+            RowProblem { error, field: Some("email".to_owned()), ..problem }
+        }
+        _ => problem,
     }
 }
 
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        let code = error.code().into();
-        let refusal = Self { error: error.to_string(), code, field: None, errors: Vec::new(), existing_id: None };
-        match error {
-            Error::Validation(violations) => {
-                let errors: Vec<FieldError> = violations
-                    .as_slice()
-                    .iter()
-                    .map(|violation| FieldError {
-                        field: violation.field.clone(),
-                        code: violation.code,
-                        message: violation.message.clone(),
-                    })
-                    .collect();
-                let messages: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
-                let error = format!("{}.", messages.join("; "));
-                Self { error, field: errors.first().map(|error| error.field.clone()), errors, ..refusal }
-            }
-            Error::InvalidJson(reason) => Self { error: reason.replace("The body", "The line"), ..refusal },
-            Error::ReferenceNotFound(field) => Self { field: Some(field.to_owned()), ..refusal },
-            Error::EmailTaken { existing_id } => {
-                let error = format!("The contact {existing_id} has this email already.");
-                Self { error, field: Some("email".to_owned()), existing_id: Some(existing_id), ..refusal }
-            }
-            _ => refusal,
+/// Returns the problem of a row whose import failed.
+pub(super) fn by_call(error: CallError) -> RowProblem {
+    match error {
+        CallError::Rules(error) => by_rules(error),
+        error @ CallError::Server(_) => {
+            let (error, code) = (Failure::from(error).message().to_owned(), "internal_error".to_owned());
+            RowProblem { error, code, field: None, errors: Vec::new(), existing_id: None }
         }
     }
 }
 
-impl From<CallError> for Refusal {
-    fn from(error: CallError) -> Self {
-        match error {
-            CallError::Rules(error) => error.into(),
-            error @ CallError::Server(_) => {
-                let (error, code) = (Failure::from(error).message().to_owned(), "internal_error".into());
-                Self { error, code, field: None, errors: Vec::new(), existing_id: None }
-            }
-        }
-    }
-}
-
-/// The row was refused by the rules, wherever these run.
-impl From<RowProblem> for Refusal {
-    fn from(problem: RowProblem) -> Self {
-        let RowProblem { error, code, field, existing_id, .. } = problem.clone();
-        match rules_error(problem) {
-            Some(error) => error.into(),
-            None => Self { error, code: code.into(), field, errors: Vec::new(), existing_id },
-        }
-    }
+/// Words a problem that the service reported for a row of a file.
+pub(super) fn reported(problem: RowProblem) -> RowProblem {
+    rules_error(problem.clone()).map_or(problem, by_rules)
 }
 
 /// A refused row as the report has it.
@@ -119,7 +74,7 @@ impl From<RowProblem> for Refusal {
 struct Reported<'r> {
     line: u64,
     #[serde(flatten)]
-    refusal: &'r Refusal,
+    problem: &'r RowProblem,
 }
 
 /// The report file.
@@ -153,14 +108,14 @@ impl Refusals {
         Ok(Self { shown: String::new(), count: 0, report })
     }
 
-    pub(super) fn add(&mut self, line: u64, refusal: &Refusal) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, line: u64, problem: &RowProblem) -> Result<(), Failure> {
         self.count += 1;
         if self.count <= MAX_SHOWN {
-            let text: String = refusal.error.chars().take(500).collect();
+            let text: String = problem.error.chars().take(500).collect();
             let _ = write!(self.shown, "\n  line {line}: {}", plain(&text));
         }
         if let Some(Report { path, file }) = &mut self.report {
-            let written = serde_json::to_writer(&mut *file, &Reported { line, refusal }).map_err(io::Error::from);
+            let written = serde_json::to_writer(&mut *file, &Reported { line, problem }).map_err(io::Error::from);
             written.and_then(|()| file.write_all(b"\n")).map_err(|error| unwritten(path, &error))?;
         }
         Ok(())

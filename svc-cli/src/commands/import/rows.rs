@@ -6,12 +6,13 @@ use svc_core::error::{Error, FieldCode, Issue};
 use svc_core::imports::{Duplicates, Import, ImportRecord, ImportRow, MAX_ROWS};
 use svc_core::input::json::{self, Json};
 use svc_core::input::{FieldNames as _, Input as _};
+use svc_core::platform::RowProblem;
 use tokio::sync::mpsc;
 
 use super::columns::{ColumnNames, suggestion};
 use super::csv::{Cells, Records};
 use super::ndjson::Lines;
-use super::refusals::Refusal;
+use super::refusals::{by_rules, too_long};
 use super::source::{Input, MAX_ROW, Source};
 use crate::cli::Format;
 use crate::exit::{Exit, Failure};
@@ -28,7 +29,7 @@ const ROW_JSON: usize = 64;
 pub(super) struct Row {
     /// The line on which the row begins, counted from 1.
     pub(super) line: u64,
-    pub(super) parsed: Result<ImportRow, Refusal>,
+    pub(super) parsed: Result<ImportRow, RowProblem>,
 }
 
 /// Rows that are imported in one transaction.
@@ -51,7 +52,7 @@ pub(super) fn read<R: Import>(
         let again = "Run the same command again to continue; rows that were added are not added twice";
         Failure::new(Exit::Failed, format!("Cannot read {name} any further: {error}. {again}."))
     };
-    let mut parser = match Parser::<R>::new(source, names) {
+    let mut parser = match Parser::new::<R>(source, names) {
         Ok(parser) => parser,
         Err(failure) => {
             let _ = groups.blocking_send(Err(failure));
@@ -67,7 +68,7 @@ pub(super) fn read<R: Import>(
     };
     loop {
         let before = position();
-        let next = match parser.next() {
+        let (line, input) = match parser.next::<R>() {
             Ok(Some(next)) => next,
             Ok(None) => {
                 send(&mut rows, position());
@@ -80,10 +81,7 @@ pub(super) fn read<R: Import>(
                 return;
             }
         };
-        let row = Row {
-            line: next.line,
-            parsed: next.input.and_then(|input| to_send::<R>(&input, &mut duplicates, unique_email)),
-        };
+        let row = Row { line, parsed: input.and_then(|input| to_send::<R>(&input, &mut duplicates, unique_email)) };
         let size = row.parsed.as_ref().map_or(0, |row| row.record.json_len() + ROW_JSON);
         if json + size > GROUP_JSON {
             if !send(&mut rows, before) {
@@ -104,34 +102,33 @@ pub(super) fn read<R: Import>(
 }
 
 /// Returns a row as it is sent.
-fn to_send<R: Import>(input: &R::Row, duplicates: &mut Duplicates, unique_email: bool) -> Result<ImportRow, Refusal> {
+fn to_send<R: Import>(
+    input: &R::Row,
+    duplicates: &mut Duplicates,
+    unique_email: bool,
+) -> Result<ImportRow, RowProblem> {
     let before = duplicates.count_before::<R>(input, unique_email);
     let record = ImportRecord::of::<R>(input);
     if record.json_len() + ROW_JSON > GROUP_JSON {
-        return Err(Refusal::too_long("its fields are too long"));
+        return Err(too_long("its fields are too long"));
     }
     Ok(ImportRow { record, duplicates_before: Some(before).filter(|before| *before > 0) })
 }
 
 /// Parses one row after the other.
-enum Parser<R: Import> {
+enum Parser {
     Csv { records: Box<Records<Input>>, columns: Vec<Option<&'static str>> },
-    Ndjson { lines: Lines<Input>, names: ColumnNames, row: std::marker::PhantomData<fn() -> R> },
+    Ndjson { lines: Lines<Input>, names: ColumnNames },
 }
 
-/// A row as the parser returns it.
-struct ReadRow<R: Import> {
-    line: u64,
-    input: Result<R::Row, Refusal>,
-}
+/// The line on which a row begins, and the row.
+type ReadRow<R> = (u64, Result<<R as Import>::Row, RowProblem>);
 
-impl<R: Import> Parser<R> {
+impl Parser {
     /// Creates a parser. For CSV, reads and validates the header.
-    fn new(source: Source, names: ColumnNames) -> Result<Self, Failure> {
+    fn new<R: Import>(source: Source, names: ColumnNames) -> Result<Self, Failure> {
         match source.format {
-            Format::Ndjson => {
-                Ok(Self::Ndjson { lines: Lines::new(source.input), names, row: std::marker::PhantomData })
-            }
+            Format::Ndjson => Ok(Self::Ndjson { lines: Lines::new(source.input), names }),
             Format::Csv => {
                 let mut records = Box::new(Records::new(source.input, source.delimiter));
                 let failed = |reason: String| Failure::new(Exit::Failed, format!("{} {reason}", source.name));
@@ -152,23 +149,23 @@ impl<R: Import> Parser<R> {
         }
     }
 
-    fn next(&mut self) -> io::Result<Option<ReadRow<R>>> {
+    fn next<R: Import>(&mut self) -> io::Result<Option<ReadRow<R>>> {
         match self {
             Self::Csv { records, columns } => {
                 let Some(record) = records.next()? else { return Ok(None) };
                 let input = match record.cells {
-                    None => Err(Refusal::too_long("a closing quote may be missing")),
-                    Some(cells) => members::<R>(columns, &cells).and_then(R::Row::from_members).map_err(Refusal::from),
+                    None => Err(too_long("a closing quote may be missing")),
+                    Some(cells) => members::<R>(columns, &cells).and_then(R::Row::from_members).map_err(by_rules),
                 };
-                Ok(Some(ReadRow { line: record.line, input }))
+                Ok(Some((record.line, input)))
             }
-            Self::Ndjson { lines, names, .. } => {
+            Self::Ndjson { lines, names } => {
                 let Some(line) = lines.next()? else { return Ok(None) };
                 let input = match line.bytes {
-                    None => Err(Refusal::too_long("each line must be one JSON object")),
-                    Some(bytes) => object::<R>(&bytes, names).map_err(Refusal::from),
+                    None => Err(too_long("each line must be one JSON object")),
+                    Some(bytes) => object::<R>(&bytes, names).map_err(by_rules),
                 };
-                Ok(Some(ReadRow { line: line.number, input }))
+                Ok(Some((line.number, input)))
             }
         }
     }
