@@ -235,6 +235,16 @@ pub async fn get(tx: &mut dyn Tx, id: KeyId) -> Result<ApiKey, Error> {
     tx.api_key(id).await?.ok_or(Error::NotFound)
 }
 
+/// Returns the key with this id, if it belongs to the account. Ids of keys say nothing of their account.
+///
+/// # Errors
+///
+/// Returns [`Error::NotFound`] when the account has no such key.
+pub async fn get_of(tx: &mut dyn Tx, tenant: TenantId, id: KeyId) -> Result<ApiKey, Error> {
+    let key = get(tx, id).await?;
+    if key.tenant_id == tenant { Ok(key) } else { Err(Error::NotFound) }
+}
+
 /// Locks the tenant of a key and returns the key, which no other transaction changes until this one ends.
 async fn get_for_update(tx: &mut dyn Tx, id: KeyId) -> Result<ApiKey, Error> {
     let tenant = get(tx, id).await?.tenant_id;

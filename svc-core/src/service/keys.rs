@@ -6,8 +6,6 @@ use super::Account;
 use super::executor::operation;
 use crate::accounts::keys::{self, ApiKey, KeyCreate, KeyId, NewKey};
 use crate::error::Error;
-use crate::store::Tx;
-use crate::values::TenantId;
 
 /// The API keys of an account.
 #[derive(Clone, Copy)]
@@ -64,7 +62,7 @@ impl<'e> Keys<'e> {
     pub async fn get(self, id: KeyId) -> Result<ApiKey, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.keys.get", id), (tenant, id), async |tx, &(tenant, id)| own(tx, tenant, id).await)
+            .read(operation!("svc.keys.get", id), (tenant, id), async |tx, &(tenant, id)| keys::get_of(tx, tenant, id).await)
             .await
     }
 
@@ -109,7 +107,7 @@ impl<'e> Keys<'e> {
         let Account { runner, id: tenant } = self.account;
         runner
             .write(operation!("svc.keys.revoke", id), (tenant, id), async |tx, &(tenant, id)| {
-                own(tx, tenant, id).await?;
+                keys::get_of(tx, tenant, id).await?;
                 keys::revoke(tx, id).await
             })
             .await
@@ -138,15 +136,9 @@ impl<'e> Keys<'e> {
         let Account { runner, id: tenant } = self.account;
         runner
             .write(operation!("svc.keys.rotate", id), (tenant, id, overlap), async |tx, &(tenant, id, overlap)| {
-                own(tx, tenant, id).await?;
+                keys::get_of(tx, tenant, id).await?;
                 keys::rotate(tx, id, overlap).await
             })
             .await
     }
-}
-
-/// Returns a key of the account.
-async fn own(tx: &mut dyn Tx, tenant: TenantId, id: KeyId) -> Result<ApiKey, Error> {
-    let key = keys::get(tx, id).await?;
-    if key.tenant_id == tenant { Ok(key) } else { Err(Error::NotFound) }
 }

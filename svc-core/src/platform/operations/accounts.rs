@@ -5,7 +5,6 @@ use crate::accounts::dashboard_links;
 use crate::accounts::keys::{self, KeyCreate, KeyId};
 use crate::accounts::members::{self, Member, MemberId};
 use crate::accounts::{audit, tenants};
-use crate::error::Error;
 use crate::lookup::{self, RecordId};
 use crate::pages::Page;
 use crate::platform::{
@@ -13,7 +12,6 @@ use crate::platform::{
     AuditEntry, DashboardLink, DashboardLinkCreate, MemberCreate, MemberUpdate, Method, Operation, OperatorLink,
     OperatorLinkCreate, Seconds,
 };
-use crate::store::Tx;
 use crate::values::TenantId;
 
 /// Creates an account.
@@ -54,12 +52,6 @@ pub const UPDATE_ACCOUNT: Operation<TenantId, AccountUpdate, Account> =
         Ok(tenants::update(tx, account.0, |tenant| input.clone().apply(tenant)).await?.into())
     });
 
-/// Returns a key, if it belongs to the account. Ids of keys say nothing of the account.
-async fn key_of_account(tx: &mut dyn Tx, account: TenantId, id: KeyId) -> Result<keys::ApiKey, Error> {
-    let key = keys::get(tx, id).await?;
-    if key.tenant_id == account { Ok(key) } else { Err(Error::NotFound) }
-}
-
 /// Lists the API keys of an account.
 pub const LIST_KEYS: Operation<TenantId, (), Page<ApiKey>> =
     Operation::new("listKeys", Method::Get, "keys", "", &async |tx, account, _| {
@@ -82,20 +74,20 @@ pub const CREATE_KEY: Operation<TenantId, ApiKeyCreate, ApiKeyWithSecret> =
 /// Retrieves an API key.
 pub const GET_KEY: Operation<(TenantId, KeyId), (), ApiKey> =
     Operation::new("getKey", Method::Get, "keys", "", &async |tx, (account, id), _| {
-        Ok(key_of_account(tx, account, id).await?.into())
+        Ok(keys::get_of(tx, account, id).await?.into())
     });
 
 /// Revokes an API key.
 pub const REVOKE_KEY: Operation<(TenantId, KeyId), (), ApiKey> =
     Operation::new("revokeKey", Method::Post, "keys", "revoke", &async |tx, (account, id), _| {
-        key_of_account(tx, account, id).await?;
+        keys::get_of(tx, account, id).await?;
         Ok(keys::revoke(tx, id).await?.into())
     });
 
 /// Replaces an API key, which stays valid for an overlap.
 pub const ROTATE_KEY: Operation<(TenantId, KeyId), ApiKeyRotation, ApiKeyWithSecret> =
     Operation::new("rotateKey", Method::Post, "keys", "rotate", &async |tx, (account, id), input: &ApiKeyRotation| {
-        key_of_account(tx, account, id).await?;
+        keys::get_of(tx, account, id).await?;
         Ok(keys::rotate(tx, id, Seconds::overlap(input.overlap)).await?.into())
     });
 
