@@ -342,7 +342,7 @@ pub enum Command {
 #[derive(Args, Clone, Debug)]
 pub struct InAccount {
     /// Id of the account, or a part of it that no other account has. The default is the only account of the database.
-    #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env_values = true, value_parser = IdArg::parse, value_name = "ID")]
+    #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env_values = true, value_name = "ID")]
     pub account: Option<IdArg>,
 }
 
@@ -378,14 +378,13 @@ pub enum AccountCommand {
         #[arg(long, default_value = "1000", value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
         limit: u32,
         /// List only accounts that follow the one with this id.
-        #[arg(long, value_parser = IdArg::parse, value_name = "ID")]
+        #[arg(long, value_name = "ID")]
         after: Option<IdArg>,
     },
     /// Show an account.
     #[command(after_help = "Example:\n  svc account show 0195a3c1")]
     Show {
         /// Id of the account.
-        #[arg(value_parser = IdArg::parse)]
         id: IdArg,
     },
     /// Approve a pending or suspended account, so that its keys can use the API.
@@ -394,7 +393,6 @@ pub enum AccountCommand {
     #[command(after_help = "Example:\n  svc account approve 0195a3c1")]
     Approve {
         /// Id of the account.
-        #[arg(value_parser = IdArg::parse)]
         id: IdArg,
     },
     /// Suspend an account, so that its keys are rejected from now on.
@@ -403,7 +401,6 @@ pub enum AccountCommand {
     #[command(after_help = "Example:\n  svc account suspend 0195a3c1")]
     Suspend {
         /// Id of the account.
-        #[arg(value_parser = IdArg::parse)]
         id: IdArg,
     },
     /// Change an account's settings.
@@ -415,7 +412,6 @@ pub enum AccountCommand {
                       --write-rate-limit contacts=300 --write-rate-limit quotes=default")]
     Set {
         /// Id of the account.
-        #[arg(value_parser = IdArg::parse)]
         id: IdArg,
         /// The settings to change.
         #[command(flatten)]

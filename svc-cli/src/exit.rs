@@ -126,22 +126,21 @@ fn option_message(violation: &Violation) -> String {
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
-        match &error {
-            OpenError::InvalidUrl(_) | OpenError::MissingFeature(_) => Self::new(Exit::Usage, error.to_string()),
+        let (exit, hint) = match &error {
+            OpenError::InvalidUrl(_) | OpenError::MissingFeature(_) => {
+                return Self::new(Exit::Usage, error.to_string());
+            }
             OpenError::NotFound(_) => {
-                let hint = "Check the path, or make a database there with `svc init` or `svc db migrate`.";
-                Self::new(Exit::NotFound, format!("{error}. {hint}"))
+                (Exit::NotFound, " Check the path, or make a database there with `svc init` or `svc db migrate`.")
             }
-            OpenError::NoFolder(_) => Self::new(Exit::NotFound, format!("{error}.")),
+            OpenError::NoFolder(_) => (Exit::NotFound, ""),
             OpenError::Unavailable { source: StoreError::Unavailable(_), .. } => {
-                let hint = "Check the URL, that the database exists, and that you have permission to use it.";
-                Self::new(Exit::Unreachable, format!("{error}. {hint}"))
+                (Exit::Unreachable, " Check the URL, that the database exists, and that you have permission to use it.")
             }
-            OpenError::Unavailable { source: StoreError::SecretKey(_), .. } => {
-                Self::new(Exit::Failed, format!("{error}."))
-            }
-            _ => Self::new(Exit::Unreachable, format!("{error}.")),
-        }
+            OpenError::Unavailable { source: StoreError::SecretKey(_), .. } => (Exit::Failed, ""),
+            _ => (Exit::Unreachable, ""),
+        };
+        Self::new(exit, format!("{error}.{hint}"))
     }
 }
 

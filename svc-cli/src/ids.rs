@@ -1,6 +1,7 @@
 //! Ids as people type them: whole, or a part that says which record is meant.
 
 use std::fmt;
+use std::str::FromStr;
 
 use svc_core::error::Issue;
 pub use svc_core::lookup::IdPart;
@@ -17,19 +18,18 @@ pub enum IdArg {
     Part(IdPart),
 }
 
-impl IdArg {
-    /// Parses an id, or at least four characters of its beginning or its end.
-    ///
-    /// # Errors
-    /// The text is neither.
-    ///
-    /// ```
-    /// use svc_cli::ids::IdArg;
-    /// assert!(matches!(IdArg::parse("0195a3c8-0000-7000-8000-000000000001"), Ok(IdArg::Whole(_))));
-    /// assert!(matches!(IdArg::parse("0195a3c8-00"), Ok(IdArg::Part(_))));
-    /// assert!(IdArg::parse("INV-0001").is_err());
-    /// ```
-    pub fn parse(text: &str) -> Result<Self, Issue> {
+/// Parses an id, or at least four characters of its beginning or its end.
+///
+/// ```
+/// use svc_cli::ids::IdArg;
+/// assert!(matches!("0195a3c8-0000-7000-8000-000000000001".parse(), Ok(IdArg::Whole(_))));
+/// assert!(matches!("0195a3c8-00".parse(), Ok(IdArg::Part(_))));
+/// assert!("INV-0001".parse::<IdArg>().is_err());
+/// ```
+impl FromStr for IdArg {
+    type Err = Issue;
+
+    fn from_str(text: &str) -> Result<Self, Issue> {
         parse_uuid(text).map(Self::Whole).or_else(|issue| {
             IdPart::parse(text).map(Self::Part).ok_or_else(|| Issue {
                 message: format!("{}, or at least {MIN_PART} characters of its beginning or its end", issue.message)

@@ -76,7 +76,7 @@ pub enum DbCommand {
                       svc db repair-clock --account 0195a3c8-0000-7000-8000-000000000001")]
     RepairClock {
         /// Id of the account, or a part of it that no other account has. The default is all accounts.
-        #[arg(long, alias = "tenant", value_parser = IdArg::parse, value_name = "ID")]
+        #[arg(long, alias = "tenant", value_name = "ID")]
         account: Option<IdArg>,
     },
     /// Show the size and the contents of the database in numbers.

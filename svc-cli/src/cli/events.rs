@@ -27,7 +27,7 @@ pub enum DeliveryCommand {
         #[command(flatten)]
         account: InAccount,
         /// List only deliveries to the webhook subscription with this id.
-        #[arg(long, value_parser = IdArg::parse, value_name = "ID")]
+        #[arg(long, value_name = "ID")]
         subscription: Option<IdArg>,
         /// List only deliveries with this status.
         #[arg(long, value_parser = values::delivery_statuses())]
@@ -58,7 +58,6 @@ pub enum DeliveryCommand {
     #[command(after_help = "Example:\n  svc delivery show 0195a3c6")]
     Show {
         /// Id of the delivery, which each attempt sends in the X-SVC-Delivery header.
-        #[arg(value_parser = IdArg::parse)]
         id: IdArg,
         /// The account that owns the delivery.
         #[command(flatten)]
@@ -79,13 +78,13 @@ pub enum DeliveryCommand {
                       --since 2026-03-01T00:00:00Z --until 2026-03-02T00:00:00Z --status failed,held --missed --wait")]
     Replay {
         /// Id of the delivery to replay.
-        #[arg(value_parser = IdArg::parse, required_unless_present = "subscription", conflicts_with = "subscription")]
+        #[arg(required_unless_present = "subscription", conflicts_with = "subscription")]
         id: Option<IdArg>,
         /// The account that owns the delivery.
         #[command(flatten)]
         account: InAccount,
         /// Replay deliveries of the webhook subscription with this id, instead of one delivery.
-        #[arg(long, value_parser = IdArg::parse, value_name = "ID", requires = "since")]
+        #[arg(long, value_name = "ID", requires = "since")]
         subscription: Option<IdArg>,
         /// Replay deliveries of events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or
         /// 7d.

@@ -22,7 +22,7 @@ use crate::values::KindsOfEvents;
 const DATA: &str = "data";
 
 /// The fields of a body: one option each, or all of them as JSON with `--data`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Body<I> {
     /// What was typed.
     pub source: BodySource,
@@ -48,23 +48,11 @@ pub enum FieldValue {
 }
 
 /// The filters of a list: one option for each query parameter.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Filters<F> {
     /// The parameters as in a query string.
     pub pairs: Vec<(String, String)>,
     filter: PhantomData<fn() -> F>,
-}
-
-impl<I> Clone for Body<I> {
-    fn clone(&self) -> Self {
-        Self { source: self.source.clone(), input: PhantomData }
-    }
-}
-
-impl<F> Clone for Filters<F> {
-    fn clone(&self) -> Self {
-        Self { pairs: self.pairs.clone(), filter: PhantomData }
-    }
 }
 
 /// The type of the value of an option.
@@ -196,7 +184,7 @@ impl Field {
         let option = option.allow_hyphen_values(self.kind != Kind::Texts).help_heading("Fields").help(help);
         let option = if more.is_empty() { option } else { option.long_help(self.description.clone()) };
         match self.kind {
-            Kind::Id => option.value_parser(IdArg::parse),
+            Kind::Id => option.value_parser(value_parser!(IdArg)),
             Kind::Bool => option.value_parser(PossibleValuesParser::new(["true", "false"])),
             Kind::Texts if !self.possible.is_empty() => option
                 .value_delimiter(',')

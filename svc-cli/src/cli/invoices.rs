@@ -72,7 +72,7 @@ pub enum InvoiceCommand {
                       svc invoice overdue --account 0195a3c1")]
     Overdue {
         /// Id of the account, or a part of it that no other account has. The default is all accounts.
-        #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env_values = true, value_parser = IdArg::parse, value_name = "ID")]
+        #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env_values = true, value_name = "ID")]
         account: Option<IdArg>,
     },
 }

@@ -46,7 +46,6 @@ pub enum KeyCommand {
     #[command(after_help = "Example:\n  svc key show 0195a3c2")]
     Show {
         /// Id of the key.
-        #[arg(value_parser = IdArg::parse)]
         id: IdArg,
         /// The account that owns the key.
         #[command(flatten)]
@@ -58,7 +57,6 @@ pub enum KeyCommand {
     #[command(after_help = "Example:\n  svc key revoke 0195a3c2")]
     Revoke {
         /// Id of the key.
-        #[arg(value_parser = IdArg::parse)]
         id: IdArg,
         /// The account that owns the key.
         #[command(flatten)]
@@ -72,7 +70,6 @@ pub enum KeyCommand {
                       svc key rotate 0195a3c2 --overlap 7d")]
     Rotate {
         /// Id of the key.
-        #[arg(value_parser = IdArg::parse)]
         id: IdArg,
         /// The account that owns the key.
         #[command(flatten)]

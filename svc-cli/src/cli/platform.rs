@@ -41,7 +41,6 @@ pub enum PlatformKeyCommand {
     #[command(after_help = "Example:\n  svc platform-key revoke 0195a3c2")]
     Revoke {
         /// Id of the key.
-        #[arg(value_parser = IdArg::parse)]
         id: IdArg,
     },
 }

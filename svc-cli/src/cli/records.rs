@@ -231,7 +231,6 @@ pub enum RecordCommand<R: ResourceCommands> {
 #[derive(Args, Clone, Debug)]
 pub struct Target {
     /// Id of the record, or a part of it that no other one has.
-    #[arg(value_parser = IdArg::parse)]
     pub id: IdArg,
     /// The account that owns the record.
     #[command(flatten)]

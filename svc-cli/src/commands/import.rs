@@ -91,7 +91,7 @@ async fn import<R: Import>(service: &Service, account: &Account, options: Option
         announce_deliveries(&groups, &options, source.format).await?;
     }
     let mut refusals = Refusals::new(options.report.as_deref(), &options.file)?;
-    let progress = Progress::new(source.size());
+    let progress = Progress::new(source.size);
 
     let (sender, mut read) = mpsc::channel::<Result<Group, Failure>>(READ_AHEAD);
     // The thread ends with the file or when the channel is closed. It is not joined: stdin can block it forever.

@@ -2,11 +2,13 @@
 
 mod overdue;
 
-use svc_core::platform::{PaymentAmount, operations};
-use svc_core::resources::invoices::{Invoice, InvoiceStatus};
+use svc_core::platform::{Operation, PaymentAmount, operations};
+use svc_core::resources::invoices::{Invoice, InvoiceId, InvoiceStatus};
+use svc_core::values::TenantId;
 
 use super::{lookup, records};
 use crate::cli::InvoiceCommand;
+use crate::cli::records::Target;
 use crate::exit::Failure;
 use crate::output::Outcome;
 use crate::service::Service;
@@ -14,18 +16,12 @@ use crate::service::Service;
 pub(super) async fn run(service: &Service, command: InvoiceCommand) -> Result<Outcome, Failure> {
     match command {
         InvoiceCommand::Records(command) => records::run(service, command).await,
-        InvoiceCommand::Send(target) => {
-            report_status(&lookup::call(service, &target, &operations::SEND_INVOICE, ()).await?)
-        }
-        InvoiceCommand::View(target) => {
-            report_status(&lookup::call(service, &target, &operations::VIEW_INVOICE, ()).await?)
-        }
+        InvoiceCommand::Send(target) => set_status(service, &target, &operations::SEND_INVOICE).await,
+        InvoiceCommand::View(target) => set_status(service, &target, &operations::VIEW_INVOICE).await,
         InvoiceCommand::Pay { target, amount } => {
             report_payment(&lookup::call(service, &target, &operations::PAY_INVOICE, PaymentAmount { amount }).await?)
         }
-        InvoiceCommand::Void(target) => {
-            report_status(&lookup::call(service, &target, &operations::VOID_INVOICE, ()).await?)
-        }
+        InvoiceCommand::Void(target) => set_status(service, &target, &operations::VOID_INVOICE).await,
         InvoiceCommand::Resend(target) => {
             let invoice = lookup::call(service, &target, &operations::RESEND_INVOICE, ()).await?;
             Outcome::new(&invoice, format!("Invoice {} was sent again.", invoice.invoice_number))
@@ -37,8 +33,13 @@ pub(super) async fn run(service: &Service, command: InvoiceCommand) -> Result<Ou
     }
 }
 
-fn report_status(invoice: &Invoice) -> Result<Outcome, Failure> {
-    Outcome::new(invoice, format!("Invoice {} is {}.", invoice.invoice_number, invoice.status))
+async fn set_status(
+    service: &Service,
+    target: &Target,
+    operation: &Operation<(TenantId, InvoiceId), (), Invoice>,
+) -> Result<Outcome, Failure> {
+    let invoice = lookup::call(service, target, operation, ()).await?;
+    Outcome::new(&invoice, format!("Invoice {} is {}.", invoice.invoice_number, invoice.status))
 }
 
 fn report_payment(invoice: &Invoice) -> Result<Outcome, Failure> {

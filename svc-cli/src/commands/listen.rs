@@ -16,7 +16,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
 use svc_core::env::Env;
@@ -40,19 +40,9 @@ const DEFAULT_PORT: u16 = 9000;
 /// The pause after a failed accept, such as when no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How the receiver responds to requests.
-enum Policy {
-    /// With 204 if the delivery is verified, otherwise with 401.
-    Verify,
-    /// With this status, always.
-    Fail(StatusCode),
-    /// With the response of the server at this URL.
-    Forward(Uri),
-}
-
 struct Receiver {
     verifier: Verifier,
-    policy: Policy,
+    options: Listen,
     json: bool,
     env: Env,
     /// Reports that stdout could not be written.
@@ -93,11 +83,6 @@ async fn listen(port: u16) -> Result<(TcpListener, String), Failure> {
 /// Receives deliveries until Ctrl-C, or until stdout is closed.
 async fn receive(listener: TcpListener, verifier: Verifier, options: Listen, json: bool) -> Result<Outcome, Failure> {
     let verifier = if options.any_age { verifier.without_max_age() } else { verifier };
-    let policy = match (options.fail, options.forward_to) {
-        (Some(status), _) => Policy::Fail(status),
-        (None, Some(url)) => Policy::Forward(url),
-        (None, None) => Policy::Verify,
-    };
     let json = json || options.print_json;
     let cannot = |error| Failure::new(Exit::Failed, format!("Cannot listen: {error}."));
     let url = format!("http://{}", listener.local_addr().map_err(cannot)?);
@@ -116,7 +101,7 @@ async fn receive(listener: TcpListener, verifier: Verifier, options: Listen, jso
     }
 
     let (output_errors, mut failed) = mpsc::unbounded_channel();
-    let receiver = Arc::new(Receiver { verifier, policy, json, env: Env::system(), output_errors });
+    let receiver = Arc::new(Receiver { verifier, options, json, env: Env::system(), output_errors });
     loop {
         tokio::select! {
             _ = &mut interrupted => return Ok(Outcome::nothing()),
@@ -183,14 +168,14 @@ impl Receiver {
         let (received, response) = match body {
             Ok(body) => {
                 let received = Received::new(&self.verifier, &head.headers, &body, now);
-                match &self.policy {
-                    Policy::Verify if received.verified => (received, status(StatusCode::NO_CONTENT)),
-                    Policy::Verify => (received, status(StatusCode::UNAUTHORIZED)),
-                    Policy::Fail(failure) => (received, status(*failure)),
-                    Policy::Forward(url) => match forward::send(url, &head.headers, body).await {
+                match (self.options.fail, &self.options.forward_to) {
+                    (Some(failure), _) => (received, status(failure)),
+                    (None, Some(url)) => match forward::send(url, &head.headers, body).await {
                         Ok(response) => (received, response),
                         Err(error) => (received.with_forward_error(error), status(StatusCode::BAD_GATEWAY)),
                     },
+                    (None, None) if received.verified => (received, status(StatusCode::NO_CONTENT)),
+                    (None, None) => (received, status(StatusCode::UNAUTHORIZED)),
                 }
             }
             Err(error) if error.is::<LengthLimitError>() => {

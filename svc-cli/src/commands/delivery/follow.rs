@@ -22,18 +22,8 @@ const POLL_INTERVAL_OF_SERVER: Duration = Duration::from_secs(3);
 /// The number of deliveries that are followed: the newest that match the filter.
 const MAX_FOLLOWED: u32 = 1_000;
 
-/// The progress of a delivery, a change of which is printed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Progress {
-    status: DeliveryStatus,
-    attempts: u32,
-}
-
-impl Progress {
-    fn of(delivery: &Delivery) -> Self {
-        Self { status: delivery.status, attempts: delivery.attempts }
-    }
-}
+/// The progress of a delivery, a change of which is printed: its status and the number of attempts.
+type Progress = (DeliveryStatus, u32);
 
 pub(super) async fn run(
     service: &Service,
@@ -64,10 +54,11 @@ pub(super) async fn run(
 
 /// Returns the deliveries that changed since the last poll, oldest first. Forgets deliveries that are no longer listed.
 fn changed<'d>(seen: &mut HashMap<DeliveryId, Progress>, listed: &'d [Delivery]) -> Vec<&'d Delivery> {
+    let progress = |delivery: &Delivery| (delivery.status, delivery.attempts);
     let mut changed: Vec<&Delivery> =
-        listed.iter().filter(|delivery| seen.get(&delivery.id) != Some(&Progress::of(delivery))).collect();
+        listed.iter().filter(|delivery| seen.get(&delivery.id) != Some(&progress(delivery))).collect();
     changed.sort_by_key(|delivery| delivery.id);
-    *seen = listed.iter().map(|delivery| (delivery.id, Progress::of(delivery))).collect();
+    *seen = listed.iter().map(|delivery| (delivery.id, progress(delivery))).collect();
     changed
 }
 

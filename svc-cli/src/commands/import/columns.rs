@@ -13,7 +13,8 @@ use crate::usage;
 pub(super) struct ColumnNames {
     /// Columns with the fields that they are for, in the form of [`normalized`].
     mapping: Vec<(String, String)>,
-    ignore_unknown: bool,
+    /// Whether columns that are for no field are skipped.
+    pub(super) ignore_unknown: bool,
 }
 
 impl ColumnNames {
@@ -32,11 +33,6 @@ impl ColumnNames {
         }
         let mapping = mapping.iter().map(|(column, field)| (normalized(column), field.clone())).collect();
         Ok(Self { mapping, ignore_unknown })
-    }
-
-    /// Returns whether columns that are for no field are skipped.
-    pub(super) fn ignores_unknown(&self) -> bool {
-        self.ignore_unknown
     }
 
     /// Returns the field that a column is for.

@@ -180,7 +180,7 @@ fn columns<R: Import>(header: &Cells<'_>, names: &ColumnNames) -> Result<Vec<Opt
         match names.field(&name, known) {
             Some(field) if columns.contains(&Some(field)) => return Err(format!("has the column {field} twice.")),
             Some(field) => columns.push(Some(field)),
-            None if names.ignores_unknown() => columns.push(None),
+            None if names.ignore_unknown => columns.push(None),
             None => {
                 let name: String = name.chars().take(100).collect();
                 unknown.push(format!("{name:?}{}", suggestion(&name, known)));

@@ -29,7 +29,8 @@ pub(super) struct Source {
     /// The character between the cells of CSV.
     pub(super) delimiter: u8,
     pub(super) name: String,
-    size: Option<u64>,
+    /// The size of the file in bytes, if it is known.
+    pub(super) size: Option<u64>,
     read: Arc<AtomicU64>,
 }
 
@@ -67,11 +68,6 @@ impl Source {
         }
         let delimiter = delimiter(&head);
         Ok(Self { input: Box::new(Cursor::new(head).chain(input)), format, delimiter, name, size, read })
-    }
-
-    /// Returns the size of the file in bytes, if it is known.
-    pub(super) fn size(&self) -> Option<u64> {
-        self.size
     }
 
     /// Returns a function that returns the number of bytes read so far.

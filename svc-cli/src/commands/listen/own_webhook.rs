@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use svc_core::error::Error;
-use svc_core::input::{FromJson as _, json::Json};
+use svc_core::input::{Input as _, json::Json};
 use svc_core::platform::operations::{self, Records};
 use svc_core::platform::{TemporaryWebhookCreate, WebhookLifetime};
-use svc_core::values::{EventKind, EventSet, TenantId, Text, WebhookUrl};
+use svc_core::values::{EventKind, TenantId};
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret};
 
 use crate::exit::{Exit, Failure};
@@ -39,12 +39,13 @@ impl OwnWebhook {
             [] => vec![Json::String("*".to_owned())],
             kinds => kinds.iter().map(|kind| Json::String(kind.to_string())).collect(),
         };
+        let member = |name: &str, value| (name.to_owned(), value);
         let text = |text: &str| Json::String(text.to_owned());
-        let input = WebhookCreate {
-            url: WebhookUrl::from_json(text(url)).map_err(|issue| issue.on("url"))?,
-            events: EventSet::from_json(Json::Array(kinds)).map_err(|issue| issue.on("events"))?,
-            description: Some(Text::from_json(text("svc listen")).map_err(|issue| issue.on("description"))?),
-        };
+        let input = WebhookCreate::from_members(vec![
+            member("url", text(url)),
+            member("events", Json::Array(kinds)),
+            member("description", text("svc listen")),
+        ])?;
         let input = TemporaryWebhookCreate { webhook: input, expires_in: LIFETIME.into() };
         let created = match service.call(&operations::CREATE_TEMPORARY_WEBHOOK, account, input).await {
             Err(CallError::Rules(Error::Validation(refused)))
