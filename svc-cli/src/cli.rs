@@ -34,7 +34,7 @@ pub use self::members::MemberCommand;
 use self::overview::{FIRST_STEPS, MORE};
 pub use self::platform::PlatformKeyCommand;
 use self::records::RecordCommand;
-pub use self::transfer::{Export, ExportKind, Format, Import, ImportKind};
+pub use self::transfer::{Export, ExportKind, Format, Import};
 pub use self::webhooks::WebhookCommand;
 pub use crate::backend::Given;
 use crate::ids::IdArg;

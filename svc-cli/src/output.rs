@@ -116,7 +116,7 @@ fn csv(json: &str) -> Result<String, Failure> {
     for row in rows {
         let cells = heading.iter().map(|name| {
             let value = row.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-            cell(value.unwrap_or(Json::Null))
+            cell(value.unwrap_or(Json::Null), true)
         });
         writer.write_record(cells).map_err(|error| failed(error.to_string()))?;
     }
@@ -124,14 +124,15 @@ fn csv(json: &str) -> Result<String, Failure> {
     Ok(plain(&String::from_utf8_lossy(&bytes)))
 }
 
-/// Formats a value as a cell of CSV. Texts that a spreadsheet would run get an apostrophe, as customers choose them.
-fn cell(value: Json) -> String {
+/// Formats a value as a cell of CSV. Numbers keep their digits. With `escape_formulas`, texts that a spreadsheet would run get
+/// an apostrophe, as customers choose them.
+pub(crate) fn cell(value: Json, escape_formulas: bool) -> String {
     match value {
         Json::Null => String::new(),
         Json::Bool(value) => value.to_string(),
         Json::Number(digits) => digits,
-        Json::String(text) => formulas::to_cell(text, true),
-        Json::Array(items) => items.into_iter().map(cell).collect::<Vec<_>>().join(","),
+        Json::String(text) => formulas::to_cell(text, escape_formulas),
+        Json::Array(items) => items.into_iter().map(|item| cell(item, escape_formulas)).collect::<Vec<_>>().join(","),
         object @ Json::Object(_) => serde_json::to_string(&Document::Json(object)).unwrap_or_default(),
     }
 }

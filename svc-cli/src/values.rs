@@ -4,6 +4,7 @@
 
 use std::convert::Infallible;
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -11,10 +12,11 @@ use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, Typ
 use clap::{Arg, Command};
 use hyper::{StatusCode, Uri};
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
+use svc_core::accounts::sessions::Role;
 use svc_core::env::Env;
 use svc_core::error::Issue;
 use svc_core::pages::Since;
-use svc_core::platform::KeyScopes;
+use svc_core::platform::{ImportKind, KeyScopes};
 use svc_core::values::{EventKind, EventKinds};
 use svc_core::values::{Secret, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryStatus;
@@ -153,6 +155,36 @@ fn since_from(text: &str, now: Timestamp) -> Result<Since, &'static str> {
 pub fn delivery_statuses() -> impl TypedValueParser<Value = DeliveryStatus> {
     PossibleValuesParser::new(DeliveryStatus::ALL.iter().map(|status| status.as_str()))
         .try_map(|text| DeliveryStatus::from_text(&text).ok_or("must be the status of a delivery"))
+}
+
+/// Returns a parser for what a person may do in the dashboard.
+pub fn role() -> impl TypedValueParser<Value = Role> {
+    one_of([
+        (Role::Viewer, "See everything except secrets"),
+        (Role::Developer, "Manage webhooks, and replay deliveries"),
+        (Role::Owner, "Manage API keys, settings, members and sessions"),
+    ])
+}
+
+/// Returns a parser for the type of the records of an import.
+pub fn import_kind() -> impl TypedValueParser<Value = ImportKind> {
+    one_of([
+        (ImportKind::Contacts, "People and companies"),
+        (ImportKind::Invoices, "Invoices, with any status"),
+        (ImportKind::All, "All records of an account, as `svc export all` writes them"),
+    ])
+}
+
+/// Returns a parser for one of these values, each with its help.
+fn one_of<T, const N: usize>(values: [(T, &'static str); N]) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Display + Send + Sync + 'static,
+{
+    let possible = values.map(|(value, help)| PossibleValue::new(value.to_string()).help(help));
+    PossibleValuesParser::new(possible).try_map(move |text| {
+        let named = values.iter().find(|(value, _)| value.to_string() == text);
+        named.map(|(value, _)| *value).ok_or("must be one of the possible values")
+    })
 }
 
 /// Returns a parser of the file of event kinds.

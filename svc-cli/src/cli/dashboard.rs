@@ -1,9 +1,10 @@
 //! `svc dashboard`.
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use svc_core::accounts::sessions::Role;
 
 use super::InAccount;
+use crate::values;
 
 /// `svc dashboard …`
 #[derive(Clone, Debug, Subcommand)]
@@ -20,8 +21,8 @@ pub enum DashboardCommand {
         #[command(flatten)]
         account: InAccount,
         /// What the person may do. Each role may also do what the ones before it may.
-        #[arg(long, value_enum, default_value = "owner", value_name = "ROLE")]
-        role: RoleArg,
+        #[arg(long, value_parser = values::role(), default_value = "owner", value_name = "ROLE")]
+        role: Role,
         /// Sign in as an operator, who sees all accounts, approves them and sets their limits.
         #[arg(long, conflicts_with = "role")]
         operator: bool,
@@ -29,25 +30,4 @@ pub enum DashboardCommand {
         #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:8080", value_name = "URL")]
         url: String,
     },
-}
-
-/// A role, as an option names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RoleArg {
-    /// See everything except secrets.
-    Viewer,
-    /// Manage webhooks, and replay deliveries.
-    Developer,
-    /// Manage API keys, settings, members and sessions.
-    Owner,
-}
-
-impl From<RoleArg> for Role {
-    fn from(role: RoleArg) -> Self {
-        match role {
-            RoleArg::Viewer => Self::Viewer,
-            RoleArg::Developer => Self::Developer,
-            RoleArg::Owner => Self::Owner,
-        }
-    }
 }

@@ -1,10 +1,11 @@
 //! `svc member`.
 
 use clap::Subcommand;
+use svc_core::accounts::sessions::Role;
 use svc_core::values::Email;
 
 use super::InAccount;
-use super::dashboard::RoleArg;
+use crate::values;
 
 /// `svc member …`
 #[derive(Clone, Debug, Subcommand)]
@@ -23,8 +24,8 @@ pub enum MemberCommand {
         #[arg(long, value_parser = Email::parse, value_name = "ADDRESS")]
         email: Email,
         /// What the person may do. Each role may also do what the ones before it may.
-        #[arg(long, value_enum, value_name = "ROLE")]
-        role: RoleArg,
+        #[arg(long, value_parser = values::role(), value_name = "ROLE")]
+        role: Role,
     },
     /// List the members of an account by email address.
     #[command(visible_alias = "ls", after_help = "Example:\n  svc member list")]

@@ -7,17 +7,7 @@ use clap::{Args, ValueEnum};
 use super::InAccount;
 use crate::values;
 use svc_core::pages::Since;
-
-/// The types of records that can be imported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ImportKind {
-    /// People and companies.
-    Contacts,
-    /// Invoices, with any status.
-    Invoices,
-    /// All records of an account, as `svc export all` writes them.
-    All,
-}
+use svc_core::platform::ImportKind;
 
 /// The types of records that can be exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -49,7 +39,7 @@ pub enum Format {
 #[derive(Args, Clone, Debug)]
 pub struct Import {
     /// Type of the records in the file.
-    #[arg(value_enum, value_name = "contacts|invoices|all")]
+    #[arg(value_parser = values::import_kind(), value_name = "contacts|invoices|all")]
     pub kind: ImportKind,
     /// File to read, or - for stdin. Its size is not limited.
     #[arg(value_name = "FILE|-")]

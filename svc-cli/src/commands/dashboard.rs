@@ -17,7 +17,7 @@ pub(super) async fn run(service: &Service, command: DashboardCommand) -> Result<
         (link.path, None, Role::Owner, link.expires_at)
     } else {
         let id = lookup::account(service, &account).await?.id;
-        let input = DashboardLinkCreate { role: role.into(), identity: None };
+        let input = DashboardLinkCreate { role, identity: None };
         let link = service.call(&operations::CREATE_DASHBOARD_LINK, id, input).await?;
         (link.path, Some(id), link.role, link.expires_at)
     };

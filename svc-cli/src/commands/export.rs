@@ -21,7 +21,6 @@ use super::lookup;
 use crate::cli::records::ResourceCommands;
 use crate::cli::{Export, ExportKind, Format};
 use crate::exit::{Exit, Failure};
-use crate::formulas;
 use crate::output::{self, Outcome};
 use crate::service::{CallError, CallResult, Service};
 
@@ -238,11 +237,5 @@ fn cells(record: &[u8], escape_formulas: bool) -> io::Result<Vec<String>> {
     let Ok(Json::Object(members)) = json::parse(record) else {
         return Err(io::Error::other("a record is not a JSON object"));
     };
-    let cell = |(_, value)| match value {
-        Json::String(text) => formulas::to_cell(text, escape_formulas),
-        Json::Number(digits) => digits,
-        Json::Bool(value) => value.to_string(),
-        Json::Null | Json::Array(_) | Json::Object(_) => String::new(),
-    };
-    Ok(members.into_iter().map(cell).collect())
+    Ok(members.into_iter().map(|(_, value)| output::cell(value, escape_formulas)).collect())
 }

@@ -20,7 +20,7 @@ use serde::Serialize;
 use svc_core::imports::{AccountRecord, Import};
 use svc_core::input::FieldNames as _;
 use svc_core::platform::operations::IMPORT_RECORDS;
-use svc_core::platform::{self, Account, ImportCreate, ImportRows, ImportedRow, RowOutcome};
+use svc_core::platform::{Account, ImportCreate, ImportKind, ImportRows, ImportedRow, RowOutcome};
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
 use svc_core::values::EventKind;
@@ -33,7 +33,7 @@ use self::refusals::Refusals;
 use self::rows::Group;
 use self::source::Source;
 use super::lookup;
-use crate::cli::{Format, Import as Options, ImportKind};
+use crate::cli::{Format, Import as Options};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Outcome};
 use crate::service::Service;
@@ -140,12 +140,8 @@ async fn import<R: Import>(service: &Service, account: &Account, options: Option
 
 /// Returns the import that the options ask for, without its rows. The rows of `all` fire no events.
 fn without_rows(options: &Options) -> ImportCreate {
-    let kind = match options.kind {
-        ImportKind::Contacts => platform::ImportKind::Contacts,
-        ImportKind::Invoices => platform::ImportKind::Invoices,
-        ImportKind::All => platform::ImportKind::All,
-    };
-    let events = (options.kind != ImportKind::All).then_some(!options.no_events);
+    let kind = options.kind;
+    let events = (kind != ImportKind::All).then_some(!options.no_events);
     let rows = ImportRows::default();
     ImportCreate { kind, rows, events, update: Some(options.update), dry_run: Some(options.dry_run) }
 }

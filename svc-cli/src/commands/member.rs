@@ -16,7 +16,7 @@ use crate::times::full;
 pub(super) async fn run(service: &Service, command: MemberCommand) -> Result<Outcome, Failure> {
     match command {
         MemberCommand::Add { account, email, role } => {
-            add(service, lookup::account(service, &account).await?, email, role.into()).await
+            add(service, lookup::account(service, &account).await?, email, role).await
         }
         MemberCommand::List { account } => list(service, lookup::account(service, &account).await?).await,
         MemberCommand::Remove { account, email } => {

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use svc_core::error::{Error, FieldCode, Issue};
-use svc_core::platform::RowProblem;
+use svc_core::platform::{ImportKind, RowProblem};
 use uuid::Uuid;
 
-use crate::cli::ImportKind;
 use crate::exit::{Exit, Failure};
 use crate::output::plain;
 use crate::service::{CallError, rules_error};
