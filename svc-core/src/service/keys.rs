@@ -62,7 +62,9 @@ impl<'e> Keys<'e> {
     pub async fn get(self, id: KeyId) -> Result<ApiKey, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.keys.get", id), (tenant, id), async |tx, &(tenant, id)| keys::get_of(tx, tenant, id).await)
+            .read(operation!("svc.keys.get", id), (tenant, id), async |tx, &(tenant, id)| {
+                keys::get_of(tx, tenant, id).await
+            })
             .await
     }
 
