@@ -71,7 +71,7 @@ pub(crate) fn cpu(process: &str) -> Result<Duration> {
     times(process, 2)
 }
 
-/// Does the same, including children that have ended.
+/// Returns the processor time of a process and of its children that have ended.
 pub(crate) fn cpu_with_ended(process: &str) -> Result<Duration> {
     times(process, 4)
 }

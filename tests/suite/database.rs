@@ -6,13 +6,9 @@ use std::sync::{Arc, LazyLock, OnceLock, mpsc};
 
 use svc_core::env::Env;
 use svc_core::store::Store;
-use svc_postgres_server::Server;
+use svc_postgres_server::{Server, TEST_DATABASE};
 use svc_store::{Options, SecretKey};
 use tokio::runtime::Runtime;
-
-/// The environment variable that chooses the database: `postgres`, `partitions` for PostgreSQL with the tables
-/// partitioned by tenant, or SQLite for any other value.
-pub(crate) const CHOICE: &str = "SVC_TEST_DATABASE";
 
 /// The runtime of the stores' tasks. Tests without an async runtime of their own open stores too.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
@@ -40,7 +36,7 @@ impl Database {
     pub(crate) fn new() -> Self {
         let quick_server =
             || svc_postgres_server::quick_server().unwrap_or_else(|| panic!("PostgreSQL is not installed"));
-        match std::env::var(CHOICE).as_deref() {
+        match std::env::var(TEST_DATABASE).as_deref() {
             Ok("postgres") => {
                 let server = quick_server();
                 Self { url: server.database(), place: Place::Server { server, original: None } }

@@ -98,7 +98,7 @@ impl TestServer {
         self.send_to(&self.api, call).await
     }
 
-    /// Does the same with another service on this database.
+    /// Sends a request to another service on this database, and checks the response against the OpenAPI document.
     pub(crate) async fn send_to(&self, api: &Api, call: Call) -> TestResponse {
         let (method, path) = (call.method.clone(), call.target.clone());
         let peer = call.peer;
@@ -373,7 +373,6 @@ pub(crate) fn sample(server: &TestServer, collection: &str, number: usize) -> Va
     }
 }
 
-/// Returns a body that changes a record of this collection.
 /// Creates bookings of the largest size.
 pub(crate) async fn create_large_bookings(server: &TestServer, count: usize) {
     let mut booking = sample(server, "bookings", 0);
@@ -385,6 +384,7 @@ pub(crate) async fn create_large_bookings(server: &TestServer, count: usize) {
     }
 }
 
+/// Returns a body that changes a record of this collection.
 pub(crate) fn change(collection: &str) -> Value {
     match collection {
         "contacts" => serde_json::json!({ "city": "Perth" }),

@@ -37,7 +37,7 @@ impl Database {
         Self::new_in(Path::new("/tmp"), url)
     }
 
-    /// Does the same as [`new`](Self::new), but creates temporary files in `parent`.
+    /// Opens a database as [`new`](Self::new) does, with its temporary files in `parent`.
     ///
     /// # Errors
     ///

@@ -55,7 +55,7 @@ impl Program {
         self.start_at(&database.url, database, flags).await
     }
 
-    /// Does the same, but with another URL for the database, such as that of a proxy.
+    /// Starts a server with another URL for the database, such as that of a proxy.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl Program {
         self.launch(url, database, flags, Stdio::inherit()).await
     }
 
-    /// Does the same as [`start`](Self::start), with the log in a file.
+    /// Starts a server whose log is in a file.
     ///
     /// # Errors
     ///

@@ -343,3 +343,32 @@ impl<R: ResourceCommands> FromArgMatches for RecordCommand<R> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use schemars::generate::SchemaSettings;
+
+    use super::*;
+
+    /// Fields that people see and the API does not have.
+    const MORE: [&str; 2] = ["amount_paid", "status"];
+
+    fn check<R: ResourceCommands>() {
+        let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<R>().to_value();
+        let columns = R::COLUMNS.iter().flat_map(|(_, fields)| fields.split(' '));
+        for field in columns.chain(R::DETAILS.iter().copied()).chain([R::TITLE]) {
+            let is_known = schema["properties"].get(field).is_some() || MORE.contains(&field);
+            assert!(is_known, "{} has no {field}", R::KIND);
+        }
+    }
+
+    #[test]
+    fn columns_and_details_name_fields() {
+        check::<Contact>();
+        check::<Booking>();
+        check::<Quote>();
+        check::<Job>();
+        check::<Invoice>();
+        check::<WebhookSubscription>();
+    }
+}

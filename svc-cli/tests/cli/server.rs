@@ -10,6 +10,7 @@ use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::{self, Area, PlatformKeyCreate, PlatformScope};
 use svc_core::env::Env;
 use svc_core::values::HostPolicy;
+use svc_postgres_server::TEST_DATABASE;
 use svc_server::program::serve::Server;
 use svc_server::{Builder, Settings};
 use tokio::sync::oneshot;
@@ -21,9 +22,6 @@ const LOCAL: [&[&str]; 4] = [&["db"], &["init"], &["platform-key"], &["listen"]]
 
 /// The scopes of a key that may do everything.
 const EVERYTHING: [PlatformScope; 2] = [PlatformScope::All, PlatformScope::Of(Area::Operators, Scope::Write)];
-
-/// Makes the sessions on a server use PostgreSQL, where it has the value `postgres`.
-pub(crate) const DATABASE: &str = "SVC_TEST_DATABASE";
 
 /// A server on the session's database, which starts with the first command for it.
 pub(crate) struct OnServer {
@@ -50,7 +48,7 @@ pub(crate) struct Options {
 
 impl Default for OnServer {
     fn default() -> Self {
-        let server = std::env::var(DATABASE).is_ok_and(|choice| choice == "postgres");
+        let server = std::env::var(TEST_DATABASE).is_ok_and(|choice| choice == "postgres");
         let server = server.then(svc_postgres_server::quick_server).flatten();
         Self { postgres: server.map(svc_postgres_server::Server::database), server: OnceLock::new() }
     }

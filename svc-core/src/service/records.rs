@@ -33,7 +33,7 @@ impl<R> Clone for Records<'_, R> {
 
 impl<R> Copy for Records<'_, R> {}
 
-/// A resource of an [`Account`].
+/// A resource of an [`Account`]. Only those of this crate implement it.
 pub trait AccountResource: Resource {
     /// The names of its operations.
     #[doc(hidden)]

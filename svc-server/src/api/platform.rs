@@ -19,7 +19,7 @@ use svc_core::values::Amount;
 
 use crate::api::handlers::ParseFn;
 use crate::api::routes::{self, Operation, Shape, retrieve_record, schema, wrapped};
-use crate::api::row::{self, Row, retrieve};
+use crate::api::row::{self, Row, rendered, retrieve};
 
 /// Returns all operations of the platform API.
 pub fn operations() -> Vec<Operation> {
@@ -73,11 +73,10 @@ fn with_area(operation: Operation) -> Operation {
             Operation { parse: get_invoice(), shape, ..operation }
         }
         "listInvoices" => {
-            let list = row(Area::Records, Records::<Invoice>::LIST)
-                .reading(|input| input.page.limit.unwrap_or_default().get())
-                .rendered_as(|Page { data, next_cursor, .. }| {
-                    Page::new(data.into_iter().map(InvoiceWithPayments::from).collect(), next_cursor)
-                });
+            let list = rendered(Records::<Invoice>::LIST, |Page { data, next_cursor, .. }| {
+                Page::new(data.into_iter().map(InvoiceWithPayments::from).collect(), next_cursor)
+            });
+            let list = list.reading(|input| input.page.limit.unwrap_or_default().get());
             let shape = Shape { response: Some(schema::<Page<InvoiceWithPayments>>), ..operation.shape };
             Operation { parse: list.parser(), shape, ..operation }
         }
@@ -85,8 +84,16 @@ fn with_area(operation: Operation) -> Operation {
     }
 }
 
+/// Returns what retrieves an invoice with its payments.
 fn get_invoice() -> ParseFn {
-    row(Area::Records, Records::<Invoice>::GET).rendered_as(InvoiceWithPayments::from).with_etag().parser()
+    rendered(Records::<Invoice>::GET, InvoiceWithPayments::from).with_etag().parser()
+}
+
+/// Returns the row of an operation that returns an invoice, with its payments.
+fn invoice<K: Target, I: Input + Clone>(
+    operation: platform::Operation<K, I, Invoice>,
+) -> Row<K, I, Invoice, InvoiceWithPayments> {
+    rendered(operation, InvoiceWithPayments::from).in_area(Area::Records).retrieved_by(get_invoice())
 }
 
 fn accounts() -> Vec<Operation> {
@@ -203,79 +210,59 @@ fn members() -> Vec<Operation> {
 
 fn invoices() -> Vec<Operation> {
     vec![
-        row(Area::Records, operations::CREATE_INVOICE)
-            .rendered_as(InvoiceWithPayments::from)
-            .creates_record(|invoice| invoice.id.uuid(), get_invoice())
-            .described(
-                "Create an invoice",
-                "Creates an invoice with the status `draft` and the next `invoice_number` of the account.",
-                "The created invoice.",
-            ),
-        row(Area::Records, operations::UPDATE_INVOICE)
-            .rendered_as(InvoiceWithPayments::from)
-            .retrieved_by(get_invoice())
-            .described(
-                "Update an invoice",
-                "Changes the fields that you send of an invoice that is neither paid nor cancelled. An \
+        invoice(operations::CREATE_INVOICE).creates_record(|invoice| invoice.id.uuid(), get_invoice()).described(
+            "Create an invoice",
+            "Creates an invoice with the status `draft` and the next `invoice_number` of the account.",
+            "The created invoice.",
+        ),
+        invoice(operations::UPDATE_INVOICE).described(
+            "Update an invoice",
+            "Changes the fields that you send of an invoice that is neither paid nor cancelled. An \
                  amount that becomes equal to what was paid makes the invoice `paid`.",
-                "The invoice after the change.",
-            ),
-        row(Area::Records, operations::SEND_INVOICE)
-            .rendered_as(InvoiceWithPayments::from)
-            .retrieved_by(get_invoice())
-            .described("Send an invoice", "Marks the draft as sent.", "The invoice after the change."),
-        row(Area::Records, operations::VIEW_INVOICE)
-            .rendered_as(InvoiceWithPayments::from)
-            .retrieved_by(get_invoice())
-            .described(
-                "Mark an invoice as viewed",
-                "Records that the customer has seen the invoice.",
-                "The invoice after the change.",
-            ),
-        row(Area::Records, operations::RESEND_INVOICE)
-            .rendered_as(InvoiceWithPayments::from)
-            .retrieved_by(get_invoice())
-            .described(
-                "Send an invoice again",
-                "Fires the event of an invoice that was sent once more.",
-                "The invoice after the change.",
-            ),
-        row(Area::Records, operations::PAY_INVOICE)
-            .rendered_as(InvoiceWithPayments::from)
-            .retrieved_by(get_invoice())
-            .described(
-                "Record a payment",
-                "Records a payment of the invoice: of `amount`, or without it of all that is left to pay.",
-                "The invoice after the change.",
-            ),
-        row(Area::Records, operations::REFUND_INVOICE)
-            .rendered_as(InvoiceWithPayments::from)
-            .retrieved_by(get_invoice())
-            .described(
-                "Refund an invoice",
-                "Records a refund: of `amount`, or without it of all that was paid. An invoice that is \
+            "The invoice after the change.",
+        ),
+        invoice(operations::SEND_INVOICE).described(
+            "Send an invoice",
+            "Marks the draft as sent.",
+            "The invoice after the change.",
+        ),
+        invoice(operations::VIEW_INVOICE).described(
+            "Mark an invoice as viewed",
+            "Records that the customer has seen the invoice.",
+            "The invoice after the change.",
+        ),
+        invoice(operations::RESEND_INVOICE).described(
+            "Send an invoice again",
+            "Fires the event of an invoice that was sent once more.",
+            "The invoice after the change.",
+        ),
+        invoice(operations::PAY_INVOICE).described(
+            "Record a payment",
+            "Records a payment of the invoice: of `amount`, or without it of all that is left to pay.",
+            "The invoice after the change.",
+        ),
+        invoice(operations::REFUND_INVOICE).described(
+            "Refund an invoice",
+            "Records a refund: of `amount`, or without it of all that was paid. An invoice that is \
                  refunded in full is cancelled.",
-                "The invoice after the change.",
-            ),
-        row(Area::Records, operations::VOID_INVOICE)
-            .rendered_as(InvoiceWithPayments::from)
-            .retrieved_by(get_invoice())
-            .described(
-                "Void an invoice",
-                "Cancels an invoice on which nothing was paid.",
-                "The invoice after the change.",
-            ),
-        row(Area::Records, operations::MARK_OVERDUE_INVOICES)
-            .rendered_as(|MarkedInvoices { data, next }| MarkedInvoices {
-                data: data.into_iter().map(InvoiceWithPayments::from).collect(),
-                next,
-            })
-            .described(
-                "Mark overdue invoices",
-                "Checks the next of the account's unpaid invoices, and marks as `overdue` those whose due \
+            "The invoice after the change.",
+        ),
+        invoice(operations::VOID_INVOICE).described(
+            "Void an invoice",
+            "Cancels an invoice on which nothing was paid.",
+            "The invoice after the change.",
+        ),
+        rendered(operations::MARK_OVERDUE_INVOICES, |MarkedInvoices { data, next }| MarkedInvoices {
+            data: data.into_iter().map(InvoiceWithPayments::from).collect(),
+            next,
+        })
+        .in_area(Area::Records)
+        .described(
+            "Mark overdue invoices",
+            "Checks the next of the account's unpaid invoices, and marks as `overdue` those whose due \
                  date is before today. Repeat the request with `next` until it is null.",
-                "The invoices that became overdue.",
-            ),
+            "The invoices that became overdue.",
+        ),
     ]
 }
 

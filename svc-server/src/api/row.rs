@@ -54,9 +54,8 @@ enum ETag<O> {
     Retrieved,
 }
 
-/// What a parsed request calls.
-struct Call<K: 'static, I: 'static, O: 'static, S> {
-    row: Arc<Row<K, I, O, S>>,
+/// What was parsed of a request.
+struct Call<I> {
     id: Uuid,
     input: I,
     if_none_match: Vec<String>,
@@ -67,6 +66,14 @@ struct Call<K: 'static, I: 'static, O: 'static, S> {
 pub(super) fn row<K: Target, I: Input + Clone, O: Send + 'static>(
     operation: platform::Operation<K, I, O>,
 ) -> Row<K, I, O> {
+    rendered(operation, |output| output)
+}
+
+/// Returns the row of an operation whose output is rendered in another form.
+pub(super) fn rendered<K: Target, I: Input + Clone, O: Send + 'static, S>(
+    operation: platform::Operation<K, I, O>,
+    render: fn(O) -> S,
+) -> Row<K, I, O, S> {
     let status = if operation.method == platform::Method::Delete { StatusCode::NO_CONTENT } else { StatusCode::OK };
     Row {
         area: None,
@@ -74,7 +81,7 @@ pub(super) fn row<K: Target, I: Input + Clone, O: Send + 'static>(
         id: operation.id,
         tag: if operation.collection.is_empty() { "accounts" } else { operation.collection },
         status,
-        render: |output| output,
+        render,
         etag: ETag::None,
         get: None,
         created: None,
@@ -111,27 +118,6 @@ impl<K, I, O, S> Row<K, I, O, S> {
     /// Lists the operation under another collection than the first segment of its path.
     pub(super) fn tagged(self, tag: &'static str) -> Self {
         Self { tag, ..self }
-    }
-
-    /// Renders the output in another form.
-    pub(super) fn rendered_as<T>(self, render: fn(O) -> T) -> Row<K, I, O, T> {
-        let Self { area, operation, id, tag, status, etag, get, created, records, check, webhook_url, .. } = self;
-        let names_event_kinds = self.names_event_kinds;
-        Row {
-            area,
-            operation,
-            id,
-            tag,
-            status,
-            render,
-            etag,
-            get,
-            created,
-            records,
-            check,
-            webhook_url,
-            names_event_kinds,
-        }
     }
 
     /// Responds with 201.
@@ -235,11 +221,14 @@ where
         let is_dry_run = self.operation.is_dry_run(&input);
         let is_read = self.operation.method == platform::Method::Get;
         let records = if is_read { (self.records)(&input) } else { 0 };
-        let (row, if_none_match, base) = (Arc::clone(self), parts.if_none_match.to_vec(), parts.base.to_owned());
-        let call = Arc::new(Call { row, id, input, if_none_match, base });
+        let (if_none_match, base) = (parts.if_none_match.to_vec(), parts.base.to_owned());
+        let call = Arc::new((Arc::clone(self), Call { id, input, if_none_match, base }));
         let operation: OperationFn = Arc::new(move |tx, tenant| {
             let call = Arc::clone(&call);
-            Box::pin(async move { call.respond(tx, tenant).await })
+            Box::pin(async move {
+                let (row, call) = &*call;
+                row.respond(tx, tenant, call).await
+            })
         });
         Ok(ParsedRequest { operation, webhook_url, records, is_dry_run })
     }
@@ -255,22 +244,14 @@ where
             (true, true) => I::from_body_with_kinds(parts.body, parts.event_kinds)?,
         })
     }
-}
 
-impl<K, I, O, S> Call<K, I, O, S>
-where
-    K: Target,
-    I: Input + Clone,
-    O: Send + 'static,
-    S: Serialize + JsonSchema + Send + 'static,
-{
-    async fn respond(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<ApiResponse, Error> {
-        let Row { operation, status, render, .. } = &*self.row;
-        let output = operation.run(tx, K::new(tenant, self.id), &self.input).await?;
-        let created = self.row.created.map(|id| id(&output));
-        let version = if let ETag::Version(version) = self.row.etag { version(&output) } else { None };
+    async fn respond(&self, tx: &mut dyn Tx, tenant: TenantId, call: &Call<I>) -> Result<ApiResponse, Error> {
+        let Self { operation, status, render, .. } = self;
+        let output = operation.run(tx, K::new(tenant, call.id), &call.input).await?;
+        let created = self.created.map(|id| id(&output));
+        let version = if let ETag::Version(version) = self.etag { version(&output) } else { None };
         // The client has the record, so it is not written out.
-        if let Some(etag) = version.as_ref().filter(|etag| is_unmodified(&self.if_none_match, etag)) {
+        if let Some(etag) = version.as_ref().filter(|etag| is_unmodified(&call.if_none_match, etag)) {
             return Ok(ApiResponse::not_modified(etag.clone()));
         }
         let response = match (*status, operation.is_wrapped) {
@@ -278,40 +259,35 @@ where
             (status, true) => ApiResponse::json(status, &Data { data: render(output) })?,
             (status, false) => ApiResponse::json(status, &render(output))?,
         };
-        let location = created.map(|id| format!("{}/{}/{id}", self.base, operation.collection));
+        let location = created.map(|id| format!("{}/{}/{id}", call.base, operation.collection));
         let response = ApiResponse { location, etag: version, ..response };
-        match (&self.row.etag, &self.row.get) {
+        match (&self.etag, &self.get) {
             (ETag::Retrieved, Some(get)) => {
-                let etag = self.retrieve(tx, tenant, created.unwrap_or(self.id), get).await?;
+                // No account is in the path that creates one.
+                let id = created.unwrap_or(call.id);
+                let tenant = if K::HAS_ACCOUNT { tenant } else { TenantId(id) };
+                let etag = retrieved_etag(tx, tenant, id, get, &call.base).await?;
                 Ok(ApiResponse { etag, ..response })
             }
             (ETag::Own | ETag::Version(_), _) if response.etag.is_none() => Ok(response.with_etag()),
             _ => Ok(response),
         }
     }
+}
 
-    /// Returns the ETag with which `get` retrieves a record.
-    async fn retrieve(
-        &self,
-        tx: &mut dyn Tx,
-        tenant: TenantId,
-        id: Uuid,
-        get: &ParseFn,
-    ) -> Result<Option<String>, Error> {
-        // No account is in the path that creates one.
-        let tenant = if K::HAS_ACCOUNT { tenant } else { TenantId(id) };
-        let (id, event_kinds) = (id.to_string(), tx.env().event_kinds.clone());
-        let parts = RequestParts {
-            id: Some(&id),
-            query: "",
-            body: &[],
-            if_none_match: &[],
-            base: &self.base,
-            event_kinds: &event_kinds,
-        };
-        let get = get(&parts).map_err(|_| StoreError::Internal("the id of a record is refused".to_owned()))?;
-        Ok((get.operation)(tx, tenant).await?.etag)
-    }
+/// Returns the ETag with which `get` retrieves a record.
+async fn retrieved_etag(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    id: Uuid,
+    get: &ParseFn,
+    base: &str,
+) -> Result<Option<String>, Error> {
+    let (id, event_kinds) = (id.to_string(), tx.env().event_kinds.clone());
+    let (query, body, if_none_match) = ("", &[][..], &[][..]);
+    let parts = RequestParts { id: Some(&id), query, body, if_none_match, base, event_kinds: &event_kinds };
+    let get = get(&parts).map_err(|_| StoreError::Internal("the id of a record is refused".to_owned()))?;
+    Ok((get.operation)(tx, tenant).await?.etag)
 }
 
 /// Returns what retrieves a record, with its ETag.

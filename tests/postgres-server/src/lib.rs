@@ -19,6 +19,35 @@ const SCRIPT: &str = include_str!("server.sh");
 /// The script for operators that partitions the tables of svc by tenant.
 pub const PARTITION: &str = include_str!("../../../ops/postgres-partitions.sql");
 
+/// The environment variable that chooses the database of tests: `postgres`, `partitions` for PostgreSQL with the tables
+/// partitioned by tenant, or SQLite for any other value.
+pub const TEST_DATABASE: &str = "SVC_TEST_DATABASE";
+
+/// Runs the tests of this executable once more, on another database, so that nothing is built or linked twice. The arguments
+/// select them, and at least `minimum` must run, so that a wrong selection does not pass unnoticed.
+///
+/// Does nothing but print a notice if PostgreSQL is not installed.
+///
+/// # Panics
+///
+/// If a test fails or too few run, and as [`server`].
+#[expect(clippy::expect_used, reason = "for tests only")]
+pub fn run_tests_on(database: &str, arguments: &[&str], minimum: usize) {
+    // One run at a time, as each keeps all cores busy.
+    static TURN: Mutex<()> = Mutex::new(());
+    if !is_installed() {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut tests = Command::new(std::env::current_exe().expect("the path of the tests is known"));
+    tests.args(arguments).env(TEST_DATABASE, database).env("INSTA_UPDATE", "no");
+    let output = tests.output().expect("the tests start");
+    let printed = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "on {database}:\n{printed}");
+    let passed = printed.lines().filter(|line| line.starts_with("test ") && line.ends_with(" ok")).count();
+    assert!(passed >= minimum, "only {passed} tests ran on {database}:\n{printed}");
+}
+
 /// Returns the server of this process, which the first call starts.
 ///
 /// Returns `None` and prints a notice if PostgreSQL is not installed.
@@ -53,7 +82,7 @@ pub fn another() -> Option<Server> {
     another_in(Path::new("/tmp"))
 }
 
-/// Does the same as [`another`], with its data in `parent`, whose path must be short and which any user must be able
+/// Starts a further server as [`another`] does, with its data in `parent`, whose path must be short and which any user must be able
 /// to write to.
 ///
 /// # Panics
@@ -184,7 +213,7 @@ impl Server {
         format!("postgres://svc@127.0.0.1:{}/{}?sslmode=disable", self.port, self.new_database())
     }
 
-    /// Does the same, with a URL for the Unix socket.
+    /// Creates an empty database and returns its URL for the Unix socket.
     ///
     /// # Panics
     ///
