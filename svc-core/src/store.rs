@@ -48,32 +48,20 @@
 //!
 //! # Repositories
 //!
-//! Each aggregate has a trait in a module of its own, and [`Tx`] combines them. [`memory`] implements them in memory, the
+//! Each kind of row has a trait, and [`Tx`] combines them. [`memory`] implements them in memory, the
 //! crate `svc-store` on SQLite and PostgreSQL, and the crate `svc-store-tests` has the suite that all of them pass.
 //! `docs/stores.md` of the repository is a guide for whoever writes another one.
 
-mod api_keys;
-mod attempt_counts;
 mod attempts;
 mod audit;
-mod contacts;
 mod deliveries;
 mod events;
-mod idempotency;
+mod keys;
 mod members;
 pub mod memory;
-mod operational_events;
-mod owners;
-mod payments;
-mod platform_keys;
-mod replays;
 mod repository;
-mod request_counts;
-mod request_log;
+mod requests;
 mod retention;
-mod schedule;
-mod sign_in;
-mod signatures;
 mod subscriptions;
 mod tenants;
 mod unit_of_work;
@@ -96,29 +84,17 @@ use crate::webhooks::deliveries::DeliveryWakeup;
 use crate::webhooks::events::WrittenEvents;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
-pub use self::api_keys::{ApiKeyRepository, KeyUse};
-pub use self::attempt_counts::AttemptCountRepository;
-pub use self::attempts::{AttemptRepository, DeletedResponses};
+pub use self::attempts::{AttemptCountRepository, AttemptRepository, DeletedResponses};
 pub use self::audit::AuditRepository;
-pub use self::contacts::ContactEmailRepository;
-pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, WaitingFor};
-pub use self::events::{EventRepository, EventWithActor};
-pub use self::idempotency::IdempotencyRepository;
-pub use self::members::MemberRepository;
-pub use self::operational_events::OperationalEventRepository;
-pub use self::owners::{OwnedKind, OwnerRepository};
-pub use self::payments::PaymentRepository;
-pub use self::platform_keys::{PlatformKeyRepository, PlatformKeyUse};
-pub use self::replays::ReplayRepository;
-pub use self::repository::Repository;
-pub use self::request_counts::{CountChange, RequestCounts, RequestWindow};
-pub use self::request_log::RequestLogRepository;
+pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, ReplayRepository, WaitingFor};
+pub use self::events::{EventRepository, EventWithActor, OperationalEventRepository};
+pub use self::keys::{ApiKeyRepository, KeyUse, PlatformKeyRepository, PlatformKeyUse, UsedSignatureRepository};
+pub use self::members::{MemberRepository, SignInRepository};
+pub use self::repository::{ContactEmailRepository, PaymentRepository, Repository};
+pub use self::requests::{CountChange, IdempotencyRepository, RequestCounts, RequestLogRepository, RequestWindow};
 pub use self::retention::RetentionRepository;
-pub use self::schedule::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS};
-pub use self::sign_in::SignInRepository;
-pub use self::signatures::UsedSignatureRepository;
-pub use self::subscriptions::SubscriptionMatching;
-pub use self::tenants::TenantRepository;
+pub use self::subscriptions::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS, SubscriptionMatching};
+pub use self::tenants::{OwnedKind, OwnerRepository, TenantRepository};
 pub use self::unit_of_work::{CallBoxed, UnitOfWork, UnitOfWorkFn};
 pub(crate) use self::unit_of_work::{ResultSlot, unit_of_work};
 pub use self::wrapper::StoreWrapper;

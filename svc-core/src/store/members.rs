@@ -1,10 +1,12 @@
-//! Members of tenants.
+//! Members of tenants, and how they sign in to the dashboard.
 
 use async_trait::async_trait;
 
+use crate::accounts::dashboard_links::DashboardLink;
 use crate::accounts::members::{Member, MemberId};
+use crate::accounts::sessions::{Session, SessionId};
 use crate::error::StoreError;
-use crate::values::{Email, TenantId};
+use crate::values::{Email, TenantId, Timestamp};
 
 /// Members of tenants. Addresses are in lower case and compared exactly.
 #[async_trait]
@@ -29,4 +31,39 @@ pub trait MemberRepository: Send {
 
     /// Deletes a member.
     async fn delete_member(&mut self, tenant: TenantId, id: MemberId) -> Result<(), StoreError>;
+}
+
+/// Links that sign people in to the dashboard, and the sessions that they begin.
+#[async_trait]
+pub trait SignInRepository: Send {
+    /// Adds a link with the SHA-256 digest of its token.
+    async fn insert_dashboard_link(&mut self, link: &DashboardLink, token_hash: &[u8; 32]) -> Result<(), StoreError>;
+
+    /// Deletes the link with this digest and returns it. Of several transactions, one gets it.
+    async fn take_dashboard_link(&mut self, token_hash: &[u8; 32]) -> Result<Option<DashboardLink>, StoreError>;
+
+    /// Adds a session with the SHA-256 digest of its token.
+    async fn insert_session(&mut self, session: &Session, token_hash: &[u8; 32]) -> Result<(), StoreError>;
+
+    /// Returns the session with this digest, also if it has ended.
+    async fn session_by_token(&mut self, token_hash: &[u8; 32]) -> Result<Option<Session>, StoreError>;
+
+    /// Returns one session, also if it has ended.
+    async fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError>;
+
+    /// Returns at most `limit` sessions of a tenant, or of those without one, newest first.
+    async fn sessions(&mut self, tenant: Option<TenantId>, limit: u32) -> Result<Vec<Session>, StoreError>;
+
+    /// Stores which tenant a session shows, with which role, and what an operator looks at.
+    async fn update_session(&mut self, session: &Session) -> Result<(), StoreError>;
+
+    /// Stores when a session was last used, which is never set back.
+    async fn record_session_use(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError>;
+
+    /// Deletes a session.
+    async fn delete_session(&mut self, id: SessionId) -> Result<(), StoreError>;
+
+    /// Deletes at most `limit` links and at most `limit` sessions that expired before `now`, and returns how many rows it
+    /// deleted.
+    async fn delete_expired_sign_ins(&mut self, now: Timestamp, limit: u32) -> Result<u64, StoreError>;
 }

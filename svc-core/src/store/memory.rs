@@ -1,26 +1,15 @@
 //! The reference store. It keeps everything in memory, runs one transaction at a time, and is made to be obviously
 //! correct rather than fast. Its data ends with the process.
 
-mod api_keys;
-mod attempt_counts;
 mod attempts;
 mod audit;
-mod contacts;
 mod deliveries;
 mod events;
-mod idempotency;
+mod keys;
 mod members;
-mod operational_events;
-mod owners;
-mod payments;
-mod platform_keys;
-mod replays;
 mod repository;
-mod request_log;
+mod requests;
 mod retention;
-mod schedule;
-mod sign_in;
-mod signatures;
 mod subscriptions;
 mod table;
 mod tenants;

@@ -1,11 +1,13 @@
-//! The generic repository of a resource.
+//! The generic repository of each resource, and what contacts and payments need besides.
 
 use async_trait::async_trait;
 
 use crate::error::StoreError;
 use crate::pages::ListQuery;
 use crate::resources::Resource;
-use crate::values::{Id, TenantId};
+use crate::resources::contacts::ContactId;
+use crate::resources::invoices::Payment;
+use crate::values::{Email, Id, TenantId};
 
 /// The records of one resource. Every method sees only records of the tenant that it is given.
 #[async_trait]
@@ -30,4 +32,22 @@ pub trait Repository<R: Resource>: Send {
     /// # Errors
     /// [`StoreError::Internal`] when there is none, at the latest at the commit.
     async fn update(&mut self, tenant: TenantId, record: &R) -> Result<(), StoreError>;
+}
+
+/// Finds contacts by their email, for the rule that no two contacts of a tenant have the same.
+///
+/// A list by email would do as well, but it has an order and returns whole records, which costs every new contact twice as
+/// much.
+#[async_trait]
+pub trait ContactEmailRepository: Send {
+    /// Returns a contact of the tenant that has this email, ignoring case, and is not deleted; any of them if there are
+    /// several.
+    async fn contact_with_email(&mut self, tenant: TenantId, email: &Email) -> Result<Option<ContactId>, StoreError>;
+}
+
+/// Payments of invoices.
+#[async_trait]
+pub trait PaymentRepository: Send {
+    /// Adds a payment.
+    async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> Result<(), StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Matching of events with webhook subscriptions, and their number.
+//! Which webhook subscriptions want an event, and when their endpoints are due.
 
 use async_trait::async_trait;
 
@@ -42,5 +42,55 @@ pub trait SubscriptionMatching: Send {
         &mut self,
         tenant: TenantId,
         subscription: &WebhookSubscription,
+    ) -> Result<(), StoreError>;
+}
+
+/// An endpoint: a subscription of a tenant, which deliveries are sent to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint {
+    /// The tenant.
+    pub tenant_id: TenantId,
+    /// The subscription.
+    pub subscription_id: SubscriptionId,
+}
+
+/// The highest number of tenants whose endpoints [`due_endpoints`](EndpointSchedule::due_endpoints) can leave out.
+pub const MAX_EXCEPTED_TENANTS: usize = 32;
+
+/// The schedule of endpoints: each endpoint with pending deliveries has a time from which it is due.
+///
+/// Senders poll the schedule rather than the deliveries, so an endpoint with a large backlog delays no other.
+#[async_trait]
+pub trait EndpointSchedule: Send {
+    /// Returns at most `limit` endpoints that are due at `now`, longest due first, except for those of some tenants. There
+    /// may be at most [`MAX_EXCEPTED_TENANTS`] of these.
+    async fn due_endpoints(
+        &mut self,
+        now: Timestamp,
+        except: &[TenantId],
+        limit: u32,
+    ) -> Result<Vec<Endpoint>, StoreError>;
+
+    /// Returns at most `limit` endpoints of the schedule, whenever they are due, in the order of their tenants and ids and
+    /// after the endpoint `after`.
+    async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> Result<Vec<Endpoint>, StoreError>;
+
+    /// Returns the earliest time at which an endpoint is due, past or future. `None` if nothing is scheduled.
+    async fn next_endpoint_due(&mut self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Sets when an endpoint is due. `None` removes it from the schedule, for an endpoint without pending deliveries.
+    async fn schedule_endpoint(
+        &mut self,
+        tenant: TenantId,
+        subscription: SubscriptionId,
+        due_at: Option<Timestamp>,
+    ) -> Result<(), StoreError>;
+
+    /// Makes an endpoint due at `due_at` unless it is due earlier, and wakes the sender after the commit.
+    async fn schedule_endpoint_by(
+        &mut self,
+        tenant: TenantId,
+        subscription: SubscriptionId,
+        due_at: Timestamp,
     ) -> Result<(), StoreError>;
 }

@@ -1,6 +1,7 @@
-//! Tenants, their clocks, the numbers of their documents, and when their invoices are checked.
+//! Tenants, and to which of them a record belongs.
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use crate::accounts::tenants::{NumberKind, Tenant};
 use crate::error::StoreError;
@@ -72,4 +73,25 @@ pub trait TenantRepository: Send {
 
     /// Makes the numbers of a kind continue after `number`, which is at least 1. Does nothing if they are already past it.
     async fn raise_number(&mut self, tenant: TenantId, kind: NumberKind, number: u64) -> Result<(), StoreError>;
+}
+
+/// The types of records whose tenants can be looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnedKind {
+    /// An invoice.
+    Invoice,
+    /// A quote.
+    Quote,
+    /// A webhook subscription.
+    Subscription,
+    /// A delivery.
+    Delivery,
+}
+
+/// Finds the tenants of a record by its id. Every other lookup of a record is within a tenant; the API never uses this one.
+#[async_trait]
+pub trait OwnerRepository: Send {
+    /// Returns the tenants that have a record of this type with this id, deleted or not. There is one, unless the same rows
+    /// were imported for several tenants.
+    async fn owners(&mut self, kind: OwnedKind, id: Uuid) -> Result<Vec<TenantId>, StoreError>;
 }

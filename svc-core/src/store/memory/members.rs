@@ -1,12 +1,14 @@
-//! Members of tenants.
+//! Members of tenants, and how they sign in to the dashboard.
 
 use async_trait::async_trait;
 
 use super::{MemoryTx, conflict, of_tenant};
+use crate::accounts::dashboard_links::DashboardLink;
 use crate::accounts::members::{Member, MemberId};
+use crate::accounts::sessions::{Session, SessionId};
 use crate::error::StoreError;
-use crate::store::MemberRepository;
-use crate::values::{Email, TenantId};
+use crate::store::{MemberRepository, SignInRepository};
+use crate::values::{Email, TenantId, Timestamp};
 
 #[async_trait]
 impl MemberRepository for MemoryTx<'_> {
@@ -45,5 +47,73 @@ impl MemberRepository for MemoryTx<'_> {
     async fn delete_member(&mut self, tenant: TenantId, id: MemberId) -> Result<(), StoreError> {
         self.state_mut()?.members.take(&(tenant, id));
         Ok(())
+    }
+}
+
+#[async_trait]
+impl SignInRepository for MemoryTx<'_> {
+    async fn insert_dashboard_link(&mut self, link: &DashboardLink, token_hash: &[u8; 32]) -> Result<(), StoreError> {
+        let is_new = self.state_mut()?.dashboard_links.add(*token_hash, link.clone());
+        if is_new { Ok(()) } else { Err(conflict("token_hash")) }
+    }
+
+    async fn take_dashboard_link(&mut self, token_hash: &[u8; 32]) -> Result<Option<DashboardLink>, StoreError> {
+        let links = &mut self.state_mut()?.dashboard_links;
+        let link = links.get(token_hash).cloned();
+        links.take(token_hash);
+        Ok(link)
+    }
+
+    async fn insert_session(&mut self, session: &Session, token_hash: &[u8; 32]) -> Result<(), StoreError> {
+        let sessions = &mut self.state_mut()?.sessions;
+        if sessions.values().any(|(known, hash)| known.id == session.id || hash == token_hash) {
+            return Err(conflict("session"));
+        }
+        sessions.put(session.id, (session.clone(), *token_hash));
+        Ok(())
+    }
+
+    async fn session_by_token(&mut self, token_hash: &[u8; 32]) -> Result<Option<Session>, StoreError> {
+        let found = self.state.sessions.values().find(|(_, hash)| hash == token_hash);
+        Ok(found.map(|(session, _)| session.clone()))
+    }
+
+    async fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError> {
+        Ok(self.state.sessions.get(&id).map(|(session, _)| session.clone()))
+    }
+
+    async fn sessions(&mut self, tenant: Option<TenantId>, limit: u32) -> Result<Vec<Session>, StoreError> {
+        let sessions = self.state.sessions.values().rev().map(|(session, _)| session);
+        Ok(sessions.filter(|session| session.tenant_id == tenant).take(limit as usize).cloned().collect())
+    }
+
+    async fn update_session(&mut self, session: &Session) -> Result<(), StoreError> {
+        self.state_mut()?.sessions.change(&session.id, |(stored, _)| {
+            stored.tenant_id = session.tenant_id;
+            stored.role = session.role;
+            stored.viewed_tenant_id = session.viewed_tenant_id;
+        });
+        Ok(())
+    }
+
+    async fn record_session_use(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError> {
+        self.state_mut()?.sessions.change(&id, |(stored, _)| stored.last_used_at = stored.last_used_at.max(at));
+        Ok(())
+    }
+
+    async fn delete_session(&mut self, id: SessionId) -> Result<(), StoreError> {
+        self.state_mut()?.sessions.take(&id);
+        Ok(())
+    }
+
+    async fn delete_expired_sign_ins(&mut self, now: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        let state = self.state_mut()?;
+        let links = state.dashboard_links.iter().filter(|(_, link)| link.expires_at < now).map(|(hash, _)| *hash);
+        let links: Vec<[u8; 32]> = links.take(limit as usize).collect();
+        let sessions = state.sessions.iter().filter(|(_, (session, _))| session.expires_at < now).map(|(id, _)| *id);
+        let sessions: Vec<SessionId> = sessions.take(limit as usize).collect();
+        links.iter().for_each(|hash| state.dashboard_links.take(hash));
+        sessions.iter().for_each(|id| state.sessions.take(id));
+        Ok((links.len() + sessions.len()) as u64)
     }
 }

@@ -1,4 +1,4 @@
-//! The generic repository of each resource.
+//! The generic repository of each resource, and what contacts and payments need besides.
 
 use async_trait::async_trait;
 
@@ -6,13 +6,13 @@ use super::{Key, MemoryTx, Table, insert, of_tenant};
 use crate::error::StoreError;
 use crate::pages::{ListQuery, Order};
 use crate::resources::bookings::Booking;
-use crate::resources::contacts::Contact;
-use crate::resources::invoices::Invoice;
+use crate::resources::contacts::{Contact, ContactId};
+use crate::resources::invoices::{Invoice, Payment};
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
 use crate::resources::{Filter, Resource};
-use crate::store::Repository;
-use crate::values::{Id, TenantId};
+use crate::store::{ContactEmailRepository, PaymentRepository, Repository};
+use crate::values::{Email, Id, TenantId};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
 /// Implements [`Repository`] over one table each; a generic implementation could not name the table.
@@ -67,4 +67,20 @@ fn select<R: Resource>(table: &Table<Key<R>, R>, tenant: TenantId, listing: &Lis
 fn update<R: Resource>(table: &mut Table<Key<R>, R>, tenant: TenantId, record: &R) -> Result<(), StoreError> {
     let found = table.change(&(tenant, record.id()), |stored| *stored = record.clone());
     if found { Ok(()) } else { Err(StoreError::Internal("an update found no row".to_owned())) }
+}
+
+#[async_trait]
+impl ContactEmailRepository for MemoryTx<'_> {
+    async fn contact_with_email(&mut self, tenant: TenantId, email: &Email) -> Result<Option<ContactId>, StoreError> {
+        let has_email = |other: &Email| other.key() == email.key();
+        let mut live = of_tenant(&self.state.contacts, tenant).filter(|contact| contact.deleted_at.is_none());
+        Ok(live.find(|contact| contact.email.as_ref().is_some_and(has_email)).map(|contact| contact.id))
+    }
+}
+
+#[async_trait]
+impl PaymentRepository for MemoryTx<'_> {
+    async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> Result<(), StoreError> {
+        insert(&mut self.state_mut()?.payments, (tenant, payment.id), payment)
+    }
 }

@@ -1,11 +1,12 @@
-//! Tenants, their clocks and the numbers of their documents.
+//! Tenants, and to which of them a record belongs.
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
-use super::{MemoryTx, conflict, of_tenant};
+use super::{Key, MemoryTx, conflict, of_tenant};
 use crate::accounts::tenants::{NumberKind, Tenant};
 use crate::error::StoreError;
-use crate::store::TenantRepository;
+use crate::store::{OwnedKind, OwnerRepository, TenantRepository};
 use crate::values::{TenantId, Timestamp};
 
 #[async_trait]
@@ -116,4 +117,23 @@ impl TenantRepository for MemoryTx<'_> {
         numbers.put((tenant, kind), last.max(number));
         Ok(())
     }
+}
+
+#[async_trait]
+impl OwnerRepository for MemoryTx<'_> {
+    async fn owners(&mut self, kind: OwnedKind, id: Uuid) -> Result<Vec<TenantId>, StoreError> {
+        let state = &self.state;
+        let keys: Vec<(TenantId, Uuid)> = match kind {
+            OwnedKind::Invoice => plain(state.invoices.keys()),
+            OwnedKind::Quote => plain(state.quotes.keys()),
+            OwnedKind::Subscription => plain(state.subscriptions.keys()),
+            OwnedKind::Delivery => plain(state.deliveries.keys()),
+        };
+        Ok(keys.into_iter().filter(|(_, other)| *other == id).map(|(tenant, _)| tenant).collect())
+    }
+}
+
+/// Returns the keys of a table without the types of their ids.
+fn plain<'k, R: 'k>(keys: impl Iterator<Item = &'k Key<R>>) -> Vec<(TenantId, Uuid)> {
+    keys.map(|(tenant, id)| (*tenant, id.uuid())).collect()
 }

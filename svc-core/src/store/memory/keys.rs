@@ -1,11 +1,12 @@
-//! API keys.
+//! API keys, platform keys, and the signatures that were made with them.
 
 use async_trait::async_trait;
 
 use super::{MemoryTx, conflict};
 use crate::accounts::keys::{ApiKey, Credential, KeyId, Scope};
+use crate::accounts::platform_keys::{PlatformKey, PlatformKeyId};
 use crate::error::StoreError;
-use crate::store::{ApiKeyRepository, KeyUse};
+use crate::store::{ApiKeyRepository, KeyUse, PlatformKeyRepository, PlatformKeyUse, UsedSignatureRepository};
 use crate::values::{TenantId, Timestamp};
 
 #[async_trait]
@@ -84,5 +85,61 @@ impl ApiKeyRepository for MemoryTx<'_> {
             keys.change(key_id, |(key, _)| key.last_used_at = key.last_used_at.max(Some(*used_at)));
         }
         Ok(())
+    }
+}
+
+#[async_trait]
+impl PlatformKeyRepository for MemoryTx<'_> {
+    async fn platform_key_by_hash(&mut self, key_hash: &[u8; 32]) -> Result<Option<PlatformKey>, StoreError> {
+        let found = self.state.platform_keys.values().find(|(_, hash)| hash == key_hash);
+        Ok(found.map(|(key, _)| key.clone()))
+    }
+
+    async fn platform_key(&mut self, id: PlatformKeyId) -> Result<Option<PlatformKey>, StoreError> {
+        Ok(self.state.platform_keys.get(&id).map(|(key, _)| key.clone()))
+    }
+
+    async fn platform_keys(&mut self) -> Result<Vec<PlatformKey>, StoreError> {
+        Ok(self.state.platform_keys.values().map(|(key, _)| key.clone()).collect())
+    }
+
+    async fn insert_platform_key(&mut self, key: &PlatformKey, key_hash: &[u8; 32]) -> Result<(), StoreError> {
+        let keys = &mut self.state_mut()?.platform_keys;
+        if keys.values().any(|(known, hash)| known.id == key.id || hash == key_hash) {
+            return Err(conflict("platform_key"));
+        }
+        keys.put(key.id, (key.clone(), *key_hash));
+        Ok(())
+    }
+
+    async fn update_platform_key(&mut self, key: &PlatformKey) -> Result<(), StoreError> {
+        self.state_mut()?.platform_keys.change(&key.id, |(stored, _)| {
+            stored.revoked_at = key.revoked_at;
+            stored.revoked_by.clone_from(&key.revoked_by);
+        });
+        Ok(())
+    }
+
+    async fn record_platform_key_uses(&mut self, uses: &[PlatformKeyUse]) -> Result<(), StoreError> {
+        for PlatformKeyUse { key_id, used_at } in uses {
+            let keys = &mut self.state_mut()?.platform_keys;
+            keys.change(key_id, |(key, _)| key.last_used_at = key.last_used_at.max(Some(*used_at)));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl UsedSignatureRepository for MemoryTx<'_> {
+    async fn claim_signature(
+        &mut self,
+        key_id: KeyId,
+        mac: &[u8; 32],
+        expires_at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let state = self.state_mut()?;
+        let is_new = state.used_signatures.add((key_id, *mac), expires_at);
+        let deleted_until = state.signatures_deleted_until.get(&key_id);
+        Ok(is_new && deleted_until.is_none_or(|until| *until < expires_at))
     }
 }
