@@ -99,6 +99,9 @@ pub use self::unit_of_work::{CallBoxed, UnitOfWork, UnitOfWorkFn};
 pub(crate) use self::unit_of_work::{ResultSlot, unit_of_work};
 pub use self::wrapper::StoreWrapper;
 
+/// The result of an operation of a store.
+pub type StoreResult<T> = Result<T, StoreError>;
+
 /// What a unit of work may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -151,7 +154,7 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// [`StoreError::ClockSkew`], with which all writes fail until the clock of this machine is set, and
     /// [`StoreError::Closed`].
-    fn check_writable(&self) -> Result<(), StoreError>;
+    fn check_writable(&self) -> StoreResult<()>;
 
     /// Closes the store. Units of work that it has taken still run to their ends, and all later ones fail with
     /// [`StoreError::Closed`]. Returns when its threads or tasks have ended, also when it is called again.

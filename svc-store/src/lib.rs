@@ -92,7 +92,7 @@ use std::time::Duration;
 
 use svc_core::env::Env;
 use svc_core::error::StoreError;
-use svc_core::store::Store;
+use svc_core::store::{Store, StoreResult};
 
 #[cfg(feature = "maintenance")]
 pub use self::maintenance::{
@@ -303,7 +303,7 @@ const QUEUE_CAPACITY: usize = 16_384;
 
 /// Checks that a queue in which so many units of work wait takes another one.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
-fn check_queue(is_open: bool, waiting: usize) -> Result<(), StoreError> {
+fn check_queue(is_open: bool, waiting: usize) -> StoreResult<()> {
     if !is_open {
         return Err(StoreError::Closed);
     }

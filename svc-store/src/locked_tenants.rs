@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use svc_core::accounts::keys::Credential;
-use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::MatchedSubscription;
 use svc_core::webhooks::subscriptions::SubscriptionId;
@@ -70,7 +70,7 @@ impl LockedTenants {
     }
 
     /// Stores the clocks that were advanced. Every transaction does so before it commits.
-    pub(crate) async fn store_clocks(&mut self, sql: &mut dyn Sql) -> Result<(), StoreError> {
+    pub(crate) async fn store_clocks(&mut self, sql: &mut dyn Sql) -> StoreResult<()> {
         for (id, tenant) in &mut self.tenants {
             if std::mem::take(&mut tenant.is_advanced) {
                 sql.pipeline(SET_CLOCK, &[tenant.clock.param(), id.param()], None).await?;

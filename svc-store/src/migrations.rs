@@ -12,6 +12,7 @@
 use async_trait::async_trait;
 use svc_core::crypto::sha256;
 use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 
 /// A migration.
 #[derive(Clone, Copy, Debug)]
@@ -117,33 +118,33 @@ pub(crate) struct AppliedMigration {
 pub(crate) trait MigrationTarget: Send {
     /// Returns the applied migrations without locking anything. `None` when there is no table of migrations, or it has no
     /// checksums yet.
-    async fn peek(&mut self) -> Result<Option<Vec<AppliedMigration>>, StoreError>;
+    async fn peek(&mut self) -> StoreResult<Option<Vec<AppliedMigration>>>;
 
     /// Begins a transaction that excludes other processes that migrate, and creates or completes the table of migrations.
-    async fn begin(&mut self) -> Result<(), StoreError>;
+    async fn begin(&mut self) -> StoreResult<()>;
 
     /// Returns the applied migrations within the transaction.
-    async fn applied(&mut self) -> Result<Vec<AppliedMigration>, StoreError>;
+    async fn applied(&mut self) -> StoreResult<Vec<AppliedMigration>>;
 
     /// Runs the statements of a migration.
-    async fn apply(&mut self, migration: &Migration) -> Result<(), StoreError>;
+    async fn apply(&mut self, migration: &Migration) -> StoreResult<()>;
 
     /// Adds the row of a migration that was applied, or sets the checksum of the row.
-    async fn record(&mut self, migration: &Migration) -> Result<(), StoreError>;
+    async fn record(&mut self, migration: &Migration) -> StoreResult<()>;
 
     /// Runs the statements of a migration outside of a transaction, and adds its row, while no other process does so. Returns
     /// false if another process has done so meanwhile.
-    async fn apply_concurrently(&mut self, migration: &Migration) -> Result<bool, StoreError>;
+    async fn apply_concurrently(&mut self, migration: &Migration) -> StoreResult<bool>;
 
     /// Commits. `is_changed` says whether a migration was applied.
-    async fn commit(&mut self, is_changed: bool) -> Result<(), StoreError>;
+    async fn commit(&mut self, is_changed: bool) -> StoreResult<()>;
 
     /// Rolls back.
     async fn roll_back(&mut self);
 }
 
 /// Applies the missing migrations, and returns their names.
-pub(crate) async fn run(target: &mut dyn MigrationTarget, migrations: &[Migration]) -> Result<Vec<String>, StoreError> {
+pub(crate) async fn run(target: &mut dyn MigrationTarget, migrations: &[Migration]) -> StoreResult<Vec<String>> {
     if let Some(applied) = target.peek().await?
         && Plan::of(migrations, &applied)?.is_empty()
     {
@@ -174,7 +175,7 @@ async fn apply<'m>(
     target: &mut dyn MigrationTarget,
     migrations: &'m [Migration],
     names: &mut Vec<String>,
-) -> Result<(bool, Option<&'m Migration>), StoreError> {
+) -> StoreResult<(bool, Option<&'m Migration>)> {
     // Another process may have applied them since `peek`.
     let applied = target.applied().await?;
     let plan = Plan::of(migrations, &applied)?;
@@ -216,7 +217,7 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn of(migrations: &'a [Migration], applied: &[AppliedMigration]) -> Result<Self, StoreError> {
+    fn of(migrations: &'a [Migration], applied: &[AppliedMigration]) -> StoreResult<Self> {
         let mut without_checksum = Vec::new();
         for AppliedMigration { name, checksum } in applied {
             let Some(migration) = migrations.iter().find(|migration| migration.name == name) else {

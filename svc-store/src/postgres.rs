@@ -43,7 +43,7 @@ use async_trait::async_trait;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
 use svc_core::pages::CursorKey;
-use svc_core::store::{Access, Observer, RequestCounts, Store, UnitOfWork};
+use svc_core::store::{Access, Observer, RequestCounts, Store, StoreResult, UnitOfWork};
 use svc_core::sync::lock;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::{Notify, watch};
@@ -203,7 +203,7 @@ impl PostgresStore {
         Ok(Self { shared, counts, background_tasks, running, running_background })
     }
 
-    pub(crate) fn check_open(&self) -> Result<(), StoreError> {
+    pub(crate) fn check_open(&self) -> StoreResult<()> {
         if self.shared.writes.is_closed() { Err(StoreError::Closed) } else { Ok(()) }
     }
 }
@@ -248,7 +248,7 @@ impl Store for PostgresStore {
         Some(&self.counts)
     }
 
-    fn check_writable(&self) -> Result<(), StoreError> {
+    fn check_writable(&self) -> StoreResult<()> {
         self.check_open()?;
         self.shared.clock_watch.check(&self.shared.context.env)
     }

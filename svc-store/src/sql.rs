@@ -8,7 +8,7 @@ use svc_core::accounts::actor::Actor;
 use svc_core::env::Env;
 use svc_core::error::StoreError;
 use svc_core::pages::CursorKey;
-use svc_core::store::{Access, Observer, Tx};
+use svc_core::store::{Access, Observer, StoreResult, Tx};
 use svc_core::values::{Date, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use svc_core::webhooks::events::WrittenEvents;
@@ -84,7 +84,7 @@ pub(crate) trait Row {
 }
 
 /// A function that is called with each row of a result.
-pub(crate) type EachRow<'a> = &'a mut (dyn FnMut(&dyn Row) -> Result<(), StoreError> + Send);
+pub(crate) type EachRow<'a> = &'a mut (dyn FnMut(&dyn Row) -> StoreResult<()> + Send);
 
 /// A connection within a transaction.
 #[async_trait]
@@ -92,42 +92,31 @@ pub(crate) trait Sql: Send {
     /// Is called before a unit of work relies on a row being locked, also if the transaction has locked it already. `key` is
     /// the same wherever the row is locked. While another transaction of this process has the row, the unit of work is put
     /// off: it fails here, and runs again later.
-    fn take_turn(&mut self, _key: Uuid) -> Result<(), StoreError> {
+    fn take_turn(&mut self, _key: Uuid) -> StoreResult<()> {
         Ok(())
     }
 
     /// Runs a query whose row stays locked until the transaction ends. Its turn was taken.
-    async fn lock_row(
-        &mut self,
-        _key: Uuid,
-        sql: &str,
-        params: &[Param<'_>],
-        each: EachRow<'_>,
-    ) -> Result<(), StoreError> {
+    async fn lock_row(&mut self, _key: Uuid, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> StoreResult<()> {
         self.query(sql, params, each).await
     }
 
     /// Runs a statement and returns how many rows it changed.
-    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
+    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> StoreResult<u64>;
 
     /// Runs a statement without waiting for its result. On PostgreSQL it is only sent; a failure is returned by a later
     /// statement, at the latest by the commit. With `table`, it must change exactly one row of that table.
-    async fn pipeline(
-        &mut self,
-        sql: &str,
-        params: &[Param<'_>],
-        table: Option<&'static str>,
-    ) -> Result<(), StoreError> {
+    async fn pipeline(&mut self, sql: &str, params: &[Param<'_>], table: Option<&'static str>) -> StoreResult<()> {
         let changed = self.execute(sql, params).await?;
         check_changed(changed, table)
     }
 
     /// Runs a statement and calls `each` with each of its rows.
-    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError>;
+    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> StoreResult<()>;
 }
 
 /// Checks that an update of one row of a table found that row.
-pub(crate) fn check_changed(changed: u64, table: Option<&'static str>) -> Result<(), StoreError> {
+pub(crate) fn check_changed(changed: u64, table: Option<&'static str>) -> StoreResult<()> {
     match table {
         Some(table) if changed != 1 => Err(StoreError::Internal(format!("an update of {table} found {changed} rows"))),
         _ => Ok(()),
@@ -215,12 +204,12 @@ impl<'a> SqlTx<'a> {
         self.locked(tenant).into_iter().for_each(LockedTenant::forget);
     }
 
-    pub(crate) async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+    pub(crate) async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> StoreResult<u64> {
         self.sql.execute(sql, params).await
     }
 
     /// Runs a statement without waiting for its result.
-    pub(crate) async fn pipeline(&mut self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
+    pub(crate) async fn pipeline(&mut self, sql: &str, params: &[Param<'_>]) -> StoreResult<()> {
         self.sql.pipeline(sql, params, None).await
     }
 
@@ -230,7 +219,7 @@ impl<'a> SqlTx<'a> {
         sql: &str,
         params: &[Param<'_>],
         read: impl Fn(&mut Cells<'_>) -> Result<T, CellError> + Send + Sync,
-    ) -> Result<Vec<T>, StoreError> {
+    ) -> StoreResult<Vec<T>> {
         let mut rows = Vec::new();
         let mut each = |row: &dyn Row| {
             rows.push(read(&mut Cells::new(row))?);
@@ -246,17 +235,12 @@ impl<'a> SqlTx<'a> {
         sql: &str,
         params: &[Param<'_>],
         read: impl Fn(&mut Cells<'_>) -> Result<T, CellError> + Send + Sync,
-    ) -> Result<Option<T>, StoreError> {
+    ) -> StoreResult<Option<T>> {
         Ok(self.fetch(sql, params, read).await?.into_iter().next())
     }
 
     /// Returns the number that a `SELECT count(*)` of a table counts.
-    pub(crate) async fn count(
-        &mut self,
-        sql: &str,
-        params: &[Param<'_>],
-        table: &'static str,
-    ) -> Result<u64, StoreError> {
+    pub(crate) async fn count(&mut self, sql: &str, params: &[Param<'_>], table: &'static str) -> StoreResult<u64> {
         Ok(self.fetch_one(sql, params, |cells| cells.take(table, "count(*)")).await?.unwrap_or_default())
     }
 }

@@ -30,7 +30,7 @@ use async_trait::async_trait;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
 use svc_core::pages::CursorKey;
-use svc_core::store::{Access, Observer, Store, UnitOfWork};
+use svc_core::store::{Access, Observer, Store, StoreResult, UnitOfWork};
 use svc_core::sync::lock;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::{oneshot, watch};
@@ -98,7 +98,7 @@ impl Queue {
         lock(&self.state)
     }
 
-    fn push(&self, work: QueuedWork) -> Result<(), StoreError> {
+    fn push(&self, work: QueuedWork) -> StoreResult<()> {
         let mut state = self.lock();
         check_queue(state.is_open, state.units.len())?;
         state.units.push_back(work);
@@ -152,16 +152,16 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError::Unavailable`] when the file cannot be opened, is not a SQLite database, or its secrets are encrypted
     /// with another key. [`StoreError::SchemaMismatch`] when its schema does not fit this version of the program.
-    pub fn open(path: &Path, env: Env) -> Result<Self, StoreError> {
+    pub fn open(path: &Path, env: Env) -> StoreResult<Self> {
         Self::open_with(path, env, None, connection::BUSY_TIMEOUT)
     }
 
     /// Opens a file as [`open`](Self::open) does, with this key if there is one.
-    pub(crate) fn open_with_key(path: &Path, env: Env, key: Option<SecretKey>) -> Result<Self, StoreError> {
+    pub(crate) fn open_with_key(path: &Path, env: Env, key: Option<SecretKey>) -> StoreResult<Self> {
         Self::open_with(path, env, key, connection::BUSY_TIMEOUT)
     }
 
-    fn open_with(path: &Path, env: Env, key: Option<SecretKey>, busy_timeout: Duration) -> Result<Self, StoreError> {
+    fn open_with(path: &Path, env: Env, key: Option<SecretKey>, busy_timeout: Duration) -> StoreResult<Self> {
         let mut first = SqliteConnection::open(path)?;
         first.set_busy_timeout(busy_timeout)?;
         first.migrate(env.now())?;
@@ -206,7 +206,7 @@ impl SqliteStore {
         crate::sqlx::Context { store: self, shared: &self.context }
     }
 
-    fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
+    fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> StoreResult<()> {
         let running = self.running.subscribe();
         let thread = std::thread::Builder::new().name(name).spawn(move || {
             body();
@@ -219,7 +219,7 @@ impl SqliteStore {
 }
 
 /// Migrates the schema of a file, and returns the names of the migrations that were applied.
-pub(crate) fn migrate(path: &Path) -> Result<Vec<String>, StoreError> {
+pub(crate) fn migrate(path: &Path) -> StoreResult<Vec<String>> {
     SqliteConnection::open(path)?.migrate(Env::system().now())
 }
 
@@ -255,7 +255,7 @@ impl Store for SqliteStore {
         &self.context.delivery_wakeup
     }
 
-    fn check_writable(&self) -> Result<(), StoreError> {
+    fn check_writable(&self) -> StoreResult<()> {
         if self.writes.is_closed() { Err(StoreError::Closed) } else { Ok(()) }
     }
 

@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 
 use async_trait::async_trait;
 use svc_core::env;
-use svc_core::error::StoreError;
 use svc_core::pages::{ListQuery, Order};
 use svc_core::resources::Resource;
-use svc_core::store::Repository;
+use svc_core::store::{Repository, StoreResult};
 use svc_core::values::{Id, TenantId};
 
 use crate::column::{Column, Kind};
@@ -163,25 +162,17 @@ impl BulkInsert {
 
 impl SqlTx<'_> {
     /// Returns the record with a key, whose values are `key`.
-    pub(crate) async fn get_record<R: TableRow + Send>(&mut self, key: &[Param<'_>]) -> Result<Option<R>, StoreError> {
+    pub(crate) async fn get_record<R: TableRow + Send>(&mut self, key: &[Param<'_>]) -> StoreResult<Option<R>> {
         self.fetch_one(&R::statements().get, key, R::read).await
     }
 
     /// Adds a record. `extra` are the values of the columns that are no fields of it.
-    pub(crate) async fn insert_record<R: TableRow>(
-        &mut self,
-        extra: &[Param<'_>],
-        record: &R,
-    ) -> Result<(), StoreError> {
+    pub(crate) async fn insert_record<R: TableRow>(&mut self, extra: &[Param<'_>], record: &R) -> StoreResult<()> {
         self.pipeline(&R::statements().insert, &insert_params(extra, record)).await
     }
 
     /// Adds records, whose columns are all fields of them.
-    pub(crate) async fn insert_records<R: TableRow>(
-        &mut self,
-        insert: &BulkInsert,
-        records: &[R],
-    ) -> Result<(), StoreError> {
+    pub(crate) async fn insert_records<R: TableRow>(&mut self, insert: &BulkInsert, records: &[R]) -> StoreResult<()> {
         let mut left = records;
         for (rows, sql) in insert.by_rows() {
             let chunks = left.chunks_exact(*rows);
@@ -195,7 +186,7 @@ impl SqlTx<'_> {
     }
 
     /// Stores the updated columns of the record with a key, if there is one.
-    pub(crate) async fn update_record<R: TableRow>(&mut self, record: &R, key: &[Param<'_>]) -> Result<(), StoreError> {
+    pub(crate) async fn update_record<R: TableRow>(&mut self, record: &R, key: &[Param<'_>]) -> StoreResult<()> {
         let mut params = record.updated_params();
         params.extend_from_slice(key);
         self.pipeline(&R::statements().update, &params).await
@@ -216,7 +207,7 @@ pub(crate) trait ResourceTable: Resource + TableRow {
     fn restrict(filter: &Self::Filter, query: &mut Query);
 
     /// Updates tables that depend on the row, after it was inserted or updated.
-    async fn after_write(&self, _tx: &mut SqlTx<'_>, _tenant: TenantId) -> Result<(), StoreError> {
+    async fn after_write(&self, _tx: &mut SqlTx<'_>, _tenant: TenantId) -> StoreResult<()> {
         Ok(())
     }
 }
@@ -311,23 +302,23 @@ fn live<R: ResourceTable>(record: &R) -> Option<Param<'static>> {
 
 #[async_trait]
 impl<R: ResourceTable> Repository<R> for SqlTx<'_> {
-    async fn get(&mut self, tenant: TenantId, id: Id<R>) -> Result<Option<R>, StoreError> {
+    async fn get(&mut self, tenant: TenantId, id: Id<R>) -> StoreResult<Option<R>> {
         self.get_record(&[tenant.param(), id.param()]).await
     }
 
-    async fn list(&mut self, tenant: TenantId, listing: &ListQuery<R::Filter>) -> Result<Vec<R>, StoreError> {
+    async fn list(&mut self, tenant: TenantId, listing: &ListQuery<R::Filter>) -> StoreResult<Vec<R>> {
         let (sql, params) = list_statement::<R>(self.dialect, tenant, listing);
         self.fetch(&sql, &params, R::read).await
     }
 
-    async fn insert(&mut self, tenant: TenantId, record: &R) -> Result<(), StoreError> {
+    async fn insert(&mut self, tenant: TenantId, record: &R) -> StoreResult<()> {
         let mut extra = vec![tenant.param()];
         extra.extend(live(record));
         self.insert_record(&extra, record).await?;
         record.after_write(self, tenant).await
     }
 
-    async fn update(&mut self, tenant: TenantId, record: &R) -> Result<(), StoreError> {
+    async fn update(&mut self, tenant: TenantId, record: &R) -> StoreResult<()> {
         let mut params = record.updated_params();
         params.extend(live(record));
         params.extend([tenant.param(), Param::Uuid(record.id().uuid())]);

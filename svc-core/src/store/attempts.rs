@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::error::StoreError;
+use super::StoreResult;
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, DeliveryId};
 use crate::webhooks::statistics::{AttemptCount, CHART_HOURS};
@@ -21,15 +21,10 @@ pub struct DeletedResponses {
 #[async_trait]
 pub trait AttemptRepository: Send {
     /// Adds an attempt to the log of a delivery.
-    async fn insert_attempt(
-        &mut self,
-        tenant: TenantId,
-        delivery: DeliveryId,
-        log: &AttemptLog,
-    ) -> Result<(), StoreError>;
+    async fn insert_attempt(&mut self, tenant: TenantId, delivery: DeliveryId, log: &AttemptLog) -> StoreResult<()>;
 
     /// Returns the log of a delivery, first attempt first.
-    async fn attempts(&mut self, tenant: TenantId, delivery: DeliveryId) -> Result<Vec<AttemptLog>, StoreError>;
+    async fn attempts(&mut self, tenant: TenantId, delivery: DeliveryId) -> StoreResult<Vec<AttemptLog>>;
 
     /// Deletes the response bodies of the attempts of an endpoint's next `limit` deliveries whose ids follow `after`.
     async fn delete_responses(
@@ -38,7 +33,7 @@ pub trait AttemptRepository: Send {
         subscription: SubscriptionId,
         after: DeliveryId,
         limit: u32,
-    ) -> Result<DeletedResponses, StoreError>;
+    ) -> StoreResult<DeletedResponses>;
 
     /// Returns the attempts of an endpoint's deliveries of events at or after `since` and before `until`, in any order.
     async fn attempt_summaries(
@@ -47,7 +42,7 @@ pub trait AttemptRepository: Send {
         subscription: SubscriptionId,
         since: Timestamp,
         until: Timestamp,
-    ) -> Result<Vec<AttemptSummary>, StoreError>;
+    ) -> StoreResult<Vec<AttemptSummary>>;
 }
 
 /// How many attempts there were in each hour, for charts.
@@ -55,7 +50,7 @@ pub trait AttemptRepository: Send {
 pub trait AttemptCountRepository: Send {
     /// Adds these counts to those that are stored, in a few statements however many they are. No two of them differ in
     /// `attempts` alone.
-    async fn add_attempt_counts(&mut self, counts: &[AttemptCount]) -> Result<(), StoreError>;
+    async fn add_attempt_counts(&mut self, counts: &[AttemptCount]) -> StoreResult<()>;
 
     /// Returns the counts of these hours, of one endpoint or of [`ALL_ENDPOINTS`](crate::webhooks::statistics::ALL_ENDPOINTS),
     /// in any order.
@@ -64,8 +59,8 @@ pub trait AttemptCountRepository: Send {
         tenant: TenantId,
         subscription: SubscriptionId,
         hours: &[Timestamp; CHART_HOURS],
-    ) -> Result<Vec<AttemptCount>, StoreError>;
+    ) -> StoreResult<Vec<AttemptCount>>;
 
     /// Deletes at most `limit` counts of all tenants of hours before `before`, and returns how many.
-    async fn delete_attempt_counts_before(&mut self, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
+    async fn delete_attempt_counts_before(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 }

@@ -2,15 +2,15 @@
 
 use async_trait::async_trait;
 
+use super::StoreResult;
 use crate::accounts::audit::Entry;
-use crate::error::StoreError;
 use crate::values::{TenantId, Timestamp};
 
 /// The audit log. Its entries are never changed or deleted.
 #[async_trait]
 pub trait AuditRepository: Send {
     /// Adds an entry.
-    async fn insert_audit_entry(&mut self, entry: &Entry) -> Result<(), StoreError>;
+    async fn insert_audit_entry(&mut self, entry: &Entry) -> StoreResult<()>;
 
     /// Returns at most `limit` entries of a tenant at or after `since` and before `until`, newest first.
     async fn audit_entries(
@@ -19,5 +19,5 @@ pub trait AuditRepository: Send {
         since: Timestamp,
         until: Timestamp,
         limit: u32,
-    ) -> Result<Vec<Entry>, StoreError>;
+    ) -> StoreResult<Vec<Entry>>;
 }

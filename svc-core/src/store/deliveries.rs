@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::error::StoreError;
+use super::StoreResult;
 use crate::values::{EventKind, TenantId, Timestamp};
 use crate::webhooks::deliveries::{Backlog, Delivery, DeliveryId, DeliveryStatus, FailureReason};
 use crate::webhooks::events::{Event, EventId};
@@ -27,32 +27,31 @@ pub trait DeliveryRepository: Send {
     ///
     /// The id of each must contain the time of its event ([`Env::id`](crate::env::Env::id)), because stores use it to find
     /// the deliveries of an event.
-    async fn insert_deliveries(&mut self, deliveries: &[Delivery]) -> Result<(), StoreError>;
+    async fn insert_deliveries(&mut self, deliveries: &[Delivery]) -> StoreResult<()>;
 
     /// Adds one delivery, as [`insert_deliveries`](DeliveryRepository::insert_deliveries) does.
-    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError> {
+    async fn insert_delivery(&mut self, delivery: &Delivery) -> StoreResult<()> {
         self.insert_deliveries(std::slice::from_ref(delivery)).await
     }
 
     /// Returns one delivery.
-    async fn delivery(&mut self, tenant: TenantId, id: DeliveryId) -> Result<Option<Delivery>, StoreError>;
+    async fn delivery(&mut self, tenant: TenantId, id: DeliveryId) -> StoreResult<Option<Delivery>>;
 
     /// Returns those deliveries of a tenant that have one of these ids, in any order.
-    async fn deliveries(&mut self, tenant: TenantId, ids: &[DeliveryId]) -> Result<Vec<Delivery>, StoreError>;
+    async fn deliveries(&mut self, tenant: TenantId, ids: &[DeliveryId]) -> StoreResult<Vec<Delivery>>;
 
     /// Stores the progress of a delivery if its stored lease is still `lease`. Otherwise it changes nothing and returns
     /// `Ok`: a caller that has to know locks the tenant and reads the delivery first.
-    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError>;
+    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> StoreResult<()>;
 
     /// Stores what [`Delivery::claim`] has set, if the stored lease is still `lease`, as
     /// [`update_delivery`](DeliveryRepository::update_delivery) does.
-    async fn claim_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError> {
+    async fn claim_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> StoreResult<()> {
         self.update_delivery(delivery, lease).await
     }
 
     /// Returns the deliveries of a tenant that match a filter, newest first unless the filter says otherwise.
-    async fn list_deliveries(&mut self, tenant: TenantId, filter: &DeliveryFilter)
-    -> Result<Vec<Delivery>, StoreError>;
+    async fn list_deliveries(&mut self, tenant: TenantId, filter: &DeliveryFilter) -> StoreResult<Vec<Delivery>>;
 
     /// Returns at most `limit` pending deliveries of an endpoint that are due at `now`, longest due first.
     async fn due_deliveries(
@@ -61,14 +60,14 @@ pub trait DeliveryRepository: Send {
         subscription: SubscriptionId,
         now: Timestamp,
         limit: u32,
-    ) -> Result<Vec<DueDelivery>, StoreError>;
+    ) -> StoreResult<Vec<DueDelivery>>;
 
     /// Returns when the next pending delivery of an endpoint is due.
     async fn next_delivery_due(
         &mut self,
         tenant: TenantId,
         subscription: SubscriptionId,
-    ) -> Result<Option<Timestamp>, StoreError>;
+    ) -> StoreResult<Option<Timestamp>>;
 
     /// Makes the pending deliveries of an endpoint that wait for this due at `latest`, unless they are due earlier. The
     /// schedule of the endpoint stays as it is.
@@ -78,7 +77,7 @@ pub trait DeliveryRepository: Send {
         subscription: SubscriptionId,
         waiting: WaitingFor,
         latest: Timestamp,
-    ) -> Result<(), StoreError>;
+    ) -> StoreResult<()>;
 
     /// Changes at most `limit` pending deliveries of an endpoint, of events before `before`, to held, and returns how many.
     /// Those that have an attempt in flight keep their lease.
@@ -88,7 +87,7 @@ pub trait DeliveryRepository: Send {
         subscription: SubscriptionId,
         before: Timestamp,
         limit: u32,
-    ) -> Result<u64, StoreError>;
+    ) -> StoreResult<u64>;
 
     /// Changes at most `limit` pending or held deliveries of an endpoint to failed, for this reason, and returns how many.
     /// Those that have an attempt in flight keep their lease.
@@ -98,25 +97,21 @@ pub trait DeliveryRepository: Send {
         subscription: SubscriptionId,
         reason: FailureReason,
         limit: u32,
-    ) -> Result<u64, StoreError>;
+    ) -> StoreResult<u64>;
 
     /// Returns the time of the event of the delivery that has `n` others before it in the order of a filter, or `None` if
     /// there are no more than `n`.
     ///
     /// Of the filter, only those conditions count that an index serves: all but the kind, and the status unless it is failed or
     /// held. So the cost is bounded by `n`.
-    async fn nth_listed(
-        &mut self,
-        tenant: TenantId,
-        filter: &DeliveryFilter,
-        n: u32,
-    ) -> Result<Option<Timestamp>, StoreError>;
+    async fn nth_listed(&mut self, tenant: TenantId, filter: &DeliveryFilter, n: u32)
+    -> StoreResult<Option<Timestamp>>;
 
     /// Returns how many deliveries match a filter, and `limit` of the filter for that many or more.
     ///
     /// Only those conditions count that an index serves, as for [`nth_listed`](DeliveryRepository::nth_listed). So the cost is
     /// bounded by the limit.
-    async fn count_listed(&mut self, tenant: TenantId, filter: &DeliveryFilter) -> Result<u64, StoreError> {
+    async fn count_listed(&mut self, tenant: TenantId, filter: &DeliveryFilter) -> StoreResult<u64> {
         let served = DeliveryFilter { status: filter.indexed_status(), kind: None, ..filter.clone() };
         Ok(self.list_deliveries(tenant, &served).await?.len() as u64)
     }
@@ -129,14 +124,14 @@ pub trait DeliveryRepository: Send {
         tenant: TenantId,
         subscription: SubscriptionId,
         status: DeliveryStatus,
-    ) -> Result<u64, StoreError>;
+    ) -> StoreResult<u64>;
 
     /// Returns how many deliveries of all tenants have a status, and how old the oldest is.
     ///
     /// It counts up to [`MAX_BACKLOG_COUNT`](crate::webhooks::deliveries::MAX_BACKLOG_COUNT), so its cost is
     /// bounded; of failed and held deliveries it counts the oldest. Succeeded deliveries are not a backlog: for them the
     /// count is 0.
-    async fn backlog(&mut self, status: DeliveryStatus) -> Result<Backlog, StoreError>;
+    async fn backlog(&mut self, status: DeliveryStatus) -> StoreResult<Backlog>;
 }
 
 /// What a pending delivery waits for.
@@ -215,24 +210,24 @@ impl DeliveryFilter {
 #[async_trait]
 pub trait ReplayRepository: Send {
     /// Adds a bulk replay, and wakes the sender after the commit.
-    async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError>;
+    async fn insert_replay(&mut self, replay: &Replay) -> StoreResult<()>;
 
     /// Returns one bulk replay.
-    async fn replay(&mut self, tenant: TenantId, id: ReplayId) -> Result<Option<Replay>, StoreError>;
+    async fn replay(&mut self, tenant: TenantId, id: ReplayId) -> StoreResult<Option<Replay>>;
 
     /// Returns at most `limit` bulk replays of a tenant, newest first.
-    async fn replays(&mut self, tenant: TenantId, limit: u32) -> Result<Vec<Replay>, StoreError>;
+    async fn replays(&mut self, tenant: TenantId, limit: u32) -> StoreResult<Vec<Replay>>;
 
     /// Returns the unfinished bulk replay of a tenant whose last step is longest ago.
-    async fn unfinished_replay(&mut self, tenant: TenantId) -> Result<Option<Replay>, StoreError>;
+    async fn unfinished_replay(&mut self, tenant: TenantId) -> StoreResult<Option<Replay>>;
 
     /// Returns the tenants of at most `limit` unfinished bulk replays, those whose last step is longest ago first. A tenant
     /// is returned once for each of its bulk replays.
-    async fn tenants_with_unfinished_replays(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError>;
+    async fn tenants_with_unfinished_replays(&mut self, limit: u32) -> StoreResult<Vec<TenantId>>;
 
     /// Returns at most `limit` unfinished bulk replays of all tenants, those whose last step is longest ago first.
-    async fn unfinished_replays(&mut self, limit: u32) -> Result<Vec<Replay>, StoreError>;
+    async fn unfinished_replays(&mut self, limit: u32) -> StoreResult<Vec<Replay>>;
 
     /// Stores the progress of a bulk replay.
-    async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError>;
+    async fn update_replay(&mut self, replay: &Replay) -> StoreResult<()>;
 }

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 
+use super::StoreResult;
 use crate::accounts::operational::{OperationalEvent, OperationalEventId};
-use crate::error::StoreError;
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::events::{Event, EventId};
 
@@ -20,13 +20,13 @@ pub struct EventWithActor {
 #[async_trait]
 pub trait EventRepository: Send {
     /// Adds an event, with the actor of the transaction ([`Tx::actor`](super::Tx::actor)).
-    async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError>;
+    async fn insert_event(&mut self, event: &Event) -> StoreResult<()>;
 
     /// Returns one event.
-    async fn event(&mut self, tenant: TenantId, id: EventId) -> Result<Option<Event>, StoreError>;
+    async fn event(&mut self, tenant: TenantId, id: EventId) -> StoreResult<Option<Event>>;
 
     /// Returns at most `limit` events of a tenant that are later than `after`, oldest first.
-    async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError>;
+    async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> StoreResult<Vec<Event>>;
 
     /// Returns how many events of a tenant are at or after `since` and before `until`, and `limit` for that many or more.
     async fn count_events(
@@ -35,7 +35,7 @@ pub trait EventRepository: Send {
         since: Timestamp,
         until: Timestamp,
         limit: u32,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         let before = Timestamp::from_micros(since.as_micros() - 1);
         let events = self.events_after(tenant, before, limit).await?;
         Ok(events.iter().take_while(|event| event.created_at < until).count() as u64)
@@ -48,18 +48,18 @@ pub trait EventRepository: Send {
         since: Timestamp,
         until: Timestamp,
         limit: u32,
-    ) -> Result<Vec<EventWithActor>, StoreError>;
+    ) -> StoreResult<Vec<EventWithActor>>;
 }
 
 /// Operational events that have not been published yet, of all tenants.
 #[async_trait]
 pub trait OperationalEventRepository: Send {
     /// Adds an event.
-    async fn insert_operational_event(&mut self, event: &OperationalEvent) -> Result<(), StoreError>;
+    async fn insert_operational_event(&mut self, event: &OperationalEvent) -> StoreResult<()>;
 
     /// Returns the first `limit` events, in the order of their ids.
-    async fn operational_events(&mut self, limit: u32) -> Result<Vec<OperationalEvent>, StoreError>;
+    async fn operational_events(&mut self, limit: u32) -> StoreResult<Vec<OperationalEvent>>;
 
     /// Deletes an event, which must be there: the transaction fails otherwise.
-    async fn delete_operational_event(&mut self, id: OperationalEventId) -> Result<(), StoreError>;
+    async fn delete_operational_event(&mut self, id: OperationalEventId) -> StoreResult<()>;
 }

@@ -23,7 +23,7 @@ use async_trait::async_trait;
 use futures_util::FutureExt as _;
 
 use self::table::Table;
-use super::{Access, Endpoint, Store, Tx, UnitOfWork};
+use super::{Access, Endpoint, Store, StoreResult, Tx, UnitOfWork};
 use crate::accounts::actor::Actor;
 use crate::accounts::audit::Entry;
 use crate::accounts::dashboard_links::DashboardLink;
@@ -109,7 +109,7 @@ impl Store for MemoryStore {
         &self.delivery_wakeup
     }
 
-    fn check_writable(&self) -> Result<(), StoreError> {
+    fn check_writable(&self) -> StoreResult<()> {
         if self.is_closed.load(Ordering::Relaxed) { Err(StoreError::Closed) } else { Ok(()) }
     }
 
@@ -245,7 +245,7 @@ impl<'a> MemoryTx<'a> {
     }
 
     /// Returns the tables for a change, which a read transaction must not make.
-    fn state_mut(&mut self) -> Result<&mut Tables, StoreError> {
+    fn state_mut(&mut self) -> StoreResult<&mut Tables> {
         match &mut self.state {
             TablesRef::Write(tables) => Ok(tables),
             TablesRef::Read(_) => Err(StoreError::Internal("a read transaction tried to write".to_owned())),
@@ -281,6 +281,6 @@ fn conflict(constraint: &str) -> StoreError {
 }
 
 /// Adds a row, whose id must be new.
-fn insert<K: Ord + Clone, R: Clone>(table: &mut Table<K, R>, key: K, row: &R) -> Result<(), StoreError> {
+fn insert<K: Ord + Clone, R: Clone>(table: &mut Table<K, R>, key: K, row: &R) -> StoreResult<()> {
     if table.add(key, row.clone()) { Ok(()) } else { Err(conflict("id")) }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::error::StoreError;
+use super::StoreResult;
 use crate::pages::ListQuery;
 use crate::resources::Resource;
 use crate::resources::contacts::ContactId;
@@ -13,25 +13,25 @@ use crate::values::{Email, Id, TenantId};
 #[async_trait]
 pub trait Repository<R: Resource>: Send {
     /// Returns the record with this id, even if it is deleted.
-    async fn get(&mut self, tenant: TenantId, id: Id<R>) -> Result<Option<R>, StoreError>;
+    async fn get(&mut self, tenant: TenantId, id: Id<R>) -> StoreResult<Option<R>>;
 
     /// Returns the records of a list in its order, at most as many as its limit.
     ///
     /// It costs O(limit), whatever the filter is. Ids come from [`Env::id`](crate::env::Env::id) and sort like
     /// `created_at`, so a store may order by either.
-    async fn list(&mut self, tenant: TenantId, listing: &ListQuery<R::Filter>) -> Result<Vec<R>, StoreError>;
+    async fn list(&mut self, tenant: TenantId, listing: &ListQuery<R::Filter>) -> StoreResult<Vec<R>>;
 
     /// Adds a record.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when the tenant has a record with this id or another unique value of it.
-    async fn insert(&mut self, tenant: TenantId, record: &R) -> Result<(), StoreError>;
+    async fn insert(&mut self, tenant: TenantId, record: &R) -> StoreResult<()>;
 
     /// Replaces the record with the same id.
     ///
     /// # Errors
     /// [`StoreError::Internal`] when there is none, at the latest at the commit.
-    async fn update(&mut self, tenant: TenantId, record: &R) -> Result<(), StoreError>;
+    async fn update(&mut self, tenant: TenantId, record: &R) -> StoreResult<()>;
 }
 
 /// Finds contacts by their email, for the rule that no two contacts of a tenant have the same.
@@ -42,12 +42,12 @@ pub trait Repository<R: Resource>: Send {
 pub trait ContactEmailRepository: Send {
     /// Returns a contact of the tenant that has this email, ignoring case, and is not deleted; any of them if there are
     /// several.
-    async fn contact_with_email(&mut self, tenant: TenantId, email: &Email) -> Result<Option<ContactId>, StoreError>;
+    async fn contact_with_email(&mut self, tenant: TenantId, email: &Email) -> StoreResult<Option<ContactId>>;
 }
 
 /// Payments of invoices.
 #[async_trait]
 pub trait PaymentRepository: Send {
     /// Adds a payment.
-    async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> Result<(), StoreError>;
+    async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> StoreResult<()>;
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use uuid::Uuid;
 
+use super::StoreResult;
 use crate::accounts::idempotency::StoredResponse;
-use crate::error::StoreError;
 use crate::requests::LoggedRequest;
 use crate::values::{TenantId, Timestamp};
 
@@ -16,7 +16,7 @@ pub trait IdempotencyRepository: Send {
     /// Claims an idempotency key until the transaction ends. Returns `false` if another transaction holds the claim.
     ///
     /// A store that runs one write transaction after the other always returns `true`.
-    async fn claim_idempotency(&mut self, tenant: TenantId, key: &str) -> Result<bool, StoreError>;
+    async fn claim_idempotency(&mut self, tenant: TenantId, key: &str) -> StoreResult<bool>;
 
     /// Returns the response that was stored under an idempotency key after `after`.
     async fn stored_response(
@@ -24,22 +24,17 @@ pub trait IdempotencyRepository: Send {
         tenant: TenantId,
         key: &str,
         after: Timestamp,
-    ) -> Result<Option<StoredResponse>, StoreError>;
+    ) -> StoreResult<Option<StoredResponse>>;
 
     /// Stores a response under an idempotency key, in place of an older one.
-    async fn store_response(
-        &mut self,
-        tenant: TenantId,
-        key: &str,
-        response: &StoredResponse,
-    ) -> Result<(), StoreError>;
+    async fn store_response(&mut self, tenant: TenantId, key: &str, response: &StoredResponse) -> StoreResult<()>;
 }
 
 /// The request log. Its entries are never changed.
 #[async_trait]
 pub trait RequestLogRepository: Send {
     /// Adds requests, in a few statements however many they are.
-    async fn insert_requests(&mut self, requests: &[LoggedRequest]) -> Result<(), StoreError>;
+    async fn insert_requests(&mut self, requests: &[LoggedRequest]) -> StoreResult<()>;
 
     /// Returns at most `limit` requests of a tenant at or after `since`, newest first.
     async fn logged_requests(
@@ -47,13 +42,13 @@ pub trait RequestLogRepository: Send {
         tenant: TenantId,
         since: Timestamp,
         limit: u32,
-    ) -> Result<Vec<LoggedRequest>, StoreError>;
+    ) -> StoreResult<Vec<LoggedRequest>>;
 
     /// Deletes all requests of a tenant but its newest `keep`, and returns how many.
-    async fn delete_surplus_requests(&mut self, tenant: TenantId, keep: u32) -> Result<u64, StoreError>;
+    async fn delete_surplus_requests(&mut self, tenant: TenantId, keep: u32) -> StoreResult<u64>;
 
     /// Deletes at most `limit` requests of all tenants before `before`, the oldest first, and returns how many.
-    async fn delete_requests_before(&mut self, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
+    async fn delete_requests_before(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 }
 
 /// Counts requests for all processes on a database together, outside of transactions.
@@ -65,7 +60,7 @@ pub trait RequestCounts: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError`] when the database cannot count now; the caller then counts in its own process.
-    async fn add(&self, changes: &[CountChange], window: Duration) -> Result<Vec<RequestWindow>, StoreError>;
+    async fn add(&self, changes: &[CountChange], window: Duration) -> StoreResult<Vec<RequestWindow>>;
 }
 
 /// A change of a count.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::error::StoreError;
+use super::StoreResult;
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::retention::{ExpiredKind, IdRange};
 
@@ -11,10 +11,10 @@ use crate::webhooks::retention::{ExpiredKind, IdRange};
 #[async_trait]
 pub trait RetentionRepository: Send {
     /// Returns the last of the first `limit` events in a range.
-    async fn last_event(&mut self, tenant: TenantId, range: IdRange, limit: u32) -> Result<Option<Uuid>, StoreError>;
+    async fn last_event(&mut self, tenant: TenantId, range: IdRange, limit: u32) -> StoreResult<Option<Uuid>>;
 
     /// Returns the delivery in a range that has `n` others before it.
-    async fn nth_delivery(&mut self, tenant: TenantId, range: IdRange, n: u32) -> Result<Option<Uuid>, StoreError>;
+    async fn nth_delivery(&mut self, tenant: TenantId, range: IdRange, n: u32) -> StoreResult<Option<Uuid>>;
 
     /// Deletes at most `limit` rows of one kind in a range, and returns how many. Its cost is bounded by the number of events
     /// and deliveries in the range.
@@ -26,21 +26,16 @@ pub trait RetentionRepository: Send {
         kind: ExpiredKind,
         range: IdRange,
         limit: u32,
-    ) -> Result<u64, StoreError>;
+    ) -> StoreResult<u64>;
 
     /// Returns how many rows repeated calls of [`delete_expired`](RetentionRepository::delete_expired) would delete.
-    async fn count_expired(&mut self, tenant: TenantId, kind: ExpiredKind, range: IdRange) -> Result<u64, StoreError>;
+    async fn count_expired(&mut self, tenant: TenantId, kind: ExpiredKind, range: IdRange) -> StoreResult<u64>;
 
     /// Deletes at most `limit` bulk replays of a tenant that were finished before `before`, and returns how many.
-    async fn delete_finished_replays(
-        &mut self,
-        tenant: TenantId,
-        before: Timestamp,
-        limit: u32,
-    ) -> Result<u64, StoreError>;
+    async fn delete_finished_replays(&mut self, tenant: TenantId, before: Timestamp, limit: u32) -> StoreResult<u64>;
 
     /// Returns how many bulk replays of a tenant were finished before `before`.
-    async fn count_finished_replays(&mut self, tenant: TenantId, before: Timestamp) -> Result<u64, StoreError>;
+    async fn count_finished_replays(&mut self, tenant: TenantId, before: Timestamp) -> StoreResult<u64>;
 
     /// Returns the first `limit` tenants after the tenant `after`, in the order of their ids, and of each whether it has an
     /// event or a bulk replay from before `before`.
@@ -49,7 +44,7 @@ pub trait RetentionRepository: Send {
         after: TenantId,
         before: Timestamp,
         limit: u32,
-    ) -> Result<Vec<(TenantId, bool)>, StoreError>;
+    ) -> StoreResult<Vec<(TenantId, bool)>>;
 
     /// Deletes at most `limit` stored responses from before `stored_before`, and at most `limit` used signatures that
     /// expired before `now`. Returns how many rows were deleted.
@@ -58,9 +53,9 @@ pub trait RetentionRepository: Send {
         stored_before: Timestamp,
         now: Timestamp,
         limit: u32,
-    ) -> Result<u64, StoreError>;
+    ) -> StoreResult<u64>;
 
     /// Returns how many rows repeated calls of [`delete_request_records`](RetentionRepository::delete_request_records)
     /// would delete.
-    async fn count_request_records(&mut self, stored_before: Timestamp, now: Timestamp) -> Result<u64, StoreError>;
+    async fn count_request_records(&mut self, stored_before: Timestamp, now: Timestamp) -> StoreResult<u64>;
 }

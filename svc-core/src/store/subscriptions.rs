@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::error::StoreError;
+use super::StoreResult;
 use crate::values::{EventKind, TenantId, Timestamp};
 use crate::webhooks::deliveries::MatchedSubscription;
 use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
@@ -16,10 +16,10 @@ pub trait SubscriptionMatching: Send {
         &mut self,
         tenant: TenantId,
         kind: EventKind,
-    ) -> Result<Vec<MatchedSubscription>, StoreError>;
+    ) -> StoreResult<Vec<MatchedSubscription>>;
 
     /// Returns how many subscriptions of a tenant are not deleted.
-    async fn count_live_subscriptions(&mut self, tenant: TenantId) -> Result<u64, StoreError>;
+    async fn count_live_subscriptions(&mut self, tenant: TenantId) -> StoreResult<u64>;
 
     /// Sets when a subscription that is not deleted expires, and no other field. Returns whether there is one.
     async fn set_subscription_expiry(
@@ -27,14 +27,14 @@ pub trait SubscriptionMatching: Send {
         tenant: TenantId,
         id: SubscriptionId,
         expires_at: Timestamp,
-    ) -> Result<bool, StoreError>;
+    ) -> StoreResult<bool>;
 
     /// Returns at most `limit` subscriptions of all tenants that have expired at `now` and are not deleted.
     async fn expired_subscriptions(
         &mut self,
         now: Timestamp,
         limit: u32,
-    ) -> Result<Vec<(TenantId, SubscriptionId)>, StoreError>;
+    ) -> StoreResult<Vec<(TenantId, SubscriptionId)>>;
 
     /// Stores what outcomes change of a subscription: `last_delivery_at`, `last_delivery_status`, `consecutive_failures`,
     /// `backoff_until`, `responses_kept` and `responses_deleted_until`, and no other field.
@@ -42,7 +42,7 @@ pub trait SubscriptionMatching: Send {
         &mut self,
         tenant: TenantId,
         subscription: &WebhookSubscription,
-    ) -> Result<(), StoreError>;
+    ) -> StoreResult<()>;
 }
 
 /// An endpoint: a subscription of a tenant, which deliveries are sent to.
@@ -64,19 +64,14 @@ pub const MAX_EXCEPTED_TENANTS: usize = 32;
 pub trait EndpointSchedule: Send {
     /// Returns at most `limit` endpoints that are due at `now`, longest due first, except for those of some tenants. There
     /// may be at most [`MAX_EXCEPTED_TENANTS`] of these.
-    async fn due_endpoints(
-        &mut self,
-        now: Timestamp,
-        except: &[TenantId],
-        limit: u32,
-    ) -> Result<Vec<Endpoint>, StoreError>;
+    async fn due_endpoints(&mut self, now: Timestamp, except: &[TenantId], limit: u32) -> StoreResult<Vec<Endpoint>>;
 
     /// Returns at most `limit` endpoints of the schedule, whenever they are due, in the order of their tenants and ids and
     /// after the endpoint `after`.
-    async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> Result<Vec<Endpoint>, StoreError>;
+    async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> StoreResult<Vec<Endpoint>>;
 
     /// Returns the earliest time at which an endpoint is due, past or future. `None` if nothing is scheduled.
-    async fn next_endpoint_due(&mut self) -> Result<Option<Timestamp>, StoreError>;
+    async fn next_endpoint_due(&mut self) -> StoreResult<Option<Timestamp>>;
 
     /// Sets when an endpoint is due. `None` removes it from the schedule, for an endpoint without pending deliveries.
     async fn schedule_endpoint(
@@ -84,7 +79,7 @@ pub trait EndpointSchedule: Send {
         tenant: TenantId,
         subscription: SubscriptionId,
         due_at: Option<Timestamp>,
-    ) -> Result<(), StoreError>;
+    ) -> StoreResult<()>;
 
     /// Makes an endpoint due at `due_at` unless it is due earlier, and wakes the sender after the commit.
     async fn schedule_endpoint_by(
@@ -92,5 +87,5 @@ pub trait EndpointSchedule: Send {
         tenant: TenantId,
         subscription: SubscriptionId,
         due_at: Timestamp,
-    ) -> Result<(), StoreError>;
+    ) -> StoreResult<()>;
 }

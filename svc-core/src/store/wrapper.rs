@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Access, Observer, RequestCounts, Store, UnitOfWork};
+use super::{Access, Observer, RequestCounts, Store, StoreResult, UnitOfWork};
 use crate::env::Env;
-use crate::error::{Error, StoreError};
+use crate::error::Error;
 use crate::webhooks::deliveries::DeliveryWakeup;
 
 /// A [`Store`] that wraps another one: it changes how units of work are run and forwards everything else.
@@ -50,7 +50,7 @@ pub trait StoreWrapper: Send + Sync + 'static {
     ///
     /// # Errors
     /// Those of [`Store::check_writable`].
-    fn check_writable_wrapped(&self) -> Result<(), StoreError> {
+    fn check_writable_wrapped(&self) -> StoreResult<()> {
         self.inner().check_writable()
     }
 }
@@ -109,7 +109,7 @@ impl<W: StoreWrapper> Store for W {
         self.inner().request_counts()
     }
 
-    fn check_writable(&self) -> Result<(), StoreError> {
+    fn check_writable(&self) -> StoreResult<()> {
         self.check_writable_wrapped()
     }
 

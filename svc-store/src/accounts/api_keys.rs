@@ -4,9 +4,8 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::accounts::keys::{ApiKey, Credential, KeyId};
-use svc_core::error::StoreError;
-use svc_core::store::TenantRepository as _;
 use svc_core::store::{ApiKeyRepository, KeyUse};
+use svc_core::store::{StoreResult, TenantRepository as _};
 use svc_core::values::{TenantId, Timestamp};
 
 use crate::column::Column as _;
@@ -49,15 +48,11 @@ fn read_credential(cells: &mut Cells<'_>) -> Result<Credential, CellError> {
 
 #[async_trait]
 impl ApiKeyRepository for SqlTx<'_> {
-    async fn credential(&mut self, key_hash: &[u8; 32]) -> Result<Option<Credential>, StoreError> {
+    async fn credential(&mut self, key_hash: &[u8; 32]) -> StoreResult<Option<Credential>> {
         self.fetch_one(CREDENTIAL, &[key_hash.param()], read_credential).await
     }
 
-    async fn lock_credential(
-        &mut self,
-        tenant: TenantId,
-        key_hash: &[u8; 32],
-    ) -> Result<Option<Credential>, StoreError> {
+    async fn lock_credential(&mut self, tenant: TenantId, key_hash: &[u8; 32]) -> StoreResult<Option<Credential>> {
         self.lock_tenant(tenant).await?;
         if let Some(known) = self.locked(tenant).and_then(|locked| locked.credentials.get(key_hash)) {
             return Ok(Some(known.clone()));
@@ -71,33 +66,33 @@ impl ApiKeyRepository for SqlTx<'_> {
         Ok(found)
     }
 
-    async fn api_key(&mut self, id: KeyId) -> Result<Option<ApiKey>, StoreError> {
+    async fn api_key(&mut self, id: KeyId) -> StoreResult<Option<ApiKey>> {
         self.get_record(&[id.param()]).await
     }
 
-    async fn api_keys(&mut self, tenant: TenantId) -> Result<Vec<ApiKey>, StoreError> {
+    async fn api_keys(&mut self, tenant: TenantId) -> StoreResult<Vec<ApiKey>> {
         self.fetch(&LIST, &[tenant.param()], crate::table::TableRow::read).await
     }
 
-    async fn insert_api_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> Result<(), StoreError> {
+    async fn insert_api_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> StoreResult<()> {
         self.insert_record(&[key_hash.param(), Param::Null, Param::Bool(false)], key).await
     }
 
-    async fn update_api_key(&mut self, key: &ApiKey) -> Result<(), StoreError> {
+    async fn update_api_key(&mut self, key: &ApiKey) -> StoreResult<()> {
         self.forget(key.tenant_id);
         self.update_record(key, &[key.id.param()]).await
     }
 
-    async fn expiring_keys(&mut self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<KeyId>, StoreError> {
+    async fn expiring_keys(&mut self, now: Timestamp, until: Timestamp, limit: u32) -> StoreResult<Vec<KeyId>> {
         let params = [now.param(), until.param(), limit.param()];
         self.fetch(EXPIRING, &params, |cells| cells.take("api_keys", "id")).await
     }
 
-    async fn mark_key_expiry_reported(&mut self, id: KeyId) -> Result<bool, StoreError> {
+    async fn mark_key_expiry_reported(&mut self, id: KeyId) -> StoreResult<bool> {
         Ok(self.execute(MARK_REPORTED, &[id.param()]).await? == 1)
     }
 
-    async fn record_key_uses(&mut self, uses: &[KeyUse]) -> Result<(), StoreError> {
+    async fn record_key_uses(&mut self, uses: &[KeyUse]) -> StoreResult<()> {
         // Always in the same order, so that two nodes never deadlock.
         let mut uses = uses.to_vec();
         uses.sort_unstable();

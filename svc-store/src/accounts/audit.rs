@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 use async_trait::async_trait;
 use svc_core::accounts::audit::Entry;
 use svc_core::env;
-use svc_core::error::StoreError;
-use svc_core::store::AuditRepository;
+use svc_core::store::{AuditRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
@@ -29,7 +28,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
 
 #[async_trait]
 impl AuditRepository for SqlTx<'_> {
-    async fn insert_audit_entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
+    async fn insert_audit_entry(&mut self, entry: &Entry) -> StoreResult<()> {
         self.insert_record(&[], entry).await
     }
 
@@ -39,7 +38,7 @@ impl AuditRepository for SqlTx<'_> {
         since: Timestamp,
         until: Timestamp,
         limit: u32,
-    ) -> Result<Vec<Entry>, StoreError> {
+    ) -> StoreResult<Vec<Entry>> {
         let (first, end): (Uuid, Uuid) = (env::first_id_at(since), env::first_id_at(until));
         self.fetch(&LIST, &[tenant.param(), first.param(), end.param(), limit.param()], Entry::read).await
     }

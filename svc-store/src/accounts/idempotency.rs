@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 use async_trait::async_trait;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::crypto::sha256;
-use svc_core::error::StoreError;
-use svc_core::store::IdempotencyRepository;
+use svc_core::store::{IdempotencyRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 
 use crate::column::Column as _;
@@ -31,7 +30,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
 
 #[async_trait]
 impl IdempotencyRepository for SqlTx<'_> {
-    async fn claim_idempotency(&mut self, tenant: TenantId, key: &str) -> Result<bool, StoreError> {
+    async fn claim_idempotency(&mut self, tenant: TenantId, key: &str) -> StoreResult<bool> {
         let Some(claim) = self.dialect.claim() else { return Ok(true) };
         // Two keys share a number once in 2^64. Then one of two concurrent requests waits without need.
         let digest = sha256(&[tenant.0.as_bytes(), key.as_bytes()].concat());
@@ -45,17 +44,12 @@ impl IdempotencyRepository for SqlTx<'_> {
         tenant: TenantId,
         key: &str,
         after: Timestamp,
-    ) -> Result<Option<StoredResponse>, StoreError> {
+    ) -> StoreResult<Option<StoredResponse>> {
         let params = [tenant.param(), Param::Text(key.into()), after.param()];
         self.fetch_one(&GET, &params, StoredResponse::read).await
     }
 
-    async fn store_response(
-        &mut self,
-        tenant: TenantId,
-        key: &str,
-        response: &StoredResponse,
-    ) -> Result<(), StoreError> {
+    async fn store_response(&mut self, tenant: TenantId, key: &str, response: &StoredResponse) -> StoreResult<()> {
         let params = insert_params(&[tenant.param(), Param::Text(key.into())], response);
         self.pipeline(&STORE, &params).await
     }

@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::accounts::members::{Member, MemberId};
-use svc_core::error::StoreError;
-use svc_core::store::MemberRepository;
+use svc_core::store::{MemberRepository, StoreResult};
 use svc_core::values::{Email, TenantId};
 
 use crate::column::Column as _;
@@ -29,31 +28,31 @@ pub(crate) fn statements() -> Vec<&'static str> {
 
 #[async_trait]
 impl MemberRepository for SqlTx<'_> {
-    async fn member(&mut self, tenant: TenantId, id: MemberId) -> Result<Option<Member>, StoreError> {
+    async fn member(&mut self, tenant: TenantId, id: MemberId) -> StoreResult<Option<Member>> {
         self.get_record(&[tenant.param(), id.param()]).await
     }
 
-    async fn member_by_email(&mut self, tenant: TenantId, email: &Email) -> Result<Option<Member>, StoreError> {
+    async fn member_by_email(&mut self, tenant: TenantId, email: &Email) -> StoreResult<Option<Member>> {
         self.fetch_one(&BY_EMAIL, &[tenant.param(), email.param()], Member::read).await
     }
 
-    async fn members(&mut self, tenant: TenantId, limit: u32) -> Result<Vec<Member>, StoreError> {
+    async fn members(&mut self, tenant: TenantId, limit: u32) -> StoreResult<Vec<Member>> {
         self.fetch(&OF_TENANT, &[tenant.param(), limit.param()], Member::read).await
     }
 
-    async fn memberships(&mut self, email: &Email, limit: u32) -> Result<Vec<Member>, StoreError> {
+    async fn memberships(&mut self, email: &Email, limit: u32) -> StoreResult<Vec<Member>> {
         self.fetch(&OF_EMAIL, &[email.param(), limit.param()], Member::read).await
     }
 
-    async fn insert_member(&mut self, member: &Member) -> Result<(), StoreError> {
+    async fn insert_member(&mut self, member: &Member) -> StoreResult<()> {
         self.insert_record(&[], member).await
     }
 
-    async fn update_member(&mut self, member: &Member) -> Result<(), StoreError> {
+    async fn update_member(&mut self, member: &Member) -> StoreResult<()> {
         self.update_record(member, &[member.tenant_id.param(), member.id.param()]).await
     }
 
-    async fn delete_member(&mut self, tenant: TenantId, id: MemberId) -> Result<(), StoreError> {
+    async fn delete_member(&mut self, tenant: TenantId, id: MemberId) -> StoreResult<()> {
         self.pipeline(DELETE, &[tenant.param(), id.param()]).await
     }
 }

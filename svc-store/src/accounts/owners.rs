@@ -1,8 +1,7 @@
 //! The tenants of records, each found by an index of ids.
 
 use async_trait::async_trait;
-use svc_core::error::StoreError;
-use svc_core::store::{OwnedKind, OwnerRepository};
+use svc_core::store::{OwnedKind, OwnerRepository, StoreResult};
 use svc_core::values::TenantId;
 use uuid::Uuid;
 
@@ -21,7 +20,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
 
 #[async_trait]
 impl OwnerRepository for SqlTx<'_> {
-    async fn owners(&mut self, kind: OwnedKind, id: Uuid) -> Result<Vec<TenantId>, StoreError> {
+    async fn owners(&mut self, kind: OwnedKind, id: Uuid) -> StoreResult<Vec<TenantId>> {
         let (sql, table) = match kind {
             OwnedKind::Invoice => (OF_INVOICE, "invoices"),
             OwnedKind::Quote => (OF_QUOTE, "quotes"),

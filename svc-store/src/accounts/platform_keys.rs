@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::accounts::platform_keys::{PlatformKey, PlatformKeyId};
-use svc_core::error::StoreError;
-use svc_core::store::{PlatformKeyRepository, PlatformKeyUse};
+use svc_core::store::{PlatformKeyRepository, PlatformKeyUse, StoreResult};
 
 use crate::column::Column as _;
 use crate::sql::SqlTx;
@@ -29,27 +28,27 @@ pub(crate) fn statements() -> Vec<&'static str> {
 
 #[async_trait]
 impl PlatformKeyRepository for SqlTx<'_> {
-    async fn platform_key_by_hash(&mut self, key_hash: &[u8; 32]) -> Result<Option<PlatformKey>, StoreError> {
+    async fn platform_key_by_hash(&mut self, key_hash: &[u8; 32]) -> StoreResult<Option<PlatformKey>> {
         self.fetch_one(&BY_HASH, &[key_hash.param()], PlatformKey::read).await
     }
 
-    async fn platform_key(&mut self, id: PlatformKeyId) -> Result<Option<PlatformKey>, StoreError> {
+    async fn platform_key(&mut self, id: PlatformKeyId) -> StoreResult<Option<PlatformKey>> {
         self.get_record(&[id.param()]).await
     }
 
-    async fn platform_keys(&mut self) -> Result<Vec<PlatformKey>, StoreError> {
+    async fn platform_keys(&mut self) -> StoreResult<Vec<PlatformKey>> {
         self.fetch(&LIST, &[], PlatformKey::read).await
     }
 
-    async fn insert_platform_key(&mut self, key: &PlatformKey, key_hash: &[u8; 32]) -> Result<(), StoreError> {
+    async fn insert_platform_key(&mut self, key: &PlatformKey, key_hash: &[u8; 32]) -> StoreResult<()> {
         self.insert_record(&[key_hash.param()], key).await
     }
 
-    async fn update_platform_key(&mut self, key: &PlatformKey) -> Result<(), StoreError> {
+    async fn update_platform_key(&mut self, key: &PlatformKey) -> StoreResult<()> {
         self.update_record(key, &[key.id.param()]).await
     }
 
-    async fn record_platform_key_uses(&mut self, uses: &[PlatformKeyUse]) -> Result<(), StoreError> {
+    async fn record_platform_key_uses(&mut self, uses: &[PlatformKeyUse]) -> StoreResult<()> {
         // Always in the same order, so that two nodes never deadlock.
         let mut uses = uses.to_vec();
         uses.sort_unstable();

@@ -4,9 +4,8 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::env;
-use svc_core::error::StoreError;
 use svc_core::requests::LoggedRequest;
-use svc_core::store::RequestLogRepository;
+use svc_core::store::{RequestLogRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 
 use crate::column::Column as _;
@@ -36,7 +35,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
 
 #[async_trait]
 impl RequestLogRepository for SqlTx<'_> {
-    async fn insert_requests(&mut self, requests: &[LoggedRequest]) -> Result<(), StoreError> {
+    async fn insert_requests(&mut self, requests: &[LoggedRequest]) -> StoreResult<()> {
         self.insert_records(&INSERT, requests).await
     }
 
@@ -45,16 +44,16 @@ impl RequestLogRepository for SqlTx<'_> {
         tenant: TenantId,
         since: Timestamp,
         limit: u32,
-    ) -> Result<Vec<LoggedRequest>, StoreError> {
+    ) -> StoreResult<Vec<LoggedRequest>> {
         let first = env::first_id_at(since);
         self.fetch(&LIST, &[tenant.param(), first.param(), limit.param()], LoggedRequest::read).await
     }
 
-    async fn delete_surplus_requests(&mut self, tenant: TenantId, keep: u32) -> Result<u64, StoreError> {
+    async fn delete_surplus_requests(&mut self, tenant: TenantId, keep: u32) -> StoreResult<u64> {
         self.execute(DELETE_SURPLUS, &[tenant.param(), keep.param()]).await
     }
 
-    async fn delete_requests_before(&mut self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+    async fn delete_requests_before(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64> {
         let end = env::first_id_at(before);
         self.execute(DELETE_BEFORE, &[end.param(), limit.param()]).await
     }

@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 use async_trait::async_trait;
 use svc_core::accounts::dashboard_links::DashboardLink;
 use svc_core::accounts::sessions::{Session, SessionId};
-use svc_core::error::StoreError;
-use svc_core::store::SignInRepository;
+use svc_core::store::{SignInRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 
 use crate::column::Column as _;
@@ -53,46 +52,46 @@ pub(crate) fn statements() -> Vec<&'static str> {
 
 #[async_trait]
 impl SignInRepository for SqlTx<'_> {
-    async fn insert_dashboard_link(&mut self, link: &DashboardLink, token_hash: &[u8; 32]) -> Result<(), StoreError> {
+    async fn insert_dashboard_link(&mut self, link: &DashboardLink, token_hash: &[u8; 32]) -> StoreResult<()> {
         self.insert_record(&[token_hash.param()], link).await
     }
 
-    async fn take_dashboard_link(&mut self, token_hash: &[u8; 32]) -> Result<Option<DashboardLink>, StoreError> {
+    async fn take_dashboard_link(&mut self, token_hash: &[u8; 32]) -> StoreResult<Option<DashboardLink>> {
         self.fetch_one(&TAKE_LINK, &[token_hash.param()], DashboardLink::read).await
     }
 
-    async fn insert_session(&mut self, session: &Session, token_hash: &[u8; 32]) -> Result<(), StoreError> {
+    async fn insert_session(&mut self, session: &Session, token_hash: &[u8; 32]) -> StoreResult<()> {
         self.insert_record(&[token_hash.param()], session).await
     }
 
-    async fn session_by_token(&mut self, token_hash: &[u8; 32]) -> Result<Option<Session>, StoreError> {
+    async fn session_by_token(&mut self, token_hash: &[u8; 32]) -> StoreResult<Option<Session>> {
         self.fetch_one(&BY_TOKEN, &[token_hash.param()], Session::read).await
     }
 
-    async fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError> {
+    async fn session(&mut self, id: SessionId) -> StoreResult<Option<Session>> {
         self.get_record(&[id.param()]).await
     }
 
-    async fn sessions(&mut self, tenant: Option<TenantId>, limit: u32) -> Result<Vec<Session>, StoreError> {
+    async fn sessions(&mut self, tenant: Option<TenantId>, limit: u32) -> StoreResult<Vec<Session>> {
         match tenant {
             Some(tenant) => self.fetch(&OF_TENANT, &[tenant.param(), limit.param()], Session::read).await,
             None => self.fetch(&WITHOUT_TENANT, &[limit.param()], Session::read).await,
         }
     }
 
-    async fn update_session(&mut self, session: &Session) -> Result<(), StoreError> {
+    async fn update_session(&mut self, session: &Session) -> StoreResult<()> {
         self.update_record(session, &[session.id.param()]).await
     }
 
-    async fn record_session_use(&mut self, id: SessionId, at: Timestamp) -> Result<(), StoreError> {
+    async fn record_session_use(&mut self, id: SessionId, at: Timestamp) -> StoreResult<()> {
         self.pipeline(RECORD_USE, &[at.param(), id.param()]).await
     }
 
-    async fn delete_session(&mut self, id: SessionId) -> Result<(), StoreError> {
+    async fn delete_session(&mut self, id: SessionId) -> StoreResult<()> {
         self.pipeline(DELETE_SESSION, &[id.param()]).await
     }
 
-    async fn delete_expired_sign_ins(&mut self, now: Timestamp, limit: u32) -> Result<u64, StoreError> {
+    async fn delete_expired_sign_ins(&mut self, now: Timestamp, limit: u32) -> StoreResult<u64> {
         let mut deleted = 0;
         for sql in DELETE_EXPIRED {
             deleted += self.execute(sql, &[now.param(), limit.param()]).await?;

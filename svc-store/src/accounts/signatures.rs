@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::accounts::keys::KeyId;
-use svc_core::error::StoreError;
-use svc_core::store::UsedSignatureRepository;
+use svc_core::store::{StoreResult, UsedSignatureRepository};
 use svc_core::values::Timestamp;
 
 use crate::column::Column as _;
@@ -41,12 +40,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
 
 #[async_trait]
 impl UsedSignatureRepository for SqlTx<'_> {
-    async fn claim_signature(
-        &mut self,
-        key_id: KeyId,
-        mac: &[u8; 32],
-        expires_at: Timestamp,
-    ) -> Result<bool, StoreError> {
+    async fn claim_signature(&mut self, key_id: KeyId, mac: &[u8; 32], expires_at: Timestamp) -> StoreResult<bool> {
         let signature = UsedSignature { key_id, mac: *mac, expires_at };
         // Asked after the insertion, which waits for a transaction that deletes the same signature.
         Ok(self.execute(&CLAIM, &insert_params(&[], &signature)).await? == 1
@@ -56,13 +50,13 @@ impl UsedSignatureRepository for SqlTx<'_> {
 
 impl SqlTx<'_> {
     /// Returns whether a used signature of a key could have been deleted that expires at `expires_at`.
-    async fn may_be_deleted(&mut self, key_id: KeyId, expires_at: Timestamp) -> Result<bool, StoreError> {
+    async fn may_be_deleted(&mut self, key_id: KeyId, expires_at: Timestamp) -> StoreResult<bool> {
         let params = [key_id.param(), expires_at.param()];
         Ok(self.fetch_one(IS_DELETED, &params, |cells| cells.take::<i64>("api_keys", "id")).await?.is_some())
     }
 
     /// Deletes at most `limit` signatures that expired before `now`, and records until when each key's are deleted.
-    pub(crate) async fn delete_expired_signatures(&mut self, now: Timestamp, limit: u32) -> Result<u64, StoreError> {
+    pub(crate) async fn delete_expired_signatures(&mut self, now: Timestamp, limit: u32) -> StoreResult<u64> {
         let read = |cells: &mut Cells<'_>| -> Result<(KeyId, Timestamp), CellError> {
             Ok((cells.take("used_signatures", "key_id")?, cells.take("used_signatures", "expires_at")?))
         };

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use async_trait::async_trait;
 use svc_core::accounts::tenants::{NumberKind, Tenant};
 use svc_core::error::StoreError;
-use svc_core::store::TenantRepository;
+use svc_core::store::{StoreResult, TenantRepository};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
@@ -93,26 +93,26 @@ pub(crate) fn statements() -> Vec<&'static str> {
 
 #[async_trait]
 impl TenantRepository for SqlTx<'_> {
-    async fn tenant(&mut self, id: TenantId) -> Result<Option<Tenant>, StoreError> {
+    async fn tenant(&mut self, id: TenantId) -> StoreResult<Option<Tenant>> {
         self.get_record(&[id.param()]).await
     }
 
-    async fn tenants(&mut self, after: Option<TenantId>, limit: u32) -> Result<Vec<Tenant>, StoreError> {
+    async fn tenants(&mut self, after: Option<TenantId>, limit: u32) -> StoreResult<Vec<Tenant>> {
         let after = after.unwrap_or(TenantId(Uuid::nil()));
         self.fetch(&LIST, &[after.param(), limit.param()], Tenant::read).await
     }
 
-    async fn insert_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
+    async fn insert_tenant(&mut self, tenant: &Tenant) -> StoreResult<()> {
         let created_at = &tenant.created_at;
         self.insert_record(&[created_at.param(), created_at.param()], tenant).await
     }
 
-    async fn update_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
+    async fn update_tenant(&mut self, tenant: &Tenant) -> StoreResult<()> {
         self.forget(tenant.id);
         self.update_record(tenant, &[tenant.id.param()]).await
     }
 
-    async fn advance_clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+    async fn advance_clock(&mut self, tenant: TenantId) -> StoreResult<Option<Timestamp>> {
         // The clock is stored at the commit: what fails behind it, such as the check of an email, has then changed nothing that
         // would have to be rolled back.
         if self.locked.is_some() && !self.lock_tenant(tenant).await? {
@@ -126,7 +126,7 @@ impl TenantRepository for SqlTx<'_> {
         self.fetch_one(ADVANCE_CLOCK, &params, |cells| cells.take("tenants", "clock")).await
     }
 
-    async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
+    async fn lock_tenant(&mut self, tenant: TenantId) -> StoreResult<bool> {
         self.sql.take_turn(tenant.0)?;
         if self.locked(tenant).is_some() {
             return Ok(true);
@@ -143,7 +143,7 @@ impl TenantRepository for SqlTx<'_> {
         Ok(clock.is_some())
     }
 
-    async fn clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+    async fn clock(&mut self, tenant: TenantId) -> StoreResult<Option<Timestamp>> {
         if let Some(locked) = self.locked(tenant) {
             return Ok(Some(locked.clock));
         }
@@ -155,7 +155,7 @@ impl TenantRepository for SqlTx<'_> {
         latest: Timestamp,
         after: Option<TenantId>,
         limit: u32,
-    ) -> Result<Vec<TenantId>, StoreError> {
+    ) -> StoreResult<Vec<TenantId>> {
         if let Some(locked) = &mut self.locked {
             locked.store_clocks(self.sql).await?;
         }
@@ -164,13 +164,13 @@ impl TenantRepository for SqlTx<'_> {
         self.fetch(AHEAD, &params, |cells| cells.take("tenants", "id")).await
     }
 
-    async fn latest_time(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+    async fn latest_time(&mut self, tenant: TenantId) -> StoreResult<Option<Timestamp>> {
         let params = [tenant.param()];
         let latest = self.fetch_one(&LATEST_TIME, &params, |cells| cells.take("tenants", "latest time"));
         Ok(latest.await?.flatten())
     }
 
-    async fn set_clock(&mut self, tenant: TenantId, at: Timestamp) -> Result<(), StoreError> {
+    async fn set_clock(&mut self, tenant: TenantId, at: Timestamp) -> StoreResult<()> {
         self.execute(SET_CLOCK, &[at.param(), tenant.param()]).await?;
         if let Some(locked) = self.locked(tenant) {
             locked.set_clock(at);
@@ -183,27 +183,27 @@ impl TenantRepository for SqlTx<'_> {
         now: Timestamp,
         latest: Timestamp,
         limit: u32,
-    ) -> Result<Vec<TenantId>, StoreError> {
+    ) -> StoreResult<Vec<TenantId>> {
         let params = [now.param(), limit.param(), latest.param()];
         self.fetch(TO_CHECK_OVERDUE, &params, |cells| cells.take("tenants", "id")).await
     }
 
-    async fn overdue_check_at(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+    async fn overdue_check_at(&mut self, tenant: TenantId) -> StoreResult<Option<Timestamp>> {
         self.fetch_one(OVERDUE_CHECK_AT, &[tenant.param()], |cells| cells.take("tenants", "overdue_check_at")).await
     }
 
-    async fn set_overdue_check_at(&mut self, tenant: TenantId, at: Timestamp) -> Result<(), StoreError> {
+    async fn set_overdue_check_at(&mut self, tenant: TenantId, at: Timestamp) -> StoreResult<()> {
         self.execute(SET_OVERDUE_CHECK_AT, &[at.param(), tenant.param()]).await.map(drop)
     }
 
-    async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError> {
+    async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> StoreResult<u64> {
         let first = LastNumber { tenant_id: tenant, kind, last: 1 };
         let params = insert_params(&[], &first);
         let last = self.fetch_one(&NEXT_NUMBER, &params, |cells| cells.take("numbers", "last")).await?;
         last.ok_or_else(|| StoreError::Internal("a number was not returned".to_owned()))
     }
 
-    async fn raise_number(&mut self, tenant: TenantId, kind: NumberKind, number: u64) -> Result<(), StoreError> {
+    async fn raise_number(&mut self, tenant: TenantId, kind: NumberKind, number: u64) -> StoreResult<()> {
         let raised = LastNumber { tenant_id: tenant, kind, last: number };
         self.execute(&RAISE_NUMBER, &insert_params(&[], &raised)).await.map(drop)
     }

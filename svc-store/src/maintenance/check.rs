@@ -7,8 +7,7 @@ mod rows;
 use std::collections::BTreeSet;
 
 use svc_core::env::Env;
-use svc_core::error::StoreError;
-use svc_core::store::Access;
+use svc_core::store::{Access, StoreResult};
 use svc_core::values::Timestamp;
 use uuid::Uuid;
 
@@ -61,10 +60,7 @@ pub async fn check(url: &str) -> Result<CheckReport, MaintenanceError> {
 }
 
 /// Checks an open database, whose clocks are compared with `now`.
-pub(super) async fn check_database(
-    database: &mut open::OpenDatabase,
-    now: Timestamp,
-) -> Result<CheckReport, StoreError> {
+pub(super) async fn check_database(database: &mut open::OpenDatabase, now: Timestamp) -> StoreResult<CheckReport> {
     let dialect = database.connection.dialect();
     let mut tx = database.connection.begin(Access::Read).await?;
     let mut findings = Vec::new();
@@ -167,7 +163,7 @@ async fn find(
     condition: &str,
     problem: &str,
     findings: &mut Vec<Finding>,
-) -> Result<(), StoreError> {
+) -> StoreResult<()> {
     let columns: Vec<String> = displayed_columns(table).iter().map(|column| format!("c.{column}")).collect();
     let statement =
         format!("SELECT {} FROM {} c WHERE {condition} LIMIT {MAX_FINDINGS}", columns.join(", "), table.name);

@@ -1,8 +1,7 @@
 //! The interface to a connection for maintenance, which both databases implement.
 
 use async_trait::async_trait;
-use svc_core::error::StoreError;
-use svc_core::store::Access;
+use svc_core::store::{Access, StoreResult};
 
 use crate::dialect::Dialect;
 use crate::sql::Sql;
@@ -14,7 +13,7 @@ pub(crate) trait MaintenanceConnection: Send {
     fn dialect(&self) -> Dialect;
 
     /// Begins a transaction. With [`Access::Read`] all its queries see the same snapshot.
-    async fn begin(&mut self, access: Access) -> Result<Box<dyn Transaction + '_>, StoreError>;
+    async fn begin(&mut self, access: Access) -> StoreResult<Box<dyn Transaction + '_>>;
 }
 
 /// A transaction. It is rolled back when it is dropped without a commit.
@@ -24,5 +23,5 @@ pub(crate) trait Transaction: Sql {
     fn dialect(&self) -> Dialect;
 
     /// Commits the transaction.
-    async fn commit(self: Box<Self>) -> Result<(), StoreError>;
+    async fn commit(self: Box<Self>) -> StoreResult<()>;
 }

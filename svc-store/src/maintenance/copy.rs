@@ -5,8 +5,7 @@
 //! form, so both databases have the same key. At the end both databases are read again and compared.
 
 use svc_core::env::Env;
-use svc_core::error::StoreError;
-use svc_core::store::Access;
+use svc_core::store::{Access, StoreResult};
 
 use super::MaintenanceError;
 use super::connection::{MaintenanceConnection, Transaction};
@@ -135,12 +134,12 @@ pub(super) async fn copy_between(
     Ok(CopyReport { copied, tables })
 }
 
-async fn identity_of(connection: &mut dyn MaintenanceConnection) -> Result<Option<Vec<u8>>, StoreError> {
+async fn identity_of(connection: &mut dyn MaintenanceConnection) -> StoreResult<Option<Vec<u8>>> {
     setting(&mut *connection.begin(Access::Read).await?, IDENTITY).await
 }
 
 /// The name of a database, made when it has none.
-async fn identity(connection: &mut dyn MaintenanceConnection, env: &Env) -> Result<[u8; 32], StoreError> {
+async fn identity(connection: &mut dyn MaintenanceConnection, env: &Env) -> StoreResult<[u8; 32]> {
     if let Some(known) = identity_of(connection).await?.and_then(|bytes| bytes.try_into().ok()) {
         return Ok(known);
     }
@@ -241,7 +240,7 @@ async fn compare(
     target: &mut dyn Transaction,
     table: &'static TableInfo,
     on_progress: &mut (dyn FnMut(Progress) + Send),
-) -> Result<Comparison, StoreError> {
+) -> StoreResult<Comparison> {
     let total = count(source, table.name).await? + count(target, table.name).await?;
     let mut report = |done| on_progress(Progress { phase: Phase::Compare, table: table.name, done, total });
     let source = digest(source, table, &mut report).await?;
@@ -250,7 +249,7 @@ async fn compare(
 }
 
 /// Returns the number of rows of a table.
-pub(super) async fn count(sql: &mut dyn Sql, table: &'static str) -> Result<u64, StoreError> {
+pub(super) async fn count(sql: &mut dyn Sql, table: &'static str) -> StoreResult<u64> {
     let mut rows = 0;
     let mut each = |row: &dyn Row| {
         rows = crate::sql::Cells::new(row).take(table, "count(*)")?;

@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 
 use super::table_reader::{Cell, Cells, key_kinds};
 use super::tables::{TABLES, TableInfo};
@@ -36,7 +37,7 @@ impl CopyPosition {
     }
 
     /// Reads the position of the copy into this database, if there was one.
-    pub(crate) async fn read(sql: &mut dyn Sql) -> Result<Option<Self>, StoreError> {
+    pub(crate) async fn read(sql: &mut dyn Sql) -> StoreResult<Option<Self>> {
         match setting(sql, COPY).await? {
             None => Ok(None),
             Some(bytes) => Self::decode(&bytes).map(Some).ok_or_else(|| StoreError::Corrupt {
@@ -47,7 +48,7 @@ impl CopyPosition {
         }
     }
 
-    pub(crate) async fn write(&self, sql: &mut dyn Sql) -> Result<(), StoreError> {
+    pub(crate) async fn write(&self, sql: &mut dyn Sql) -> StoreResult<()> {
         put_setting(sql, COPY, &self.encode()).await
     }
 
@@ -95,7 +96,7 @@ fn parse_key(table: &TableInfo, texts: &[Json]) -> Option<Cells> {
 }
 
 /// Returns a setting of the database.
-pub(crate) async fn setting(sql: &mut dyn Sql, name: &'static str) -> Result<Option<Vec<u8>>, StoreError> {
+pub(crate) async fn setting(sql: &mut dyn Sql, name: &'static str) -> StoreResult<Option<Vec<u8>>> {
     let mut found = None;
     let mut each = |row: &dyn Row| {
         if let Value::Bytes(bytes) = row.value(0)? {
@@ -108,7 +109,7 @@ pub(crate) async fn setting(sql: &mut dyn Sql, name: &'static str) -> Result<Opt
 }
 
 /// Stores a setting of the database, and replaces its value if it exists.
-pub(crate) async fn put_setting(sql: &mut dyn Sql, name: &'static str, value: &[u8]) -> Result<(), StoreError> {
+pub(crate) async fn put_setting(sql: &mut dyn Sql, name: &'static str, value: &[u8]) -> StoreResult<()> {
     sql.pipeline(PUT, &[name.into(), Param::Bytes(value)], None).await
 }
 

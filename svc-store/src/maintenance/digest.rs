@@ -3,7 +3,7 @@
 use std::fmt;
 
 use svc_core::crypto::sha256;
-use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 
 use super::connection::Transaction;
 use super::table_reader::{Cell, Cells, TableReader};
@@ -59,7 +59,7 @@ pub(crate) async fn digest(
     tx: &mut dyn Transaction,
     table: &'static TableInfo,
     on_progress: &mut (dyn FnMut(u64) + Send),
-) -> Result<Digest, StoreError> {
+) -> StoreResult<Digest> {
     let mut reader = TableReader::new(table, tx.dialect(), None);
     let mut digest = Digest::default();
     loop {

@@ -2,7 +2,7 @@
 
 use svc_core::env::Env;
 use svc_core::error::StoreError;
-use svc_core::store::Access;
+use svc_core::store::{Access, StoreResult};
 use svc_core::values::Timestamp;
 
 use super::copy::count;
@@ -39,7 +39,7 @@ pub async fn stats(url: &str) -> Result<DbStats, MaintenanceError> {
     Ok(stats_of(&mut database).await?)
 }
 
-pub(super) async fn stats_of(database: &mut open::OpenDatabase) -> Result<DbStats, StoreError> {
+pub(super) async fn stats_of(database: &mut open::OpenDatabase) -> StoreResult<DbStats> {
     let (kind, size) = match database.connection.dialect() {
         Dialect::Sqlite => ("SQLite", "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"),
         Dialect::Postgres => ("PostgreSQL", "SELECT pg_database_size(current_database())"),
@@ -75,7 +75,7 @@ async fn single_cell<T: Column + Send>(
     sql: &mut dyn Sql,
     statement: &str,
     (table, column): (&'static str, &'static str),
-) -> Result<T, StoreError> {
+) -> StoreResult<T> {
     let mut found = None;
     let mut each = |row: &dyn Row| {
         found = Some(Cells::new(row).take(table, column)?);

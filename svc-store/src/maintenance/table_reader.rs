@@ -1,6 +1,7 @@
 //! Reads whole tables in batches, in the order of their keys and in constant memory.
 
 use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 use svc_core::values::{Date, Timestamp};
 use uuid::Uuid;
 
@@ -91,7 +92,7 @@ impl TableReader {
     }
 
     /// Returns the next rows, and no row at the end.
-    pub(crate) async fn batch(&mut self, sql: &mut dyn Sql) -> Result<Vec<Cells>, StoreError> {
+    pub(crate) async fn batch(&mut self, sql: &mut dyn Sql) -> StoreResult<Vec<Cells>> {
         let table = self.table;
         let mut rows: Vec<Cells> = Vec::new();
         let mut each = |row: &dyn Row| {
@@ -106,7 +107,7 @@ impl TableReader {
     }
 
     /// Calls `each` with each of the next rows. A caller that selects other columns calls [`TableReader::continue_after`] with the last key.
-    pub(crate) async fn query(&mut self, sql: &mut dyn Sql, each: EachRow<'_>) -> Result<(), StoreError> {
+    pub(crate) async fn query(&mut self, sql: &mut dyn Sql, each: EachRow<'_>) -> StoreResult<()> {
         let limit = Param::Int(BATCH as i64);
         match &self.after {
             None => sql.query(&self.first, &[limit], each).await,
@@ -134,7 +135,7 @@ impl TableReader {
     }
 }
 
-fn read(table: &'static TableInfo, row: &dyn Row) -> Result<Cells, StoreError> {
+fn read(table: &'static TableInfo, row: &dyn Row) -> StoreResult<Cells> {
     let cells = table.columns.iter().enumerate().map(|(index, (column, kind))| {
         let corrupt =
             || StoreError::Corrupt { table: table.name, column, reason: format!("the value is not a valid {kind:?}") };
@@ -155,13 +156,13 @@ pub(crate) fn key_kinds(table: &TableInfo) -> impl Iterator<Item = Kind> {
     positions.map(|position| table.columns[position].1)
 }
 
-fn key_params<'a>(table: &TableInfo, key: &'a Cells) -> Result<Vec<Param<'a>>, StoreError> {
+fn key_params<'a>(table: &TableInfo, key: &'a Cells) -> StoreResult<Vec<Param<'a>>> {
     let params: Option<Vec<_>> = key.iter().zip(key_kinds(table)).map(|(cell, kind)| cell.param(kind)).collect();
     params.ok_or_else(|| StoreError::Internal(format!("a key of {} is invalid", table.name)))
 }
 
 /// Returns the values of a row as parameters.
-pub(crate) fn params<'a>(table: &TableInfo, row: &'a Cells) -> Result<Vec<Param<'a>>, StoreError> {
+pub(crate) fn params<'a>(table: &TableInfo, row: &'a Cells) -> StoreResult<Vec<Param<'a>>> {
     let params = row.iter().zip(table.columns).map(|(cell, (column, kind))| {
         let corrupt = || StoreError::Internal(format!("a value of {}.{column} is invalid", table.name));
         cell.param(*kind).ok_or_else(corrupt)

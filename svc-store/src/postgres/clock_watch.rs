@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use svc_core::env::Env;
 use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 use svc_core::sync::lock;
 use svc_core::values::Timestamp;
 use tokio::sync::Notify;
@@ -49,7 +50,7 @@ struct Reference {
 
 impl ClockWatch {
     /// Returns the error of a write if the clock differs too much from that of the database.
-    pub(super) fn check(&self, env: &Env) -> Result<(), StoreError> {
+    pub(super) fn check(&self, env: &Env) -> StoreResult<()> {
         let checked = self.compare(env);
         if checked.is_err() {
             self.requested.notify_one();
@@ -57,7 +58,7 @@ impl ClockWatch {
         checked
     }
 
-    fn compare(&self, env: &Env) -> Result<(), StoreError> {
+    fn compare(&self, env: &Env) -> StoreResult<()> {
         let Some(Reference { database, seen_at }) = *lock(&self.reference) else { return Ok(()) };
         let database = database.checked_add(seen_at.elapsed()).unwrap_or(database);
         let now = env.now();
@@ -75,7 +76,7 @@ impl ClockWatch {
     }
 
     /// Asks the database for its time, compares it with the clock, and logs when writes stop or go on.
-    pub(super) async fn update(&self, client: &Client, env: &Env) -> Result<(), StoreError> {
+    pub(super) async fn update(&self, client: &Client, env: &Env) -> StoreResult<()> {
         if env.is_clock_simulated() {
             return Ok(());
         }
@@ -97,7 +98,7 @@ impl ClockWatch {
     }
 
     /// Compares the clocks every minute, or when a write asks for it, until the connection fails.
-    pub(super) async fn run(&self, client: &Client, env: &Env) -> Result<(), StoreError> {
+    pub(super) async fn run(&self, client: &Client, env: &Env) -> StoreResult<()> {
         loop {
             self.update(client, env).await?;
             sleep(MIN_INTERVAL).await;

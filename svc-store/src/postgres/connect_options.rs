@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 use tokio_postgres::config::{Config, Host, SslMode};
 use tokio_postgres::tls::TlsStream;
 use tokio_postgres::{Client, Connection, Socket};
@@ -84,7 +85,7 @@ impl ConnectOptions {
     pub(super) async fn connect(
         &self,
         role: Role,
-    ) -> Result<(Client, Connection<Socket, impl TlsStream + Unpin + Send + use<>>), StoreError> {
+    ) -> StoreResult<(Client, Connection<Socket, impl TlsStream + Unpin + Send + use<>>)> {
         let mut config = self.config.clone();
         let role_settings = match role {
             Role::Read => READ_SETTINGS,

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use futures_util::future::BoxFuture;
-use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 use svc_core::sync::lock;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -37,7 +37,7 @@ pub(super) struct PostgresConnection {
 }
 
 impl PostgresConnection {
-    pub(super) async fn open(connect_options: &ConnectOptions, role: Role) -> Result<Self, StoreError> {
+    pub(super) async fn open(connect_options: &ConnectOptions, role: Role) -> StoreResult<Self> {
         let (client, connection) = connect_options.connect(role).await?;
         let (alive_sender, driver_alive) = watch::channel(());
         let driver = tokio::spawn(async move {

@@ -3,8 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use svc_core::error::StoreError;
-use svc_core::store::Access;
+use svc_core::store::{Access, StoreResult};
 
 use super::connect_options::{ConnectOptions, Role};
 use super::connection::PostgresConnection;
@@ -45,7 +44,7 @@ impl MaintenanceConnection for PostgresMaintenance {
         Dialect::Postgres
     }
 
-    async fn begin(&mut self, access: Access) -> Result<Box<dyn Transaction + '_>, StoreError> {
+    async fn begin(&mut self, access: Access) -> StoreResult<Box<dyn Transaction + '_>> {
         // A transaction that was dropped was not rolled back, as `drop` cannot wait.
         if self.has_open_transaction.swap(true, Ordering::Relaxed) {
             self.connection
@@ -66,20 +65,15 @@ struct OpenTransaction<'c> {
 
 #[async_trait]
 impl Sql for OpenTransaction<'_> {
-    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> StoreResult<u64> {
         self.transaction.execute(sql, params).await
     }
 
-    async fn pipeline(
-        &mut self,
-        sql: &str,
-        params: &[Param<'_>],
-        table: Option<&'static str>,
-    ) -> Result<(), StoreError> {
+    async fn pipeline(&mut self, sql: &str, params: &[Param<'_>], table: Option<&'static str>) -> StoreResult<()> {
         self.transaction.pipeline(sql, params, table).await
     }
 
-    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
+    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> StoreResult<()> {
         self.transaction.query(sql, params, each).await
     }
 }
@@ -90,7 +84,7 @@ impl Transaction for OpenTransaction<'_> {
         Dialect::Postgres
     }
 
-    async fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
+    async fn commit(mut self: Box<Self>) -> StoreResult<()> {
         match self.transaction.commit(&mut LockedTenants::default()).await {
             Ok(statements) => statements.map_err(|failure| failure.error)?,
             Err(failure) => return Err(failure.error),

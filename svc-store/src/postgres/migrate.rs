@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error};
 
@@ -37,17 +38,17 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(200);
 const MIN_VERSION: u32 = 130_000;
 
 /// Applies the missing migrations, and returns their names.
-pub(super) async fn run(client: &Client) -> Result<Vec<String>, StoreError> {
+pub(super) async fn run(client: &Client) -> StoreResult<Vec<String>> {
     apply(client, migrations::POSTGRES).await
 }
 
 /// Applies those of these migrations that are missing, and returns their names.
-pub(super) async fn apply(client: &Client, migrations: &[Migration]) -> Result<Vec<String>, StoreError> {
+pub(super) async fn apply(client: &Client, migrations: &[Migration]) -> StoreResult<Vec<String>> {
     check_version(client).await?;
     migrations::run(&mut Migrator { client }, migrations).await
 }
 
-async fn check_version(client: &Client) -> Result<(), StoreError> {
+async fn check_version(client: &Client) -> StoreResult<()> {
     let row = client.query_one("SELECT current_setting('server_version_num')", &[]).await;
     let version: String = row.and_then(|row| row.try_get(0)).map_err(|error| cannot_connect(&error))?;
     match version.parse() {
@@ -67,12 +68,12 @@ impl Migrator<'_> {
         self.client.query_one(sql, &[]).await?.try_get(0)
     }
 
-    async fn execute(&self, sql: &str) -> Result<(), StoreError> {
+    async fn execute(&self, sql: &str) -> StoreResult<()> {
         self.client.batch_execute(sql).await.map_err(|error| cannot_connect(&error))
     }
 
     /// Applies a concurrent migration unless another process has. The caller has the lock.
-    async fn apply_alone(&mut self, migration: &Migration) -> Result<bool, StoreError> {
+    async fn apply_alone(&mut self, migration: &Migration) -> StoreResult<bool> {
         if self.applied().await?.iter().any(|applied| applied.name == migration.name) {
             return Ok(false);
         }
@@ -108,7 +109,7 @@ impl Migrator<'_> {
 #[async_trait]
 impl MigrationTarget for Migrator<'_> {
     // It takes no lock, so a role that may not create or lock tables can use a database whose schema is up to date.
-    async fn peek(&mut self) -> Result<Option<Vec<AppliedMigration>>, StoreError> {
+    async fn peek(&mut self) -> StoreResult<Option<Vec<AppliedMigration>>> {
         if self.query_bool(HAS_CHECKSUMS).await.map_err(|error| cannot_connect(&error))? {
             self.applied().await.map(Some)
         } else {
@@ -116,23 +117,23 @@ impl MigrationTarget for Migrator<'_> {
         }
     }
 
-    async fn begin(&mut self) -> Result<(), StoreError> {
+    async fn begin(&mut self) -> StoreResult<()> {
         self.create_table().await.map_err(|error| cannot_connect(&error))?;
         self.execute(BEGIN).await
     }
 
-    async fn applied(&mut self) -> Result<Vec<AppliedMigration>, StoreError> {
+    async fn applied(&mut self) -> StoreResult<Vec<AppliedMigration>> {
         let rows = self.client.query(APPLIED, &[]).await.map_err(|error| cannot_connect(&error))?;
         let read =
             |row: &tokio_postgres::Row| Ok(AppliedMigration { name: row.try_get(0)?, checksum: row.try_get(1)? });
         rows.iter().map(read).collect::<Result<_, Error>>().map_err(|error| cannot_connect(&error))
     }
 
-    async fn apply(&mut self, migration: &Migration) -> Result<(), StoreError> {
+    async fn apply(&mut self, migration: &Migration) -> StoreResult<()> {
         self.execute(migration.sql).await
     }
 
-    async fn apply_concurrently(&mut self, migration: &Migration) -> Result<bool, StoreError> {
+    async fn apply_concurrently(&mut self, migration: &Migration) -> StoreResult<bool> {
         self.execute(NO_TIMEOUTS).await?;
         // Waiting for the lock in a statement would keep a snapshot, for which the other process would wait.
         while !self.query_bool(TRY_LOCK).await.map_err(|error| cannot_connect(&error))? {
@@ -143,13 +144,13 @@ impl MigrationTarget for Migrator<'_> {
         applied
     }
 
-    async fn record(&mut self, migration: &Migration) -> Result<(), StoreError> {
+    async fn record(&mut self, migration: &Migration) -> StoreResult<()> {
         let checksum = migration.checksum();
         let recorded = self.client.execute(RECORD, &[&migration.name, &checksum.as_slice()]).await;
         recorded.map(drop).map_err(|error| cannot_connect(&error))
     }
 
-    async fn commit(&mut self, _is_changed: bool) -> Result<(), StoreError> {
+    async fn commit(&mut self, _is_changed: bool) -> StoreResult<()> {
         self.execute("COMMIT").await
     }
 
@@ -160,7 +161,7 @@ impl MigrationTarget for Migrator<'_> {
 }
 
 /// Returns a value that is stored once per database, and stores `fresh` if there is none.
-pub(super) async fn setting(client: &Client, name: &str, fresh: [u8; 32]) -> Result<[u8; 32], StoreError> {
+pub(super) async fn setting(client: &Client, name: &str, fresh: [u8; 32]) -> StoreResult<[u8; 32]> {
     let insert = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     let select = "SELECT value FROM settings WHERE name = $1";
     let value = async {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use tokio_postgres::{AsyncMessage, Client};
@@ -44,7 +45,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
 }
 
 /// Sends and receives notifications until the connection ends.
-async fn serve(shared: &Shared, is_first: bool) -> Result<(), StoreError> {
+async fn serve(shared: &Shared, is_first: bool) -> StoreResult<()> {
     let (client, mut connection) = shared.connect_options.connect(Role::Volatile).await?;
     let (received_sender, mut received) = mpsc::unbounded_channel();
     // A session receives its own notifications as well. They are recognized by its process id.
@@ -90,16 +91,16 @@ async fn serve(shared: &Shared, is_first: bool) -> Result<(), StoreError> {
 }
 
 /// Returns the id of the server process of this session.
-async fn process_id(client: &Client) -> Result<i32, StoreError> {
+async fn process_id(client: &Client) -> StoreResult<i32> {
     let row = with_timeout(client.query_one("SELECT pg_backend_pid()", &[])).await?;
     row.try_get(0).map_err(|error| super::failure::cannot_connect(&error))
 }
 
-async fn execute(client: &Client, sql: &str) -> Result<(), StoreError> {
+async fn execute(client: &Client, sql: &str) -> StoreResult<()> {
     with_timeout(client.batch_execute(sql)).await
 }
 
-async fn with_timeout<T>(request: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, StoreError> {
+async fn with_timeout<T>(request: impl Future<Output = Result<T, tokio_postgres::Error>>) -> StoreResult<T> {
     match timeout(TIMEOUT, request).await {
         Ok(response) => response.map_err(|error| super::failure::cannot_connect(&error)),
         Err(_) => Err(StoreError::Unavailable(format!("no response within {TIMEOUT:?}"))),

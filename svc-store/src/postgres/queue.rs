@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use svc_core::error::{Error, StoreError};
-use svc_core::store::UnitOfWork;
+use svc_core::store::{StoreResult, UnitOfWork};
 use svc_core::sync::lock;
 use svc_core::values::TenantId;
 use tokio::sync::{Notify, oneshot};
@@ -192,7 +192,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn push(&self, work: QueuedWork) -> Result<(), StoreError> {
+    pub(super) fn push(&self, work: QueuedWork) -> StoreResult<()> {
         {
             let mut state = self.lock();
             let set_aside: usize = state.set_aside.values().map(VecDeque::len).sum();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures_util::TryStreamExt as _;
 use svc_core::error::StoreError;
-use svc_core::store::{CountChange, RequestCounts, RequestWindow};
+use svc_core::store::{CountChange, RequestCounts, RequestWindow, StoreResult};
 use svc_core::values::Timestamp;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
@@ -55,7 +55,7 @@ pub(super) const STATEMENTS: &[&str] = &[ADD, DELETE_ENDED];
 struct QueuedCall {
     changes: Vec<CountChange>,
     window: Duration,
-    result_sender: oneshot::Sender<Result<Vec<RequestWindow>, StoreError>>,
+    result_sender: oneshot::Sender<StoreResult<Vec<RequestWindow>>>,
 }
 
 /// Sends calls to the task that counts.
@@ -71,7 +71,7 @@ impl PostgresRequestCounts {
 
 #[async_trait]
 impl RequestCounts for PostgresRequestCounts {
-    async fn add(&self, changes: &[CountChange], window: Duration) -> Result<Vec<RequestWindow>, StoreError> {
+    async fn add(&self, changes: &[CountChange], window: Duration) -> StoreResult<Vec<RequestWindow>> {
         let (result_sender, result) = oneshot::channel();
         let call = QueuedCall { changes: changes.to_vec(), window, result_sender };
         self.0.try_send(call).map_err(|error| match error {
@@ -122,7 +122,7 @@ async fn run(shared: Arc<Shared>, mut calls: mpsc::Receiver<QueuedCall>) {
     }
 }
 
-async fn with_timeout<T>(query: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+async fn with_timeout<T>(query: impl Future<Output = StoreResult<T>>) -> StoreResult<T> {
     let timed_out = |_| StoreError::Unavailable(format!("no response within {TIMEOUT:?}"));
     timeout(TIMEOUT, query).await.map_err(timed_out)?
 }
@@ -135,7 +135,7 @@ async fn add(
     connection: &PostgresConnection,
     shared: &Shared,
     batch: &[QueuedCall],
-) -> Result<Vec<Vec<RequestWindow>>, StoreError> {
+) -> StoreResult<Vec<Vec<RequestWindow>>> {
     let mut sums: BTreeMap<WindowKey, (Timestamp, i32)> = BTreeMap::new();
     for change in batch.iter().flat_map(|call| &call.changes) {
         let sum = sums.entry((change.subject, change.bucket)).or_insert((change.at, 0));
@@ -179,7 +179,7 @@ async fn query(
     connection: &PostgresConnection,
     sql: &str,
     arguments: impl IntoIterator<Item = Argument, IntoIter: ExactSizeIterator> + Send,
-) -> Result<Vec<tokio_postgres::Row>, StoreError> {
+) -> StoreResult<Vec<tokio_postgres::Row>> {
     let done = async {
         let statement = match connection.prepared(sql) {
             Some(statement) => statement,

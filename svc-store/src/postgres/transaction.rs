@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, TryStreamExt as _};
 use svc_core::error::{Error, StoreError};
-use svc_core::store::{Access, UnitOfWork};
+use svc_core::store::{Access, StoreResult, UnitOfWork};
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio_postgres::{Error as DriverError, Statement};
@@ -218,7 +218,7 @@ impl<'c> PostgresTransaction<'c> {
     }
 
     /// Fails after a failure, so that no further statement is sent.
-    fn check(&self) -> Result<(), StoreError> {
+    fn check(&self) -> StoreResult<()> {
         if self.unit.waiting.is_some() {
             return Err(postponed());
         }
@@ -232,7 +232,7 @@ impl<'c> PostgresTransaction<'c> {
     }
 
     /// Sends a request and waits for its response, after those of the pipelined statements.
-    async fn wait<T>(&mut self, request: impl Future<Output = Result<T, DriverError>>) -> Result<T, StoreError> {
+    async fn wait<T>(&mut self, request: impl Future<Output = Result<T, DriverError>>) -> StoreResult<T> {
         let mut request = pin!(request);
         let ready = poll_once(&mut request).await;
         if let Err(failure) = self.pipeline.wait(0).await {
@@ -245,7 +245,7 @@ impl<'c> PostgresTransaction<'c> {
         response.map_err(|error| self.fail(TransactionFailure::of(&error)))
     }
 
-    async fn statement(&mut self, sql: &str) -> Result<Statement, StoreError> {
+    async fn statement(&mut self, sql: &str) -> StoreResult<Statement> {
         self.check()?;
         if self.unit.joins && !self.unit.has_turn {
             // It locks rows that others may lock in another order.
@@ -260,12 +260,7 @@ impl<'c> PostgresTransaction<'c> {
     }
 
     /// Sends a statement that changes rows, without waiting for its response.
-    async fn send(
-        &mut self,
-        sql: &str,
-        arguments: Vec<Argument>,
-        table: Option<&'static str>,
-    ) -> Result<(), StoreError> {
+    async fn send(&mut self, sql: &str, arguments: Vec<Argument>, table: Option<&'static str>) -> StoreResult<()> {
         let statement = self.statement(sql).await?;
         self.unit.has_written = true;
         let connection = self.connection;
@@ -275,7 +270,7 @@ impl<'c> PostgresTransaction<'c> {
     }
 
     /// Fails in a read transaction, which may only run queries. The server refuses queries that write.
-    fn require_write_access(&self) -> Result<(), StoreError> {
+    fn require_write_access(&self) -> StoreResult<()> {
         match self.access {
             Access::Write => Ok(()),
             Access::Read => Err(StoreError::Internal("a read transaction tried to write".to_owned())),
@@ -294,7 +289,7 @@ fn postponed() -> StoreError {
 
 #[async_trait]
 impl Sql for PostgresTransaction<'_> {
-    fn take_turn(&mut self, key: Uuid) -> Result<(), StoreError> {
+    fn take_turn(&mut self, key: Uuid) -> StoreResult<()> {
         self.check()?;
         let tenant = TenantId(key);
         let has_turn = self.tenant_queue.is_none_or(|tenant_queue| tenant_queue.take(tenant));
@@ -306,13 +301,7 @@ impl Sql for PostgresTransaction<'_> {
         Ok(())
     }
 
-    async fn lock_row(
-        &mut self,
-        key: Uuid,
-        sql: &str,
-        params: &[Param<'_>],
-        each: EachRow<'_>,
-    ) -> Result<(), StoreError> {
+    async fn lock_row(&mut self, key: Uuid, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> StoreResult<()> {
         // What joins has no row that others wait for, but the transaction has.
         let (may_wait, mut is_found) = (!self.unit.joins, false);
         let mut each = |row: &dyn Row| {
@@ -323,7 +312,7 @@ impl Sql for PostgresTransaction<'_> {
         if is_found || may_wait { Ok(()) } else { Err(self.wait_for(WaitingFor::Row(TenantId(key)))) }
     }
 
-    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> StoreResult<u64> {
         self.require_write_access()?;
         let arguments = arguments(params, self.vault)?;
         let statement = self.statement(sql).await?;
@@ -333,18 +322,13 @@ impl Sql for PostgresTransaction<'_> {
         Ok(changed)
     }
 
-    async fn pipeline(
-        &mut self,
-        sql: &str,
-        params: &[Param<'_>],
-        table: Option<&'static str>,
-    ) -> Result<(), StoreError> {
+    async fn pipeline(&mut self, sql: &str, params: &[Param<'_>], table: Option<&'static str>) -> StoreResult<()> {
         self.require_write_access()?;
         let arguments = arguments(params, self.vault)?;
         self.send(sql, arguments, table).await
     }
 
-    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
+    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> StoreResult<()> {
         let arguments = arguments(params, self.vault)?;
         let statement = self.statement(sql).await?;
         let connection = self.connection;

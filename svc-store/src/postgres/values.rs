@@ -7,6 +7,7 @@ use std::error::Error as StdError;
 
 use bytes::{BufMut, BytesMut};
 use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 use svc_core::values::{Date, Timestamp};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use uuid::Uuid;
@@ -35,7 +36,7 @@ pub(crate) enum Argument {
 }
 
 /// Copies parameters, and encrypts the secrets among them.
-pub(crate) fn arguments(params: &[Param<'_>], vault: &Vault) -> Result<Vec<Argument>, StoreError> {
+pub(crate) fn arguments(params: &[Param<'_>], vault: &Vault) -> StoreResult<Vec<Argument>> {
     params
         .iter()
         .map(|param| {

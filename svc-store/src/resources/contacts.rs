@@ -1,9 +1,8 @@
 //! The table of contacts.
 
 use async_trait::async_trait;
-use svc_core::error::StoreError;
 use svc_core::resources::contacts::{Contact, ContactFilter, ContactId};
-use svc_core::store::ContactEmailRepository;
+use svc_core::store::{ContactEmailRepository, StoreResult};
 use svc_core::values::{Email, TenantId};
 
 use crate::column::Column as _;
@@ -43,7 +42,7 @@ impl ResourceTable for Contact {
 
 #[async_trait]
 impl ContactEmailRepository for SqlTx<'_> {
-    async fn contact_with_email(&mut self, tenant: TenantId, email: &Email) -> Result<Option<ContactId>, StoreError> {
+    async fn contact_with_email(&mut self, tenant: TenantId, email: &Email) -> StoreResult<Option<ContactId>> {
         let params = [tenant.param(), Param::Text(email.key().into())];
         self.fetch_one(WITH_EMAIL, &params, |cells| cells.take("contacts", "id")).await
     }

@@ -1,9 +1,8 @@
 //! The table of payments.
 
 use async_trait::async_trait;
-use svc_core::error::StoreError;
 use svc_core::resources::invoices::Payment;
-use svc_core::store::PaymentRepository;
+use svc_core::store::{PaymentRepository, StoreResult};
 use svc_core::values::{Amount, TenantId};
 
 use crate::column::Column as _;
@@ -25,7 +24,7 @@ fn set_scale(mut payment: Payment) -> Payment {
 
 #[async_trait]
 impl PaymentRepository for SqlTx<'_> {
-    async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> Result<(), StoreError> {
+    async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> StoreResult<()> {
         self.insert_record(&[tenant.param()], payment).await
     }
 }

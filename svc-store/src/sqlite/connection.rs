@@ -13,7 +13,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, ffi};
 use svc_core::error::{Error, StoreError};
-use svc_core::store::UnitOfWork;
+use svc_core::store::{StoreResult, UnitOfWork};
 use svc_core::values::Timestamp;
 
 use super::migrate::Migrator;
@@ -47,7 +47,7 @@ pub(crate) struct SqliteConnection(rusqlite::Connection);
 impl SqliteConnection {
     /// Opens a file, which is created if it does not exist. Then only its owner can read it and the files of its
     /// write-ahead log, which get the permissions of the database from SQLite.
-    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: &Path) -> StoreResult<Self> {
         // If this fails and there is no file, SQLite says so. A file that exists is not opened: to close it would release the
         // locks that other connections of this process have on it.
         let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
@@ -64,7 +64,7 @@ impl SqliteConnection {
 
     /// Switches the file to write-ahead logging. While another process does the same, SQLite may refuse at once, whatever
     /// the busy timeout, so it is tried again.
-    fn switch_to_wal(&self) -> Result<String, StoreError> {
+    fn switch_to_wal(&self) -> StoreResult<String> {
         let mut waited = Duration::ZERO;
         loop {
             match self.0.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)) {
@@ -78,7 +78,7 @@ impl SqliteConnection {
     }
 
     /// Opens a connection on which SQLite refuses writes.
-    pub(crate) fn open_read_only(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn open_read_only(path: &Path) -> StoreResult<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Self::configured(path, flags)?;
         connection.batch("PRAGMA query_only = ON")?;
@@ -86,7 +86,7 @@ impl SqliteConnection {
     }
 
     /// Writes a snapshot of the database to a file that is empty or does not exist.
-    pub(crate) fn copy_into(&self, file: &Path) -> Result<(), StoreError> {
+    pub(crate) fn copy_into(&self, file: &Path) -> StoreResult<()> {
         // `VACUUM INTO` writes to another file only, but counts as a write.
         self.batch("PRAGMA query_only = OFF")?;
         let not_utf8 = || StoreError::Internal(format!("the file name {} is not valid UTF-8", file.display()));
@@ -94,7 +94,7 @@ impl SqliteConnection {
         self.0.execute("VACUUM INTO ?1", [name]).map(drop).map_err(store_error)
     }
 
-    fn configured(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
+    fn configured(path: &Path, flags: OpenFlags) -> StoreResult<Self> {
         let connection = rusqlite::Connection::open_with_flags(path, flags).map_err(store_error)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(store_error)?;
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
@@ -105,12 +105,12 @@ impl SqliteConnection {
         Ok(Self(connection))
     }
 
-    pub(super) fn set_busy_timeout(&self, timeout: Duration) -> Result<(), StoreError> {
+    pub(super) fn set_busy_timeout(&self, timeout: Duration) -> StoreResult<()> {
         self.0.busy_timeout(timeout).map_err(store_error)
     }
 
     /// Applies the missing migrations, and returns their names.
-    pub(crate) fn migrate(&mut self, now: Timestamp) -> Result<Vec<String>, StoreError> {
+    pub(crate) fn migrate(&mut self, now: Timestamp) -> StoreResult<Vec<String>> {
         let mut migrator = Migrator { connection: self, now };
         let applied = migrations::run(&mut migrator, migrations::SQLITE).now_or_never();
         applied.unwrap_or_else(|| {
@@ -118,13 +118,13 @@ impl SqliteConnection {
         })
     }
 
-    pub(crate) fn has_setting(&self, name: &str) -> Result<bool, StoreError> {
+    pub(crate) fn has_setting(&self, name: &str) -> StoreResult<bool> {
         let select = "SELECT EXISTS (SELECT 1 FROM settings WHERE name = ?1)";
         self.0.query_row(select, [name], |row| row.get(0)).map_err(store_error)
     }
 
     /// Returns a value that is stored once per database, and stores `fresh` if there is none.
-    pub(crate) fn setting(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32], StoreError> {
+    pub(crate) fn setting(&self, name: &str, fresh: [u8; 32]) -> StoreResult<[u8; 32]> {
         let insert = "INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         self.0.execute(insert, (name, fresh.as_slice())).map_err(store_error)?;
         let select = "SELECT value FROM settings WHERE name = ?1";
@@ -132,7 +132,7 @@ impl SqliteConnection {
     }
 
     /// Runs statements that are separated by `;`.
-    pub(super) fn batch(&self, sql: &str) -> Result<(), StoreError> {
+    pub(super) fn batch(&self, sql: &str) -> StoreResult<()> {
         let mut rest = sql;
         // The statements are cached, as transactions begin and end thousands of times a second.
         while !rest.is_empty() {
@@ -160,12 +160,12 @@ impl SqliteConnection {
     }
 
     /// Turns automatic checkpoints off, so that only [`Self::checkpoint`] makes them.
-    pub(super) fn disable_autocheckpoint(&self) -> Result<(), StoreError> {
+    pub(super) fn disable_autocheckpoint(&self) -> StoreResult<()> {
         self.0.pragma_update(None, "wal_autocheckpoint", 0).map_err(store_error)
     }
 
     /// Returns the number of pages in the write-ahead log.
-    pub(super) fn wal_pages(&self) -> Result<i64, StoreError> {
+    pub(super) fn wal_pages(&self) -> StoreResult<i64> {
         let mut noop = self.0.prepare_cached("PRAGMA wal_checkpoint(NOOP)").map_err(store_error)?;
         noop.query_row([], |row| row.get(1)).map_err(store_error)
     }
@@ -178,7 +178,7 @@ impl SqliteConnection {
 
     /// Rewrites the write-ahead log byte by byte and syncs it, so that everything that can be read from it is on the disk.
     /// No other connection can write in the meantime.
-    pub(super) fn rewrite_log(&self, path: &Path) -> Result<(), StoreError> {
+    pub(super) fn rewrite_log(&self, path: &Path) -> StoreResult<()> {
         self.batch("BEGIN IMMEDIATE")?;
         let rewritten = rewrite(&wal_path(path));
         self.batch("ROLLBACK")?;
@@ -188,7 +188,7 @@ impl SqliteConnection {
     }
 
     /// Closes the connection without a checkpoint, even if it is the last one.
-    pub(super) fn close_and_keep_log(self) -> Result<(), StoreError> {
+    pub(super) fn close_and_keep_log(self) -> StoreResult<()> {
         self.0.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop).map_err(store_error)
     }
 
@@ -222,7 +222,7 @@ impl SqliteConnection {
     }
 
     /// Stores the clocks of the tenants that a transaction has advanced.
-    pub(super) fn store_clocks(&mut self, vault: &Vault, locked: &mut LockedTenants) -> Result<(), StoreError> {
+    pub(super) fn store_clocks(&mut self, vault: &Vault, locked: &mut LockedTenants) -> StoreResult<()> {
         locked.store_clocks(&mut self.executor(vault)).now_or_never().unwrap_or_else(|| {
             Err(StoreError::Internal("a clock waits for something other than its connection".to_owned()))
         })
@@ -241,13 +241,13 @@ pub(super) struct Executor<'a> {
 
 #[async_trait]
 impl Sql for Executor<'_> {
-    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> StoreResult<u64> {
         let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
         bind(&mut statement, params, self.vault)?;
         statement.raw_execute().map(|changed| changed as u64).map_err(store_error)
     }
 
-    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
+    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> StoreResult<()> {
         let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
         bind(&mut statement, params, self.vault)?;
         let mut rows = statement.raw_query();
@@ -258,7 +258,7 @@ impl Sql for Executor<'_> {
     }
 }
 
-fn bind(statement: &mut rusqlite::Statement<'_>, params: &[Param<'_>], vault: &Vault) -> Result<(), StoreError> {
+fn bind(statement: &mut rusqlite::Statement<'_>, params: &[Param<'_>], vault: &Vault) -> StoreResult<()> {
     for (index, param) in (1..).zip(params) {
         let (sealed, written);
         let value = match param {

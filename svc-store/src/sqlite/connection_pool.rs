@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 use svc_core::sync::lock;
 
 use super::connection::{DurabilityError, SqliteConnection};
@@ -25,28 +25,21 @@ pub(super) struct ConnectionPool {
 }
 
 impl ConnectionPool {
-    pub(super) fn new(path: PathBuf, busy_timeout: Duration, readers: usize) -> Result<Self, StoreError> {
+    pub(super) fn new(path: PathBuf, busy_timeout: Duration, readers: usize) -> StoreResult<Self> {
         let connections = (0..readers).map(|_| Ok(Mutex::new(Some(SqliteConnection::open_read_only(&path)?))));
-        let readers = connections.collect::<Result<_, StoreError>>()?;
+        let readers = connections.collect::<StoreResult<_>>()?;
         let in_place = Mutex::new(Some(SqliteConnection::open_read_only(&path)?));
         Ok(Self { path, busy_timeout, gate: Mutex::new(()), readers, in_place, checkpointer: Mutex::new(None) })
     }
 
     /// Calls `work` with the connection of a reader.
-    pub(super) fn read<T>(
-        &self,
-        reader: usize,
-        work: impl FnOnce(&mut SqliteConnection) -> T,
-    ) -> Result<T, StoreError> {
+    pub(super) fn read<T>(&self, reader: usize, work: impl FnOnce(&mut SqliteConnection) -> T) -> StoreResult<T> {
         drop(lock(&self.gate));
         self.with(lock(&self.readers[reader]), work)
     }
 
     /// Calls `work` with the connection for reads in place, or returns `None` if that is taken.
-    pub(super) fn read_in_place<T>(
-        &self,
-        work: impl FnOnce(&mut SqliteConnection) -> T,
-    ) -> Result<Option<T>, StoreError> {
+    pub(super) fn read_in_place<T>(&self, work: impl FnOnce(&mut SqliteConnection) -> T) -> StoreResult<Option<T>> {
         let free = self.gate.try_lock().ok().and_then(|_| self.in_place.try_lock().ok());
         free.map(|connection| self.with(connection, work)).transpose()
     }
@@ -62,7 +55,7 @@ impl ConnectionPool {
         &self,
         mut connection: MutexGuard<'_, Option<SqliteConnection>>,
         work: impl FnOnce(&mut SqliteConnection) -> T,
-    ) -> Result<T, StoreError> {
+    ) -> StoreResult<T> {
         let connection = match &mut *connection {
             Some(connection) => connection,
             none => none.insert(SqliteConnection::open_read_only(&self.path)?),
@@ -71,7 +64,7 @@ impl ConnectionPool {
     }
 
     /// Opens a connection for the writer.
-    pub(super) fn open(&self) -> Result<SqliteConnection, StoreError> {
+    pub(super) fn open(&self) -> StoreResult<SqliteConnection> {
         let connection = SqliteConnection::open(&self.path)?;
         connection.set_busy_timeout(self.busy_timeout)?;
         connection.disable_autocheckpoint()?;
@@ -79,12 +72,12 @@ impl ConnectionPool {
     }
 
     /// See [`SqliteConnection::rewrite_log`].
-    pub(super) fn rewrite_log(&self, writer: &SqliteConnection) -> Result<(), StoreError> {
+    pub(super) fn rewrite_log(&self, writer: &SqliteConnection) -> StoreResult<()> {
         writer.rewrite_log(&self.path)
     }
 
     /// Closes all connections, so that SQLite forgets what it knows of the write-ahead log, and opens the writer's again.
-    pub(super) fn reopen(&self, writer: SqliteConnection) -> Result<SqliteConnection, StoreError> {
+    pub(super) fn reopen(&self, writer: SqliteConnection) -> StoreResult<SqliteConnection> {
         let _gate = lock(&self.gate);
         let threads = self.readers.iter().chain([&self.in_place, &self.checkpointer]);
         let mut connections: Vec<_> = threads.map(lock).collect();

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use svc_core::error::StoreError;
-use svc_core::store::Access;
+use svc_core::store::{Access, StoreResult};
 
 use super::connection::{Executor, SqliteConnection};
 use crate::dialect::Dialect;
@@ -23,7 +22,7 @@ impl SqliteMaintenance {
     }
 
     /// Opens a file, and migrates its schema.
-    pub(crate) fn connect(path: &Path, now: svc_core::values::Timestamp) -> Result<SqliteConnection, StoreError> {
+    pub(crate) fn connect(path: &Path, now: svc_core::values::Timestamp) -> StoreResult<SqliteConnection> {
         let mut connection = SqliteConnection::open(path)?;
         connection.migrate(now)?;
         Ok(connection)
@@ -36,7 +35,7 @@ impl MaintenanceConnection for SqliteMaintenance {
         Dialect::Sqlite
     }
 
-    async fn begin(&mut self, access: Access) -> Result<Box<dyn Transaction + '_>, StoreError> {
+    async fn begin(&mut self, access: Access) -> StoreResult<Box<dyn Transaction + '_>> {
         self.connection.batch(match access {
             Access::Read => "BEGIN",
             Access::Write => "BEGIN IMMEDIATE",
@@ -59,11 +58,11 @@ impl OpenTransaction<'_> {
 
 #[async_trait]
 impl Sql for OpenTransaction<'_> {
-    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> StoreResult<u64> {
         self.executor().execute(sql, params).await
     }
 
-    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
+    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> StoreResult<()> {
         self.executor().query(sql, params, each).await
     }
 }
@@ -74,7 +73,7 @@ impl Transaction for OpenTransaction<'_> {
         Dialect::Sqlite
     }
 
-    async fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
+    async fn commit(mut self: Box<Self>) -> StoreResult<()> {
         self.connection.batch("COMMIT")?;
         self.is_committed = true;
         Ok(())

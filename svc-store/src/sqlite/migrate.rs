@@ -5,6 +5,7 @@
 use async_trait::async_trait;
 use rusqlite::OptionalExtension as _;
 use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 use svc_core::values::Timestamp;
 
 use super::connection::{SqliteConnection, store_error};
@@ -31,28 +32,28 @@ impl Migrator<'_> {
         self.connection.raw()
     }
 
-    fn execute(&self, sql: &str) -> Result<(), StoreError> {
+    fn execute(&self, sql: &str) -> StoreResult<()> {
         self.raw().execute_batch(sql).map_err(store_error)
     }
 
-    fn has_checksums(&self) -> Result<bool, StoreError> {
+    fn has_checksums(&self) -> StoreResult<bool> {
         self.raw().query_row(HAS_CHECKSUMS, [], |row| row.get(0)).map_err(store_error)
     }
 
-    fn read_applied(&self) -> Result<Vec<AppliedMigration>, StoreError> {
+    fn read_applied(&self) -> StoreResult<Vec<AppliedMigration>> {
         let mut select = self.raw().prepare(APPLIED).map_err(store_error)?;
         let rows = select.query_map([], |row| Ok(AppliedMigration { name: row.get(0)?, checksum: row.get(1)? }));
         rows.and_then(Iterator::collect).map_err(store_error)
     }
 
-    fn begin_transaction(&self) -> Result<(), StoreError> {
+    fn begin_transaction(&self) -> StoreResult<()> {
         // Foreign keys are off because a migration may drop and recreate a table. They are checked before the commit.
         self.execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE")?;
         self.execute(CREATE_TABLE)?;
         if self.has_checksums()? { Ok(()) } else { self.execute(ADD_CHECKSUMS) }
     }
 
-    fn check_references(&self) -> Result<(), StoreError> {
+    fn check_references(&self) -> StoreResult<()> {
         let orphan = self.raw().query_row(ORPHAN, [], |row| row.get::<_, String>(0)).optional();
         match orphan.map_err(store_error)? {
             None => Ok(()),
@@ -73,32 +74,32 @@ impl Migrator<'_> {
 
 #[async_trait]
 impl MigrationTarget for Migrator<'_> {
-    async fn peek(&mut self) -> Result<Option<Vec<AppliedMigration>>, StoreError> {
+    async fn peek(&mut self) -> StoreResult<Option<Vec<AppliedMigration>>> {
         if self.has_checksums()? { self.read_applied().map(Some) } else { Ok(None) }
     }
 
-    async fn begin(&mut self) -> Result<(), StoreError> {
+    async fn begin(&mut self) -> StoreResult<()> {
         self.begin_transaction().inspect_err(|_| self.end())
     }
 
-    async fn applied(&mut self) -> Result<Vec<AppliedMigration>, StoreError> {
+    async fn applied(&mut self) -> StoreResult<Vec<AppliedMigration>> {
         self.read_applied()
     }
 
-    async fn apply(&mut self, migration: &Migration) -> Result<(), StoreError> {
+    async fn apply(&mut self, migration: &Migration) -> StoreResult<()> {
         self.execute(migration.sql)
     }
 
-    async fn apply_concurrently(&mut self, migration: &Migration) -> Result<bool, StoreError> {
+    async fn apply_concurrently(&mut self, migration: &Migration) -> StoreResult<bool> {
         Err(StoreError::Internal(format!("SQLite builds no index concurrently, as {} does", migration.name)))
     }
 
-    async fn record(&mut self, migration: &Migration) -> Result<(), StoreError> {
+    async fn record(&mut self, migration: &Migration) -> StoreResult<()> {
         let (at, checksum) = (self.now.as_micros(), migration.checksum());
         self.raw().execute(RECORD, (migration.name, at, checksum.as_slice())).map(drop).map_err(store_error)
     }
 
-    async fn commit(&mut self, is_changed: bool) -> Result<(), StoreError> {
+    async fn commit(&mut self, is_changed: bool) -> StoreResult<()> {
         let checked = if is_changed { self.check_references() } else { Ok(()) };
         let committed = checked.and_then(|()| self.execute("COMMIT"));
         self.end();

@@ -3,8 +3,8 @@
 //! The reads are taken from the queue before the transaction begins, so each one sees every write that was acknowledged
 //! before the read was requested.
 
-use svc_core::error::{Error, StoreError};
-use svc_core::store::{Access, UnitOfWork};
+use svc_core::error::Error;
+use svc_core::store::{Access, StoreResult, UnitOfWork};
 
 use super::connection::SqliteConnection;
 use super::connection_pool::ConnectionPool;
@@ -27,7 +27,7 @@ fn begin_and_serve(
     connection: &mut SqliteConnection,
     group: &mut Vec<QueuedWork>,
     context: &StoreContext,
-) -> Result<(), StoreError> {
+) -> StoreResult<()> {
     begin(connection, group.len(), context)?;
     for QueuedWork { name, work, result_sender } in group.drain(..) {
         // A read is skipped when its caller has stopped waiting.
@@ -55,7 +55,7 @@ pub(super) fn run_alone(
     result
 }
 
-fn begin(connection: &mut SqliteConnection, units: usize, context: &StoreContext) -> Result<(), StoreError> {
+fn begin(connection: &mut SqliteConnection, units: usize, context: &StoreContext) -> StoreResult<()> {
     connection.batch("BEGIN")?;
     context.report_group(Access::Read, units);
     Ok(())

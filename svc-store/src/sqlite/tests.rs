@@ -21,7 +21,7 @@ use svc_core::env::{ManualClock, SeededEntropy};
 use svc_core::input::Input;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
-use svc_core::store::{DeliveryFilter, DeliveryRepository as _, Tx};
+use svc_core::store::{DeliveryFilter, DeliveryRepository as _, StoreResult, Tx};
 use svc_core::values::{EventKind, Id, TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_core::webhooks::{engine, events, retention};
@@ -194,12 +194,12 @@ struct Counting<'a> {
 
 #[async_trait]
 impl Sql for Counting<'_> {
-    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> StoreResult<u64> {
         self.statements.fetch_add(1, Ordering::SeqCst);
         self.sql.execute(sql, params).await
     }
 
-    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
+    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> StoreResult<()> {
         self.statements.fetch_add(1, Ordering::SeqCst);
         self.sql.query(sql, params, each).await
     }

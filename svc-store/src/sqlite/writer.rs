@@ -27,7 +27,7 @@
 //!   log is rewritten before the first commit.
 
 use svc_core::error::{Error, StoreError};
-use svc_core::store::Access;
+use svc_core::store::{Access, StoreResult};
 
 use super::checkpointer::{Checkpointer, Progress};
 use super::connection::{DurabilityError, SqliteConnection};
@@ -100,7 +100,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Makes sure that a transaction may begin: there is a connection, and the last commit and the log are on the disk.
-    fn prepare(&mut self) -> Result<GroupTransaction<'_>, StoreError> {
+    fn prepare(&mut self) -> StoreResult<GroupTransaction<'_>> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
             none => none.insert(self.pool.open()?),
@@ -176,7 +176,7 @@ struct GroupTransaction<'a> {
 }
 
 impl GroupTransaction<'_> {
-    fn begin(&mut self) -> Result<(), StoreError> {
+    fn begin(&mut self) -> StoreResult<()> {
         if self.connection.in_transaction() {
             return Ok(());
         }
@@ -230,7 +230,7 @@ impl GroupTransaction<'_> {
         Ok(())
     }
 
-    fn commit(&mut self, vault: &Vault) -> Result<(), StoreError> {
+    fn commit(&mut self, vault: &Vault) -> StoreResult<()> {
         if let Err(error) = self.connection.store_clocks(vault, &mut self.locked) {
             let _ = self.connection.batch("ROLLBACK");
             return Err(error);

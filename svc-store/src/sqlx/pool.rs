@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use svc_core::accounts::actor::Actor;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
-use svc_core::store::{Access, Observer, RequestCounts, Store, UnitOfWork};
+use svc_core::store::{Access, Observer, RequestCounts, Store, StoreResult, UnitOfWork};
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::watch;
 
@@ -115,7 +115,7 @@ impl Store for PooledStore {
         self.shared.store.request_counts()
     }
 
-    fn check_writable(&self) -> Result<(), StoreError> {
+    fn check_writable(&self) -> StoreResult<()> {
         self.shared.store.check_writable()
     }
 

@@ -10,7 +10,7 @@ use ::sqlx::{
 };
 use async_trait::async_trait;
 use svc_core::error::{Error, StoreError};
-use svc_core::store::UnitOfWork;
+use svc_core::store::{StoreResult, UnitOfWork};
 use tokio_postgres::types::Type as ServerType;
 use uuid::Uuid;
 
@@ -85,7 +85,7 @@ impl<'c> PostgresExecutor<'c> {
     }
 
     /// Binds parameters by the types that the server reports for them. The connection keeps the statement prepared.
-    async fn bind(&mut self, sql: &str, params: &[Param<'_>]) -> Result<PgArguments, StoreError> {
+    async fn bind(&mut self, sql: &str, params: &[Param<'_>]) -> StoreResult<PgArguments> {
         let statement = self.connection.prepare(AssertSqlSafe(sql).into_sql_str()).await.map_err(store_error)?;
         let Some(Either::Left(types)) = statement.parameters() else {
             return Err(StoreError::Internal("the types of the parameters are not known".to_owned()));
@@ -101,23 +101,17 @@ impl<'c> PostgresExecutor<'c> {
 
 #[async_trait]
 impl Sql for PostgresExecutor<'_> {
-    async fn lock_row(
-        &mut self,
-        _key: Uuid,
-        sql: &str,
-        params: &[Param<'_>],
-        each: EachRow<'_>,
-    ) -> Result<(), StoreError> {
+    async fn lock_row(&mut self, _key: Uuid, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> StoreResult<()> {
         self.query(&locking(sql, true), params, each).await
     }
 
-    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> StoreResult<u64> {
         let query = ::sqlx::query_with(AssertSqlSafe(sql), self.bind(sql, params).await?);
         let done = self.connection.execute(query).await;
         Ok(done.map_err(|error| self.failed(error))?.rows_affected())
     }
 
-    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
+    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> StoreResult<()> {
         let query = ::sqlx::query_with(AssertSqlSafe(sql), self.bind(sql, params).await?);
         let rows: Result<Vec<PgRow>, _> = self.connection.fetch_all(query).await;
         let rows = rows.map_err(|error| self.failed(error))?;

@@ -7,7 +7,7 @@ use ::sqlx::{
 };
 use async_trait::async_trait;
 use svc_core::error::{Error, StoreError};
-use svc_core::store::UnitOfWork;
+use svc_core::store::{StoreResult, UnitOfWork};
 
 use super::{ApplicationConnection, Join, Joined, Operations, sealed};
 use crate::SqliteStore;
@@ -63,12 +63,12 @@ struct SqliteExecutor<'c> {
 
 #[async_trait]
 impl Sql for SqliteExecutor<'_> {
-    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> StoreResult<u64> {
         let query = ::sqlx::query_with(AssertSqlSafe(sql), arguments(params, self.vault)?);
         Ok(self.connection.execute(query).await.map_err(store_error)?.rows_affected())
     }
 
-    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
+    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> StoreResult<()> {
         let query = ::sqlx::query_with(AssertSqlSafe(sql), arguments(params, self.vault)?);
         let rows: Vec<SqliteRow> = self.connection.fetch_all(query).await.map_err(store_error)?;
         rows.iter().try_for_each(|row| each(&FetchedRow { row, vault: self.vault }))
@@ -76,7 +76,7 @@ impl Sql for SqliteExecutor<'_> {
 }
 
 /// Binds parameters as the store does, and encrypts the secrets among them.
-fn arguments(params: &[Param<'_>], vault: &Vault) -> Result<SqliteArguments, StoreError> {
+fn arguments(params: &[Param<'_>], vault: &Vault) -> StoreResult<SqliteArguments> {
     let mut arguments = SqliteArguments::default();
     for param in params {
         let added = match param {

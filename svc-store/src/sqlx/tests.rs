@@ -15,7 +15,7 @@ use svc_core::input::Input as _;
 use svc_core::pages::ListParams;
 use svc_core::resources::contacts::{Contact, ContactCreate, ContactFilter};
 use svc_core::resources::{Create, Filter as _, crud};
-use svc_core::store::{Access, Observer, RequestCounts, Store, UnitOfWork};
+use svc_core::store::{Access, Observer, RequestCounts, Store, StoreResult, UnitOfWork};
 use svc_core::values::TenantId;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_postgres_server::{is_installed, server};
@@ -103,7 +103,7 @@ where
         self.store.request_counts()
     }
 
-    fn check_writable(&self) -> Result<(), StoreError> {
+    fn check_writable(&self) -> StoreResult<()> {
         self.store.check_writable()
     }
 

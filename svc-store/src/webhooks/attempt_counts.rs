@@ -3,8 +3,7 @@
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
-use svc_core::error::StoreError;
-use svc_core::store::AttemptCountRepository;
+use svc_core::store::{AttemptCountRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::statistics::{AttemptCount, CHART_HOURS};
 use svc_core::webhooks::subscriptions::SubscriptionId;
@@ -46,7 +45,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
 
 #[async_trait]
 impl AttemptCountRepository for SqlTx<'_> {
-    async fn add_attempt_counts(&mut self, counts: &[AttemptCount]) -> Result<(), StoreError> {
+    async fn add_attempt_counts(&mut self, counts: &[AttemptCount]) -> StoreResult<()> {
         self.insert_records(&ADD, counts).await
     }
 
@@ -55,13 +54,13 @@ impl AttemptCountRepository for SqlTx<'_> {
         tenant: TenantId,
         subscription: SubscriptionId,
         hours: &[Timestamp; CHART_HOURS],
-    ) -> Result<Vec<AttemptCount>, StoreError> {
+    ) -> StoreResult<Vec<AttemptCount>> {
         let mut params = vec![tenant.param(), subscription.param()];
         params.extend(hours.iter().map(|hour| hour.param()));
         self.fetch(&LIST, &params, AttemptCount::read).await
     }
 
-    async fn delete_attempt_counts_before(&mut self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+    async fn delete_attempt_counts_before(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64> {
         self.execute(&DELETE, &[before.param(), limit.param()]).await
     }
 }

@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::env;
-use svc_core::error::StoreError;
-use svc_core::store::{AttemptRepository, DeletedResponses};
+use svc_core::store::{AttemptRepository, DeletedResponses, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, AttemptSummary, DeliveryId};
 use svc_core::webhooks::subscriptions::SubscriptionId;
@@ -56,16 +55,11 @@ fn read_summary(cells: &mut Cells<'_>) -> Result<AttemptSummary, CellError> {
 
 #[async_trait]
 impl AttemptRepository for SqlTx<'_> {
-    async fn insert_attempt(
-        &mut self,
-        tenant: TenantId,
-        delivery: DeliveryId,
-        log: &AttemptLog,
-    ) -> Result<(), StoreError> {
+    async fn insert_attempt(&mut self, tenant: TenantId, delivery: DeliveryId, log: &AttemptLog) -> StoreResult<()> {
         self.insert_record(&[tenant.param(), delivery.param()], log).await
     }
 
-    async fn attempts(&mut self, tenant: TenantId, delivery: DeliveryId) -> Result<Vec<AttemptLog>, StoreError> {
+    async fn attempts(&mut self, tenant: TenantId, delivery: DeliveryId) -> StoreResult<Vec<AttemptLog>> {
         self.fetch(&LIST, &[tenant.param(), delivery.param()], AttemptLog::read).await
     }
 
@@ -75,7 +69,7 @@ impl AttemptRepository for SqlTx<'_> {
         subscription: SubscriptionId,
         after: DeliveryId,
         limit: u32,
-    ) -> Result<DeletedResponses, StoreError> {
+    ) -> StoreResult<DeletedResponses> {
         let params = [tenant.param(), subscription.param(), after.param(), limit.param()];
         let next: Vec<DeliveryId> =
             self.fetch(&next_ids(self.dialect), &params, |cells| cells.take("deliveries", "id")).await?;
@@ -94,7 +88,7 @@ impl AttemptRepository for SqlTx<'_> {
         subscription: SubscriptionId,
         since: Timestamp,
         until: Timestamp,
-    ) -> Result<Vec<AttemptSummary>, StoreError> {
+    ) -> StoreResult<Vec<AttemptSummary>> {
         let (first, end) = (env::first_id_at(since), env::first_id_at(until));
         let params = [tenant.param(), subscription.param(), first.param(), end.param()];
         self.fetch(&SUMMARIES, &params, read_summary).await

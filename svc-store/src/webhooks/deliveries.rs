@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::env;
-use svc_core::error::StoreError;
-use svc_core::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint, WaitingFor};
+use svc_core::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint, StoreResult, WaitingFor};
 use svc_core::values::{Id, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{Backlog, Delivery, DeliveryId, DeliveryStatus, FailureReason, MAX_BACKLOG_COUNT};
 use svc_core::webhooks::events::Event;
@@ -248,7 +247,7 @@ fn conditions(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Param<'
 
 #[async_trait]
 impl DeliveryRepository for SqlTx<'_> {
-    async fn insert_deliveries(&mut self, deliveries: &[Delivery]) -> Result<(), StoreError> {
+    async fn insert_deliveries(&mut self, deliveries: &[Delivery]) -> StoreResult<()> {
         self.insert_records(&INSERT, deliveries).await?;
         let due = deliveries.iter().filter_map(|delivery| {
             let due_at = delivery.next_attempt_at?;
@@ -258,11 +257,11 @@ impl DeliveryRepository for SqlTx<'_> {
         self.schedule_endpoints_by(due).await
     }
 
-    async fn delivery(&mut self, tenant: TenantId, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
+    async fn delivery(&mut self, tenant: TenantId, id: DeliveryId) -> StoreResult<Option<Delivery>> {
         self.get_record(&[tenant.param(), id.param()]).await
     }
 
-    async fn deliveries(&mut self, tenant: TenantId, ids: &[DeliveryId]) -> Result<Vec<Delivery>, StoreError> {
+    async fn deliveries(&mut self, tenant: TenantId, ids: &[DeliveryId]) -> StoreResult<Vec<Delivery>> {
         let mut found = Vec::with_capacity(ids.len());
         if self.dialect == Dialect::Sqlite {
             for id in ids {
@@ -279,23 +278,19 @@ impl DeliveryRepository for SqlTx<'_> {
         Ok(found)
     }
 
-    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError> {
+    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> StoreResult<()> {
         let mut params = delivery.updated_params();
         params.extend([delivery.tenant_id.param(), delivery.id.param(), lease.param()]);
         self.pipeline(&UPDATE, &params).await
     }
 
-    async fn claim_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError> {
+    async fn claim_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> StoreResult<()> {
         let Delivery { attempts, next_attempt_at, lease: new_lease, tenant_id, id, .. } = delivery;
         let (new, old) = ([attempts.param(), next_attempt_at.param(), new_lease.param()], lease.param());
         self.pipeline(CLAIM, &[&new[..], &[tenant_id.param(), id.param(), old]].concat()).await
     }
 
-    async fn list_deliveries(
-        &mut self,
-        tenant: TenantId,
-        filter: &DeliveryFilter,
-    ) -> Result<Vec<Delivery>, StoreError> {
+    async fn list_deliveries(&mut self, tenant: TenantId, filter: &DeliveryFilter) -> StoreResult<Vec<Delivery>> {
         let (sql, params) = list_statement(self.dialect, tenant, filter);
         self.fetch(&sql, &params, Delivery::read).await
     }
@@ -306,7 +301,7 @@ impl DeliveryRepository for SqlTx<'_> {
         subscription: SubscriptionId,
         now: Timestamp,
         limit: u32,
-    ) -> Result<Vec<DueDelivery>, StoreError> {
+    ) -> StoreResult<Vec<DueDelivery>> {
         let params = [tenant.param(), subscription.param(), now.param(), limit.param()];
         let read =
             |cells: &mut Cells<'_>| Ok(DueDelivery { delivery: Delivery::read(cells)?, event: Event::read(cells)? });
@@ -317,7 +312,7 @@ impl DeliveryRepository for SqlTx<'_> {
         &mut self,
         tenant: TenantId,
         subscription: SubscriptionId,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    ) -> StoreResult<Option<Timestamp>> {
         let params = [tenant.param(), subscription.param()];
         self.fetch_one(NEXT_DUE, &params, |cells| cells.take(TABLE, "next_attempt_at")).await
     }
@@ -328,7 +323,7 @@ impl DeliveryRepository for SqlTx<'_> {
         subscription: SubscriptionId,
         waiting: WaitingFor,
         latest: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let [outcome, attempt, after_backpressure] = &*BRING_FORWARD;
         let mut params = vec![latest.param(), tenant.param(), subscription.param()];
         let sql = match waiting {
@@ -348,7 +343,7 @@ impl DeliveryRepository for SqlTx<'_> {
         subscription: SubscriptionId,
         before: Timestamp,
         limit: u32,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         let end = env::first_id_at(before);
         self.execute(HOLD, &[tenant.param(), subscription.param(), end.param(), limit.param()]).await
     }
@@ -359,7 +354,7 @@ impl DeliveryRepository for SqlTx<'_> {
         subscription: SubscriptionId,
         reason: FailureReason,
         limit: u32,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         let mut failed = 0;
         for sql in [FAIL_PENDING, FAIL_HELD] {
             let left = Param::Int(i64::from(limit) - i64::try_from(failed).unwrap_or(i64::MAX));
@@ -373,14 +368,14 @@ impl DeliveryRepository for SqlTx<'_> {
         tenant: TenantId,
         filter: &DeliveryFilter,
         n: u32,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    ) -> StoreResult<Option<Timestamp>> {
         // The time of the event is in the id, so that no row is read besides the index.
         let (sql, params) = nth_statement(self.dialect, tenant, filter, n);
         let id: Option<Uuid> = self.fetch_one(&sql, &params, |cells| cells.take(TABLE, "id")).await?;
         Ok(id.map(env::time_of_id))
     }
 
-    async fn count_listed(&mut self, tenant: TenantId, filter: &DeliveryFilter) -> Result<u64, StoreError> {
+    async fn count_listed(&mut self, tenant: TenantId, filter: &DeliveryFilter) -> StoreResult<u64> {
         let (sql, params) = count_statement(self.dialect, tenant, filter);
         self.count(&sql, &params, TABLE).await
     }
@@ -390,7 +385,7 @@ impl DeliveryRepository for SqlTx<'_> {
         tenant: TenantId,
         subscription: SubscriptionId,
         status: DeliveryStatus,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         let sql = match status {
             DeliveryStatus::Pending => COUNT_PENDING,
             DeliveryStatus::Failed => COUNT_FAILED,
@@ -400,7 +395,7 @@ impl DeliveryRepository for SqlTx<'_> {
         self.count(sql, &[tenant.param(), subscription.param(), MAX_BACKLOG_COUNT.param()], TABLE).await
     }
 
-    async fn backlog(&mut self, status: DeliveryStatus) -> Result<Backlog, StoreError> {
+    async fn backlog(&mut self, status: DeliveryStatus) -> StoreResult<Backlog> {
         let sql = match status {
             DeliveryStatus::Pending => PENDING,
             DeliveryStatus::Failed => FAILED,

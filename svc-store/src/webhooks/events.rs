@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::env;
-use svc_core::error::StoreError;
-use svc_core::store::{EventRepository, EventWithActor};
+use svc_core::store::{EventRepository, EventWithActor, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::{Event, EventId};
 
@@ -40,18 +39,18 @@ fn read_with_actor(cells: &mut Cells<'_>) -> Result<EventWithActor, CellError> {
 
 #[async_trait]
 impl EventRepository for SqlTx<'_> {
-    async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError> {
+    async fn insert_event(&mut self, event: &Event) -> StoreResult<()> {
         let actor = Param::Text(self.actor.to_string().into());
         self.insert_record(&[actor], event).await?;
         self.written_events.add(event.id);
         Ok(())
     }
 
-    async fn event(&mut self, tenant: TenantId, id: EventId) -> Result<Option<Event>, StoreError> {
+    async fn event(&mut self, tenant: TenantId, id: EventId) -> StoreResult<Option<Event>> {
         self.get_record(&[tenant.param(), id.param()]).await
     }
 
-    async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError> {
+    async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
         let first = env::first_id_at(after.next());
         self.fetch(&AFTER, &[tenant.param(), first.param(), limit.param()], Event::read).await
     }
@@ -62,7 +61,7 @@ impl EventRepository for SqlTx<'_> {
         since: Timestamp,
         until: Timestamp,
         limit: u32,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         let (first, end) = (env::first_id_at(since), env::first_id_at(until));
         self.count(COUNT, &[tenant.param(), first.param(), end.param(), limit.param()], "events").await
     }
@@ -73,7 +72,7 @@ impl EventRepository for SqlTx<'_> {
         since: Timestamp,
         until: Timestamp,
         limit: u32,
-    ) -> Result<Vec<EventWithActor>, StoreError> {
+    ) -> StoreResult<Vec<EventWithActor>> {
         let (first, end) = (env::first_id_at(since), env::first_id_at(until));
         self.fetch(&WITH_ACTOR, &[tenant.param(), first.param(), end.param(), limit.param()], read_with_actor).await
     }

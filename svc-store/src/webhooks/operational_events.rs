@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::accounts::operational::{OperationalEvent, OperationalEventId};
-use svc_core::error::StoreError;
-use svc_core::store::OperationalEventRepository;
+use svc_core::store::{OperationalEventRepository, StoreResult};
 
 use crate::column::Column as _;
 use crate::sql::SqlTx;
@@ -26,15 +25,15 @@ pub(crate) fn statements() -> Vec<&'static str> {
 
 #[async_trait]
 impl OperationalEventRepository for SqlTx<'_> {
-    async fn insert_operational_event(&mut self, event: &OperationalEvent) -> Result<(), StoreError> {
+    async fn insert_operational_event(&mut self, event: &OperationalEvent) -> StoreResult<()> {
         self.insert_record(&[], event).await
     }
 
-    async fn operational_events(&mut self, limit: u32) -> Result<Vec<OperationalEvent>, StoreError> {
+    async fn operational_events(&mut self, limit: u32) -> StoreResult<Vec<OperationalEvent>> {
         self.fetch(&LIST, &[limit.param()], OperationalEvent::read).await
     }
 
-    async fn delete_operational_event(&mut self, id: OperationalEventId) -> Result<(), StoreError> {
+    async fn delete_operational_event(&mut self, id: OperationalEventId) -> StoreResult<()> {
         self.sql.pipeline(DELETE, &[id.param()], Some(OperationalEvent::TABLE)).await
     }
 }

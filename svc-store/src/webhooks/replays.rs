@@ -3,8 +3,7 @@
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
-use svc_core::error::StoreError;
-use svc_core::store::ReplayRepository;
+use svc_core::store::{ReplayRepository, StoreResult};
 use svc_core::values::TenantId;
 use svc_core::webhooks::replays::{Replay, ReplayId};
 
@@ -31,32 +30,32 @@ pub(crate) fn statements() -> Vec<&'static str> {
 
 #[async_trait]
 impl ReplayRepository for SqlTx<'_> {
-    async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
+    async fn insert_replay(&mut self, replay: &Replay) -> StoreResult<()> {
         self.delivery_wakeup.mark();
         self.insert_record(&[], replay).await
     }
 
-    async fn replay(&mut self, tenant: TenantId, id: ReplayId) -> Result<Option<Replay>, StoreError> {
+    async fn replay(&mut self, tenant: TenantId, id: ReplayId) -> StoreResult<Option<Replay>> {
         self.get_record(&[tenant.param(), id.param()]).await
     }
 
-    async fn replays(&mut self, tenant: TenantId, limit: u32) -> Result<Vec<Replay>, StoreError> {
+    async fn replays(&mut self, tenant: TenantId, limit: u32) -> StoreResult<Vec<Replay>> {
         self.fetch(&LIST, &[tenant.param(), limit.param()], Replay::read).await
     }
 
-    async fn unfinished_replay(&mut self, tenant: TenantId) -> Result<Option<Replay>, StoreError> {
+    async fn unfinished_replay(&mut self, tenant: TenantId) -> StoreResult<Option<Replay>> {
         self.fetch_one(&UNFINISHED, &[tenant.param()], Replay::read).await
     }
 
-    async fn tenants_with_unfinished_replays(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError> {
+    async fn tenants_with_unfinished_replays(&mut self, limit: u32) -> StoreResult<Vec<TenantId>> {
         self.fetch(TENANTS, &[limit.param()], |cells| cells.take("replays", "tenant_id")).await
     }
 
-    async fn unfinished_replays(&mut self, limit: u32) -> Result<Vec<Replay>, StoreError> {
+    async fn unfinished_replays(&mut self, limit: u32) -> StoreResult<Vec<Replay>> {
         self.fetch(&ALL_UNFINISHED, &[limit.param()], Replay::read).await
     }
 
-    async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
+    async fn update_replay(&mut self, replay: &Replay) -> StoreResult<()> {
         self.update_record(replay, &[replay.tenant_id.param(), replay.id.param()]).await
     }
 }

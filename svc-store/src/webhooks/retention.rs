@@ -2,8 +2,7 @@
 
 use async_trait::async_trait;
 use svc_core::env;
-use svc_core::error::StoreError;
-use svc_core::store::RetentionRepository;
+use svc_core::store::{RetentionRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::retention::{ExpiredKind, IdRange};
 use uuid::Uuid;
@@ -90,13 +89,13 @@ pub(crate) const STATEMENTS: &[&str] = &[
 
 #[async_trait]
 impl RetentionRepository for SqlTx<'_> {
-    async fn last_event(&mut self, tenant: TenantId, range: IdRange, limit: u32) -> Result<Option<Uuid>, StoreError> {
+    async fn last_event(&mut self, tenant: TenantId, range: IdRange, limit: u32) -> StoreResult<Option<Uuid>> {
         let params = [tenant.param(), range.first.param(), range.end.param(), limit.param()];
         let ids: Vec<Uuid> = self.fetch(EVENTS, &params, |cells| cells.take("events", "id")).await?;
         Ok(ids.last().copied())
     }
 
-    async fn nth_delivery(&mut self, tenant: TenantId, range: IdRange, n: u32) -> Result<Option<Uuid>, StoreError> {
+    async fn nth_delivery(&mut self, tenant: TenantId, range: IdRange, n: u32) -> StoreResult<Option<Uuid>> {
         let params = [tenant.param(), range.first.param(), range.end.param(), n.param()];
         self.fetch_one(NTH_DELIVERY, &params, |cells| cells.take("deliveries", "id")).await
     }
@@ -107,7 +106,7 @@ impl RetentionRepository for SqlTx<'_> {
         kind: ExpiredKind,
         range: IdRange,
         limit: u32,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         let sql = match kind {
             ExpiredKind::Attempts => DELETE_ATTEMPTS,
             ExpiredKind::Deliveries => DELETE_DELIVERIES,
@@ -116,7 +115,7 @@ impl RetentionRepository for SqlTx<'_> {
         self.execute(sql, &[tenant.param(), range.first.param(), range.end.param(), limit.param()]).await
     }
 
-    async fn count_expired(&mut self, tenant: TenantId, kind: ExpiredKind, range: IdRange) -> Result<u64, StoreError> {
+    async fn count_expired(&mut self, tenant: TenantId, kind: ExpiredKind, range: IdRange) -> StoreResult<u64> {
         let (sql, table) = match kind {
             ExpiredKind::Attempts => (COUNT_ATTEMPTS, "delivery_attempts"),
             ExpiredKind::Deliveries => (COUNT_DELIVERIES, "deliveries"),
@@ -125,17 +124,12 @@ impl RetentionRepository for SqlTx<'_> {
         self.count(sql, &[tenant.param(), range.first.param(), range.end.param()], table).await
     }
 
-    async fn delete_finished_replays(
-        &mut self,
-        tenant: TenantId,
-        before: Timestamp,
-        limit: u32,
-    ) -> Result<u64, StoreError> {
+    async fn delete_finished_replays(&mut self, tenant: TenantId, before: Timestamp, limit: u32) -> StoreResult<u64> {
         let end = env::first_id_at(before);
         self.execute(DELETE_REPLAYS, &[tenant.param(), end.param(), before.param(), limit.param()]).await
     }
 
-    async fn count_finished_replays(&mut self, tenant: TenantId, before: Timestamp) -> Result<u64, StoreError> {
+    async fn count_finished_replays(&mut self, tenant: TenantId, before: Timestamp) -> StoreResult<u64> {
         let end = env::first_id_at(before);
         self.count(COUNT_REPLAYS, &[tenant.param(), end.param(), before.param()], "replays").await
     }
@@ -145,7 +139,7 @@ impl RetentionRepository for SqlTx<'_> {
         after: TenantId,
         before: Timestamp,
         limit: u32,
-    ) -> Result<Vec<(TenantId, bool)>, StoreError> {
+    ) -> StoreResult<Vec<(TenantId, bool)>> {
         let end = env::first_id_at(before);
         let params = [end.param(), after.param(), limit.param()];
         let read = |cells: &mut Cells<'_>| Ok((cells.take("tenants", "id")?, cells.take("tenants", "has history")?));
@@ -157,13 +151,13 @@ impl RetentionRepository for SqlTx<'_> {
         stored_before: Timestamp,
         now: Timestamp,
         limit: u32,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         let responses = self.execute(idempotency::DELETE_EXPIRED, &[stored_before.param(), limit.param()]).await?;
         let signatures = self.delete_expired_signatures(now, limit).await?;
         Ok(responses + signatures)
     }
 
-    async fn count_request_records(&mut self, stored_before: Timestamp, now: Timestamp) -> Result<u64, StoreError> {
+    async fn count_request_records(&mut self, stored_before: Timestamp, now: Timestamp) -> StoreResult<u64> {
         self.count(COUNT_REQUEST_RECORDS, &[stored_before.param(), now.param()], "idempotency").await
     }
 }

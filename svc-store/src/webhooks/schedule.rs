@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::error::StoreError;
-use svc_core::store::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS};
+use svc_core::store::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS, StoreResult};
 use svc_core::values::{Id, TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
@@ -70,7 +70,7 @@ impl SqlTx<'_> {
     pub(super) async fn schedule_endpoints_by(
         &mut self,
         due: impl Iterator<Item = (Endpoint, Timestamp)>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         // PostgreSQL refuses a statement that inserts and then updates the same row.
         let mut earliest = BTreeMap::new();
         for (endpoint, due_at) in due {
@@ -100,12 +100,7 @@ impl SqlTx<'_> {
 
 #[async_trait]
 impl EndpointSchedule for SqlTx<'_> {
-    async fn due_endpoints(
-        &mut self,
-        now: Timestamp,
-        except: &[TenantId],
-        limit: u32,
-    ) -> Result<Vec<Endpoint>, StoreError> {
+    async fn due_endpoints(&mut self, now: Timestamp, except: &[TenantId], limit: u32) -> StoreResult<Vec<Endpoint>> {
         let fitting = DUE.iter().find(|(tenants, _)| except.len() <= *tenants);
         let (tenants, sql) = fitting
             .ok_or_else(|| StoreError::Internal(format!("{} tenants cannot be left out of a poll", except.len())))?;
@@ -116,14 +111,14 @@ impl EndpointSchedule for SqlTx<'_> {
         self.fetch(sql, &params, read_endpoint).await
     }
 
-    async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> Result<Vec<Endpoint>, StoreError> {
+    async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> StoreResult<Vec<Endpoint>> {
         // No endpoint has nil ids.
         let (tenant, subscription) =
             after.map_or((Uuid::nil(), Id::nil()), |endpoint| (endpoint.tenant_id.0, endpoint.subscription_id));
         self.fetch(SCHEDULED, &[tenant.param(), subscription.param(), limit.param()], read_endpoint).await
     }
 
-    async fn next_endpoint_due(&mut self) -> Result<Option<Timestamp>, StoreError> {
+    async fn next_endpoint_due(&mut self) -> StoreResult<Option<Timestamp>> {
         self.fetch_one(NEXT_DUE, &[], |cells| cells.take(TABLE, "due_at")).await
     }
 
@@ -132,7 +127,7 @@ impl EndpointSchedule for SqlTx<'_> {
         tenant: TenantId,
         subscription: SubscriptionId,
         due_at: Option<Timestamp>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         if let Some(locked) = self.locked(tenant) {
             locked.schedule.remove(&subscription);
         }
@@ -148,7 +143,7 @@ impl EndpointSchedule for SqlTx<'_> {
         tenant: TenantId,
         subscription: SubscriptionId,
         due_at: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let endpoint = Endpoint { tenant_id: tenant, subscription_id: subscription };
         self.schedule_endpoints_by(std::iter::once((endpoint, due_at))).await
     }

@@ -1,9 +1,8 @@
 //! The tables of webhook subscriptions and of the kinds of events that they want.
 
 use async_trait::async_trait;
-use svc_core::error::StoreError;
 use svc_core::resources::NoFilter;
-use svc_core::store::SubscriptionMatching;
+use svc_core::store::{StoreResult, SubscriptionMatching};
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::MatchedSubscription;
 use svc_core::webhooks::subscriptions::{EventHandling, SubscriptionId, WebhookSubscription};
@@ -54,7 +53,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
 impl ResourceTable for WebhookSubscription {
     fn restrict(_filter: &NoFilter, _query: &mut Query) {}
 
-    async fn after_write(&self, tx: &mut SqlTx<'_>, tenant: TenantId) -> Result<(), StoreError> {
+    async fn after_write(&self, tx: &mut SqlTx<'_>, tenant: TenantId) -> StoreResult<()> {
         tx.forget(tenant);
         tx.pipeline(DELETE_KINDS, &[tenant.param(), self.id.param()]).await?;
         let paused = match self.event_handling() {
@@ -76,7 +75,7 @@ impl SubscriptionMatching for SqlTx<'_> {
         &mut self,
         tenant: TenantId,
         kind: EventKind,
-    ) -> Result<Vec<MatchedSubscription>, StoreError> {
+    ) -> StoreResult<Vec<MatchedSubscription>> {
         if let Some(known) = self.locked(tenant).and_then(|locked| locked.matching.get(&kind)) {
             return Ok(known.clone());
         }
@@ -94,7 +93,7 @@ impl SubscriptionMatching for SqlTx<'_> {
         Ok(matching)
     }
 
-    async fn count_live_subscriptions(&mut self, tenant: TenantId) -> Result<u64, StoreError> {
+    async fn count_live_subscriptions(&mut self, tenant: TenantId) -> StoreResult<u64> {
         self.count(COUNT_LIVE, &[tenant.param()], "subscriptions").await
     }
 
@@ -103,7 +102,7 @@ impl SubscriptionMatching for SqlTx<'_> {
         tenant: TenantId,
         id: SubscriptionId,
         expires_at: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         Ok(self.execute(SET_EXPIRY, &[expires_at.param(), tenant.param(), id.param()]).await? > 0)
     }
 
@@ -111,7 +110,7 @@ impl SubscriptionMatching for SqlTx<'_> {
         &mut self,
         now: Timestamp,
         limit: u32,
-    ) -> Result<Vec<(TenantId, SubscriptionId)>, StoreError> {
+    ) -> StoreResult<Vec<(TenantId, SubscriptionId)>> {
         let read =
             |cells: &mut Cells<'_>| Ok((cells.take("subscriptions", "tenant_id")?, cells.take("subscriptions", "id")?));
         self.fetch(EXPIRED, &[now.param(), limit.param()], read).await
@@ -121,7 +120,7 @@ impl SubscriptionMatching for SqlTx<'_> {
         &mut self,
         tenant: TenantId,
         subscription: &WebhookSubscription,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let params = [
             subscription.last_delivery_at.param(),
             subscription.last_delivery_status.param(),

@@ -3,9 +3,8 @@
 use async_trait::async_trait;
 
 use super::{MemoryTx, conflict, of_tenant};
-use crate::error::StoreError;
 use crate::store::{
-    AttemptCountRepository, AttemptRepository, DeletedResponses, DeliveryFilter, DeliveryRepository as _,
+    AttemptCountRepository, AttemptRepository, DeletedResponses, DeliveryFilter, DeliveryRepository as _, StoreResult,
 };
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, DeliveryId};
@@ -14,17 +13,12 @@ use crate::webhooks::subscriptions::SubscriptionId;
 
 #[async_trait]
 impl AttemptRepository for MemoryTx<'_> {
-    async fn insert_attempt(
-        &mut self,
-        tenant: TenantId,
-        delivery: DeliveryId,
-        log: &AttemptLog,
-    ) -> Result<(), StoreError> {
+    async fn insert_attempt(&mut self, tenant: TenantId, delivery: DeliveryId, log: &AttemptLog) -> StoreResult<()> {
         let attempts = &mut self.state_mut()?.attempts;
         if attempts.add(((tenant, delivery), log.attempt), log.clone()) { Ok(()) } else { Err(conflict("attempt")) }
     }
 
-    async fn attempts(&mut self, tenant: TenantId, delivery: DeliveryId) -> Result<Vec<AttemptLog>, StoreError> {
+    async fn attempts(&mut self, tenant: TenantId, delivery: DeliveryId) -> StoreResult<Vec<AttemptLog>> {
         let of_delivery = ((tenant, delivery), 0)..=((tenant, delivery), u32::MAX);
         Ok(self.state.attempts.range(of_delivery).map(|(_, log)| log.clone()).collect())
     }
@@ -35,7 +29,7 @@ impl AttemptRepository for MemoryTx<'_> {
         subscription: SubscriptionId,
         after: DeliveryId,
         limit: u32,
-    ) -> Result<DeletedResponses, StoreError> {
+    ) -> StoreResult<DeletedResponses> {
         let state = self.state_mut()?;
         let next = of_tenant(&state.deliveries, tenant)
             .filter(|delivery| delivery.subscription_id == subscription && delivery.id > after);
@@ -62,7 +56,7 @@ impl AttemptRepository for MemoryTx<'_> {
         subscription: SubscriptionId,
         since: Timestamp,
         until: Timestamp,
-    ) -> Result<Vec<AttemptSummary>, StoreError> {
+    ) -> StoreResult<Vec<AttemptSummary>> {
         let filter = DeliveryFilter {
             subscription_id: Some(subscription),
             since: Some(since),
@@ -79,7 +73,7 @@ impl AttemptRepository for MemoryTx<'_> {
 
 #[async_trait]
 impl AttemptCountRepository for MemoryTx<'_> {
-    async fn add_attempt_counts(&mut self, counts: &[AttemptCount]) -> Result<(), StoreError> {
+    async fn add_attempt_counts(&mut self, counts: &[AttemptCount]) -> StoreResult<()> {
         let table = &mut self.state_mut()?.attempt_counts;
         for count in counts {
             let AttemptCount { hour, tenant_id, subscription_id, outcome, duration_ms, attempts } = *count;
@@ -95,7 +89,7 @@ impl AttemptCountRepository for MemoryTx<'_> {
         tenant: TenantId,
         subscription: SubscriptionId,
         hours: &[Timestamp; CHART_HOURS],
-    ) -> Result<Vec<AttemptCount>, StoreError> {
+    ) -> StoreResult<Vec<AttemptCount>> {
         let all = self.state.attempt_counts.iter().map(|(key, attempts)| AttemptCount::new(*key, *attempts));
         let wanted = |count: &AttemptCount| {
             count.tenant_id == tenant && count.subscription_id == subscription && hours.contains(&count.hour)
@@ -103,7 +97,7 @@ impl AttemptCountRepository for MemoryTx<'_> {
         Ok(all.filter(wanted).collect())
     }
 
-    async fn delete_attempt_counts_before(&mut self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+    async fn delete_attempt_counts_before(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64> {
         let table = &mut self.state_mut()?.attempt_counts;
         let expired: Vec<_> = table.keys().filter(|(hour, ..)| *hour < before).take(limit as usize).copied().collect();
         expired.iter().for_each(|key| table.take(key));

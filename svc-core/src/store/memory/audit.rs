@@ -4,13 +4,12 @@ use async_trait::async_trait;
 
 use super::{MemoryTx, insert, of_tenant};
 use crate::accounts::audit::Entry;
-use crate::error::StoreError;
-use crate::store::AuditRepository;
+use crate::store::{AuditRepository, StoreResult};
 use crate::values::{TenantId, Timestamp};
 
 #[async_trait]
 impl AuditRepository for MemoryTx<'_> {
-    async fn insert_audit_entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
+    async fn insert_audit_entry(&mut self, entry: &Entry) -> StoreResult<()> {
         insert(&mut self.state_mut()?.audit_log, (entry.tenant_id, entry.id), entry)
     }
 
@@ -20,7 +19,7 @@ impl AuditRepository for MemoryTx<'_> {
         since: Timestamp,
         until: Timestamp,
         limit: u32,
-    ) -> Result<Vec<Entry>, StoreError> {
+    ) -> StoreResult<Vec<Entry>> {
         let in_range = |entry: &&Entry| (since..until).contains(&entry.at);
         let entries = of_tenant(&self.state.audit_log, tenant).rev().filter(in_range);
         Ok(entries.take(limit as usize).cloned().collect())

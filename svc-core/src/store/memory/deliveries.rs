@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{MemoryTx, Tables, insert, of_tenant};
-use crate::error::StoreError;
 use crate::store::{
-    DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint, EndpointSchedule as _, ReplayRepository, WaitingFor,
+    DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint, EndpointSchedule as _, ReplayRepository, StoreResult,
+    WaitingFor,
 };
 use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::deliveries::{Backlog, Delivery, DeliveryId, DeliveryStatus, FailureReason, MAX_BACKLOG_COUNT};
@@ -49,7 +49,7 @@ impl Tables {
 
 #[async_trait]
 impl DeliveryRepository for MemoryTx<'_> {
-    async fn insert_deliveries(&mut self, deliveries: &[Delivery]) -> Result<(), StoreError> {
+    async fn insert_deliveries(&mut self, deliveries: &[Delivery]) -> StoreResult<()> {
         for delivery in deliveries {
             let state = self.state_mut()?;
             insert(&mut state.deliveries, (delivery.tenant_id, delivery.id), delivery)?;
@@ -61,15 +61,15 @@ impl DeliveryRepository for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn delivery(&mut self, tenant: TenantId, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
+    async fn delivery(&mut self, tenant: TenantId, id: DeliveryId) -> StoreResult<Option<Delivery>> {
         Ok(self.state.deliveries.get(&(tenant, id)).cloned())
     }
 
-    async fn deliveries(&mut self, tenant: TenantId, ids: &[DeliveryId]) -> Result<Vec<Delivery>, StoreError> {
+    async fn deliveries(&mut self, tenant: TenantId, ids: &[DeliveryId]) -> StoreResult<Vec<Delivery>> {
         Ok(ids.iter().filter_map(|id| self.state.deliveries.get(&(tenant, *id))).cloned().collect())
     }
 
-    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError> {
+    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> StoreResult<()> {
         let state = self.state_mut()?;
         let stored = state.deliveries.get(&(delivery.tenant_id, delivery.id));
         if stored.is_some_and(|stored| stored.lease == lease) {
@@ -78,11 +78,7 @@ impl DeliveryRepository for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn list_deliveries(
-        &mut self,
-        tenant: TenantId,
-        filter: &DeliveryFilter,
-    ) -> Result<Vec<Delivery>, StoreError> {
+    async fn list_deliveries(&mut self, tenant: TenantId, filter: &DeliveryFilter) -> StoreResult<Vec<Delivery>> {
         let limit = if filter.limit == 0 { usize::MAX } else { filter.limit as usize };
         let rows = of_tenant(&self.state.deliveries, tenant).filter(|delivery| filter.matches(delivery));
         Ok(if filter.oldest_first {
@@ -98,7 +94,7 @@ impl DeliveryRepository for MemoryTx<'_> {
         subscription: SubscriptionId,
         now: Timestamp,
         limit: u32,
-    ) -> Result<Vec<DueDelivery>, StoreError> {
+    ) -> StoreResult<Vec<DueDelivery>> {
         let due = self.state.pending(tenant, subscription).take_while(|(due_at, _)| *due_at <= now);
         let with_event = due.filter_map(|(_, delivery)| {
             let event = self.state.events.get(&(tenant, delivery.event_id))?.clone();
@@ -111,7 +107,7 @@ impl DeliveryRepository for MemoryTx<'_> {
         &mut self,
         tenant: TenantId,
         subscription: SubscriptionId,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    ) -> StoreResult<Option<Timestamp>> {
         Ok(self.state.pending(tenant, subscription).next().map(|(due_at, _)| due_at))
     }
 
@@ -121,7 +117,7 @@ impl DeliveryRepository for MemoryTx<'_> {
         subscription: SubscriptionId,
         waiting: WaitingFor,
         latest: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let state = self.state_mut()?;
         let later = state
             .pending(tenant, subscription)
@@ -140,7 +136,7 @@ impl DeliveryRepository for MemoryTx<'_> {
         subscription: SubscriptionId,
         before: Timestamp,
         limit: u32,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         let state = self.state_mut()?;
         let pending = state.pending(tenant, subscription).map(|(_, delivery)| delivery.clone());
         let pending: Vec<Delivery> =
@@ -158,7 +154,7 @@ impl DeliveryRepository for MemoryTx<'_> {
         subscription: SubscriptionId,
         reason: FailureReason,
         limit: u32,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         let state = self.state_mut()?;
         let unfinished = of_tenant(&state.deliveries, tenant).filter(|delivery| {
             delivery.subscription_id == subscription
@@ -177,7 +173,7 @@ impl DeliveryRepository for MemoryTx<'_> {
         tenant: TenantId,
         filter: &DeliveryFilter,
         n: u32,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    ) -> StoreResult<Option<Timestamp>> {
         let status = filter.indexed_status();
         let all = DeliveryFilter { kind: None, status, limit: 0, ..filter.clone() };
         Ok(self.list_deliveries(tenant, &all).await?.get(n as usize).map(|delivery| delivery.created_at))
@@ -188,7 +184,7 @@ impl DeliveryRepository for MemoryTx<'_> {
         tenant: TenantId,
         subscription: SubscriptionId,
         status: DeliveryStatus,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         if status == DeliveryStatus::Succeeded {
             return Ok(0);
         }
@@ -197,7 +193,7 @@ impl DeliveryRepository for MemoryTx<'_> {
         Ok(self.list_deliveries(tenant, &filter).await?.len() as u64)
     }
 
-    async fn backlog(&mut self, status: DeliveryStatus) -> Result<Backlog, StoreError> {
+    async fn backlog(&mut self, status: DeliveryStatus) -> StoreResult<Backlog> {
         let counts = |delivery: &&Delivery| delivery.status == status && status != DeliveryStatus::Succeeded;
         let mut times: Vec<Timestamp> =
             self.state.deliveries.values().filter(counts).map(|delivery| delivery.created_at).collect();
@@ -209,37 +205,37 @@ impl DeliveryRepository for MemoryTx<'_> {
 
 #[async_trait]
 impl ReplayRepository for MemoryTx<'_> {
-    async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
+    async fn insert_replay(&mut self, replay: &Replay) -> StoreResult<()> {
         insert(&mut self.state_mut()?.replays, (replay.tenant_id, replay.id), replay)?;
         self.delivery_wakeup.mark();
         Ok(())
     }
 
-    async fn replay(&mut self, tenant: TenantId, id: ReplayId) -> Result<Option<Replay>, StoreError> {
+    async fn replay(&mut self, tenant: TenantId, id: ReplayId) -> StoreResult<Option<Replay>> {
         Ok(self.state.replays.get(&(tenant, id)).cloned())
     }
 
-    async fn replays(&mut self, tenant: TenantId, limit: u32) -> Result<Vec<Replay>, StoreError> {
+    async fn replays(&mut self, tenant: TenantId, limit: u32) -> StoreResult<Vec<Replay>> {
         Ok(of_tenant(&self.state.replays, tenant).rev().take(limit as usize).cloned().collect())
     }
 
-    async fn unfinished_replay(&mut self, tenant: TenantId) -> Result<Option<Replay>, StoreError> {
+    async fn unfinished_replay(&mut self, tenant: TenantId) -> StoreResult<Option<Replay>> {
         let unfinished = of_tenant(&self.state.replays, tenant).filter(|replay| replay.finished_at.is_none());
         Ok(unfinished.min_by_key(|replay| (replay.stepped_at, replay.id)).cloned())
     }
 
-    async fn tenants_with_unfinished_replays(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError> {
+    async fn tenants_with_unfinished_replays(&mut self, limit: u32) -> StoreResult<Vec<TenantId>> {
         Ok(self.unfinished_replays(limit).await?.into_iter().map(|replay| replay.tenant_id).collect())
     }
 
-    async fn unfinished_replays(&mut self, limit: u32) -> Result<Vec<Replay>, StoreError> {
+    async fn unfinished_replays(&mut self, limit: u32) -> StoreResult<Vec<Replay>> {
         let mut unfinished: Vec<&Replay> =
             self.state.replays.values().filter(|replay| replay.finished_at.is_none()).collect();
         unfinished.sort_by_key(|replay| (replay.stepped_at, replay.id));
         Ok(unfinished.into_iter().take(limit as usize).cloned().collect())
     }
 
-    async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
+    async fn update_replay(&mut self, replay: &Replay) -> StoreResult<()> {
         self.state_mut()?.replays.put((replay.tenant_id, replay.id), replay.clone());
         Ok(())
     }

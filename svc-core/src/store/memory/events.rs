@@ -6,13 +6,13 @@ use super::{MemoryTx, insert, of_tenant};
 use crate::accounts::operational::{OperationalEvent, OperationalEventId};
 use crate::env::first_id_at;
 use crate::error::StoreError;
-use crate::store::{EventRepository, EventWithActor, OperationalEventRepository};
+use crate::store::{EventRepository, EventWithActor, OperationalEventRepository, StoreResult};
 use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::events::{Event, EventId};
 
 #[async_trait]
 impl EventRepository for MemoryTx<'_> {
-    async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError> {
+    async fn insert_event(&mut self, event: &Event) -> StoreResult<()> {
         let (key, actor) = ((event.tenant_id, event.id), self.actor.to_string());
         let state = self.state_mut()?;
         insert(&mut state.events, key, event)?;
@@ -21,11 +21,11 @@ impl EventRepository for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn event(&mut self, tenant: TenantId, id: EventId) -> Result<Option<Event>, StoreError> {
+    async fn event(&mut self, tenant: TenantId, id: EventId) -> StoreResult<Option<Event>> {
         Ok(self.state.events.get(&(tenant, id)).cloned())
     }
 
-    async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError> {
+    async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
         let from = self.state.events.range((tenant, first_id_at(after).into())..=(tenant, Id::max()));
         let events = from.map(|(_, event)| event).filter(|event| event.created_at > after);
         Ok(events.take(limit as usize).cloned().collect())
@@ -37,7 +37,7 @@ impl EventRepository for MemoryTx<'_> {
         since: Timestamp,
         until: Timestamp,
         limit: u32,
-    ) -> Result<Vec<EventWithActor>, StoreError> {
+    ) -> StoreResult<Vec<EventWithActor>> {
         let in_range = |event: &&Event| (since..until).contains(&event.created_at);
         let events = of_tenant(&self.state.events, tenant).rev().filter(in_range);
         let with_actor = |event: &Event| EventWithActor {
@@ -50,15 +50,15 @@ impl EventRepository for MemoryTx<'_> {
 
 #[async_trait]
 impl OperationalEventRepository for MemoryTx<'_> {
-    async fn insert_operational_event(&mut self, event: &OperationalEvent) -> Result<(), StoreError> {
+    async fn insert_operational_event(&mut self, event: &OperationalEvent) -> StoreResult<()> {
         insert(&mut self.state_mut()?.operational_events, event.id, event)
     }
 
-    async fn operational_events(&mut self, limit: u32) -> Result<Vec<OperationalEvent>, StoreError> {
+    async fn operational_events(&mut self, limit: u32) -> StoreResult<Vec<OperationalEvent>> {
         Ok(self.state.operational_events.values().take(limit as usize).cloned().collect())
     }
 
-    async fn delete_operational_event(&mut self, id: OperationalEventId) -> Result<(), StoreError> {
+    async fn delete_operational_event(&mut self, id: OperationalEventId) -> StoreResult<()> {
         let events = &mut self.state_mut()?.operational_events;
         if !events.contains_key(&id) {
             return Err(StoreError::Internal("a deletion of operational_events found no row".to_owned()));

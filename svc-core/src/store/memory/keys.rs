@@ -5,13 +5,14 @@ use async_trait::async_trait;
 use super::{MemoryTx, conflict};
 use crate::accounts::keys::{ApiKey, Credential, KeyId, Scope};
 use crate::accounts::platform_keys::{PlatformKey, PlatformKeyId};
-use crate::error::StoreError;
-use crate::store::{ApiKeyRepository, KeyUse, PlatformKeyRepository, PlatformKeyUse, UsedSignatureRepository};
+use crate::store::{
+    ApiKeyRepository, KeyUse, PlatformKeyRepository, PlatformKeyUse, StoreResult, UsedSignatureRepository,
+};
 use crate::values::{TenantId, Timestamp};
 
 #[async_trait]
 impl ApiKeyRepository for MemoryTx<'_> {
-    async fn credential(&mut self, key_hash: &[u8; 32]) -> Result<Option<Credential>, StoreError> {
+    async fn credential(&mut self, key_hash: &[u8; 32]) -> StoreResult<Option<Credential>> {
         let found = self.state.api_keys.values().find(|(_, hash)| hash == key_hash).map(|(key, _)| key);
         Ok(found.and_then(|key| {
             let tenant = self.state.tenants.get(&key.tenant_id)?;
@@ -28,26 +29,22 @@ impl ApiKeyRepository for MemoryTx<'_> {
         }))
     }
 
-    async fn lock_credential(
-        &mut self,
-        _tenant: TenantId,
-        key_hash: &[u8; 32],
-    ) -> Result<Option<Credential>, StoreError> {
+    async fn lock_credential(&mut self, _tenant: TenantId, key_hash: &[u8; 32]) -> StoreResult<Option<Credential>> {
         self.credential(key_hash).await
     }
 
-    async fn api_key(&mut self, id: KeyId) -> Result<Option<ApiKey>, StoreError> {
+    async fn api_key(&mut self, id: KeyId) -> StoreResult<Option<ApiKey>> {
         Ok(self.state.api_keys.get(&id).map(|(key, _)| key.clone()))
     }
 
-    async fn api_keys(&mut self, tenant: TenantId) -> Result<Vec<ApiKey>, StoreError> {
+    async fn api_keys(&mut self, tenant: TenantId) -> StoreResult<Vec<ApiKey>> {
         let keys = self.state.api_keys.values().map(|(key, _)| key);
         let mut keys: Vec<ApiKey> = keys.filter(|key| key.tenant_id == tenant).cloned().collect();
         keys.sort_by_key(|key| key.created_at);
         Ok(keys)
     }
 
-    async fn insert_api_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> Result<(), StoreError> {
+    async fn insert_api_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> StoreResult<()> {
         let keys = &mut self.state_mut()?.api_keys;
         if keys.values().any(|(known, hash)| known.id == key.id || hash == key_hash) {
             return Err(conflict("key"));
@@ -56,7 +53,7 @@ impl ApiKeyRepository for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn update_api_key(&mut self, key: &ApiKey) -> Result<(), StoreError> {
+    async fn update_api_key(&mut self, key: &ApiKey) -> StoreResult<()> {
         self.state_mut()?.api_keys.change(&key.id, |(stored, _)| {
             stored.expires_at = key.expires_at;
             stored.revoked_at = key.revoked_at;
@@ -64,7 +61,7 @@ impl ApiKeyRepository for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn expiring_keys(&mut self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<KeyId>, StoreError> {
+    async fn expiring_keys(&mut self, now: Timestamp, until: Timestamp, limit: u32) -> StoreResult<Vec<KeyId>> {
         let keys = self.state.api_keys.values().map(|(key, _)| key);
         let mut expiring: Vec<_> = keys
             .filter(|key| key.revoked_at.is_none() && !self.state.reported_keys.contains_key(&key.id))
@@ -74,12 +71,12 @@ impl ApiKeyRepository for MemoryTx<'_> {
         Ok(expiring.into_iter().take(limit as usize).map(|(_, id)| id).collect())
     }
 
-    async fn mark_key_expiry_reported(&mut self, id: KeyId) -> Result<bool, StoreError> {
+    async fn mark_key_expiry_reported(&mut self, id: KeyId) -> StoreResult<bool> {
         let state = self.state_mut()?;
         Ok(state.api_keys.contains_key(&id) && state.reported_keys.add(id, ()))
     }
 
-    async fn record_key_uses(&mut self, uses: &[KeyUse]) -> Result<(), StoreError> {
+    async fn record_key_uses(&mut self, uses: &[KeyUse]) -> StoreResult<()> {
         for KeyUse { key_id, used_at } in uses {
             let keys = &mut self.state_mut()?.api_keys;
             keys.change(key_id, |(key, _)| key.last_used_at = key.last_used_at.max(Some(*used_at)));
@@ -90,20 +87,20 @@ impl ApiKeyRepository for MemoryTx<'_> {
 
 #[async_trait]
 impl PlatformKeyRepository for MemoryTx<'_> {
-    async fn platform_key_by_hash(&mut self, key_hash: &[u8; 32]) -> Result<Option<PlatformKey>, StoreError> {
+    async fn platform_key_by_hash(&mut self, key_hash: &[u8; 32]) -> StoreResult<Option<PlatformKey>> {
         let found = self.state.platform_keys.values().find(|(_, hash)| hash == key_hash);
         Ok(found.map(|(key, _)| key.clone()))
     }
 
-    async fn platform_key(&mut self, id: PlatformKeyId) -> Result<Option<PlatformKey>, StoreError> {
+    async fn platform_key(&mut self, id: PlatformKeyId) -> StoreResult<Option<PlatformKey>> {
         Ok(self.state.platform_keys.get(&id).map(|(key, _)| key.clone()))
     }
 
-    async fn platform_keys(&mut self) -> Result<Vec<PlatformKey>, StoreError> {
+    async fn platform_keys(&mut self) -> StoreResult<Vec<PlatformKey>> {
         Ok(self.state.platform_keys.values().map(|(key, _)| key.clone()).collect())
     }
 
-    async fn insert_platform_key(&mut self, key: &PlatformKey, key_hash: &[u8; 32]) -> Result<(), StoreError> {
+    async fn insert_platform_key(&mut self, key: &PlatformKey, key_hash: &[u8; 32]) -> StoreResult<()> {
         let keys = &mut self.state_mut()?.platform_keys;
         if keys.values().any(|(known, hash)| known.id == key.id || hash == key_hash) {
             return Err(conflict("platform_key"));
@@ -112,7 +109,7 @@ impl PlatformKeyRepository for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn update_platform_key(&mut self, key: &PlatformKey) -> Result<(), StoreError> {
+    async fn update_platform_key(&mut self, key: &PlatformKey) -> StoreResult<()> {
         self.state_mut()?.platform_keys.change(&key.id, |(stored, _)| {
             stored.revoked_at = key.revoked_at;
             stored.revoked_by.clone_from(&key.revoked_by);
@@ -120,7 +117,7 @@ impl PlatformKeyRepository for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn record_platform_key_uses(&mut self, uses: &[PlatformKeyUse]) -> Result<(), StoreError> {
+    async fn record_platform_key_uses(&mut self, uses: &[PlatformKeyUse]) -> StoreResult<()> {
         for PlatformKeyUse { key_id, used_at } in uses {
             let keys = &mut self.state_mut()?.platform_keys;
             keys.change(key_id, |(key, _)| key.last_used_at = key.last_used_at.max(Some(*used_at)));
@@ -131,12 +128,7 @@ impl PlatformKeyRepository for MemoryTx<'_> {
 
 #[async_trait]
 impl UsedSignatureRepository for MemoryTx<'_> {
-    async fn claim_signature(
-        &mut self,
-        key_id: KeyId,
-        mac: &[u8; 32],
-        expires_at: Timestamp,
-    ) -> Result<bool, StoreError> {
+    async fn claim_signature(&mut self, key_id: KeyId, mac: &[u8; 32], expires_at: Timestamp) -> StoreResult<bool> {
         let state = self.state_mut()?;
         let is_new = state.used_signatures.add((key_id, *mac), expires_at);
         let deleted_until = state.signatures_deleted_until.get(&key_id);

@@ -11,7 +11,7 @@ use crate::resources::invoices::{Invoice, Payment};
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
 use crate::resources::{Filter, Resource};
-use crate::store::{ContactEmailRepository, PaymentRepository, Repository};
+use crate::store::{ContactEmailRepository, PaymentRepository, Repository, StoreResult};
 use crate::values::{Email, Id, TenantId};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
@@ -20,20 +20,20 @@ macro_rules! repositories {
     ($($record:ty => $table:ident,)+) => {$(
         #[async_trait]
         impl Repository<$record> for MemoryTx<'_> {
-            async fn get(&mut self, tenant: TenantId, id: Id<$record>) -> Result<Option<$record>, StoreError> {
+            async fn get(&mut self, tenant: TenantId, id: Id<$record>) -> StoreResult<Option<$record>> {
                 Ok(self.state.$table.get(&(tenant, id)).cloned())
             }
             async fn list(
                 &mut self,
                 tenant: TenantId,
                 listing: &ListQuery<<$record as Resource>::Filter>,
-            ) -> Result<Vec<$record>, StoreError> {
+            ) -> StoreResult<Vec<$record>> {
                 Ok(select(&self.state.$table, tenant, listing))
             }
-            async fn insert(&mut self, tenant: TenantId, record: &$record) -> Result<(), StoreError> {
+            async fn insert(&mut self, tenant: TenantId, record: &$record) -> StoreResult<()> {
                 insert(&mut self.state_mut()?.$table, (tenant, record.id()), record)
             }
-            async fn update(&mut self, tenant: TenantId, record: &$record) -> Result<(), StoreError> {
+            async fn update(&mut self, tenant: TenantId, record: &$record) -> StoreResult<()> {
                 update(&mut self.state_mut()?.$table, tenant, record)
             }
         }
@@ -64,14 +64,14 @@ fn select<R: Resource>(table: &Table<Key<R>, R>, tenant: TenantId, listing: &Lis
     rows.into_iter().take(listing.limit as usize).cloned().collect()
 }
 
-fn update<R: Resource>(table: &mut Table<Key<R>, R>, tenant: TenantId, record: &R) -> Result<(), StoreError> {
+fn update<R: Resource>(table: &mut Table<Key<R>, R>, tenant: TenantId, record: &R) -> StoreResult<()> {
     let found = table.change(&(tenant, record.id()), |stored| *stored = record.clone());
     if found { Ok(()) } else { Err(StoreError::Internal("an update found no row".to_owned())) }
 }
 
 #[async_trait]
 impl ContactEmailRepository for MemoryTx<'_> {
-    async fn contact_with_email(&mut self, tenant: TenantId, email: &Email) -> Result<Option<ContactId>, StoreError> {
+    async fn contact_with_email(&mut self, tenant: TenantId, email: &Email) -> StoreResult<Option<ContactId>> {
         let has_email = |other: &Email| other.key() == email.key();
         let mut live = of_tenant(&self.state.contacts, tenant).filter(|contact| contact.deleted_at.is_none());
         Ok(live.find(|contact| contact.email.as_ref().is_some_and(has_email)).map(|contact| contact.id))
@@ -80,7 +80,7 @@ impl ContactEmailRepository for MemoryTx<'_> {
 
 #[async_trait]
 impl PaymentRepository for MemoryTx<'_> {
-    async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> Result<(), StoreError> {
+    async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> StoreResult<()> {
         insert(&mut self.state_mut()?.payments, (tenant, payment.id), payment)
     }
 }

@@ -5,8 +5,7 @@ use uuid::Uuid;
 
 use super::{MemoryTx, Tables, of_tenant};
 use crate::env::first_id_at;
-use crate::error::StoreError;
-use crate::store::RetentionRepository;
+use crate::store::{RetentionRepository, StoreResult};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus};
 use crate::webhooks::events::EventId;
@@ -52,13 +51,13 @@ impl Tables {
 
 #[async_trait]
 impl RetentionRepository for MemoryTx<'_> {
-    async fn last_event(&mut self, tenant: TenantId, range: IdRange, limit: u32) -> Result<Option<Uuid>, StoreError> {
+    async fn last_event(&mut self, tenant: TenantId, range: IdRange, limit: u32) -> StoreResult<Option<Uuid>> {
         let events =
             of_tenant(&self.state.events, tenant).map(|event| event.id.uuid()).filter(|id| range.contains(*id));
         Ok(events.take(limit as usize).last())
     }
 
-    async fn nth_delivery(&mut self, tenant: TenantId, range: IdRange, n: u32) -> Result<Option<Uuid>, StoreError> {
+    async fn nth_delivery(&mut self, tenant: TenantId, range: IdRange, n: u32) -> StoreResult<Option<Uuid>> {
         Ok(self.state.deliveries_of(tenant, range).nth(n as usize).map(|delivery| delivery.id.uuid()))
     }
 
@@ -68,7 +67,7 @@ impl RetentionRepository for MemoryTx<'_> {
         kind: ExpiredKind,
         range: IdRange,
         limit: u32,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         let (state, limit) = (self.state_mut()?, limit as usize);
         let ended = state.ended(tenant, range);
         let deleted = match kind {
@@ -93,7 +92,7 @@ impl RetentionRepository for MemoryTx<'_> {
         Ok(deleted as u64)
     }
 
-    async fn count_expired(&mut self, tenant: TenantId, kind: ExpiredKind, range: IdRange) -> Result<u64, StoreError> {
+    async fn count_expired(&mut self, tenant: TenantId, kind: ExpiredKind, range: IdRange) -> StoreResult<u64> {
         let ended = self.state.ended(tenant, range);
         let count = match kind {
             ExpiredKind::Attempts => self.state.attempts_of(tenant, &ended).len(),
@@ -103,12 +102,7 @@ impl RetentionRepository for MemoryTx<'_> {
         Ok(count as u64)
     }
 
-    async fn delete_finished_replays(
-        &mut self,
-        tenant: TenantId,
-        before: Timestamp,
-        limit: u32,
-    ) -> Result<u64, StoreError> {
+    async fn delete_finished_replays(&mut self, tenant: TenantId, before: Timestamp, limit: u32) -> StoreResult<u64> {
         let state = self.state_mut()?;
         let over = of_tenant(&state.replays, tenant).filter(|replay| is_finished_before(replay, before));
         let over: Vec<ReplayId> = over.map(|replay| replay.id).take(limit as usize).collect();
@@ -116,7 +110,7 @@ impl RetentionRepository for MemoryTx<'_> {
         Ok(over.len() as u64)
     }
 
-    async fn count_finished_replays(&mut self, tenant: TenantId, before: Timestamp) -> Result<u64, StoreError> {
+    async fn count_finished_replays(&mut self, tenant: TenantId, before: Timestamp) -> StoreResult<u64> {
         Ok(of_tenant(&self.state.replays, tenant).filter(|replay| is_finished_before(replay, before)).count() as u64)
     }
 
@@ -125,7 +119,7 @@ impl RetentionRepository for MemoryTx<'_> {
         after: TenantId,
         before: Timestamp,
         limit: u32,
-    ) -> Result<Vec<(TenantId, bool)>, StoreError> {
+    ) -> StoreResult<Vec<(TenantId, bool)>> {
         let (state, end) = (&self.state, first_id_at(before));
         let tenants = state.tenants.keys().filter(|tenant| **tenant > after).take(limit as usize);
         let has_history = |tenant: &TenantId| {
@@ -141,7 +135,7 @@ impl RetentionRepository for MemoryTx<'_> {
         stored_before: Timestamp,
         now: Timestamp,
         limit: u32,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         let state = self.state_mut()?;
         let responses = state.responses.iter().filter(|(_, response)| response.created_at < stored_before);
         let responses: Vec<_> = responses.map(|(key, _)| key.clone()).take(limit as usize).collect();
@@ -156,7 +150,7 @@ impl RetentionRepository for MemoryTx<'_> {
         Ok((responses.len() + signatures.len()) as u64)
     }
 
-    async fn count_request_records(&mut self, stored_before: Timestamp, now: Timestamp) -> Result<u64, StoreError> {
+    async fn count_request_records(&mut self, stored_before: Timestamp, now: Timestamp) -> StoreResult<u64> {
         let responses = self.state.responses.values().filter(|response| response.created_at < stored_before).count();
         let signatures = self.state.used_signatures.values().filter(|expires_at| **expires_at < now).count();
         Ok((responses + signatures) as u64)

@@ -3,8 +3,7 @@
 use async_trait::async_trait;
 
 use super::{MemoryTx, Tables, of_tenant};
-use crate::error::StoreError;
-use crate::store::{Endpoint, EndpointSchedule, SubscriptionMatching};
+use crate::store::{Endpoint, EndpointSchedule, StoreResult, SubscriptionMatching};
 use crate::values::{EventKind, TenantId, Timestamp};
 use crate::webhooks::deliveries::MatchedSubscription;
 use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
@@ -15,12 +14,12 @@ impl SubscriptionMatching for MemoryTx<'_> {
         &mut self,
         tenant: TenantId,
         kind: EventKind,
-    ) -> Result<Vec<MatchedSubscription>, StoreError> {
+    ) -> StoreResult<Vec<MatchedSubscription>> {
         let subscriptions = of_tenant(&self.state.subscriptions, tenant);
         Ok(subscriptions.filter_map(|subscription| subscription.match_event(kind)).collect())
     }
 
-    async fn count_live_subscriptions(&mut self, tenant: TenantId) -> Result<u64, StoreError> {
+    async fn count_live_subscriptions(&mut self, tenant: TenantId) -> StoreResult<u64> {
         let live = of_tenant(&self.state.subscriptions, tenant).filter(|row| row.deleted_at.is_none());
         Ok(live.count() as u64)
     }
@@ -30,7 +29,7 @@ impl SubscriptionMatching for MemoryTx<'_> {
         tenant: TenantId,
         id: SubscriptionId,
         expires_at: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         let key = (tenant, id);
         let live = self.state.subscriptions.get(&key).is_some_and(|stored| stored.deleted_at.is_none());
         if live {
@@ -43,7 +42,7 @@ impl SubscriptionMatching for MemoryTx<'_> {
         &mut self,
         now: Timestamp,
         limit: u32,
-    ) -> Result<Vec<(TenantId, SubscriptionId)>, StoreError> {
+    ) -> StoreResult<Vec<(TenantId, SubscriptionId)>> {
         let all = self.state.subscriptions.iter();
         let expired =
             all.filter(|(_, stored)| stored.deleted_at.is_none() && stored.expires_at.is_some_and(|at| at <= now));
@@ -54,7 +53,7 @@ impl SubscriptionMatching for MemoryTx<'_> {
         &mut self,
         tenant: TenantId,
         subscription: &WebhookSubscription,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         self.state_mut()?.subscriptions.change(&(tenant, subscription.id), |stored| {
             stored.last_delivery_at = subscription.last_delivery_at;
             stored.last_delivery_status = subscription.last_delivery_status;
@@ -82,23 +81,18 @@ impl Tables {
 
 #[async_trait]
 impl EndpointSchedule for MemoryTx<'_> {
-    async fn due_endpoints(
-        &mut self,
-        now: Timestamp,
-        except: &[TenantId],
-        limit: u32,
-    ) -> Result<Vec<Endpoint>, StoreError> {
+    async fn due_endpoints(&mut self, now: Timestamp, except: &[TenantId], limit: u32) -> StoreResult<Vec<Endpoint>> {
         let due = self.state.endpoints_by_due_at.keys().take_while(|(due_at, _)| *due_at <= now);
         let due = due.filter(|(_, endpoint)| !except.contains(&endpoint.tenant_id));
         Ok(due.take(limit as usize).map(|(_, endpoint)| *endpoint).collect())
     }
 
-    async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> Result<Vec<Endpoint>, StoreError> {
+    async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> StoreResult<Vec<Endpoint>> {
         let endpoints = self.state.endpoint_schedule.keys().filter(|endpoint| Some(**endpoint) > after);
         Ok(endpoints.take(limit as usize).copied().collect())
     }
 
-    async fn next_endpoint_due(&mut self) -> Result<Option<Timestamp>, StoreError> {
+    async fn next_endpoint_due(&mut self) -> StoreResult<Option<Timestamp>> {
         Ok(self.state.endpoints_by_due_at.keys().next().map(|(due_at, _)| *due_at))
     }
 
@@ -107,7 +101,7 @@ impl EndpointSchedule for MemoryTx<'_> {
         tenant: TenantId,
         subscription: SubscriptionId,
         due_at: Option<Timestamp>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let endpoint = Endpoint { tenant_id: tenant, subscription_id: subscription };
         self.state_mut()?.set_due_at(endpoint, due_at);
         Ok(())
@@ -118,7 +112,7 @@ impl EndpointSchedule for MemoryTx<'_> {
         tenant: TenantId,
         subscription: SubscriptionId,
         due_at: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let endpoint = Endpoint { tenant_id: tenant, subscription_id: subscription };
         let state = self.state_mut()?;
         if state.endpoint_schedule.get(&endpoint).is_none_or(|scheduled| due_at < *scheduled) {

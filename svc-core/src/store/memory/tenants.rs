@@ -5,22 +5,21 @@ use uuid::Uuid;
 
 use super::{Key, MemoryTx, conflict, of_tenant};
 use crate::accounts::tenants::{NumberKind, Tenant};
-use crate::error::StoreError;
-use crate::store::{OwnedKind, OwnerRepository, TenantRepository};
+use crate::store::{OwnedKind, OwnerRepository, StoreResult, TenantRepository};
 use crate::values::{TenantId, Timestamp};
 
 #[async_trait]
 impl TenantRepository for MemoryTx<'_> {
-    async fn tenant(&mut self, id: TenantId) -> Result<Option<Tenant>, StoreError> {
+    async fn tenant(&mut self, id: TenantId) -> StoreResult<Option<Tenant>> {
         Ok(self.state.tenants.get(&id).cloned())
     }
 
-    async fn tenants(&mut self, after: Option<TenantId>, limit: u32) -> Result<Vec<Tenant>, StoreError> {
+    async fn tenants(&mut self, after: Option<TenantId>, limit: u32) -> StoreResult<Vec<Tenant>> {
         let following = self.state.tenants.values().filter(|tenant| Some(tenant.id) > after);
         Ok(following.take(limit as usize).cloned().collect())
     }
 
-    async fn insert_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
+    async fn insert_tenant(&mut self, tenant: &Tenant) -> StoreResult<()> {
         let state = self.state_mut()?;
         if !state.tenants.add(tenant.id, tenant.clone()) {
             return Err(conflict("id"));
@@ -30,23 +29,23 @@ impl TenantRepository for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn update_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
+    async fn update_tenant(&mut self, tenant: &Tenant) -> StoreResult<()> {
         self.state_mut()?.tenants.change(&tenant.id, |stored| *stored = tenant.clone());
         Ok(())
     }
 
-    async fn advance_clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+    async fn advance_clock(&mut self, tenant: TenantId) -> StoreResult<Option<Timestamp>> {
         let wall = self.env.now();
         let clocks = &mut self.state_mut()?.clocks;
         clocks.change(&tenant, |clock| *clock = wall.max(clock.next()));
         Ok(clocks.get(&tenant).copied())
     }
 
-    async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
+    async fn lock_tenant(&mut self, tenant: TenantId) -> StoreResult<bool> {
         Ok(self.state.tenants.contains_key(&tenant))
     }
 
-    async fn clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+    async fn clock(&mut self, tenant: TenantId) -> StoreResult<Option<Timestamp>> {
         Ok(self.state.clocks.get(&tenant).copied())
     }
 
@@ -55,13 +54,13 @@ impl TenantRepository for MemoryTx<'_> {
         latest: Timestamp,
         after: Option<TenantId>,
         limit: u32,
-    ) -> Result<Vec<TenantId>, StoreError> {
+    ) -> StoreResult<Vec<TenantId>> {
         let following = self.state.tenants.keys().filter(|id| Some(**id) > after);
         let ahead = following.filter(|id| self.state.clocks.get(id).is_some_and(|clock| *clock > latest));
         Ok(ahead.take(limit as usize).copied().collect())
     }
 
-    async fn latest_time(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+    async fn latest_time(&mut self, tenant: TenantId) -> StoreResult<Option<Timestamp>> {
         let state = &*self.state;
         let mut times: Vec<Timestamp> = Vec::new();
         times.extend(of_tenant(&state.contacts, tenant).map(|row| row.updated_at));
@@ -78,7 +77,7 @@ impl TenantRepository for MemoryTx<'_> {
         Ok(times.into_iter().max())
     }
 
-    async fn set_clock(&mut self, tenant: TenantId, at: Timestamp) -> Result<(), StoreError> {
+    async fn set_clock(&mut self, tenant: TenantId, at: Timestamp) -> StoreResult<()> {
         self.state_mut()?.clocks.change(&tenant, |clock| *clock = at);
         Ok(())
     }
@@ -88,30 +87,30 @@ impl TenantRepository for MemoryTx<'_> {
         now: Timestamp,
         latest: Timestamp,
         limit: u32,
-    ) -> Result<Vec<TenantId>, StoreError> {
+    ) -> StoreResult<Vec<TenantId>> {
         let checks = self.state.tenants.keys().filter_map(|id| Some((*self.state.overdue_checks.get(id)?, *id)));
         let mut due: Vec<_> = checks.filter(|(at, _)| *at <= now || *at > latest).collect();
         due.sort_unstable();
         Ok(due.into_iter().take(limit as usize).map(|(_, id)| id).collect())
     }
 
-    async fn overdue_check_at(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+    async fn overdue_check_at(&mut self, tenant: TenantId) -> StoreResult<Option<Timestamp>> {
         Ok(self.state.overdue_checks.get(&tenant).copied())
     }
 
-    async fn set_overdue_check_at(&mut self, tenant: TenantId, at: Timestamp) -> Result<(), StoreError> {
+    async fn set_overdue_check_at(&mut self, tenant: TenantId, at: Timestamp) -> StoreResult<()> {
         self.state_mut()?.overdue_checks.change(&tenant, |check_at| *check_at = at);
         Ok(())
     }
 
-    async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError> {
+    async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> StoreResult<u64> {
         let numbers = &mut self.state_mut()?.numbers;
         let number = numbers.get(&(tenant, kind)).copied().unwrap_or_default() + 1;
         numbers.put((tenant, kind), number);
         Ok(number)
     }
 
-    async fn raise_number(&mut self, tenant: TenantId, kind: NumberKind, number: u64) -> Result<(), StoreError> {
+    async fn raise_number(&mut self, tenant: TenantId, kind: NumberKind, number: u64) -> StoreResult<()> {
         let numbers = &mut self.state_mut()?.numbers;
         let last = numbers.get(&(tenant, kind)).copied().unwrap_or_default();
         numbers.put((tenant, kind), last.max(number));
@@ -121,7 +120,7 @@ impl TenantRepository for MemoryTx<'_> {
 
 #[async_trait]
 impl OwnerRepository for MemoryTx<'_> {
-    async fn owners(&mut self, kind: OwnedKind, id: Uuid) -> Result<Vec<TenantId>, StoreError> {
+    async fn owners(&mut self, kind: OwnedKind, id: Uuid) -> StoreResult<Vec<TenantId>> {
         let state = &self.state;
         let keys: Vec<(TenantId, Uuid)> = match kind {
             OwnedKind::Invoice => plain(state.invoices.keys()),

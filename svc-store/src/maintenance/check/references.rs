@@ -1,6 +1,6 @@
 //! References between rows, also those without a foreign key in the schema.
 
-use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 
 use super::{Finding, find, table_named};
 use crate::sql::{Row, Sql, Value};
@@ -27,7 +27,7 @@ const WITHIN_TENANT: &[(&str, &str, &str)] = &[
 const GLOBAL: &[(&str, &str, &str)] = &[("used_signatures", "key_id", "api_keys")];
 
 /// Adds a finding for each row that refers to a missing one.
-pub(super) async fn orphans(sql: &mut dyn Sql, findings: &mut Vec<Finding>) -> Result<(), StoreError> {
+pub(super) async fn orphans(sql: &mut dyn Sql, findings: &mut Vec<Finding>) -> StoreResult<()> {
     let of_tenants = super::TABLES.iter().filter(|table| table.position("tenant_id").is_some());
     let of_tenants: Vec<_> = of_tenants.map(|table| (table.name, "tenant_id", "tenants")).collect();
     let one = of_tenants.iter().chain(GLOBAL).map(|reference| (reference, ""));
@@ -46,7 +46,7 @@ fn problem(column: &str, parent: &str) -> String {
 
 /// Adds a finding for each pair of tables with a violated foreign key that has no finding yet. SQLite does not say which rows
 /// violate it.
-pub(super) async fn by_foreign_keys(sql: &mut dyn Sql, findings: &mut Vec<Finding>) -> Result<(), StoreError> {
+pub(super) async fn by_foreign_keys(sql: &mut dyn Sql, findings: &mut Vec<Finding>) -> StoreResult<()> {
     let mut found = Vec::new();
     let mut each = |row: &dyn Row| {
         if let (Value::Text(table), Value::Text(parent)) = (row.value(0)?, row.value(1)?) {

@@ -8,6 +8,7 @@ use svc_core::error::StoreError;
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
+use svc_core::store::StoreResult;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::{EventHandling, SubscriptionId, WebhookSubscription};
 
@@ -163,7 +164,7 @@ pub(super) async fn read_all(
     table: &'static TableInfo,
     consistency: &mut Consistency,
     findings: &mut Vec<Finding>,
-) -> Result<u64, StoreError> {
+) -> StoreResult<u64> {
     let (columns, read_consistent) = (table.read_order(), consistency_reader(table));
     let (first_displayed, first_key) = (columns.len(), columns.len() + displayed_columns(table).len());
     let selected: Vec<&str> =

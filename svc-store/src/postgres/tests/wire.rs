@@ -129,7 +129,7 @@ async fn writes_and_reads_take_few_round_trips() {
     assert_eq!(counts, [5, 7, 1]);
 }
 
-async fn is_encrypted(url: &str) -> Result<bool, StoreError> {
+async fn is_encrypted(url: &str) -> StoreResult<bool> {
     let connect_options = ConnectOptions::parse(url).map_err(StoreError::Internal)?;
     let connection = PostgresConnection::open(&connect_options, Role::Write).await?;
     let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
