@@ -88,7 +88,7 @@ pub use self::attempts::{AttemptCountRepository, AttemptRepository, DeletedRespo
 pub use self::audit::AuditRepository;
 pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, ReplayRepository, WaitingFor};
 pub use self::events::{EventRepository, EventWithActor, OperationalEventRepository};
-pub use self::keys::{ApiKeyRepository, KeyUse, PlatformKeyRepository, PlatformKeyUse, UsedSignatureRepository};
+pub use self::keys::{ApiKeyRepository, KeyUse, PlatformKeyRepository, UsedSignatureRepository};
 pub use self::members::{MemberRepository, SignInRepository};
 pub use self::repository::{ContactEmailRepository, PaymentRepository, Repository};
 pub use self::requests::{CountChange, IdempotencyRepository, RequestCounts, RequestLogRepository, RequestWindow};

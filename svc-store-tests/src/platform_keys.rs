@@ -7,7 +7,7 @@ use svc_core::accounts::platform_keys::{
     self, NewPlatformKey, PlatformKey, PlatformKeyCreate, PlatformKeyHash, PlatformKeyId, PlatformScope,
 };
 use svc_core::error::{Error, StoreError};
-use svc_core::store::PlatformKeyUse;
+use svc_core::store::KeyUse;
 use svc_core::values::Id;
 
 use crate::Harness;
@@ -95,7 +95,7 @@ pub(super) async fn last_use_of_a_platform_key_never_goes_back(h: Harness) {
     let key_id = h.new_platform_key(&[PlatformScope::All], None).await.key.id;
     let later = h.store.env().now().next();
     for used_at in [h.store.env().now(), later, h.store.env().now()] {
-        let uses = [PlatformKeyUse { key_id, used_at }];
+        let uses = [KeyUse { key_id, used_at }];
         h.write(uses, async |tx, &uses| Ok(tx.record_platform_key_uses(&uses).await?)).await.unwrap();
     }
     assert_eq!(h.platform_key(key_id).await.unwrap().last_used_at, Some(later));

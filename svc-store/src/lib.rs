@@ -101,8 +101,6 @@ pub use self::maintenance::{
 #[cfg(feature = "maintenance")]
 pub use self::maintenance::{backup, check, copy, stats};
 #[cfg(feature = "postgres")]
-use self::postgres::OpenFailure;
-#[cfg(feature = "postgres")]
 pub use self::postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::SqliteStore;
@@ -258,7 +256,7 @@ fn open_sqlite(url: &str, path: &Path, env: Env, key: Option<SecretKey>) -> Resu
 pub async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
     if is_postgres(url) {
         #[cfg(feature = "postgres")]
-        return postgres::migrate(url).await.map_err(|error| not_opened(url, error));
+        return postgres::migrate(url).await;
         #[cfg(not(feature = "postgres"))]
         return Err(OpenError::MissingFeature("postgres"));
     }
@@ -331,17 +329,12 @@ fn is_postgres(url: &str) -> bool {
     url.starts_with("postgres://") || url.starts_with("postgresql://")
 }
 
-#[cfg(feature = "postgres")]
-fn not_opened(url: &str, error: OpenFailure) -> OpenError {
-    match error {
-        OpenFailure::Url(error) => OpenError::InvalidUrl(format!("postgres://… ({error})")),
-        OpenFailure::Store(source) => unavailable(&postgres::without_password(url), source),
-    }
-}
-
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 fn unavailable(url: &str, source: StoreError) -> OpenError {
-    OpenError::Unavailable { url: url.to_owned(), source }
+    let url = url.to_owned();
+    #[cfg(feature = "postgres")]
+    let url = postgres::without_password(&url);
+    OpenError::Unavailable { url, source }
 }
 
 /// Returns the path in `sqlite://PATH`. It is absolute when it starts with a third slash.

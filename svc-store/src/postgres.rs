@@ -105,38 +105,14 @@ struct Shared {
     connect_error: Mutex<Option<String>>,
 }
 
-/// The fields of [`Options`] that concern PostgreSQL.
-#[derive(Clone, Debug)]
-struct Settings {
-    read_connections: usize,
-    write_connections: usize,
-    acquire_timeout: Duration,
-    is_short_lived: bool,
-}
-
-/// The error when a database cannot be opened.
-pub(crate) enum OpenFailure {
-    /// The URL is invalid, for this reason.
-    Url(String),
-    /// The database failed.
-    Store(StoreError),
-}
-
-impl From<StoreError> for OpenFailure {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
 impl PostgresStore {
     /// Connects to the database at `url`, and migrates its schema; see [`open_with`](crate::open_with).
     ///
     /// # Errors
     /// Those of [`open`](crate::open).
     pub async fn open(url: &str, env: Env, options: Options) -> Result<Self, OpenError> {
-        let Options { read_connections, write_connections, acquire_timeout, is_short_lived, secret_key, .. } = options;
-        let settings = Settings { read_connections, write_connections, acquire_timeout, is_short_lived };
-        Self::connect(url, env, secret_key, &settings).await.map_err(|error| crate::not_opened(url, error))
+        let connect_options = connect_options(url)?;
+        Self::connect(connect_options, env, options).await.map_err(|source| crate::unavailable(url, source))
     }
 
     #[cfg(feature = "sqlx")]
@@ -157,14 +133,12 @@ impl PostgresStore {
         tokio::time::sleep(self.shared.jittered(writer::PAUSE * runs)).await;
     }
 
-    async fn connect(url: &str, env: Env, key: Option<SecretKey>, settings: &Settings) -> Result<Self, OpenFailure> {
-        let connect_options = ConnectOptions::parse(url).map_err(OpenFailure::Url)?;
-        let key = match key {
+    async fn connect(connect_options: ConnectOptions, env: Env, options: Options) -> StoreResult<Self> {
+        let key = match options.secret_key {
             Some(key) => key,
             None => SecretKey::from_environment().map_err(|reason| StoreError::SecretKey(reason.to_string()))?,
         };
-        let first = PostgresConnection::open(&connect_options, Role::Write).await?;
-        migrate::run(&first.client).await?;
+        let (first, _) = open_and_migrate(&connect_options).await?;
         let cursor_key = CursorKey::new(migrate::setting(&first.client, "cursor_key", env.bytes()).await?);
         let vault = Vault::new(key, env.clone());
         if migrate::setting(&first.client, vault::CHECK_SETTING, vault.check()).await? != vault.check() {
@@ -172,32 +146,32 @@ impl PostgresStore {
                 "its secrets are encrypted with another key. Set {} to the key that the database was created with",
                 vault::VARIABLE
             );
-            return Err(StoreError::SecretKey(reason).into());
+            return Err(StoreError::SecretKey(reason));
         }
         let clock_watch = ClockWatch::default();
         clock_watch.update(&first.client, &env).await?;
         let shared = Arc::new(Shared {
             context: StoreContext::new(env, cursor_key, vault),
             connect_options,
-            reads: Queue::new(settings.read_connections.max(1)),
-            writes: Queue::new(settings.write_connections.max(1)),
+            reads: Queue::new(options.read_connections.max(1)),
+            writes: Queue::new(options.write_connections.max(1)),
             clock_watch,
-            is_short_lived: settings.is_short_lived,
+            is_short_lived: options.is_short_lived,
             notifications: Arc::default(),
             connect_error: Mutex::default(),
         });
         let ((running, _), (running_background, _)) = (watch::channel(()), watch::channel(()));
-        for _ in 0..settings.read_connections.max(1) {
+        for _ in 0..options.read_connections.max(1) {
             spawn(&running, reader::run(Arc::clone(&shared)));
         }
         let mut first = Some(first);
-        for _ in 0..settings.write_connections.max(1) {
+        for _ in 0..options.write_connections.max(1) {
             spawn(&running, writer::run(Arc::clone(&shared), first.take()));
         }
         let (counts, counting) = PostgresRequestCounts::new(Arc::clone(&shared));
         let background_tasks = vec![
             spawn(&running_background, notifications::run(Arc::clone(&shared))),
-            spawn(&running_background, fail_expired(Arc::clone(&shared), settings.acquire_timeout)),
+            spawn(&running_background, fail_expired(Arc::clone(&shared), options.acquire_timeout)),
             spawn(&running_background, counting),
         ];
         Ok(Self { shared, counts, background_tasks, running, running_background })
@@ -218,11 +192,21 @@ fn spawn(running: &watch::Sender<()>, task: impl Future<Output = ()> + Send + 's
     tokio::spawn(task).abort_handle()
 }
 
+fn connect_options(url: &str) -> Result<ConnectOptions, OpenError> {
+    ConnectOptions::parse(url).map_err(|error| OpenError::InvalidUrl(format!("postgres://… ({error})")))
+}
+
+/// Opens a connection, migrates the schema, and returns the names of the migrations that were applied as well.
+async fn open_and_migrate(connect_options: &ConnectOptions) -> StoreResult<(PostgresConnection, Vec<String>)> {
+    let connection = PostgresConnection::open(connect_options, Role::Write).await?;
+    let applied = migrate::run(&connection.client).await?;
+    Ok((connection, applied))
+}
+
 /// Migrates the schema of a database, and returns the names of the migrations that were applied.
-pub(crate) async fn migrate(url: &str) -> Result<Vec<String>, OpenFailure> {
-    let connect_options = ConnectOptions::parse(url).map_err(OpenFailure::Url)?;
-    let connection = PostgresConnection::open(&connect_options, Role::Write).await?;
-    Ok(migrate::run(&connection.client).await?)
+pub(crate) async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
+    let migrated = open_and_migrate(&connect_options(url)?).await;
+    migrated.map(|(_, applied)| applied).map_err(|source| crate::unavailable(url, source))
 }
 
 #[async_trait]

@@ -14,6 +14,8 @@ use chacha20poly1305::aead::{Aead as _, KeyInit as _};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use svc_core::crypto::hmac_sha256;
 use svc_core::env::Env;
+use svc_core::error::StoreError;
+use svc_core::store::StoreResult;
 
 /// The environment variable with the key: 32 bytes as 64 hex digits.
 pub(crate) const VARIABLE: &str = "SVC_SECRET_KEY";
@@ -78,12 +80,13 @@ impl Vault {
         self.check
     }
 
-    /// Encrypts a secret, and returns the nonce and the ciphertext. Returns `None` when the secret is too long for the
-    /// cipher, which no secret is in practice.
-    pub(crate) fn seal(&self, secret: &[u8]) -> Option<Vec<u8>> {
+    /// Encrypts a secret, and returns the nonce and the ciphertext. Fails when the secret is too long for the cipher, which no
+    /// secret is in practice.
+    pub(crate) fn seal(&self, secret: &[u8]) -> StoreResult<Vec<u8>> {
         let nonce: [u8; NONCE_LENGTH] = self.env.bytes();
-        let sealed = self.cipher.encrypt(&XNonce::from(nonce), secret).ok()?;
-        Some([nonce.as_slice(), &sealed].concat())
+        let sealed = self.cipher.encrypt(&XNonce::from(nonce), secret);
+        let sealed = sealed.map_err(|_| StoreError::Internal("a secret cannot be encrypted".to_owned()))?;
+        Ok([nonce.as_slice(), &sealed].concat())
     }
 
     /// Decrypts a secret. Returns `None` when it was encrypted with another key, or changed afterwards.

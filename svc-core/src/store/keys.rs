@@ -7,11 +7,11 @@ use crate::accounts::keys::{ApiKey, Credential, KeyId};
 use crate::accounts::platform_keys::{PlatformKey, PlatformKeyId};
 use crate::values::{TenantId, Timestamp};
 
-/// A use of an API key.
+/// A use of an API key, or of a platform key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct KeyUse {
+pub struct KeyUse<K = KeyId> {
     /// The key that authenticated a request.
-    pub key_id: KeyId,
+    pub key_id: K,
     /// When it authenticated the request.
     pub used_at: Timestamp,
 }
@@ -50,15 +50,6 @@ pub trait ApiKeyRepository: Send {
     async fn record_key_uses(&mut self, uses: &[KeyUse]) -> StoreResult<()>;
 }
 
-/// A use of a platform key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PlatformKeyUse {
-    /// The key that authenticated a request.
-    pub key_id: PlatformKeyId,
-    /// When it authenticated the request.
-    pub used_at: Timestamp,
-}
-
 /// The keys of the platform API, which belong to no tenant.
 #[async_trait]
 pub trait PlatformKeyRepository: Send {
@@ -78,7 +69,7 @@ pub trait PlatformKeyRepository: Send {
     async fn update_platform_key(&mut self, key: &PlatformKey) -> StoreResult<()>;
 
     /// Stores when keys were last used. An earlier time than the stored one is ignored.
-    async fn record_platform_key_uses(&mut self, uses: &[PlatformKeyUse]) -> StoreResult<()>;
+    async fn record_platform_key_uses(&mut self, uses: &[KeyUse<PlatformKeyId>]) -> StoreResult<()>;
 }
 
 /// The request signatures that were accepted. Each is accepted only once.

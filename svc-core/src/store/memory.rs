@@ -280,6 +280,22 @@ fn conflict(constraint: &str) -> StoreError {
     StoreError::Conflict { constraint: constraint.to_owned() }
 }
 
+/// Rows that are also found by a hash of their secret.
+type HashedTable<R> = Table<Id<R>, (R, [u8; 32])>;
+
+fn by_hash<'t, R: Clone>(table: &'t HashedTable<R>, hash: &[u8; 32]) -> Option<&'t R> {
+    table.values().find(|(_, known)| known == hash).map(|(row, _)| row)
+}
+
+/// Adds a row, whose id and hash must be new.
+fn insert_hashed<R: Clone>(table: &mut HashedTable<R>, id: Id<R>, row: &R, hash: &[u8; 32]) -> StoreResult<()> {
+    if by_hash(table, hash).is_none() && table.add(id, (row.clone(), *hash)) {
+        Ok(())
+    } else {
+        Err(conflict("id or hash"))
+    }
+}
+
 /// Adds a row, whose id must be new.
 fn insert<K: Ord + Clone, R: Clone>(table: &mut Table<K, R>, key: K, row: &R) -> StoreResult<()> {
     if table.add(key, row.clone()) { Ok(()) } else { Err(conflict("id")) }

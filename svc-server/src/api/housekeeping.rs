@@ -9,7 +9,7 @@ use std::time::Duration;
 use svc_core::accounts::keys::KeyId;
 use svc_core::accounts::platform_keys::PlatformKeyId;
 use svc_core::error::Error;
-use svc_core::store::{KeyUse, PlatformKeyUse, Store};
+use svc_core::store::{KeyUse, Store};
 use svc_core::sync::lock;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::deliveries::DeliveryStatus;
@@ -86,8 +86,8 @@ impl LastUsed {
             return Ok(());
         }
         let uses: Vec<KeyUse> = keys.iter().map(|(&key_id, &used_at)| KeyUse { key_id, used_at }).collect();
-        let platform_uses: Vec<PlatformKeyUse> =
-            platform_keys.iter().map(|(&key_id, &used_at)| PlatformKeyUse { key_id, used_at }).collect();
+        let platform_uses: Vec<KeyUse<PlatformKeyId>> =
+            platform_keys.iter().map(|(&key_id, &used_at)| KeyUse { key_id, used_at }).collect();
         let uses = Arc::new((uses, platform_uses));
         let write = store.write("keys.record_uses", uses, async |tx, uses| {
             tx.record_key_uses(&uses.0).await?;

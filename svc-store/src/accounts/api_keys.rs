@@ -4,11 +4,10 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::accounts::keys::{ApiKey, Credential, KeyId};
-use svc_core::store::{ApiKeyRepository, KeyUse};
-use svc_core::store::{StoreResult, TenantRepository as _};
+use svc_core::store::{ApiKeyRepository, KeyUse, StoreResult, TenantRepository as _};
 use svc_core::values::{TenantId, Timestamp};
 
-use crate::column::Column as _;
+use crate::column::Column;
 use crate::sql::{CellError, Cells, Param, SqlTx};
 use crate::table::{record, select};
 
@@ -93,11 +92,21 @@ impl ApiKeyRepository for SqlTx<'_> {
     }
 
     async fn record_key_uses(&mut self, uses: &[KeyUse]) -> StoreResult<()> {
+        self.record_uses(RECORD_USE, uses).await
+    }
+}
+
+impl SqlTx<'_> {
+    pub(super) async fn record_uses<K: Column + Copy + Ord + Send + Sync>(
+        &mut self,
+        sql: &str,
+        uses: &[KeyUse<K>],
+    ) -> StoreResult<()> {
         // Always in the same order, so that two nodes never deadlock.
         let mut uses = uses.to_vec();
         uses.sort_unstable();
-        for KeyUse { key_id, used_at } in uses {
-            self.pipeline(RECORD_USE, &[used_at.param(), key_id.param()]).await?;
+        for KeyUse { key_id, used_at } in &uses {
+            self.pipeline(sql, &[used_at.param(), key_id.param()]).await?;
         }
         Ok(())
     }

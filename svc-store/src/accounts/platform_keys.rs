@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::accounts::platform_keys::{PlatformKey, PlatformKeyId};
-use svc_core::store::{PlatformKeyRepository, PlatformKeyUse, StoreResult};
+use svc_core::store::{KeyUse, PlatformKeyRepository, StoreResult};
 
 use crate::column::Column as _;
 use crate::sql::SqlTx;
@@ -48,13 +48,7 @@ impl PlatformKeyRepository for SqlTx<'_> {
         self.update_record(key, &[key.id.param()]).await
     }
 
-    async fn record_platform_key_uses(&mut self, uses: &[PlatformKeyUse]) -> StoreResult<()> {
-        // Always in the same order, so that two nodes never deadlock.
-        let mut uses = uses.to_vec();
-        uses.sort_unstable();
-        for PlatformKeyUse { key_id, used_at } in uses {
-            self.pipeline(RECORD_USE, &[used_at.param(), key_id.param()]).await?;
-        }
-        Ok(())
+    async fn record_platform_key_uses(&mut self, uses: &[KeyUse<PlatformKeyId>]) -> StoreResult<()> {
+        self.record_uses(RECORD_USE, uses).await
     }
 }

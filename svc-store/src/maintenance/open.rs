@@ -12,7 +12,7 @@ use super::copy_position::setting;
 use crate::postgres::PostgresMaintenance;
 use crate::sqlite::SqliteMaintenance;
 use crate::vault::{self, CHECK_SETTING, SecretKey, VARIABLE, Vault};
-use crate::{OpenError, check_path, is_postgres, not_opened, sqlite_path, unavailable};
+use crate::{OpenError, check_path, is_postgres, sqlite_path, unavailable};
 
 /// An open database.
 pub(crate) struct OpenDatabase {
@@ -113,7 +113,7 @@ fn key_location_of(path: &Path) -> String {
 
 async fn connect(url: &str, vault: Vault, env: &Env) -> Result<Box<dyn MaintenanceConnection>, OpenError> {
     if is_postgres(url) {
-        return Ok(Box::new(PostgresMaintenance::open(url, vault).await.map_err(|error| not_opened(url, error))?));
+        return Ok(Box::new(PostgresMaintenance::open(url, vault).await?));
     }
     let path: PathBuf = sqlite_path(url)?;
     check_path(&path, true)?;
@@ -122,6 +122,5 @@ async fn connect(url: &str, vault: Vault, env: &Env) -> Result<Box<dyn Maintenan
 }
 
 fn unavailable_at(url: &str, reason: String) -> OpenError {
-    let url = if is_postgres(url) { crate::postgres::without_password(url) } else { url.to_owned() };
-    OpenError::Unavailable { url, source: StoreError::Unavailable(reason) }
+    unavailable(url, StoreError::Unavailable(reason))
 }

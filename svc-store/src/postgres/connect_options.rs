@@ -193,6 +193,9 @@ fn percent_decoded(text: &str) -> Option<String> {
 
 /// Returns a URL for error messages: `***` replaces its password, both before the host and in the query.
 pub(crate) fn without_password(url: &str) -> String {
+    if !crate::is_postgres(url) {
+        return url.to_owned();
+    }
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (front, query) = match rest.split_once('?') {
         Some((front, query)) => (front, Some(query)),

@@ -5,16 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use svc_core::store::{Access, StoreResult};
 
-use super::connect_options::{ConnectOptions, Role};
+use super::connect_options::ConnectOptions;
 use super::connection::PostgresConnection;
 use super::failure::{TransactionFailure, cannot_connect};
 use super::transaction::PostgresTransaction;
-use super::{OpenFailure, migrate};
+use super::{connect_options, open_and_migrate};
 use crate::dialect::Dialect;
 use crate::locked_tenants::LockedTenants;
 use crate::maintenance::{MaintenanceConnection, Transaction};
 use crate::sql::{EachRow, Param, Sql};
 use crate::vault::Vault;
+use crate::{OpenError, unavailable};
 
 /// A statement may read a whole table, and the transaction on one database is idle while the other database writes.
 const NO_TIMEOUTS: &str =
@@ -29,10 +30,13 @@ pub(crate) struct PostgresMaintenance {
 
 impl PostgresMaintenance {
     /// Connects, and migrates the schema.
-    pub(crate) async fn open(url: &str, vault: Vault) -> Result<Self, OpenFailure> {
-        let connect_options = ConnectOptions::parse(url).map_err(OpenFailure::Url)?;
-        let connection = PostgresConnection::open(&connect_options, Role::Write).await?;
-        migrate::run(&connection.client).await?;
+    pub(crate) async fn open(url: &str, vault: Vault) -> Result<Self, OpenError> {
+        let connect_options = connect_options(url)?;
+        Self::connect(&connect_options, vault).await.map_err(|source| unavailable(url, source))
+    }
+
+    async fn connect(connect_options: &ConnectOptions, vault: Vault) -> StoreResult<Self> {
+        let (connection, _) = open_and_migrate(connect_options).await?;
         connection.client.batch_execute(NO_TIMEOUTS).await.map_err(|error| cannot_connect(&error))?;
         Ok(Self { connection, vault, has_open_transaction: AtomicBool::new(false) })
     }

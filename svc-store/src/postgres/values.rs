@@ -49,12 +49,7 @@ pub(crate) fn arguments(params: &[Param<'_>], vault: &Vault) -> StoreResult<Vec<
                 Param::Uuid(id) => Argument::Uuid(*id),
                 Param::Time(at) => Argument::Time(*at),
                 Param::Date(date) => Argument::Date(*date),
-                Param::Secret(secret) => {
-                    let sealed = vault.seal(secret);
-                    Argument::Bytes(
-                        sealed.ok_or_else(|| StoreError::Internal("a secret cannot be encrypted".to_owned()))?,
-                    )
-                }
+                Param::Secret(secret) => Argument::Bytes(vault.seal(secret)?),
             })
         })
         .collect()

@@ -274,9 +274,7 @@ fn bind(statement: &mut rusqlite::Statement<'_>, params: &[Param<'_>], vault: &V
             Param::Bytes(bytes) => ValueRef::Blob(bytes),
             Param::Uuid(id) => ValueRef::Blob(id.as_bytes()),
             Param::Secret(secret) => {
-                sealed = vault
-                    .seal(secret)
-                    .ok_or_else(|| StoreError::Internal("a secret cannot be encrypted".to_owned()))?;
+                sealed = vault.seal(secret)?;
                 ValueRef::Blob(&sealed)
             }
         };

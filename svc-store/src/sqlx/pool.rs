@@ -1,5 +1,6 @@
 //! A store whose transactions run on the PostgreSQL pool of an application.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -130,33 +131,27 @@ impl Store for PooledStore {
     }
 }
 
-/// The outcome of one run of a unit of work.
-enum RunOutcome {
-    Completed(Result<(), Error>),
-    /// The transaction was rolled back after a serialization failure or a deadlock.
-    RunAgain(StoreError),
-}
-
 impl Shared {
     async fn run_with_retries(&self, access: Access, work: &UnitOfWork) -> Result<(), Error> {
-        for run in 1..MAX_RUNS {
+        let mut runs = 1;
+        loop {
             match self.run_once(access, work).await {
-                RunOutcome::Completed(result) => return result,
-                RunOutcome::RunAgain(_) => self.store.pause_after_conflict(run).await,
+                ControlFlow::Break(result) => return result,
+                ControlFlow::Continue(conflict) if runs == MAX_RUNS => return Err(conflict.into()),
+                ControlFlow::Continue(_) => self.store.pause_after_conflict(runs).await,
             }
-        }
-        match self.run_once(access, work).await {
-            RunOutcome::Completed(result) => result,
-            RunOutcome::RunAgain(error) => Err(error.into()),
+            runs += 1;
         }
     }
 
-    async fn run_once(&self, access: Access, work: &UnitOfWork) -> RunOutcome {
+    /// Runs a unit of work. Goes on with the error when the transaction was rolled back after a serialization failure or a
+    /// deadlock.
+    async fn run_once(&self, access: Access, work: &UnitOfWork) -> ControlFlow<Result<(), Error>, StoreError> {
         let context = self.store.joining();
         let begin = if access == Access::Read { BEGIN_READ } else { BEGIN_WRITE };
         let mut transaction = match self.pool.begin_with(begin).await {
             Ok(transaction) => transaction,
-            Err(error) => return RunOutcome::Completed(Err(store_error(error).into())),
+            Err(error) => return ControlFlow::Break(Err(store_error(error).into())),
         };
         let mut executor = PostgresExecutor::new(&mut transaction, &context.shared.vault);
         let is_checked = self.is_checked.load(Ordering::Relaxed);
@@ -168,8 +163,8 @@ impl Shared {
             (conflict, done) => {
                 let _ = transaction.rollback().await;
                 return match (conflict, done) {
-                    (Some(conflict), _) => RunOutcome::RunAgain(conflict),
-                    (None, done) => RunOutcome::Completed(done.map(drop)),
+                    (Some(conflict), _) => ControlFlow::Continue(conflict),
+                    (None, done) => ControlFlow::Break(done.map(drop)),
                 };
             }
         };
@@ -179,11 +174,11 @@ impl Shared {
                 Some(_) => store_error(error),
                 None => StoreError::OutcomeUnknown(error.to_string()),
             };
-            return RunOutcome::Completed(Err(outcome.into()));
+            return ControlFlow::Break(Err(outcome.into()));
         }
         if has_due_deliveries {
             self.store.notify_senders();
         }
-        RunOutcome::Completed(Ok(()))
+        ControlFlow::Break(Ok(()))
     }
 }

@@ -88,10 +88,7 @@ fn arguments(params: &[Param<'_>], vault: &Vault) -> StoreResult<SqliteArguments
             Param::Date(date) => arguments.add(date.to_string()),
             Param::Bytes(bytes) => arguments.add(*bytes),
             Param::Uuid(id) => arguments.add(id.as_bytes().as_slice()),
-            Param::Secret(secret) => {
-                let sealed = vault.seal(secret);
-                arguments.add(sealed.ok_or_else(|| StoreError::Internal("a secret cannot be encrypted".to_owned()))?)
-            }
+            Param::Secret(secret) => arguments.add(vault.seal(secret)?),
         };
         added.map_err(|error| StoreError::Internal(error.to_string()))?;
     }

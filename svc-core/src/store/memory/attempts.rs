@@ -98,9 +98,6 @@ impl AttemptCountRepository for MemoryTx<'_> {
     }
 
     async fn delete_attempt_counts_before(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        let table = &mut self.state_mut()?.attempt_counts;
-        let expired: Vec<_> = table.keys().filter(|(hour, ..)| *hour < before).take(limit as usize).copied().collect();
-        expired.iter().for_each(|key| table.take(key));
-        Ok(expired.len() as u64)
+        Ok(self.state_mut()?.attempt_counts.take_first(limit, |(hour, ..), _| *hour < before))
     }
 }

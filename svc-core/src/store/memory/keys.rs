@@ -2,19 +2,16 @@
 
 use async_trait::async_trait;
 
-use super::{MemoryTx, conflict};
+use super::{MemoryTx, by_hash, insert_hashed};
 use crate::accounts::keys::{ApiKey, Credential, KeyId, Scope};
 use crate::accounts::platform_keys::{PlatformKey, PlatformKeyId};
-use crate::store::{
-    ApiKeyRepository, KeyUse, PlatformKeyRepository, PlatformKeyUse, StoreResult, UsedSignatureRepository,
-};
+use crate::store::{ApiKeyRepository, KeyUse, PlatformKeyRepository, StoreResult, UsedSignatureRepository};
 use crate::values::{TenantId, Timestamp};
 
 #[async_trait]
 impl ApiKeyRepository for MemoryTx<'_> {
     async fn credential(&mut self, key_hash: &[u8; 32]) -> StoreResult<Option<Credential>> {
-        let found = self.state.api_keys.values().find(|(_, hash)| hash == key_hash).map(|(key, _)| key);
-        Ok(found.and_then(|key| {
+        Ok(by_hash(&self.state.api_keys, key_hash).and_then(|key| {
             let tenant = self.state.tenants.get(&key.tenant_id)?;
             Some(Credential {
                 key_id: key.id,
@@ -45,12 +42,7 @@ impl ApiKeyRepository for MemoryTx<'_> {
     }
 
     async fn insert_api_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> StoreResult<()> {
-        let keys = &mut self.state_mut()?.api_keys;
-        if keys.values().any(|(known, hash)| known.id == key.id || hash == key_hash) {
-            return Err(conflict("key"));
-        }
-        keys.put(key.id, (key.clone(), *key_hash));
-        Ok(())
+        insert_hashed(&mut self.state_mut()?.api_keys, key.id, key, key_hash)
     }
 
     async fn update_api_key(&mut self, key: &ApiKey) -> StoreResult<()> {
@@ -88,8 +80,7 @@ impl ApiKeyRepository for MemoryTx<'_> {
 #[async_trait]
 impl PlatformKeyRepository for MemoryTx<'_> {
     async fn platform_key_by_hash(&mut self, key_hash: &[u8; 32]) -> StoreResult<Option<PlatformKey>> {
-        let found = self.state.platform_keys.values().find(|(_, hash)| hash == key_hash);
-        Ok(found.map(|(key, _)| key.clone()))
+        Ok(by_hash(&self.state.platform_keys, key_hash).cloned())
     }
 
     async fn platform_key(&mut self, id: PlatformKeyId) -> StoreResult<Option<PlatformKey>> {
@@ -101,12 +92,7 @@ impl PlatformKeyRepository for MemoryTx<'_> {
     }
 
     async fn insert_platform_key(&mut self, key: &PlatformKey, key_hash: &[u8; 32]) -> StoreResult<()> {
-        let keys = &mut self.state_mut()?.platform_keys;
-        if keys.values().any(|(known, hash)| known.id == key.id || hash == key_hash) {
-            return Err(conflict("platform_key"));
-        }
-        keys.put(key.id, (key.clone(), *key_hash));
-        Ok(())
+        insert_hashed(&mut self.state_mut()?.platform_keys, key.id, key, key_hash)
     }
 
     async fn update_platform_key(&mut self, key: &PlatformKey) -> StoreResult<()> {
@@ -117,8 +103,8 @@ impl PlatformKeyRepository for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn record_platform_key_uses(&mut self, uses: &[PlatformKeyUse]) -> StoreResult<()> {
-        for PlatformKeyUse { key_id, used_at } in uses {
+    async fn record_platform_key_uses(&mut self, uses: &[KeyUse<PlatformKeyId>]) -> StoreResult<()> {
+        for KeyUse { key_id, used_at } in uses {
             let keys = &mut self.state_mut()?.platform_keys;
             keys.change(key_id, |(key, _)| key.last_used_at = key.last_used_at.max(Some(*used_at)));
         }

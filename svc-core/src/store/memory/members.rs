@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{MemoryTx, conflict, of_tenant};
+use super::{MemoryTx, by_hash, conflict, insert_hashed, of_tenant};
 use crate::accounts::dashboard_links::DashboardLink;
 use crate::accounts::members::{Member, MemberId};
 use crate::accounts::sessions::{Session, SessionId};
@@ -64,17 +64,11 @@ impl SignInRepository for MemoryTx<'_> {
     }
 
     async fn insert_session(&mut self, session: &Session, token_hash: &[u8; 32]) -> StoreResult<()> {
-        let sessions = &mut self.state_mut()?.sessions;
-        if sessions.values().any(|(known, hash)| known.id == session.id || hash == token_hash) {
-            return Err(conflict("session"));
-        }
-        sessions.put(session.id, (session.clone(), *token_hash));
-        Ok(())
+        insert_hashed(&mut self.state_mut()?.sessions, session.id, session, token_hash)
     }
 
     async fn session_by_token(&mut self, token_hash: &[u8; 32]) -> StoreResult<Option<Session>> {
-        let found = self.state.sessions.values().find(|(_, hash)| hash == token_hash);
-        Ok(found.map(|(session, _)| session.clone()))
+        Ok(by_hash(&self.state.sessions, token_hash).cloned())
     }
 
     async fn session(&mut self, id: SessionId) -> StoreResult<Option<Session>> {
@@ -107,12 +101,8 @@ impl SignInRepository for MemoryTx<'_> {
 
     async fn delete_expired_sign_ins(&mut self, now: Timestamp, limit: u32) -> StoreResult<u64> {
         let state = self.state_mut()?;
-        let links = state.dashboard_links.iter().filter(|(_, link)| link.expires_at < now).map(|(hash, _)| *hash);
-        let links: Vec<[u8; 32]> = links.take(limit as usize).collect();
-        let sessions = state.sessions.iter().filter(|(_, (session, _))| session.expires_at < now).map(|(id, _)| *id);
-        let sessions: Vec<SessionId> = sessions.take(limit as usize).collect();
-        links.iter().for_each(|hash| state.dashboard_links.take(hash));
-        sessions.iter().for_each(|id| state.sessions.take(id));
-        Ok((links.len() + sessions.len()) as u64)
+        let links = state.dashboard_links.take_first(limit, |_, link| link.expires_at < now);
+        let sessions = state.sessions.take_first(limit, |_, (session, _)| session.expires_at < now);
+        Ok(links + sessions)
     }
 }

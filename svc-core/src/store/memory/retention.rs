@@ -9,7 +9,7 @@ use crate::store::{RetentionRepository, StoreResult};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus};
 use crate::webhooks::events::EventId;
-use crate::webhooks::replays::{Replay, ReplayId};
+use crate::webhooks::replays::Replay;
 use crate::webhooks::retention::{ExpiredKind, IdRange};
 
 fn has_ended(delivery: &Delivery) -> bool {
@@ -103,11 +103,8 @@ impl RetentionRepository for MemoryTx<'_> {
     }
 
     async fn delete_finished_replays(&mut self, tenant: TenantId, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        let state = self.state_mut()?;
-        let over = of_tenant(&state.replays, tenant).filter(|replay| is_finished_before(replay, before));
-        let over: Vec<ReplayId> = over.map(|replay| replay.id).take(limit as usize).collect();
-        over.iter().for_each(|id| state.replays.take(&(tenant, *id)));
-        Ok(over.len() as u64)
+        let replays = &mut self.state_mut()?.replays;
+        Ok(replays.take_first(limit, |key, replay| key.0 == tenant && is_finished_before(replay, before)))
     }
 
     async fn count_finished_replays(&mut self, tenant: TenantId, before: Timestamp) -> StoreResult<u64> {
@@ -137,17 +134,15 @@ impl RetentionRepository for MemoryTx<'_> {
         limit: u32,
     ) -> StoreResult<u64> {
         let state = self.state_mut()?;
-        let responses = state.responses.iter().filter(|(_, response)| response.created_at < stored_before);
-        let responses: Vec<_> = responses.map(|(key, _)| key.clone()).take(limit as usize).collect();
+        let responses = state.responses.take_first(limit, |_, response| response.created_at < stored_before);
         let signatures = state.used_signatures.iter().filter(|(_, expires_at)| **expires_at < now);
         let signatures: Vec<_> = signatures.map(|(key, until)| (*key, *until)).take(limit as usize).collect();
-        responses.iter().for_each(|key| state.responses.take(key));
         for (key, expires_at) in &signatures {
             state.used_signatures.take(key);
             let until = state.signatures_deleted_until.get(&key.0).map_or(*expires_at, |until| *until.max(expires_at));
             state.signatures_deleted_until.put(key.0, until);
         }
-        Ok((responses.len() + signatures.len()) as u64)
+        Ok(responses + signatures.len() as u64)
     }
 
     async fn count_request_records(&mut self, stored_before: Timestamp, now: Timestamp) -> StoreResult<u64> {

@@ -55,6 +55,14 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
         }
     }
 
+    /// Removes the first `limit` rows, in the order of their keys, that are `unwanted`. Returns how many.
+    pub(super) fn take_first(&mut self, limit: u32, unwanted: impl Fn(&K, &V) -> bool) -> u64 {
+        let keys = self.rows.iter().filter(|(key, row)| unwanted(key, row)).map(|(key, _)| key.clone());
+        let keys: Vec<K> = keys.take(limit as usize).collect();
+        keys.iter().for_each(|key| self.take(key));
+        keys.len() as u64
+    }
+
     pub(super) fn commit(&mut self) {
         self.before.clear();
     }
