@@ -28,7 +28,7 @@ mod request_context;
 mod request_log;
 pub mod response;
 pub(crate) mod response_memory;
-mod router;
+pub(crate) mod router;
 pub mod routes;
 mod row;
 mod settings;

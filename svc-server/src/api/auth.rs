@@ -17,7 +17,7 @@ use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
-use crate::api::problem::{Problem, SignatureProblem};
+use crate::api::problem::Problem;
 use crate::api::routes::Operation;
 
 /// The tenant of platform operations that concern no account. No account has this id.
@@ -183,8 +183,8 @@ impl<'a> SignatureHeaders<'a> {
     ///
     /// # Errors
     ///
-    /// Returns [`Problem::SignatureRequired`] when one of them is missing, and [`Problem::SignatureInvalid`] when one is
-    /// repeated or is not ASCII.
+    /// Returns [`Problem::SignatureRequired`] when one of them is missing, and
+    /// [`Problem::SignatureHeaderMalformed`] when one is repeated or is not ASCII.
     pub(super) fn from_headers(headers: &'a HeaderMap) -> Result<Self, Problem> {
         Ok(Self { timestamp: single(headers, TIMESTAMP)?, signature: single(headers, SIGNATURE)? })
     }
@@ -211,7 +211,7 @@ impl<'a> SignatureHeaders<'a> {
             body,
         };
         let verified = signed.verify(secret, self.signature, now);
-        verified.map_err(|error| Problem::SignatureInvalid(SignatureProblem::Rejected(error)))
+        verified.map_err(Problem::SignatureInvalid)
     }
 }
 
@@ -220,6 +220,6 @@ fn single(headers: &HeaderMap, name: HeaderName) -> Result<&str, Problem> {
     let value = values.next().ok_or(Problem::SignatureRequired)?;
     match (values.next(), value.to_str()) {
         (None, Ok(text)) => Ok(text),
-        _ => Err(Problem::SignatureInvalid(SignatureProblem::MalformedHeader)),
+        _ => Err(Problem::SignatureHeaderMalformed),
     }
 }

@@ -27,8 +27,10 @@ pub enum Problem {
     MissingCredentials(&'static str),
     /// The key requires signed writes, and a signature header is missing.
     SignatureRequired,
+    /// A signature header is repeated or is not ASCII.
+    SignatureHeaderMalformed,
     /// The request signature was refused.
-    SignatureInvalid(SignatureProblem),
+    SignatureInvalid(SignatureError),
     /// The request signature was accepted before, or may have been.
     SignatureReused,
     /// The operation has no query parameter of this name.
@@ -54,37 +56,6 @@ pub enum Problem {
     HostFormat,
     /// The `Transfer-Encoding` header is not `chunked` alone.
     TransferEncoding,
-}
-
-/// The reason why a request signature was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignatureProblem {
-    /// A signature header is repeated or is not ASCII.
-    MalformedHeader,
-    /// The signature does not verify.
-    Rejected(SignatureError),
-}
-
-impl SignatureProblem {
-    /// Returns the sentence that tells the client what to correct.
-    fn message(self) -> &'static str {
-        match self {
-            Self::MalformedHeader => "Send X-SVC-Timestamp and X-SVC-Signature once each, in ASCII.",
-            Self::Rejected(SignatureError::MalformedTimestamp) => {
-                "X-SVC-Timestamp must be the time in Unix seconds, with up to six decimals."
-            }
-            Self::Rejected(SignatureError::MalformedSignature) => {
-                "X-SVC-Signature must be sha256= and 64 lower-case hex digits."
-            }
-            Self::Rejected(SignatureError::Mismatch) => {
-                "X-SVC-Signature does not match this request; sign the timestamp, the method, the path with its query, \
-                 and the body."
-            }
-            Self::Rejected(SignatureError::TimestampOutOfRange) => {
-                "X-SVC-Timestamp is more than 300 seconds off; set the clock and sign again."
-            }
-        }
-    }
 }
 
 impl<E: Into<Error>> From<E> for Problem {
@@ -241,65 +212,35 @@ pub struct RateLimitBody<'a> {
 impl Problem {
     /// Returns the HTTP status.
     pub fn status(&self) -> StatusCode {
-        match self {
-            Self::RouteNotFound(_) => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
-            Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::UriTooLong => StatusCode::URI_TOO_LONG,
-            Self::HeadersTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::BodyIncomplete(_) => StatusCode::REQUEST_TIMEOUT,
-            Self::HostCount | Self::HostFormat | Self::TransferEncoding | Self::UnknownParameter(_) => {
-                StatusCode::BAD_REQUEST
-            }
-            Self::MissingCredentials(_)
-            | Self::SignatureRequired
-            | Self::SignatureInvalid(_)
-            | Self::SignatureReused => StatusCode::UNAUTHORIZED,
-            Self::Core(error) => match error {
-                Error::InvalidJson(_)
-                | Error::Validation(_)
-                | Error::InvalidCursor
-                | Error::EmptyPatch
-                | Error::ReferenceNotFound(_)
-                | Error::IdempotencyKeyReused => StatusCode::BAD_REQUEST,
-                Error::InvalidKey | Error::KeyRevoked | Error::KeyExpired => StatusCode::UNAUTHORIZED,
-                Error::InsufficientScope | Error::MissingPlatformScope(_) | Error::AccessNotApproved => {
-                    StatusCode::FORBIDDEN
-                }
-                Error::NotFound | Error::UnknownTenant(_) => StatusCode::NOT_FOUND,
-                Error::EmailTaken { .. }
-                | Error::LimitReached { .. }
-                | Error::IdempotencyInProgress
-                | Error::NotAllowed(_) => StatusCode::CONFLICT,
-                Error::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
-                Error::Store(StoreError::Closed) => StatusCode::SERVICE_UNAVAILABLE,
-                Error::Store(error) if error.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
-                // Among them an error that came after this was written: errors may be added.
-                _ => StatusCode::INTERNAL_SERVER_ERROR,
-            },
-        }
+        self.status_and_code().0
     }
 
     /// Returns the stable code.
     pub fn code(&self) -> &'static str {
+        self.status_and_code().1
+    }
+
+    fn status_and_code(&self) -> (StatusCode, &'static str) {
         match self {
-            Self::Core(error) => error.code(),
-            Self::RouteNotFound(_) => "route_not_found",
-            Self::MethodNotAllowed(_) => "method_not_allowed",
-            Self::MissingCredentials(_) => "missing_credentials",
-            Self::SignatureRequired => "signature_required",
-            Self::SignatureInvalid(_) => "signature_invalid",
-            Self::SignatureReused => "signature_reused",
-            Self::UnknownParameter(_) => "unknown_parameter",
-            Self::RateLimited { .. } => "rate_limited",
-            Self::BodyTooLarge => "body_too_large",
-            Self::UriTooLong => "uri_too_long",
-            Self::HeadersTooLarge => "headers_too_large",
-            Self::UnsupportedMediaType(_) => "unsupported_media_type",
-            Self::BodyIncomplete(_) => "body_incomplete",
-            Self::HostCount | Self::HostFormat | Self::TransferEncoding => "validation_failed",
+            Self::Core(error) => (status_of(error), error.code()),
+            Self::RouteNotFound(_) => (StatusCode::NOT_FOUND, "route_not_found"),
+            Self::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
+            Self::MissingCredentials(_) => (StatusCode::UNAUTHORIZED, "missing_credentials"),
+            Self::SignatureRequired => (StatusCode::UNAUTHORIZED, "signature_required"),
+            Self::SignatureHeaderMalformed | Self::SignatureInvalid(_) => {
+                (StatusCode::UNAUTHORIZED, "signature_invalid")
+            }
+            Self::SignatureReused => (StatusCode::UNAUTHORIZED, "signature_reused"),
+            Self::UnknownParameter(_) => (StatusCode::BAD_REQUEST, "unknown_parameter"),
+            Self::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
+            Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
+            Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long"),
+            Self::HeadersTooLarge => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large"),
+            Self::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
+            Self::BodyIncomplete(_) => (StatusCode::REQUEST_TIMEOUT, "body_incomplete"),
+            Self::HostCount | Self::HostFormat | Self::TransferEncoding => {
+                (StatusCode::BAD_REQUEST, "validation_failed")
+            }
         }
     }
 
@@ -337,7 +278,20 @@ impl Problem {
                 return format!("Send your API key as: Authorization: Bearer {prefix}…");
             }
             Self::SignatureRequired => "This key signs its writes; send X-SVC-Timestamp and X-SVC-Signature.",
-            Self::SignatureInvalid(problem) => problem.message(),
+            Self::SignatureHeaderMalformed => "Send X-SVC-Timestamp and X-SVC-Signature once each, in ASCII.",
+            Self::SignatureInvalid(SignatureError::MalformedTimestamp) => {
+                "X-SVC-Timestamp must be the time in Unix seconds, with up to six decimals."
+            }
+            Self::SignatureInvalid(SignatureError::MalformedSignature) => {
+                "X-SVC-Signature must be sha256= and 64 lower-case hex digits."
+            }
+            Self::SignatureInvalid(SignatureError::Mismatch) => {
+                "X-SVC-Signature does not match this request; sign the timestamp, the method, the path with its query, \
+                 and the body."
+            }
+            Self::SignatureInvalid(SignatureError::TimestampOutOfRange) => {
+                "X-SVC-Timestamp is more than 300 seconds off; set the clock and sign again."
+            }
             Self::SignatureReused => {
                 "This signature was used before, or may have been; sign each request again with the current time, in \
                  microseconds if you send several within a second."
@@ -399,6 +353,29 @@ impl Problem {
         };
         let field = errors.first().map(|first| first.field);
         json(&ErrorBody { error: &message, code: self.code(), field, errors, existing_id })
+    }
+}
+
+/// Returns the HTTP status of an error of the rules or the store.
+fn status_of(error: &Error) -> StatusCode {
+    match error {
+        Error::InvalidJson(_)
+        | Error::Validation(_)
+        | Error::InvalidCursor
+        | Error::EmptyPatch
+        | Error::ReferenceNotFound(_)
+        | Error::IdempotencyKeyReused => StatusCode::BAD_REQUEST,
+        Error::InvalidKey | Error::KeyRevoked | Error::KeyExpired => StatusCode::UNAUTHORIZED,
+        Error::InsufficientScope | Error::MissingPlatformScope(_) | Error::AccessNotApproved => StatusCode::FORBIDDEN,
+        Error::NotFound | Error::UnknownTenant(_) => StatusCode::NOT_FOUND,
+        Error::EmailTaken { .. } | Error::LimitReached { .. } | Error::IdempotencyInProgress | Error::NotAllowed(_) => {
+            StatusCode::CONFLICT
+        }
+        Error::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
+        Error::Store(StoreError::Closed) => StatusCode::SERVICE_UNAVAILABLE,
+        Error::Store(error) if error.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
+        // Among them an error that came after this was written: errors may be added.
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Checks the head of a request, and finds what it asks for by its path and method.
 
+use std::collections::HashMap;
 use std::net::Ipv6Addr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -64,6 +65,20 @@ pub(super) enum Route<'a> {
     Preflight,
 }
 
+/// Returns a router that finds all that have a path, in their order.
+pub(crate) fn by_path<T>(routes: impl IntoIterator<Item = (String, T)>) -> matchit::Router<Vec<T>> {
+    let mut paths: HashMap<String, Vec<T>> = HashMap::new();
+    for (path, route) in routes {
+        paths.entry(path).or_default().push(route);
+    }
+    let mut router = matchit::Router::new();
+    for (path, routes) in paths {
+        #[expect(clippy::expect_used, reason = "the paths are fixed, and tests build the router")]
+        router.insert(path, routes).expect("paths that do not conflict");
+    }
+    router
+}
+
 impl Router {
     /// Creates a router of these operations, which each of the versions has.
     pub(super) fn new(
@@ -72,27 +87,17 @@ impl Router {
         limits: &WriteRateLimits,
         mount: &str,
     ) -> Self {
-        let mut paths: Vec<(String, Vec<Arc<RoutedOperation>>)> = Vec::new();
-        for operation in operations {
+        let routed = operations.into_iter().map(|operation| {
             let write_limit = operation.default_write_limit().map(|default| WriteLimit {
                 operation: operation.id,
                 collection: default.collection,
                 limit: limits.of(default.collection).map_or(default.limit, NonZeroU32::get),
             });
-            let path = operation.path.clone();
-            let routed = Arc::new(RoutedOperation { operation, write_limit });
-            match paths.iter_mut().find(|(known, _)| *known == path) {
-                Some((_, methods)) => methods.push(routed),
-                None => paths.push((path, vec![routed])),
-            }
-        }
-        let mut router = matchit::Router::new();
-        for (path, methods) in paths {
-            #[expect(clippy::expect_used, reason = "the operations are fixed, and tests build the router")]
-            router.insert(path, methods).expect("paths that do not conflict");
-        }
+            (operation.path.clone(), Arc::new(RoutedOperation { operation, write_limit }))
+        });
+        let operations = by_path(routed);
         let base = versions.first().copied().map_or("", Version::path);
-        Self { operations: router, versions, document: format!("{mount}{base}/openapi.json") }
+        Self { operations, versions, document: format!("{mount}{base}/openapi.json") }
     }
 
     /// Returns the route of an API request.
@@ -129,9 +134,7 @@ impl Router {
             None => Err(Problem::MethodNotAllowed(allow(matched.value))),
         }
     }
-}
 
-impl Router {
     /// Returns the problem of a path that no operation has.
     pub(super) fn not_found(&self) -> Problem {
         Problem::RouteNotFound(self.document.clone())

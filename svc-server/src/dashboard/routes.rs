@@ -16,6 +16,7 @@ use super::pages::{
     accounts, audit, deliveries, events, keys, members, overview, records, requests, settings, sign_in, system,
     webhooks,
 };
+use crate::api::router::by_path;
 
 type Respond<'a> = BoxFuture<'a, Result<PageResponse, PageError>>;
 type AnyoneFn = for<'a> fn(&'a Dashboard, &'a Parts, &'a Form) -> Respond<'a>;
@@ -196,19 +197,7 @@ pub(super) struct Router(matchit::Router<Vec<Page>>);
 
 impl Router {
     pub(super) fn new() -> Self {
-        let mut paths: Vec<(&'static str, Vec<Page>)> = Vec::new();
-        for page in table() {
-            match paths.iter_mut().find(|(path, _)| *path == page.path) {
-                Some((_, pages)) => pages.push(page),
-                None => paths.push((page.path, vec![page])),
-            }
-        }
-        let mut router = matchit::Router::new();
-        for (path, pages) in paths {
-            #[expect(clippy::expect_used, reason = "the table is fixed, and tests build the router")]
-            router.insert(path, pages).expect("paths that do not conflict");
-        }
-        Self(router)
+        Self(by_path(table().into_iter().map(|page| (page.path.to_owned(), page))))
     }
 
     /// Returns the page and the id in its path.

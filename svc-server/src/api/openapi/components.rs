@@ -10,7 +10,7 @@ use svc_core::error::{Error, FieldCode, Issue, StoreError};
 use uuid::Uuid;
 
 use super::webhooks;
-use crate::api::problem::{Problem, SignatureProblem};
+use crate::api::problem::Problem;
 
 /// The headers of every response.
 const COMMON_HEADERS: [&str; 6] = [
@@ -360,7 +360,7 @@ pub(super) fn samples() -> Vec<Problem> {
         Problem::UnknownParameter("colour".to_owned()),
         Problem::MissingCredentials(KEY_PREFIX),
         Problem::SignatureRequired,
-        Problem::SignatureInvalid(SignatureProblem::Rejected(SignatureError::TimestampOutOfRange)),
+        Problem::SignatureInvalid(SignatureError::TimestampOutOfRange),
         Problem::SignatureReused,
         Problem::BodyIncomplete("The body did not arrive in time; send it again."),
         Problem::BodyTooLarge,
