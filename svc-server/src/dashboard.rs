@@ -202,7 +202,8 @@ impl Dashboard {
                     return Ok(PageResponse::see_other(&cx.url(accounts)));
                 };
                 if role < least {
-                    return Err(PageError::Forbidden(least));
+                    let needed = format!("It needs the role {least}. Ask an owner of this account for it.");
+                    return Err(PageError::Forbidden(needed));
                 }
                 let tenant = cx.svc.account(tenant).settings().await?;
                 run(&cx, &tenant).await

@@ -1,10 +1,13 @@
 //! The parts that pages are made of. Each is a function that returns HTML; all texts are escaped.
 
+use std::time::Duration;
+
 use maud::{Markup, PreEscaped, html};
 pub(super) use svc_core::values::grouped as number;
 use svc_core::values::{TimeZone, Timestamp};
 
 use super::context::{Context, Form};
+use super::page_response::PageError;
 
 /// What it takes to render a part of a page of an account, also without a request: in a live list.
 #[derive(Clone, Copy)]
@@ -187,6 +190,40 @@ pub(super) fn csrf(cx: &Context<'_>) -> Markup {
     html! { input type="hidden" name="csrf" value=(cx.csrf); }
 }
 
+/// Returns a button that sends a form to `path`. The class `primary` marks what a person most likely
+/// wants; an empty one is the plain button.
+pub(super) fn post_button(cx: &Context<'_>, path: &str, class: &str, fields: Markup, action: &str) -> Markup {
+    html! {
+        form method="post" action=(cx.url(path)) {
+            (csrf(cx))
+            (fields)
+            button class=[(!class.is_empty()).then_some(class)] type="submit" { (action) }
+        }
+    }
+}
+
+/// How long an old key or secret goes on beside the new one: the values of the form in hours, and their texts.
+const OVERLAPS: [(&str, &str); 4] = [("0", "Not at all"), ("1", "1 hour"), ("24", "1 day"), ("168", "7 days")];
+
+/// Returns the choice of an overlap. `label` says of what.
+pub(super) fn overlap_choice(label: &str) -> Markup {
+    html! {
+        select name="overlap" aria-label=(label) {
+            @for (hours, text) in OVERLAPS {
+                option value=(hours) selected[hours == "24"] { (text) }
+            }
+        }
+    }
+}
+
+/// Returns the overlap that was chosen. `refusal` says what to choose.
+pub(super) fn chosen_overlap(form: &Form, refusal: &str) -> Result<Duration, PageError> {
+    let chosen = OVERLAPS.iter().find(|(value, _)| *value == form.text("overlap"));
+    let hours = chosen.and_then(|(value, _)| value.parse::<u32>().ok());
+    let hours = hours.ok_or_else(|| PageError::Invalid(refusal.to_owned()))?;
+    Ok(Duration::from_secs(60 * 60) * hours)
+}
+
 /// Returns a button that sends a form to `path`. The person confirms first: the button opens what it says and the button
 /// that does it.
 pub(super) fn confirmed(
@@ -347,8 +384,6 @@ pub(super) fn icon(name: &str) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

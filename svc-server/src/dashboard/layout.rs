@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
 
 use super::Dashboard;
-use super::components::{csrf, icon};
+use super::components::{csrf, icon, post_button};
 use super::context::Context;
 use super::page_response::PageResponse;
 
@@ -120,10 +120,7 @@ fn banners(cx: &Context<'_>, tenant: &Tenant) -> Markup {
         @if cx.session.is_operator() {
             div.banner.warn role="status" {
                 span { "You look at " b { (tenant.name) } " as an operator. You can read everything that its viewers can." }
-                form method="post" action=(cx.url("/accounts/leave")) {
-                    (csrf(cx))
-                    button type="submit" { "Stop" }
-                }
+                (post_button(cx, "/accounts/leave", "", html! {}, "Stop"))
             }
         }
         @if tenant.developer_access != DeveloperAccess::Approved {

@@ -7,7 +7,6 @@ use futures_util::stream::BoxStream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use maud::{Markup, html};
-use svc_core::accounts::sessions::Role;
 use svc_core::error::{Error, StoreError};
 
 use super::{Dashboard, layout};
@@ -96,8 +95,8 @@ pub(super) enum PageError {
     MethodNotAllowed,
     /// Nobody is signed in, or the session has ended.
     SignedOut,
-    /// The person has not this role.
-    Forbidden(Role),
+    /// The person lacks a role; holds which one, as sentences.
+    Forbidden(String),
     /// A form that does not come from a page of this session.
     ForeignForm,
     /// The link that was to sign in does not work any more.
@@ -127,58 +126,48 @@ impl From<Error> for PageError {
 }
 
 impl PageError {
-    fn status(&self) -> StatusCode {
+    /// Returns the status, the title and the text of the page.
+    fn parts(&self) -> (StatusCode, &'static str, &str) {
         match self {
-            Self::NotFound => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::SignedOut => StatusCode::UNAUTHORIZED,
-            Self::Forbidden(_) | Self::ForeignForm => StatusCode::FORBIDDEN,
-            Self::UsedLink(_) => StatusCode::GONE,
-            #[cfg(feature = "oidc")]
-            Self::NotSignedIn(status, _) => *status,
-            Self::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::Refused(_) => StatusCode::CONFLICT,
-            Self::TooManyViewers | Self::Internal(_) => StatusCode::SERVICE_UNAVAILABLE,
-        }
-    }
-
-    /// Returns the title and the text of the page.
-    fn texts(&self) -> (&'static str, String) {
-        match self {
-            Self::NotFound => {
-                ("Page not found", "There is no such page, or the record does not belong to this account.".to_owned())
+            Self::NotFound => (
+                StatusCode::NOT_FOUND,
+                "Page not found",
+                "There is no such page, or the record does not belong to this account.",
+            ),
+            Self::MethodNotAllowed => {
+                (StatusCode::METHOD_NOT_ALLOWED, "Not possible", "This address does not take such a request.")
             }
-            Self::MethodNotAllowed => ("Not possible", "This address does not take such a request.".to_owned()),
             Self::SignedOut => (
+                StatusCode::UNAUTHORIZED,
                 "You are signed out",
-                "A session ends after twelve hours, and after an hour in which it is not used. Sign in again.".to_owned(),
+                "A session ends after twelve hours, and after an hour in which it is not used. Sign in again.",
             ),
-            Self::Forbidden(role) => (
-                "Your role does not allow this",
-                format!("It needs the role {role}. Ask an owner of this account for it."),
-            ),
+            Self::Forbidden(reason) => (StatusCode::FORBIDDEN, "Your role does not allow this", reason),
             Self::ForeignForm => (
+                StatusCode::FORBIDDEN,
                 "The form was not accepted",
                 "It was not sent from a page of this dashboard, or you have signed in again since. Nothing was changed: \
-                 go back, reload the page and send the form again."
-                    .to_owned(),
+                 go back, reload the page and send the form again.",
             ),
-            Self::UsedLink(reason) => ("This link does not work any more", reason.clone()),
+            Self::UsedLink(reason) => (StatusCode::GONE, "This link does not work any more", reason),
             #[cfg(feature = "oidc")]
-            Self::NotSignedIn(_, reason) => ("You are not signed in", reason.clone()),
-            Self::RateLimited(_) => ("Too many attempts", "Wait a minute, then open the link again.".to_owned()),
-            Self::Invalid(reason) => ("The form was not accepted", reason.clone()),
-            Self::Refused(reason) => ("This cannot be done", reason.clone()),
+            Self::NotSignedIn(status, reason) => (*status, "You are not signed in", reason),
+            Self::RateLimited(_) => {
+                (StatusCode::TOO_MANY_REQUESTS, "Too many attempts", "Wait a minute, then open the link again.")
+            }
+            Self::Invalid(reason) => (StatusCode::UNPROCESSABLE_ENTITY, "The form was not accepted", reason),
+            Self::Refused(reason) => (StatusCode::CONFLICT, "This cannot be done", reason),
             Self::TooManyViewers => (
+                StatusCode::SERVICE_UNAVAILABLE,
                 "Too many lists are live",
                 "This server sends live lists to a number of people at a time. The list itself works: reload its page to \
-                 see what is new."
-                    .to_owned(),
+                 see what is new.",
             ),
-            Self::Internal(_) => {
-                ("The database did not respond", "Nothing may have changed. Try again in a moment.".to_owned())
-            }
+            Self::Internal(_) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The database did not respond",
+                "Nothing may have changed. Try again in a moment.",
+            ),
         }
     }
 
@@ -194,7 +183,7 @@ impl PageError {
 
     /// Returns the page.
     pub(super) fn response(self, dashboard: &Dashboard) -> PageResponse {
-        let (title, text) = self.texts();
+        let (status, title, text) = self.parts();
         let content = html! {
             p { (text) }
             @if self.is_before_sign_in() {
@@ -203,7 +192,7 @@ impl PageError {
                 p { a.button href=(format!("{}/", dashboard.base)) { "Back to the dashboard" } }
             }
         };
-        let mut response = PageResponse::page(layout::card(dashboard, title, &content)).status(self.status());
+        let mut response = PageResponse::page(layout::card(dashboard, title, &content)).status(status);
         if let Self::RateLimited(wait) = self {
             response.headers.insert(RETRY_AFTER, (wait.as_secs() + 1).into());
         }

@@ -9,7 +9,8 @@ use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
 use svc_core::values::TenantId;
 
 use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, confirmed, csrf, empty, exact_time, facts, heading, section, table, time,
+    Errors, FormState, Tone, badge, confirmed, csrf, empty, exact_time, facts, heading, post_button, section, table,
+    time,
 };
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
@@ -99,17 +100,11 @@ fn detail(cx: &Context<'_>, tenant: &Tenant, limits: &FormState<'_>) -> PageResp
                     &path("access"), html! { input type="hidden" name="access" value="suspended"; }, "Withdraw access"))
             }
             _ => {
-                form method="post" action=(cx.url(&path("access"))) {
-                    (csrf(cx))
-                    input type="hidden" name="access" value="approved";
-                    button type="submit" { "Approve access" }
-                }
+                (post_button(cx, &path("access"), "", html! { input type="hidden" name="access" value="approved"; },
+                    "Approve access"))
             }
         }
-        form method="post" action=(cx.url(&path("view"))) {
-            (csrf(cx))
-            button.primary type="submit" { "View as this account" }
-        }
+        (post_button(cx, &path("view"), "primary", html! {}, "View as this account"))
     };
     let content = html! {
         (heading(&tenant.name, "", actions))

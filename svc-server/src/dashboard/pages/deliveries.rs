@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use super::filters;
 use crate::dashboard::components::{
-    Tone, View, badge, csrf, empty, exact_time, facts, heading, number, section, table, time, time_or,
+    Tone, View, badge, csrf, empty, exact_time, facts, heading, number, post_button, section, table, time, time_or,
 };
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
@@ -279,10 +279,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
         (heading(delivery.kind.as_str(), "", html! {
             a.button href=(cx.url(&format!("/deliveries/{}", delivery.id))) { "Refresh" }
             @if cx.may(Role::Developer) {
-                form method="post" action=(cx.url(&format!("/deliveries/{}/replay", delivery.id))) {
-                    (csrf(cx))
-                    button.primary type="submit" { "Send again" }
-                }
+                (post_button(cx, &format!("/deliveries/{}/replay", delivery.id), "primary", html! {}, "Send again"))
             }
         }))
         (section("Delivery", facts(&[

@@ -9,7 +9,8 @@ use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
 
 use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, confirmed, copyable, csrf, empty, heading, table, time, time_or,
+    Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, empty, heading, overlap_choice, table,
+    time, time_or,
 };
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
@@ -21,8 +22,6 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a new key can be valid: the values of the form, their texts, and the numbers of days.
 const EXPIRIES: [(&str, &str); 5] =
     [("", "Never"), ("30", "30 days"), ("90", "90 days"), ("180", "180 days"), ("365", "1 year")];
-/// How long the replaced key stays valid: the values of the form in hours, and their texts.
-const OVERLAPS: [(&str, &str); 4] = [("0", "Not at all"), ("1", "1 hour"), ("24", "1 day"), ("168", "7 days")];
 
 /// Lists the keys.
 pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
@@ -76,21 +75,12 @@ fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Mar
                 @if may_change && key.revoked_at.is_none() && !is_expired {
                     div.actions {
                         (confirmed(cx, "Rotate", "A new key with the same name and scopes is created. The old one stays \
-                            valid meanwhile for:", &path("rotate"), overlaps(), "Create new key"))
+                            valid meanwhile for:", &path("rotate"), overlap_choice("How long the old key stays valid"),
+                            "Create new key"))
                         (confirmed(cx, "Revoke", "Requests with this key are refused at once. This cannot be undone.",
                             &path("revoke"), html! {}, "Revoke key"))
                     }
                 }
-            }
-        }
-    }
-}
-
-fn overlaps() -> Markup {
-    html! {
-        select name="overlap" aria-label="How long the old key stays valid" {
-            @for (hours, text) in OVERLAPS {
-                option value=(hours) selected[hours == "24"] { (text) }
             }
         }
     }
@@ -184,10 +174,7 @@ fn created(cx: &Context<'_>, tenant: &Tenant, new: &NewKey) -> PageResponse {
 
 /// Replaces a key, which stays valid for a while.
 pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let overlap = OVERLAPS.iter().find(|(value, _)| *value == cx.form.text("overlap"));
-    let hours = overlap.and_then(|(value, _)| value.parse::<u32>().ok());
-    let hours = hours.ok_or_else(|| PageError::Invalid("Choose how long the old key stays valid.".to_owned()))?;
-    let overlap = Duration::from_secs(60 * 60) * hours;
+    let overlap = chosen_overlap(&cx.form, "Choose how long the old key stays valid.")?;
     let new = cx.svc.account(tenant.id).keys().rotate(cx.id::<KeyId>()?, overlap).await?;
     Ok(created(cx, tenant, &new))
 }

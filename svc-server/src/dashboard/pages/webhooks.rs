@@ -1,7 +1,5 @@
 //! Webhooks: endpoints with their figures, creating them, and what can be done with them.
 
-use std::time::Duration;
-
 use http::StatusCode;
 use maud::{Markup, html};
 use svc_core::accounts::sessions::Role;
@@ -16,8 +14,8 @@ use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSu
 use super::{deliveries, filters};
 use crate::dashboard::chart::{Column, Series, Span, bars, spans};
 use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, confirmed, copyable, csrf, empty, exact_time, facts, figure, heading, number,
-    section, table, time_or,
+    Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, empty, exact_time, facts, figure,
+    heading, number, overlap_choice, post_button, section, table, time_or,
 };
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
@@ -25,8 +23,7 @@ use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// The number of deliveries on the page of an endpoint.
 const RECENT: u32 = 10;
-/// How long the old secret signs as well: the values of the form in hours, and their texts.
-const OVERLAPS: [(&str, &str); 4] = [("0", "Not at all"), ("1", "1 hour"), ("24", "1 day"), ("168", "7 days")];
+
 pub(super) const ATTEMPTS: [Series; 3] = [
     Series { name: "succeeded", class: "good" },
     Series { name: "refused", class: "warn" },
@@ -320,19 +317,8 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
 
 fn actions(cx: &Context<'_>, endpoint: &WebhookSubscription) -> Markup {
     let path = |action: &str| format!("/webhooks/{}/{action}", endpoint.id);
-    let button = |action: &str, text: &str, class: &str| {
-        html! {
-            form method="post" action=(cx.url(&path(action))) {
-                (csrf(cx))
-                button class=(class) type="submit" { (text) }
-            }
-        }
-    };
-    let overlap = html! {
-        select name="overlap" aria-label="How long the old secret signs as well" {
-            (filters::options("24", OVERLAPS.map(|(value, text)| (value.to_owned(), text.to_owned()))))
-        }
-    };
+    let button = |action: &str, text: &str, class: &str| post_button(cx, &path(action), class, html! {}, text);
+    let overlap = overlap_choice("How long the old secret signs as well");
     html! {
         @if endpoint.enabled {
             (button("test", "Send test event", "primary"))
@@ -381,10 +367,7 @@ pub(in crate::dashboard) async fn test(cx: &Context<'_>, tenant: &Tenant) -> Res
 
 /// Replaces the secret, which signs as well for a while.
 pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let overlap = OVERLAPS.iter().find(|(value, _)| *value == cx.form.text("overlap"));
-    let hours = overlap.and_then(|(value, _)| value.parse::<u32>().ok());
-    let hours = hours.ok_or_else(|| PageError::Invalid("Choose how long the old secret signs as well.".to_owned()))?;
-    let overlap = Duration::from_secs(60 * 60) * hours;
+    let overlap = chosen_overlap(&cx.form, "Choose how long the old secret signs as well.")?;
     let endpoint = cx.svc.account(tenant.id).webhooks().rotate_secret(cx.id::<SubscriptionId>()?, overlap).await?;
     Ok(secret(cx, tenant, &endpoint, "Secret rotated"))
 }
