@@ -51,12 +51,12 @@ impl Background {
         let Self { api, policy, client, shutdown_grace, overdue } = self;
         let mut running = api.background_reminder().silence_while_running();
         let mut periodic = JoinSet::new();
-        periodic.spawn(run_housekeeping(api.clone()));
-        periodic.spawn(run_request_log(api.clone()));
-        periodic.spawn(run_retention(api.clone()));
+        periodic.spawn(every(HOUSEKEEPING_INTERVAL, api.clone(), run_housekeeping));
+        periodic.spawn(every(REQUEST_LOG_INTERVAL, api.clone(), |api| async move { api.flush_request_log().await }));
+        periodic.spawn(every(RETENTION_INTERVAL, api.clone(), run_retention));
         periodic.spawn(run_operational_events(api.clone()));
         if overdue {
-            periodic.spawn(run_overdue(api.clone()));
+            periodic.spawn(every(OVERDUE_INTERVAL, api.clone(), run_overdue));
         }
         let stop = async {
             shutdown.await;
@@ -72,39 +72,31 @@ impl Background {
     }
 }
 
-/// Stores the last uses of keys and deletes expired rows, again and again.
+/// Does some work at once, and then again and again.
+async fn every<F: Future<Output = ()>>(interval: Duration, api: Api, work: impl Fn(Api) -> F) {
+    let mut interval = tokio::time::interval(interval);
+    loop {
+        interval.tick().await;
+        work(api.clone()).await;
+    }
+}
+
+/// Stores the last uses of keys and deletes expired rows.
 async fn run_housekeeping(api: Api) {
-    let mut interval = tokio::time::interval(HOUSEKEEPING_INTERVAL);
-    loop {
-        interval.tick().await;
-        if let Err(error) = api.run_housekeeping().await {
-            tracing::warn!(%error, "periodic maintenance failed; trying again later");
-        }
+    if let Err(error) = api.run_housekeeping().await {
+        tracing::warn!(%error, "periodic maintenance failed; trying again later");
     }
 }
 
-/// Writes the request log, again and again.
-async fn run_request_log(api: Api) {
-    let mut interval = tokio::time::interval(REQUEST_LOG_INTERVAL);
-    loop {
-        interval.tick().await;
-        api.flush_request_log().await;
-    }
-}
-
-/// Deletes what is older than the retention period, again and again.
+/// Deletes what is older than the retention period.
 async fn run_retention(api: Api) {
-    let mut interval = tokio::time::interval(RETENTION_INTERVAL);
-    loop {
-        interval.tick().await;
-        match api.delete_expired_events().await {
-            Ok(deleted) if deleted.rows() > 0 => {
-                tracing::info!(?deleted, "deleted events and deliveries that were older than the retention period")
-            }
-            Ok(_) => {}
-            Err(error) => {
-                tracing::warn!(%error, "deleting expired events and deliveries failed; trying again later")
-            }
+    match api.delete_expired_events().await {
+        Ok(deleted) if deleted.rows() > 0 => {
+            tracing::info!(?deleted, "deleted events and deliveries that were older than the retention period")
+        }
+        Ok(_) => {}
+        Err(error) => {
+            tracing::warn!(%error, "deleting expired events and deliveries failed; trying again later")
         }
     }
 }
@@ -131,21 +123,17 @@ async fn run_operational_events(api: Api) {
     }
 }
 
-/// Marks invoices as overdue after midnight in the time zone of their account, again and again.
+/// Marks invoices as overdue after midnight in the time zone of their account.
 async fn run_overdue(api: Api) {
-    let mut interval = tokio::time::interval(OVERDUE_INTERVAL);
-    loop {
-        interval.tick().await;
-        match api.check_overdue_invoices().await {
-            Ok(OverdueChecks { marked, failed }) => {
-                if marked > 0 {
-                    tracing::info!(invoices = marked, "marked invoices as overdue");
-                }
-                for (tenant, error) in failed {
-                    tracing::error!(%tenant, %error, "cannot check which invoices are overdue; trying again in an hour");
-                }
+    match api.check_overdue_invoices().await {
+        Ok(OverdueChecks { marked, failed }) => {
+            if marked > 0 {
+                tracing::info!(invoices = marked, "marked invoices as overdue");
             }
-            Err(error) => tracing::warn!(%error, "checking which invoices are overdue failed; trying again later"),
+            for (tenant, error) in failed {
+                tracing::error!(%tenant, %error, "cannot check which invoices are overdue; trying again in an hour");
+            }
         }
+        Err(error) => tracing::warn!(%error, "checking which invoices are overdue failed; trying again later"),
     }
 }

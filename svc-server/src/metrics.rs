@@ -40,23 +40,27 @@ fn sizes() -> Histogram {
     Histogram::new(exponential_buckets(1.0, 2.0, 9))
 }
 
+/// A label with its value.
+type Label = [(&'static str, &'static str); 1];
+type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
+
 /// The metrics of one process. All parts of the server share them.
 pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
-    request_seconds: Family<OperationLabel, Histogram, fn() -> Histogram>,
-    rate_limited: Family<WindowLabel, Counter>,
+    request_seconds: Histograms<Label>,
+    rate_limited: Family<Label, Counter>,
     requests_not_logged: Counter,
-    transaction_seconds: Family<TransactionLabels, Histogram, fn() -> Histogram>,
-    group_sizes: Family<AccessLabel, Histogram, fn() -> Histogram>,
-    store_retries: Family<TransactionLabel, Counter>,
-    attempt_seconds: Family<OutcomeLabel, Histogram, fn() -> Histogram>,
+    transaction_seconds: Histograms<[(&'static str, &'static str); 2]>,
+    group_sizes: Histograms<Label>,
+    store_retries: Family<Label, Counter>,
+    attempt_seconds: Histograms<[(&'static str, String); 1]>,
     delivery_delay: Histogram,
     paused: Counter,
     in_flight: Gauge,
     overdue: Gauge<f64, AtomicU64>,
-    deliveries: Family<StatusLabel, Gauge>,
-    oldest: Family<StatusLabel, Gauge<f64, AtomicU64>>,
+    deliveries: Family<Label, Gauge>,
+    oldest: Family<Label, Gauge<f64, AtomicU64>>,
     resident_bytes: Gauge,
 }
 
@@ -64,42 +68,6 @@ pub struct Metrics {
 struct RequestLabels {
     operation: &'static str,
     status: HttpStatus,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OperationLabel {
-    operation: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct WindowLabel {
-    window: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct TransactionLabels {
-    name: &'static str,
-    result: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct TransactionLabel {
-    name: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct AccessLabel {
-    access: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OutcomeLabel {
-    outcome: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StatusLabel {
-    status: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -195,12 +163,12 @@ impl Metrics {
     pub(crate) fn request(&self, operation: Option<&'static str>, status: StatusCode, elapsed: Duration) {
         let operation = operation.unwrap_or("none");
         self.requests.get_or_create(&RequestLabels { operation, status: HttpStatus(status) }).inc();
-        self.request_seconds.get_or_create(&OperationLabel { operation }).observe(elapsed.as_secs_f64());
+        self.request_seconds.get_or_create(&[("operation", operation)]).observe(elapsed.as_secs_f64());
     }
 
     /// Records a request that was refused with 429.
     pub(crate) fn rate_limited(&self, window: &'static str) {
-        self.rate_limited.get_or_create(&WindowLabel { window }).inc();
+        self.rate_limited.get_or_create(&[("window", window)]).inc();
     }
 
     /// Records requests that are missing in the request log.
@@ -210,13 +178,13 @@ impl Metrics {
 
     /// Records a transaction of the store.
     fn transaction(&self, name: &'static str, result: &'static str, elapsed: Duration) {
-        self.transaction_seconds.get_or_create(&TransactionLabels { name, result }).observe(elapsed.as_secs_f64());
+        self.transaction_seconds.get_or_create(&[("name", name), ("result", result)]).observe(elapsed.as_secs_f64());
     }
 
     /// Records a delivery attempt. `delay` is the age of the event when the attempt started.
     pub(crate) fn attempt(&self, log: &AttemptLog, delay: Duration) {
         let class = log.error.as_deref().map_or("succeeded", |error| error.split(':').next().unwrap_or(error));
-        let outcome = OutcomeLabel { outcome: class.to_owned() };
+        let outcome = [("outcome", class.to_owned())];
         self.attempt_seconds.get_or_create(&outcome).observe(f64::from(log.duration_ms) / 1000.0);
         if log.attempt == 1 {
             self.delivery_delay.observe(delay.as_secs_f64());
@@ -235,7 +203,7 @@ impl Metrics {
 
     /// Sets the number and the age of the deliveries with a status, in the whole database.
     pub(crate) fn backlog(&self, status: DeliveryStatus, backlog: Backlog, now: Timestamp) {
-        let label = StatusLabel { status: status.as_str() };
+        let label = [("status", status.as_str())];
         self.deliveries.get_or_create(&label).set(i64::try_from(backlog.deliveries).unwrap_or(i64::MAX));
         let age = backlog.oldest.map_or(Duration::ZERO, |oldest| now.since(oldest));
         self.oldest.get_or_create(&label).set(age.as_secs_f64());
@@ -253,13 +221,12 @@ impl Observer for Metrics {
             Access::Read => "read",
             Access::Write => "write",
         };
-        self.group_sizes
-            .get_or_create(&AccessLabel { access })
-            .observe(f64::from(u32::try_from(jobs).unwrap_or(u32::MAX)));
+        let size = f64::from(u32::try_from(jobs).unwrap_or(u32::MAX));
+        self.group_sizes.get_or_create(&[("access", access)]).observe(size);
     }
 
     fn retry(&self, name: &'static str) {
-        self.store_retries.get_or_create(&TransactionLabel { name }).inc();
+        self.store_retries.get_or_create(&[("name", name)]).inc();
     }
 }
 

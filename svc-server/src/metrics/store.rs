@@ -23,8 +23,10 @@ pub fn metered(store: Arc<dyn Store>, metrics: Arc<Metrics>) -> Arc<dyn Store> {
 }
 
 impl Metered {
-    fn record(&self, name: &'static str, outcome: &Result<(), Error>, started: Instant) {
-        let result = match outcome {
+    async fn measure(&self, name: &'static str, run: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
+        let started = Instant::now();
+        let outcome = run.await;
+        let result = match &outcome {
             Ok(()) => "done",
             Err(Error::Store(StoreError::Closed)) => "unavailable",
             Err(Error::Store(error)) if error.is_transient() => "unavailable",
@@ -33,6 +35,7 @@ impl Metered {
             Err(_) => "refused",
         };
         self.metrics.transaction(name, result, started.elapsed());
+        outcome
     }
 }
 
@@ -43,16 +46,10 @@ impl StoreWrapper for Metered {
     }
 
     async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
-        let started = Instant::now();
-        let outcome = self.store.run(access, name, work).await;
-        self.record(name, &outcome, started);
-        outcome
+        self.measure(name, self.store.run(access, name, work)).await
     }
 
     async fn run_in_place_wrapped(&self, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
-        let started = Instant::now();
-        let outcome = self.store.run_in_place(name, work).await;
-        self.record(name, &outcome, started);
-        outcome
+        self.measure(name, self.store.run_in_place(name, work)).await
     }
 }
