@@ -29,7 +29,7 @@ use svc_core::env::Env;
 use svc_core::store::Store;
 use svc_core::values::HostPolicy;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::builder::Builder;
 use crate::program::address::ListenAddress;
@@ -133,27 +133,16 @@ async fn serve(config: Config) -> Result<(), RunError> {
         .build();
     api.set_platform_webhook().await.map_err(RunError::PlatformWebhook)?;
 
-    let mut server = Server::listen(&config.listen, config.max_connections)
-        .await
-        .map_err(|error| RunError::Listen(config.listen.clone(), error))?;
-    if let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) {
-        server = server.with_tls(certificate, key).map_err(RunError::Tls)?;
-    }
-    server = server.with_trusted_proxies(TrustedProxies::new(config.trusted_proxy.clone()));
+    let server = listen(&config, &config.listen).await?;
     let platform = match &config.platform_listen {
-        Some(address) => Some(listen_for_platform(&config, address).await?),
+        Some(address) => Some(listen(&config, address).await?),
         None => None,
     };
     for tls in [server.tls(), platform.as_ref().and_then(Server::tls)].into_iter().flatten() {
         reload_on_signal(tls)?;
     }
-    let (stop, stopped) = watch::channel(());
-    let until_stopped = move || {
-        let mut stopped = stopped.clone();
-        async move {
-            let _ = stopped.changed().await;
-        }
-    };
+    let stopping = CancellationToken::new();
+    let until_stopped = || stopping.clone().cancelled_owned();
     let ops = match listen_for_operators(config.ops_listen.as_ref()).await? {
         Some(ops) => {
             tracing::info!(url = ops.url()?, "listening for operators");
@@ -168,13 +157,14 @@ async fn serve(config: Config) -> Result<(), RunError> {
     let platform =
         platform.map(|platform| tokio::spawn(platform.run(api.for_platform(), until_stopped(), config.shutdown_grace)));
     // Requests, delivery attempts and maintenance all stop at the same moment and have the same grace.
+    let stop = stopping.clone();
     tokio::spawn(async move {
         shutdown.await;
-        drop(stop);
+        stop.cancel();
     });
     let mut end = Instant::now();
     let stop = async {
-        until_stopped().await;
+        stopping.cancelled().await;
         end = Instant::now() + config.shutdown_grace;
     };
     server.run(api.clone(), stop, config.shutdown_grace).await;
@@ -205,8 +195,8 @@ async fn listen_for_operators(configured: Option<&ListenAddress>) -> Result<Opti
     }
 }
 
-/// Binds the listener of the platform API, with the certificate and the proxies of the public listener.
-async fn listen_for_platform(config: &Config, address: &ListenAddress) -> Result<Server, RunError> {
+/// Binds a listener of an API, with the certificate and the trusted proxies that all of them have.
+async fn listen(config: &Config, address: &ListenAddress) -> Result<Server, RunError> {
     let server = Server::listen(address, config.max_connections)
         .await
         .map_err(|error| RunError::Listen(address.clone(), error))?

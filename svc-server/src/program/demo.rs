@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use svc_core::accounts::dashboard_links::{self, DashboardLinkCreate};
 use svc_core::accounts::keys::{self, KeyCreate};
@@ -243,12 +242,8 @@ async fn create_all<R: Create + Update>(
 }
 
 fn samples(text: &str, read: impl Fn(Map<String, Value>) -> Sample) -> Result<Vec<Sample>, DemoError> {
-    let rows: Vec<Map<String, Value>> = rows(text)?;
+    let rows: Vec<Map<String, Value>> = serde_json::from_str(text)?;
     Ok(rows.into_iter().map(read).collect())
-}
-
-fn rows<T: DeserializeOwned>(text: &str) -> Result<T, DemoError> {
-    Ok(serde_json::from_str(text)?)
 }
 
 fn input<I: Input>(body: &Value) -> Result<I, Error> {

@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
 use svc_core::error::Error;
 use svc_core::pages::{ListQuery, Order};
 use svc_core::resources::{NoFilter, Resource as _, crud};
@@ -92,7 +93,7 @@ async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, In
 /// Subscribes the receivers to events of the tenant.
 pub(super) async fn subscribe(tx: &mut dyn Tx, tenant: TenantId, url: &str) -> Result<(), Error> {
     for Endpoint { path, description, events, .. } in ENDPOINTS {
-        let body = serde_json::json!({ "url": format!("{url}{path}"), "events": events, "description": description });
+        let body = json!({ "url": format!("{url}{path}"), "events": events, "description": description });
         crud::create::<WebhookSubscription>(tx, tenant, input(&body)?).await?;
     }
     Ok(())
@@ -101,10 +102,7 @@ pub(super) async fn subscribe(tx: &mut dyn Tx, tenant: TenantId, url: &str) -> R
 /// Turns those off that are to be, after the sample records were created.
 pub(super) async fn disable(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     for endpoint in ENDPOINTS.iter().filter(|endpoint| endpoint.is_disabled) {
-        for subscription in subscriptions(tx, tenant, endpoint).await? {
-            let change = input(&serde_json::json!({ "enabled": false }))?;
-            crud::update::<WebhookSubscription>(tx, tenant, subscription.id, change).await?;
-        }
+        change(tx, tenant, endpoint, &json!({ "enabled": false })).await?;
     }
     Ok(())
 }
@@ -112,22 +110,18 @@ pub(super) async fn disable(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Err
 /// Sends to the receivers of this process from now on. Those of an earlier one had another port.
 pub(super) async fn move_to(tx: &mut dyn Tx, tenant: TenantId, url: &str) -> Result<(), Error> {
     for endpoint in &ENDPOINTS {
-        for subscription in subscriptions(tx, tenant, endpoint).await? {
-            let change = input(&serde_json::json!({ "url": format!("{url}{}", endpoint.path) }))?;
-            crud::update::<WebhookSubscription>(tx, tenant, subscription.id, change).await?;
-        }
+        change(tx, tenant, endpoint, &json!({ "url": format!("{url}{}", endpoint.path) })).await?;
     }
     Ok(())
 }
 
-/// Returns the subscription of a receiver, unless someone has deleted it or changed its description.
-async fn subscriptions(
-    tx: &mut dyn Tx,
-    tenant: TenantId,
-    endpoint: &Endpoint,
-) -> Result<Vec<WebhookSubscription>, Error> {
+/// Changes the subscription of a receiver, unless someone has deleted it or changed its description.
+async fn change(tx: &mut dyn Tx, tenant: TenantId, endpoint: &Endpoint, change: &Value) -> Result<(), Error> {
     let all = ListQuery { limit: 100, order: Order::NewestFirst { before: None }, filter: NoFilter {} };
-    let mut found = WebhookSubscription::repository(tx).list(tenant, &all).await?;
-    found.retain(|one| one.description.as_ref().is_some_and(|text| text.as_str() == endpoint.description));
-    Ok(found)
+    for known in WebhookSubscription::repository(tx).list(tenant, &all).await? {
+        if known.description.as_ref().is_some_and(|text| text.as_str() == endpoint.description) {
+            crud::update::<WebhookSubscription>(tx, tenant, known.id, input(change)?).await?;
+        }
+    }
+    Ok(())
 }
