@@ -73,7 +73,8 @@ pub(crate) fn names() -> Result<Vec<String>, Failure> {
 /// Returns the failure of a profile that is not there, with the one that was probably meant.
 fn unknown(name: &str) -> Result<Failure, Failure> {
     let names = names()?;
-    let meant = usage::similar(name, &names).map(|known| format!(", or did you mean {known}?"));
+    let meant =
+        usage::similar(name, names.iter().map(String::as_str)).map(|known| format!(", or did you mean {known}?"));
     let reason = format!(
         "There is no profile {name}{} `svc profiles` lists all, and `svc login` makes one.",
         meant.unwrap_or_else(|| ".".to_owned())

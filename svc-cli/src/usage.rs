@@ -6,6 +6,8 @@ use std::io::{self, Write as _};
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory as _};
 
+pub(crate) use svc_core::input::similar;
+
 use crate::cli::Cli;
 
 /// Prints the help or the version that was asked for to stdout, or a usage error to stderr.
@@ -43,13 +45,6 @@ fn lines(message: &str) -> Vec<String> {
 pub(crate) fn named<'c>(root: &'c Command, args: &[OsString]) -> &'c Command {
     let words = args.iter().skip(1).filter_map(|arg| arg.to_str());
     words.fold(root, |command, word| command.find_subcommand(word).unwrap_or(command))
-}
-
-/// Returns the name that was probably meant by an unknown one, if a known one is similar.
-pub(crate) fn similar<'k>(name: &str, known: &'k [impl AsRef<str>]) -> Option<&'k str> {
-    let similarity = |known: &str| strsim::jaro_winkler(known, name);
-    let known = known.iter().map(AsRef::as_ref);
-    known.max_by(|one, other| similarity(one).total_cmp(&similarity(other))).filter(|best| similarity(best) > 0.8)
 }
 
 #[cfg(test)]

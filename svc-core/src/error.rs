@@ -63,6 +63,15 @@ impl Issue {
         self
     }
 
+    /// Moves the issue into a member of the value.
+    pub(crate) fn within(self, member: &str) -> Self {
+        let path = match &self.path {
+            Some(path) => format!("{member}.{path}"),
+            None => member.to_owned(),
+        };
+        self.at(path)
+    }
+
     /// Converts the issue into a validation error of one field.
     pub fn on(self, field: &str) -> Error {
         let mut violations = Violations::default();

@@ -120,6 +120,23 @@ impl<T> FromJson for Id<T> {
     }
 }
 
+/// Returns the name that was probably meant by an unknown one, if a known one is similar. Case does not count, nor which of
+/// spaces, hyphens and underscores are between words: `firstName` and `First Name` are similar to `first_name`.
+///
+/// ```
+/// use svc_core::input::similar;
+/// assert_eq!(similar("firstName", ["first_name", "email"]), Some("first_name"));
+/// assert_eq!(similar("colour", ["first_name", "email"]), None);
+/// ```
+pub fn similar<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let plain = |name: &str| name.replace([' ', '-', '_'], "").to_lowercase();
+    // Similarity takes a time of the product of the lengths.
+    let name = Some(name).filter(|name| name.len() <= 100).map(plain)?;
+    let similar = known.into_iter().map(|known| (strsim::jaro_winkler(&plain(known), &name), known));
+    let (similarity, best) = similar.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    (similarity > 0.85).then_some(best)
+}
+
 /// The names of the fields of a record or an input.
 ///
 /// They tell a read-only field from an unknown one, and are the header of a table.
@@ -224,6 +241,8 @@ enum Sent {
 /// The fields that were sent and not taken yet, and the failures so far.
 pub struct Fields {
     members: Vec<(String, Option<Sent>)>,
+    /// The names that were looked for.
+    known: Vec<&'static str>,
     violations: Violations,
     /// The event kinds of the service, where they are known.
     kinds: Option<EventKinds>,
@@ -232,7 +251,7 @@ pub struct Fields {
 impl Fields {
     fn new(members: impl Iterator<Item = (String, Sent)>) -> Self {
         let members = members.map(|(name, sent)| (name, Some(sent))).collect();
-        Self { members, violations: Violations::default(), kinds: None }
+        Self { members, known: Vec::new(), violations: Violations::default(), kinds: None }
     }
 
     /// Returns the fields of a query string from its decoded pairs. A repeated or empty parameter fails.
@@ -255,6 +274,7 @@ impl Fields {
 
     /// Takes one field. If it is wrong or missing, this is recorded as a failure and the result is `None`.
     pub fn take<T: FromJson>(&mut self, name: &'static str) -> Option<T> {
+        self.known.push(name);
         let read = match self.members.iter_mut().find(|(known, _)| known == name) {
             Some((_, sent)) => match sent.take()? {
                 Sent::Json(json) => T::from_json(json),
@@ -284,6 +304,9 @@ impl Fields {
         for name in untaken {
             let issue = if read_only.contains(&name.as_str()) {
                 Issue::new(FieldCode::ReadOnlyField, "is set by the service; leave it out")
+            } else if let Some(meant) = self.meant_by(&name) {
+                let reason = format!("is no field of this request (did you mean {meant}?)");
+                Issue::new(FieldCode::UnknownField, reason)
             } else {
                 Issue::new(FieldCode::UnknownField, "is no field of this request; leave it out")
             };
@@ -294,6 +317,11 @@ impl Fields {
     /// Returns the first parameter that was not taken.
     pub fn first_unknown(&self) -> Option<&str> {
         self.untaken().next()
+    }
+
+    /// Returns the field that was probably meant by an unknown one, of those that were looked for.
+    pub fn meant_by(&self, unknown: &str) -> Option<&'static str> {
+        similar(unknown, self.known.iter().copied())
     }
 
     /// Returns the input if there was no failure.

@@ -68,9 +68,13 @@ use self::routes::Version;
 pub use self::settings::Settings;
 use self::state::{Listener, State};
 #[cfg(feature = "dashboard")]
-use crate::dashboard::Dashboard;
+use crate::dashboard::{Admitted, AdmittedPage, Dashboard};
 use crate::metrics::Metrics;
 use crate::telemetry;
+
+/// The memory of a page of the dashboard while it is made, in records. No page is larger: lists have pages.
+#[cfg(feature = "dashboard")]
+const PAGE_MEMORY: u32 = 8;
 
 /// How long `/readyz` waits for the database.
 const READY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -171,7 +175,8 @@ impl Api {
             let limits = &self.state.limits;
             access.status.unwrap_or_else(|| limits.status(limits.key_of_peer(peer), now)).write(headers);
         }
-        if self.listener != ListenerKind::Platform {
+        // Pages are for this origin alone.
+        if self.listener != ListenerKind::Platform && !is_page {
             self.state.settings.cors.write(&parts.headers, headers);
         }
         let elapsed = started.elapsed();
@@ -336,14 +341,14 @@ impl Api {
 
     fn route<'a>(&'a self, parts: &'a Parts) -> Result<Route<'a>, Problem> {
         router::check_head(parts)?;
+        #[cfg(feature = "dashboard")]
+        if let Some(dashboard) = self.dashboard(parts) {
+            return Ok(Route::Dashboard(dashboard));
+        }
         if self.listener != ListenerKind::Platform
             && self.state.settings.cors.is_preflight(&parts.method, &parts.headers)
         {
             return Ok(Route::Preflight);
-        }
-        #[cfg(feature = "dashboard")]
-        if let Some(dashboard) = self.dashboard(parts) {
-            return Ok(Route::Dashboard(dashboard));
         }
         match self.listener {
             ListenerKind::Operators => router::route_for_operators(parts),
@@ -385,8 +390,27 @@ impl Api {
             #[cfg(feature = "dashboard")]
             Route::Dashboard(dashboard) => {
                 let state = &self.state;
-                let body = state.bodies.read(body, state.settings.body_timeout).await?;
-                Ok(Outcome::Page(dashboard.respond(parts, &body.bytes, peer, &state.limits).await))
+                let mut page = match dashboard.admit(parts, peer, &state.limits).await {
+                    Admitted::File(file) => return Ok(Outcome::Page(file)),
+                    Admitted::Page(page) => page,
+                };
+                // Who asks, from where and how often is known before a byte of the form is read.
+                let form = match page.takes_form() {
+                    true => Some(state.forms.read(body, state.settings.body_timeout).await),
+                    false => None,
+                };
+                let form = match form.transpose() {
+                    Err(Problem::BodyTooLarge) => {
+                        page = AdmittedPage::too_large();
+                        None
+                    }
+                    form => form?,
+                };
+                let fields = form.as_ref().map(|form| form.bytes.clone()).unwrap_or_default();
+                // A page is made when there is memory for it, and keeps it until the client has taken it.
+                let memory = state.responses.acquire(PAGE_MEMORY).await?;
+                let page = dashboard.respond(parts, page, fields, &state.limits).await;
+                Ok(Outcome::Page(page.map(|body| body.within(&state.responses, memory, parts.extensions.get()))))
             }
             #[cfg(feature = "docs")]
             Route::Docs(file) => {
@@ -425,6 +449,10 @@ fn status_response(status: &str) -> Result<Outcome, Problem> {
 /// rate limit, and the log says so once. Behind a reverse proxy it is the address in the header that the proxy sets.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
+
+/// Says, as an extension of a request, that it came over the TLS of this server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OverTls;
 
 impl<B> tower_service::Service<Request<B>> for Api
 where

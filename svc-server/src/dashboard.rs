@@ -6,8 +6,9 @@
 //! One request goes through these modules:
 //!
 //! 1. [`routes`] has the table of all pages: method, path, who may ask for it, and the function that responds.
-//! 2. `Dashboard::respond` finds the page, looks the session up, and checks the role and, for a change, that it comes from
-//!    a page of this dashboard: by its origin, and by a token that only pages of this session contain.
+//! 2. `Dashboard::admit` finds the page, checks for a change that it comes from a page of this dashboard, looks the session
+//!    up and counts the request, all by its head. Then `Dashboard::respond` reads the form, and checks the role and, for a
+//!    change, the token that only pages of this session contain.
 //! 3. The page, in `pages`, reads and changes through the facade [`Svc`], which acts as the person who is signed in, and
 //!    renders with `layout` and `components`.
 //!
@@ -42,10 +43,12 @@ pub use self::oidc::{Authorities, OidcSettings};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Response};
+use http::{HeaderName, HeaderValue, Response};
 use svc_core::Svc;
+use svc_core::accounts::sessions::Session;
 use svc_core::store::Store;
 
 use self::assets::Assets;
@@ -53,7 +56,7 @@ use self::context::{Context, Form};
 use self::identity::People;
 use self::live::Live;
 use self::page_response::{PageError, PageResponse};
-use self::routes::{Handler, Router};
+use self::routes::{Handler, Page, Router};
 use crate::api::limits::RateLimiter;
 use crate::api::{ResponseBody, Settings};
 
@@ -81,6 +84,39 @@ pub(crate) struct Dashboard {
     live: Live,
     #[cfg(feature = "oidc")]
     provider: Option<oidc::Provider>,
+}
+
+/// What a request of the dashboard gets.
+pub(crate) enum Admitted<'a> {
+    /// A file that never changes, such as the style.
+    File(Response<ResponseBody>),
+    /// A page, or a change that a page makes.
+    Page(AdmittedPage<'a>),
+}
+
+/// A page that someone may ask for, before the body of the request is read; or why there is none.
+pub(crate) struct AdmittedPage<'a>(Result<FoundPage<'a>, PageError>);
+
+struct FoundPage<'a> {
+    page: &'a Page,
+    /// The path below [`PATH`].
+    path: &'a str,
+    /// The id in the path.
+    id: Option<&'a str>,
+    /// The session and the secret of its forms, where the page is for people who are signed in.
+    person: Option<(Session, String)>,
+}
+
+impl AdmittedPage<'_> {
+    /// Returns whether the body of the request is to be read.
+    pub(crate) fn takes_form(&self) -> bool {
+        self.0.as_ref().is_ok_and(|found| found.page.is_change())
+    }
+
+    /// Returns the page that says that the form was too large.
+    pub(crate) fn too_large() -> Self {
+        Self(Err(PageError::FormTooLarge))
+    }
 }
 
 impl Dashboard {
@@ -119,15 +155,78 @@ impl Dashboard {
         path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Responds to a request from the address `peer`. `limits` count the attempts to sign in.
+    /// Finds the page that is asked for, and who asks, by the head of the request alone: a stranger's form is not read where
+    /// only people who are signed in may send one.
+    pub(crate) async fn admit<'a>(&'a self, parts: &'a Parts, peer: IpAddr, limits: &RateLimiter) -> Admitted<'a> {
+        let path = parts.uri.path().strip_prefix(PATH).unwrap_or_default();
+        let path = if path.is_empty() { "/" } else { path };
+        match self.assets.find(path) {
+            Some(file) => Admitted::File(self.finish(parts, Ok(file))),
+            None => Admitted::Page(AdmittedPage(self.find(parts, path, peer, limits).await)),
+        }
+    }
+
+    async fn find<'a>(
+        &'a self,
+        parts: &Parts,
+        path: &'a str,
+        peer: IpAddr,
+        limits: &RateLimiter,
+    ) -> Result<FoundPage<'a>, PageError> {
+        let now = self.svc.store().env().now();
+        let count = async |key| match limits.count(key, now).await {
+            Ok(_) => Ok(()),
+            Err(limited) => Err(PageError::RateLimited(limited.retry_after)),
+        };
+        let found = self.router.find(&parts.method, path).and_then(|found| {
+            if found.0.is_change() {
+                context::check_origin(&parts.headers)?;
+            }
+            Ok(found)
+        });
+        let (page, id) = match found {
+            Ok(found) => found,
+            Err(error) => return count(limits.pages_of_peer(peer)).await.and(Err(error)),
+        };
+        let person = match page.handler {
+            Handler::Anyone(_) => {
+                count(limits.pages_of_peer(peer)).await?;
+                None
+            }
+            Handler::SignIn(_) => {
+                count(limits.key_of_peer(peer)).await?;
+                None
+            }
+            _ => {
+                let is_use = !matches!(page.handler, Handler::Stream(..));
+                let Some((session, secret)) = self.people.find(parts, is_use).await? else {
+                    count(limits.pages_of_peer(peer)).await?;
+                    return Err(PageError::SignedOut);
+                };
+                count(limits.pages_of_session(&secret)).await?;
+                Some((session, secret))
+            }
+        };
+        Ok(FoundPage { page, path, id, person })
+    }
+
+    /// Responds with the page that was admitted. `form` is the body of the request, empty where none was read.
     pub(crate) async fn respond(
         &self,
         parts: &Parts,
-        body: &[u8],
-        peer: IpAddr,
+        admitted: AdmittedPage<'_>,
+        form: Bytes,
         limits: &RateLimiter,
     ) -> Response<ResponseBody> {
-        let result = self.route(parts, body, peer, limits).await;
+        let result = match admitted.0 {
+            Ok(found) => self.page(parts, found, form, limits).await,
+            Err(error) => Err(error),
+        };
+        self.finish(parts, result)
+    }
+
+    /// Returns a response with the headers that all of them have.
+    fn finish(&self, parts: &Parts, result: Result<PageResponse, PageError>) -> Response<ResponseBody> {
         if let Err(PageError::Internal(error)) = &result {
             tracing::error!(path = parts.uri.path(), %error, "the store failed a page of the dashboard");
         }
@@ -140,37 +239,20 @@ impl Dashboard {
         response
     }
 
-    async fn route(
+    async fn page(
         &self,
         parts: &Parts,
-        body: &[u8],
-        peer: IpAddr,
+        found: FoundPage<'_>,
+        form: Bytes,
         limits: &RateLimiter,
     ) -> Result<PageResponse, PageError> {
-        let path = parts.uri.path().strip_prefix(PATH).unwrap_or_default();
-        let path = if path.is_empty() { "/" } else { path };
-        if let Some(asset) = self.assets.find(path) {
-            return Ok(asset);
-        }
-        let (page, id) = self.router.find(&parts.method, path)?;
-        let is_change = parts.method == Method::POST;
-        if is_change {
-            context::check_origin(&parts.headers)?;
-        }
-        let form = Form::of(if is_change { body } else { &[] });
-        let now = self.svc.store().env().now();
-        match page.handler {
-            Handler::Anyone(run) => return run(self, parts, &form).await,
-            Handler::SignIn(run) => {
-                let counted = limits.count(limits.key_of_peer(peer), now).await;
-                counted.map_err(|limited| PageError::RateLimited(limited.retry_after))?;
-                return run(self, parts, &form).await;
-            }
-            _ => {}
-        }
-        let is_use = !matches!(page.handler, Handler::Stream(..));
-        let (session, secret) = self.people.find(parts, is_use).await?.ok_or(PageError::SignedOut)?;
-        if is_change {
+        let FoundPage { page, path, id, person } = found;
+        let form = Form::read(form).await?;
+        let (session, secret) = match (page.handler, person) {
+            (Handler::Anyone(run) | Handler::SignIn(run), _) => return run(self, parts, &form).await,
+            (_, person) => person.ok_or(PageError::SignedOut)?,
+        };
+        if page.is_change() {
             context::check_csrf(&secret, session.tenant_id, form.text("csrf"))?;
         }
         let cx = Context {
@@ -184,7 +266,7 @@ impl Dashboard {
             form,
             path,
             id,
-            now,
+            now: self.svc.store().env().now(),
         };
         match page.handler {
             Handler::Anyone(_) | Handler::SignIn(_) => Err(PageError::NotFound),

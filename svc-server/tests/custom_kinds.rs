@@ -5,8 +5,10 @@
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
-use serde_json::{Value, json, value::to_raw_value};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 use svc_core::env::Env;
+use svc_core::error::FieldCode;
 use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
 use svc_core::values::{EventKinds, HostPolicy};
@@ -99,6 +101,18 @@ async fn events_of_custom_kinds_are_delivered_also_when_no_longer_registered() {
     assert_eq!(arrivals.recv().await.unwrap(), (json!("order.shipped"), order));
     let refused = account.events().emit("order.shipped".parse().unwrap(), json!({ "id": "A-18" })).await;
     assert!(matches!(refused, Err(Error::Validation(_))));
+
+    // Numbers that programs cannot read are refused, wherever they are.
+    let huge = "9".repeat(500_000);
+    for number in ["1e400", "-1e400", &huge] {
+        let data = RawValue::from_string(format!(r#"{{"id":"A-18","to":{{"city":["Hobart",{number}]}}}}"#)).unwrap();
+        for kind in ["order.shipped", "stay.created"] {
+            let refused = account.events().emit(kind.parse().unwrap(), &data).await;
+            let Err(Error::Validation(violations)) = refused else { panic!("{kind} takes {number:.10}") };
+            let found = &violations.as_slice()[0];
+            assert_eq!((found.field.as_str(), found.code), ("data.to.city.1", FieldCode::OutOfRange));
+        }
+    }
 
     // An event of a kind that was registered when it was emitted.
     let tenant = fixture.tenant;

@@ -17,8 +17,8 @@ for (const colorScheme of ["light", "dark"]) {
   test(`the document is shown, with its webhooks and examples in four languages, ${colorScheme}`, async () => {
     const page = await openReference({ colorScheme });
     await assertAccessible(page, `/docs, ${colorScheme}`, ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]);
-    await page.getByRole("button", { name: "Open Group - webhooks" }).click();
-    await page.getByRole("link", { name: "An invoice was paid in full." }).first().waitFor();
+    await page.getByRole("button", { name: "Open Group - webhook-events" }).click();
+    await page.getByRole("link", { name: "invoice.paid" }).first().waitFor();
     await page.getByRole("button", { name: "Select from all clients" }).click();
     const clients = await page.getByRole("option").allInnerTexts();
     assert.deepEqual(clients.map((name) => name.trim()).sort(), ["Curl", "Fetch", "Requests", "reqwest"]);

@@ -21,6 +21,7 @@ async fn an_unchanged_record_gives_304() {
         let path = one(&server, collection);
         let full = server.expect(200, Call::get(&path)).await;
         let tag = full.etag();
+        assert_eq!(full.header("cache-control"), Some("private, no-cache, no-transform"), "proxies must not weaken it");
         assert!(tag.starts_with('"') && tag.ends_with('"') && tag.len() > 10, "not a strong tag: {tag}");
         let same = [
             tag.to_owned(),
@@ -124,6 +125,8 @@ async fn a_failed_condition_changes_nothing() {
             let response = server.expect(412, call().header("if-match", header)).await;
             assert_eq!(response.code(), "precondition_failed", "{} {header}", operation.id);
             assert_eq!(response.header("etag"), None);
+            let says_weak = response.text().contains("is weak");
+            assert_eq!(says_weak, header == weak, "{}", response.text());
         }
         let mut invalid = call();
         invalid.headers.insert("if-match", http::HeaderValue::from_bytes(b"\"\xff\"").unwrap());

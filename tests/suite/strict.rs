@@ -62,6 +62,7 @@ async fn malformed_json_is_refused() {
             ("a raw control character", b"{\"x\":\"\n\"}"),
             ("a raw NUL", b"{\"x\":\"\0\"}"),
             ("a lone surrogate", b"{\"x\":\"\\ud800\"}"),
+            ("a lone surrogate in a name", b"{\"\\ud800\":1}"),
             ("a comment", b"{/**/}"),
             ("single quotes", b"{'x':1}"),
             ("no value", b"{\"x\":}"),
@@ -312,4 +313,51 @@ async fn amounts_of_money_are_exact() {
         let got = refused(&server, Method::POST, "/quotes", body("1", currency)).await;
         assert!(got.len() == 2 && got[1].starts_with("currency:"), "{currency}: {got:?}");
     }
+}
+
+#[tokio::test]
+async fn an_error_says_which_name_was_probably_meant() {
+    let server = TestServer::new();
+    let error = async |path: &str, body: &str| {
+        server.expect(400, Call::new(Method::POST, path).raw(body.to_owned())).await.json()["error"].clone()
+    };
+    let mia = r#"{"firstName":"Mia","first_name":"Mia","email":"mia@example.com"}"#;
+    assert_eq!(error("/contacts", mia).await, "firstName is no field of this request (did you mean first_name?).");
+    let all = r#"{"frist_name":"Mia","colour":1}"#;
+    assert_eq!(error("/contacts", all).await, "email is required; 2 more in errors.");
+    let two = r#"{"first_name":"Mia","email":"mia@example.com","E-Mail":"x","colour":1}"#;
+    assert_eq!(
+        error("/contacts", two).await,
+        "E-Mail is no field of this request (did you mean email?); 1 more in errors."
+    );
+    let kind = r#"{"url":"https://hooks.example.com/x","events":["invoice.payed"]}"#;
+    assert_eq!(
+        error("/webhooks", kind).await,
+        "events has an unknown event kind \"invoice.payed\" (did you mean \"invoice.paid\"?)."
+    );
+    let half = r#"{"first_name":"Mia \ud83e","email":"mia@example.com"}"#;
+    assert_eq!(
+        error("/contacts", half).await,
+        "first_name has text with half of a surrogate pair, such as \\ud83e; send both halves or neither."
+    );
+    let list =
+        async |query: &str| server.expect(400, Call::get(&format!("/contacts?{query}"))).await.json()["error"].clone();
+    assert_eq!(
+        list("updatedSince=2026-01-01T00:00:00Z").await,
+        "updatedSince is not a parameter of this operation (did you mean updated_since?)."
+    );
+    assert_eq!(
+        list("updated_since=2026-11-01T00:00:00+10:00").await,
+        "updated_since must have a + before its offset, which is written %2B in a query."
+    );
+}
+
+#[tokio::test]
+async fn a_patch_takes_a_json_merge_patch() {
+    let server = TestServer::new();
+    let path = format!("/contacts/{}", server.id("contact_id"));
+    let merge = |call: Call| call.header("content-type", "application/merge-patch+json; charset=utf-8");
+    let patched = server.expect(200, merge(Call::patch(&path, json!({ "city": "Perth" })))).await;
+    assert_eq!(patched.data()["city"], "Perth");
+    server.expect(415, merge(Call::post("/jobs", json!({ "title": "x" })))).await;
 }

@@ -85,11 +85,6 @@ pub fn option_name(field: &str) -> String {
     field.strip_suffix("_id").unwrap_or(field).replace('_', "-")
 }
 
-/// Returns the names of the fields of an input.
-pub fn field_names<I: Input>() -> Vec<String> {
-    schema::<I>()["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
-}
-
 /// Returns the schema of an input, without references.
 fn schema<I: Input>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
@@ -109,11 +104,23 @@ fn fields<I: Input>() -> Vec<Field> {
             name: name.clone(),
             kind,
             value_name,
-            description: text("description"),
+            description: for_command(&text("description"), I::NEEDS_A_FIELD),
             possible: possible_values(schema),
         })
     };
     schema["properties"].as_object().into_iter().flatten().filter_map(field).collect()
+}
+
+/// Returns the description of a field in the words of a command, where an empty text stands for null.
+fn for_command(description: &str, is_update: bool) -> String {
+    let clears = if is_update { "'' clears it." } else { "" };
+    let text = ["Null clears it.", "Null if there is none.", "Blank text is stored as null."]
+        .iter()
+        .fold(description.to_owned(), |text, sentence| text.replace(sentence, clears));
+    text.replace("left out or null", "left out")
+        .replace("Without it, or with null,", "Without it,")
+        .trim_end()
+        .to_owned()
 }
 
 /// Returns all types in a schema, its alternatives included.
@@ -173,14 +180,14 @@ impl Field {
     /// Returns the option of this field.
     fn option(&self) -> Arg {
         let long = option_name(&self.name);
-        let short_forms = ["_date", "_time"].iter().filter_map(|end| self.name.strip_suffix(end));
+        let short_form = ["_date", "_time"].iter().find_map(|end| self.name.strip_suffix(end)).map(str::to_owned);
         let mut aliases: Vec<String> = vec![self.name.clone(), self.name.replace('_', "-")];
-        aliases.extend(short_forms.map(str::to_owned));
         aliases.retain(|alias| *alias != long);
         aliases.dedup();
         let (short, more) = self.description.split_once(". ").unwrap_or((&self.description, ""));
         let help = format!("{}.", short.trim_end_matches('.'));
         let option = Arg::new(self.name.clone()).long(long).aliases(aliases).value_name(self.value_name);
+        let option = option.visible_aliases(short_form);
         let option = option.allow_hyphen_values(self.kind != Kind::Texts).help_heading("Fields").help(help);
         let option = if more.is_empty() { option } else { option.long_help(self.description.clone()) };
         match self.kind {

@@ -281,14 +281,18 @@ pub struct UpdateRecord<I: Input> {
 fn commands<R: ResourceCommands>() -> [Command; 4] {
     let (name, plural) = (R::KIND.as_str(), R::COLLECTION);
     let a_record = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { format!("an {name}") } else { format!("a {name}") };
-    let list = Command::new("list")
+    // The texts follow the arguments, whose own docs clap would take for those of the command.
+    let list = ListRecords::<R::Filter>::augment_args(Command::new("list"))
         .visible_alias("ls")
         .about(format!("List {plural}, newest first"))
-        .after_help(format!("Examples:\n  svc {name} list\n  svc {name} list --updated-since 7d --json"));
-    let show = Command::new("show")
+        .long_about(None)
+        .after_help(format!("Examples:\n  svc {name} list\n  svc {name} list --updated-since 7d --json"))
+        .mut_arg("limit", |limit| limit.default_value(R::DEFAULT_LIMIT));
+    let show = Target::augment_args(Command::new("show"))
         .about(format!("Show {a_record}"))
+        .long_about(None)
         .after_help(format!("Example:\n  svc {name} show 0195a3c8"));
-    let create = Command::new("create")
+    let create = CreateRecord::<R::Create>::augment_args(Command::new("create"))
         .about(format!("Create {a_record}"))
         .long_about(format!(
             "Create {a_record}.\n\nThe rules of the API apply, and its events are delivered to the account's webhooks. The fields \
@@ -298,19 +302,14 @@ fn commands<R: ResourceCommands>() -> [Command; 4] {
             "Examples:\n  svc {name} create {}\n  svc {name} create --data {name}.json",
             R::CREATE_EXAMPLE
         ));
-    let update = Command::new("update")
+    let update = UpdateRecord::<R::Update>::augment_args(Command::new("update"))
         .about(format!("Change {a_record}"))
         .long_about(format!(
             "Change {a_record}.\n\nFields that are not named stay as they are, and '' clears a field that may be empty. The \
              events of the change are delivered to the account's webhooks."
         ))
         .after_help(format!("Example:\n  svc {name} update 0195a3c8 {}", R::UPDATE_EXAMPLE));
-    [
-        ListRecords::<R::Filter>::augment_args(list).mut_arg("limit", |limit| limit.default_value(R::DEFAULT_LIMIT)),
-        Target::augment_args(show),
-        CreateRecord::<R::Create>::augment_args(create),
-        UpdateRecord::<R::Update>::augment_args(update),
-    ]
+    [list, show, create, update]
 }
 
 impl<R: ResourceCommands> Subcommand for RecordCommand<R> {

@@ -3,7 +3,7 @@
 //! A resource says what people see of its records. Everything else is the same for all: changes are operations of the
 //! platform API, with their events and deliveries, as requests to the API are.
 
-use svc_core::error::{Error, FieldCode, Violation};
+use svc_core::error::Error;
 use svc_core::input::json::Json;
 use svc_core::input::{Fields, Input};
 use svc_core::pages::ListParams;
@@ -16,14 +16,13 @@ use uuid::Uuid;
 
 use super::input::read_input;
 use super::lookup::{self, Owned};
-use crate::cli::fields::{Body, BodySource, FieldValue, Filters, field_names, option_name};
+use crate::cli::fields::{Body, BodySource, FieldValue, Filters, option_name};
 use crate::cli::records::{ListRecords, RecordCommand, ResourceCommands, Target, UpdateRecord};
 use crate::document::Document;
 use crate::exit::{Exit, Failure};
 use crate::output::{DASH, Outcome, Table, capitalized, fields, state};
 use crate::service::{CallError, Service};
 use crate::times::{full, moment};
-use crate::usage;
 
 /// What a creation returned, worded for people.
 pub(super) trait CreatedText {
@@ -150,8 +149,7 @@ fn refusal<I: Input>(error: CallError, body: &Body<I>) -> Failure {
             Failure::new(Exit::NotFound, reason)
         }
         (Error::Validation(violations), BodySource::File(_)) => {
-            let known = field_names::<I>();
-            let messages: Vec<String> = violations.as_slice().iter().map(|it| message(it, &known)).collect();
+            let messages: Vec<&str> = violations.as_slice().iter().map(|it| it.message.as_str()).collect();
             Failure::new(Exit::Usage, format!("--data: {}.", messages.join("; ")))
         }
         (Error::EmptyPatch, _) => Failure::new(Exit::Usage, "Give at least one field to change; --help lists them."),
@@ -160,15 +158,6 @@ fn refusal<I: Input>(error: CallError, body: &Body<I>) -> Failure {
             reason.replace("Send a JSON object as the body", "The body is empty").replace("The body", "--data"),
         ),
         (error, _) => error.into(),
-    }
-}
-
-/// Returns what is wrong with a field of JSON, and for an unknown field the one that was probably meant.
-fn message(violation: &Violation, known: &[String]) -> String {
-    let meant = usage::similar(&violation.field, known).filter(|_| violation.code == FieldCode::UnknownField);
-    match meant {
-        Some(name) => format!("{}, or did you mean {name}", violation.message),
-        None => violation.message.clone(),
     }
 }
 

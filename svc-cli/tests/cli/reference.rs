@@ -41,3 +41,24 @@ fn every_command_has_an_example() {
     }
     check(&Cli::command());
 }
+
+#[test]
+fn every_help_text_is_a_phrase_for_people() {
+    fn check(command: &Command) {
+        let name = command.get_bin_name().unwrap_or_default();
+        let is_phrase = |text: &str| text.starts_with(|c: char| c.is_uppercase() || c == '\'') && text.contains(' ');
+        let texts = [command.get_about(), command.get_long_about()].into_iter().flatten();
+        let options = command.get_arguments().flat_map(|option| [option.get_help(), option.get_long_help()]).flatten();
+        for text in texts.chain(options).map(ToString::to_string) {
+            assert!(is_phrase(&text), "{name}: {text:?}");
+            let speaks_of_json =
+                ["Null clears", "Null if", "or null", "as null"].iter().any(|words| text.contains(words));
+            assert!(!speaks_of_json, "{name}: {text:?}");
+        }
+        assert!(command.get_about().is_some(), "{name} has no help");
+        command.get_subcommands().for_each(check);
+    }
+    let mut root = Cli::command();
+    root.build();
+    check(&root);
+}

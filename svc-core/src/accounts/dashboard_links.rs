@@ -114,6 +114,11 @@ pub async fn create(tx: &mut dyn Tx, input: DashboardLinkCreate) -> Result<NewDa
     Ok(NewDashboardLink { link, token })
 }
 
+/// Returns whether a text has the form of the token of a link: 43 characters of base64url.
+pub fn is_token(text: &str) -> bool {
+    text.len() == 43 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
+
 /// Uses a link up, and begins the session that it is for.
 ///
 /// # Errors

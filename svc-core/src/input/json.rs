@@ -32,6 +32,22 @@ pub enum Json {
 }
 
 impl Json {
+    /// Checks that every number can be read as a double, as most programs read numbers (RFC 8259 §6).
+    ///
+    /// # Errors
+    /// `out_of_range` with the path of the first number that cannot.
+    pub(crate) fn check_numbers(&self) -> Result<(), Issue> {
+        let check = |name: &str, member: &Self| member.check_numbers().map_err(|issue| issue.within(name));
+        match self {
+            Self::Number(number) if !number.parse::<f64>().is_ok_and(f64::is_finite) => {
+                Err(Issue::new(FieldCode::OutOfRange, "must be a number between -1.7e308 and 1.7e308"))
+            }
+            Self::Array(items) => items.iter().enumerate().try_for_each(|(at, item)| check(&at.to_string(), item)),
+            Self::Object(members) => members.iter().try_for_each(|(name, member)| check(name, member)),
+            _ => Ok(()),
+        }
+    }
+
     fn wrong_type(&self, wanted: &'static str) -> Issue {
         match self {
             Self::Null => Issue::new(FieldCode::NotNullable, "must not be null"),
@@ -166,8 +182,10 @@ impl Reader {
             Some(b'{') => Json::Object(self.read_object(raw)?),
             Some(b'[') => Json::Array(self.read_array(raw)?),
             Some(b'"') => {
-                let text: String = serde_json::from_str(raw).map_err(syntax)?;
-                self.refuse_nul(&text);
+                let text: String = serde_json::from_str(raw).map_err(|_| self.half_pair("text"))?;
+                if text.contains('\0') {
+                    self.refuse("must not contain a NUL character");
+                }
                 Json::String(text)
             }
             Some(b't') => Json::Bool(true),
@@ -195,11 +213,13 @@ impl Reader {
     }
 
     fn read_object(&mut self, raw: &str) -> Result<Vec<(String, Json)>, Error> {
-        let Members(members) = serde_json::from_str(raw).map_err(syntax)?;
+        let Members(members) = serde_json::from_str(raw).map_err(|_| self.half_pair("a name"))?;
         let mut object: Vec<(String, Json)> = Vec::with_capacity(members.len());
         let mut seen = std::collections::HashSet::with_capacity(members.len());
         for (key, raw) in members {
-            self.refuse_nul(&key);
+            if key.contains('\0') {
+                self.refuse("must not contain a NUL character");
+            }
             if !seen.insert(key.clone()) {
                 self.violate(&key, Issue::new(FieldCode::DuplicateKey, "must be sent only once"));
             }
@@ -209,13 +229,24 @@ impl Reader {
         Ok(object)
     }
 
-    fn refuse_nul(&mut self, text: &str) {
-        if !self.violations.is_full() && text.contains('\0') {
-            let issue = Issue::new(FieldCode::InvalidFormat, "must not contain a NUL character");
-            match self.path.join(".") {
-                path if path.is_empty() => self.violations.push("body", issue),
-                path => self.violations.push(&path, issue),
-            }
+    /// Returns the error of an escape, which is all that the check of the syntax leaves to fail. It names the place, as its
+    /// column would be that inside the text.
+    fn half_pair(&self, what: &str) -> Error {
+        let place = if self.path.is_empty() { "The body".to_owned() } else { self.path.join(".") };
+        let reason =
+            format!("{place} has {what} with half of a surrogate pair, such as \\ud83e; send both halves or neither.");
+        Error::InvalidJson(reason.into())
+    }
+
+    /// Reports the value that is being read.
+    fn refuse(&mut self, reason: &'static str) {
+        if self.violations.is_full() {
+            return;
+        }
+        let issue = Issue::new(FieldCode::InvalidFormat, reason);
+        match self.path.join(".") {
+            path if path.is_empty() => self.violations.push("body", issue),
+            path => self.violations.push(&path, issue),
         }
     }
 
@@ -292,7 +323,6 @@ mod tests {
             "[+1]",
             "[NaN]",
             "nul",
-            "\"\\ud800\"",
             "\"\\x41\"",
             "\"a\nb\"",
             "\u{feff}{}",
@@ -309,6 +339,16 @@ mod tests {
         assert_eq!(code(br#"{"a":1,"b":2,"a":3}"#), Err("a duplicate_key".into()));
         assert_eq!(code(br#"{"a":[{},{"x":1,"\u0078":2}]}"#), Err("a.1.x duplicate_key".into()));
         assert_eq!(code(br#"{"a":{"b":"x\u0000y"}}"#), Err("a.b invalid_format".into()));
+        let half = |place: &str, what: &str| {
+            format!("{place} has {what} with half of a surrogate pair, such as \\ud83e; send both halves or neither.")
+        };
+        for (body, want) in [
+            (br#"{"a":{"b":["Mia \ud83e"]}}"#.as_slice(), half("a.b.0", "text")),
+            (br#""\ud800""#, half("The body", "text")),
+            (br#"{"a":{"\ud800":1}}"#, half("a", "a name")),
+        ] {
+            assert_eq!(parse(body), Err(Error::InvalidJson(want.into())));
+        }
     }
 
     #[test]

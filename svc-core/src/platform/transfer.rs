@@ -103,18 +103,9 @@ impl FromJson for ImportRows {
         if rows.len() > MAX_ROWS {
             return Err(Issue::new(FieldCode::TooLong, format!("must have at most {MAX_ROWS} rows")));
         }
-        let read = |(at, row)| row_from_json(row).map_err(|issue| in_item(at, issue));
+        let read = |(at, row): (usize, Json)| row_from_json(row).map_err(|issue| issue.within(&at.to_string()));
         rows.into_iter().enumerate().map(read).collect::<Result<_, _>>().map(Self)
     }
-}
-
-/// Moves an issue to an item of an array.
-fn in_item(at: usize, issue: Issue) -> Issue {
-    let path = match &issue.path {
-        Some(path) => format!("{at}.{path}"),
-        None => at.to_string(),
-    };
-    issue.at(path)
 }
 
 fn row_from_json(json: Json) -> Result<ImportRow, Issue> {

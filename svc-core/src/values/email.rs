@@ -83,7 +83,8 @@ impl JsonSchema for Email {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         if generator.contract().is_serialize() {
-            return json_schema!({ "type": "string", "format": "email" });
+            // HTML's rule takes addresses that RFC 5321 does not, such as a..b@example.com.
+            return json_schema!({ "type": "string" });
         }
         json_schema!({ "type": "string", "format": "email", "maxLength": MAX_LENGTH })
     }

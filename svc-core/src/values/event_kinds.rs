@@ -213,7 +213,7 @@ impl FromJson for EventSet {
                     let reason = "must be either [\"*\"] alone or a list of event kinds";
                     Issue::new(FieldCode::InvalidEnum, reason)
                 } else {
-                    unknown_kind(&name)
+                    unknown_kind(&name, EventKind::BUILT_IN.iter().copied())
                 }
             })?;
             if !kinds.contains(&kind) {

@@ -37,6 +37,7 @@ pub struct Timestamp(i64);
 
 /// The form of a timestamp, for error texts.
 const TIMESTAMP_FORM: &str = "must be an RFC 3339 date and time with an offset, such as 2026-03-14T15:09:26Z";
+const LOST_PLUS: &str = "must have a + before its offset, which is written %2B in a query";
 
 impl Timestamp {
     /// The first and the last microsecond that RFC 3339 can write in UTC.
@@ -166,7 +167,12 @@ struct DateTime {
 
 impl DateTime {
     fn parse(text: &str) -> Result<Self, Issue> {
-        Self::read(text).ok_or_else(|| Issue::new(FieldCode::InvalidFormat, TIMESTAMP_FORM))
+        Self::read(text).ok_or_else(|| {
+            // What remains of a + in a query that was not encoded.
+            let lost =
+                text.rsplit_once(' ').is_some_and(|(local, offset)| Self::read(&format!("{local}+{offset}")).is_some());
+            Issue::new(FieldCode::InvalidFormat, if lost { LOST_PLUS } else { TIMESTAMP_FORM })
+        })
     }
 
     /// Reads RFC 3339 §5.6, after a check of its form: jiff reads more forms than the contract has.

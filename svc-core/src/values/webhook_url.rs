@@ -119,7 +119,8 @@ impl JsonSchema for WebhookUrl {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         if generator.contract().is_serialize() {
-            return json_schema!({ "type": "string", "format": "uri" });
+            // What was sent comes back as it was, also where it is no URI by RFC 3986, such as https://example.com/{id}.
+            return json_schema!({ "type": "string" });
         }
         json_schema!({ "type": "string", "format": "uri", "maxLength": MAX_LENGTH })
     }

@@ -156,11 +156,16 @@ pub async fn record_external(
     data: &impl Serialize,
 ) -> Result<(Event, Vec<Delivery>), Error> {
     let data = to_json(data)?;
+    let read = || -> Result<Json, Error> {
+        let json = json::parse(data.get().as_bytes())?;
+        json.check_numbers().map_err(|issue| issue.on("data"))?;
+        Ok(json)
+    };
     if let EventKind::Custom(name) = kind {
-        json::parse(data.get().as_bytes())?;
+        read()?;
         check_custom(tx.env(), name, &data)?;
     } else if kind.is_external() {
-        check_external(&json::parse(data.get().as_bytes())?).map_err(|issue| issue.on("data"))?;
+        check_external(&read()?).map_err(|issue| issue.on("data"))?;
     } else {
         let reason = format!(
             "must be one of stays or cohorts, or of the application; {kind} is fired by its own operation alone"

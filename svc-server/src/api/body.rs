@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Method};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body;
 use svc_core::error::StoreError;
@@ -25,10 +25,21 @@ pub trait Incoming: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Sen
 
 impl<B: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send> Incoming for B {}
 
+/// The size of the largest form of the dashboard, in bytes.
+#[cfg(feature = "dashboard")]
+const MAX_FORM: usize = 64 * 1024;
+/// The memory limit of all forms together, in bytes. It is their own, so that they take none from the API.
+#[cfg(feature = "dashboard")]
+const FORM_MEMORY_LIMIT: usize = 4 * 1024 * 1024;
+
 /// The memory that the bodies of running requests share, with one permit for each byte.
 ///
 /// A body takes permits for the bytes that have arrived, so a client cannot reserve memory without sending data.
-pub(super) struct BodyMemory(Semaphore);
+pub(super) struct BodyMemory {
+    shared: Semaphore,
+    /// The size of the largest body, in bytes.
+    max_body: usize,
+}
 
 /// A body that has arrived in full. It gives its memory back when it is dropped.
 pub(super) struct ReceivedBody<'m> {
@@ -36,13 +47,18 @@ pub(super) struct ReceivedBody<'m> {
     _permit: Option<SemaphorePermit<'m>>,
 }
 
-impl Default for BodyMemory {
-    fn default() -> Self {
-        Self(Semaphore::new(MEMORY_LIMIT))
-    }
-}
-
 impl BodyMemory {
+    /// Returns the memory of the bodies of API requests.
+    pub(super) fn for_requests() -> Self {
+        Self { shared: Semaphore::new(MEMORY_LIMIT), max_body: MAX_BODY }
+    }
+
+    /// Returns the memory of the forms of the dashboard.
+    #[cfg(feature = "dashboard")]
+    pub(super) fn for_forms() -> Self {
+        Self { shared: Semaphore::new(FORM_MEMORY_LIMIT), max_body: MAX_FORM }
+    }
+
     /// Reads a body. Bodies of at most [`SMALL_BODY`] bytes are read even when the memory is used up.
     ///
     /// # Errors
@@ -50,7 +66,7 @@ impl BodyMemory {
     /// Returns [`Problem::BodyTooLarge`], [`Problem::BodyIncomplete`], or [`StoreError::Unavailable`] when the memory is
     /// used up.
     pub(super) async fn read<B: Incoming>(&self, body: B, timeout: Duration) -> Result<ReceivedBody<'_>, Problem> {
-        if body.size_hint().lower() > MAX_BODY as u64 {
+        if body.size_hint().lower() > self.max_body as u64 {
             return Err(Problem::BodyTooLarge);
         }
         let late = |_| Problem::BodyIncomplete("The body did not arrive in time; send it again.");
@@ -58,7 +74,7 @@ impl BodyMemory {
     }
 
     async fn collect<B: Incoming>(&self, body: B) -> Result<ReceivedBody<'_>, Problem> {
-        let mut body = pin!(Limited::new(body, MAX_BODY));
+        let mut body = pin!(Limited::new(body, self.max_body));
         let mut received = BytesMut::new();
         let mut permit: Option<SemaphorePermit<'_>> = None;
         while let Some(frame) = body.frame().await {
@@ -74,7 +90,7 @@ impl BodyMemory {
             let missing = needed - permit.as_ref().map_or(0, SemaphorePermit::num_permits).min(needed);
             if missing > 0 {
                 let full = |_| StoreError::Unavailable("the memory for request bodies is used up".to_owned());
-                let more = self.0.try_acquire_many(u32::try_from(missing).unwrap_or(u32::MAX)).map_err(full)?;
+                let more = self.shared.try_acquire_many(u32::try_from(missing).unwrap_or(u32::MAX)).map_err(full)?;
                 match &mut permit {
                     Some(permit) => permit.merge(more),
                     None => permit = Some(more),
@@ -85,8 +101,9 @@ impl BodyMemory {
     }
 }
 
-/// Checks that a body is JSON without a content encoding. An empty body needs no `Content-Type`.
-pub(super) fn check_media_type(headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {
+/// Checks that a body is JSON without a content encoding; that of a PATCH may be a JSON Merge Patch (RFC 7396), which is what
+/// it is. An empty body needs no `Content-Type`.
+pub(super) fn check_media_type(method: &Method, headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {
     let encoded =
         headers.get_all(CONTENT_ENCODING).iter().any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
     if encoded {
@@ -95,7 +112,9 @@ pub(super) fn check_media_type(headers: &HeaderMap, body: &[u8]) -> Result<(), P
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     let is_json = |value: &HeaderValue| {
         let essence = value.as_bytes().split(|b| *b == b';').next().unwrap_or_default();
-        essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+        let essence = essence.trim_ascii();
+        essence.eq_ignore_ascii_case(b"application/json")
+            || (method == Method::PATCH && essence.eq_ignore_ascii_case(b"application/merge-patch+json"))
     };
     match (types.next(), types.next()) {
         (None, _) if body.is_empty() => Ok(()),
@@ -135,7 +154,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_holds_its_memory_until_it_is_dropped() {
-        let memory = BodyMemory(Semaphore::new(3 * SMALL_BODY));
+        let memory = BodyMemory { shared: Semaphore::new(3 * SMALL_BODY), max_body: MAX_BODY };
         let read =
             async |size| memory.read(body(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
         assert_eq!(read(4 * SMALL_BODY).await, Ok(4 * SMALL_BODY), "all of the memory");
@@ -156,7 +175,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn thirty_two_of_the_largest_bodies_fit_and_small_ones_always_do() {
-        let memory = BodyMemory::default();
+        let memory = BodyMemory::for_requests();
         let mut kept = Vec::new();
         for _ in 0..32 {
             kept.push(memory.read(body(MAX_BODY), LONG).await.map_err(|error| error.code()).ok().unwrap());
@@ -164,7 +183,7 @@ mod tests {
         let read =
             async |size| memory.read(body(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
         assert_eq!(read(MAX_BODY).await, Err("unavailable"));
-        let memory = BodyMemory(Semaphore::new(0));
+        let memory = BodyMemory { shared: Semaphore::new(0), max_body: MAX_BODY };
         let read =
             async |size| memory.read(body(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
         assert_eq!(read(16 * 1024).await, Ok(16 * 1024));
@@ -173,7 +192,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_is_too_large_or_too_slow_is_refused() {
-        let memory = BodyMemory::default();
+        let memory = BodyMemory::for_requests();
         let read =
             async |size| memory.read(body(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
         assert_eq!(read(MAX_BODY).await, Ok(MAX_BODY));

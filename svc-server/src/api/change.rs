@@ -53,6 +53,13 @@ pub(super) struct Condition {
     pub(super) current: OperationFn,
 }
 
+impl Condition {
+    /// Returns whether all tags are weak. The comparison is strong (RFC 9110 §13.1.1), so none of them can match.
+    fn is_weak(&self) -> bool {
+        !self.tags.is_empty() && self.tags.iter().all(|tag| tag.starts_with("W/"))
+    }
+}
+
 impl Change {
     /// Makes the change in a transaction, or returns the stored response of the first request with the same idempotency key.
     ///
@@ -68,7 +75,10 @@ impl Change {
             return Ok(store.dry_run(name, work, async |tx, change| change.run_in(tx).await).await?);
         }
         let changed = store.write(name, work, async |tx, change| change.run_in(tx).await);
-        let result = changed.await.map_err(Problem::from);
+        let result = changed.await.map_err(|error| match (error, &change.condition) {
+            (Error::PreconditionFailed, Some(condition)) if condition.is_weak() => Problem::WeakTags,
+            (error, _) => error.into(),
+        });
         // A conflict rolled the transaction back, so its response is stored in another one.
         if let Err(problem @ Problem::Core(Error::EmailTaken { .. } | Error::LimitReached { .. })) = &result {
             let response = ApiResponse { status: problem.status(), body: problem.body(), ..ApiResponse::no_content() };

@@ -85,7 +85,7 @@ impl RequestParts<'_> {
     pub(super) fn no_query(&self) -> Result<(), Problem> {
         match self.query_pairs().into_iter().next() {
             None => Ok(()),
-            Some((name, _)) => Err(Problem::UnknownParameter(name)),
+            Some((name, _)) => Err(Problem::UnknownParameter { name, meant: None }),
         }
     }
 
@@ -94,7 +94,7 @@ impl RequestParts<'_> {
         let mut fields = Fields::from_query(self.query_pairs());
         let taken = take(&mut fields);
         if let Some(name) = fields.first_unknown() {
-            return Err(Problem::UnknownParameter(name.to_owned()));
+            return Err(Problem::UnknownParameter { name: name.to_owned(), meant: fields.meant_by(name) });
         }
         Ok(fields.finish(taken)?)
     }

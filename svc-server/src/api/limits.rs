@@ -42,6 +42,12 @@ const MIN_CLEANUP_SIZE: usize = 4096;
 const GENERAL: &str = "general";
 /// The bucket of requests without a valid key.
 const PEER: &str = "peer";
+/// The bucket of pages of the dashboard.
+#[cfg(feature = "dashboard")]
+const PAGES: &str = "pages";
+/// The pages of the dashboard per window of a session, or of an address where nobody is signed in.
+#[cfg(feature = "dashboard")]
+const PAGE_LIMIT: u32 = 300;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -71,14 +77,6 @@ impl Subject {
         })
     }
 
-    /// Returns the bucket that all requests of the subject count in.
-    fn general_bucket(self) -> &'static str {
-        match self {
-            Self::Key(_) => GENERAL,
-            Self::Peer(_) => PEER,
-        }
-    }
-
     /// Returns the id that the store counts the subject under.
     fn id(self) -> Uuid {
         match self {
@@ -104,6 +102,8 @@ pub struct WriteLimit {
 #[derive(Clone, Copy, Debug)]
 pub struct RateLimitKey {
     subject: Subject,
+    /// The bucket that all requests of the subject count in.
+    general_bucket: &'static str,
     general_limit: u32,
     write_limit: Option<WriteLimit>,
 }
@@ -118,7 +118,7 @@ struct Bucket {
 impl RateLimitKey {
     fn buckets(self) -> impl Iterator<Item = Bucket> {
         let write = self.write_limit.map(|write| Bucket { name: write.operation, limit: write.limit });
-        std::iter::once(Bucket { name: self.subject.general_bucket(), limit: self.general_limit }).chain(write)
+        std::iter::once(Bucket { name: self.general_bucket, limit: self.general_limit }).chain(write)
     }
 
     fn changes(self, at: Timestamp, by: i32) -> Vec<CountChange> {
@@ -176,7 +176,10 @@ impl RateLimiter {
     #[cfg(feature = "dashboard")]
     pub(crate) fn usage(&self, key: KeyId, limits: &RateLimits, now: Timestamp) -> Option<(u32, u32)> {
         let general_limit = limits.rate_limit.map_or(self.general_limit, NonZeroU32::get);
-        let status = self.status(RateLimitKey { subject: Subject::Key(key), general_limit, write_limit: None }, now);
+        let status = self.status(
+            RateLimitKey { subject: Subject::Key(key), general_bucket: GENERAL, general_limit, write_limit: None },
+            now,
+        );
         self.enforced.then_some((status.limit - status.remaining, status.limit))
     }
 
@@ -211,12 +214,32 @@ impl RateLimiter {
             let limit = limit_or(limits.write_rate_limits.of(write.collection), write.limit);
             WriteLimit { limit, ..write }
         });
-        RateLimitKey { subject, general_limit, write_limit }
+        RateLimitKey { subject, general_bucket: GENERAL, general_limit, write_limit }
     }
 
     /// Returns the window of a request without a valid key.
     pub fn key_of_peer(&self, address: IpAddr) -> RateLimitKey {
-        RateLimitKey { subject: Subject::peer(address), general_limit: self.general_limit, write_limit: None }
+        let subject = Subject::peer(address);
+        RateLimitKey { subject, general_bucket: PEER, general_limit: self.general_limit, write_limit: None }
+    }
+
+    /// Returns the window of pages for someone who is signed in, by the secret of the session.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn pages_of_session(&self, secret: &str) -> RateLimitKey {
+        let digest = sha256(secret.as_bytes());
+        let id = digest.first_chunk().map_or(Uuid::nil(), |half| Uuid::from_bytes(*half));
+        Self::pages(Subject::Key(id.into()))
+    }
+
+    /// Returns the window of pages for an address where nobody is signed in.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn pages_of_peer(&self, address: IpAddr) -> RateLimitKey {
+        Self::pages(Subject::peer(address))
+    }
+
+    #[cfg(feature = "dashboard")]
+    fn pages(subject: Subject) -> RateLimitKey {
+        RateLimitKey { subject, general_bucket: PAGES, general_limit: PAGE_LIMIT, write_limit: None }
     }
 
     /// Counts a request.
@@ -346,7 +369,7 @@ impl Windows {
 
     /// Returns the state of the window of all requests or of that of writes, whichever is tighter.
     fn status(&self, limit_key: RateLimitKey, now: Timestamp) -> RateLimitStatus {
-        let RateLimitKey { subject, general_limit, write_limit } = limit_key;
+        let RateLimitKey { subject, general_bucket, general_limit, write_limit } = limit_key;
         let status = |bucket, limit: u32, policy| {
             let window = self.by_bucket.get(&(subject, bucket)).copied().filter(|window| !has_ended(*window, now));
             let started = window.map_or(now, |window| window.started);
@@ -359,7 +382,7 @@ impl Windows {
                 policy,
             }
         };
-        let general = status(subject.general_bucket(), general_limit, "default");
+        let general = status(general_bucket, general_limit, "default");
         let Some(write_limit) = write_limit else { return general };
         let write = status(write_limit.operation, write_limit.limit, "write");
         // When both windows are used up, the client has to wait for the later reset.

@@ -88,7 +88,7 @@ const PLATFORM_TAGS: [(&str, &str); 13] = [
 ];
 
 /// The tags, which group the operations by collection.
-const TAGS: [(&str, &str); 7] = [
+const TAGS: [(&str, &str); 8] = [
     ("ping", "Check an API key and the connection to the service."),
     (
         "contacts",
@@ -108,7 +108,7 @@ const TAGS: [(&str, &str); 7] = [
         "A webhook subscription is an endpoint of yours that receives events, such as `contact.created`.\n\n\
          The service delivers an event as a POST with the JSON body `{event, data, delivered_at, tenant_id}`. `event` is \
          the kind of event, and `data` is the record as a GET would have returned it right after the change, unless its kind says \
-         otherwise below `webhooks`. A test says so in `X-SVC-Test`. The header \
+         otherwise below `webhook-events`. A test says so in `X-SVC-Test`. The header \
          `X-SVC-Signature` is `sha256=` and the hex HMAC-SHA256 of the raw body, keyed with the secret that the create \
          returned: verify it before you trust a delivery. Deliveries are also signed as Standard Webhooks defines it.\n\n\
          A delivery succeeds with a 2xx response within 10 seconds. By default a failed attempt is retried five times \
@@ -117,6 +117,7 @@ const TAGS: [(&str, &str); 7] = [
          become held deliveries, which the operator can replay once you have enabled the subscription again. A delivery \
          can arrive more than once, always with the same `X-SVC-Delivery`, and deliveries can arrive in any order.",
     ),
+    (webhooks::TAG, "The request that the endpoint of a webhook subscription receives, for each kind of event."),
 ];
 
 /// The failures that every operation declares.

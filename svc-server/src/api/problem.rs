@@ -34,7 +34,14 @@ pub enum Problem {
     /// The request signature was accepted before, or may have been.
     SignatureReused,
     /// The operation has no query parameter of this name.
-    UnknownParameter(String),
+    UnknownParameter {
+        /// Its name.
+        name: String,
+        /// The parameter that was probably meant.
+        meant: Option<&'static str>,
+    },
+    /// `If-Match` has weak tags alone, and none of them is the ETag of a record (RFC 9110 §13.1.1).
+    WeakTags,
     /// A rate limit is used up.
     RateLimited {
         /// The time until the window ends.
@@ -231,7 +238,8 @@ impl Problem {
                 (StatusCode::UNAUTHORIZED, "signature_invalid")
             }
             Self::SignatureReused => (StatusCode::UNAUTHORIZED, "signature_reused"),
-            Self::UnknownParameter(_) => (StatusCode::BAD_REQUEST, "unknown_parameter"),
+            Self::UnknownParameter { .. } => (StatusCode::BAD_REQUEST, "unknown_parameter"),
+            Self::WeakTags => (StatusCode::PRECONDITION_FAILED, "precondition_failed"),
             Self::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
             Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long"),
@@ -296,8 +304,15 @@ impl Problem {
                 "This signature was used before, or may have been; sign each request again with the current time, in \
                  microseconds if you send several within a second."
             }
-            Self::UnknownParameter(name) => {
+            Self::UnknownParameter { name, meant: Some(meant) } => {
+                return format!("{name} is not a parameter of this operation (did you mean {meant}?).");
+            }
+            Self::UnknownParameter { name, meant: None } => {
                 return format!("{name} is not a parameter of this operation; see the API description.");
+            }
+            Self::WeakTags => {
+                "The ETag in If-Match is weak, so it matches no version; send it without W/, and have the proxy that made \
+                 it weak leave responses as they are."
             }
             Self::RateLimited { retry_after } => {
                 return format!("Too many requests; try again in {} s.", whole_seconds(*retry_after));
@@ -345,7 +360,7 @@ impl Problem {
             _ => (Vec::new(), None),
         };
         let errors = match self {
-            Self::UnknownParameter(name) => field(name, "unknown_field", &message),
+            Self::UnknownParameter { name, .. } => field(name, "unknown_field", &message),
             Self::HostCount => field("Host", "required", &message),
             Self::HostFormat => field("Host", "invalid_format", &message),
             Self::TransferEncoding => field("Transfer-Encoding", "invalid_format", &message),

@@ -118,7 +118,7 @@ impl RequestContext<'_> {
         }
         // 415
         if self.operation().takes_body() {
-            body::check_media_type(&self.parts.headers, &body)?;
+            body::check_media_type(&self.parts.method, &self.parts.headers, &body)?;
         }
         // 400 for the body, the `Idempotency-Key` and the host of a webhook URL
         let ParsedRequest { operation, webhook_url, is_dry_run, .. } = self.parse(&body).await?;

@@ -2,9 +2,13 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+#[cfg(feature = "dashboard")]
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+#[cfg(feature = "dashboard")]
+use futures_util::future::ready;
 #[cfg(feature = "dashboard")]
 use futures_util::stream::{BoxStream, StreamExt as _};
 use http::header::{
@@ -22,6 +26,8 @@ use svc_core::values::Timestamp;
 
 use crate::api::cors::Cors;
 use crate::api::problem::Problem;
+#[cfg(feature = "dashboard")]
+use crate::api::response_memory::{MemoryPermit, Reader, ResponseMemory};
 use crate::metrics;
 
 /// The initial capacity of a header map. No response has more headers.
@@ -30,6 +36,9 @@ const HEADER_CAPACITY: usize = 20;
 const REVALIDATE: HeaderValue = HeaderValue::from_static("private, no-cache");
 /// The `Cache-Control` of writes, whose responses may hold a secret.
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+/// The same for responses with an ETag: a proxy that compresses a response makes its ETag weak, which `If-Match` refuses.
+const REVALIDATE_UNCHANGED: HeaderValue = HeaderValue::from_static("private, no-cache, no-transform");
+const NO_STORE_UNCHANGED: HeaderValue = HeaderValue::from_static("no-store, no-transform");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_ACTIVE_CONTENT: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -156,7 +165,13 @@ pub(super) enum Outcome {
 /// a `Content-Security-Policy` of its own.
 pub(super) fn add_security_headers(method: &Method, headers: &mut HeaderMap) {
     let is_read = matches!(*method, Method::GET | Method::HEAD);
-    headers.entry(CACHE_CONTROL).or_insert(if is_read { REVALIDATE } else { NO_STORE });
+    let cache_control = match (is_read, headers.contains_key(ETAG)) {
+        (true, false) => REVALIDATE,
+        (true, true) => REVALIDATE_UNCHANGED,
+        (false, false) => NO_STORE,
+        (false, true) => NO_STORE_UNCHANGED,
+    };
+    headers.entry(CACHE_CONTROL).or_insert(cache_control);
     headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(NO_ACTIVE_CONTENT);
 }
@@ -259,6 +274,27 @@ impl ResponseBody {
     #[cfg(feature = "dashboard")]
     pub(crate) fn stream(parts: BoxStream<'static, Bytes>) -> Self {
         Self(Content::Stream(parts))
+    }
+
+    /// Returns a body whose bytes are part of the memory of responses until the client has taken them: all of a page, which
+    /// has this permit, and each part of a stream.
+    #[cfg(feature = "dashboard")]
+    pub(super) fn within(self, memory: &ResponseMemory, permit: MemoryPermit, reader: Option<&Arc<Reader>>) -> Self {
+        match self.0 {
+            Content::Whole(page) => permit.hold(page.into_inner().unwrap_or_default(), reader).into(),
+            Content::Stream(parts) => {
+                let (memory, reader) = (memory.clone(), reader.cloned());
+                let held = parts.then(move |part| {
+                    let (memory, reader) = (memory.clone(), reader.clone());
+                    async move {
+                        let permit = memory.acquire(ResponseMemory::records_of(part.len())).await.ok()?;
+                        Some(permit.hold(part, reader.as_ref()))
+                    }
+                });
+                // A stream ends that gets no memory; the browser asks for another.
+                Self::stream(held.scan((), |(), part| ready(part)).boxed())
+            }
+        }
     }
 
     /// Returns its length in bytes. `None` for a stream.

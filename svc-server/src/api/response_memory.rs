@@ -28,7 +28,8 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// How far behind the rate of a [`Reader`] a client is left alone, whatever the memory.
 const TOLERANCE: Duration = Duration::from_millis(100);
 
-/// The memory that the responses share.
+/// The memory that the responses share. Clones are of the same memory.
+#[derive(Clone)]
 pub(super) struct ResponseMemory {
     limit: usize,
     shared: Arc<Mutex<Shared>>,
@@ -50,6 +51,12 @@ impl ResponseMemory {
     pub(super) fn new(limit: usize) -> Self {
         let shared = Shared { free: limit, last: 0, waiting: BTreeMap::new(), unread: BTreeMap::new() };
         Self { limit, shared: Arc::new(Mutex::new(shared)) }
+    }
+
+    /// Returns how many records need as much as this number of bytes.
+    #[cfg(feature = "dashboard")]
+    pub(super) fn records_of(bytes: usize) -> u32 {
+        u32::try_from(bytes.div_ceil(RECORD)).unwrap_or(u32::MAX)
     }
 
     fn needed(&self, records: u32) -> usize {

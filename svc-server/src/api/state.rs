@@ -35,6 +35,8 @@ pub(super) struct State {
     pub(super) limits: RateLimiter,
     pub(super) in_flight: InFlightKeys,
     pub(super) bodies: BodyMemory,
+    #[cfg(feature = "dashboard")]
+    pub(super) forms: BodyMemory,
     pub(super) responses: ResponseMemory,
     /// The permit to parse a large body, of which there is one.
     pub(super) large_body: Arc<Semaphore>,
@@ -86,7 +88,9 @@ impl State {
             platform: OnceLock::new(),
             limits,
             in_flight: InFlightKeys::default(),
-            bodies: BodyMemory::default(),
+            bodies: BodyMemory::for_requests(),
+            #[cfg(feature = "dashboard")]
+            forms: BodyMemory::for_forms(),
             responses,
             large_body: Arc::new(Semaphore::new(1)),
             home,

@@ -1,8 +1,10 @@
 //! A request of a person who is signed in, and what protects it: the cookie, the origin and the token of forms.
 
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::{COOKIE, HOST, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -10,11 +12,13 @@ use svc_core::Svc;
 use svc_core::accounts::sessions::{Role, SESSION_LIFETIME, Session};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::crypto::{hmac_sha256, sha256};
+use svc_core::error::StoreError;
 use svc_core::values::{TenantId, Timestamp};
 
 use super::Dashboard;
 use super::components::View;
 use super::page_response::PageError;
+use crate::api::OverTls;
 use crate::api::limits::RateLimiter;
 
 /// The cookie of a session.
@@ -72,7 +76,28 @@ impl Context<'_> {
 #[derive(Debug, Default)]
 pub(super) struct Form(Vec<(String, String)>);
 
+/// The number of fields of the largest form.
+const MAX_FIELDS: usize = 500;
+/// The size of the largest form that is read in place, in bytes. It takes 0.1 ms.
+const SMALL_FORM: usize = 32 * 1024;
+
 impl Form {
+    /// Reads the fields of a form that was sent. A large one is read on a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`PageError::Invalid`] when the form has more fields than a page can have.
+    pub(super) async fn read(body: Bytes) -> Result<Self, PageError> {
+        if body.iter().filter(|byte| **byte == b'&').count() >= MAX_FIELDS {
+            return Err(PageError::Invalid(format!("A form has at most {MAX_FIELDS} fields.")));
+        }
+        if body.len() <= SMALL_FORM {
+            return Ok(Self::of(&body));
+        }
+        let read = tokio::task::spawn_blocking(move || Self::of(&body));
+        read.await.map_err(|error| PageError::Internal(StoreError::Internal(error.to_string())))
+    }
+
     /// Reads fields that are encoded as `application/x-www-form-urlencoded`.
     pub(super) fn of(text: &[u8]) -> Self {
         Self(url::form_urlencoded::parse(text).map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
@@ -106,24 +131,39 @@ impl Form {
 }
 
 /// Returns the token in the cookie of the session.
-pub(super) fn session_token(headers: &HeaderMap) -> Option<String> {
-    read_cookie(headers, SESSION_COOKIE).map(|(token, _)| token)
+pub(super) fn session_token(parts: &Parts) -> Option<String> {
+    read_cookie(parts, SESSION_COOKIE).map(|(token, _)| token)
 }
 
-/// Returns the value of a cookie, and whether it is that over TLS, which nobody else can set.
-pub(super) fn read_cookie(headers: &HeaderMap, name: &str) -> Option<(String, bool)> {
-    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+/// Returns the value of a cookie, and whether it is that over TLS, which nobody else can set. Where the browser came over TLS
+/// no other counts: a neighbour below the same domain may have set it.
+pub(super) fn read_cookie(parts: &Parts, name: &str) -> Option<(String, bool)> {
+    let lines = parts.headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let cookies: Vec<(&str, &str)> = lines.flat_map(|line| line.split(';')).filter_map(|c| c.split_once('=')).collect();
     let named = |prefix: &str, is_secure| {
         let is_named = |known: &str| known.trim().strip_prefix(prefix) == Some(name);
         cookies.iter().find(|(known, _)| is_named(known)).map(|(_, value)| (value.trim().to_owned(), is_secure))
     };
-    named(SECURE_PREFIX, true).or_else(|| named("", false))
+    named(SECURE_PREFIX, true).or_else(|| named("", false).filter(|_| !is_secure(parts)))
 }
 
-/// Returns whether the browser came over TLS, also behind a proxy. It tells by the origin of a form.
-pub(super) fn is_secure(headers: &HeaderMap) -> bool {
-    headers.get(ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
+/// Returns whether the browser came over TLS, to this server or to a proxy in front of it. The origin of a form tells, and
+/// `Sec-Fetch-Site`, which browsers send to this machine and over TLS alone (Fetch Metadata §2).
+pub(super) fn is_secure(parts: &Parts) -> bool {
+    let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    parts.extensions.get::<OverTls>().is_some()
+        || parts.headers.get(ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
+        || parts.headers.contains_key(FETCH_SITE) && !is_this_machine(host)
+}
+
+/// Returns whether a browser takes a host for that of its own machine, and so trusts it without TLS.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(address) => address.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let is_loopback = name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_loopback || name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost")
 }
 
 /// Returns the cookie that keeps a session.
@@ -205,11 +245,34 @@ mod tests {
     }
 
     #[test]
-    fn the_cookie_over_tls_wins() {
-        let of = |cookie| session_token(&headers(&[("cookie", cookie)]));
-        assert_eq!(of("svc_session=a"), Some("a".to_owned()));
-        assert_eq!(of("svc_session=a; __Host-svc_session=b"), Some("b".to_owned()));
-        assert_eq!(of("other=svc_session"), None);
+    fn over_tls_only_the_cookie_counts_that_a_neighbour_cannot_set() {
+        let of = |list: &[(&'static str, &'static str)], is_over_tls: bool| {
+            let (mut parts, ()) = http::Request::new(()).into_parts();
+            parts.headers = headers(list);
+            if is_over_tls {
+                parts.extensions.insert(OverTls);
+            }
+            session_token(&parts)
+        };
+        let both = ("cookie", "svc_session=a; __Host-svc_session=b");
+        let plain = ("cookie", "svc_session=a");
+        let site = ("sec-fetch-site", "same-origin");
+        for (list, is_over_tls, want) in [
+            (&[plain][..], false, Some("a")),
+            (&[both], false, Some("b")),
+            (&[("cookie", "other=svc_session")], false, None),
+            (&[plain], true, None),
+            (&[both], true, Some("b")),
+            (&[plain, ("origin", "https://svc.example")], false, None),
+            (&[plain, site, ("host", "svc.example")], false, None),
+            (&[both, site, ("host", "svc.example")], false, Some("b")),
+            (&[plain, site, ("host", "localhost:8080")], false, Some("a")),
+            (&[plain, site, ("host", "[::1]:8080")], false, Some("a")),
+            (&[plain, site, ("host", "127.0.0.1")], false, Some("a")),
+            (&[plain, site, ("host", "127.0.0.1.example")], false, None),
+        ] {
+            assert_eq!(of(list, is_over_tls).as_deref(), want, "{list:?} {is_over_tls}");
+        }
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl People {
         {
             return Ok(identity.into_session(self.svc.store().env().now()));
         }
-        let Some(token) = context::session_token(&parts.headers) else { return Ok(None) };
+        let Some(token) = context::session_token(parts) else { return Ok(None) };
         let sessions = self.svc.dashboard();
         let found = if is_use { sessions.use_session(&token).await? } else { sessions.find_session(&token).await? };
         Ok(found.map(|session| (session, token)))

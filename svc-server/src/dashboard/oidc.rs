@@ -24,7 +24,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Request, StatusCode};
+use http::request::Parts;
+use http::{HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
@@ -181,11 +182,11 @@ impl Attempt {
     }
 
     /// Returns the attempt in the cookie that the provider answers with this state.
-    pub(super) fn answered(headers: &HeaderMap, state: &str) -> Option<Self> {
-        let (value, is_secure) = context::read_cookie(headers, COOKIE)?;
-        let mut parts = value.splitn(4, '.').map(str::to_owned);
-        let (own, nonce, verifier) = (parts.next()?, parts.next()?, parts.next()?);
-        let attempt = Self { state: own, nonce, verifier, origin: parts.next()?.parse().ok()? };
+    pub(super) fn answered(parts: &Parts, state: &str) -> Option<Self> {
+        let (value, is_secure) = context::read_cookie(parts, COOKIE)?;
+        let mut values = value.splitn(4, '.').map(str::to_owned);
+        let (own, nonce, verifier) = (values.next()?, values.next()?, values.next()?);
+        let attempt = Self { state: own, nonce, verifier, origin: values.next()?.parse().ok()? };
         // Digests are compared, so that the time of the comparison tells nothing.
         let is_own = !state.is_empty() && sha256(attempt.state.as_bytes()) == sha256(state.as_bytes());
         // A cookie without the prefix may come from a neighbour below the same domain, so it begins no session over TLS.

@@ -105,6 +105,8 @@ pub(super) enum PageError {
     #[cfg(feature = "oidc")]
     NotSignedIn(StatusCode, String),
     RateLimited(Duration),
+    /// A form with more than 64 KiB.
+    FormTooLarge,
     /// A form that the pages do not make; holds the reason as a sentence.
     Invalid(String),
     /// The rules refused a change; holds the reason as a sentence.
@@ -153,8 +155,13 @@ impl PageError {
             #[cfg(feature = "oidc")]
             Self::NotSignedIn(status, reason) => (*status, "You are not signed in", reason),
             Self::RateLimited(_) => {
-                (StatusCode::TOO_MANY_REQUESTS, "Too many attempts", "Wait a minute, then open the link again.")
+                (StatusCode::TOO_MANY_REQUESTS, "Too many requests", "Wait a minute, then load the page again.")
             }
+            Self::FormTooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "The form was not accepted",
+                "A form must not be larger than 64 KiB. Nothing was changed: go back and shorten its texts.",
+            ),
             Self::Invalid(reason) => (StatusCode::UNPROCESSABLE_ENTITY, "The form was not accepted", reason),
             Self::Refused(reason) => (StatusCode::CONFLICT, "This cannot be done", reason),
             Self::TooManyViewers => (

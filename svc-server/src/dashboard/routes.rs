@@ -52,6 +52,13 @@ pub(super) struct Page {
     pub(super) handler: Handler,
 }
 
+impl Page {
+    /// Returns whether this is a change, which comes as a form.
+    pub(super) fn is_change(&self) -> bool {
+        self.method == Method::POST
+    }
+}
+
 fn get(path: &'static str, handler: Handler) -> Page {
     Page { method: Method::GET, path, handler }
 }

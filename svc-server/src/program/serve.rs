@@ -37,6 +37,7 @@ use self::http2::{CloseReason, OpenRequests};
 use self::linger::Linger;
 pub use self::tls::Tls;
 use crate::api::Incoming;
+use crate::api::OverTls;
 use crate::api::response_memory::Reader;
 use crate::program::address::ListenAddress;
 use crate::program::proxy::TrustedProxies;
@@ -298,6 +299,9 @@ impl Connection {
         service_fn(move |mut request: Request<B>| {
             let (api, client) = (api.clone(), proxies.client(peer, request.headers()));
             request.extensions_mut().insert(Arc::clone(&reader));
+            if transport_security.is_some() {
+                request.extensions_mut().insert(OverTls);
+            }
             let transport_security = transport_security.clone();
             async move {
                 let mut response = api.call(request, client).await;

@@ -62,7 +62,7 @@ fn normalized(name: &str) -> String {
 
 /// Returns the field that a name is most like, as a question, or nothing if it is like none.
 pub(super) fn suggestion(name: &str, known: &[&str]) -> String {
-    let meant = usage::similar(&normalized(name), known);
+    let meant = usage::similar(name, known.iter().copied());
     meant.map_or_else(String::new, |meant| format!(" (did you mean {meant}?)"))
 }
 

@@ -13,6 +13,7 @@ use super::{EventKind, EventSet, KindName};
 use crate::error::{FieldCode, Issue};
 #[cfg(feature = "json-schema")]
 use crate::input::json::{self, Json};
+use crate::input::similar;
 
 /// The event kinds that a service has: those of [`EventKind::BUILT_IN`], and custom ones that the application around it
 /// registers. Cheap to clone.
@@ -236,7 +237,7 @@ impl EventKinds {
         let EventSet::Kinds(kinds) = selected else { return Ok(()) };
         let kept = |kind: &EventKind| matches!(before, Some(EventSet::Kinds(before)) if before.contains(kind));
         match kinds.iter().find(|kind| !self.contains(**kind) && !kept(kind)) {
-            Some(unknown) => Err(unknown_kind(unknown.as_str())),
+            Some(unknown) => Err(unknown_kind(unknown.as_str(), self.all())),
             None => Ok(()),
         }
     }
@@ -259,8 +260,12 @@ impl fmt::Debug for EventKinds {
 }
 
 /// Returns what is wrong with the name of a kind that the service does not have.
-pub(super) fn unknown_kind(name: &str) -> Issue {
-    let reason = format!("has an unknown event kind {name:?}; see the list in the API description");
+pub(super) fn unknown_kind(name: &str, known: impl Iterator<Item = EventKind>) -> Issue {
+    let known: Vec<EventKind> = known.collect();
+    let reason = match similar(name, known.iter().map(EventKind::as_str)) {
+        Some(meant) => format!("has an unknown event kind {name:?} (did you mean {meant:?}?)"),
+        None => format!("has an unknown event kind {name:?}; see the list in the API description"),
+    };
     Issue::new(FieldCode::InvalidEnum, reason)
 }
 

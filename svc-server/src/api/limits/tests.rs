@@ -85,7 +85,7 @@ fn single_node(general_limit: u32) -> RateLimiter {
 
 /// Returns the windows of a subject with the limits of the server.
 fn limit_key(limits: &RateLimiter, subject: Subject, write_limit: Option<WriteLimit>) -> RateLimitKey {
-    RateLimitKey { subject, general_limit: limits.general_limit, write_limit }
+    RateLimitKey { subject, general_bucket: GENERAL, general_limit: limits.general_limit, write_limit }
 }
 
 fn count(
@@ -190,7 +190,7 @@ fn a_changed_limit_applies_to_a_window_that_has_started() {
     let limits = single_node(5);
     let with = |general_limit, writes| {
         let write_limit = write_limit("quotes.create", CappedCollection::Quotes, writes);
-        RateLimitKey { subject: key(1), general_limit, write_limit }
+        RateLimitKey { subject: key(1), general_bucket: GENERAL, general_limit, write_limit }
     };
     for _ in 0..3 {
         count_with(&limits, with(5, 3), at(0)).unwrap();
@@ -269,7 +269,8 @@ async fn refunds_apply_to_all_nodes() {
 async fn a_changed_limit_applies_at_all_nodes() {
     let store = SharedStore::new();
     let nodes = [0, 1].map(|_| RateLimiter::new(1, true, store.clone()));
-    let with = |general_limit| RateLimitKey { subject: key(1), general_limit, write_limit: None };
+    let with =
+        |general_limit| RateLimitKey { subject: key(1), general_bucket: GENERAL, general_limit, write_limit: None };
     count_with(&nodes[0], with(1), at(0)).unwrap();
     count_with(&nodes[1], with(1), at(1)).unwrap_err();
     assert_eq!(count_with(&nodes[1], with(3), at(2)).unwrap().remaining, 1);

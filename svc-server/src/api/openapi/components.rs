@@ -357,7 +357,7 @@ pub(super) fn samples() -> Vec<Problem> {
     ];
     let mut all: Vec<Problem> = core.into_iter().map(Problem::Core).collect();
     all.extend([
-        Problem::UnknownParameter("colour".to_owned()),
+        Problem::UnknownParameter { name: "colour".to_owned(), meant: None },
         Problem::MissingCredentials(KEY_PREFIX),
         Problem::SignatureRequired,
         Problem::SignatureInvalid(SignatureError::TimestampOutOfRange),

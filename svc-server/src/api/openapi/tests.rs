@@ -10,7 +10,7 @@ use svc_core::error::{Error, FieldCode};
 use svc_core::values::{EventKind, EventKinds};
 
 use super::components::samples;
-use super::{document, text};
+use super::{document, text, webhooks};
 use crate::api::problem::{CODES, Problem, field_codes};
 use crate::api::routes::{Version, operations};
 
@@ -32,8 +32,12 @@ fn v1() -> Value {
     document(&operations(), "", Version::V1, &EventKinds::default())
 }
 
+fn platform() -> Value {
+    serde_json::from_str(&text("platform-v1").unwrap()).unwrap()
+}
+
 /// Returns the method, path and description of each operation.
-fn each_operation(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
+fn each_operation(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> + Clone {
     let paths = document["paths"].as_object().unwrap();
     paths.iter().flat_map(|(path, item)| {
         item.as_object().unwrap().iter().map(|(method, operation)| (method.as_str(), path.as_str(), operation))
@@ -120,6 +124,68 @@ fn there_are_25_operations_with_unique_ids() {
     }
     assert_eq!(document["security"], json!([{ "bearer": [] }]));
     assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
+}
+
+/// Generators make the names of files, types and functions of these, on file systems and in languages where case does not
+/// count.
+#[test]
+fn no_two_names_of_a_sort_are_alike() {
+    for document in [v1(), platform()] {
+        let operations = each_operation(&document).map(|(.., operation)| operation);
+        let ids: Vec<&str> = operations.clone().map(|operation| operation["operationId"].as_str().unwrap()).collect();
+        let tags: Vec<&str> =
+            document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str().unwrap()).collect();
+        let kinds: Vec<&str> = document["webhooks"].as_object().unwrap().keys().map(String::as_str).collect();
+        let mut sorts = vec![("operations", ids), ("tags", tags.clone()), ("webhooks", kinds)];
+        for (sort, components) in document["components"].as_object().unwrap() {
+            sorts.push((sort, components.as_object().unwrap().keys().map(String::as_str).collect()));
+        }
+        for (sort, names) in sorts {
+            let plain: BTreeSet<String> =
+                names.iter().map(|name| name.replace(['-', '_', '.', ' '], "").to_lowercase()).collect();
+            assert_eq!(plain.len(), names.len(), "{sort}: {names:?}");
+        }
+        // An operation and an event never share a tag, and each tag is described.
+        let of_operations: BTreeSet<&str> =
+            operations.map(|operation| operation["tags"][0].as_str().unwrap()).collect();
+        assert!(!of_operations.contains(webhooks::TAG));
+        assert!(of_operations.iter().chain([&webhooks::TAG]).all(|tag| tags.contains(tag)), "{of_operations:?}");
+    }
+}
+
+/// What a response has comes back as it was sent, such as the URL of a webhook, which parsers of these formats may refuse.
+#[test]
+fn responses_have_only_formats_that_are_exact() {
+    for document in [v1(), platform()] {
+        let mut formats = BTreeSet::new();
+        for (_, _, operation) in each_operation(&document) {
+            for response in operation["responses"].as_object().unwrap().values() {
+                formats_in(&document, response, &mut formats, &mut BTreeSet::new());
+            }
+        }
+        for item in document["webhooks"].as_object().unwrap().values() {
+            formats_in(&document, &item["post"]["requestBody"], &mut formats, &mut BTreeSet::new());
+        }
+        let exact =
+            ["date", "date-time", "int32", "uint32", "uint64", "uint8", "uri-reference", "uuid"].map(str::to_owned);
+        assert!(formats.iter().all(|format| exact.contains(format)), "{formats:?}");
+    }
+}
+
+fn formats_in(document: &Value, value: &Value, formats: &mut BTreeSet<String>, seen: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            if let Some(reference) = value["$ref"].as_str()
+                && seen.insert(reference.to_owned())
+            {
+                formats_in(document, resolve(document, value), formats, seen);
+            }
+            formats.extend(value["format"].as_str().map(str::to_owned));
+            members.values().for_each(|member| formats_in(document, member, formats, seen));
+        }
+        Value::Array(items) => items.iter().for_each(|item| formats_in(document, item, formats, seen)),
+        _ => {}
+    }
 }
 
 #[test]
@@ -319,7 +385,8 @@ fn every_event_kind_is_a_webhook() {
     assert_eq!(webhooks.len(), 29);
     for (kind, item) in webhooks {
         let post = &item["post"];
-        assert!(post["summary"].as_str().is_some_and(|text| text.ends_with('.')), "{kind}");
+        assert_eq!(post["summary"], **kind);
+        assert!(post["description"].as_str().is_some_and(|text| text.contains(".\n\n`data` is ")), "{kind}");
         assert_eq!(post["security"], json!([]), "an API key is no part of a delivery");
         let body = &post["requestBody"]["content"]["application/json"];
         assert_eq!(body["example"]["event"], **kind);
@@ -595,7 +662,7 @@ fn kinds_of_the_application_are_webhooks() {
     assert!(kind["description"].as_str().unwrap().ends_with("\n- `order.shipped`: An order left the warehouse."));
 
     let post = &document["webhooks"]["order.shipped"]["post"];
-    assert_eq!(post["summary"], "An order left the warehouse.");
+    assert!(post["description"].as_str().unwrap().starts_with("An order left the warehouse.\n\n"));
     let body = &post["requestBody"]["content"]["application/json"];
     assert_eq!(body["schema"]["properties"]["data"], json!({ "$ref": "#/components/schemas/order.shipped" }));
     let mut delivery = body["example"].clone();

@@ -18,6 +18,10 @@ use svc_core::webhooks::samples;
 use super::Schemas;
 use super::components::{component, content};
 
+/// The tag of the requests that endpoints receive. It is no collection, as generators make a file of each tag from its
+/// operations, and those on subscriptions would share it with these.
+pub(super) const TAG: &str = "webhook-events";
+
 /// The headers of a delivery, as components.
 const HEADERS: [&str; 8] = [
     "DeliveryEvent",
@@ -224,12 +228,12 @@ fn delivery(
         "tenant_id": tenant_example,
     });
     json!({
-        "summary": meaning,
+        "summary": kind,
         "description": format!(
-            "`data` is {description}. It is the same on every attempt. `delivered_at` is the time of the attempt, and \
+            "{meaning}\n\n`data` is {description}. It is the same on every attempt. `delivered_at` is the time of the attempt, and \
              `tenant_id` the account. Verify a signature before you use the body."
         ),
-        "tags": ["webhooks"],
+        "tags": [TAG],
         "security": [],
         "parameters": HEADERS.map(|name| component("parameters", name)),
         "requestBody": { "required": true, "content": content(body, Some(example)) },

@@ -44,7 +44,7 @@ pub(in crate::dashboard) async fn callback(dashboard: &Dashboard, parts: &Parts)
 
 async fn sign_in(dashboard: &Dashboard, provider: &Provider, parts: &Parts) -> Result<PageResponse, PageError> {
     let query = Form::of(parts.uri.query().unwrap_or_default().as_bytes());
-    let Some(attempt) = Attempt::answered(&parts.headers, query.text("state")) else {
+    let Some(attempt) = Attempt::answered(parts, query.text("state")) else {
         let reason = "Signing in was begun in another browser or more than ten minutes ago, or this page was opened twice. \
             Begin again.";
         return Err(PageError::NotSignedIn(StatusCode::BAD_REQUEST, reason.to_owned()));

@@ -2,6 +2,7 @@
 
 use http::request::Parts;
 use maud::html;
+use svc_core::accounts::dashboard_links;
 use svc_core::accounts::sessions::NewSession;
 use svc_core::error::Error;
 
@@ -13,6 +14,11 @@ use crate::dashboard::{Dashboard, layout};
 pub(in crate::dashboard) async fn show(dashboard: &Dashboard, parts: &Parts) -> Result<PageResponse, PageError> {
     let query = Form::of(parts.uri.query().unwrap_or_default().as_bytes());
     let token = query.given("token").map(str::to_owned);
+    // Nothing else is repeated on the page.
+    if token.as_deref().is_some_and(|token| !dashboard_links::is_token(token)) {
+        let reason = "It is not whole. Copy all of the link, or ask for a new one.";
+        return Err(PageError::UsedLink(reason.to_owned()));
+    }
     let content = html! {
         @if let Some(token) = token {
             p { "This link works once. It begins a session of at most twelve hours in this browser." }
@@ -37,7 +43,7 @@ pub(in crate::dashboard) async fn use_link(
         Err(Error::NotAllowed(reason)) => return Err(PageError::UsedLink(reason)),
         result => result?,
     };
-    Ok(signed_in(dashboard, &new, context::is_secure(&parts.headers)))
+    Ok(signed_in(dashboard, &new, context::is_secure(parts)))
 }
 
 /// Responds to someone whose session has begun. `is_secure` says whether the browser came over TLS.

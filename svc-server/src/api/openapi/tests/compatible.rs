@@ -245,9 +245,10 @@ fn breaking_changes_are_found() {
 const ADDED_CODES: [&str; 2] = ["limit_reached", "signature_reused"];
 
 /// What else has changed since the release: descriptions of webhooks were added, schemas of request headers, and of texts
-/// that can be null, say what the service has always accepted, and alternatives are written so that generated clients have
-/// exact types.
-const CHANGED: [&str; 21] = [
+/// that can be null, say what the service has always accepted, alternatives are written so that generated clients have
+/// exact types, events have a tag of their own, and responses promise no format that texts kept as sent may not have.
+const CHANGED: [&str; 26] = [
+    "/tags",
     "/webhooks",
     "/components/parameters/IdempotencyKey/schema/pattern",
     "/components/parameters/IfMatch/schema",
@@ -256,7 +257,9 @@ const CHANGED: [&str; 21] = [
     "/components/parameters/Signature/schema",
     "/components/parameters/SignatureTimestamp/schema",
     "/components/schemas/BookingCreate/properties/end_time",
+    "/components/schemas/Contact/properties/email/format",
     "/components/schemas/ContactUpdate/properties/email",
+    "/components/schemas/Job/properties/customer_email/format",
     "/components/schemas/JobCreate/properties/contact_id",
     "/components/schemas/JobCreate/properties/scheduled_end",
     "/components/schemas/JobCreate/properties/scheduled_start",
@@ -268,7 +271,9 @@ const CHANGED: [&str; 21] = [
     "/components/schemas/QuoteCreate/properties/valid_until",
     "/components/schemas/QuoteUpdate/properties/valid_until",
     "/components/schemas/WebhookSubscription/properties/disabled_reason",
+    "/components/schemas/WebhookSubscription/properties/url/format",
     "/components/schemas/WebhookSubscriptionWithSecret/properties/disabled_reason",
+    "/components/schemas/WebhookSubscriptionWithSecret/properties/url/format",
 ];
 
 /// Since the release only texts have changed, and error codes were added. Name any other addition here as well.
