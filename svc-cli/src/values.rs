@@ -4,7 +4,7 @@
 
 use std::convert::Infallible;
 use std::ffi::OsStr;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -116,15 +116,43 @@ pub fn write_limit(text: &str) -> Result<(CappedCollection, Limit), Issue> {
     parse_write_limit(text, limit)
 }
 
-/// Parses the field that a column of an import is for, such as `First Name=first_name`.
+/// The field that a column of an import is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnMapping {
+    /// The name of the column.
+    pub column: String,
+    /// The name of the field. `None` if the column is left out.
+    pub field: Option<String>,
+}
+
+impl Display for ColumnMapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.column, self.field.as_deref().unwrap_or_default())
+    }
+}
+
+/// Parses the field that a column of an import is for, such as `First Name=first_name`, or `Notes=` for a column to leave
+/// out.
 ///
 /// # Errors
-/// The text has no column or no field.
-pub fn column_mapping(text: &str) -> Result<(String, String), &'static str> {
+/// The text has no column or no equals sign.
+///
+/// ```
+/// use svc_cli::values::column_mapping;
+/// assert_eq!(column_mapping("- Email=email").unwrap().field.as_deref(), Some("email"));
+/// assert_eq!(column_mapping("Notes=").unwrap().field, None);
+/// assert!(column_mapping("Notes").is_err());
+/// ```
+pub fn column_mapping(text: &str) -> Result<ColumnMapping, &'static str> {
     // A field has no equals sign, but a column can.
     match text.rsplit_once('=').map(|(column, field)| (column.trim(), field.trim())) {
-        Some((column, field)) if !column.is_empty() && !field.is_empty() => Ok((column.to_owned(), field.to_owned())),
-        _ => Err("must be a column and a field, such as \"First Name=first_name\""),
+        Some((column, field)) if !column.is_empty() => {
+            let field = Some(field.to_owned()).filter(|field| !field.is_empty());
+            Ok(ColumnMapping { column: column.to_owned(), field })
+        }
+        _ => Err(
+            "must be a column and a field, such as \"First Name=first_name\", or a column to leave out, such as \"Notes=\"",
+        ),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::InAccount;
-use crate::values;
+use crate::values::{self, ColumnMapping};
 use svc_core::pages::Since;
 use svc_core::platform::ImportKind;
 
@@ -53,12 +53,26 @@ pub struct Import {
     /// Import a column under the name of a field, such as "Given Name=first_name". The option can be repeated.
     ///
     /// The case of the names of columns does not count, nor whether they have spaces, hyphens or underscores, so `First Name`
-    /// is first_name without this option.
-    #[arg(long = "map", value_parser = values::column_mapping, value_name = "COLUMN=FIELD")]
-    pub mapping: Vec<(String, String)>,
+    /// is first_name without this option. A column that is named here takes the place of one that has the name of the field.
+    /// Of columns with the same name, "Email#2=email" takes the second. An empty field leaves the column out, such as "id=".
+    #[arg(
+        long = "map",
+        value_parser = values::column_mapping,
+        allow_hyphen_values = true,
+        value_name = "COLUMN=FIELD"
+    )]
+    pub mapping: Vec<ColumnMapping>,
     /// Skip columns that are no fields, instead of refusing the file.
     #[arg(long)]
     pub ignore_unknown: bool,
+    /// Skip this many lines of a CSV file, such as the title of a report. The header is expected after them.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..), value_name = "N")]
+    pub skip_lines: Option<u64>,
+    /// Refuse rows of a CSV file that have fewer or more cells than the header.
+    ///
+    /// Otherwise, cells that are missing at the end of a row are empty, and more cells are refused unless they are empty.
+    #[arg(long)]
+    pub strict: bool,
     /// Report what the import would do, and change nothing.
     ///
     /// Each group of 500 rows is checked in a transaction that is rolled back, so a group does not see the rows of the

@@ -30,7 +30,7 @@ use self::columns::ColumnNames;
 use self::groups::{Groups, RowResult};
 use self::progress::Progress;
 use self::refusals::Refusals;
-use self::rows::Group;
+use self::rows::{Group, Parser};
 use self::source::Source;
 use super::lookup;
 use crate::cli::{Format, Import as Options};
@@ -50,12 +50,15 @@ struct Summary {
     unchanged: u64,
     updated: u64,
     refused: u64,
+    /// Rows of empty cells, and blank lines. They are not among `rows`.
+    blank: u64,
     dry_run: bool,
     /// Whether the whole file was imported.
     complete: bool,
 }
 
 pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, Failure> {
+    let is_all = options.kind == ImportKind::All;
     let reason = match options.kind {
         ImportKind::Invoices if options.update => {
             "--update applies to contacts only; change an invoice with `svc invoice update`."
@@ -66,6 +69,8 @@ pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, 
              to."
         }
         ImportKind::All if options.format == Some(Format::Csv) => "--format csv applies to contacts and invoices only.",
+        _ if is_all && !options.mapping.is_empty() => "--map applies to contacts and invoices only.",
+        _ if is_all && options.ignore_unknown => "--ignore-unknown applies to contacts and invoices only.",
         _ => "",
     };
     if !reason.is_empty() {
@@ -82,26 +87,38 @@ pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, 
     }
 }
 
+/// Returns the options that were given and apply to CSV files only.
+fn csv_only(options: &Options) -> impl Iterator<Item = &'static str> {
+    let given = [("--skip-lines", options.skip_lines.is_some()), ("--strict", options.strict)];
+    given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name))
+}
+
 async fn import<R: Import>(service: &Service, account: &Account, options: Options) -> Result<Outcome, Failure> {
     let groups = Groups { service, account: account.id, import: without_rows(&options) };
     let mut summary = Summary { dry_run: options.dry_run, ..Summary::default() };
     let names = ColumnNames::new(&options.mapping, options.ignore_unknown, R::Row::FIELD_NAMES)?;
-    let source = Source::open(&options.file, options.format)?;
-    if !options.no_events && !options.dry_run {
-        announce_deliveries(&groups, &options, source.format).await?;
+    let source = Source::open(&options.file, options.format, options.skip_lines.unwrap_or(0))?;
+    if let Some(option) = csv_only(&options).next().filter(|_| source.format == Format::Ndjson) {
+        return Err(Failure::new(Exit::Usage, format!("{option} applies to CSV only, and {} is NDJSON.", source.name)));
     }
+    let (size, max_rows) = (source.size, source.max_rows(&options.file));
     let mut refusals = Refusals::new(options.report.as_deref(), &options.file)?;
-    let progress = Progress::new(source.size);
+    let parser = Parser::new::<R>(source, names, options.strict)?;
+    if !options.no_events && !options.dry_run {
+        announce_deliveries(&groups, options.kind, max_rows).await?;
+    }
+    let progress = Progress::new(size);
 
     let (sender, mut read) = mpsc::channel::<Result<Group, Failure>>(READ_AHEAD);
     // The thread ends with the file or when the channel is closed. It is not joined: stdin can block it forever.
     let reader = std::thread::Builder::new().name("import-read".to_owned());
     let unique_email = account.unique_contact_email;
     reader
-        .spawn(move || rows::read::<R>(source, names, unique_email, &sender))
+        .spawn(move || rows::read::<R>(parser, unique_email, &sender))
         .map_err(|reason| Failure::new(Exit::Failed, format!("The file cannot be read: {reason}.")))?;
 
     // A group is never cancelled midway: Ctrl-C takes effect after it is committed.
+    let mut unused: Vec<String> = Vec::new();
     let mut interrupted = pin!(tokio::signal::ctrl_c());
     let interruption = loop {
         let group = tokio::select! {
@@ -118,6 +135,8 @@ async fn import<R: Import>(service: &Service, account: &Account, options: Option
             Some(Ok(group)) => group,
         };
         let end = group.end;
+        summary.blank = group.blank;
+        unused.clone_from(&group.unused);
         let done = groups.import(group).await;
         // The rows before a failure are counted, too.
         for row in done.rows {
@@ -134,7 +153,8 @@ async fn import<R: Import>(service: &Service, account: &Account, options: Option
         return Err(failure.clone());
     }
     summary.complete = interruption.is_none();
-    let failure = failure(&summary, &refusals, interruption);
+    let unused = (!unused.is_empty()).then(|| Failure::new(Exit::Usage, unused.join("\n")));
+    let failure = failure(&summary, &refusals, interruption.or(unused));
     Ok(Outcome::new(&summary, summary.to_text())?.with_failure(failure))
 }
 
@@ -147,8 +167,8 @@ fn without_rows(options: &Options) -> ImportCreate {
 }
 
 /// Says how many deliveries the import will cause, if any, before it starts.
-async fn announce_deliveries(groups: &Groups<'_>, options: &Options, format: Format) -> Result<(), Failure> {
-    let (kind, record) = match options.kind {
+async fn announce_deliveries(groups: &Groups<'_>, kind: ImportKind, max_rows: Option<u64>) -> Result<(), Failure> {
+    let (kind, record) = match kind {
         ImportKind::Contacts => (EventKind::ContactCreated, "contact"),
         ImportKind::Invoices => (EventKind::InvoiceCreated, "invoice"),
         ImportKind::All => return Ok(()),
@@ -162,7 +182,7 @@ async fn announce_deliveries(groups: &Groups<'_>, options: &Options, format: For
         many => format!("each of {many} webhooks"),
     };
     let each = format!("a delivery of {kind} to {receivers} for every {record} that is added");
-    let what = match source::max_rows(&options.file, format) {
+    let what = match max_rows {
         Some(rows) if rows * webhooks == 1 => format!("up to 1 delivery: {each}"),
         Some(rows) => format!("up to {} deliveries: {each}", rows * webhooks),
         None => each,
@@ -212,14 +232,17 @@ fn failure(summary: &Summary, refusals: &Refusals, interruption: Option<Failure>
 
 impl Summary {
     fn to_text(&self) -> String {
-        let Self { rows, added, unchanged, updated, refused, .. } = self;
+        let Self { rows, added, unchanged, updated, refused, blank, .. } = self;
+        let blank = if *blank > 0 { format!(", {blank} blank") } else { String::new() };
         let head = if self.complete { "Rows" } else { "Rows so far" };
         if self.dry_run {
             return format!(
                 "Nothing was changed. {head}: {rows} read, {added} to add, {unchanged} unchanged, {updated} to \
-                 update, {refused} to refuse."
+                 update, {refused} to refuse{blank}."
             );
         }
-        format!("{head}: {rows} read, {added} added, {unchanged} unchanged, {updated} updated, {refused} refused.")
+        format!(
+            "{head}: {rows} read, {added} added, {unchanged} unchanged, {updated} updated, {refused} refused{blank}."
+        )
     }
 }

@@ -4,12 +4,12 @@ use std::io;
 
 use svc_core::error::{Error, FieldCode, Issue};
 use svc_core::imports::{Duplicates, Import, ImportRecord, ImportRow, MAX_ROWS};
+use svc_core::input::Input as _;
 use svc_core::input::json::{self, Json};
-use svc_core::input::{FieldNames as _, Input as _};
 use svc_core::platform::RowProblem;
 use tokio::sync::mpsc;
 
-use super::columns::{ColumnNames, suggestion};
+use super::columns::{ColumnNames, Header};
 use super::csv::{Cells, Records};
 use super::ndjson::Lines;
 use super::refusals::{by_rules, too_long};
@@ -33,67 +33,59 @@ pub(super) struct Row {
 }
 
 /// Rows that are imported in one transaction.
+#[derive(Default)]
 pub(super) struct Group {
     pub(super) rows: Vec<Row>,
     /// The number of bytes of the file that were read up to the end of this group.
     pub(super) end: u64,
+    /// The number of blank rows up to the end of this group.
+    pub(super) blank: u64,
+    /// In the last group, what to say of options that had no effect on any row.
+    pub(super) unused: Vec<String>,
 }
 
 /// Reads until the end of the file or until the channel is closed. `unique_email` says whether an email address identifies a
 /// contact of the account.
-pub(super) fn read<R: Import>(
-    source: Source,
-    names: ColumnNames,
-    unique_email: bool,
-    groups: &mpsc::Sender<Result<Group, Failure>>,
-) {
-    let (name, position) = (source.name.clone(), source.position());
-    let broken = |error: io::Error| {
+pub(super) fn read<R: Import>(mut parser: Parser, unique_email: bool, groups: &mpsc::Sender<Result<Group, Failure>>) {
+    let broken = |name: &str, error: io::Error| {
         let again = "Run the same command again to continue; rows that were added are not added twice";
         Failure::new(Exit::Failed, format!("Cannot read {name} any further: {error}. {again}."))
     };
-    let mut parser = match Parser::new::<R>(source, names) {
-        Ok(parser) => parser,
-        Err(failure) => {
-            let _ = groups.blocking_send(Err(failure));
-            return;
-        }
-    };
     // The only part of an import that grows with the file.
     let mut duplicates = Duplicates::default();
-    let (mut rows, mut json, mut start) = (Vec::new(), 0, 0);
-    let send = |rows: &mut Vec<Row>, end| {
-        let group = Group { rows: std::mem::take(rows), end };
-        group.rows.is_empty() || groups.blocking_send(Ok(group)).is_ok()
-    };
+    let (mut group, mut json, mut start) = (Group::default(), 0, 0);
+    let send = |group: Group| groups.blocking_send(Ok(group)).is_ok();
     loop {
-        let before = position();
+        let before = (parser.position)();
         let (line, input) = match parser.next::<R>() {
             Ok(Some(next)) => next,
             Ok(None) => {
-                send(&mut rows, position());
+                let (end, blank, unused) = ((parser.position)(), parser.blank(), parser.unused());
+                send(Group { end, blank, unused, ..group });
                 return;
             }
             Err(error) => {
-                if send(&mut rows, position()) {
-                    let _ = groups.blocking_send(Err(broken(error)));
+                let (end, blank) = ((parser.position)(), parser.blank());
+                if group.rows.is_empty() || send(Group { end, blank, ..group }) {
+                    let _ = groups.blocking_send(Err(broken(&parser.name, error)));
                 }
                 return;
             }
         };
         let row = Row { line, parsed: input.and_then(|input| to_send::<R>(&input, &mut duplicates, unique_email)) };
         let size = row.parsed.as_ref().map_or(0, |row| row.record.json_len() + ROW_JSON);
-        if json + size > GROUP_JSON {
-            if !send(&mut rows, before) {
+        if json + size > GROUP_JSON && !group.rows.is_empty() {
+            if !send(Group { end: before, ..std::mem::take(&mut group) }) {
                 return;
             }
             (json, start) = (0, before);
         }
-        rows.push(row);
+        group.rows.push(row);
+        group.blank = parser.blank();
         json += size;
-        let end = position();
-        if rows.len() >= MAX_ROWS || end - start > GROUP_BYTES {
-            if !send(&mut rows, end) {
+        let end = (parser.position)();
+        if group.rows.len() >= MAX_ROWS || end - start > GROUP_BYTES {
+            if !send(Group { end, ..std::mem::take(&mut group) }) {
                 return;
             }
             (json, start) = (0, end);
@@ -116,9 +108,25 @@ fn to_send<R: Import>(
 }
 
 /// Parses one row after the other.
-enum Parser {
-    Csv { records: Box<Records<Input>>, columns: Vec<Option<&'static str>> },
+pub(super) struct Parser {
+    name: String,
+    /// Returns the number of bytes read so far.
+    position: Box<dyn Fn() -> u64 + Send>,
+    rows: Rows,
+}
+
+enum Rows {
+    Csv(Box<CsvRows>),
     Ndjson { lines: Lines<Input>, names: ColumnNames },
+}
+
+/// The rows of a CSV file.
+struct CsvRows {
+    records: Records<Input>,
+    /// The field of each column.
+    columns: Vec<Option<&'static str>>,
+    /// Whether each row has as many cells as the header.
+    strict: bool,
 }
 
 /// The line on which a row begins, and the row.
@@ -126,40 +134,33 @@ type ReadRow<R> = (u64, Result<<R as Import>::Row, RowProblem>);
 
 impl Parser {
     /// Creates a parser. For CSV, reads and validates the header.
-    fn new<R: Import>(source: Source, names: ColumnNames) -> Result<Self, Failure> {
-        match source.format {
-            Format::Ndjson => Ok(Self::Ndjson { lines: Lines::new(source.input), names }),
+    pub(super) fn new<R: Import>(source: Source, names: ColumnNames, strict: bool) -> Result<Self, Failure> {
+        let position = Box::new(source.position());
+        let Source { input, format, delimiter, line_end, line, name, .. } = source;
+        let rows = match format {
+            Format::Ndjson => Rows::Ndjson { lines: Lines::new(input, line_end, line), names },
             Format::Csv => {
-                let mut records = Box::new(Records::new(source.input, source.delimiter));
-                let failed = |reason: String| Failure::new(Exit::Failed, format!("{} {reason}", source.name));
-                let header = match records.next() {
-                    Err(reason) => return Err(failed(format!("cannot be read: {reason}."))),
-                    Ok(None) => {
-                        return Err(failed(
-                            "is empty; the first row of a CSV file must contain the field names.".to_owned(),
-                        ));
-                    }
-                    Ok(Some(record)) => record.cells,
-                };
-                let header =
-                    header.ok_or_else(|| failed("has no header row: its first row is too long.".to_owned()))?;
-                let columns = columns::<R>(&header, &names).map_err(failed)?;
-                Ok(Self::Csv { records, columns })
+                let mut records = Records::new(input, delimiter, line_end, line);
+                let columns = columns::<R>(&mut records, &name, &names)?;
+                Rows::Csv(Box::new(CsvRows { records, columns, strict }))
             }
-        }
+        };
+        Ok(Self { name, position, rows })
     }
 
     fn next<R: Import>(&mut self) -> io::Result<Option<ReadRow<R>>> {
-        match self {
-            Self::Csv { records, columns } => {
-                let Some(record) = records.next()? else { return Ok(None) };
+        match &mut self.rows {
+            Rows::Csv(rows) => {
+                let Some(record) = rows.records.next()? else { return Ok(None) };
                 let input = match record.cells {
                     None => Err(too_long("a closing quote may be missing")),
-                    Some(cells) => members::<R>(columns, &cells).and_then(R::Row::from_members).map_err(by_rules),
+                    Some(cells) => members::<R>(&rows.columns, &cells, rows.strict)
+                        .and_then(R::Row::from_members)
+                        .map_err(by_rules),
                 };
                 Ok(Some((record.line, input)))
             }
-            Self::Ndjson { lines, names } => {
+            Rows::Ndjson { lines, names } => {
                 let Some(line) = lines.next()? else { return Ok(None) };
                 let input = match line.bytes {
                     None => Err(too_long("each line must be one JSON object")),
@@ -169,64 +170,82 @@ impl Parser {
             }
         }
     }
-}
 
-/// Returns the fields that the header names.
-fn columns<R: Import>(header: &Cells<'_>, names: &ColumnNames) -> Result<Vec<Option<&'static str>>, String> {
-    let known = R::Row::FIELD_NAMES;
-    let (mut columns, mut unknown) = (Vec::new(), Vec::new());
-    for cell in header.iter() {
-        let name = String::from_utf8_lossy(cell.trim_ascii()).into_owned();
-        match names.field(&name, known) {
-            Some(field) if columns.contains(&Some(field)) => return Err(format!("has the column {field} twice.")),
-            Some(field) => columns.push(Some(field)),
-            None if names.ignore_unknown => columns.push(None),
-            None => {
-                let name: String = name.chars().take(100).collect();
-                unknown.push(format!("{name:?}{}", suggestion(&name, known)));
-            }
+    /// Returns the number of blank rows so far.
+    fn blank(&self) -> u64 {
+        match &self.rows {
+            Rows::Csv(rows) => rows.records.blank(),
+            Rows::Ndjson { lines, .. } => lines.blank(),
         }
     }
-    if !unknown.is_empty() {
-        let columns = if unknown.len() == 1 { "an unknown column" } else { "unknown columns" };
-        return Err(format!(
-            "has {columns}: {}. The known columns are {}. Name the field \
-             of a column with --map, or skip what is unknown with --ignore-unknown.",
-            unknown.join(", "),
-            known.join(", ")
-        ));
+
+    /// Returns what to say of options that had no effect on any row.
+    fn unused(&self) -> Vec<String> {
+        match &self.rows {
+            Rows::Csv(_) => Vec::new(),
+            Rows::Ndjson { names, .. } => names.unused(),
+        }
     }
+}
+
+/// Reads the header, and returns the fields that it names.
+fn columns<R: Import>(
+    records: &mut Records<Input>,
+    file: &str,
+    names: &ColumnNames,
+) -> Result<Vec<Option<&'static str>>, Failure> {
+    let failed = |reason: String| Failure::new(Exit::Failed, format!("{file} {reason}"));
+    let header = match records.next() {
+        Err(reason) => return Err(failed(format!("cannot be read: {reason}."))),
+        Ok(None) => {
+            return Err(failed("is empty; the first row of a CSV file must contain the field names.".to_owned()));
+        }
+        Ok(Some(header)) => header,
+    };
+    let cells = header.cells.ok_or_else(|| failed("has no header row: its first row is too long.".to_owned()))?;
+    let mut shown: Vec<String> =
+        cells.iter().map(|cell| String::from_utf8_lossy(cell.trim_ascii()).into_owned()).collect();
+    // Spreadsheets write the empty cells at the end of a header, which are no columns.
+    while shown.pop_if(|name| name.is_empty()).is_some() {}
+    let columns = names.columns(&Header { file, line: header.line, names: shown })?;
     match R::REQUIRED.iter().find(|field| !columns.contains(&Some(**field))) {
-        Some(field) => Err(format!("has no column {field}, which is required.")),
+        Some(field) => Err(failed(format!(
+            "has no column {field}, which is required. Name the column that has it with --map COLUMN={field}."
+        ))),
         None => Ok(columns),
     }
 }
 
 /// Reads a row from a JSON object.
-fn object<R: Import>(bytes: &[u8], names: &ColumnNames) -> Result<R::Row, Error> {
+fn object<R: Import>(bytes: &[u8], names: &mut ColumnNames) -> Result<R::Row, Error> {
     match json::parse(bytes)? {
-        Json::Object(members) => R::Row::from_members(names.members(members, R::Row::FIELD_NAMES)),
+        Json::Object(members) => R::Row::from_members(names.members(members)),
         // It says what is wrong.
         _ => R::Row::from_body(bytes),
     }
 }
 
-/// Returns the fields of a row as JSON. An empty cell is null.
-fn members<R: Import>(columns: &[Option<&'static str>], cells: &Cells<'_>) -> Result<Vec<(String, Json)>, Error> {
-    if cells.len() != columns.len() {
+/// Returns the fields of a row as JSON. An empty cell is null, as is one that is missing at the end of the row.
+fn members<R: Import>(
+    columns: &[Option<&'static str>],
+    cells: &Cells<'_>,
+    strict: bool,
+) -> Result<Vec<(String, Json)>, Error> {
+    let surplus = cells.iter().skip(columns.len()).any(|cell| !cell.trim_ascii().is_empty());
+    if surplus || strict && cells.len() != columns.len() {
         let reason = format!("must have {} cells, like the header, not {}", columns.len(), cells.len());
         return Err(Issue::new(FieldCode::InvalidFormat, reason).on("row"));
     }
-    let read = |(name, cell): (&&'static str, &[u8])| {
+    let read = |(name, cell): (&'static str, &[u8])| {
         let text =
             std::str::from_utf8(cell).map_err(|_| Issue::new(FieldCode::InvalidFormat, "must be UTF-8").on(name))?;
         let json = match text.trim() {
             "" => Json::Null,
-            number if R::NUMBERS.contains(name) => Json::Number(number.to_owned()),
+            number if R::NUMBERS.contains(&name) => Json::Number(number.to_owned()),
             _ => Json::String(formulas::from_cell(text).into_owned()),
         };
-        Ok(((*name).to_owned(), json))
+        Ok((name.to_owned(), json))
     };
-    let of_fields = columns.iter().zip(cells.iter()).filter_map(|(field, cell)| Some((field.as_ref()?, cell)));
-    of_fields.map(read).collect()
+    let filled = cells.iter().chain(std::iter::repeat(&b""[..]));
+    columns.iter().zip(filled).filter_map(|(field, cell)| Some(((*field)?, cell))).map(read).collect()
 }
