@@ -2,6 +2,8 @@
 //!
 //! Every error says what the value must be.
 
+mod date_format;
+
 use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::fmt::{self, Display};
@@ -20,6 +22,8 @@ use svc_core::platform::{ImportKind, KeyScopes};
 use svc_core::values::{EventKind, EventKinds};
 use svc_core::values::{Secret, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryStatus;
+
+pub use self::date_format::DateFormat;
 
 /// The longest duration that can be given: about a hundred years.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
@@ -153,6 +157,46 @@ pub fn column_mapping(text: &str) -> Result<ColumnMapping, &'static str> {
         _ => Err(
             "must be a column and a field, such as \"First Name=first_name\", or a column to leave out, such as \"Notes=\"",
         ),
+    }
+}
+
+/// The status or currency that a text in the cells of an import stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueMapping {
+    /// The text of the cell.
+    pub text: String,
+    /// The name of the status or currency.
+    pub value: String,
+}
+
+impl Display for ValueMapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", format!("{}={}", self.text, self.value))
+    }
+}
+
+/// Parses what a text in the cells of an import stands for, such as `Awaiting Payment=sent`.
+///
+/// # Errors
+/// The text has no text of a cell or no value.
+pub fn value_mapping(text: &str) -> Result<ValueMapping, &'static str> {
+    match text.rsplit_once('=').map(|(text, value)| (text.trim(), value.trim())) {
+        Some((text, value)) if !text.is_empty() && !value.is_empty() => {
+            Ok(ValueMapping { text: text.to_owned(), value: value.to_owned() })
+        }
+        _ => Err("must be a text and a status or currency, such as \"Awaiting Payment=sent\""),
+    }
+}
+
+/// Parses the character before the decimals of an amount.
+///
+/// # Errors
+/// It is neither a point nor a comma.
+pub fn decimal(text: &str) -> Result<char, &'static str> {
+    match text {
+        "." => Ok('.'),
+        "," => Ok(','),
+        _ => Err("must be , or ."),
     }
 }
 

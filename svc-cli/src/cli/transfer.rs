@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::InAccount;
-use crate::values::{self, ColumnMapping};
+use crate::values::{self, ColumnMapping, DateFormat, ValueMapping};
 use svc_core::pages::Since;
 use svc_core::platform::ImportKind;
 
@@ -73,6 +73,29 @@ pub struct Import {
     /// Otherwise, cells that are missing at the end of a row are empty, and more cells are refused unless they are empty.
     #[arg(long)]
     pub strict: bool,
+    /// Character before the decimals of the amounts in a CSV file: . or , as in 1.239,00. The default is the point.
+    ///
+    /// An amount can have a sign such as $ before or after it, and separators between its thousands: $1,239.00.
+    #[arg(long, value_parser = values::decimal, value_name = "CHARACTER")]
+    pub decimal: Option<char>,
+    /// Form of the dates in a CSV file: DD, MM, and YYYY or YY, with any separators, such as DD/MM/YYYY.
+    ///
+    /// Otherwise, only dates such as 2025-12-31 are read. The order of day and month is never guessed. Fields that are times
+    /// get the beginning of the date in the account's time zone.
+    #[arg(long, value_parser = DateFormat::parse, value_name = "FORMAT")]
+    pub date_format: Option<DateFormat>,
+    /// Status or currency that a text in the cells of a CSV file stands for, such as "Awaiting Payment=sent". The option can
+    /// be repeated.
+    ///
+    /// The text is compared with the whole cell, and its case does not count. The names of statuses and currencies
+    /// themselves are read in any case.
+    #[arg(
+        long = "map-value",
+        value_parser = values::value_mapping,
+        allow_hyphen_values = true,
+        value_name = "TEXT=VALUE"
+    )]
+    pub values: Vec<ValueMapping>,
     /// Report what the import would do, and change nothing.
     ///
     /// Each group of 500 rows is checked in a transaction that is rolled back, so a group does not see the rows of the
@@ -82,9 +105,14 @@ pub struct Import {
     /// Emit no events, so that nothing is delivered to webhooks.
     #[arg(long)]
     pub no_events: bool,
-    /// Update existing contacts whose fields differ, instead of refusing their rows.
+    /// Update existing contacts whose fields differ, instead of refusing their rows. Empty cells clear their fields.
+    ///
+    /// Only fields that have a column are changed. With --keep-empty, empty cells leave their fields as they are.
     #[arg(long)]
     pub update: bool,
+    /// With --update, leave the fields of empty cells, or of null in NDJSON, as they are on existing contacts.
+    #[arg(long, requires = "update")]
+    pub keep_empty: bool,
     /// Write all refused rows to this file, one JSON object per line.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

@@ -5,6 +5,7 @@
 //! collected for the report at the end (`refusals`). svc-core decides which existing record a row matches, so that an
 //! import can be interrupted and run again.
 
+mod cells;
 mod columns;
 mod csv;
 mod groups;
@@ -23,9 +24,10 @@ use svc_core::platform::operations::IMPORT_RECORDS;
 use svc_core::platform::{Account, ImportCreate, ImportKind, ImportRows, ImportedRow, RowOutcome};
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
-use svc_core::values::EventKind;
+use svc_core::values::{EventKind, TimeZone};
 use tokio::sync::mpsc;
 
+use self::cells::CellReader;
 use self::columns::ColumnNames;
 use self::groups::{Groups, RowResult};
 use self::progress::Progress;
@@ -89,7 +91,13 @@ pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, 
 
 /// Returns the options that were given and apply to CSV files only.
 fn csv_only(options: &Options) -> impl Iterator<Item = &'static str> {
-    let given = [("--skip-lines", options.skip_lines.is_some()), ("--strict", options.strict)];
+    let given = [
+        ("--skip-lines", options.skip_lines.is_some()),
+        ("--strict", options.strict),
+        ("--decimal", options.decimal.is_some()),
+        ("--date-format", options.date_format.is_some()),
+        ("--map-value", !options.values.is_empty()),
+    ];
     given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name))
 }
 
@@ -97,13 +105,19 @@ async fn import<R: Import>(service: &Service, account: &Account, options: Option
     let groups = Groups { service, account: account.id, import: without_rows(&options) };
     let mut summary = Summary { dry_run: options.dry_run, ..Summary::default() };
     let names = ColumnNames::new(&options.mapping, options.ignore_unknown, R::Row::FIELD_NAMES)?;
+    let zone = TimeZone::parse(&account.time_zone).unwrap_or(TimeZone::UTC);
+    let reader = CellReader::new(&options, R::Row::FIELD_NAMES, R::NUMBERS, zone)?;
     let source = Source::open(&options.file, options.format, options.skip_lines.unwrap_or(0))?;
     if let Some(option) = csv_only(&options).next().filter(|_| source.format == Format::Ndjson) {
         return Err(Failure::new(Exit::Usage, format!("{option} applies to CSV only, and {} is NDJSON.", source.name)));
     }
+    let is_csv = source.format == Format::Csv;
     let (size, max_rows) = (source.size, source.max_rows(&options.file));
     let mut refusals = Refusals::new(options.report.as_deref(), &options.file)?;
-    let parser = Parser::new::<R>(source, names, options.strict)?;
+    let parser = Parser::new::<R>(source, names, reader, &options)?;
+    if is_csv && options.update && !options.keep_empty {
+        output::note("Empty cells clear the fields of existing contacts. Use --keep-empty to leave them as they are.");
+    }
     if !options.no_events && !options.dry_run {
         announce_deliveries(&groups, options.kind, max_rows).await?;
     }

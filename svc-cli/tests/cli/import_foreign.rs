@@ -126,3 +126,79 @@ fn an_import_reads_rows_as_spreadsheets_write_them() {
     ];
     assert_eq!(session.contacts(&["email", "first_name", "phone"]), want);
 }
+
+#[test]
+fn an_import_reads_values_as_options_say() {
+    let mut session = session();
+    let here = "invoice_number,status,total,currency,due_date\n\
+                A-1,Paid,\"$1,239.00\",aud,2099-12-31\n\
+                A-2,Awaiting Payment,1239.5,US Dollar,2099-12-31 09:30:00\n\
+                A-3,,\"1.239,00\",,31/12/2099\n";
+    let there = "invoice_number;status;total;due_date;paid_at\n\
+                 B-1;AWAITING PAYMENT;1.239,00 \u{20ac};31.12.2099;\n\
+                 B-2;paid;1\u{202f}239,50;1.2.2099;31.12.2025\n\
+                 B-3;;12.50;12/31/2099;\n";
+    session.file("here.csv", here);
+    session.file("there.csv", there);
+    let import = |args: &[&'static str]| [&["import", "invoices"], args].concat();
+    let (awaiting, dollar) = (["--map-value", "awaiting payment=sent"], ["--map-value", "US Dollar=usd"]);
+    session
+        .run(&import(&["here.csv", "--dry-run"]))
+        .run(&import(&[&["here.csv"], &awaiting[..], &dollar, &["--map-value", "Void=cancelled"]].concat()))
+        .run(&import(&[&["there.csv", "--decimal", ",", "--date-format", "DD.MM.YYYY"], &awaiting[..]].concat()))
+        .assert("import_values");
+    let listed = session.json(&["export", "invoices"]);
+    let fields = ["invoice_number", "status", "total", "currency", "due_date", "paid_at"];
+    let invoices = listed.as_array().unwrap().iter();
+    let mut lines: Vec<String> =
+        invoices.map(|invoice| fields.map(|field| invoice[field].to_string().replace('"', "")).join(" ")).collect();
+    lines.sort();
+    let want = [
+        "A-1 paid 1239 AUD 2099-12-31 null",
+        "A-2 sent 1239.5 USD 2099-12-31 null",
+        "B-1 sent 1239 AUD 2099-12-31 null",
+        "B-2 paid 1239.5 AUD 2099-02-01 2025-12-31T00:00:00.000000Z",
+    ];
+    assert_eq!(lines, want);
+}
+
+#[test]
+fn an_import_refuses_options_for_values_that_are_not_there() {
+    let mut session = session();
+    session.file("a.csv", "total\n5\n");
+    session.file("b.csv", "email,city\na@example.com,Sydney\n");
+    session.file("c.ndjson", "{\"total\": 5}\n");
+    session
+        .run(&["import", "invoices", "a.csv", "--date-format", "DD/MM/YYYY"])
+        .run(&["import", "invoices", "a.csv", "--date-format", "D/M/YYYY"])
+        .run(&["import", "invoices", "a.csv", "--decimal", ";"])
+        .run(&["import", "invoices", "a.csv", "--map-value", "Open=opened"])
+        .run(&["import", "invoices", "a.csv", "--map-value", "Open=sent", "--map-value", "OPEN=draft"])
+        .run(&["import", "invoices", "a.csv", "--map-value", "Open="])
+        .run(&["import", "contacts", "b.csv", "--decimal", ","])
+        .run(&["import", "contacts", "b.csv", "--map-value", "Open=sent"])
+        .run(&["import", "contacts", "b.csv", "--date-format", "DD/MM/YYYY"])
+        .run(&["import", "invoices", "c.ndjson", "--decimal", ","])
+        .run(&["import", "invoices", "c.ndjson", "--date-format", "DD/MM/YYYY"])
+        .run(&["import", "invoices", "c.ndjson", "--map-value", "Open=sent"])
+        .assert("import_values_refused");
+}
+
+#[test]
+fn an_update_clears_the_fields_of_empty_cells_unless_they_are_kept() {
+    let mut session = session();
+    session.import_contacts("a.csv", "email,first_name,city\nada@example.com,Ada,Sydney\n", &[]);
+    let csv = "email,first_name,city,phone\nada@example.com,,,0400\nbob@example.com,,Perth,\n";
+    session
+        .import_contacts("b.csv", csv, &["--keep-empty"])
+        .import_contacts("b.csv", csv, &["--update", "--keep-empty"])
+        .run(&["contact", "list"])
+        .import_contacts("b.csv", "email,city\nada@example.com\n", &["--update"])
+        .import_contacts(
+            "c.ndjson",
+            "{\"email\": \"ada@example.com\", \"phone\": null}\n",
+            &["--update", "--keep-empty"],
+        )
+        .run(&["contact", "list"])
+        .assert("import_keep_empty");
+}

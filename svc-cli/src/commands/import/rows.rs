@@ -9,14 +9,14 @@ use svc_core::input::json::{self, Json};
 use svc_core::platform::RowProblem;
 use tokio::sync::mpsc;
 
+use super::cells::CellReader;
 use super::columns::{ColumnNames, Header};
 use super::csv::{Cells, Records};
 use super::ndjson::Lines;
 use super::refusals::{by_rules, too_long};
 use super::source::{Input, MAX_ROW, Source};
-use crate::cli::Format;
+use crate::cli::{Format, Import as Options};
 use crate::exit::{Exit, Failure};
-use crate::formulas;
 
 /// The number of bytes of the file after which a group is complete, however few rows it has.
 const GROUP_BYTES: u64 = 8 << 20;
@@ -113,6 +113,8 @@ pub(super) struct Parser {
     /// Returns the number of bytes read so far.
     position: Box<dyn Fn() -> u64 + Send>,
     rows: Rows,
+    /// Whether empty cells leave the fields of existing contacts as they are.
+    keep_empty: bool,
 }
 
 enum Rows {
@@ -125,6 +127,7 @@ struct CsvRows {
     records: Records<Input>,
     /// The field of each column.
     columns: Vec<Option<&'static str>>,
+    reader: CellReader,
     /// Whether each row has as many cells as the header.
     strict: bool,
 }
@@ -134,7 +137,12 @@ type ReadRow<R> = (u64, Result<<R as Import>::Row, RowProblem>);
 
 impl Parser {
     /// Creates a parser. For CSV, reads and validates the header.
-    pub(super) fn new<R: Import>(source: Source, names: ColumnNames, strict: bool) -> Result<Self, Failure> {
+    pub(super) fn new<R: Import>(
+        source: Source,
+        names: ColumnNames,
+        reader: CellReader,
+        options: &Options,
+    ) -> Result<Self, Failure> {
         let position = Box::new(source.position());
         let Source { input, format, delimiter, line_end, line, name, .. } = source;
         let rows = match format {
@@ -142,29 +150,21 @@ impl Parser {
             Format::Csv => {
                 let mut records = Records::new(input, delimiter, line_end, line);
                 let columns = columns::<R>(&mut records, &name, &names)?;
-                Rows::Csv(Box::new(CsvRows { records, columns, strict }))
+                reader.check(&name, &columns, options)?;
+                Rows::Csv(Box::new(CsvRows { records, columns, reader, strict: options.strict }))
             }
         };
-        Ok(Self { name, position, rows })
+        Ok(Self { name, position, rows, keep_empty: options.keep_empty })
     }
 
     fn next<R: Import>(&mut self) -> io::Result<Option<ReadRow<R>>> {
         match &mut self.rows {
-            Rows::Csv(rows) => {
-                let Some(record) = rows.records.next()? else { return Ok(None) };
-                let input = match record.cells {
-                    None => Err(too_long("a closing quote may be missing")),
-                    Some(cells) => members::<R>(&rows.columns, &cells, rows.strict)
-                        .and_then(R::Row::from_members)
-                        .map_err(by_rules),
-                };
-                Ok(Some((record.line, input)))
-            }
+            Rows::Csv(rows) => rows.next::<R>(self.keep_empty),
             Rows::Ndjson { lines, names } => {
                 let Some(line) = lines.next()? else { return Ok(None) };
                 let input = match line.bytes {
                     None => Err(too_long("each line must be one JSON object")),
-                    Some(bytes) => object::<R>(&bytes, names).map_err(by_rules),
+                    Some(bytes) => object::<R>(&bytes, names, self.keep_empty).map_err(by_rules),
                 };
                 Ok(Some((line.number, input)))
             }
@@ -182,9 +182,27 @@ impl Parser {
     /// Returns what to say of options that had no effect on any row.
     fn unused(&self) -> Vec<String> {
         match &self.rows {
-            Rows::Csv(_) => Vec::new(),
+            Rows::Csv(rows) => rows.reader.unused(),
             Rows::Ndjson { names, .. } => names.unused(),
         }
+    }
+}
+
+impl CsvRows {
+    fn next<R: Import>(&mut self, keep_empty: bool) -> io::Result<Option<ReadRow<R>>> {
+        let Self { records, columns, reader, strict } = self;
+        let Some(record) = records.next()? else { return Ok(None) };
+        let Some(cells) = record.cells else {
+            return Ok(Some((record.line, Err(too_long("a closing quote may be missing")))));
+        };
+        let input = members(columns, &cells, reader, *strict).and_then(|members| {
+            let cell = |field: &str| {
+                let position = columns.iter().position(|column| *column == Some(field))?;
+                std::str::from_utf8(cells.iter().nth(position)?).ok()
+            };
+            from_members::<R>(members, keep_empty).map_err(|error| reader.with_hints(error, cell))
+        });
+        Ok(Some((record.line, input.map_err(by_rules))))
     }
 }
 
@@ -216,19 +234,31 @@ fn columns<R: Import>(
     }
 }
 
+/// Reads a row from its fields. With `keep_empty`, fields without a value are left out.
+fn from_members<R: Import>(mut members: Vec<(String, Json)>, keep_empty: bool) -> Result<R::Row, Error> {
+    let is_empty = |value: &Json| match value {
+        Json::Null => true,
+        Json::String(text) => text.trim().is_empty(),
+        _ => false,
+    };
+    members.retain(|(_, value)| !(keep_empty && is_empty(value)));
+    R::Row::from_members(members)
+}
+
 /// Reads a row from a JSON object.
-fn object<R: Import>(bytes: &[u8], names: &mut ColumnNames) -> Result<R::Row, Error> {
+fn object<R: Import>(bytes: &[u8], names: &mut ColumnNames, keep_empty: bool) -> Result<R::Row, Error> {
     match json::parse(bytes)? {
-        Json::Object(members) => R::Row::from_members(names.members(members)),
+        Json::Object(members) => from_members::<R>(names.members(members), keep_empty),
         // It says what is wrong.
         _ => R::Row::from_body(bytes),
     }
 }
 
 /// Returns the fields of a row as JSON. An empty cell is null, as is one that is missing at the end of the row.
-fn members<R: Import>(
+fn members(
     columns: &[Option<&'static str>],
     cells: &Cells<'_>,
+    reader: &mut CellReader,
     strict: bool,
 ) -> Result<Vec<(String, Json)>, Error> {
     let surplus = cells.iter().skip(columns.len()).any(|cell| !cell.trim_ascii().is_empty());
@@ -236,15 +266,9 @@ fn members<R: Import>(
         let reason = format!("must have {} cells, like the header, not {}", columns.len(), cells.len());
         return Err(Issue::new(FieldCode::InvalidFormat, reason).on("row"));
     }
-    let read = |(name, cell): (&'static str, &[u8])| {
-        let text =
-            std::str::from_utf8(cell).map_err(|_| Issue::new(FieldCode::InvalidFormat, "must be UTF-8").on(name))?;
-        let json = match text.trim() {
-            "" => Json::Null,
-            number if R::NUMBERS.contains(&name) => Json::Number(number.to_owned()),
-            _ => Json::String(formulas::from_cell(text).into_owned()),
-        };
-        Ok((name.to_owned(), json))
+    let read = |(name, cell): (&'static str, &[u8])| match std::str::from_utf8(cell) {
+        Ok(cell) => Ok((name.to_owned(), reader.json(name, cell))),
+        Err(_) => Err(Issue::new(FieldCode::InvalidFormat, "must be UTF-8").on(name)),
     };
     let filled = cells.iter().chain(std::iter::repeat(&b""[..]));
     columns.iter().zip(filled).filter_map(|(field, cell)| Some(((*field)?, cell))).map(read).collect()
