@@ -58,6 +58,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Login => return login::run(cli.server, profile, cli.ca_file.as_deref()).await,
         Command::Logout => return login::logout(profile),
         Command::Profiles => return login::list(),
+        Command::Import(options) if options.presets => return import::presets(),
         Command::Listen(options) if !options.secrets.is_empty() => return listen::run(options, is_json).await,
         command => command,
     };

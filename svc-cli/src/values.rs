@@ -24,6 +24,7 @@ use svc_core::values::{Secret, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 
 pub use self::date_format::DateFormat;
+use crate::presets::{PRESETS, Preset};
 
 /// The longest duration that can be given: about a hundred years.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
@@ -245,6 +246,11 @@ pub fn import_kind() -> impl TypedValueParser<Value = ImportKind> {
         (ImportKind::Invoices, "Invoices, with any status"),
         (ImportKind::All, "All records of an account, as `svc export all` writes them"),
     ])
+}
+
+/// Returns a parser for the name of a program whose exports can be imported.
+pub fn preset() -> impl TypedValueParser<Value = Preset> {
+    one_of(PRESETS.map(|preset| (preset, preset.title)))
 }
 
 /// Returns a parser for one of these values, each with its help.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::InAccount;
+use crate::presets::Preset;
 use crate::values::{self, ColumnMapping, DateFormat, ValueMapping};
 use svc_core::pages::Since;
 use svc_core::platform::ImportKind;
@@ -39,17 +40,35 @@ pub enum Format {
 #[derive(Args, Clone, Debug)]
 pub struct Import {
     /// Type of the records in the file.
-    #[arg(value_parser = values::import_kind(), value_name = "contacts|invoices|all")]
-    pub kind: ImportKind,
+    #[arg(
+        value_parser = values::import_kind(),
+        required_unless_present = "presets",
+        value_name = "contacts|invoices|all"
+    )]
+    pub kind: Option<ImportKind>,
     /// File to read, or - for stdin. Its size is not limited.
-    #[arg(value_name = "FILE|-")]
-    pub file: PathBuf,
+    #[arg(required_unless_present = "presets", value_name = "FILE|-")]
+    pub file: Option<PathBuf>,
     /// The account.
     #[command(flatten)]
     pub account: InAccount,
     /// Format of the file. By default it is detected from the file's extension or its first character.
     #[arg(long, value_enum)]
     pub format: Option<Format>,
+    /// Program that exported the CSV file. Its columns are mapped to fields as --presets lists, and others are left out.
+    ///
+    /// --map takes precedence, as does --map-value for statuses. Dates may need --date-format.
+    #[arg(long, value_parser = values::preset(), hide_possible_values = true, value_name = "PROGRAM")]
+    pub from: Option<Preset>,
+    /// List the programs for --from, with the columns of their exports and the fields that these are for.
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "kind", "file", "format", "from", "mapping", "ignore_unknown", "skip_lines", "strict", "decimal",
+            "date_format", "values", "dry_run", "no_events", "update", "keep_empty", "report",
+        ]
+    )]
+    pub presets: bool,
     /// Import a column under the name of a field, such as "Given Name=first_name". The option can be repeated.
     ///
     /// The case of the names of columns does not count, nor whether they have spaces, hyphens or underscores, so `First Name`
@@ -63,7 +82,7 @@ pub struct Import {
     )]
     pub mapping: Vec<ColumnMapping>,
     /// Skip columns that are no fields, instead of refusing the file.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "from")]
     pub ignore_unknown: bool,
     /// Skip this many lines of a CSV file, such as the title of a report. The header is expected after them.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), value_name = "N")]

@@ -15,6 +15,8 @@ mod refusals;
 mod rows;
 mod source;
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::pin::pin;
 
 use serde::Serialize;
@@ -37,7 +39,8 @@ use self::source::Source;
 use super::lookup;
 use crate::cli::{Format, Import as Options};
 use crate::exit::{Exit, Failure};
-use crate::output::{self, Outcome};
+use crate::output::{self, Outcome, Table};
+use crate::presets::PRESETS;
 use crate::service::Service;
 
 /// The number of groups that are read ahead.
@@ -60,8 +63,10 @@ struct Summary {
 }
 
 pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, Failure> {
-    let is_all = options.kind == ImportKind::All;
-    let reason = match options.kind {
+    // The command line has both, except with --presets, which needs no service.
+    let (Some(kind), Some(file)) = (options.kind, options.file.clone()) else { return presets() };
+    let is_all = kind == ImportKind::All;
+    let reason = match kind {
         ImportKind::Invoices if options.update => {
             "--update applies to contacts only; change an invoice with `svc invoice update`."
         }
@@ -72,26 +77,69 @@ pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, 
         }
         ImportKind::All if options.format == Some(Format::Csv) => "--format csv applies to contacts and invoices only.",
         _ if is_all && !options.mapping.is_empty() => "--map applies to contacts and invoices only.",
+        _ if is_all && options.from.is_some() => "--from applies to contacts and invoices only.",
         _ if is_all && options.ignore_unknown => "--ignore-unknown applies to contacts and invoices only.",
         _ => "",
     };
     if !reason.is_empty() {
         return Err(Failure::new(Exit::Usage, reason));
     }
+    if let Some(preset) = options.from.filter(|preset| preset.fields(kind).is_empty()) {
+        let reason = format!("--from {preset} does not apply to {kind}; `svc import --presets` lists what does.");
+        return Err(Failure::new(Exit::Usage, reason));
+    }
     let account = lookup::account(service, &options.account).await?;
-    match options.kind {
-        ImportKind::Contacts => import::<Contact>(service, &account, options).await,
-        ImportKind::Invoices => import::<Invoice>(service, &account, options).await,
+    match kind {
+        ImportKind::Contacts => import::<Contact>(service, &account, kind, &file, options).await,
+        ImportKind::Invoices => import::<Invoice>(service, &account, kind, &file, options).await,
         ImportKind::All => {
             let options = Options { format: Some(Format::Ndjson), ..options };
-            import::<AccountRecord>(service, &account, options).await
+            import::<AccountRecord>(service, &account, kind, &file, options).await
         }
     }
+}
+
+/// A field of a preset. Its fields are the JSON output.
+#[derive(Serialize)]
+struct PresetField {
+    program: &'static str,
+    records: ImportKind,
+    field: &'static str,
+    /// The columns that the field is read from, the preferred one first.
+    columns: &'static [&'static str],
+    /// The statuses in the cells, with those that they stand for.
+    values: BTreeMap<&'static str, &'static str>,
+}
+
+/// Lists the presets of `--from`.
+pub(super) fn presets() -> Result<Outcome, Failure> {
+    let mut fields = Vec::new();
+    for preset in PRESETS {
+        for records in [ImportKind::Contacts, ImportKind::Invoices] {
+            for (field, columns) in preset.fields(records) {
+                let statuses = preset.statuses.iter().filter(|_| *field == "status");
+                let values = statuses.copied().collect();
+                fields.push(PresetField { program: preset.name, records, field, columns, values });
+            }
+        }
+    }
+    let table = Table::new(["PROGRAM", "RECORDS", "FIELD", "COLUMN", "VALUES"], &fields, |row| {
+        let values: Vec<String> = row.values.iter().map(|(text, value)| format!("{text}={value}")).collect();
+        [
+            row.program.to_owned(),
+            row.records.to_string(),
+            row.field.to_owned(),
+            row.columns.join(" or "),
+            values.join(", "),
+        ]
+    });
+    Outcome::list(&fields, &table, "")
 }
 
 /// Returns the options that were given and apply to CSV files only.
 fn csv_only(options: &Options) -> impl Iterator<Item = &'static str> {
     let given = [
+        ("--from", options.from.is_some()),
         ("--skip-lines", options.skip_lines.is_some()),
         ("--strict", options.strict),
         ("--decimal", options.decimal.is_some()),
@@ -101,25 +149,32 @@ fn csv_only(options: &Options) -> impl Iterator<Item = &'static str> {
     given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name))
 }
 
-async fn import<R: Import>(service: &Service, account: &Account, options: Options) -> Result<Outcome, Failure> {
-    let groups = Groups { service, account: account.id, import: without_rows(&options) };
+async fn import<R: Import>(
+    service: &Service,
+    account: &Account,
+    kind: ImportKind,
+    file: &Path,
+    options: Options,
+) -> Result<Outcome, Failure> {
+    let groups = Groups { service, account: account.id, import: without_rows(kind, &options) };
     let mut summary = Summary { dry_run: options.dry_run, ..Summary::default() };
-    let names = ColumnNames::new(&options.mapping, options.ignore_unknown, R::Row::FIELD_NAMES)?;
+    let preset = options.from.map(|preset| preset.fields(kind));
+    let names = ColumnNames::new(&options.mapping, preset, options.ignore_unknown, R::Row::FIELD_NAMES)?;
     let zone = TimeZone::parse(&account.time_zone).unwrap_or(TimeZone::UTC);
     let reader = CellReader::new(&options, R::Row::FIELD_NAMES, R::NUMBERS, zone)?;
-    let source = Source::open(&options.file, options.format, options.skip_lines.unwrap_or(0))?;
+    let source = Source::open(file, options.format, options.skip_lines.unwrap_or(0))?;
     if let Some(option) = csv_only(&options).next().filter(|_| source.format == Format::Ndjson) {
         return Err(Failure::new(Exit::Usage, format!("{option} applies to CSV only, and {} is NDJSON.", source.name)));
     }
     let is_csv = source.format == Format::Csv;
-    let (size, max_rows) = (source.size, source.max_rows(&options.file));
-    let mut refusals = Refusals::new(options.report.as_deref(), &options.file)?;
+    let (size, max_rows) = (source.size, source.max_rows(file));
+    let mut refusals = Refusals::new(options.report.as_deref(), file)?;
     let parser = Parser::new::<R>(source, names, reader, &options)?;
     if is_csv && options.update && !options.keep_empty {
         output::note("Empty cells clear the fields of existing contacts. Use --keep-empty to leave them as they are.");
     }
     if !options.no_events && !options.dry_run {
-        announce_deliveries(&groups, options.kind, max_rows).await?;
+        announce_deliveries(&groups, kind, max_rows).await?;
     }
     let progress = Progress::new(size);
 
@@ -154,7 +209,7 @@ async fn import<R: Import>(service: &Service, account: &Account, options: Option
         let done = groups.import(group).await;
         // The rows before a failure are counted, too.
         for row in done.rows {
-            count(&mut summary, &mut refusals, options.kind, row)?;
+            count(&mut summary, &mut refusals, kind, row)?;
         }
         progress.show(summary.rows, end);
         if let Some(failure) = done.failure {
@@ -173,8 +228,7 @@ async fn import<R: Import>(service: &Service, account: &Account, options: Option
 }
 
 /// Returns the import that the options ask for, without its rows. The rows of `all` fire no events.
-fn without_rows(options: &Options) -> ImportCreate {
-    let kind = options.kind;
+fn without_rows(kind: ImportKind, options: &Options) -> ImportCreate {
     let events = (kind != ImportKind::All).then_some(!options.no_events);
     let rows = ImportRows::default();
     ImportCreate { kind, rows, events, update: Some(options.update), dry_run: Some(options.dry_run) }

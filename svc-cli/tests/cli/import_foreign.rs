@@ -1,5 +1,10 @@
 //! `svc import` of files that other programs wrote.
 
+use std::fmt::Write as _;
+use std::path::Path;
+
+use svc_cli::presets::PRESETS;
+
 use super::harness::Session;
 
 /// A session with an account, and the beginning of an import of contacts.
@@ -59,7 +64,6 @@ fn an_import_refuses_a_header_without_fields_once() {
         .import_contacts("a.csv", "Nick,Rank\nA,1\nB,2\n", &["--ignore-unknown"])
         .import_contacts("a.csv", "Name;Mobile\nA;1\n", &[])
         .import_contacts("report.csv", "Contacts of Harbour Plumbing\n\nemail,city\nada@example.com,Sydney\n", &[])
-        .import_contacts("empty", "{}\nemail,city\nada@example.com,Sydney\n", &[])
         .assert("import_header");
 }
 
@@ -84,11 +88,12 @@ fn an_import_skips_what_is_above_the_header() {
     session
         .import_contacts("report.csv", report, &["--skip-lines", "2"])
         .import_contacts("excel.csv", "sep=;\r\nemail;city\r\nbob@example.com;Bonn, Bad Godesberg\r\n", &[])
+        .import_contacts("myob", "{}\nemail,city\neve@example.com,Perth\n", &[])
         .import_contacts("short.csv", "email\na@example.com\n", &["--skip-lines", "2"])
         .import_contacts("short.csv", "email\na@example.com\n", &["--skip-lines", "3"])
         .import_contacts("short.csv", "email\na@example.com\n", &["--skip-lines", "0"])
         .assert("import_skip_lines");
-    let want = ["ada@example.com|Sydney", "bob@example.com|Bonn, Bad Godesberg"];
+    let want = ["ada@example.com|Sydney", "bob@example.com|Bonn, Bad Godesberg", "eve@example.com|Perth"];
     assert_eq!(session.contacts(&["email", "city"]), want);
 }
 
@@ -201,4 +206,83 @@ fn an_update_clears_the_fields_of_empty_cells_unless_they_are_kept() {
         )
         .run(&["contact", "list"])
         .assert("import_keep_empty");
+}
+
+/// The options that the dates of some exports need.
+const DATE_FORMATS: [(&str, &str); 3] = [("myob", "DD/MM/YYYY"), ("quickbooks", "MM/DD/YYYY"), ("xero", "DD/MM/YYYY")];
+
+/// Every program has a file of each kind in `tests/exports`, with the header that it exports and people who do not exist.
+#[test]
+fn an_import_knows_the_exports_of_other_programs() {
+    let mut session = session();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exports");
+    let mut files: Vec<String> =
+        std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    files.sort();
+    for preset in PRESETS {
+        let with_kind = [("contacts", preset.contacts), ("invoices", preset.invoices)];
+        for (kind, _) in with_kind.into_iter().filter(|(_, fields)| !fields.is_empty()) {
+            let stem = format!("{preset}-{kind}.");
+            let file = files.iter().position(|file| file.starts_with(&stem)).unwrap_or_else(|| panic!("no {stem}"));
+            let file = files.remove(file);
+            std::fs::copy(folder.join(&file), session.folder().join(&file)).unwrap();
+            let format = DATE_FORMATS.iter().find(|(program, _)| kind == "invoices" && *program == preset.name);
+            let format: Vec<&str> = format.into_iter().flat_map(|(_, format)| ["--date-format", format]).collect();
+            session.run(&[&["import", kind, &file, "--from", preset.name], &format[..]].concat());
+        }
+    }
+    assert!(files.is_empty(), "{files:?}");
+    let mut records = String::new();
+    let contact = ["email", "first_name", "last_name", "phone", "company_name", "city", "state", "postcode"];
+    let invoice = ["invoice_number", "status", "issue_date", "due_date", "total", "currency"];
+    for (kind, fields) in [("contacts", &contact[..]), ("invoices", &invoice)] {
+        let listed = session.json(&["export", kind]);
+        // The transcript replaces dates with hyphens.
+        let value = |record: &serde_json::Value, field: &str| {
+            let value = record[field].to_string().replace('"', "");
+            if field.ends_with("_date") { value.replace('-', "/") } else { value }
+        };
+        let shown = |record: &serde_json::Value| {
+            fields.iter().map(|field| value(record, field)).collect::<Vec<_>>().join(" | ")
+        };
+        let mut lines: Vec<String> = listed.as_array().unwrap().iter().map(shown).collect();
+        lines.sort();
+        writeln!(records, "{}\n{}\n", fields.join(" | "), lines.join("\n")).unwrap();
+    }
+    session.append(&records).assert("import_presets");
+}
+
+#[test]
+fn an_import_lists_its_presets_without_a_database() {
+    let mut session = Session::without_database();
+    session
+        .run(&["import", "--presets"])
+        .run(&["import", "--presets", "--from", "xero"])
+        .run(&["import", "--from", "xero"])
+        .assert("import_preset_list");
+    let listed = session.json(&["import", "--presets"]);
+    let programs: std::collections::BTreeSet<&str> =
+        listed.as_array().unwrap().iter().map(|field| field["program"].as_str().unwrap()).collect();
+    assert_eq!(programs.len(), PRESETS.len());
+}
+
+#[test]
+fn options_take_precedence_over_a_preset() {
+    let mut session = session();
+    let csv = "*ContactName,EmailAddress,POCity,City\nHarrow,tess@example.com,Nelson,Wellington\n";
+    let bills = "InvoiceNumber,Total,Status\nA-1,5,Awaiting Payment\nA-2,5,Deposited\n";
+    session.file("bills.csv", bills);
+    session.file("bills.ndjson", "{\"Total\": 5}\n");
+    session
+        .import_contacts("a.csv", csv, &["--from", "xero", "--map", "City=city", "--map", "*ContactName=last_name"])
+        .run(&["import", "invoices", "bills.csv", "--from", "xero", "--map-value", "Awaiting Payment=draft"])
+        .run(&["import", "invoices", "bills.csv", "--from", "hubspot"])
+        .run(&["import", "invoices", "bills.csv", "--from", "stripes"])
+        .run(&["import", "invoices", "bills.csv", "--from", "zoho", "--ignore-unknown"])
+        .run(&["import", "invoices", "bills.ndjson", "--from", "xero"])
+        .run(&["import", "all", "bills.ndjson", "--from", "xero"])
+        .import_contacts("a.csv", "Notes\nx\n", &["--from", "xero"])
+        .assert("import_from");
+    assert_eq!(session.contacts(&["last_name", "company_name", "city"]), ["Harrow|null|Wellington"]);
+    assert_eq!(session.json(&["invoice", "list"])[0]["status"], "draft");
 }

@@ -38,6 +38,8 @@ pub(super) struct CellReader {
     decimal: char,
     date_format: Option<DateFormat>,
     values: Vec<MappedValue>,
+    /// The statuses of `--from`.
+    statuses: &'static [(&'static str, &'static str)],
     /// The account's time zone.
     zone: TimeZone,
 }
@@ -96,7 +98,8 @@ impl CellReader {
             values.push(MappedValue { given: given.clone(), text, field, value, is_used: false });
         }
         let (decimal, date_format) = (options.decimal.unwrap_or('.'), options.date_format.clone());
-        Ok(Self { numbers, decimal, date_format, values, zone })
+        let statuses = options.from.map_or(&[][..], |preset| preset.statuses);
+        Ok(Self { numbers, decimal, date_format, values, statuses, zone })
     }
 
     /// Checks that the columns of a file have cells that the options are for.
@@ -147,7 +150,12 @@ impl CellReader {
                 value.is_used = true;
                 Some(value.value.clone())
             }
-            None => enumerated(text).filter(|(of, _)| *of == field).map(|(_, value)| value),
+            None => {
+                let known =
+                    self.statuses.iter().find(|(name, _)| field == Enumerated::Status && name.to_lowercase() == lower);
+                let known = known.map(|(_, status)| (*status).to_owned());
+                known.or_else(|| enumerated(text).filter(|(of, _)| *of == field).map(|(_, value)| value))
+            }
         }
     }
 
@@ -299,6 +307,7 @@ mod tests {
             decimal: '.',
             date_format: date_format.map(|format| DateFormat::parse(format).unwrap()),
             values: Vec::new(),
+            statuses: &[],
             zone: TimeZone::parse("Australia/Sydney").unwrap(),
         }
     }

@@ -7,6 +7,7 @@
 use svc_core::input::json::Json;
 
 use crate::exit::{Exit, Failure};
+use crate::presets::PresetField;
 use crate::usage;
 use crate::values::ColumnMapping;
 
@@ -17,6 +18,8 @@ const MAX_NAMED: usize = 50;
 #[derive(Clone, Debug)]
 pub(super) struct ColumnNames {
     mapping: Vec<Mapping>,
+    /// The columns of `--from`.
+    preset: Option<&'static [PresetField]>,
     /// Whether columns that are for no field are skipped.
     ignore_unknown: bool,
     /// The names of all fields.
@@ -50,6 +53,7 @@ impl ColumnNames {
     /// A column is mapped to something that is no field, or two columns are mapped to one field.
     pub(super) fn new(
         mapping: &[ColumnMapping],
+        preset: Option<&'static [PresetField]>,
         ignore_unknown: bool,
         fields: &'static [&'static str],
     ) -> Result<Self, Failure> {
@@ -70,7 +74,7 @@ impl ColumnNames {
             }
             read.push(Mapping { given: given.clone(), field, is_used: false });
         }
-        Ok(Self { mapping: read, ignore_unknown, fields })
+        Ok(Self { mapping: read, preset, ignore_unknown, fields })
     }
 
     /// Returns the field that each column of a header is for.
@@ -98,6 +102,18 @@ impl ColumnNames {
         }
         let mapped = columns.clone();
         let mut unknown = Vec::new();
+        for (field, candidates) in self.preset.unwrap_or_default() {
+            let free = |position: &usize| !is_mapped[*position];
+            let found =
+                candidates.iter().find_map(|name| positions(name, &header.names, &names).into_iter().find(free));
+            if let Some(position) = found.filter(|_| !mapped.contains(&Some(*field))) {
+                columns[position] = Some(field);
+            }
+        }
+        if self.preset.is_some() {
+            is_mapped.fill(true);
+            unknown.extend((0..names.len()).map(|position| header.name(position)));
+        }
         for (position, name) in names.iter().enumerate().filter(|(position, _)| !is_mapped[*position]) {
             match self.fields.iter().copied().find(|field| field == name) {
                 Some(field) if mapped.contains(&Some(field)) => {}
@@ -111,7 +127,7 @@ impl ColumnNames {
         if columns.iter().all(Option::is_none) {
             return Err(Failure::new(Exit::Failed, header.without_fields(&unknown, self.fields)));
         }
-        if !unknown.is_empty() && !self.ignore_unknown {
+        if !unknown.is_empty() && !self.ignore_unknown && self.preset.is_none() {
             let columns = if unknown.len() == 1 { "an unknown column" } else { "unknown columns" };
             return Err(Failure::new(
                 Exit::Failed,
@@ -275,7 +291,7 @@ mod tests {
 
     fn names(mapping: &[&str], ignore_unknown: bool) -> Result<ColumnNames, Failure> {
         let mapping: Vec<ColumnMapping> = mapping.iter().map(|text| column_mapping(text).unwrap()).collect();
-        ColumnNames::new(&mapping, ignore_unknown, &FIELDS)
+        ColumnNames::new(&mapping, None, ignore_unknown, &FIELDS)
     }
 
     /// Returns the fields of the columns, in which a column without one is a dash, or the text of the error.

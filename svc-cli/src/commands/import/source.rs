@@ -38,8 +38,9 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Opens a file, or stdin for `-`, and detects its format. A byte order mark, the lines to skip and a line such as
-    /// `sep=;`, by which spreadsheets know the delimiter, are skipped.
+    /// Opens a file, or stdin for `-`, and detects its format. A byte order mark and the lines to skip are skipped, as are
+    /// lines before a header of CSV that mean nothing more: one such as `sep=;`, by which spreadsheets know the delimiter, and
+    /// the `{}` with which the exports of MYOB begin.
     pub(super) fn open(path: &Path, format: Option<Format>, skip_lines: u64) -> Result<Self, Failure> {
         let stdin = path.as_os_str() == "-";
         let name = if stdin { "stdin".to_owned() } else { plain(&path.to_string_lossy()) };
@@ -155,10 +156,25 @@ impl<I: BufRead> Head<I> {
         Ok(false)
     }
 
-    /// Drops the line that was read.
+    /// Drops the first line that was read.
     fn drop_line(&mut self) {
-        self.read.clear();
+        let end = self.read.iter().position(|byte| *byte == self.line_end).map_or(self.read.len(), |at| at + 1);
+        self.read.drain(..end);
         self.line += 1;
+    }
+
+    /// Drops the first line that was read, and reads the next one that is not blank.
+    fn next_text(&mut self) -> io::Result<()> {
+        self.drop_line();
+        while !self.read.is_empty() && self.first_line().trim_ascii().is_empty() {
+            self.drop_line();
+        }
+        if self.read.is_empty() { self.read_text() } else { Ok(()) }
+    }
+
+    /// Returns the first line that was read, with its end.
+    fn first_line(&self) -> &[u8] {
+        self.read.split_inclusive(|byte| *byte == self.line_end).next().unwrap_or_default()
     }
 
     /// Skips lines. Returns how many there were.
@@ -205,9 +221,11 @@ impl<I: BufRead> Head<I> {
         if format == Format::Ndjson {
             return Ok(Start { format, delimiter: b',' });
         }
-        if let Some(delimiter) = separator(&self.read) {
-            self.drop_line();
-            self.read_text()?;
+        if self.first_line().trim_ascii() == b"{}" {
+            self.next_text()?;
+        }
+        if let Some(delimiter) = separator(self.first_line()) {
+            self.next_text()?;
             return Ok(Start { format, delimiter });
         }
         // The header ends outside of quotes.
@@ -303,11 +321,13 @@ mod tests {
             ("Report;;;\n\na,b\n", 2, (b',', b'\n', 3)),
             ("Report\rof May\ra,b\r1", 2, (b',', b'\r', 3)),
             ("Report\nsep=|\na,b\n", 1, (b'|', b'\n', 3)),
+            ("{}\r\n\r\na;b\r\n", 0, (b';', b'\n', 3)),
+            ("{}\ra\tb\r", 0, (b'\t', b'\r', 2)),
             ("a,b", 0, (b',', b'\n', 1)),
         ] {
             let mut head = Head::new(text.as_bytes());
             assert_eq!(head.skip(skip).unwrap(), skip);
-            let start = head.detect(Some(Format::Csv)).unwrap();
+            let start = head.detect(None).unwrap();
             assert_eq!((start.delimiter, head.line_end, head.line), want, "{text:?}");
         }
         assert_eq!(Head::new(&b"a\nb\n"[..]).skip(3).unwrap(), 2);
