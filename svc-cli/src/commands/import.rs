@@ -78,6 +78,7 @@ pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, 
         ImportKind::All if options.format == Some(Format::Csv) => "--format csv applies to contacts and invoices only.",
         _ if is_all && !options.mapping.is_empty() => "--map applies to contacts and invoices only.",
         _ if is_all && options.from.is_some() => "--from applies to contacts and invoices only.",
+        _ if is_all && options.no_events => "--no-events applies to contacts and invoices only: `all` fires no events.",
         _ if is_all && options.ignore_unknown => "--ignore-unknown applies to contacts and invoices only.",
         _ => "",
     };

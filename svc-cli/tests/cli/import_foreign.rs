@@ -7,7 +7,7 @@ use svc_cli::presets::PRESETS;
 
 use super::harness::Session;
 
-/// A session with an account, and the beginning of an import of contacts.
+/// Returns a session with an account.
 fn session() -> Session {
     let session = Session::new();
     session.account();
@@ -50,6 +50,7 @@ fn an_import_refuses_options_without_effect() {
         .import_contacts("a.ndjson", ndjson, &["--map", "Mail=email", "--strict"])
         .run(&["import", "all", "a.ndjson", "--map", "Mail=email"])
         .run(&["import", "all", "a.ndjson", "--ignore-unknown"])
+        .run(&["import", "all", "a.ndjson", "--no-events"])
         .run(&["export", "contacts", "--output", "csv"])
         .run(&["export", "contacts", "--escape-formulas"])
         .run(&["export", "contacts", "--amount-paid"])

@@ -175,7 +175,8 @@ impl CellReader {
         // No zone is a day or more away from UTC.
         let mut begins = Timestamp::parse(&format!("{}T00:00:00Z", date.plus_days(-2))).ok()?;
         while self.zone.date_at(begins) < date {
-            begins = self.zone.next_date_begins(begins);
+            // There is none after the end of time.
+            begins = Some(self.zone.next_date_begins(begins)).filter(|next| *next > begins)?;
         }
         Some(begins.to_string())
     }
@@ -364,6 +365,10 @@ mod tests {
         assert_eq!(begins.as_deref(), Some("2025-12-30T13:00:00.000000Z"));
         assert_eq!(reader(Some("DD/MM/YYYY")).time("31/02/2025"), None);
         assert_eq!(reader(None).time("2025-12-31"), None);
+        for end in ["31/12/9999", "01/01/0000"] {
+            let reader = CellReader { zone: TimeZone::UTC, ..reader(Some("DD/MM/YYYY")) };
+            assert_eq!(reader.time(end), None);
+        }
     }
 
     #[test]

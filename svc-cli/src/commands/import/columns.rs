@@ -125,15 +125,18 @@ impl ColumnNames {
             }
         }
         if columns.iter().all(Option::is_none) {
-            return Err(Failure::new(Exit::Failed, header.without_fields(&unknown, self.fields)));
+            return Err(match self.preset {
+                Some(_) => misused(header.without_preset(&unknown)),
+                None => Failure::new(Exit::Failed, header.without_fields(&unknown, self.fields)),
+            });
         }
         if !unknown.is_empty() && !self.ignore_unknown && self.preset.is_none() {
             let columns = if unknown.len() == 1 { "an unknown column" } else { "unknown columns" };
             return Err(Failure::new(
                 Exit::Failed,
                 format!(
-                    "{} has {columns}: {}. The known columns are {}. Name the field of a column with --map, or skip what \
-                     is unknown with --ignore-unknown.",
+                    "{} has {columns}: {}. The known columns are {}. Map a column to its field with --map, or with \
+                     --from if it knows the program that exported the file, or skip what is unknown with --ignore-unknown.",
                     header.file,
                     listed(&unknown),
                     self.fields.join(", ")
@@ -210,12 +213,24 @@ impl Header<'_> {
         )
     }
 
+    /// Words that no column is one of `--from`.
+    fn without_preset(&self, names: &[String]) -> String {
+        format!(
+            "--from knows no column of {}. The columns on line {} are {}. If the header is on a later line, skip the lines \
+             before it with --skip-lines N. `svc import --presets` lists the columns of each program.",
+            self.file,
+            self.line,
+            listed(names)
+        )
+    }
+
     /// Words that no column is known: the line may not be the header.
     fn without_fields(&self, unknown: &[String], fields: &[&str]) -> String {
         let shown = if unknown.is_empty() { "nothing else".to_owned() } else { listed(unknown) };
         format!(
             "{} has no column that is a field on line {}, which has {shown}. If the header is on a later line, skip the lines \
-             before it with --skip-lines N. If the columns have other names, name their fields with --map. The fields are {}.",
+             before it with --skip-lines N. If the columns have other names, map them to fields with --map, or with --from if \
+             it knows the program that exported the file. The fields are {}.",
             self.file,
             self.line,
             fields.join(", ")
