@@ -123,6 +123,7 @@ fn an_import_reads_rows_as_spreadsheets_write_them() {
     session
         .import_contacts("a.csv", csv, &[])
         .import_contacts("b.csv", "email,city\nd@example.com\ne@example.com,Perth,\n,\n", &["--strict"])
+        .import_contacts("c.csv", "email,,\nada@example.com,,\nd@example.com,,more\n", &["--strict"])
         .assert("import_rows");
     let want = [
         "ada@example.com|null|null",

@@ -128,8 +128,8 @@ struct CsvRows {
     /// The field of each column.
     columns: Vec<Option<&'static str>>,
     reader: CellReader,
-    /// Whether each row has as many cells as the header.
-    strict: bool,
+    /// The number of cells that each row must have, if it matters.
+    width: Option<usize>,
 }
 
 /// The line on which a row begins, and the row.
@@ -149,9 +149,9 @@ impl Parser {
             Format::Ndjson => Rows::Ndjson { lines: Lines::new(input, line_end, line), names },
             Format::Csv => {
                 let mut records = Records::new(input, delimiter, line_end, line);
-                let columns = columns::<R>(&mut records, &name, &names)?;
+                let (columns, width) = columns::<R>(&mut records, &name, &names)?;
                 reader.check(&name, &columns, options)?;
-                Rows::Csv(Box::new(CsvRows { records, columns, reader, strict: options.strict }))
+                Rows::Csv(Box::new(CsvRows { records, columns, reader, width: options.strict.then_some(width) }))
             }
         };
         Ok(Self { name, position, rows, keep_empty: options.keep_empty })
@@ -190,12 +190,12 @@ impl Parser {
 
 impl CsvRows {
     fn next<R: Import>(&mut self, keep_empty: bool) -> io::Result<Option<ReadRow<R>>> {
-        let Self { records, columns, reader, strict } = self;
+        let Self { records, columns, reader, width } = self;
         let Some(record) = records.next()? else { return Ok(None) };
         let Some(cells) = record.cells else {
             return Ok(Some((record.line, Err(too_long("a closing quote may be missing")))));
         };
-        let input = members(columns, &cells, reader, *strict).and_then(|members| {
+        let input = members(columns, &cells, reader, *width).and_then(|members| {
             let cell = |field: &str| {
                 let position = columns.iter().position(|column| *column == Some(field))?;
                 std::str::from_utf8(cells.iter().nth(position)?).ok()
@@ -206,12 +206,12 @@ impl CsvRows {
     }
 }
 
-/// Reads the header, and returns the fields that it names.
+/// Reads the header, and returns the fields that it names and the number of its cells.
 fn columns<R: Import>(
     records: &mut Records<Input>,
     file: &str,
     names: &ColumnNames,
-) -> Result<Vec<Option<&'static str>>, Failure> {
+) -> Result<(Vec<Option<&'static str>>, usize), Failure> {
     let failed = |reason: String| Failure::new(Exit::Failed, format!("{file} {reason}"));
     let header = match records.next() {
         Err(reason) => return Err(failed(format!("cannot be read: {reason}."))),
@@ -221,6 +221,7 @@ fn columns<R: Import>(
         Ok(Some(header)) => header,
     };
     let cells = header.cells.ok_or_else(|| failed("has no header row: its first row is too long.".to_owned()))?;
+    let width = cells.len();
     let mut shown: Vec<String> =
         cells.iter().map(|cell| String::from_utf8_lossy(cell.trim_ascii()).into_owned()).collect();
     // Spreadsheets write the empty cells at the end of a header, which are no columns.
@@ -230,7 +231,7 @@ fn columns<R: Import>(
         Some(field) => Err(failed(format!(
             "has no column {field}, which is required. Name the column that has it with --map COLUMN={field}."
         ))),
-        None => Ok(columns),
+        None => Ok((columns, width)),
     }
 }
 
@@ -259,11 +260,16 @@ fn members(
     columns: &[Option<&'static str>],
     cells: &Cells<'_>,
     reader: &mut CellReader,
-    strict: bool,
+    width: Option<usize>,
 ) -> Result<Vec<(String, Json)>, Error> {
-    let surplus = cells.iter().skip(columns.len()).any(|cell| !cell.trim_ascii().is_empty());
-    if surplus || strict && cells.len() != columns.len() {
-        let reason = format!("must have {} cells, like the header, not {}", columns.len(), cells.len());
+    let filled = cells.iter().enumerate().filter(|(_, cell)| !cell.trim_ascii().is_empty());
+    let used = filled.last().map_or(0, |(position, _)| position + 1);
+    let reason = match width {
+        Some(width) if width != cells.len() => format!("must have {width} cells, like the header, not {}", cells.len()),
+        _ if used > columns.len() => format!("must have at most {} cells, like the header, not {used}", columns.len()),
+        _ => String::new(),
+    };
+    if !reason.is_empty() {
         return Err(Issue::new(FieldCode::InvalidFormat, reason).on("row"));
     }
     let read = |(name, cell): (&'static str, &[u8])| match std::str::from_utf8(cell) {
