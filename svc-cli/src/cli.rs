@@ -257,16 +257,25 @@ pub enum Command {
     /// Fields of contacts: id, email, first_name, last_name, phone, company_name, city, state, postcode, created_at.
     /// Fields of invoices: id, invoice_number, contact_id, status, issue_date, due_date, total, currency, paid_at,
     /// amount_paid, created_at. `updated_at` is accepted and ignored. In CSV, an apostrophe before =, +, -, @, a tab or a
-    /// line break at the beginning of a text is removed, as `svc export --escape-formulas` writes it.
+    /// line break at the beginning of a text is removed, as `svc export --escape-formulas` writes it, and one before a
+    /// number. Rows whose cells are all empty are skipped.
+    ///
+    /// For files of other programs, --from knows the columns of some of them, and --map names the field of any column.
+    /// --skip-lines, --decimal, --date-format and --map-value say how a file differs. An option that has no effect on the
+    /// file is an error.
     ///
     /// `svc import all` puts back what `svc export all` wrote: contacts, deleted ones included, invoices, quotes, bookings
     /// and jobs, with their numbers and all their times. It fires no events. A row is refused if another record of its
     /// type has changed later, as clients that keep a copy by `updated_since` would miss it: import into an account without
     /// records.
-    #[command(after_help = "Examples:\n  svc import contacts contacts.csv\n  \
+    #[command(
+        override_usage = "svc import [OPTIONS] <contacts|invoices|all> <FILE|->\n       svc import --presets",
+        after_help = "Examples:\n  svc import contacts contacts.csv\n  \
                       svc import contacts contacts.csv --dry-run --report refused.ndjson\n  \
+                      svc import invoices invoices.csv --from xero --date-format DD/MM/YYYY\n  \
                       zcat invoices.ndjson.gz | svc import invoices --no-events -\n  \
-                      svc import all all.ndjson")]
+                      svc import all all.ndjson"
+    )]
     Import(Import),
     /// Export all records of one type, or of an account, to stdout, one JSON object per line.
     ///

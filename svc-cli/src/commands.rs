@@ -33,10 +33,10 @@ use svc_core::values::HostPolicy;
 use svc_store::{OpenError, Options};
 
 use crate::backend::Backend;
-use crate::cli::{Cli, Command, Output};
+use crate::cli::{Cli, Command, DeliveryCommand, Output};
 use crate::clock_guard;
 use crate::confirm;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::output::{self, Outcome};
 use crate::profiles;
 use crate::service::{Service, local_only};
@@ -46,6 +46,9 @@ use crate::user;
 /// command.
 pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     confirm::ask(&cli.command, cli.yes)?;
+    if let Some(reason) = refused_output(&cli) {
+        return Err(Failure::new(Exit::Usage, reason));
+    }
     let is_json = cli.output() == Output::Json;
     let backend = Backend::of(&cli);
     let profile = cli.profile.as_deref().unwrap_or(profiles::DEFAULT);
@@ -55,6 +58,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Login => return login::run(cli.server, profile, cli.ca_file.as_deref()).await,
         Command::Logout => return login::logout(profile),
         Command::Profiles => return login::list(),
+        Command::Import(options) if options.presets => return import::presets(),
         Command::Listen(options) if !options.secrets.is_empty() => return listen::run(options, is_json).await,
         command => command,
     };
@@ -80,6 +84,19 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         }
     };
     run_on(&service, command, is_json).await
+}
+
+/// Returns why `--output csv` is refused, which commands that print line by line do not have.
+fn refused_output(cli: &Cli) -> Option<&'static str> {
+    let reason = match &cli.command {
+        Command::Export(_) => "--output csv does not apply to `svc export`; use --format csv.",
+        Command::Listen(_) => "--output csv does not apply to `svc listen`; use --output json, or omit it.",
+        Command::Delivery(DeliveryCommand::List { follow: true, .. }) => {
+            "--output csv does not apply to --follow; use --output json, or omit it."
+        }
+        _ => return None,
+    };
+    (cli.output() == Output::Csv).then_some(reason)
 }
 
 /// Runs a command on a service.

@@ -2,7 +2,7 @@
 //!
 //! A spreadsheet runs a cell such as `=HYPERLINK(…)` when it opens the file, whoever typed it. With an apostrophe in
 //! front, the cell is text. An import removes one apostrophe from such cells, so that phone numbers like `+61 2 …` come
-//! back as they were.
+//! back as they were. It also removes the one by which people keep the zero of a number such as `'0412 345 678`.
 
 use std::borrow::Cow;
 
@@ -12,18 +12,26 @@ fn is_formula_like(text: &str) -> bool {
     text.trim_start_matches('\'').starts_with(formula)
 }
 
+/// Returns whether a text is a number, a date or a phone number, after any apostrophes: it begins with a digit and has no
+/// letters.
+fn is_number_like(text: &str) -> bool {
+    let number = text.trim_start_matches('\'');
+    number.starts_with(|char: char| char.is_ascii_digit()) && !number.contains(char::is_alphabetic)
+}
+
 /// Returns the cell of a text.
 ///
-/// A formula gets an apostrophe if `escape` is set. A formula with an apostrophe in front always gets another one, since
-/// an import removes one.
+/// A formula gets an apostrophe if `escape` is set. A formula or a number with an apostrophe in front always gets another
+/// one, since an import removes one.
 pub(crate) fn to_cell(text: String, escape: bool) -> String {
-    let needs_escape = is_formula_like(&text) && (escape || text.starts_with('\''));
+    let is_marked = text.starts_with('\'');
+    let needs_escape = is_formula_like(&text) && (escape || is_marked) || is_number_like(&text) && is_marked;
     if needs_escape { format!("'{text}") } else { text }
 }
 
 /// Returns the text of a cell. This is the reverse of [`to_cell`], with `escape` or without.
 pub(crate) fn from_cell(cell: &str) -> Cow<'_, str> {
-    match cell.strip_prefix('\'').filter(|text| is_formula_like(text)) {
+    match cell.strip_prefix('\'').filter(|text| is_formula_like(text) || is_number_like(text)) {
         Some(text) => text.into(),
         None => cell.into(),
     }
@@ -44,6 +52,9 @@ mod tests {
             ("＝1", "'＝1"),
             ("'=1", "''=1"),
             ("''=1", "'''=1"),
+            ("0412 345 678", "0412 345 678"),
+            ("'0412 345 678", "''0412 345 678"),
+            ("'90s", "'90s"),
             ("'t Hooft", "'t Hooft"),
             ("a=1", "a=1"),
             ("", ""),
@@ -54,5 +65,6 @@ mod tests {
             }
         }
         assert_eq!(to_cell("=1".to_owned(), false), "=1");
+        assert_eq!(from_cell("'0412 345 678"), "0412 345 678");
     }
 }

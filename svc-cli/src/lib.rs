@@ -19,6 +19,7 @@
 //! - `output` writes results to stdout: JSON for programs, tables and sentences for people.
 //! - `table` formats tables that fit the terminal.
 //! - `times` formats times and durations for people.
+//! - [`presets`] lists the columns of files that other programs export.
 //! - `formulas` keeps spreadsheets from running cells of an export.
 //! - `document` holds JSON from elsewhere and preserves its numbers exactly.
 //! - `usage` words errors of the command line itself, and `kinds` checks event kinds, which are also in a file.
@@ -35,6 +36,7 @@ mod formulas;
 pub mod ids;
 mod kinds;
 mod output;
+pub mod presets;
 mod profiles;
 mod service;
 mod table;

@@ -2,9 +2,11 @@
 //!
 //! Every error says what the value must be.
 
+mod date_format;
+
 use std::convert::Infallible;
 use std::ffi::OsStr;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -20,6 +22,9 @@ use svc_core::platform::{ImportKind, KeyScopes};
 use svc_core::values::{EventKind, EventKinds};
 use svc_core::values::{Secret, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryStatus;
+
+pub use self::date_format::DateFormat;
+use crate::presets::{PRESETS, Preset};
 
 /// The longest duration that can be given: about a hundred years.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
@@ -116,15 +121,83 @@ pub fn write_limit(text: &str) -> Result<(CappedCollection, Limit), Issue> {
     parse_write_limit(text, limit)
 }
 
-/// Parses the field that a column of an import is for, such as `First Name=first_name`.
+/// The field that a column of an import is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnMapping {
+    /// The name of the column.
+    pub column: String,
+    /// The name of the field. `None` if the column is left out.
+    pub field: Option<String>,
+}
+
+impl Display for ColumnMapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.column, self.field.as_deref().unwrap_or_default())
+    }
+}
+
+/// Parses the field that a column of an import is for, such as `First Name=first_name`, or `Notes=` for a column to leave
+/// out.
 ///
 /// # Errors
-/// The text has no column or no field.
-pub fn column_mapping(text: &str) -> Result<(String, String), &'static str> {
+/// The text has no column or no equals sign.
+///
+/// ```
+/// use svc_cli::values::column_mapping;
+/// assert_eq!(column_mapping("- Email=email").unwrap().field.as_deref(), Some("email"));
+/// assert_eq!(column_mapping("Notes=").unwrap().field, None);
+/// assert!(column_mapping("Notes").is_err());
+/// ```
+pub fn column_mapping(text: &str) -> Result<ColumnMapping, &'static str> {
     // A field has no equals sign, but a column can.
     match text.rsplit_once('=').map(|(column, field)| (column.trim(), field.trim())) {
-        Some((column, field)) if !column.is_empty() && !field.is_empty() => Ok((column.to_owned(), field.to_owned())),
-        _ => Err("must be a column and a field, such as \"First Name=first_name\""),
+        Some((column, field)) if !column.is_empty() => {
+            let field = Some(field.to_owned()).filter(|field| !field.is_empty());
+            Ok(ColumnMapping { column: column.to_owned(), field })
+        }
+        _ => Err(
+            "must be a column and a field, such as \"First Name=first_name\", or a column to leave out, such as \"Notes=\"",
+        ),
+    }
+}
+
+/// The status or currency that a text in the cells of an import stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueMapping {
+    /// The text of the cell.
+    pub text: String,
+    /// The name of the status or currency.
+    pub value: String,
+}
+
+impl Display for ValueMapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", format!("{}={}", self.text, self.value))
+    }
+}
+
+/// Parses what a text in the cells of an import stands for, such as `Awaiting Payment=sent`.
+///
+/// # Errors
+/// The text has no text of a cell or no value.
+pub fn value_mapping(text: &str) -> Result<ValueMapping, &'static str> {
+    match text.rsplit_once('=').map(|(text, value)| (text.trim(), value.trim())) {
+        Some((text, value)) if !text.is_empty() && !value.is_empty() => {
+            Ok(ValueMapping { text: text.to_owned(), value: value.to_owned() })
+        }
+        _ => Err("must be a text and a status or currency, such as \"Awaiting Payment=sent\""),
+    }
+}
+
+/// Parses the character before the decimals of an amount.
+///
+/// # Errors
+/// It is neither a point nor a comma.
+pub fn decimal(text: &str) -> Result<char, &'static str> {
+    match text {
+        "." => Ok('.'),
+        "," => Ok(','),
+        _ => Err("must be , or ."),
     }
 }
 
@@ -173,6 +246,11 @@ pub fn import_kind() -> impl TypedValueParser<Value = ImportKind> {
         (ImportKind::Invoices, "Invoices, with any status"),
         (ImportKind::All, "All records of an account, as `svc export all` writes them"),
     ])
+}
+
+/// Returns a parser for the name of a program whose exports can be imported.
+pub fn preset() -> impl TypedValueParser<Value = Preset> {
+    one_of(PRESETS.map(|preset| (preset, preset.title)))
 }
 
 /// Returns a parser for one of these values, each with its help.

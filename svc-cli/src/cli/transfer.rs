@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::InAccount;
-use crate::values;
+use crate::presets::Preset;
+use crate::values::{self, ColumnMapping, DateFormat, ValueMapping};
 use svc_core::pages::Since;
 use svc_core::platform::ImportKind;
 
@@ -39,26 +40,81 @@ pub enum Format {
 #[derive(Args, Clone, Debug)]
 pub struct Import {
     /// Type of the records in the file.
-    #[arg(value_parser = values::import_kind(), value_name = "contacts|invoices|all")]
-    pub kind: ImportKind,
+    #[arg(
+        value_parser = values::import_kind(),
+        required_unless_present = "presets",
+        value_name = "contacts|invoices|all"
+    )]
+    pub kind: Option<ImportKind>,
     /// File to read, or - for stdin. Its size is not limited.
-    #[arg(value_name = "FILE|-")]
-    pub file: PathBuf,
+    #[arg(required_unless_present = "presets", value_name = "FILE|-")]
+    pub file: Option<PathBuf>,
     /// The account.
     #[command(flatten)]
     pub account: InAccount,
     /// Format of the file. By default it is detected from the file's extension or its first character.
     #[arg(long, value_enum)]
     pub format: Option<Format>,
+    /// Program that exported the CSV file. Its columns are mapped to fields as --presets lists, and others are left out.
+    ///
+    /// --map takes precedence, as does --map-value for statuses. Dates may need --date-format.
+    #[arg(long, value_parser = values::preset(), hide_possible_values = true, value_name = "PROGRAM")]
+    pub from: Option<Preset>,
+    /// List the programs for --from, with the columns of their exports and the fields that these are for.
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "kind", "file", "format", "from", "mapping", "ignore_unknown", "skip_lines", "strict", "decimal",
+            "date_format", "values", "dry_run", "no_events", "update", "keep_empty", "report",
+        ]
+    )]
+    pub presets: bool,
     /// Import a column under the name of a field, such as "Given Name=first_name". The option can be repeated.
     ///
     /// The case of the names of columns does not count, nor whether they have spaces, hyphens or underscores, so `First Name`
-    /// is first_name without this option.
-    #[arg(long = "map", value_parser = values::column_mapping, value_name = "COLUMN=FIELD")]
-    pub mapping: Vec<(String, String)>,
+    /// is first_name without this option. A column that is named here takes the place of one that has the name of the field.
+    /// Of columns with the same name, "Email#2=email" takes the second. An empty field leaves the column out, such as "id=".
+    #[arg(
+        long = "map",
+        value_parser = values::column_mapping,
+        allow_hyphen_values = true,
+        value_name = "COLUMN=FIELD"
+    )]
+    pub mapping: Vec<ColumnMapping>,
     /// Skip columns that are no fields, instead of refusing the file.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "from")]
     pub ignore_unknown: bool,
+    /// Skip this many lines of a CSV file, such as the title of a report. The header is expected after them.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..), value_name = "N")]
+    pub skip_lines: Option<u64>,
+    /// Refuse rows of a CSV file that have fewer or more cells than the header.
+    ///
+    /// Otherwise, cells that are missing at the end of a row are empty, and more cells are refused unless they are empty.
+    #[arg(long)]
+    pub strict: bool,
+    /// Character before the decimals of the amounts in a CSV file: . or , as in 1.239,00. The default is the point.
+    ///
+    /// An amount can have a sign such as $ before or after it, and separators between its thousands: $1,239.00.
+    #[arg(long, value_parser = values::decimal, value_name = "CHARACTER")]
+    pub decimal: Option<char>,
+    /// Form of the dates in a CSV file: DD, MM, and YYYY or YY, with any separators, such as DD/MM/YYYY.
+    ///
+    /// Otherwise, only dates such as 2025-12-31 are read. The order of day and month is never guessed. Fields that are times
+    /// get the beginning of the date in the account's time zone.
+    #[arg(long, value_parser = DateFormat::parse, value_name = "FORMAT")]
+    pub date_format: Option<DateFormat>,
+    /// Status or currency that a text in the cells of a CSV file stands for, such as "Awaiting Payment=sent". The option can
+    /// be repeated.
+    ///
+    /// The text is compared with the whole cell, and its case does not count. The names of statuses and currencies
+    /// themselves are read in any case.
+    #[arg(
+        long = "map-value",
+        value_parser = values::value_mapping,
+        allow_hyphen_values = true,
+        value_name = "TEXT=VALUE"
+    )]
+    pub values: Vec<ValueMapping>,
     /// Report what the import would do, and change nothing.
     ///
     /// Each group of 500 rows is checked in a transaction that is rolled back, so a group does not see the rows of the
@@ -68,9 +124,14 @@ pub struct Import {
     /// Emit no events, so that nothing is delivered to webhooks.
     #[arg(long)]
     pub no_events: bool,
-    /// Update existing contacts whose fields differ, instead of refusing their rows.
+    /// Update existing contacts whose fields differ, instead of refusing their rows. Empty cells clear their fields.
+    ///
+    /// Only fields that have a column are changed. With --keep-empty, empty cells leave their fields as they are.
     #[arg(long)]
     pub update: bool,
+    /// With --update, leave the fields of empty cells, or of null in NDJSON, as they are on existing contacts.
+    #[arg(long, requires = "update")]
+    pub keep_empty: bool,
     /// Write all refused rows to this file, one JSON object per line.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

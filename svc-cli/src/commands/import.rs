@@ -5,6 +5,7 @@
 //! collected for the report at the end (`refusals`). svc-core decides which existing record a row matches, so that an
 //! import can be interrupted and run again.
 
+mod cells;
 mod columns;
 mod csv;
 mod groups;
@@ -14,6 +15,8 @@ mod refusals;
 mod rows;
 mod source;
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::pin::pin;
 
 use serde::Serialize;
@@ -23,19 +26,21 @@ use svc_core::platform::operations::IMPORT_RECORDS;
 use svc_core::platform::{Account, ImportCreate, ImportKind, ImportRows, ImportedRow, RowOutcome};
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
-use svc_core::values::EventKind;
+use svc_core::values::{EventKind, TimeZone};
 use tokio::sync::mpsc;
 
+use self::cells::CellReader;
 use self::columns::ColumnNames;
 use self::groups::{Groups, RowResult};
 use self::progress::Progress;
 use self::refusals::Refusals;
-use self::rows::Group;
+use self::rows::{Group, Parser};
 use self::source::Source;
 use super::lookup;
 use crate::cli::{Format, Import as Options};
 use crate::exit::{Exit, Failure};
-use crate::output::{self, Outcome};
+use crate::output::{self, Outcome, Table};
+use crate::presets::PRESETS;
 use crate::service::Service;
 
 /// The number of groups that are read ahead.
@@ -50,13 +55,18 @@ struct Summary {
     unchanged: u64,
     updated: u64,
     refused: u64,
+    /// Rows of empty cells, and blank lines. They are not among `rows`.
+    blank: u64,
     dry_run: bool,
     /// Whether the whole file was imported.
     complete: bool,
 }
 
 pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, Failure> {
-    let reason = match options.kind {
+    // The command line has both, except with --presets, which needs no service.
+    let (Some(kind), Some(file)) = (options.kind, options.file.clone()) else { return presets() };
+    let is_all = kind == ImportKind::All;
+    let reason = match kind {
         ImportKind::Invoices if options.update => {
             "--update applies to contacts only; change an invoice with `svc invoice update`."
         }
@@ -66,42 +76,119 @@ pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, 
              to."
         }
         ImportKind::All if options.format == Some(Format::Csv) => "--format csv applies to contacts and invoices only.",
+        _ if is_all && !options.mapping.is_empty() => "--map applies to contacts and invoices only.",
+        _ if is_all && options.from.is_some() => "--from applies to contacts and invoices only.",
+        _ if is_all && options.no_events => "--no-events applies to contacts and invoices only: `all` fires no events.",
+        _ if is_all && options.ignore_unknown => "--ignore-unknown applies to contacts and invoices only.",
         _ => "",
     };
     if !reason.is_empty() {
         return Err(Failure::new(Exit::Usage, reason));
     }
+    if let Some(preset) = options.from.filter(|preset| preset.fields(kind).is_empty()) {
+        let reason = format!("--from {preset} does not apply to {kind}; `svc import --presets` lists what does.");
+        return Err(Failure::new(Exit::Usage, reason));
+    }
     let account = lookup::account(service, &options.account).await?;
-    match options.kind {
-        ImportKind::Contacts => import::<Contact>(service, &account, options).await,
-        ImportKind::Invoices => import::<Invoice>(service, &account, options).await,
+    match kind {
+        ImportKind::Contacts => import::<Contact>(service, &account, kind, &file, options).await,
+        ImportKind::Invoices => import::<Invoice>(service, &account, kind, &file, options).await,
         ImportKind::All => {
             let options = Options { format: Some(Format::Ndjson), ..options };
-            import::<AccountRecord>(service, &account, options).await
+            import::<AccountRecord>(service, &account, kind, &file, options).await
         }
     }
 }
 
-async fn import<R: Import>(service: &Service, account: &Account, options: Options) -> Result<Outcome, Failure> {
-    let groups = Groups { service, account: account.id, import: without_rows(&options) };
-    let mut summary = Summary { dry_run: options.dry_run, ..Summary::default() };
-    let names = ColumnNames::new(&options.mapping, options.ignore_unknown, R::Row::FIELD_NAMES)?;
-    let source = Source::open(&options.file, options.format)?;
-    if !options.no_events && !options.dry_run {
-        announce_deliveries(&groups, &options, source.format).await?;
+/// A field of a preset. Its fields are the JSON output.
+#[derive(Serialize)]
+struct PresetField {
+    program: &'static str,
+    records: ImportKind,
+    field: &'static str,
+    /// The columns that the field is read from, the preferred one first.
+    columns: &'static [&'static str],
+    /// The statuses in the cells, with those that they stand for.
+    values: BTreeMap<&'static str, &'static str>,
+}
+
+/// Lists the presets of `--from`.
+pub(super) fn presets() -> Result<Outcome, Failure> {
+    let mut fields = Vec::new();
+    for preset in PRESETS {
+        for records in [ImportKind::Contacts, ImportKind::Invoices] {
+            for (field, columns) in preset.fields(records) {
+                let statuses = preset.statuses.iter().filter(|_| *field == "status");
+                let values = statuses.copied().collect();
+                fields.push(PresetField { program: preset.name, records, field, columns, values });
+            }
+        }
     }
-    let mut refusals = Refusals::new(options.report.as_deref(), &options.file)?;
-    let progress = Progress::new(source.size);
+    let table = Table::new(["PROGRAM", "RECORDS", "FIELD", "COLUMN", "VALUES"], &fields, |row| {
+        let values: Vec<String> = row.values.iter().map(|(text, value)| format!("{text}={value}")).collect();
+        [
+            row.program.to_owned(),
+            row.records.to_string(),
+            row.field.to_owned(),
+            row.columns.join(" or "),
+            values.join(", "),
+        ]
+    });
+    Outcome::list(&fields, &table, "")
+}
+
+/// Returns the options that were given and apply to CSV files only.
+fn csv_only(options: &Options) -> impl Iterator<Item = &'static str> {
+    let given = [
+        ("--from", options.from.is_some()),
+        ("--skip-lines", options.skip_lines.is_some()),
+        ("--strict", options.strict),
+        ("--decimal", options.decimal.is_some()),
+        ("--date-format", options.date_format.is_some()),
+        ("--map-value", !options.values.is_empty()),
+    ];
+    given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name))
+}
+
+async fn import<R: Import>(
+    service: &Service,
+    account: &Account,
+    kind: ImportKind,
+    file: &Path,
+    options: Options,
+) -> Result<Outcome, Failure> {
+    let groups = Groups { service, account: account.id, import: without_rows(kind, &options) };
+    let mut summary = Summary { dry_run: options.dry_run, ..Summary::default() };
+    let preset = options.from.map(|preset| preset.fields(kind));
+    let names = ColumnNames::new(&options.mapping, preset, options.ignore_unknown, R::Row::FIELD_NAMES)?;
+    let zone = TimeZone::parse(&account.time_zone).unwrap_or(TimeZone::UTC);
+    let reader = CellReader::new(&options, R::Row::FIELD_NAMES, R::NUMBERS, zone)?;
+    let source = Source::open(file, options.format, options.skip_lines.unwrap_or(0))?;
+    if let Some(option) = csv_only(&options).next().filter(|_| source.format == Format::Ndjson) {
+        return Err(Failure::new(Exit::Usage, format!("{option} applies to CSV only, and {} is NDJSON.", source.name)));
+    }
+    let is_csv = source.format == Format::Csv;
+    let (size, max_rows) = (source.size, source.max_rows(file));
+    let mut refusals = Refusals::new(options.report.as_deref(), file)?;
+    let parser = Parser::new::<R>(source, names, reader, &options)?;
+    if is_csv && options.update && !options.keep_empty {
+        output::note("Empty cells clear the fields of existing contacts. Use --keep-empty to leave them as they are.");
+    }
+    if !options.no_events && !options.dry_run {
+        announce_deliveries(&groups, kind, max_rows).await?;
+    }
+    let progress = Progress::new(size);
 
     let (sender, mut read) = mpsc::channel::<Result<Group, Failure>>(READ_AHEAD);
     // The thread ends with the file or when the channel is closed. It is not joined: stdin can block it forever.
     let reader = std::thread::Builder::new().name("import-read".to_owned());
     let unique_email = account.unique_contact_email;
     reader
-        .spawn(move || rows::read::<R>(source, names, unique_email, &sender))
+        .spawn(move || rows::read::<R>(parser, unique_email, &sender))
         .map_err(|reason| Failure::new(Exit::Failed, format!("The file cannot be read: {reason}.")))?;
 
     // A group is never cancelled midway: Ctrl-C takes effect after it is committed.
+    let mut unused: Vec<String> = Vec::new();
     let mut interrupted = pin!(tokio::signal::ctrl_c());
     let interruption = loop {
         let group = tokio::select! {
@@ -118,10 +205,12 @@ async fn import<R: Import>(service: &Service, account: &Account, options: Option
             Some(Ok(group)) => group,
         };
         let end = group.end;
+        summary.blank = group.blank;
+        unused.clone_from(&group.unused);
         let done = groups.import(group).await;
         // The rows before a failure are counted, too.
         for row in done.rows {
-            count(&mut summary, &mut refusals, options.kind, row)?;
+            count(&mut summary, &mut refusals, kind, row)?;
         }
         progress.show(summary.rows, end);
         if let Some(failure) = done.failure {
@@ -134,21 +223,21 @@ async fn import<R: Import>(service: &Service, account: &Account, options: Option
         return Err(failure.clone());
     }
     summary.complete = interruption.is_none();
-    let failure = failure(&summary, &refusals, interruption);
+    let unused = (!unused.is_empty()).then(|| Failure::new(Exit::Usage, unused.join("\n")));
+    let failure = failure(&summary, &refusals, interruption.or(unused));
     Ok(Outcome::new(&summary, summary.to_text())?.with_failure(failure))
 }
 
 /// Returns the import that the options ask for, without its rows. The rows of `all` fire no events.
-fn without_rows(options: &Options) -> ImportCreate {
-    let kind = options.kind;
+fn without_rows(kind: ImportKind, options: &Options) -> ImportCreate {
     let events = (kind != ImportKind::All).then_some(!options.no_events);
     let rows = ImportRows::default();
     ImportCreate { kind, rows, events, update: Some(options.update), dry_run: Some(options.dry_run) }
 }
 
 /// Says how many deliveries the import will cause, if any, before it starts.
-async fn announce_deliveries(groups: &Groups<'_>, options: &Options, format: Format) -> Result<(), Failure> {
-    let (kind, record) = match options.kind {
+async fn announce_deliveries(groups: &Groups<'_>, kind: ImportKind, max_rows: Option<u64>) -> Result<(), Failure> {
+    let (kind, record) = match kind {
         ImportKind::Contacts => (EventKind::ContactCreated, "contact"),
         ImportKind::Invoices => (EventKind::InvoiceCreated, "invoice"),
         ImportKind::All => return Ok(()),
@@ -162,7 +251,7 @@ async fn announce_deliveries(groups: &Groups<'_>, options: &Options, format: For
         many => format!("each of {many} webhooks"),
     };
     let each = format!("a delivery of {kind} to {receivers} for every {record} that is added");
-    let what = match source::max_rows(&options.file, format) {
+    let what = match max_rows {
         Some(rows) if rows * webhooks == 1 => format!("up to 1 delivery: {each}"),
         Some(rows) => format!("up to {} deliveries: {each}", rows * webhooks),
         None => each,
@@ -212,14 +301,17 @@ fn failure(summary: &Summary, refusals: &Refusals, interruption: Option<Failure>
 
 impl Summary {
     fn to_text(&self) -> String {
-        let Self { rows, added, unchanged, updated, refused, .. } = self;
+        let Self { rows, added, unchanged, updated, refused, blank, .. } = self;
+        let blank = if *blank > 0 { format!(", {blank} blank") } else { String::new() };
         let head = if self.complete { "Rows" } else { "Rows so far" };
         if self.dry_run {
             return format!(
                 "Nothing was changed. {head}: {rows} read, {added} to add, {unchanged} unchanged, {updated} to \
-                 update, {refused} to refuse."
+                 update, {refused} to refuse{blank}."
             );
         }
-        format!("{head}: {rows} read, {added} added, {unchanged} unchanged, {updated} updated, {refused} refused.")
+        format!(
+            "{head}: {rows} read, {added} added, {unchanged} unchanged, {updated} updated, {refused} refused{blank}."
+        )
     }
 }

@@ -145,7 +145,7 @@ fn a_dry_run_changes_nothing() {
     let before = text(&session.output(&["export", "contacts", "--account", &account]).stdout);
     session.file("people.csv", "email,first_name\nada@example.com,Eve\nbob@example.com,Bob\n");
     session.file("bills.csv", "total\n5\n");
-    let update = ["import", "contacts", "--account", &account, "people.csv", "--dry-run", "--update"];
+    let update = ["import", "contacts", "--account", &account, "people.csv", "--dry-run", "--update", "--keep-empty"];
     let summary = session.json(&update);
     assert_eq!((&summary["added"], &summary["updated"], &summary["dry_run"]), (&1.into(), &1.into(), &true.into()));
     session.json(&["import", "invoices", "--account", &account, "bills.csv", "--dry-run"]);
@@ -188,7 +188,7 @@ fn invoices_are_imported_with_any_status() {
              INV-0008,{contact},paid,1500,JPY,,2024-05-06T00:00:00Z,\n\
              A/1,,partial,10,,,,4\n\
              A/2,,partial,10,,,,\n\
-             A/3,,sent,\"1,000\",,,,\n\
+             A/3,,sent,\"1.000,00\",,,,\n\
              A/4,{UNKNOWN_ID},sent,1,,,,\n\
              A/1,,partial,11,,,,4\n\
              ,,,5,,,,\n\
@@ -229,10 +229,11 @@ fn no_events_suppresses_deliveries() {
 }
 
 #[test]
-fn the_first_twenty_refused_rows_are_shown() {
+fn the_first_twenty_refused_rows_and_one_of_each_kind_are_shown() {
     let mut session = Session::new();
     let account = session.account();
-    session.file("people.csv", format!("email\n{}", "x\n".repeat(1_203)));
+    let kinds = format!("a@example.com,{0}\n,,,,\n,more,than\nb@example.com,{0}\n", "x".repeat(1_000));
+    session.file("people.csv", format!("email,city\n{}{kinds}", "x\n".repeat(1_200)));
     session.run(&["import", "contacts", "--account", &account, "people.csv", "--report", "all.ndjson"]);
     assert_eq!(session.read_file("all.ndjson").lines().count(), 1_203);
     session.run(&["import", "contacts", "--account", &account, "people.csv"]).assert("import_many_refused");

@@ -20,6 +20,7 @@ mod full;
 mod harness;
 mod ids;
 mod import;
+mod import_foreign;
 mod import_running;
 mod invoice;
 mod key;

@@ -1,57 +1,271 @@
 //! Which field each column of a file is for.
 //!
 //! A column is for the field of the same name. Programs write names for people, such as `First Name`, so case does not count,
-//! nor which of spaces, hyphens and underscores are between the words. `--map` names the field of any other column.
+//! nor which of spaces, hyphens and underscores are between the words. `--map` names the field of any other column, and takes
+//! precedence.
 
 use svc_core::input::json::Json;
 
 use crate::exit::{Exit, Failure};
+use crate::presets::PresetField;
 use crate::usage;
+use crate::values::ColumnMapping;
+
+/// The most columns of a file that an error names.
+const MAX_NAMED: usize = 50;
 
 /// How the names of columns are read.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct ColumnNames {
-    /// Columns with the fields that they are for, in the form of [`normalized`].
-    mapping: Vec<(String, String)>,
+    mapping: Vec<Mapping>,
+    /// The columns of `--from`.
+    preset: Option<&'static [PresetField]>,
     /// Whether columns that are for no field are skipped.
-    pub(super) ignore_unknown: bool,
+    ignore_unknown: bool,
+    /// The names of all fields.
+    fields: &'static [&'static str],
+}
+
+/// One `--map`.
+#[derive(Clone, Debug)]
+struct Mapping {
+    given: ColumnMapping,
+    /// The field. `None` if the column is left out.
+    field: Option<&'static str>,
+    /// Whether a line of NDJSON had the column.
+    is_used: bool,
+}
+
+/// The header of a CSV file.
+pub(super) struct Header<'h> {
+    /// The name of the file.
+    pub(super) file: &'h str,
+    /// The line on which it begins.
+    pub(super) line: u64,
+    /// The names of the columns.
+    pub(super) names: Vec<String>,
 }
 
 impl ColumnNames {
     /// Creates it from the options of the command.
     ///
     /// # Errors
-    /// A column is mapped to something that is no field.
-    pub(super) fn new(mapping: &[(String, String)], ignore_unknown: bool, known: &[&str]) -> Result<Self, Failure> {
-        if let Some((column, field)) = mapping.iter().find(|(_, field)| !known.contains(&field.as_str())) {
-            let reason = format!(
-                "--map {column}={field} names no field{}. The fields are {}.",
-                suggestion(field, known),
-                known.join(", ")
-            );
-            return Err(Failure::new(Exit::Usage, reason));
+    /// A column is mapped to something that is no field, or two columns are mapped to one field.
+    pub(super) fn new(
+        mapping: &[ColumnMapping],
+        preset: Option<&'static [PresetField]>,
+        ignore_unknown: bool,
+        fields: &'static [&'static str],
+    ) -> Result<Self, Failure> {
+        let mut read: Vec<Mapping> = Vec::with_capacity(mapping.len());
+        for given in mapping {
+            let field = match &given.field {
+                None => None,
+                Some(name) => {
+                    let field = fields.iter().copied().find(|field| field == name);
+                    Some(field.ok_or_else(|| {
+                        let meant = suggestion(name, fields);
+                        misused(format!("--map {given} names no field{meant}. The fields are {}.", fields.join(", ")))
+                    })?)
+                }
+            };
+            if let Some(other) = read.iter().find(|other| field.is_some() && other.field == field) {
+                return Err(misused(format!("--map {} and --map {given} name the same field.", other.given)));
+            }
+            read.push(Mapping { given: given.clone(), field, is_used: false });
         }
-        let mapping = mapping.iter().map(|(column, field)| (normalized(column), field.clone())).collect();
-        Ok(Self { mapping, ignore_unknown })
+        Ok(Self { mapping: read, preset, ignore_unknown, fields })
     }
 
-    /// Returns the field that a column is for.
-    pub(super) fn field(&self, column: &str, known: &[&'static str]) -> Option<&'static str> {
-        let name = normalized(column);
-        let name = self.mapping.iter().find(|(mapped, _)| *mapped == name).map_or(name.as_str(), |(_, field)| field);
-        known.iter().copied().find(|known| *known == name)
+    /// Returns the field that each column of a header is for.
+    ///
+    /// # Errors
+    /// A column of `--map` is missing, a column that is used is there twice, or a column is unknown.
+    pub(super) fn columns(&self, header: &Header<'_>) -> Result<Vec<Option<&'static str>>, Failure> {
+        let names: Vec<String> = header.names.iter().map(|name| normalized(name)).collect();
+        let mut columns: Vec<Option<&'static str>> = vec![None; names.len()];
+        let mut is_mapped = vec![false; names.len()];
+        for Mapping { given, field, .. } in &self.mapping {
+            let found = positions(&given.column, &header.names, &names);
+            match (found.as_slice(), field) {
+                ([], _) => return Err(misused(header.without(given, &names))),
+                ([first, _, ..], Some(_)) => return Err(misused(header.repeats(*first, field.unwrap_or_default()))),
+                _ => {}
+            }
+            for position in found {
+                if std::mem::replace(&mut is_mapped[position], true) {
+                    let name = header.name(position);
+                    return Err(misused(format!("--map {given} names the column {name}, which another --map names.")));
+                }
+                columns[position] = *field;
+            }
+        }
+        let mapped = columns.clone();
+        let mut unknown = Vec::new();
+        for (field, candidates) in self.preset.unwrap_or_default() {
+            let free = |position: &usize| !is_mapped[*position];
+            let found =
+                candidates.iter().find_map(|name| positions(name, &header.names, &names).into_iter().find(free));
+            if let Some(position) = found.filter(|_| !mapped.contains(&Some(*field))) {
+                columns[position] = Some(field);
+            }
+        }
+        if self.preset.is_some() {
+            is_mapped.fill(true);
+            unknown.extend((0..names.len()).map(|position| header.name(position)));
+        }
+        for (position, name) in names.iter().enumerate().filter(|(position, _)| !is_mapped[*position]) {
+            match self.fields.iter().copied().find(|field| field == name) {
+                Some(field) if mapped.contains(&Some(field)) => {}
+                Some(field) if columns.contains(&Some(field)) => {
+                    return Err(Failure::new(Exit::Failed, header.repeats(position, field)));
+                }
+                Some(field) => columns[position] = Some(field),
+                None => unknown.push(format!("{}{}", header.name(position), suggestion(name, self.fields))),
+            }
+        }
+        if columns.iter().all(Option::is_none) {
+            return Err(match self.preset {
+                Some(_) => misused(header.without_preset(&unknown)),
+                None => Failure::new(Exit::Failed, header.without_fields(&unknown, self.fields)),
+            });
+        }
+        if !unknown.is_empty() && !self.ignore_unknown && self.preset.is_none() {
+            let columns = if unknown.len() == 1 { "an unknown column" } else { "unknown columns" };
+            return Err(Failure::new(
+                Exit::Failed,
+                format!(
+                    "{} has {columns}: {}. The known columns are {}. Map a column to its field with --map, or with \
+                     --from if it knows the program that exported the file, or skip what is unknown with --ignore-unknown.",
+                    header.file,
+                    listed(&unknown),
+                    self.fields.join(", ")
+                ),
+            ));
+        }
+        Ok(columns)
     }
 
     /// Gives the members of a JSON object the names of the fields that they are for. Unknown ones keep their names, or are
     /// left out if they are to be ignored.
-    pub(super) fn members(&self, members: Vec<(String, Json)>, known: &[&'static str]) -> Vec<(String, Json)> {
-        let member = |(name, value): (String, Json)| match self.field(&name, known) {
-            Some(field) => Some((field.to_owned(), value)),
-            None if self.ignore_unknown => None,
-            None => Some((name, value)),
-        };
-        members.into_iter().filter_map(member).collect()
+    pub(super) fn members(&mut self, members: Vec<(String, Json)>) -> Vec<(String, Json)> {
+        let (mut named, mut others) = (Vec::with_capacity(members.len()), Vec::new());
+        for (name, value) in members {
+            let form = normalized(&name);
+            let exact = self.mapping.iter().position(|mapping| mapping.given.column == name);
+            let mapped =
+                exact.or_else(|| self.mapping.iter().position(|mapping| normalized(&mapping.given.column) == form));
+            match mapped.and_then(|position| self.mapping.get_mut(position)) {
+                Some(mapping) => {
+                    mapping.is_used = true;
+                    named.extend(mapping.field.map(|field| (field.to_owned(), value)));
+                }
+                None => others.push((form, name, value)),
+            }
+        }
+        let mapped = named.len();
+        for (form, name, value) in others {
+            match self.fields.iter().find(|field| **field == form) {
+                Some(field) if named[..mapped].iter().any(|(taken, _)| taken == field) => {}
+                Some(field) => named.push(((*field).to_owned(), value)),
+                None if self.ignore_unknown => {}
+                None => named.push((name, value)),
+            }
+        }
+        named
     }
+
+    /// Returns what to say of the options that no line of an NDJSON file was for.
+    pub(super) fn unused(&self) -> Vec<String> {
+        let unused = self.mapping.iter().filter(|mapping| !mapping.is_used);
+        unused.map(|mapping| format!("--map {} had no effect: no row has this column.", mapping.given)).collect()
+    }
+}
+
+impl Header<'_> {
+    /// Returns the name of a column as errors show it.
+    fn name(&self, position: usize) -> String {
+        let name: String = self.names[position].chars().take(100).collect();
+        format!("{name:?}")
+    }
+
+    /// Words that a column of `--map` is missing.
+    fn without(&self, given: &ColumnMapping, names: &[String]) -> String {
+        let meant = usage::similar(&given.column, names.iter().map(String::as_str));
+        let meant = meant.and_then(|meant| names.iter().position(|name| name == meant));
+        let meant = meant.map_or_else(String::new, |meant| format!(" (did you mean {}?)", self.name(meant)));
+        let all: Vec<String> = (0..names.len()).map(|position| self.name(position)).collect();
+        let file = self.file;
+        format!(
+            "--map {given} names no column of {file}{meant}. The columns on line {} are {}.",
+            self.line,
+            listed(&all)
+        )
+    }
+
+    /// Words that a column which is used has the name of another one.
+    fn repeats(&self, position: usize, field: &str) -> String {
+        let name = self.name(position);
+        let plain = name.trim_matches('"');
+        let file = self.file;
+        format!(
+            "{file} has more than one column {name}. Pick one, such as the second with --map \"{plain}#2={field}\"."
+        )
+    }
+
+    /// Words that no column is one of `--from`.
+    fn without_preset(&self, names: &[String]) -> String {
+        format!(
+            "--from knows no column of {}. The columns on line {} are {}. If the header is on a later line, skip the lines \
+             before it with --skip-lines N. `svc import --presets` lists the columns of each program.",
+            self.file,
+            self.line,
+            listed(names)
+        )
+    }
+
+    /// Words that no column is known: the line may not be the header.
+    fn without_fields(&self, unknown: &[String], fields: &[&str]) -> String {
+        let shown = if unknown.is_empty() { "nothing else".to_owned() } else { listed(unknown) };
+        format!(
+            "{} has no column that is a field on line {}, which has {shown}. If the header is on a later line, skip the lines \
+             before it with --skip-lines N. If the columns have other names, map them to fields with --map, or with --from if \
+             it knows the program that exported the file. The fields are {}.",
+            self.file,
+            self.line,
+            fields.join(", ")
+        )
+    }
+}
+
+/// Returns where a column is in a header, whose names are also given in the form of [`normalized`]: where exactly this name
+/// is, or else where it is in another form. With a name such as `Email#2` that no column has, where `Email` is for the second
+/// time.
+fn positions(column: &str, header: &[String], names: &[String]) -> Vec<usize> {
+    let find = |wanted: &str, names: &[String]| -> Vec<usize> {
+        names.iter().enumerate().filter(|(_, name)| *name == wanted).map(|(position, _)| position).collect()
+    };
+    let either = |wanted: &str| [find(wanted, header), find(&normalized(wanted), names)];
+    if let Some(found) = either(column).into_iter().find(|found| !found.is_empty()) {
+        return found;
+    }
+    let numbered = column.rsplit_once('#').and_then(|(name, number)| Some((name, number.parse::<usize>().ok()?)));
+    let nth = numbered.and_then(|(name, number)| {
+        either(name).into_iter().find_map(|found| found.get(number.checked_sub(1)?).copied())
+    });
+    nth.into_iter().collect()
+}
+
+/// Lists names, but not hundreds of them.
+fn listed(names: &[String]) -> String {
+    match names.get(..MAX_NAMED) {
+        Some(first) if names.len() > MAX_NAMED => format!("{} and {} more", first.join(", "), names.len() - MAX_NAMED),
+        _ => names.join(", "),
+    }
+}
+
+fn misused(reason: String) -> Failure {
+    Failure::new(Exit::Usage, reason)
 }
 
 /// Returns a name in the form in which fields are named.
@@ -61,7 +275,7 @@ fn normalized(name: &str) -> String {
 }
 
 /// Returns the field that a name is most like, as a question, or nothing if it is like none.
-pub(super) fn suggestion(name: &str, known: &[&str]) -> String {
+fn suggestion(name: &str, known: &[&str]) -> String {
     let meant = usage::similar(name, known.iter().copied());
     meant.map_or_else(String::new, |meant| format!(" (did you mean {meant}?)"))
 }
@@ -74,7 +288,7 @@ pub(super) fn delimiter(header: &[u8]) -> u8 {
     for byte in header {
         match byte {
             b'"' => quoted = !quoted,
-            b'\n' if !quoted => break,
+            b'\n' | b'\r' if !quoted => break,
             _ if quoted => {}
             byte => counts.iter_mut().filter(|(known, _)| known == byte).for_each(|(_, count)| *count += 1),
         }
@@ -86,26 +300,60 @@ pub(super) fn delimiter(header: &[u8]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::values::column_mapping;
 
-    const KNOWN: [&str; 3] = ["email", "first_name", "postcode"];
+    const FIELDS: [&str; 3] = ["email", "first_name", "postcode"];
+
+    fn names(mapping: &[&str], ignore_unknown: bool) -> Result<ColumnNames, Failure> {
+        let mapping: Vec<ColumnMapping> = mapping.iter().map(|text| column_mapping(text).unwrap()).collect();
+        ColumnNames::new(&mapping, None, ignore_unknown, &FIELDS)
+    }
+
+    /// Returns the fields of the columns, in which a column without one is a dash, or the text of the error.
+    fn columns(header: &[&str], mapping: &[&str], ignore_unknown: bool) -> Result<String, String> {
+        let header = header.iter().map(|name| (*name).to_owned()).collect();
+        let header = Header { file: "a.csv", line: 1, names: header };
+        let columns = names(mapping, ignore_unknown).unwrap().columns(&header);
+        let shown =
+            |columns: Vec<Option<&str>>| columns.iter().map(|field| field.unwrap_or("-")).collect::<Vec<_>>().join(" ");
+        columns.map(shown).map_err(|failure| failure.message().to_owned())
+    }
 
     #[test]
     fn columns_are_named_in_many_ways() {
-        let names = ColumnNames::new(&[("E-Mail Address".to_owned(), "email".to_owned())], false, &KNOWN).unwrap();
-        for (column, field) in [
-            ("email", Some("email")),
-            (" EMAIL ", Some("email")),
-            ("e-mail  address", Some("email")),
-            ("First Name", Some("first_name")),
-            ("first-name", Some("first_name")),
-            ("FirstName", None),
-            ("", None),
+        for (header, mapping, want) in [
+            (&[" EMAIL ", "First Name"][..], &[][..], "email first_name"),
+            (&["email", "first-name"], &[], "email first_name"),
+            (&["e-mail  address"], &["E-Mail Address=email"], "email"),
+            (&["Email", "- Email"], &["- Email=email"], "- email"),
+            (&["Work Email", "Email"], &["Work Email=email"], "email -"),
+            (&["Email", "EMAIL"], &["Email#2=email"], "- email"),
+            (&["Email#2", "Email", "Email"], &["Email#2=email"], "email - -"),
+            (&["email", "postcode"], &["postcode="], "email -"),
+            (&["email", "postcode", "postcode"], &["Postcode="], "email - -"),
+            (&["email", "Post Code"], &["post code=postcode"], "email postcode"),
         ] {
-            assert_eq!(names.field(column, &KNOWN), field, "{column:?}");
+            assert_eq!(columns(header, mapping, false).as_deref(), Ok(want), "{header:?}");
         }
-        assert!(ColumnNames::new(&[("a".to_owned(), "frist_name".to_owned())], false, &KNOWN).is_err());
-        assert_eq!(suggestion("Post Code", &KNOWN), " (did you mean postcode?)");
-        assert_eq!(suggestion("total", &KNOWN), "");
+        assert_eq!(columns(&["email", "x", "x"], &[], true).unwrap(), "email - -");
+        assert_eq!(suggestion("Post Code", &FIELDS), " (did you mean postcode?)");
+        assert_eq!(suggestion("total", &FIELDS), "");
+    }
+
+    #[test]
+    fn a_mapping_without_effect_is_refused() {
+        for mapping in [&["a=frist_name"][..], &["a=email", "b=email"]] {
+            assert_eq!(names(mapping, false).unwrap_err().exit(), Exit::Usage, "{mapping:?}");
+        }
+        let error = |header, mapping| columns(header, mapping, true).unwrap_err();
+        let missing = error(&["email", "Company"], &["Compny=first_name"]);
+        let want =
+            "--map Compny=first_name names no column of a.csv (did you mean \"Company\"?). The columns on line 1 are";
+        assert!(missing.starts_with(want), "{missing}");
+        assert!(error(&["email"], &["email#2=email"]).contains("names no column"));
+        assert!(error(&["email", "email"], &["email=email"]).contains("email#2=email"));
+        assert!(error(&["email"], &["email=email", "EMAIL=postcode"]).contains("another --map"));
+        assert!(error(&["Contacts 2026"], &[]).contains("--skip-lines"));
     }
 
     #[test]
@@ -113,6 +361,7 @@ mod tests {
         for (header, want) in [
             ("email", b','),
             ("email;first_name\n1,2,3,4", b';'),
+            ("email;first_name\r1,2,3,4", b';'),
             ("email\tfirst_name", b'\t'),
             ("\"a;b;c\",email", b','),
             ("a|b|c,d", b'|'),

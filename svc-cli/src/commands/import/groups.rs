@@ -184,7 +184,7 @@ mod tests {
         let refused = Row { line: 2, parsed: Err(too_long("x")) };
         let service = Service::of_database(service_store);
         let groups = Groups { service: &service, account: created.id, import: ImportCreate::contacts([]) };
-        let done = groups.import(Group { rows: vec![row(1), refused, row(3), row(4)], end: 0 }).await;
+        let done = groups.import(Group { rows: vec![row(1), refused, row(3), row(4)], ..Group::default() }).await;
         let results = done.rows.iter().map(|row| match &row.result {
             Ok(imported) if imported.result == RowOutcome::Added => format!("{}+", row.line),
             _ => format!("{}-", row.line),

@@ -1,4 +1,4 @@
-//! Refused rows: the first ones are shown to people, all of them are written to the report file.
+//! Refused rows: the first ones are shown to people, with one of each kind. All of them are written to the report file.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -14,8 +14,10 @@ use crate::exit::{Exit, Failure};
 use crate::output::plain;
 use crate::service::{CallError, rules_error};
 
-/// The number of refused rows that are shown on stderr.
+/// The number of refused rows that are shown on stderr, beside the first ones of further kinds.
 const MAX_SHOWN: u64 = 20;
+/// The number of kinds of refusals that are told apart.
+const MAX_KINDS: usize = 30;
 
 /// Returns the problem of a row that matches an existing record with different fields.
 pub(super) fn differs(kind: ImportKind, id: Uuid, fields: &[String]) -> RowProblem {
@@ -82,9 +84,18 @@ struct Report {
     file: BufWriter<File>,
 }
 
+/// Refused rows with the same field and code.
+struct Kind {
+    field: Option<String>,
+    code: String,
+    count: u64,
+}
+
 /// The refused rows of an import.
 pub(super) struct Refusals {
-    shown: String,
+    /// The text of the rows that are shown, and how many they are.
+    shown: (String, u64),
+    kinds: Vec<Kind>,
     count: u64,
     report: Option<Report>,
 }
@@ -104,20 +115,41 @@ impl Refusals {
             }
             None => None,
         };
-        Ok(Self { shown: String::new(), count: 0, report })
+        Ok(Self { shown: (String::new(), 0), kinds: Vec::new(), count: 0, report })
     }
 
     pub(super) fn add(&mut self, line: u64, problem: &RowProblem) -> Result<(), Failure> {
         self.count += 1;
-        if self.count <= MAX_SHOWN {
+        if self.is_new(problem) || self.count <= MAX_SHOWN {
             let text: String = problem.error.chars().take(500).collect();
-            let _ = write!(self.shown, "\n  line {line}: {}", plain(&text));
+            let (shown, count) = &mut self.shown;
+            let _ = write!(shown, "\n  line {line}: {}", plain(&text));
+            *count += 1;
         }
         if let Some(Report { path, file }) = &mut self.report {
             let written = serde_json::to_writer(&mut *file, &Reported { line, problem }).map_err(io::Error::from);
             written.and_then(|()| file.write_all(b"\n")).map_err(|error| unwritten(path, &error))?;
         }
         Ok(())
+    }
+
+    /// Counts a problem by its kind, which is the field and the code of what is wrong first. Returns whether it is the first
+    /// of a kind.
+    fn is_new(&mut self, problem: &RowProblem) -> bool {
+        let (field, code) = match problem.errors.first() {
+            Some(first) => (Some(&first.field), &first.code),
+            None => (problem.field.as_ref(), &problem.code),
+        };
+        let known = self.kinds.iter_mut().find(|kind| kind.field.as_ref() == field && kind.code == *code);
+        if let Some(kind) = known {
+            kind.count += 1;
+            return false;
+        }
+        let is_shown = self.kinds.len() < MAX_KINDS;
+        if is_shown {
+            self.kinds.push(Kind { field: field.cloned(), code: code.clone(), count: 1 });
+        }
+        is_shown
     }
 
     /// Writes the buffered part of the report.
@@ -130,16 +162,33 @@ impl Refusals {
 
     /// Formats the summary of refused rows for people.
     pub(super) fn to_text(&self, refused: u64, rows: u64) -> String {
-        let mut text = format!("Refused {refused} of {rows} rows:{}", self.shown);
-        let rest = self.count.saturating_sub(MAX_SHOWN);
+        let (shown, count) = &self.shown;
+        let mut text = format!("Refused {refused} of {rows} rows:{shown}");
+        let rest = self.count.saturating_sub(*count);
         if rest > 0 {
             let all = match &self.report {
                 Some(Report { path, .. }) => format!("{} lists all of them", plain(&path.to_string_lossy())),
                 None => "use --report FILE to list all of them".to_owned(),
             };
-            let _ = write!(text, "\n  and {rest} more; {all}");
+            let _ = write!(text, "\n  and {rest} more; {all}\nBy kind: {}", self.by_kind());
         }
         text
+    }
+
+    /// Counts the refused rows by kind, the most frequent first.
+    fn by_kind(&self) -> String {
+        let mut kinds: Vec<&Kind> = self.kinds.iter().collect();
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
+        let mut shown: Vec<String> = kinds
+            .iter()
+            .map(|Kind { field, code, count }| match field {
+                Some(field) => format!("{count} {} {code}", plain(field)),
+                None => format!("{count} {code}"),
+            })
+            .collect();
+        let others = self.count - kinds.iter().map(|kind| kind.count).sum::<u64>();
+        shown.extend((others > 0).then(|| format!("{others} others")));
+        format!("{}.", shown.join(", "))
     }
 }
 

@@ -15,19 +15,22 @@ use crate::output::plain;
 pub(super) const MAX_ROW: usize = 1 << 20;
 /// The size of the read buffer, in bytes.
 const BUFFER: usize = 128 * 1024;
-/// The maximum white space before the first row, in bytes, that is searched to detect the format.
-const MAX_BLANK: u64 = 4096;
-/// The part of a header that is searched for its delimiter, in bytes.
-const MAX_HEADER: u64 = 64 * 1024;
+/// The longest line that is read to detect the format, the delimiter and the ends of lines, in bytes.
+const MAX_HEADER: usize = 64 * 1024;
 
 pub(super) type Input = Box<dyn BufRead + Send>;
 
 /// An open file or stdin, with its format.
 pub(super) struct Source {
+    /// The rest of the file from the header of CSV, or from the first object of NDJSON.
     pub(super) input: Input,
     pub(super) format: Format,
     /// The character between the cells of CSV.
     pub(super) delimiter: u8,
+    /// The last byte of the end of a line: a line feed, or a carriage return in files without line feeds.
+    pub(super) line_end: u8,
+    /// The number of the line on which `input` begins, counted from 1.
+    pub(super) line: u64,
     pub(super) name: String,
     /// The size of the file in bytes, if it is known.
     pub(super) size: Option<u64>,
@@ -35,8 +38,10 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Opens a file, or stdin for `-`, and detects its format. A byte order mark is skipped.
-    pub(super) fn open(path: &Path, format: Option<Format>) -> Result<Self, Failure> {
+    /// Opens a file, or stdin for `-`, and detects its format. A byte order mark and the lines to skip are skipped, as are
+    /// lines before a header of CSV that mean nothing more: one such as `sep=;`, by which spreadsheets know the delimiter, and
+    /// the `{}` with which the exports of MYOB begin.
+    pub(super) fn open(path: &Path, format: Option<Format>, skip_lines: u64) -> Result<Self, Failure> {
         let stdin = path.as_os_str() == "-";
         let name = if stdin { "stdin".to_owned() } else { plain(&path.to_string_lossy()) };
         let failed = |error: io::Error| Failure::new(Exit::Failed, format!("Cannot read {name}: {error}."));
@@ -50,24 +55,31 @@ impl Source {
         let read = Arc::new(AtomicU64::new(0));
         let mut input = BufReader::with_capacity(BUFFER, Counted { raw, read: Arc::clone(&read) });
 
-        let mut head = Vec::new();
-        input.by_ref().take(3).read_to_end(&mut head).map_err(failed)?;
-        if head == b"\xef\xbb\xbf" {
-            head.clear();
-        } else if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        let mut mark = Vec::new();
+        input.by_ref().take(3).read_to_end(&mut mark).map_err(failed)?;
+        if mark == b"\xef\xbb\xbf" {
+            mark.clear();
+        } else if mark.starts_with(b"\xff\xfe") || mark.starts_with(b"\xfe\xff") {
             return Err(Failure::new(Exit::Failed, format!("{name} is encoded in UTF-16; save it as UTF-8.")));
         }
-        let format = format.or_else(|| by_name(path));
-        let format = match format {
-            Some(format) => format,
-            None => by_content(&mut head, &mut input).map_err(failed)?,
-        };
-        // The header says how the cells are delimited.
-        if format == Format::Csv {
-            input.by_ref().take(MAX_HEADER).read_until(b'\n', &mut head).map_err(failed)?;
+        let mut head = Head::new(Cursor::new(mark).chain(input));
+        if head.skip(skip_lines).map_err(failed)? < skip_lines {
+            let reason = format!("--skip-lines {skip_lines} skips all of {name}, which has no more lines.");
+            return Err(Failure::new(Exit::Usage, reason));
         }
-        let delimiter = delimiter(&head);
-        Ok(Self { input: Box::new(Cursor::new(head).chain(input)), format, delimiter, name, size, read })
+        let start = head.detect(format.or_else(|| by_name(path))).map_err(failed)?;
+        let Head { input, read: head, line, line_end } = head;
+        let Start { format, delimiter } = start;
+        Ok(Self {
+            input: Box::new(Cursor::new(head).chain(input)),
+            format,
+            delimiter,
+            line_end,
+            line,
+            name,
+            size,
+            read,
+        })
     }
 
     /// Returns a function that returns the number of bytes read so far.
@@ -75,25 +87,26 @@ impl Source {
         let read = Arc::clone(&self.read);
         move || read.load(Ordering::Relaxed)
     }
-}
 
-/// Returns how many rows a file can have at most, which is its number of lines, less that of the header of a CSV file.
-/// `None` for what can be read only once.
-pub(super) fn max_rows(path: &Path, format: Format) -> Option<u64> {
-    let is_file = std::fs::metadata(path).is_ok_and(|about| about.is_file());
-    let mut input = BufReader::with_capacity(BUFFER, File::open(path).ok().filter(|_| is_file)?);
-    let (mut lines, mut last) = (0, b'\n');
-    loop {
-        let buffer = input.fill_buf().ok()?;
-        let Some(end) = buffer.last() else { break };
-        last = *end;
-        lines += buffer.iter().filter(|byte| **byte == b'\n').count() as u64;
-        let length = buffer.len();
-        input.consume(length);
+    /// Returns how many rows the file can have at most, which is its number of lines, less the header of CSV and the lines
+    /// before it. `None` for what can be read only once.
+    pub(super) fn max_rows(&self, path: &Path) -> Option<u64> {
+        let is_file = std::fs::metadata(path).is_ok_and(|about| about.is_file());
+        let mut input = BufReader::with_capacity(BUFFER, File::open(path).ok().filter(|_| is_file)?);
+        let (mut lines, mut last) = (0, self.line_end);
+        loop {
+            let buffer = input.fill_buf().ok()?;
+            let Some(end) = buffer.last() else { break };
+            last = *end;
+            lines += buffer.iter().filter(|byte| **byte == self.line_end).count() as u64;
+            let length = buffer.len();
+            input.consume(length);
+        }
+        // The last line need not end.
+        lines += u64::from(last != self.line_end);
+        let before = if self.format == Format::Csv { self.line } else { self.line - 1 };
+        Some(lines.saturating_sub(before))
     }
-    // The last line need not end.
-    lines += u64::from(last != b'\n');
-    Some(lines.saturating_sub(u64::from(format == Format::Csv)))
 }
 
 /// Detects the format by the extension.
@@ -105,17 +118,157 @@ fn by_name(path: &Path) -> Option<Format> {
     }
 }
 
-/// Detects the format by the first character: NDJSON begins with a brace, a CSV header does not.
-fn by_content(head: &mut Vec<u8>, input: &mut impl BufRead) -> io::Result<Format> {
-    let mut more = input.by_ref().take(MAX_BLANK).bytes();
-    while head.iter().all(u8::is_ascii_whitespace) {
-        match more.next() {
-            Some(byte) => head.push(byte?),
-            None => break,
+/// The beginning of a file, of which lines are read ahead.
+struct Head<I> {
+    input: I,
+    /// What was read of the input and is not skipped.
+    read: Vec<u8>,
+    /// The number of the line on which `read` begins.
+    line: u64,
+    line_end: u8,
+}
+
+/// What the beginning of a file tells.
+struct Start {
+    format: Format,
+    delimiter: u8,
+}
+
+impl<I: BufRead> Head<I> {
+    fn new(input: I) -> Self {
+        Self { input, read: Vec::new(), line: 1, line_end: b'\n' }
+    }
+
+    /// Reads on to the end of the line, which can be any of the three, or at most [`MAX_HEADER`] bytes. Returns whether the
+    /// line ended.
+    fn read_line(&mut self) -> io::Result<bool> {
+        let start = self.read.len();
+        while self.read.len() - start < MAX_HEADER {
+            let Some(byte) = self.input.fill_buf()?.first().copied() else { return Ok(true) };
+            self.input.consume(1);
+            self.read.push(byte);
+            let is_return = byte == b'\r';
+            if is_return && self.input.fill_buf()?.first() != Some(&b'\n') || byte == b'\n' {
+                self.line_end = byte;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Drops the first line that was read.
+    fn drop_line(&mut self) {
+        let end = self.read.iter().position(|byte| *byte == self.line_end).map_or(self.read.len(), |at| at + 1);
+        self.read.drain(..end);
+        self.line += 1;
+    }
+
+    /// Drops the first line that was read, and reads the next one that is not blank.
+    fn next_text(&mut self) -> io::Result<()> {
+        self.drop_line();
+        while !self.read.is_empty() && self.first_line().trim_ascii().is_empty() {
+            self.drop_line();
+        }
+        if self.read.is_empty() { self.read_text() } else { Ok(()) }
+    }
+
+    /// Returns the first line that was read, with its end.
+    fn first_line(&self) -> &[u8] {
+        self.read.split_inclusive(|byte| *byte == self.line_end).next().unwrap_or_default()
+    }
+
+    /// Skips lines. Returns how many there were.
+    fn skip(&mut self, lines: u64) -> io::Result<u64> {
+        for skipped in 0..lines {
+            let mut length = 0;
+            loop {
+                let ended = self.read_line()?;
+                length += self.read.len();
+                self.read.clear();
+                if ended {
+                    break;
+                }
+            }
+            if length == 0 {
+                return Ok(skipped);
+            }
+            self.line += 1;
+        }
+        Ok(lines)
+    }
+
+    /// Reads the next line that is not blank, after what was read before. Blank lines at the beginning are dropped.
+    fn read_text(&mut self) -> io::Result<()> {
+        loop {
+            let before = self.read.len();
+            self.read_line()?;
+            if self.read.len() == before || !self.read[before..].trim_ascii().is_empty() {
+                return Ok(());
+            }
+            if before == 0 {
+                self.drop_line();
+            }
         }
     }
-    let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
-    Ok(if first == Some(&b'{') { Format::Ndjson } else { Format::Csv })
+
+    /// Detects what the options do not say.
+    fn detect(&mut self, format: Option<Format>) -> io::Result<Start> {
+        self.read_text()?;
+        let format = match format {
+            Some(format) => format,
+            None => self.format()?,
+        };
+        if format == Format::Ndjson {
+            return Ok(Start { format, delimiter: b',' });
+        }
+        if self.first_line().trim_ascii() == b"{}" {
+            self.next_text()?;
+        }
+        if let Some(delimiter) = separator(self.first_line()) {
+            self.next_text()?;
+            return Ok(Start { format, delimiter });
+        }
+        // The header ends outside of quotes.
+        let is_quoted = |read: &[u8]| read.iter().filter(|byte| **byte == b'"').count() % 2 == 1;
+        while is_quoted(&self.read) && self.read.len() < MAX_HEADER {
+            let (before, line_end) = (self.read.len(), self.line_end);
+            self.read_line()?;
+            if self.read.len() == before {
+                self.line_end = line_end;
+                break;
+            }
+        }
+        Ok(Start { format, delimiter: delimiter(&self.read) })
+    }
+
+    /// Detects the format by the first characters: NDJSON begins with a brace, a CSV header does not. An empty object is
+    /// NDJSON only if another object or nothing follows.
+    fn format(&mut self) -> io::Result<Format> {
+        let first = self.read.trim_ascii();
+        if !first.starts_with(b"{") {
+            return Ok(Format::Csv);
+        }
+        if first == b"{}" {
+            let (before, line_end) = (self.read.len(), self.line_end);
+            self.read_text()?;
+            self.line_end = line_end;
+            if !matches!(self.read[before..].trim_ascii().first(), None | Some(b'{')) {
+                return Ok(Format::Csv);
+            }
+        }
+        Ok(Format::Ndjson)
+    }
+}
+
+/// Returns the delimiter that a line such as `sep=;` names.
+fn separator(line: &[u8]) -> Option<u8> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let line = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(line);
+    match line.split_at_checked(4)? {
+        (name, [delimiter]) if name.eq_ignore_ascii_case(b"sep=") && delimiter.is_ascii() => Some(*delimiter),
+        _ => None,
+    }
 }
 
 /// A reader that counts the bytes read through it.
@@ -143,12 +296,40 @@ mod tests {
         {
             assert_eq!(by_name(Path::new(name)), want, "{name}");
         }
-        for (text, want) in
-            [("{}", Format::Ndjson), ("\r\n\n  {", Format::Ndjson), ("email\n", Format::Csv), ("", Format::Csv)]
-        {
-            let (mut head, mut rest) =
-                (text.as_bytes()[..text.len().min(3)].to_vec(), &text.as_bytes()[text.len().min(3)..]);
-            assert_eq!(by_content(&mut head, &mut rest).unwrap(), want, "{text}");
+        for (text, want) in [
+            ("{}", Format::Ndjson),
+            ("\r\n\n  {", Format::Ndjson),
+            ("{}\n\n{\"email\": null}", Format::Ndjson),
+            ("{}\nemail,first_name\n", Format::Csv),
+            ("email\n", Format::Csv),
+            ("", Format::Csv),
+        ] {
+            assert_eq!(Head::new(text.as_bytes()).detect(None).unwrap().format, want, "{text}");
         }
+    }
+
+    #[test]
+    fn the_header_tells_how_lines_end_and_cells_are_delimited() {
+        for (text, skip, want) in [
+            ("a,b;c,d\n1", 0, (b',', b'\n', 1)),
+            ("a;b\r\n1,2,3", 0, (b';', b'\n', 1)),
+            ("a;b\r1,2,3\r", 0, (b';', b'\r', 1)),
+            ("\r\r\"a\nb\";c\r", 0, (b';', b'\r', 3)),
+            ("sep=;\r\na,b,c\r\n", 0, (b';', b'\n', 2)),
+            ("\"SEP=\t\"\n\na,b\n", 0, (b'\t', b'\n', 3)),
+            ("sep=;a\n", 0, (b';', b'\n', 1)),
+            ("Report;;;\n\na,b\n", 2, (b',', b'\n', 3)),
+            ("Report\rof May\ra,b\r1", 2, (b',', b'\r', 3)),
+            ("Report\nsep=|\na,b\n", 1, (b'|', b'\n', 3)),
+            ("{}\r\n\r\na;b\r\n", 0, (b';', b'\n', 3)),
+            ("{}\ra\tb\r", 0, (b'\t', b'\r', 2)),
+            ("a,b", 0, (b',', b'\n', 1)),
+        ] {
+            let mut head = Head::new(text.as_bytes());
+            assert_eq!(head.skip(skip).unwrap(), skip);
+            let start = head.detect(None).unwrap();
+            assert_eq!((start.delimiter, head.line_end, head.line), want, "{text:?}");
+        }
+        assert_eq!(Head::new(&b"a\nb\n"[..]).skip(3).unwrap(), 2);
     }
 }
