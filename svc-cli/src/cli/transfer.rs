@@ -71,7 +71,8 @@ pub struct Import {
     /// Update existing contacts whose fields differ, instead of refusing their rows.
     #[arg(long)]
     pub update: bool,
-    /// Write all refused rows to this file, one JSON object per line.
+    /// Write all refused rows to this file, one JSON object per line. The report of an import that was interrupted ends with
+    /// the rows that were handled until then.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 }
