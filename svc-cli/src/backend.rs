@@ -6,9 +6,11 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use svc_client::{Client, Platform};
 use svc_core::values::Secret;
+use url::{Host, Url};
 
 use crate::cli::Cli;
 use crate::exit::{Exit, Failure};
+use crate::output;
 use crate::profiles;
 
 /// The variable with the platform key.
@@ -101,6 +103,13 @@ impl Server {
     /// # Errors
     /// The URL is not valid, or the file cannot be read or has no certificates.
     pub(crate) fn client(&self, ca_file: Option<&Path>) -> Result<Platform, Failure> {
+        if sends_in_clear(&self.url) {
+            output::warning(&format!(
+                "The platform key and all data are sent to {} without encryption, and others on the way can read them. Use \
+                 an https:// URL.",
+                self.url
+            ));
+        }
         let mut builder =
             Client::builder(&self.url, self.key.reveal()).user_agent(concat!("svc/", env!("CARGO_PKG_VERSION")));
         let mut options = format!("--server {}", self.url);
@@ -117,9 +126,39 @@ impl Server {
     }
 }
 
+/// Returns whether requests to a URL leave this machine without TLS.
+fn sends_in_clear(url: &str) -> bool {
+    let Ok(url) = Url::parse(url) else { return false };
+    let is_local = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => true,
+    };
+    url.scheme() == "http" && !is_local
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_http_to_another_machine_is_sent_in_clear() {
+        for url in
+            ["http://api.example.com", "HTTP://10.0.0.7:8080/api", "http://[2001:db8::1]/", "http://localhost.example"]
+        {
+            assert!(sends_in_clear(url), "{url}");
+        }
+        for url in [
+            "https://api.example.com",
+            "http://localhost:8081",
+            "http://127.0.0.1",
+            "http://127.8.9.10:1",
+            "http://[::1]:8081",
+        ] {
+            assert!(!sends_in_clear(url), "{url}");
+        }
+    }
 
     #[test]
     fn the_command_line_is_stronger_than_a_variable_and_two_backends_are_refused() {

@@ -359,6 +359,9 @@ pub enum StoreError {
     /// The schema of the database does not fit this version of the program. Nothing was changed.
     #[error("the schema of the database does not fit this program: {0}")]
     SchemaMismatch(String),
+    /// The database is not complete: a backup, a restore or a copy did not finish. Nothing was changed.
+    #[error("{0}")]
+    Incomplete(String),
     /// A fault in this program, such as a statement that the database refuses or a unit of work that panicked.
     #[error("internal fault: {0}")]
     Internal(String),

@@ -110,6 +110,10 @@ pub struct Api {
     listener: ListenerKind,
 }
 
+/// The operations of the platform API after which a session of the dashboard may show less.
+#[cfg(feature = "dashboard")]
+const MEMBER_CHANGES: [&str; 2] = ["updateMember", "removeMember"];
+
 /// The kinds of listeners, by what they serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ListenerKind {
@@ -165,6 +169,13 @@ impl Api {
         if let Err(Problem::Core(Error::Store(error))) = &result {
             let request_id = request_id.to_str().unwrap_or_default();
             tracing::error!(request_id, operation = access.operation, %error, "the store failed a request");
+        }
+        #[cfg(feature = "dashboard")]
+        if result.is_ok()
+            && access.operation.is_some_and(|operation| MEMBER_CHANGES.contains(&operation))
+            && let Some(dashboard) = &self.state.dashboard
+        {
+            dashboard.check_sessions();
         }
         let code = result.as_ref().err().map(Problem::code);
         let mut response = response::render(&parts.method, result);

@@ -150,6 +150,11 @@ impl Dashboard {
         self.live.stop();
     }
 
+    /// Ends the streams of live lists whose session has ended, or whose member was removed or has another role.
+    pub(crate) fn check_sessions(&self) {
+        self.live.check_sessions();
+    }
+
     /// Returns whether a path is below that of the dashboard.
     pub(crate) fn serves(path: &str) -> bool {
         path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

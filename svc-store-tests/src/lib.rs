@@ -267,6 +267,8 @@ cases! {
         a_member_signs_in,
         a_member_chooses_a_tenant,
         a_withdrawn_role_holds_from_the_next_request_on,
+        the_sessions_of_a_removed_member_end_for_good,
+        a_member_signs_out_everywhere,
         expired_sign_ins_are_deleted_in_steps,
     }
     members {

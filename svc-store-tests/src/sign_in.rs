@@ -198,12 +198,44 @@ pub(super) async fn a_withdrawn_role_holds_from_the_next_request_on(h: Harness) 
         .unwrap();
     assert_eq!(h.session(&new).await.unwrap().account(), Some((tenant, Role::Viewer)));
     h.write((tenant, member.id), async |tx, &(tenant, id)| members::remove(tx, tenant, id).await).await.unwrap();
-    let session = h.session(&new).await.unwrap();
-    assert_eq!((session.account(), session.is_operator()), (None, false));
-    assert_eq!(h.sessions(Some(tenant)).await, []);
-    let id = new.session.id;
-    h.write(id, async |tx, &id| sessions::sign_out(tx, id).await).await.unwrap();
     assert_eq!(h.session(&new).await, None);
+    assert_eq!(h.sessions(Some(tenant)).await, []);
+}
+
+pub(super) async fn the_sessions_of_a_removed_member_end_for_good(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let member = h.member(tenant, Role::Owner).await;
+    let shows_it = h.sign_in_member("ada@example.com").await.unwrap();
+    h.member(other, Role::Viewer).await;
+    let [shows_none, shows_other] =
+        [h.sign_in_member("ada@example.com").await.unwrap(), h.sign_in_member("ada@example.com").await.unwrap()];
+    h.choose(shows_other.session.id, other).await.unwrap();
+    let by_link = h.sign_in(&h.link(DashboardLinkCreate::to(tenant, Role::Viewer)).await).await.unwrap();
+    h.write((tenant, member.id), async |tx, &(tenant, id)| members::remove(tx, tenant, id).await).await.unwrap();
+    h.member(tenant, Role::Owner).await;
+    for ended in [&shows_it, &shows_none] {
+        assert_eq!(h.session(ended).await, None);
+    }
+    assert_eq!(h.session(&shows_other).await.unwrap().account(), Some((other, Role::Viewer)));
+    assert_eq!(h.session(&by_link).await.unwrap().account(), Some((tenant, Role::Viewer)));
+}
+
+pub(super) async fn a_member_signs_out_everywhere(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    h.member(tenant, Role::Owner).await;
+    h.member(other, Role::Viewer).await;
+    let mut sessions = Vec::new();
+    for account in [tenant, tenant, other] {
+        let new = h.sign_in_member("ada@example.com").await.unwrap();
+        h.choose(new.session.id, account).await.unwrap();
+        sessions.push(new);
+    }
+    let email = Email::parse("ada@example.com").unwrap();
+    let ended =
+        h.write((tenant, email), async |tx, (tenant, email)| sessions::sign_out_everywhere(tx, *tenant, email).await);
+    assert_eq!(ended.await, Ok(2));
+    assert_eq!(h.sessions(Some(tenant)).await, []);
+    assert_eq!(h.sessions(Some(other)).await, [sessions[2].session.id]);
 }
 
 pub(super) async fn expired_sign_ins_are_deleted_in_steps(h: Harness) {

@@ -41,6 +41,7 @@
 //! - `dialect` has the differences between the two in SQL.
 //! - `migrations` has the versions of the schema, and the runner that applies them.
 //! - `vault` encrypts secrets before they are stored.
+//! - `new_file` creates files that are complete under their names, and `unfinished` detects databases that are not.
 //! - `maintenance` works on whole databases: it copies, checks, backs up and measures them.
 //!
 //! # Tables
@@ -70,6 +71,7 @@ mod locked_tenants;
 #[cfg(feature = "maintenance")]
 mod maintenance;
 mod migrations;
+mod new_file;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod resources;
@@ -83,6 +85,7 @@ mod statements;
 mod table;
 #[cfg(all(test, feature = "postgres"))]
 mod test_databases;
+mod unfinished;
 mod vault;
 mod webhooks;
 
@@ -128,8 +131,8 @@ pub enum OpenError {
     /// The folder that the SQLite file is to be in does not exist.
     #[error("the folder {} does not exist; create it, or choose another path for the database", .0.display())]
     NoFolder(PathBuf),
-    /// The database cannot be reached or read, its secrets are encrypted with another key, or its schema does not fit
-    /// this version of the program.
+    /// The database cannot be reached or read, its secrets are encrypted with another key, its schema does not fit this
+    /// version of the program, or it is not complete.
     #[error("cannot open the database {url}: {source}")]
     Unavailable {
         /// The URL, without its password.
@@ -190,8 +193,9 @@ impl Default for Options {
 /// its folder.
 ///
 /// Secrets are encrypted with the key in the environment variable `SVC_SECRET_KEY` (64 hex digits). If it is not set, the
-/// key is in the file `PATH.key` beside the database. That file is created together with the database. Include it in every
-/// backup.
+/// key is in the file `PATH.key` beside the database. That file is created right after the schema of a new database. Include
+/// it in every backup. A database that is missing or has no tables although it has a key file is refused, as its restore did
+/// not finish.
 ///
 /// # PostgreSQL
 /// The URL is `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. The server must be PostgreSQL 13 or newer. Connect to it
@@ -203,7 +207,7 @@ impl Default for Options {
 ///
 /// # Errors
 /// [`OpenError::InvalidUrl`] when the URL is invalid, [`OpenError::NoFolder`] when the folder of a SQLite file does not
-/// exist, and [`OpenError::Unavailable`] when the database cannot be opened or migrated.
+/// exist, and [`OpenError::Unavailable`] when the database cannot be opened or migrated, or is not complete.
 ///
 /// # Examples
 /// ```

@@ -23,6 +23,7 @@ pub use self::check::{CheckReport, Finding, check};
 pub(crate) use self::connection::{MaintenanceConnection, Transaction};
 pub use self::copy::{Comparison, CopyReport, Phase, Progress, copy};
 pub use self::digest::Digest;
+pub(crate) use self::open::Opening;
 pub use self::stats::{DbStats, stats};
 #[cfg(test)]
 pub(crate) use self::tables::TABLES;

@@ -170,6 +170,38 @@ pub(crate) async fn run(target: &mut dyn MigrationTarget, migrations: &[Migratio
     }
 }
 
+/// The schema that a database must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExpectedSchema {
+    /// That of this version or of an earlier one.
+    Any,
+    /// That of this version.
+    Current,
+}
+
+/// Checks, without changing or locking anything, that the database has a schema of svc.
+pub(crate) async fn check(
+    target: &mut dyn MigrationTarget,
+    migrations: &[Migration],
+    expected: ExpectedSchema,
+) -> StoreResult<()> {
+    let applied = target.peek().await?.unwrap_or_default();
+    if applied.is_empty() {
+        let reason = "it has no schema of svc: it is empty, was left by a backup or a restore that did not finish, or belongs \
+                      to another program. Check its path, or restore a complete backup";
+        return Err(StoreError::Incomplete(reason.to_owned()));
+    }
+    let plan = Plan::of(migrations, &applied)?;
+    match plan.missing.first() {
+        Some(missing) if expected == ExpectedSchema::Current => Err(StoreError::SchemaMismatch(format!(
+            "the database does not have the migration {}, as an older version made it. Run `svc db migrate` first, or use that \
+             version",
+            missing.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Applies the missing migrations up to the first concurrent one. Returns whether it applied any, and the concurrent one.
 async fn apply<'m>(
     target: &mut dyn MigrationTarget,

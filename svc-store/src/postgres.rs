@@ -139,6 +139,7 @@ impl PostgresStore {
             None => SecretKey::from_environment().map_err(|reason| StoreError::SecretKey(reason.to_string()))?,
         };
         let (first, _) = open_and_migrate(&connect_options).await?;
+        migrate::check_copy(&first.client).await?;
         let cursor_key = CursorKey::new(migrate::setting(&first.client, "cursor_key", env.bytes()).await?);
         let vault = Vault::new(key, env.clone());
         if migrate::setting(&first.client, vault::CHECK_SETTING, vault.check()).await? != vault.check() {

@@ -151,7 +151,8 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] when the file cannot be opened, is not a SQLite database, or its secrets are encrypted
-    /// with another key. [`StoreError::SchemaMismatch`] when its schema does not fit this version of the program.
+    /// with another key. [`StoreError::SchemaMismatch`] when its schema does not fit this version of the program, and
+    /// [`StoreError::Incomplete`] when a restore of the file or a copy into it did not finish.
     pub fn open(path: &Path, env: Env) -> StoreResult<Self> {
         Self::open_with(path, env, None, connection::BUSY_TIMEOUT)
     }
@@ -165,6 +166,7 @@ impl SqliteStore {
         let mut first = SqliteConnection::open(path)?;
         first.set_busy_timeout(busy_timeout)?;
         first.migrate(env.now())?;
+        first.check_copy()?;
         let cursor_key = CursorKey::new(first.setting("cursor_key", env.bytes())?);
         let is_new = !first.has_setting(vault::CHECK_SETTING)?;
         let key = match key {

@@ -5,9 +5,9 @@
 //! of the database alone reveals no secret.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use chacha20poly1305::aead::{Aead as _, KeyInit as _};
@@ -16,6 +16,8 @@ use svc_core::crypto::hmac_sha256;
 use svc_core::env::Env;
 use svc_core::error::StoreError;
 use svc_core::store::StoreResult;
+
+use crate::new_file::{self, partial, publish, with_suffix};
 
 /// The environment variable with the key: 32 bytes as 64 hex digits.
 pub(crate) const VARIABLE: &str = "SVC_SECRET_KEY";
@@ -130,9 +132,7 @@ pub(crate) fn exposed_key_file(database: &Path) -> Option<PathBuf> {
 
 /// Returns the path of the key file of a SQLite database.
 pub(crate) fn key_file(database: &Path) -> PathBuf {
-    let mut name = database.as_os_str().to_owned();
-    name.push(".key");
-    PathBuf::from(name)
+    with_suffix(database, ".key")
 }
 
 /// Creates the key file of a SQLite database if it does not exist. Returns `false` when there is one with another key.
@@ -141,7 +141,13 @@ pub(crate) fn write_key_file(database: &Path, key: &SecretKey, env: &Env) -> io:
     if !path.exists() {
         create_key_file(&path, &key.0, env)?;
     }
-    read(&path).map(|known| known == key.0)
+    fits_key_file(database, key)
+}
+
+/// Returns `false` when a SQLite database has a key file with another key.
+pub(crate) fn fits_key_file(database: &Path, key: &SecretKey) -> io::Result<bool> {
+    let path = key_file(database);
+    if path.exists() { read(&path).map(|known| known == key.0) } else { Ok(true) }
 }
 
 fn key_from_file(database: &Path, env: &Env, is_new: bool) -> io::Result<[u8; KEY_LENGTH]> {
@@ -159,18 +165,18 @@ fn read(path: &Path) -> io::Result<[u8; KEY_LENGTH]> {
     })
 }
 
-/// Creates a key file atomically. It never replaces an existing file, as several processes may start at the same time.
+/// Creates a key file, unless there is one. Several processes may do so at the same time, so each writes beside it under a name
+/// of its own.
 fn create_key_file(path: &Path, key: &[u8; KEY_LENGTH], env: &Env) -> io::Result<()> {
-    let unfinished = path.with_extension(format!("key.{}", hex::encode(env.bytes::<8>())));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
-    writeln!(file, "{}", hex::encode(key))?;
-    file.sync_all()?;
-    let linked = fs::hard_link(&unfinished, path);
-    fs::remove_file(&unfinished)?;
-    // The directory is synced as well, so that the file name survives a power failure.
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::File::open(folder)?.sync_all()?;
-    match linked {
+    let unfinished = partial(&with_suffix(path, &format!(".{}", hex::encode(env.bytes::<8>()))));
+    let published = new_file::create(&unfinished).and_then(|mut file| {
+        writeln!(file, "{}", hex::encode(key))?;
+        file.sync_all()?;
+        publish(&unfinished, path)
+    });
+    // It is gone if it was renamed.
+    let _ = fs::remove_file(&unfinished);
+    match published {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }

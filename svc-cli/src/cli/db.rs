@@ -43,7 +43,9 @@ pub enum DbCommand {
     },
     /// Check the integrity of the database.
     ///
-    /// Reads all rows in one snapshot and can run while servers use the database. Each problem is printed with its
+    /// Reads all rows in one snapshot, changes nothing, and can run while servers use the database. A file that is not a
+    /// complete database of svc is refused, and so is one with the schema of another version; `svc db migrate` brings an
+    /// older one up to date. Each problem is printed with its
     /// table and id: a damaged file, references to rows that do not exist, rows that cannot be read, secrets that
     /// cannot be decrypted, number counters that lag behind, deliveries that would never be sent. The exit code is 1
     /// when there is a problem.
@@ -56,6 +58,9 @@ pub enum DbCommand {
     /// The backup is a consistent snapshot, even while a server writes to the database. Only its owner can read it. The
     /// key that encrypts the secrets is copied to FILE.key, unless it comes from SVC_SECRET_KEY. Keep both: the backup
     /// is incomplete without the key. Existing files are never overwritten.
+    ///
+    /// The files are written as FILE.partial and FILE.key.partial, and get their names when they are complete. Files that a
+    /// killed backup has left with these names can be deleted; the next backup to FILE replaces them.
     ///
     /// To restore a backup, stop the server, copy both files back, and delete PATH-wal and PATH-shm. For PostgreSQL,
     /// use pg_dump and keep SVC_SECRET_KEY.

@@ -132,7 +132,8 @@ pub struct Import {
     /// With --update, leave the fields of empty cells, or of null in NDJSON, as they are on existing contacts.
     #[arg(long, requires = "update")]
     pub keep_empty: bool,
-    /// Write all refused rows to this file, one JSON object per line.
+    /// Write all refused rows to this file, one JSON object per line. The report of an import that was interrupted ends with
+    /// the rows that were handled until then.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 }

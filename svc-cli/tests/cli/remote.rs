@@ -58,6 +58,20 @@ fn the_audit_log_names_the_platform_key() {
 }
 
 #[test]
+fn a_key_that_is_sent_in_clear_is_warned_of_once() {
+    let session = Session::new();
+    session.account();
+    let all = start(&session, &[PlatformScope::All]);
+    let list = ["contact", "list"];
+    for (url, warnings) in
+        [(all.url.as_str(), 0), ("https://no-such-host.invalid", 0), ("http://no-such-host.invalid", 1)]
+    {
+        let stderr = text(&on_server(&session, url, &all.key, &list).stderr);
+        assert_eq!(stderr.matches("Use an https:// URL.").count(), warnings, "{url}: {stderr}");
+    }
+}
+
+#[test]
 fn what_goes_wrong_on_the_way_is_one_sentence() {
     let session = Session::new();
     session.account();

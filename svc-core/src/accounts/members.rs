@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::actor::Actor;
 use crate::accounts::audit::{self, Object};
-use crate::accounts::sessions::Role;
+use crate::accounts::sessions::{self, Role};
 use crate::error::Error;
 use crate::input::Record;
 use crate::store::Tx;
@@ -121,7 +121,8 @@ pub async fn set_role(tx: &mut dyn Tx, tenant: TenantId, id: MemberId, role: Rol
     Ok(member)
 }
 
-/// Removes a member. Their sessions show nothing of the tenant from the next request on.
+/// Removes a member, and ends their sessions that show the tenant or none. Sessions that show another tenant go on, and show
+/// nothing of this one.
 ///
 /// # Errors
 ///
@@ -133,6 +134,7 @@ pub async fn remove(tx: &mut dyn Tx, tenant: TenantId, id: MemberId) -> Result<M
     keep_an_owner(tx, &member).await?;
     tx.delete_member(tenant, id).await?;
     audit_change(tx, "delete", Some(&member), None).await?;
+    sessions::end_of_removed_member(tx, tenant, &member.email).await?;
     Ok(member)
 }
 

@@ -265,6 +265,27 @@ pub async fn revoke(tx: &mut dyn Tx, tenant: Option<TenantId>, id: SessionId) ->
     end(tx, &session).await
 }
 
+/// Ends all sessions of a member that show a tenant, and returns how many there were. Those that show another tenant go on.
+///
+/// # Errors
+///
+/// Returns [`Error::Store`] when the store fails.
+pub async fn sign_out_everywhere(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<usize, Error> {
+    let ended = tx.take_sessions_of_member(Some(tenant), email).await?;
+    for session in &ended {
+        audit_change(tx, "revoke", Some(session), None).await?;
+    }
+    Ok(ended.len())
+}
+
+/// Ends the sessions with which a member who was removed from a tenant could see it if they were added again: those that show
+/// it, and those that show none, which could choose it.
+pub(super) async fn end_of_removed_member(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<(), Error> {
+    sign_out_everywhere(tx, tenant, email).await?;
+    tx.take_sessions_of_member(None, email).await?;
+    Ok(())
+}
+
 async fn end(tx: &mut dyn Tx, session: &Session) -> Result<(), Error> {
     tx.delete_session(session.id).await?;
     audit_change(tx, "revoke", Some(session), None).await

@@ -227,6 +227,10 @@ pub struct ImportedRow {
     pub problem: Option<RowProblem>,
 }
 
+/// The number of failing fields of a row that are reported. The report of a batch is the response to a request and is stored
+/// under its idempotency key, so it must not be many times as long as the request.
+const MAX_FIELD_PROBLEMS: usize = 10;
+
 /// Why a row was refused, as a request with this record alone would be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct RowProblem {
@@ -238,7 +242,7 @@ pub struct RowProblem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[record(schema = String)]
     pub field: Option<String>,
-    /// All failing fields, at most 100, if a field failed.
+    /// The first failing fields, at most 10, if a field failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldProblem>,
     /// The `id` of the contact that has the email address, with the code `email_taken`.
@@ -282,7 +286,8 @@ impl From<Error> for RowProblem {
             code: failing.code.to_owned(),
             message: failing.message.into_owned(),
         };
-        let errors: Vec<FieldProblem> = error.failing_fields().into_iter().map(field).collect();
+        let errors: Vec<FieldProblem> =
+            error.failing_fields().into_iter().take(MAX_FIELD_PROBLEMS).map(field).collect();
         Self {
             error: error.to_string(),
             code: error.code().to_owned(),

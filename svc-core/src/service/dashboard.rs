@@ -270,6 +270,33 @@ impl<'e> Dashboard<'e> {
             .await
     }
 
+    /// Ends all sessions of a member that show an account, and returns how many there were. They are refused from the next
+    /// request on. Sessions of the person that show another account go on.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let email = Email::parse("ada@example.com").unwrap();
+    /// svc.account(tenant).members().add(email.clone(), Role::Developer).await?;
+    /// let new = svc.dashboard().sign_in_member(email.clone()).await?;
+    /// assert_eq!(svc.dashboard().sign_out_everywhere(tenant, email).await?, 1);
+    /// assert_eq!(svc.dashboard().use_session(new.token.reveal()).await?, None);
+    /// # Ok(()) });
+    /// ```
+    pub async fn sign_out_everywhere(self, tenant: TenantId, email: Email) -> Result<usize, Error> {
+        self.runner
+            .write(operation!("svc.dashboard.sign_out_everywhere"), (tenant, email), async |tx, (tenant, email)| {
+                sessions::sign_out_everywhere(tx, *tenant, email).await
+            })
+            .await
+    }
+
     /// Returns how many deliveries of all accounts have a status, for operators, and how old the oldest is. It counts up to
     /// [`MAX_BACKLOG_COUNT`](crate::webhooks::deliveries::MAX_BACKLOG_COUNT), and no deliveries that succeeded.
     ///

@@ -118,7 +118,7 @@ impl<'e> Members<'e> {
             .await
     }
 
-    /// Removes a member, and returns it. Their sessions show nothing of the account from the next request on.
+    /// Removes a member, and returns it. Their sessions that show the account end for good, also if they are added again.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the account has no such member, and [`Error::NotAllowed`] if a person in the dashboard removes

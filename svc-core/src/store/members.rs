@@ -63,6 +63,9 @@ pub trait SignInRepository: Send {
     /// Deletes a session.
     async fn delete_session(&mut self, id: SessionId) -> StoreResult<()>;
 
+    /// Deletes the sessions of a member that show a tenant, or none, and returns them.
+    async fn take_sessions_of_member(&mut self, tenant: Option<TenantId>, email: &Email) -> StoreResult<Vec<Session>>;
+
     /// Deletes at most `limit` links and at most `limit` sessions that expired before `now`, and returns how many rows it
     /// deleted.
     async fn delete_expired_sign_ins(&mut self, now: Timestamp, limit: u32) -> StoreResult<u64>;

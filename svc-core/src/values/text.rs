@@ -7,7 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::error::{FieldCode, Issue};
 
-/// One line of text: 1 to `MAX` characters, trimmed, without control characters.
+/// One line of text: 1 to `MAX` characters, trimmed, without control characters and the line and paragraph separators of
+/// Unicode (U+2028 and U+2029).
 ///
 /// ```
 /// use svc_core::values::Text;
@@ -21,6 +22,18 @@ pub struct Text<const MAX: usize>(Box<str>);
 #[derive(Clone, PartialEq, Eq)]
 pub struct Note<const MAX: usize>(Box<str>);
 
+/// Returns whether a text has no control characters and no line breaks.
+///
+/// ```
+/// use svc_core::values::is_one_line;
+/// assert!(is_one_line("Zoë's 店"));
+/// assert!(!is_one_line("a\nb") && !is_one_line("a\u{2028}b"));
+/// ```
+pub fn is_one_line(text: &str) -> bool {
+    // Lines also end at the separators of Unicode, which are no control characters.
+    !text.chars().any(|char| char.is_control() || matches!(char, '\u{2028}' | '\u{2029}'))
+}
+
 fn check_length(text: &str, max: usize) -> Result<(), Issue> {
     // A text has no more code points than bytes, and bytes need no counting.
     if text.len() > max && text.chars().count() > max {
@@ -33,13 +46,13 @@ impl<const MAX: usize> Text<MAX> {
     /// Trims and checks a text.
     ///
     /// # Errors
-    /// `too_short` if nothing is left, `too_long`, and `invalid_format` for a control character.
+    /// `too_short` if nothing is left, `too_long`, and `invalid_format` for a control character or a line break.
     pub fn parse(text: &str) -> Result<Self, Issue> {
         let text = text.trim();
         if text.is_empty() {
             return Err(Issue::new(FieldCode::TooShort, "must not be empty"));
         }
-        if text.chars().any(char::is_control) {
+        if !is_one_line(text) {
             return Err(Issue::new(FieldCode::InvalidFormat, "must be one line without control characters"));
         }
         check_length(text, MAX)?;
@@ -127,6 +140,8 @@ mod tests {
         assert_eq!(code(" \t\n "), Err(FieldCode::TooShort));
         assert_eq!(code("a\nb"), Err(FieldCode::InvalidFormat));
         assert_eq!(code("a\u{85}b"), Err(FieldCode::InvalidFormat));
+        assert_eq!(code("a\u{2028}b"), Err(FieldCode::InvalidFormat));
+        assert_eq!(code("a\u{2029}b"), Err(FieldCode::InvalidFormat));
     }
 
     #[test]

@@ -372,3 +372,14 @@ fn restored_records_keep_the_rules() {
         assert_eq!(refusal(refused), expected, "{kind} {fields}");
     }
 }
+
+/// The report of a batch is stored, so a row with many failing fields must not make it many times as long as the request.
+#[test]
+fn the_report_names_the_first_ten_failing_fields_of_a_row() {
+    let fixture = Fixture::new();
+    let fields: serde_json::Map<String, Value> = (0..50).map(|number| (format!("f{number:02}"), json!(1))).collect();
+    let row = svc_core::platform::ImportedRow::from(fixture.contact_row(Value::Object(fields)));
+    let problem = row.problem.unwrap();
+    assert_eq!((problem.errors.len(), problem.field.as_ref()), (10, Some(&problem.errors[0].field)));
+    assert!(serde_json::to_vec(&problem).unwrap().len() < 1_500, "{problem:?}");
+}

@@ -193,8 +193,10 @@ fn members() -> Vec<Operation> {
         ),
         row(Area::Members, operations::CREATE_DASHBOARD_LINK).creates().described(
             "Create a dashboard link",
-            "Creates a link that signs a person in to the dashboard of the account. It works once, \
-             for ten minutes.",
+            "Creates a link that signs a person in to the dashboard of the account, with any role. It \
+             works once, for ten minutes. A key with the scope `members:write` can make a link for an \
+             owner, who manages API keys, settings and members there: the session that the link \
+             begins goes on when the key is revoked.",
             "The created link.",
         ),
         row(Area::Operators, operations::CREATE_OPERATOR_LINK).creates().described(

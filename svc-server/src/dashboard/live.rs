@@ -8,11 +8,16 @@
 //! connection has missed nothing when it has a new one, and needs no id of its last event. A viewer that reads slowly skips
 //! states in between and costs no memory.
 //!
-//! A stream does not count as a use of its session. It ends with the session, which is looked up twice a minute, and when
-//! the process stops.
+//! A stream does not count as a use of its session. It ends with the session, and when the process stops. The session is
+//! looked up at once when this process has ended sessions or changed members, and twice a minute, as other processes do so
+//! too.
+//!
+//! Each stream holds a connection, so they are counted: a session, an account and the process have a share each
+//! ([`MAX_STREAMS_OF_SESSION`], [`MAX_STREAMS_OF_ACCOUNT`], [`MAX_STREAMS`]).
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -27,7 +32,7 @@ use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::sync::lock;
 use svc_core::values::TenantId;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use uuid::Uuid;
 
@@ -44,14 +49,16 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const MAX_AGE: Duration = Duration::from_millis(900);
 /// How often rows that did not change are rendered again, for the times in them.
 const RENDER_INTERVAL: Duration = Duration::from_secs(10);
-/// How often a stream looks its session up.
+/// How often a stream looks its session up, for what other processes have changed. The documentation names it.
 const SESSION_INTERVAL: Duration = Duration::from_secs(30);
 /// How long a stream is silent at most, so that nothing on the way takes the connection for a dead one.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 /// The number of streams of the process. Each holds a connection, and at most one event that is not sent yet.
 const MAX_STREAMS: usize = 500;
-/// The number of streams of one list of an account, so that one account cannot have all of them.
-const MAX_VIEWERS: usize = 250;
+/// The number of streams of an account, over all lists, so that it takes a tenth of those of the process at most.
+const MAX_STREAMS_OF_ACCOUNT: usize = 50;
+/// The number of streams of a session, over all lists, so that one person does not take those of the account.
+const MAX_STREAMS_OF_SESSION: usize = 10;
 
 /// A list that can be live.
 pub(super) trait List: Sized + Send + Sync + 'static {
@@ -102,7 +109,9 @@ pub(super) struct Live {
     base: Arc<str>,
     /// Becomes true when the process stops.
     stopping: watch::Sender<bool>,
-    streams: Arc<Semaphore>,
+    /// Changes when sessions may have ended.
+    sessions_changed: watch::Sender<()>,
+    streams: Arc<Streams>,
     pub(super) deliveries: Feeds<Deliveries>,
     pub(super) requests: Feeds<Requests>,
 }
@@ -114,7 +123,8 @@ impl Live {
             people,
             base: base.into(),
             stopping: watch::Sender::new(false),
-            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            sessions_changed: watch::Sender::new(()),
+            streams: Arc::default(),
             deliveries: Feeds::default(),
             requests: Feeds::default(),
         }
@@ -125,6 +135,11 @@ impl Live {
         self.stopping.send_replace(true);
     }
 
+    /// Lets all streams look their sessions up, so that those whose session has ended end at once.
+    pub(super) fn check_sessions(&self) {
+        self.sessions_changed.send_replace(());
+    }
+
     /// Responds with the stream of a list to the person who is signed in.
     pub(super) fn respond<L: List>(
         &self,
@@ -133,11 +148,9 @@ impl Live {
         feeds: &Feeds<L>,
         filter: L::Filter,
     ) -> Result<PageResponse, PageError> {
+        // The token of forms is one for each session and account.
+        let count = self.streams.count(tenant.id, &cx.csrf).ok_or(PageError::TooManyViewers)?;
         let feed = feeds.of(tenant.id, || Feed::new(self, tenant.id));
-        let permit = |semaphore: &Arc<Semaphore>| {
-            Arc::clone(semaphore).try_acquire_owned().map_err(|_| PageError::TooManyViewers)
-        };
-        let permits = [permit(&self.streams)?, permit(&feed.viewers)?];
         let mut ticks = tokio::time::interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let viewer = Viewer {
@@ -151,9 +164,63 @@ impl Live {
             heartbeat_due: Instant::now() + HEARTBEAT_INTERVAL,
             ticks,
             stopping: self.stopping.subscribe(),
-            _permits: permits,
+            sessions_changed: self.sessions_changed.subscribe(),
+            _count: count,
         };
         Ok(PageResponse::events(viewer.stream()))
+    }
+}
+
+/// The streams that are open.
+#[derive(Default)]
+struct Streams(Mutex<Counts>);
+
+#[derive(Default)]
+struct Counts {
+    all: usize,
+    of_accounts: HashMap<TenantId, usize>,
+    of_sessions: HashMap<String, usize>,
+}
+
+impl Streams {
+    /// Counts a stream of a session for as long as the returned value lives. `None` if one of the three shares is used up.
+    fn count(self: &Arc<Self>, tenant: TenantId, session: &str) -> Option<CountedStream> {
+        let mut counts = lock(&self.0);
+        let of_account = counts.of_accounts.get(&tenant).copied().unwrap_or_default();
+        let of_session = counts.of_sessions.get(session).copied().unwrap_or_default();
+        if counts.all >= MAX_STREAMS || of_account >= MAX_STREAMS_OF_ACCOUNT || of_session >= MAX_STREAMS_OF_SESSION {
+            return None;
+        }
+        counts.all += 1;
+        counts.of_accounts.insert(tenant, of_account + 1);
+        counts.of_sessions.insert(session.to_owned(), of_session + 1);
+        Some(CountedStream { streams: Arc::clone(self), tenant, session: session.to_owned() })
+    }
+}
+
+/// A stream that is counted until it is dropped.
+struct CountedStream {
+    streams: Arc<Streams>,
+    tenant: TenantId,
+    session: String,
+}
+
+impl Drop for CountedStream {
+    fn drop(&mut self) {
+        let mut counts = lock(&self.streams.0);
+        counts.all -= 1;
+        count_down(&mut counts.of_accounts, &self.tenant);
+        count_down(&mut counts.of_sessions, &self.session);
+    }
+}
+
+/// Lowers a count, and removes it at zero.
+fn count_down<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
     }
 }
 
@@ -184,7 +251,6 @@ struct Feed<L: List> {
     svc: Svc,
     base: Arc<str>,
     tenant: TenantId,
-    viewers: Arc<Semaphore>,
     polled: tokio::sync::Mutex<Polled<L>>,
 }
 
@@ -218,7 +284,6 @@ impl<L: List> Feed<L> {
             svc: live.svc.clone(),
             base: Arc::clone(&live.base),
             tenant,
-            viewers: Arc::new(Semaphore::new(MAX_VIEWERS)),
             polled: tokio::sync::Mutex::new(Polled::default()),
         }
     }
@@ -287,7 +352,8 @@ struct Viewer<L: List> {
     heartbeat_due: Instant,
     ticks: Interval,
     stopping: watch::Receiver<bool>,
-    _permits: [OwnedSemaphorePermit; 2],
+    sessions_changed: watch::Receiver<()>,
+    _count: CountedStream,
 }
 
 impl<L: List> Viewer<L> {
@@ -307,9 +373,15 @@ impl<L: List> Viewer<L> {
 
     async fn part(&mut self) -> Option<Bytes> {
         loop {
-            self.ticks.tick().await;
+            let is_changed = tokio::select! {
+                biased;
+                _ = self.sessions_changed.changed() => true,
+                _ = self.ticks.tick() => false,
+            };
             let now = Instant::now();
-            if now >= self.session_due {
+            if is_changed || now >= self.session_due {
+                // It stays due until it is known.
+                self.session_due = now;
                 match self.may_look().await {
                     Ok(true) => self.session_due = now + SESSION_INTERVAL,
                     Ok(false) => return None,

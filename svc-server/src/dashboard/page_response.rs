@@ -111,7 +111,7 @@ pub(super) enum PageError {
     Invalid(String),
     /// The rules refused a change; holds the reason as a sentence.
     Refused(String),
-    /// More live lists are open than the process serves.
+    /// More live lists are open than the session, the account or the process may have.
     TooManyViewers,
     /// The store failed.
     Internal(StoreError),
@@ -167,8 +167,8 @@ impl PageError {
             Self::TooManyViewers => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "Too many lists are live",
-                "This server sends live lists to a number of people at a time. The list itself works: reload its page to \
-                 see what is new.",
+                "A person, an account and this server have a number of live lists at a time. The list itself works: reload \
+                 its page to see what is new, or close another page with a live list.",
             ),
             Self::Internal(_) => (
                 StatusCode::SERVICE_UNAVAILABLE,

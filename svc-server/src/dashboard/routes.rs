@@ -116,6 +116,7 @@ fn table() -> Vec<Page> {
             "/settings/sessions/{id}/revoke",
             Account(Owner, |cx, tenant| Box::pin(settings::revoke_session(cx, tenant))),
         ),
+        post("/settings/sign-out-everywhere", Member(|cx, email| Box::pin(settings::sign_out_everywhere(cx, email)))),
         get("/audit", Account(Viewer, |cx, tenant| Box::pin(audit::list(cx, tenant)))),
         get("/contacts", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::CONTACTS)))),
         get("/contacts/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::CONTACTS)))),

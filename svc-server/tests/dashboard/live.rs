@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use svc_core::accounts::keys::{KeyCreate, KeyId};
+use svc_core::accounts::platform_keys::PlatformKeyCreate;
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 use svc_core::requests::{self, LoggedRequest};
@@ -183,10 +184,12 @@ async fn an_account_sees_nothing_of_another() {
 #[tokio::test(start_paused = true)]
 async fn viewers_share_one_read_a_second_and_nobody_needs_none() {
     let server = Server::start().await;
-    let viewer = server.signed_in(Role::Viewer).await;
     let mut streams = Vec::new();
-    for _ in 0..200 {
-        streams.push(viewer.stream("/deliveries/live").await);
+    for _ in 0..5 {
+        let viewer = server.signed_in(Role::Viewer).await;
+        for _ in 0..10 {
+            streams.push(viewer.stream("/deliveries/live").await);
+        }
     }
     server.reads("svc.deliveries.list");
     let all = futures_util::future::join_all(streams.into_iter().map(Stream::end));
@@ -237,25 +240,105 @@ async fn a_stream_ends_with_its_session() {
     assert_eq!(viewer.get("/").await.status, StatusCode::UNAUTHORIZED);
 }
 
+/// A stream that has ended before time moved.
+async fn ended_at_once(stream: Stream) -> bool {
+    tokio::time::timeout(Duration::from_millis(1), stream.end()).await.is_ok()
+}
+
 #[tokio::test(start_paused = true)]
-async fn the_number_of_streams_is_bounded() {
+async fn a_stream_ends_at_once_when_this_process_ends_its_session() {
     let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    let members = || async { server.svc.account(server.tenant).members().list().await.unwrap() };
+    // The first two rows of a stream come after its first tick.
+    let open = async |browser: &Browser<'_>| {
+        let mut stream = browser.stream("/deliveries/live").await;
+        assert!(tokio::time::timeout(Duration::from_secs(2), stream.next()).await.is_err(), "it lasts");
+        stream
+    };
+    // A member is removed, or gets another role, in the dashboard.
+    for action in ["remove", "role"] {
+        let member = server.signed_in_member("ada@example.com", &[(server.tenant, Role::Developer)]).await;
+        let (stream, kept) = (open(&member).await, open(&owner).await);
+        let path = format!("/settings/members/{}/{action}", members().await[0].id);
+        assert_eq!(owner.post(&path, "role=viewer").await.status, StatusCode::SEE_OTHER);
+        assert!(ended_at_once(stream).await, "{action}");
+        assert!(!ended_at_once(kept).await, "{action}");
+    }
+    // A session is revoked. It is the newest one.
+    server.clock.advance(Duration::from_secs(1));
     let viewer = server.signed_in(Role::Viewer).await;
-    let other = server.signed_in_by(DashboardLinkCreate::to(server.other, Role::Viewer)).await;
+    let stream = open(&viewer).await;
+    let session = server.svc.dashboard().sessions(Some(server.tenant)).await.unwrap().remove(0);
+    let path = format!("/settings/sessions/{}/revoke", session.id);
+    assert_eq!(owner.post(&path, "").await.status, StatusCode::SEE_OTHER);
+    assert!(ended_at_once(stream).await);
+    // A person signs out.
+    let viewer = server.signed_in(Role::Viewer).await;
+    let stream = open(&viewer).await;
+    assert_eq!(viewer.post("/sign-out", "").await.status, StatusCode::SEE_OTHER);
+    assert!(ended_at_once(stream).await);
+    // A program removes a member over the platform API.
+    let key = PlatformKeyCreate { name: None, scopes: vec!["members:write".parse().unwrap()], expires_in: None };
+    let key = server.svc.platform_keys().create(key).await.unwrap().text;
+    let member = server.signed_in_member("grace@example.com", &[(server.tenant, Role::Viewer)]).await;
+    let stream = open(&member).await;
+    let id = members().await.into_iter().find(|member| member.email.as_str() == "grace@example.com").unwrap().id;
+    let request =
+        Request::delete(format!("/platform/v1/accounts/{}/members/{id}", server.tenant)).header(HOST, "localhost:8081");
+    let request = request.header(AUTHORIZATION, format!("Bearer {}", key.reveal())).body(Full::<Bytes>::default());
+    let response = server.api.for_platform().call(request.unwrap(), PEER).await;
+    let status = response.status();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(status, StatusCode::NO_CONTENT, "{body:?}");
+    assert!(ended_at_once(stream).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_and_an_account_have_a_share_of_the_streams() {
+    let server = Server::start().await;
     let mut streams = Vec::new();
-    for _ in 0..250 {
-        streams.push(viewer.stream("/deliveries/live").await);
+    let mut first = None;
+    for _ in 0..5 {
+        let viewer = server.signed_in(Role::Viewer).await;
+        for number in 0..10 {
+            let list = ["/deliveries/live", "/requests/live"][number % 2];
+            streams.push(viewer.stream(list).await);
+        }
+        let refused = viewer.get("/requests/live").await;
+        assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+        assert!(refused.text.contains("reload"), "{}", refused.text);
+        first.get_or_insert(viewer);
     }
-    let refused = viewer.get("/deliveries/live").await;
-    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
-    assert!(refused.text.contains("reload"), "{}", refused.text);
-    // Another account is not kept from its own by this one, up to the number of all.
-    for _ in 0..250 {
-        streams.push(other.stream("/deliveries/live").await);
+    // The account has all of its own, but another account has its share.
+    let late = server.signed_in(Role::Viewer).await;
+    assert_eq!(late.try_stream("/requests/live").await.err(), Some(StatusCode::SERVICE_UNAVAILABLE));
+    let other = server.signed_in_by(DashboardLinkCreate::to(server.other, Role::Viewer)).await;
+    streams.push(other.stream("/deliveries/live").await);
+    // One that has ended makes room, for its session and for the account.
+    drop(streams.remove(0));
+    let first = first.unwrap();
+    let again = first.stream("/requests/live").await;
+    assert!(first.try_stream("/requests/live").await.is_err());
+    drop(again);
+    assert!(late.try_stream("/requests/live").await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_has_a_number_of_streams() {
+    let server = Server::start().await;
+    let mut streams = Vec::new();
+    for number in 0..50 {
+        let account = server.svc.accounts().create(TenantCreate::named(&number.to_string())).await.unwrap().id;
+        let viewer = server.signed_in_by(DashboardLinkCreate::to(account, Role::Viewer)).await;
+        for _ in 0..10 {
+            streams.push(viewer.stream("/deliveries/live").await);
+        }
     }
-    assert_eq!(other.try_stream("/requests/live").await.err(), Some(StatusCode::SERVICE_UNAVAILABLE));
+    let viewer = server.signed_in(Role::Viewer).await;
+    assert_eq!(viewer.try_stream("/requests/live").await.err(), Some(StatusCode::SERVICE_UNAVAILABLE));
     streams.pop();
-    assert!(other.try_stream("/requests/live").await.is_ok());
+    assert!(viewer.try_stream("/requests/live").await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]

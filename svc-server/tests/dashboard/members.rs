@@ -85,8 +85,27 @@ async fn a_change_of_a_role_holds_from_the_next_request_on() {
     members.members().set_role(id, Role::Viewer).await.unwrap();
     assert_eq!(browser.get("/keys/new").await.status, StatusCode::FORBIDDEN);
     members.members().remove(id).await.unwrap();
-    assert_eq!(browser.get("/").await.headers[LOCATION], "/dashboard/switch");
-    assert!(browser.get("/switch").await.text.contains("You are no longer a member of any account"));
-    assert_eq!(browser.post("/sign-out", "").await.status, StatusCode::SEE_OTHER);
     assert_eq!(browser.get("/").await.status, StatusCode::UNAUTHORIZED);
+    // Who is added again signs in again.
+    members.members().add("ada@example.com".parse().unwrap(), Role::Owner).await.unwrap();
+    assert_eq!(browser.get("/").await.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_member_signs_out_everywhere() {
+    let server = Server::start().await;
+    let here = server.signed_in_member("ada@example.com", &[(server.tenant, Role::Viewer)]).await;
+    let there = server.signed_in_member("ada@example.com", &[]).await;
+    let elsewhere = server.signed_in_member("ada@example.com", &[(server.other, Role::Viewer)]).await;
+    elsewhere.post(&format!("/switch/{}", server.other), "").await;
+    let bob = server.signed_in_member("bob@example.com", &[(server.tenant, Role::Viewer)]).await;
+    assert!(here.get("/settings").await.text.contains("Sign out everywhere"));
+    assert!(!server.signed_in(Role::Owner).await.get("/settings").await.text.contains("Sign out everywhere"));
+    assert_eq!(here.post("/settings/sign-out-everywhere", "").await.headers[LOCATION], "/dashboard/sign-in");
+    for ended in [&here, &there] {
+        assert_eq!(ended.get("/").await.status, StatusCode::UNAUTHORIZED);
+    }
+    for kept in [&elsewhere, &bob] {
+        assert_eq!(kept.get("/").await.status, StatusCode::OK);
+    }
 }

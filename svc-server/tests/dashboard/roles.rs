@@ -59,6 +59,7 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("POST", "/settings/members/{id}/role", "owner", "role=developer"),
     ("POST", "/settings/members/{id}/remove", "owner", ""),
     ("POST", "/settings/sessions/{id}/revoke", "owner", ""),
+    ("POST", "/settings/sign-out-everywhere", "member", ""),
     ("GET", "/audit", "viewer", ""),
     ("GET", "/contacts", "viewer", ""),
     ("GET", "/contacts/{id}", "viewer", ""),

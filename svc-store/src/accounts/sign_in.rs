@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use svc_core::accounts::dashboard_links::DashboardLink;
 use svc_core::accounts::sessions::{Session, SessionId};
 use svc_core::store::{SignInRepository, StoreResult};
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::{Email, TenantId, Timestamp};
 
 use crate::column::Column as _;
 use crate::sql::SqlTx;
@@ -32,6 +32,12 @@ static OF_TENANT: LazyLock<String> =
     LazyLock::new(|| select::<Session>("WHERE tenant_id = $1 ORDER BY id DESC LIMIT $2"));
 static WITHOUT_TENANT: LazyLock<String> =
     LazyLock::new(|| select::<Session>("WHERE tenant_id IS NULL ORDER BY id DESC LIMIT $1"));
+static TAKE_OF_MEMBER: LazyLock<String> = LazyLock::new(|| {
+    format!("DELETE FROM dashboard_sessions WHERE tenant_id = $1 AND email = $2 RETURNING {}", fields::<Session>(""))
+});
+static TAKE_OF_MEMBER_WITHOUT_TENANT: LazyLock<String> = LazyLock::new(|| {
+    format!("DELETE FROM dashboard_sessions WHERE tenant_id IS NULL AND email = $1 RETURNING {}", fields::<Session>(""))
+});
 const RECORD_USE: &str = "UPDATE dashboard_sessions SET last_used_at = $1 WHERE id = $2 AND last_used_at < $1";
 const DELETE_SESSION: &str = "DELETE FROM dashboard_sessions WHERE id = $1";
 const DELETE_EXPIRED: [&str; 2] = [
@@ -45,6 +51,7 @@ const DELETE_EXPIRED: [&str; 2] = [
 pub(crate) fn statements() -> Vec<&'static str> {
     let mut all = vec![TAKE_LINK.as_str(), &BY_TOKEN, &OF_TENANT, &WITHOUT_TENANT, RECORD_USE, DELETE_SESSION];
     all.extend(DELETE_EXPIRED);
+    all.extend([TAKE_OF_MEMBER.as_str(), &TAKE_OF_MEMBER_WITHOUT_TENANT]);
     all.extend(DashboardLink::statements().all());
     all.extend(Session::statements().all());
     all
@@ -89,6 +96,13 @@ impl SignInRepository for SqlTx<'_> {
 
     async fn delete_session(&mut self, id: SessionId) -> StoreResult<()> {
         self.pipeline(DELETE_SESSION, &[id.param()]).await
+    }
+
+    async fn take_sessions_of_member(&mut self, tenant: Option<TenantId>, email: &Email) -> StoreResult<Vec<Session>> {
+        match tenant {
+            Some(tenant) => self.fetch(&TAKE_OF_MEMBER, &[tenant.param(), email.param()], Session::read).await,
+            None => self.fetch(&TAKE_OF_MEMBER_WITHOUT_TENANT, &[email.param()], Session::read).await,
+        }
     }
 
     async fn delete_expired_sign_ins(&mut self, now: Timestamp, limit: u32) -> StoreResult<u64> {

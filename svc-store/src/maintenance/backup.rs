@@ -1,16 +1,21 @@
 //! Backups of SQLite databases, which may be in use.
+//!
+//! Both files are written beside their names, which they get when they are complete: first the key file, so that a backup
+//! under its name always has its key. A backup that is killed leaves files whose names end with `.partial`, and perhaps the
+//! key file. The next backup to the same file replaces them.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use svc_core::error::StoreError;
 
-use super::MaintenanceError;
+use super::{MaintenanceError, open};
+use crate::new_file::{self, partial, publish, with_suffix};
 use crate::sqlite::SqliteConnection;
 use crate::vault::{self, SecretKey};
-use crate::{check_path, is_postgres, sqlite_path, unavailable};
+use crate::{check_path, is_postgres, sqlite_path};
 
 /// The result of a backup.
 #[derive(Clone, Debug)]
@@ -22,16 +27,39 @@ pub struct Backup {
     pub key: Option<PathBuf>,
 }
 
+/// A step of a backup that was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The file for the database was created, under its other name.
+    Created,
+    /// The key was written, under its other name.
+    KeyWritten,
+    /// The database was written, under its other name.
+    Written,
+    /// The key file has its name.
+    KeyPublished,
+    /// The database has its name.
+    Published,
+}
+
 /// Backs up the SQLite database at `url` to the new file `file`, and its key file to `file.key`.
 ///
 /// The backup is a consistent snapshot, even while a server writes to the database. Existing files are never overwritten,
 /// and only their owner can read the new ones. The schema is not migrated.
 ///
+/// The files are written as `file.partial` and `file.key.partial`. Under their own names they are complete, also when the
+/// process is killed or the power fails. What a backup that was killed has left is replaced by the next one to the same file.
+///
 /// # Errors
-/// [`MaintenanceError::Unsupported`] for PostgreSQL, [`MaintenanceError::Refused`] when a file exists already,
-/// [`MaintenanceError::File`] when a file cannot be written, and [`MaintenanceError::Open`] when the database cannot be
-/// opened. No file is left behind after an error.
+/// [`MaintenanceError::Unsupported`] for PostgreSQL, [`MaintenanceError::Refused`] when a file exists already or another
+/// backup to it is running, [`MaintenanceError::File`] when a file cannot be written, and [`MaintenanceError::Open`] when the
+/// database cannot be opened or is not one of svc. No file is left behind after an error.
 pub async fn backup(url: &str, file: &Path) -> Result<Backup, MaintenanceError> {
+    backup_in_steps(url, file, &mut |_| {})
+}
+
+/// Makes a backup, and calls `after` after each step.
+pub(super) fn backup_in_steps(url: &str, file: &Path, after: &mut dyn FnMut(Step)) -> Result<Backup, MaintenanceError> {
     if is_postgres(url) {
         let reason = "This command backs up SQLite databases only. Back up PostgreSQL with `pg_dump --format=custom \
              --file=FILE URL`, and keep a copy of SVC_SECRET_KEY: without it the secrets in the backup cannot be decrypted.";
@@ -39,31 +67,142 @@ pub async fn backup(url: &str, file: &Path) -> Result<Backup, MaintenanceError> 
     }
     let path = sqlite_path(url)?;
     check_path(&path, false)?;
-    let connection = SqliteConnection::open_read_only(&path).map_err(|reason| unavailable(url, reason))?;
+    let connection = open::sqlite_file(url, &path)?;
     let key = match SecretKey::optional_from_environment().map_err(|reason| failed(&path, &reason))? {
         Some(_) => None,
-        None => Some((vault::key_file(&path), vault::key_file(file))),
+        None => {
+            let from = vault::key_file(&path);
+            Some((vault::key_file(file), fs::read(&from).map_err(|reason| failed(&from, &reason))?))
+        }
     };
-    // Unfinished files are removed after an error.
-    let mut unfinished = Unfinished::default();
-    if let Some((from, to)) = &key {
-        let content = fs::read(from).map_err(|reason| failed(from, &reason))?;
-        let mut made = unfinished.make(to)?;
-        made.write_all(&content).and_then(|()| made.sync_all()).map_err(|reason| failed(to, &reason))?;
+    check_folder(file)?;
+    if file.symlink_metadata().is_ok() {
+        return Err(exists(file));
     }
-    let made = unfinished.make(file)?;
-    // SQLite writes to an existing file if it is empty, and keeps its permissions.
-    connection.copy_into(file).map_err(|reason| not_filled(file, reason))?;
-    made.sync_all().and_then(|()| sync_folder(file)).map_err(|reason| failed(file, &reason))?;
-    let bytes = made.metadata().map_err(|reason| failed(file, &reason))?.len();
-    unfinished.0.clear();
-    Ok(Backup { bytes, key: key.map(|(_, to)| to) })
+    // Unfinished files are removed after an error. As long as this one exists, it is locked.
+    let mut unfinished = Unfinished::default();
+    let written = create_locked(file)?;
+    unfinished.0.push(partial(file));
+    after(Step::Created);
+    if let Some((to, content)) = &key {
+        write_key(to, content, &mut unfinished)?;
+        after(Step::KeyWritten);
+    }
+    let bytes = write_database(&connection, file, &written)?;
+    after(Step::Written);
+    if let Some((to, content)) = &key {
+        match publish(&partial(to), to) {
+            // It is the key that is wanted, such as that of a backup which was killed before its database had its name.
+            Err(error) if is_taken(&error) && fs::read(to).is_ok_and(|known| known == *content) => {}
+            published => {
+                published.map_err(|error| if is_taken(&error) { exists(to) } else { failed(to, &error) })?;
+                unfinished.0.push(to.clone());
+            }
+        }
+        after(Step::KeyPublished);
+    }
+    publish(&partial(file), file)
+        .map_err(|error| if is_taken(&error) { exists(file) } else { failed(file, &error) })?;
+    after(Step::Published);
+    let key = key.map(|(to, _)| to);
+    unfinished.0.retain(|path| Some(path) != key.as_ref());
+    Ok(Backup { bytes, key })
 }
 
-/// Syncs the directory of a file, so that the file name survives a power failure.
-fn sync_folder(file: &Path) -> io::Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
+fn write_key(to: &Path, content: &[u8], unfinished: &mut Unfinished) -> Result<(), MaintenanceError> {
+    let path = partial(to);
+    remove(&path)?;
+    let mut file = new_file::create(&path).map_err(|error| failed(&path, &error))?;
+    unfinished.0.push(path.clone());
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(|error| failed(&path, &error))
+}
+
+/// Writes the database to the empty file, and returns its size.
+fn write_database(connection: &SqliteConnection, file: &Path, written: &File) -> Result<u64, MaintenanceError> {
+    let path = partial(file);
+    // SQLite would take the journal of a backup that was killed for one of this file.
+    remove(&with_suffix(&path, "-journal"))?;
+    // SQLite writes to an existing file if it is empty, and keeps its permissions.
+    connection.copy_into(&path).map_err(|reason| not_filled(&path, reason))?;
+    let synced = written.sync_all().and_then(|()| written.metadata());
+    Ok(synced.map_err(|reason| failed(&path, &reason))?.len())
+}
+
+/// Checks that the folder of a file exists.
+fn check_folder(file: &Path) -> Result<(), MaintenanceError> {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.exists() => Err(MaintenanceError::File(format!(
+            "{} cannot be created, as the folder {} does not exist. Create it, or choose another file name.",
+            file.display(),
+            folder.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Creates the file that a backup is written to, in place of one that a killed backup has left. It is locked, so that two
+/// backups at a time never write to the same file.
+fn create_locked(file: &Path) -> Result<File, MaintenanceError> {
+    let path = partial(file);
+    let failed = |error: io::Error| failed(&path, &error);
+    let lock = |file: &File| match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(MaintenanceError::Refused(format!(
+            "Another backup is being written to {}. Wait for it, or choose another file name.",
+            path.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    };
+    loop {
+        match new_file::create(&path) {
+            Ok(created) => {
+                lock(&created)?;
+                if is_named(&created, &path).map_err(failed)? {
+                    return Ok(created);
+                }
+            }
+            Err(error) if is_taken(&error) => {
+                if path.symlink_metadata().is_ok_and(|left| !left.is_file()) {
+                    return Err(exists(&path));
+                }
+                let left = match File::open(&path) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    opened => opened.map_err(failed)?,
+                };
+                lock(&left)?;
+                // It is not emptied but removed: if a backup was killed at the end, the finished backup is the same file.
+                if is_named(&left, &path).map_err(failed)? {
+                    remove(&path)?;
+                }
+            }
+            Err(error) => return Err(failed(error)),
+        }
+    }
+}
+
+/// Returns whether the path is that of an open file, which another process may have removed.
+fn is_named(file: &File, path: &Path) -> io::Result<bool> {
+    let open = file.metadata()?;
+    Ok(path.symlink_metadata().is_ok_and(|named| (named.dev(), named.ino()) == (open.dev(), open.ino())))
+}
+
+/// Removes a file if there is one.
+fn remove(path: &Path) -> Result<(), MaintenanceError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(path, &error)),
+        _ => Ok(()),
+    }
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AlreadyExists
+}
+
+fn exists(path: &Path) -> MaintenanceError {
+    MaintenanceError::Refused(format!(
+        "{} exists already, and existing files are not overwritten. Choose another file name.",
+        path.display()
+    ))
 }
 
 fn failed(path: &Path, error: &io::Error) -> MaintenanceError {
@@ -80,24 +219,10 @@ fn not_filled(file: &Path, reason: StoreError) -> MaintenanceError {
     MaintenanceError::File(format!("{}: {reason}", file.display()))
 }
 
-/// The files that were created, which are removed unless the backup succeeds.
+/// The files that were created and are removed at the end. These are the names under which they were written, and after a
+/// failure the key file as well.
 #[derive(Default)]
 struct Unfinished(Vec<PathBuf>);
-
-impl Unfinished {
-    fn make(&mut self, path: &Path) -> Result<File, MaintenanceError> {
-        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-        let made = made.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => MaintenanceError::Refused(format!(
-                "{} exists already, and existing files are not overwritten. Choose another file name.",
-                path.display()
-            )),
-            _ => failed(path, &error),
-        })?;
-        self.0.push(path.to_owned());
-        Ok(made)
-    }
-}
 
 impl Drop for Unfinished {
     fn drop(&mut self) {

@@ -15,7 +15,7 @@ use self::rows::Consistency;
 use super::connection::Transaction;
 use super::table_reader::Cell;
 use super::tables::{TABLES, TableInfo};
-use super::{MaintenanceError, open};
+use super::{MaintenanceError, Opening, open};
 use crate::column::Kind;
 use crate::dialect::Dialect;
 use crate::sql::{Row, Sql, Value};
@@ -49,13 +49,15 @@ pub struct CheckReport {
 /// Checks the database at `url`, and reports all problems that it finds.
 ///
 /// It checks the integrity of a SQLite file, the references between rows, that every row can be read and every secret can be
-/// decrypted, that data that is stored twice is equal, and that no account's clock is ahead of this machine's. It changes nothing except that it migrates the schema.
+/// decrypted, that data that is stored twice is equal, and that no account's clock is ahead of this machine's. It changes
+/// nothing.
 ///
 /// # Errors
-/// [`MaintenanceError::Open`] when the database cannot be opened, and [`MaintenanceError::Store`] when it cannot be read.
+/// [`MaintenanceError::Open`] when the database cannot be opened, is not a complete database of svc, or has the schema of
+/// another version, and [`MaintenanceError::Store`] when it cannot be read.
 pub async fn check(url: &str) -> Result<CheckReport, MaintenanceError> {
     let env = Env::system();
-    let mut database = open::existing(url, &env).await?;
+    let mut database = open::complete(url, &env, Opening::Read).await?;
     Ok(check_database(&mut database, env.now()).await?)
 }
 

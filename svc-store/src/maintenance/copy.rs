@@ -11,7 +11,7 @@ use super::MaintenanceError;
 use super::connection::{MaintenanceConnection, Transaction};
 use super::copy_position::{CopyPosition, put_setting, setting};
 use super::digest::{Digest, digest};
-use super::open::{self, OpenDatabase};
+use super::open::{self, OpenDatabase, Opening};
 use super::table_reader::{TableReader, params};
 use super::tables::{TABLES, TableInfo};
 use crate::sql::{Row, Sql};
@@ -97,7 +97,7 @@ pub async fn copy(
     on_progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<CopyReport, MaintenanceError> {
     let env = Env::system();
-    let source = open::existing(from, &env).await?;
+    let source = open::complete(from, &env, Opening::Migrate).await?;
     let target = open::copy_target(to, &env, &source).await?;
     copy_between(source, target, resume, &env, on_progress).await
 }

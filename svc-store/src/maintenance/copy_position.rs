@@ -9,9 +9,7 @@ use super::table_reader::{Cell, Cells, key_kinds};
 use super::tables::{TABLES, TableInfo};
 use crate::column::Kind;
 use crate::sql::{Param, Row, Sql, Value};
-
-/// The name of the setting.
-const COPY: &str = "copy";
+use crate::unfinished::COPY_SETTING;
 
 const GET: &str = "SELECT value FROM settings WHERE name = $1";
 const PUT: &str = "INSERT INTO settings (name, value) VALUES ($1, $2) \
@@ -38,7 +36,7 @@ impl CopyPosition {
 
     /// Reads the position of the copy into this database, if there was one.
     pub(crate) async fn read(sql: &mut dyn Sql) -> StoreResult<Option<Self>> {
-        match setting(sql, COPY).await? {
+        match setting(sql, COPY_SETTING).await? {
             None => Ok(None),
             Some(bytes) => Self::decode(&bytes).map(Some).ok_or_else(|| StoreError::Corrupt {
                 table: "settings",
@@ -49,7 +47,7 @@ impl CopyPosition {
     }
 
     pub(crate) async fn write(&self, sql: &mut dyn Sql) -> StoreResult<()> {
-        put_setting(sql, COPY, &self.encode()).await
+        put_setting(sql, COPY_SETTING, &self.encode()).await
     }
 
     fn encode(&self) -> Vec<u8> {

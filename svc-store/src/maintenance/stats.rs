@@ -7,7 +7,7 @@ use svc_core::values::Timestamp;
 
 use super::copy::count;
 use super::tables::TABLES;
-use super::{MaintenanceError, open};
+use super::{MaintenanceError, Opening, open};
 use crate::column::Column;
 use crate::dialect::Dialect;
 use crate::sql::{Cells, Row, Sql};
@@ -33,9 +33,9 @@ pub struct DbStats {
 /// Measures the database at `url`. It counts all rows in one snapshot, and can run while servers use the database.
 ///
 /// # Errors
-/// [`MaintenanceError::Open`] when the database cannot be opened, and [`MaintenanceError::Store`] when it cannot be read.
+/// [`MaintenanceError::Open`] when the database cannot be opened, is not one of svc, or has the schema of another version, and [`MaintenanceError::Store`] when it cannot be read.
 pub async fn stats(url: &str) -> Result<DbStats, MaintenanceError> {
-    let mut database = open::existing(url, &Env::system()).await?;
+    let mut database = open::existing(url, &Env::system(), Opening::Read).await?;
     Ok(stats_of(&mut database).await?)
 }
 

@@ -14,7 +14,7 @@ use svc_core::env::Env;
 use svc_core::store::{Access, Store};
 use svc_postgres_server::server;
 
-use super::open::{self, OpenDatabase};
+use super::open::{self, OpenDatabase, Opening};
 use crate::sql::Sql;
 use crate::{MaintenanceError, Options, open_with};
 
@@ -48,7 +48,7 @@ async fn store(url: &str) -> Arc<dyn Store> {
 
 /// Changes a database directly.
 async fn tamper(url: &str, statement: &str) {
-    let mut database = open::existing(url, &Env::system()).await.unwrap();
+    let mut database = open::existing(url, &Env::system(), Opening::Migrate).await.unwrap();
     let mut tx = database.connection.begin(Access::Write).await.unwrap();
     let sql: &mut dyn Sql = &mut *tx;
     sql.execute(statement, &[]).await.unwrap_or_else(|error| panic!("{error}: {statement}"));
@@ -59,5 +59,5 @@ async fn tamper(url: &str, statement: &str) {
 async fn on_server(url: &str, like: &str) -> OpenDatabase {
     let path = like.strip_prefix("sqlite://").unwrap();
     let key = crate::vault::key_for(path.as_ref(), &Env::system(), false).unwrap();
-    open::with_key(url, key, String::new(), &Env::system()).await.unwrap()
+    open::with_key(url, Opening::Create, key, String::new(), &Env::system()).await.unwrap()
 }

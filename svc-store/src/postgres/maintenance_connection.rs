@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use svc_core::store::{Access, StoreResult};
 
-use super::connect_options::ConnectOptions;
+use super::connect_options::{ConnectOptions, Role};
 use super::connection::PostgresConnection;
 use super::failure::{TransactionFailure, cannot_connect};
 use super::transaction::PostgresTransaction;
-use super::{connect_options, open_and_migrate};
+use super::{connect_options, migrate};
 use crate::dialect::Dialect;
 use crate::locked_tenants::LockedTenants;
-use crate::maintenance::{MaintenanceConnection, Transaction};
+use crate::maintenance::{MaintenanceConnection, Opening, Transaction};
 use crate::sql::{EachRow, Param, Sql};
 use crate::vault::Vault;
 use crate::{OpenError, unavailable};
@@ -29,14 +29,19 @@ pub(crate) struct PostgresMaintenance {
 }
 
 impl PostgresMaintenance {
-    /// Connects, and migrates the schema.
-    pub(crate) async fn open(url: &str, vault: Vault) -> Result<Self, OpenError> {
+    pub(crate) async fn open(url: &str, opening: Opening, vault: Vault) -> Result<Self, OpenError> {
         let connect_options = connect_options(url)?;
-        Self::connect(&connect_options, vault).await.map_err(|source| unavailable(url, source))
+        Self::connect(&connect_options, opening, vault).await.map_err(|source| unavailable(url, source))
     }
 
-    async fn connect(connect_options: &ConnectOptions, vault: Vault) -> StoreResult<Self> {
-        let (connection, _) = open_and_migrate(connect_options).await?;
+    async fn connect(connect_options: &ConnectOptions, opening: Opening, vault: Vault) -> StoreResult<Self> {
+        let connection = PostgresConnection::open(connect_options, Role::Write).await?;
+        if opening != Opening::Create {
+            migrate::check(&connection.client, opening.expected_schema()).await?;
+        }
+        if opening != Opening::Read {
+            migrate::run(&connection.client).await?;
+        }
         connection.client.batch_execute(NO_TIMEOUTS).await.map_err(|error| cannot_connect(&error))?;
         Ok(Self { connection, vault, has_open_transaction: AtomicBool::new(false) })
     }

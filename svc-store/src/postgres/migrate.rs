@@ -11,7 +11,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error};
 
 use super::failure::cannot_connect;
-use crate::migrations::{self, AppliedMigration, Migration, MigrationTarget};
+use crate::migrations::{self, AppliedMigration, ExpectedSchema, Migration, MigrationTarget};
+use crate::unfinished;
 
 const HAS_TABLE: &str = "SELECT to_regclass('schema_migrations') IS NOT NULL";
 const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
@@ -46,6 +47,22 @@ pub(super) async fn run(client: &Client) -> StoreResult<Vec<String>> {
 pub(super) async fn apply(client: &Client, migrations: &[Migration]) -> StoreResult<Vec<String>> {
     check_version(client).await?;
     migrations::run(&mut Migrator { client }, migrations).await
+}
+
+/// Checks the schema without changing it.
+pub(super) async fn check(client: &Client, expected: ExpectedSchema) -> StoreResult<()> {
+    check_version(client).await?;
+    migrations::check(&mut Migrator { client }, migrations::POSTGRES, expected).await
+}
+
+/// Checks that the copy into this database is finished, if there was one.
+pub(super) async fn check_copy(client: &Client) -> StoreResult<()> {
+    let select = "SELECT value FROM settings WHERE name = $1";
+    let position = async {
+        let row = client.query_opt(select, &[&unfinished::COPY_SETTING]).await?;
+        row.map(|row| row.try_get::<_, Vec<u8>>(0)).transpose()
+    };
+    unfinished::check_copy(position.await.map_err(|error| cannot_connect(&error))?.as_deref())
 }
 
 async fn check_version(client: &Client) -> StoreResult<()> {

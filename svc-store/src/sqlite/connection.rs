@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{ErrorCode, OpenFlags, ffi};
+use rusqlite::{ErrorCode, OpenFlags, OptionalExtension as _, ffi};
 use svc_core::error::{Error, StoreError};
 use svc_core::store::{StoreResult, UnitOfWork};
 use svc_core::values::Timestamp;
@@ -19,8 +19,10 @@ use svc_core::values::Timestamp;
 use super::migrate::Migrator;
 use crate::dialect::Dialect;
 use crate::locked_tenants::LockedTenants;
-use crate::migrations;
+use crate::migrations::{self, ExpectedSchema};
+use crate::new_file::with_suffix;
 use crate::sql::{CellError, EachRow, Param, Row, Sql, SqlTx, StoreContext, Value};
+use crate::unfinished::{self, check_before_open, check_has_tables};
 use crate::vault::Vault;
 
 /// How long to wait for the write of another process, such as the CLI while the server is running.
@@ -48,11 +50,13 @@ impl SqliteConnection {
     /// Opens a file, which is created if it does not exist. Then only its owner can read it and the files of its
     /// write-ahead log, which get the permissions of the database from SQLite.
     pub(crate) fn open(path: &Path) -> StoreResult<Self> {
+        let key_file = check_before_open(path)?;
         // If this fails and there is no file, SQLite says so. A file that exists is not opened: to close it would release the
         // locks that other connections of this process have on it.
         let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Self::configured(path, flags)?;
+        check_has_tables(key_file.as_deref(), key_file.is_none() || connection.has_tables()?)?;
         let mode = connection.switch_to_wal()?;
         if mode != "wal" {
             return Err(StoreError::Unavailable(format!(
@@ -75,6 +79,11 @@ impl SqliteConnection {
                 mode => return mode.map_err(store_error),
             }
         }
+    }
+
+    fn has_tables(&self) -> StoreResult<bool> {
+        let select = "SELECT EXISTS (SELECT 1 FROM sqlite_schema)";
+        self.0.query_row(select, [], |row| row.get(0)).map_err(store_error)
     }
 
     /// Opens a connection on which SQLite refuses writes.
@@ -112,10 +121,20 @@ impl SqliteConnection {
     /// Applies the missing migrations, and returns their names.
     pub(crate) fn migrate(&mut self, now: Timestamp) -> StoreResult<Vec<String>> {
         let mut migrator = Migrator { connection: self, now };
-        let applied = migrations::run(&mut migrator, migrations::SQLITE).now_or_never();
-        applied.unwrap_or_else(|| {
-            Err(StoreError::Internal("a migration waits for something other than its connection".to_owned()))
-        })
+        migrated(migrations::run(&mut migrator, migrations::SQLITE))
+    }
+
+    /// Checks the schema without changing it.
+    pub(crate) fn check_schema(&mut self, expected: ExpectedSchema) -> StoreResult<()> {
+        let mut migrator = Migrator { connection: self, now: Timestamp::from_micros(0) };
+        migrated(migrations::check(&mut migrator, migrations::SQLITE, expected))
+    }
+
+    /// Checks that the copy into this database is finished, if there was one.
+    pub(super) fn check_copy(&self) -> StoreResult<()> {
+        let select = "SELECT value FROM settings WHERE name = ?1";
+        let position = self.0.query_row(select, [unfinished::COPY_SETTING], |row| row.get::<_, Vec<u8>>(0)).optional();
+        unfinished::check_copy(position.map_err(store_error)?.as_deref())
     }
 
     pub(crate) fn has_setting(&self, name: &str) -> StoreResult<bool> {
@@ -312,10 +331,15 @@ fn invalid_cell(index: usize, what: &str) -> CellError {
     StoreError::Internal(format!("cell {index} holds {what}")).into()
 }
 
+/// Returns the result of migrations, which wait for nothing but their connection.
+fn migrated<T>(migration: impl Future<Output = StoreResult<T>>) -> StoreResult<T> {
+    migration.now_or_never().unwrap_or_else(|| {
+        Err(StoreError::Internal("a migration waits for something other than its connection".to_owned()))
+    })
+}
+
 fn wal_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
-    name.into()
+    with_suffix(path, "-wal")
 }
 
 fn rewrite(file: &Path) -> io::Result<()> {

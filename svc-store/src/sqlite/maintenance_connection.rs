@@ -4,10 +4,11 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use svc_core::store::{Access, StoreResult};
+use svc_core::values::Timestamp;
 
 use super::connection::{Executor, SqliteConnection};
 use crate::dialect::Dialect;
-use crate::maintenance::{MaintenanceConnection, Transaction};
+use crate::maintenance::{MaintenanceConnection, Opening, Transaction};
 use crate::sql::{EachRow, Param, Sql};
 use crate::vault::Vault;
 
@@ -21,8 +22,15 @@ impl SqliteMaintenance {
         Self { connection, vault }
     }
 
-    /// Opens a file, and migrates its schema.
-    pub(crate) fn connect(path: &Path, now: svc_core::values::Timestamp) -> StoreResult<SqliteConnection> {
+    /// Opens a file.
+    pub(crate) fn connect(path: &Path, opening: Opening, now: Timestamp) -> StoreResult<SqliteConnection> {
+        if opening != Opening::Create {
+            let mut connection = SqliteConnection::open_read_only(path)?;
+            connection.check_schema(opening.expected_schema())?;
+            if opening == Opening::Read {
+                return Ok(connection);
+            }
+        }
         let mut connection = SqliteConnection::open(path)?;
         connection.migrate(now)?;
         Ok(connection)

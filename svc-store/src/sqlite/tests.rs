@@ -444,6 +444,56 @@ async fn a_file_that_is_not_a_database_is_refused() {
 }
 
 #[tokio::test]
+async fn a_database_that_was_not_restored_completely_is_not_made_anew() {
+    type Make = dyn Fn(&std::path::Path);
+    let scratch = Scratch::new();
+    drop(scratch.store());
+    let key = std::fs::read(scratch.path.with_extension("db.key")).unwrap();
+    let empty = |path: &std::path::Path| {
+        // It has a header and no tables.
+        drop(SqliteConnection::open(path).unwrap());
+        assert!(std::fs::metadata(path).unwrap().len() > 0);
+    };
+    let states: [(&str, &Make); 3] = [
+        ("does not exist", &|_| {}),
+        ("is empty", &|path| std::fs::write(path, "").unwrap()),
+        ("has no tables", &empty),
+    ];
+    for (reason, make) in states {
+        let restored = Scratch::new();
+        make(&restored.path);
+        std::fs::write(restored.path.with_extension("db.key"), &key).unwrap();
+        let before = std::fs::read(&restored.path).ok();
+        for opened in [SqliteStore::open(&restored.path, env()).map(drop), super::migrate(&restored.path).map(drop)] {
+            assert!(matches!(&opened, Err(StoreError::Incomplete(error)) if error.contains(reason)), "{opened:?}");
+        }
+        assert_eq!(std::fs::read(&restored.path).ok(), before);
+        // Without the key file it is the first start.
+        std::fs::remove_file(restored.path.with_extension("db.key")).unwrap();
+        drop(restored.store());
+    }
+}
+
+/// A process that is killed during the first start can be started again.
+#[tokio::test]
+async fn the_first_start_can_be_killed_anywhere() {
+    let states: [&dyn Fn(&Scratch); 4] = [
+        &|scratch| std::fs::write(&scratch.path, "").unwrap(),
+        &|scratch| drop(SqliteConnection::open(&scratch.path).unwrap()),
+        &|scratch| drop(scratch.connection()),
+        &|scratch| {
+            drop(scratch.connection());
+            vault::key_for(&scratch.path, &env(), true).unwrap();
+        },
+    ];
+    for state in states {
+        let scratch = Scratch::new();
+        state(&scratch);
+        new_tenant(&*scratch.store()).await;
+    }
+}
+
+#[tokio::test]
 async fn an_invalid_value_is_reported_with_its_column() {
     let scratch = Scratch::new();
     let store = scratch.store();

@@ -104,3 +104,23 @@ fn old_finished_deliveries_are_pruned() {
     let shown = text(&session.output(&["db", "stats"]).stdout);
     assert!(shown.contains("1 pending") && shown.contains("subscription_kinds"), "{shown}");
 }
+
+#[test]
+fn what_is_not_a_complete_database_is_refused() {
+    let mut session = Session::new();
+    session.account();
+    session.file("empty.db", "");
+    session.file("alone.db.key", "0".repeat(64));
+    session
+        .run(&["db", "check", "--database-url", "sqlite://empty.db"])
+        .run(&["db", "stats", "--database-url", "sqlite://empty.db"])
+        .run(&["db", "backup", "copy.db", "--database-url", "sqlite://empty.db"])
+        .run(&["db", "check", "--database-url", "sqlite://alone.db"])
+        .run(&["db", "migrate", "--database-url", "sqlite://alone.db"])
+        .run(&["init", "--database-url", "sqlite://alone.db"])
+        .run(&["db", "backup", "missing/copy.db"]);
+    assert_eq!(session.files(), ["alone.db.key", "empty.db", "svc.db", "svc.db.key"]);
+    session.file("empty.db.key", "0".repeat(64));
+    session.run(&["account", "list", "--database-url", "sqlite://empty.db"]).assert("db_incomplete");
+    assert_eq!(std::fs::metadata(session.folder().join("empty.db")).unwrap().len(), 0);
+}

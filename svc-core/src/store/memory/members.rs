@@ -99,6 +99,16 @@ impl SignInRepository for MemoryTx<'_> {
         Ok(())
     }
 
+    async fn take_sessions_of_member(&mut self, tenant: Option<TenantId>, email: &Email) -> StoreResult<Vec<Session>> {
+        let sessions = self.state.sessions.values().map(|(session, _)| session);
+        let of_member = sessions.filter(|session| session.tenant_id == tenant && session.email.as_ref() == Some(email));
+        let of_member: Vec<Session> = of_member.cloned().collect();
+        for session in &of_member {
+            self.state_mut()?.sessions.take(&session.id);
+        }
+        Ok(of_member)
+    }
+
     async fn delete_expired_sign_ins(&mut self, now: Timestamp, limit: u32) -> StoreResult<u64> {
         let state = self.state_mut()?;
         let links = state.dashboard_links.take_first(limit, |_, link| link.expires_at < now);

@@ -183,6 +183,7 @@ pub(in crate::dashboard) async fn set_access(cx: &Context<'_>) -> Result<PageRes
 /// Shows the pages of an account to the operator.
 pub(in crate::dashboard) async fn view(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().view(cx.session.id, Some(cx.id()?)).await?;
+    cx.dashboard.check_sessions();
     Ok(PageResponse::see_other(&cx.url("/")))
 }
 
@@ -190,5 +191,6 @@ pub(in crate::dashboard) async fn view(cx: &Context<'_>) -> Result<PageResponse,
 pub(in crate::dashboard) async fn leave(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let viewed = cx.session.viewed_tenant_id;
     cx.svc.dashboard().view(cx.session.id, None).await?;
+    cx.dashboard.check_sessions();
     Ok(PageResponse::see_other(&cx.url(&viewed.map_or("/accounts".to_owned(), |tenant| format!("/accounts/{tenant}")))))
 }

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use svc_core::accounts::keys::{ApiKey, KeyCreate, KeyId, NewKey, Scope};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
+use svc_core::values::is_one_line;
 
 use crate::dashboard::components::{
     Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, empty, heading, overlap_choice, table,
@@ -115,7 +116,7 @@ fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> PageRespons
 fn read(form: &Form) -> Result<KeyCreate, Errors> {
     let mut errors = Errors::default();
     let name = form.given("name").map(str::to_owned);
-    if name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME || name.chars().any(char::is_control)) {
+    if name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME || !is_one_line(name)) {
         errors.add("name", format!("The name must be one line of at most {MAX_NAME} characters."));
     }
     let write = match form.text("scopes") {

@@ -72,7 +72,7 @@ fn row(cx: &Context<'_>, tenant: &Tenant, member: &Member) -> Markup {
                             }
                         }
                     }, "Change role"))
-                    (confirmed(cx, "Remove", "The person sees nothing of this account from the next request on.",
+                    (confirmed(cx, "Remove", "The person's sessions in this account end.",
                         &path("remove"), html! {}, "Remove member"))
                 }
             }
@@ -110,12 +110,14 @@ pub(in crate::dashboard) async fn set_role(cx: &Context<'_>, tenant: &Tenant) ->
     let role = Role::from_text(cx.form.text("role"));
     let role = role.ok_or_else(|| PageError::Invalid("Choose one of the roles.".to_owned()))?;
     cx.svc.account(tenant.id).members().set_role(id, role).await?;
+    cx.dashboard.check_sessions();
     Ok(PageResponse::see_other(&cx.url("/settings?notice=member-changed")))
 }
 
 /// Removes a member.
 pub(in crate::dashboard) async fn remove(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.account(tenant.id).members().remove(cx.id::<MemberId>()?).await?;
+    cx.dashboard.check_sessions();
     Ok(PageResponse::see_other(&cx.url("/settings?notice=member-removed")))
 }
 
@@ -155,5 +157,6 @@ pub(in crate::dashboard) async fn accounts(cx: &Context<'_>, email: &Email) -> R
 /// Shows another account that the person is a member of.
 pub(in crate::dashboard) async fn choose(cx: &Context<'_>, _: &Email) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().choose_account(cx.session.id, cx.id::<TenantId>()?).await?;
+    cx.dashboard.check_sessions();
     Ok(PageResponse::see_other(&cx.url("/")))
 }

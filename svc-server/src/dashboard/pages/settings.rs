@@ -5,9 +5,9 @@ use maud::{Markup, html};
 use svc_core::accounts::limits::CappedCollection;
 use svc_core::accounts::sessions::{Role, Session, SessionId};
 use svc_core::accounts::tenants::Tenant;
-use svc_core::values::{Currency, Text, TimeZone};
+use svc_core::values::{Currency, Email, Text, TimeZone};
 
-use super::members;
+use super::{members, sign_in};
 use crate::dashboard::components::{
     Errors, FormState, Tone, badge, confirmed, csrf, facts, heading, section, table, time,
 };
@@ -74,6 +74,13 @@ async fn page(
                 p.soft { "Who is signed in to this account. A session ends by itself after twelve hours, or after an idle one." }
             }
             (session_table(cx, &tenant.time_zone, &sessions, cx.may(Role::Owner), "/settings/sessions"))
+            @if cx.session.email.is_some() {
+                div.actions {
+                    (confirmed(cx, "Sign out everywhere", "All sessions in which you see this account end, also this one. Those \
+                        in which you see another account go on.", "/settings/sign-out-everywhere", html! {},
+                        "Sign out everywhere"))
+                }
+            }
         }
     };
     Ok(layout::page(cx, Some(tenant), "Settings", &content))
@@ -172,5 +179,17 @@ pub(in crate::dashboard) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Res
 /// Revokes a session of the account.
 pub(in crate::dashboard) async fn revoke_session(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().revoke(Some(tenant.id), cx.id::<SessionId>()?).await?;
+    cx.dashboard.check_sessions();
     Ok(PageResponse::see_other(&cx.url("/settings?notice=session-revoked")))
+}
+
+/// Ends all sessions of the member who asks that show the account.
+pub(in crate::dashboard) async fn sign_out_everywhere(
+    cx: &Context<'_>,
+    email: &Email,
+) -> Result<PageResponse, PageError> {
+    let Some(tenant) = cx.session.tenant_id else { return Ok(PageResponse::see_other(&cx.url("/switch"))) };
+    cx.svc.dashboard().sign_out_everywhere(tenant, email.clone()).await?;
+    cx.dashboard.check_sessions();
+    Ok(sign_in::signed_out(cx))
 }

@@ -60,6 +60,12 @@ pub(super) fn signed_in(dashboard: &Dashboard, new: &NewSession, is_secure: bool
 /// Ends the session.
 pub(in crate::dashboard) async fn sign_out(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().sign_out(cx.session.id).await?;
+    cx.dashboard.check_sessions();
+    Ok(signed_out(cx))
+}
+
+/// Responds to someone whose session has ended.
+pub(super) fn signed_out(cx: &Context<'_>) -> PageResponse {
     let response = PageResponse::see_other(&cx.url("/sign-in"));
-    Ok(context::expired_session().into_iter().fold(response, PageResponse::cookie))
+    context::expired_session().into_iter().fold(response, PageResponse::cookie)
 }

@@ -108,5 +108,6 @@ fn node(cx: &Context<'_>) -> Markup {
 /// Revokes a session of an operator.
 pub(in crate::dashboard) async fn revoke_session(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().revoke(None, cx.id::<SessionId>()?).await?;
+    cx.dashboard.check_sessions();
     Ok(PageResponse::see_other(&cx.url("/system?notice=session-revoked")))
 }

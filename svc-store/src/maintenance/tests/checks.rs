@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::maintenance::check::check_database;
-use crate::{Finding, check};
+use crate::{Finding, backup, check};
 
 /// Kinds of damage: the statement that causes it, the table of the finding, and a part of its problem.
 const DAMAGES: &[(&str, &str, &str)] = &[
@@ -94,7 +94,7 @@ async fn each_damage_to_a_server_database_is_found() {
     let folder = Folder::new();
     let (from, url) = (folder.filled("svc.db").await, server.database());
     let env = Env::system();
-    let source = open::existing(&from, &env).await.unwrap();
+    let source = open::existing(&from, &env, Opening::Migrate).await.unwrap();
     crate::maintenance::copy::copy_between(source, on_server(&url, &from).await, false, &env, &mut |_| {})
         .await
         .unwrap();
@@ -142,4 +142,64 @@ async fn a_corrupt_file_is_found() {
     file.write_all_at(&[0xff; 64], u64::try_from(page - 1).unwrap() * 4096).unwrap();
     let findings = check(&url).await.unwrap().findings;
     assert!(!findings.is_empty() && findings.iter().all(|finding| finding.table == "sqlite_schema"), "{findings:?}");
+}
+
+/// What is not a complete database of svc is refused, and stays as it is.
+#[tokio::test]
+async fn what_is_not_a_complete_database_is_refused_and_kept() {
+    let folder = Folder::new();
+    let sound = folder.filled("svc.db").await;
+    std::fs::write(folder.path("empty.db"), "").unwrap();
+    std::fs::write(folder.path("text.db"), "no database, but long enough for its header\n".repeat(100)).unwrap();
+    for (name, statements) in [
+        ("foreign.db", "CREATE TABLE posts (id INTEGER)"),
+        ("rails.db", "CREATE TABLE schema_migrations (version TEXT); INSERT INTO schema_migrations VALUES ('1')"),
+        ("tables.db", "CREATE TABLE schema_migrations (name TEXT, applied_at INTEGER, checksum BLOB)"),
+    ] {
+        rusqlite::Connection::open(folder.path(name)).unwrap().execute_batch(statements).unwrap();
+    }
+    std::fs::copy(folder.path("svc.db"), folder.path("older.db")).unwrap();
+    let older = rusqlite::Connection::open(folder.path("older.db")).unwrap();
+    older.execute("DELETE FROM schema_migrations WHERE name > '0027'", []).unwrap();
+    drop(older);
+    let half = std::panic::AssertUnwindSafe(async {
+        crate::copy(&sound, &folder.url("half.db"), false, &mut |progress| {
+            assert_ne!(progress.table, "subscriptions", "the copy is interrupted");
+        })
+        .await
+    });
+    assert!(futures_util::FutureExt::catch_unwind(half).await.is_err());
+    for (name, reason) in [
+        ("empty.db", "no schema of svc"),
+        ("text.db", "file is not a database"),
+        ("foreign.db", "no schema of svc"),
+        ("rails.db", "no schema of svc"),
+        ("tables.db", "no schema of svc"),
+        ("older.db", "Run `svc db migrate` first"),
+        ("half.db", "the copy into it was interrupted"),
+    ] {
+        let key = folder.path(&format!("{name}.key"));
+        if !key.exists() {
+            std::fs::copy(folder.path("svc.db.key"), key).unwrap();
+        }
+        let before = std::fs::read(folder.path(name)).unwrap();
+        match check(&folder.url(name)).await {
+            Err(MaintenanceError::Open(error)) => assert!(error.to_string().contains(reason), "{name}: {error}"),
+            other => panic!("{name}: {other:?}"),
+        }
+        assert!(std::fs::read(folder.path(name)).unwrap() == before, "{name}");
+        assert!(!folder.path(&format!("{name}-wal")).exists(), "{name}");
+        if name != "older.db" {
+            let backed_up = backup(&folder.url(name), &folder.path("backup.db")).await;
+            assert_eq!(backed_up.is_err(), name != "half.db", "{name}: {backed_up:?}");
+            let opened = crate::open(&folder.url(name), Env::system()).await.map(drop);
+            let is_made = matches!(name, "foreign.db" | "rails.db");
+            assert!(is_made || opened.is_err(), "{name}: {opened:?}");
+        }
+    }
+    match check(&folder.url("none.db")).await {
+        Err(MaintenanceError::Open(crate::OpenError::NotFound(_))) => {}
+        other => panic!("{other:?}"),
+    }
+    assert!(!folder.path("none.db").exists());
 }

@@ -49,7 +49,7 @@ async fn a_file_is_copied_to_a_file() {
     assert_eq!(key("from.db.key"), key("to.db.key"));
     let mut settings = Vec::new();
     for url in [&from, &to] {
-        let mut database = open::existing(url, &Env::system()).await.unwrap();
+        let mut database = open::existing(url, &Env::system(), Opening::Migrate).await.unwrap();
         settings
             .push(setting(&mut *database.connection.begin(Access::Read).await.unwrap(), "cursor_key").await.unwrap());
     }
@@ -73,7 +73,7 @@ async fn a_file_is_copied_to_postgres_and_back() {
     let folder = Folder::new();
     let (from, middle, to) = (folder.filled("from.db").await, server.database(), folder.url("to.db"));
     let env = Env::system();
-    let source = open::existing(&from, &env).await.unwrap();
+    let source = open::existing(&from, &env, Opening::Migrate).await.unwrap();
     let there = copy_between(source, on_server(&middle, &from).await, false, &env, &mut |_| {}).await.unwrap();
     let source = on_server(&middle, &from).await;
     let target = open::copy_target(&to, &env, &source).await.unwrap();
@@ -126,7 +126,7 @@ async fn an_interrupted_copy_is_resumed() {
         };
         let killed = copy(&from, &to, true, &mut kill);
         assert!(AssertUnwindSafe(killed).catch_unwind().await.is_err(), "{killed_at}");
-        let mut database = open::existing(&to, &Env::system()).await.unwrap();
+        let mut database = open::existing(&to, &Env::system(), Opening::Migrate).await.unwrap();
         let position =
             CopyPosition::read(&mut *database.connection.begin(Access::Read).await.unwrap()).await.unwrap().unwrap();
         assert!(position.table < TABLES.len());
@@ -180,7 +180,7 @@ async fn existing_data_in_the_target_is_kept() {
     copied(&from, &to, false).await.unwrap();
     refused(copied(&from, &to, false).await, "--resume");
     std::fs::write(folder.path("other.db.key"), &key).unwrap();
-    let mut database = open::existing(&to, &Env::system()).await.unwrap();
+    let mut database = open::existing(&to, &Env::system(), Opening::Migrate).await.unwrap();
     let mut tx = database.connection.begin(Access::Write).await.unwrap();
     tx.execute("DELETE FROM settings WHERE name = 'copy'", &[]).await.unwrap();
     tx.commit().await.unwrap();

@@ -62,7 +62,7 @@ async fn every_table_and_column_of_sqlite_is_listed() {
     let folder = Folder::new();
     let url = folder.url("svc.db");
     drop(store(&url).await);
-    let mut database = open::existing(&url, &Env::system()).await.unwrap();
+    let mut database = open::existing(&url, &Env::system(), Opening::Migrate).await.unwrap();
     let mut tx = database.connection.begin(Access::Read).await.unwrap();
     let columns = "SELECT t.name, c.name, c.type FROM sqlite_schema t, pragma_table_info(t.name) c \
          WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite%'";

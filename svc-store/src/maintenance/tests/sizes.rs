@@ -26,7 +26,7 @@ async fn both_databases_have_the_same_statistics() {
     assert_eq!(Some(file.deliveries.iter().map(|(_, count)| count).sum()), deliveries);
     let Some(server) = server() else { return };
     let (url, env) = (server.database(), Env::system());
-    let source = open::existing(&from, &env).await.unwrap();
+    let source = open::existing(&from, &env, Opening::Migrate).await.unwrap();
     copy_between(source, on_server(&url, &from).await, false, &env, &mut |_| {}).await.unwrap();
     let there = stats_of(&mut on_server(&url, &from).await).await.unwrap();
     assert_eq!((&there.tables, &there.deliveries), (&file.tables, &file.deliveries));
