@@ -3,6 +3,8 @@
 #![cfg(feature = "dashboard")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by a panic, in its helpers as well")]
 
+#[path = "dashboard/bars.rs"]
+mod bars;
 #[path = "dashboard/browser.rs"]
 mod browser;
 #[path = "dashboard/forms.rs"]

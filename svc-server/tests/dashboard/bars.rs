@@ -1,0 +1,133 @@
+//! What the dashboard refuses before it works on it: forms of strangers, forms that are too large, and too many requests.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{COOKIE, HOST, ORIGIN, RETRY_AFTER};
+use http::{Method, Request, StatusCode};
+use hyper::body::{Body, Frame};
+use svc_core::accounts::sessions::Role;
+use svc_core::prelude::*;
+
+use crate::browser::{PEER, Server, encode};
+
+/// A body that nobody may read.
+struct Untouched;
+
+impl Body for Untouched {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        panic!("the body was read")
+    }
+}
+
+#[tokio::test]
+async fn a_form_is_read_only_from_people_who_may_send_it() {
+    let server = Server::start().await;
+    let browser = server.signed_in(Role::Owner).await;
+    let cookie = browser.cookie.clone().unwrap();
+    let send = async |path: &str, origin: &str, cookie: &str| {
+        let request = Request::post(format!("/dashboard{path}")).header(HOST, "localhost:8080");
+        let request = request.header(ORIGIN, origin).header(COOKIE, cookie).body(Untouched).unwrap();
+        server.api.call(request, PEER).await.status()
+    };
+    let own = "http://localhost:8080";
+    assert_eq!(send("/keys/new", own, "").await, StatusCode::UNAUTHORIZED);
+    assert_eq!(send("/keys/new", own, "svc_session=made-up").await, StatusCode::UNAUTHORIZED);
+    assert_eq!(send("/keys/new", "http://other.example", &cookie).await, StatusCode::FORBIDDEN);
+    assert_eq!(send("/nothing", own, &cookie).await, StatusCode::NOT_FOUND);
+    assert_eq!(send("/events", own, &cookie).await, StatusCode::METHOD_NOT_ALLOWED);
+    // A page has no form to read.
+    let request = Request::get("/dashboard/keys").header(HOST, "localhost:8080").header(COOKIE, cookie);
+    assert_eq!(server.api.call(request.body(Untouched).unwrap(), PEER).await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_form_has_at_most_64_kib_and_500_fields() {
+    let server = Server::start().await;
+    let browser = server.signed_in(Role::Owner).await;
+    let large = browser.post("/keys/new", &format!("name={}", "x".repeat(64 * 1024))).await;
+    assert_eq!(large.status, StatusCode::PAYLOAD_TOO_LARGE);
+    assert!(large.text.contains("A form must not be larger than 64 KiB."), "{}", large.text);
+    let many = browser.post("/keys/new", &"a&".repeat(500)).await;
+    assert_eq!(many.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(many.text.contains("A form has at most 500 fields."), "{}", many.text);
+    // One that is read on a thread of its own. Its name is too long, which the form says.
+    let long = browser.post("/keys/new", &format!("scopes=write&name={}", "x".repeat(40 * 1024))).await;
+    assert_eq!(long.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(long.text.contains("name=\"name\""), "{}", long.text);
+}
+
+#[tokio::test]
+async fn a_malformed_token_is_not_repeated_on_the_page() {
+    let server = Server::start().await;
+    let token = format!("<script>{}", "x".repeat(8_000));
+    for token in ["x", &token, &"x".repeat(44)] {
+        let page = server.browser().get(&format!("/sign-in?{}", encode(&[("token", token)]))).await;
+        assert_eq!(page.status, StatusCode::GONE);
+        assert!(page.text.len() < 4_000 && !page.text.contains("script>x"), "{}", page.text);
+    }
+}
+
+#[tokio::test]
+async fn pages_are_counted_by_session_and_without_one_by_address() {
+    let server = Server::start().await;
+    let (one, other) = (server.signed_in(Role::Viewer).await, server.signed_in(Role::Viewer).await);
+    for _ in 0..300 {
+        assert_eq!(one.get("/keys").await.status, StatusCode::OK);
+    }
+    let refused = one.get("/keys").await;
+    assert_eq!((refused.status, refused.headers.contains_key(RETRY_AFTER)), (StatusCode::TOO_MANY_REQUESTS, true));
+    assert_eq!(other.get("/keys").await.status, StatusCode::OK, "another session");
+
+    let stranger = server.browser();
+    for path in ["/sign-in", "/keys", "/nothing"].into_iter().cycle().take(300) {
+        assert_ne!(stranger.get(path).await.status, StatusCode::TOO_MANY_REQUESTS);
+    }
+    for path in ["/sign-in", "/keys", "/nothing"] {
+        assert_eq!(stranger.get(path).await.status, StatusCode::TOO_MANY_REQUESTS);
+    }
+    assert_eq!(other.get("/keys").await.status, StatusCode::OK, "someone who is signed in at the same address");
+    server.clock.advance(Duration::from_secs(60));
+    assert_eq!(one.get("/keys").await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn pages_are_for_their_own_origin_alone() {
+    let server = Server::start().await;
+    let browser = server.signed_in(Role::Viewer).await;
+    let page = browser.send(Method::GET, "/keys", "", Some("https://app.example")).await;
+    assert!(page.headers.keys().all(|name| !name.as_str().starts_with("access-control")), "{:?}", page.headers);
+    let request =
+        Request::options("/dashboard/keys").header(HOST, "localhost:8080").header(ORIGIN, "https://app.example");
+    let request = request.header("access-control-request-method", "POST");
+    let preflight = server.send(request.body(Bytes::new().into()).unwrap()).await;
+    assert_eq!(preflight.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert!(preflight.headers.keys().all(|name| !name.as_str().starts_with("access-control")));
+}
+
+/// A page stays in the memory of responses until the client has taken it.
+#[tokio::test(start_paused = true)]
+async fn pages_that_are_not_taken_use_up_the_memory_of_responses() {
+    let server = Server::start().await;
+    let settings =
+        svc_server::Settings { dashboard: true, response_memory: 512 * 1024, ..svc_server::Settings::default() };
+    let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
+    let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Viewer)).await;
+    let path = format!("/dashboard/sign-in?token={}", link.token.reveal());
+    let get = async || {
+        let request = Request::get(&path).header(HOST, "localhost:8080").body(http_body_util::Empty::<Bytes>::new());
+        api.call(request.unwrap(), PEER).await
+    };
+    let taken = get().await;
+    assert_eq!(taken.status(), StatusCode::OK);
+    let waiting = get().await;
+    assert_eq!(waiting.status(), StatusCode::SERVICE_UNAVAILABLE, "the first page was not taken");
+    drop(taken);
+    assert_eq!(get().await.status(), StatusCode::OK);
+}
