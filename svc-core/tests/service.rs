@@ -7,6 +7,7 @@ use std::thread::{self, ThreadId};
 
 use async_trait::async_trait;
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _};
+use svc_core::accounts::keys::MAX_KEYS;
 use svc_core::error::StoreError;
 use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
@@ -345,4 +346,21 @@ fn each_operation_has_a_span() {
     ];
     assert_eq!(spans[..7], expected);
     assert!(spans[7].starts_with(&format!("svc.invoices.send tenant={tenant} id=")), "{spans:?}");
+}
+
+#[test]
+fn an_account_has_a_bounded_number_of_keys_that_work() {
+    run(async |svc, tenant| {
+        let keys = svc.account(tenant).keys();
+        let first = keys.create(KeyCreate::default()).await.unwrap();
+        for _ in 1..MAX_KEYS {
+            keys.create(KeyCreate::default()).await.unwrap();
+        }
+        let refused = keys.create(KeyCreate::default()).await.unwrap_err();
+        let reason = "The account has 500 API keys that work. Revoke one before you create another.";
+        assert_eq!(refused, Error::NotAllowed(reason.to_owned()));
+        keys.revoke(first.key.id).await.unwrap();
+        keys.create(KeyCreate::default()).await.unwrap();
+        assert_eq!(keys.list().await.unwrap().len(), MAX_KEYS + 1);
+    });
 }

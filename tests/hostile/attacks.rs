@@ -68,6 +68,10 @@ pub(crate) enum Attack {
     Pings,
     /// HTTP/2: 4 connections that send empty DATA frames only.
     EmptyFrames,
+    /// Forms of strangers for the dashboard: 40 connections with a million empty fields, and 100 that stop one byte early.
+    Forms,
+    /// HTTP/2: 200 connections that request pages of the dashboard with a flow-control window of one byte.
+    StuckPages,
     /// HTTP/2: 500 connections that request lists with a flow-control window of one byte.
     StuckAnswers,
     /// HTTP/2: 60 connections that request the largest lists with a flow-control window of one byte.
@@ -98,6 +102,8 @@ impl Attack {
             Self::Settings => "settings",
             Self::Pings => "pings",
             Self::EmptyFrames => "empty-frames",
+            Self::Forms => "forms",
+            Self::StuckPages => "stuck-pages",
             Self::StuckAnswers => "stuck-answers",
             Self::LargeStuckAnswers => "large-stuck-answers",
         }
@@ -111,9 +117,9 @@ impl Attack {
     /// Returns whether the attack uses TLS, which HTTP/2 requires here.
     pub(crate) fn needs_tls(self) -> bool {
         use Attack::{Continuations, EmptyFrames, Handshakes, Pings, Resets, Settings, Streams};
-        use Attack::{LargeStuckAnswers, StuckAnswers};
+        use Attack::{LargeStuckAnswers, StuckAnswers, StuckPages};
         matches!(self, Handshakes | Resets | Streams | Continuations | Settings | Pings | EmptyFrames)
-            || matches!(self, StuckAnswers | LargeStuckAnswers)
+            || matches!(self, StuckAnswers | LargeStuckAnswers | StuckPages)
     }
 }
 
@@ -151,8 +157,10 @@ pub(crate) async fn run(options: &AttackOptions) -> Result<bool> {
         Attack::Settings => http2::settings(&all).await,
         Attack::Pings => http2::pings(&all).await,
         Attack::EmptyFrames => http2::empty_frames(&all).await,
-        Attack::StuckAnswers => http2::stuck_answers(&all, 500, "/contacts?limit=200").await,
-        Attack::LargeStuckAnswers => http2::stuck_answers(&all, 60, LARGEST_LIST).await,
+        Attack::Forms => crowds::forms(&all).await,
+        Attack::StuckPages => http2::stuck_answers(&all, 200, "/dashboard/sign-in").await,
+        Attack::StuckAnswers => http2::stuck_answers(&all, 500, "/api/v1/contacts?limit=200").await,
+        Attack::LargeStuckAnswers => http2::stuck_answers(&all, 60, "/api/v1/bookings?limit=200").await,
     };
     let mut out = std::io::stdout().lock();
     match result {

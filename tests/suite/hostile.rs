@@ -15,13 +15,13 @@ async fn assert_survives(attacks: &[&str]) {
 #[tokio::test]
 #[ignore = "a long proof, which .ci/run runs"]
 async fn the_server_survives_many_slow_connections() {
-    assert_survives(&["silent", "slow-heads", "slow-bodies", "slow-readers", "handshakes"]).await;
+    assert_survives(&["silent", "slow-heads", "slow-bodies", "slow-readers", "handshakes", "forms"]).await;
 }
 
 #[tokio::test]
 #[ignore = "a long proof, which .ci/run runs"]
 async fn the_server_survives_large_responses_that_are_not_read() {
-    assert_survives(&["large-responses", "large-stuck-answers"]).await;
+    assert_survives(&["large-responses", "large-stuck-answers", "stuck-pages"]).await;
 }
 
 #[tokio::test]

@@ -21,6 +21,8 @@ use crate::values::{Id, Secret, TenantId, TextEnum, Timestamp};
 /// The id of an API key.
 pub type KeyId = Id<ApiKey>;
 
+/// The number of keys of an account that can work at a time. It bounds what one person can make.
+pub const MAX_KEYS: usize = 500;
 /// The prefix of every key.
 pub const KEY_PREFIX: &str = "svc_live_";
 
@@ -200,12 +202,18 @@ pub struct KeyCreate {
 ///
 /// # Errors
 ///
-/// Returns [`Error::NotFound`] when the tenant does not exist.
+/// Returns [`Error::NotFound`] when the tenant does not exist, and [`Error::NotAllowed`] when it has [`MAX_KEYS`] that work.
 pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Result<NewKey, Error> {
     tenants::get(tx, tenant).await?;
     let now = advance_clock(tx, tenant).await?;
     let text = new_text(tx.env(), KEY_PREFIX);
     let wall_clock = WriteTime::new(tx, now).wall_clock;
+    let is_live = |key: &&ApiKey| key.revoked_at.is_none() && key.expires_at.is_none_or(|at| wall_clock < at);
+    // The clock locks the account, so the count is exact.
+    if tx.api_keys(tenant).await?.iter().filter(is_live).count() >= MAX_KEYS {
+        let reason = format!("The account has {MAX_KEYS} API keys that work. Revoke one before you create another.");
+        return Err(Error::NotAllowed(reason));
+    }
     let expires_at = input.expires_in.and_then(|after| wall_clock.checked_add(after));
     let scopes = if input.write { vec![Scope::Read, Scope::Write] } else { vec![Scope::Read] };
     let key = ApiKey {

@@ -221,6 +221,12 @@ pub async fn create(tx: &mut dyn Tx, input: PlatformKeyCreate) -> Result<NewPlat
     scopes.sort_unstable();
     scopes.dedup();
     let created_at = tx.env().now();
+    let is_live = |key: &&PlatformKey| key.revoked_at.is_none() && key.expires_at.is_none_or(|at| created_at < at);
+    if tx.platform_keys().await?.iter().filter(is_live).count() >= keys::MAX_KEYS {
+        let reason =
+            format!("There are {} platform keys that work. Revoke one before you create another.", keys::MAX_KEYS);
+        return Err(Error::NotAllowed(reason));
+    }
     let text = keys::new_text(tx.env(), PLATFORM_KEY_PREFIX);
     let key = PlatformKey {
         id: tx.env().id(created_at),

@@ -148,6 +148,10 @@ async fn begin(
         last_used_at: now,
         viewed_tenant_id: None,
     };
+    // Whoever signs in again and again ends the oldest session of the account, and locks nobody out.
+    if let Some(oldest) = tx.sessions(tenant_id, MAX_LISTED).await?.get(MAX_LISTED as usize - 1) {
+        tx.delete_session(oldest.id).await?;
+    }
     let token = new_token(tx.env());
     tx.insert_session(&session, &sha256(token.reveal().as_bytes())).await?;
     tx.act_as(session.actor());

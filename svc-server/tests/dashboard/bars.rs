@@ -131,3 +131,26 @@ async fn pages_that_are_not_taken_use_up_the_memory_of_responses() {
     drop(taken);
     assert_eq!(get().await.status(), StatusCode::OK);
 }
+
+#[tokio::test]
+async fn keys_are_listed_in_pages_and_sessions_make_room() {
+    let server = Server::start().await;
+    let browser = server.signed_in(Role::Owner).await;
+    let keys = server.svc.account(server.tenant).keys();
+    for number in 0..101 {
+        keys.create(KeyCreate { name: Some(format!("key {number:03}")), ..KeyCreate::default() }).await.unwrap();
+    }
+    let newest = browser.get("/keys").await.text;
+    assert!(newest.contains("key 100") && newest.contains("key 001") && !newest.contains("key 000"));
+    let older = newest.split("/dashboard/keys?before=").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let older = browser.get(&format!("/keys?before={older}")).await.text;
+    assert!(older.contains("key 000") && !older.contains("key 001") && !older.contains("?before="));
+
+    for _ in 0..200 {
+        assert_eq!(browser.get("/keys/new").await.status, StatusCode::OK);
+        let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Viewer)).await;
+        server.clock.advance(Duration::from_millis(1));
+        server.svc.dashboard().sign_in(link.token.reveal()).await.unwrap();
+    }
+    assert_eq!(browser.get("/keys/new").await.status, StatusCode::UNAUTHORIZED, "the oldest session has ended");
+}

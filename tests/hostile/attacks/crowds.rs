@@ -74,6 +74,22 @@ pub(super) async fn slow_bodies(all: &Attackers) -> Result<()> {
     all.each(500, slow).await
 }
 
+pub(super) async fn forms(all: &Attackers) -> Result<()> {
+    let form = |all: Attackers, number| async move {
+        let mut connection = all.target.connect("http/1.1").await?;
+        let path = ["/sign-in", "/keys/new", "/switch/x"][number % 3];
+        let head = format!(
+            "POST /dashboard{path} HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nContent-Length: 1048576\r\n\r\n"
+        );
+        let stops_early = usize::from(number >= 40);
+        connection.write_all(head.as_bytes()).await?;
+        connection.write_all(&b"a&".repeat(512 * 1024)[stops_early..]).await?;
+        all.record("forms");
+        all.drain(&mut connection).await
+    };
+    all.each(140, form).await
+}
+
 pub(super) async fn slow_readers(all: &Attackers, clients: usize, list: &'static str) -> Result<()> {
     let slow = move |all: Attackers, _| async move {
         let mut connection = all.target.connect_with("http/1.1", TINY_BUFFER).await?;

@@ -135,14 +135,13 @@ pub(super) async fn empty_frames(all: &Attackers) -> Result<()> {
     all.each(4, attack).await
 }
 
-pub(super) async fn stuck_answers(all: &Attackers, clients: usize, list: &'static str) -> Result<()> {
+pub(super) async fn stuck_answers(all: &Attackers, clients: usize, path: &'static str) -> Result<()> {
     let attack = move |all: Attackers, _| async move {
-        let path = format!("/api/v1{list}");
         // A window of one byte makes the server keep each response in its buffers.
         let (mut reader, mut writer) = open(&all, &[(INITIAL_WINDOW_SIZE, 1)]).await?;
         let started = Instant::now();
         for number in 0..20 {
-            writer.write_all(&request(stream(number), "GET", &path, all.target.key(), END_STREAM)).await?;
+            writer.write_all(&request(stream(number), "GET", path, all.target.key(), END_STREAM)).await?;
         }
         all.record_many("requests", 20);
         while let Some(frame) = Frame::read(&mut reader).await? {

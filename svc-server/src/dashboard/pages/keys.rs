@@ -17,6 +17,8 @@ use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
+/// The number of keys on a page.
+const PAGE: usize = 100;
 /// The longest name of a key, in characters.
 const MAX_NAME: usize = 300;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -28,6 +30,11 @@ const EXPIRIES: [(&str, &str); 5] =
 pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let mut keys = cx.svc.account(tenant.id).keys().list().await?;
     keys.reverse();
+    if let Some(before) = cx.query.given("before").and_then(|id| id.parse::<KeyId>().ok()) {
+        keys.retain(|key| key.id < before);
+    }
+    let has_older = keys.len() > PAGE;
+    keys.truncate(PAGE);
     let may_change = cx.may(Role::Owner);
     let create = html! {
         @if may_change {
@@ -44,6 +51,12 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
             (table("API keys", &["Name", "Status", "Scopes", "Last used", "Created", "Expires", ""], html! {
                 @for key in &keys { (row(cx, tenant, key, may_change)) }
             }))
+            @if let Some(last) = keys.last().filter(|_| has_older) {
+                nav.pages aria-label="Pages of the keys" {
+                    span {}
+                    a.button href=(cx.url(&format!("/keys?before={}", last.id))) { "Older" }
+                }
+            }
         }
     };
     Ok(layout::page(cx, Some(tenant), "API keys", &content))

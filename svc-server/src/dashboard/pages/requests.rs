@@ -18,6 +18,9 @@ use crate::dashboard::layout;
 use crate::dashboard::live::{self, List as _};
 use crate::dashboard::page_response::{PageError, PageResponse};
 
+/// The number of keys in the filter.
+const MAX_KEYS: usize = 100;
+/// The number of requests on a page.
 const PAGE: usize = 100;
 /// The filters in the query.
 const FILTERS: [&str; 6] = ["id", "key", "method", "path", "status", "within"];
@@ -153,7 +156,12 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
 
 fn filter_fields(cx: &Context<'_>, keys: &[ApiKey]) -> Markup {
     let any = |text: &str| std::iter::once((String::new(), text.to_owned()));
-    let names = keys.iter().map(|key| (key.id.to_string(), key.name.clone().unwrap_or_else(|| key.prefix.clone())));
+    // The newest ones: an account can have had any number.
+    let names = keys
+        .iter()
+        .rev()
+        .take(MAX_KEYS)
+        .map(|key| (key.id.to_string(), key.name.clone().unwrap_or_else(|| key.prefix.clone())));
     let methods = ["GET", "POST", "PATCH", "DELETE"].map(|method| (method.to_owned(), method.to_owned()));
     let classes = STATUSES.map(|(value, text, _)| (value.to_owned(), text.to_owned()));
     html! {
