@@ -181,7 +181,7 @@ async fn texts_are_trimmed_and_control_characters_are_refused() {
         (&data["email"], &data["first_name"], &data["city"], &data["phone"]),
         (&json!("a@example.com"), &json!("Ada"), &Value::Null, &Value::Null)
     );
-    for control in ['\u{1}', '\n', '\t', '\u{7f}', '\u{85}'] {
+    for control in ['\u{1}', '\n', '\t', '\u{7f}', '\u{85}', '\u{2028}', '\u{2029}'] {
         let body = json!({ "email": "b@example.com", "first_name": format!("A{control}da") }).to_string();
         assert_eq!(
             refused(&server, Method::POST, "/contacts", body).await,

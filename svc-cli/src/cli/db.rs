@@ -13,7 +13,8 @@ use crate::values;
 pub enum DbCommand {
     /// Bring the schema up to date.
     ///
-    /// The server and all other commands also do this when they start. Several processes can do it at the same time.
+    /// The server also does this when it starts, and so do all other commands that open the database, except `svc db backup`,
+    /// `svc db check` and `svc db stats`. Several processes can do it at the same time.
     #[command(after_help = "Example:\n  svc db migrate --database-url sqlite:///var/lib/svc/svc.db")]
     Migrate,
     /// Copy everything from one database to another, such as from SQLite to PostgreSQL.
@@ -87,7 +88,8 @@ pub enum DbCommand {
     /// Show the size and the contents of the database in numbers.
     ///
     /// Shows the rows per table, the size in bytes, the deliveries per status, the age of the oldest pending delivery
-    /// and the version of the schema.
+    /// and the version of the schema. It changes nothing, so a database with an older schema is refused until `svc db migrate`
+    /// has brought it up to date.
     #[command(after_help = "Example:\n  svc db stats --json")]
     Stats,
     /// Delete old deliveries with their logs and events.
