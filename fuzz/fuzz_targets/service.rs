@@ -46,7 +46,8 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
         let platform = svc.store().write("key", input, async |tx, input| {
             svc_core::accounts::platform_keys::create(tx, input.clone()).await
         });
-        (svc, account, key, platform.await.unwrap().text.reveal().to_owned())
+        let platform_key = platform.await.unwrap().text.reveal().to_owned();
+        (svc, account, key, platform_key)
     });
     let settings = Settings { limit_rates: false, ..Settings::default() };
     let api = Api::new(Arc::clone(svc.store()), settings);
