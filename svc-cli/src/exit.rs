@@ -19,8 +19,8 @@ pub enum Exit {
     Usage = 2,
     /// Nothing has the given id, or there is no database at the given path.
     NotFound = 3,
-    /// The operation conflicts with existing data, the current status does not allow it, or several accounts have a
-    /// record with the given id.
+    /// The operation conflicts with existing data, the current status does not allow it, or several accounts or records
+    /// have the given id or part of an id.
     Refused = 4,
     /// The database or the server cannot be reached.
     Unreachable = 5,
@@ -47,7 +47,7 @@ Exit codes:
   1  The command failed for a reason that no other code names
   2  Usage error: the command line or one of its values is not valid
   3  Not found: nothing has the given id, or there is no database at the path
-  4  Refused: existing data or the current status does not allow it, or several accounts have the id
+  4  Refused: existing data or the current status does not allow it, or several accounts or records have the id
   5  The database or the server cannot be reached";
 
 impl From<Exit> for ExitCode {

@@ -45,11 +45,12 @@ mod usage;
 mod user;
 pub mod values;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
+use clap::builder::Resettable;
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::{Command, CommandFactory as _, FromArgMatches as _};
 
 use crate::exit::Exit;
 
@@ -88,10 +89,11 @@ pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// Parses the arguments. `svc` or a group such as `svc account` without a command prints its help to stdout and
 /// succeeds.
 fn parse(mut args: Vec<OsString>) -> Result<cli::Cli, clap::Error> {
-    let matches = cli::Cli::command().try_get_matches_from(&args).or_else(|error| match error.kind() {
+    let command = without_empty_variables(cli::Cli::command());
+    let matches = command.clone().try_get_matches_from(&args).or_else(|error| match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             args.push("-h".into());
-            cli::Cli::command().try_get_matches_from(&args)
+            command.try_get_matches_from(&args)
         }
         _ => Err(error),
     })?;
@@ -99,4 +101,13 @@ fn parse(mut args: Vec<OsString>) -> Result<cli::Cli, clap::Error> {
     let cli = cli::Cli { given: backend::Given::of(&matches), ..cli };
     kinds::check(&cli, &args)?;
     Ok(cli)
+}
+
+/// Returns the command without the environment variables that are set to nothing. They count as unset, as a script may leave
+/// them empty.
+fn without_empty_variables(command: Command) -> Command {
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    command
+        .mut_args(|arg| if arg.get_env().is_some_and(is_empty) { arg.env(Resettable::Reset) } else { arg })
+        .mut_subcommands(without_empty_variables)
 }

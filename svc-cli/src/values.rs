@@ -17,11 +17,10 @@ use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhoo
 use svc_core::accounts::sessions::Role;
 use svc_core::env::Env;
 use svc_core::error::Issue;
-use svc_core::pages::Since;
 use svc_core::platform::{ImportKind, KeyScopes};
-use svc_core::values::{EventKind, EventKinds};
-use svc_core::values::{Secret, Timestamp};
+use svc_core::values::{Date, EventKind, EventKinds, Secret, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryStatus;
+use url::Url;
 
 pub use self::date_format::DateFormat;
 use crate::presets::{PRESETS, Preset};
@@ -201,26 +200,43 @@ pub fn decimal(text: &str) -> Result<char, &'static str> {
     }
 }
 
-/// Parses an RFC 3339 time, or a duration back from now such as `2h` or `7d`.
+/// A time as it was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeArg {
+    /// A moment.
+    At(Timestamp),
+    /// A date, which stands for its start in the time zone of the account.
+    Date(Date),
+}
+
+/// Parses an RFC 3339 time, a date, or a duration back from now such as `2h` or `7d`.
 ///
 /// # Errors
-/// The text is neither.
+/// The text is none of them.
 ///
 /// ```
-/// use svc_cli::values::since;
-/// assert!(since("2h").unwrap().0 > since("2026-03-14T15:09:26+11:00").unwrap().0);
+/// use svc_cli::values::{TimeArg, since};
+/// assert!(matches!(since("2h"), Ok(TimeArg::At(_))));
+/// assert!(matches!(since("2026-03-14T15:09:26+11:00"), Ok(TimeArg::At(_))));
+/// assert!(matches!(since("2026-03-14"), Ok(TimeArg::Date(_))));
 /// assert!(since("yesterday").is_err());
 /// ```
-pub fn since(text: &str) -> Result<Since, &'static str> {
+pub fn since(text: &str) -> Result<TimeArg, &'static str> {
     since_from(text, Env::system().now())
 }
 
-fn since_from(text: &str, now: Timestamp) -> Result<Since, &'static str> {
+fn since_from(text: &str, now: Timestamp) -> Result<TimeArg, &'static str> {
+    if let Ok(date) = Date::parse(text) {
+        return Ok(TimeArg::Date(date));
+    }
     // RFC 3339 allows a space in place of the T, which is how this program prints times.
     match (Timestamp::parse_rounding_up(&text.replacen(' ', "T", 1)), duration(text)) {
-        (Ok(at), _) => Ok(Since(at)),
-        (_, Ok(ago)) => Ok(Since(now.minus(ago))),
-        _ => Err("must be a time such as 2026-03-14T15:09:26Z, or a duration back from now such as 2h or 7d"),
+        (Ok(at), _) => Ok(TimeArg::At(at)),
+        (_, Ok(ago)) => Ok(TimeArg::At(now.minus(ago))),
+        _ => Err(
+            "must be a time such as 2026-03-14T15:09:26Z, a date such as 2026-03-14, or a duration back from now such as 2h \
+             or 7d",
+        ),
     }
 }
 
@@ -349,7 +365,8 @@ pub fn failing_status(text: &str) -> Result<StatusCode, &'static str> {
     status.ok_or("must be a status from 300 to 599, such as 500")
 }
 
-/// Parses an `http://` URL; the scheme can be omitted.
+/// Parses an `http://` URL. The scheme can be omitted, and a number alone is a port of this machine. Characters that a
+/// request line cannot have are percent-encoded.
 ///
 /// # Errors
 /// The URL is not valid, has another scheme, names no host, or contains a user name or password.
@@ -357,17 +374,28 @@ pub fn failing_status(text: &str) -> Result<StatusCode, &'static str> {
 /// ```
 /// use svc_cli::values::http_url;
 /// assert_eq!(http_url("localhost:3000/hook?a=1").unwrap(), "http://localhost:3000/hook?a=1");
+/// assert_eq!(http_url("3000").unwrap(), "http://localhost:3000/");
 /// assert!(http_url("https://example.com").is_err());
 /// ```
 pub fn http_url(text: &str) -> Result<Uri, &'static str> {
-    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    let url: Uri = whole.parse().map_err(|_| "must be a URL such as http://localhost:3000/webhooks")?;
-    if url.scheme_str() != Some("http") {
+    const INVALID: &str = "must be a URL such as http://localhost:3000/webhooks, or a port such as 3000";
+    let has_scheme = text.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(['/', '?', '#']));
+    let host = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let whole = match (has_scheme, host.bytes().all(|byte| byte.is_ascii_digit())) {
+        (true, _) => text.to_owned(),
+        (false, _) if host.is_empty() => return Err("must name a host, without a user name or password"),
+        (false, true) => format!("http://localhost:{text}"),
+        (false, false) => format!("http://{text}"),
+    };
+    let mut url = Url::parse(&whole).map_err(|_| INVALID)?;
+    if url.scheme() != "http" {
         return Err("must be an http:// URL; https:// is not supported here");
     }
-    let named = url.host().is_some_and(|host| !host.is_empty());
-    let bare = url.authority().is_some_and(|authority| !authority.as_str().contains('@'));
-    if named && bare { Ok(url) } else { Err("must name a host, without a user name or password") }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must name a host, without a user name or password");
+    }
+    url.set_fragment(None);
+    url.as_str().parse().map_err(|_| INVALID)
 }
 
 #[cfg(test)]
@@ -398,12 +426,17 @@ mod tests {
     #[test]
     fn since_is_a_time_or_a_duration() {
         let now = Timestamp::parse("2026-03-14T15:09:26Z").unwrap();
-        let read = |text| since_from(text, now).ok().map(|since| since.0.to_string());
+        let read = |text| match since_from(text, now) {
+            Ok(TimeArg::At(at)) => Some(at.to_string()),
+            Ok(TimeArg::Date(date)) => Some(date.to_string()),
+            Err(_) => None,
+        };
         assert_eq!(read("7d").as_deref(), Some("2026-03-07T15:09:26.000000Z"));
         assert_eq!(read("2026-03-14 15:09:26Z"), Some(now.to_string()));
         assert_eq!(read("1h 30m").as_deref(), Some("2026-03-14T13:39:26.000000Z"));
         assert_eq!(read("2026-03-14T00:00:00.0000001+11:00").as_deref(), Some("2026-03-13T13:00:00.000001Z"));
-        for bad in ["", "yesterday", "2026-03-14", "2026-03-14T15:09:26", "-2h", "101y"] {
+        assert_eq!(read("2026-03-14").as_deref(), Some("2026-03-14"));
+        for bad in ["", "yesterday", "2026-02-30", "2026-3-14", "2026-03-14T15:09:26", "-2h", "101y"] {
             assert_eq!(read(bad), None, "{bad}");
         }
     }
@@ -428,10 +461,21 @@ mod tests {
 
     #[test]
     fn a_forward_url_is_plain_http() {
-        for good in ["http://[::1]:3000/", "HTTP://localhost", "127.0.0.1", "app:80/hook"] {
-            assert!(http_url(good).is_ok(), "{good}");
+        for (good, url) in [
+            ("http://[::1]:3000/", "http://[::1]:3000/"),
+            ("HTTP://localhost", "http://localhost/"),
+            ("127.0.0.1", "http://127.0.0.1/"),
+            ("app:8080/hook", "http://app:8080/hook"),
+            ("3000", "http://localhost:3000/"),
+            ("3000/hook?a", "http://localhost:3000/hook?a"),
+            ("localhost:3000/é ü?q=ß#part", "http://localhost:3000/%C3%A9%20%C3%BC?q=%C3%9F"),
+            ("localhost/?next=http://b/", "http://localhost/?next=http://b/"),
+            ("http://bücher.example/", "http://xn--bcher-kva.example/"),
+        ] {
+            assert_eq!(http_url(good).map(|url| url.to_string()).as_deref(), Ok(url), "{good}");
         }
-        for bad in ["", "/hook", "https://a", "http://", "http://a@b/", "ftp://a", "http://a b", "http://:80"] {
+        for bad in ["", "/hook", "https://a", "http://", "http://a@b/", "ftp://a", "http://a b", "http://:80", "65536"]
+        {
             assert!(http_url(bad).is_err(), "{bad}");
         }
     }

@@ -3,8 +3,7 @@
 use clap::Subcommand;
 
 use super::InAccount;
-use crate::values;
-use svc_core::pages::Since;
+use crate::values::{self, TimeArg};
 
 /// `svc audit …`
 #[derive(Clone, Debug, Subcommand)]
@@ -24,8 +23,9 @@ pub enum AuditCommand {
         #[command(flatten)]
         account: InAccount,
         /// List only changes since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
+        /// A date, such as 2026-03-14, is its start in the account's time zone.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
-        since: Option<Since>,
+        since: Option<TimeArg>,
         /// Maximum number of changes to list.
         #[arg(long, default_value = "50", value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
         limit: u32,

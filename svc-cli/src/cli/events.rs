@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
 use hyper::{StatusCode, Uri};
-use svc_core::pages::Since;
 use svc_core::values::EventKind;
 use svc_core::values::Secret;
 use svc_core::webhooks::deliveries::DeliveryStatus;
 
 use super::InAccount;
 use crate::ids::IdArg;
-use crate::values;
+use crate::values::{self, TimeArg};
 
 /// `svc delivery …`
 #[derive(Clone, Debug, Subcommand)]
@@ -36,13 +35,13 @@ pub enum DeliveryCommand {
         #[arg(long, value_parser = values::kind_of_event(), value_name = "KIND")]
         event: Option<EventKind>,
         /// List only deliveries of events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h
-        /// or 7d.
+        /// or 7d. A date, such as 2026-03-14, is its start in the account's time zone.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
-        since: Option<Since>,
-        /// List only deliveries of events before this time, or before this long ago.
+        since: Option<TimeArg>,
+        /// List only deliveries of events before this time, or before this long ago. A date is its start in the account's time zone.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
         #[arg(conflicts_with = "follow")]
-        until: Option<Since>,
+        until: Option<TimeArg>,
         /// Maximum number of deliveries to list.
         #[arg(long, value_parser = value_parser!(u32).range(1..), default_value = "50", value_name = "N")]
         limit: u32,
@@ -87,12 +86,12 @@ pub enum DeliveryCommand {
         #[arg(long, value_name = "ID", requires = "since")]
         subscription: Option<IdArg>,
         /// Replay deliveries of events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or
-        /// 7d.
+        /// 7d. A date, such as 2026-03-14, is its start in the account's time zone.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", requires = "subscription")]
-        since: Option<Since>,
-        /// Replay deliveries of events before this time. The default is now.
+        since: Option<TimeArg>,
+        /// Replay deliveries of events before this time. A date is its start in the account's time zone. The default is now.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", requires = "subscription")]
-        until: Option<Since>,
+        until: Option<TimeArg>,
         /// Replay deliveries with these statuses, separated by commas. The default is failed,held.
         #[arg(long, value_parser = values::delivery_statuses(), value_delimiter = ',', value_name = "STATUS", requires = "subscription")]
         status: Vec<DeliveryStatus>,
@@ -191,7 +190,8 @@ pub struct Listen {
     /// Respond to every request with this status, from 300 to 599.
     #[arg(long, value_parser = values::failing_status, conflicts_with = "forward_to", value_name = "STATUS")]
     pub fail: Option<StatusCode>,
-    /// Forward every POST request to this http:// URL, verified or not, and return its response.
+    /// Forward every POST request to this http:// URL, verified or not, and return its response. The scheme can be
+    /// omitted, and a number is a port of this machine: 3000, or localhost:3000/webhooks.
     #[arg(long, value_parser = values::http_url, value_name = "URL")]
     pub forward_to: Option<Uri>,
     /// Print one JSON object per line, as --json does.

@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use svc_core::input::{Input, ToBody};
 use svc_core::lookup::KindInAccount;
-use svc_core::pages::Since;
 use svc_core::platform::Operation;
 use svc_core::platform::operations::{self, Records};
 use svc_core::resources::Resource;
@@ -23,7 +22,7 @@ use svc_core::webhooks::subscriptions::{
 use super::InAccount;
 use super::fields::{Body, Filters};
 use crate::ids::IdArg;
-use crate::values;
+use crate::values::{self, TimeArg};
 
 /// What the command line knows of a resource.
 pub trait ResourceCommands: Resource<Filter: ToBody> + DeserializeOwned {
@@ -244,9 +243,9 @@ pub struct ListRecords<F: Input> {
     #[command(flatten)]
     pub filters: Filters<F>,
     /// List what changed at or after this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d; oldest
-    /// change first.
+    /// change first. A date, such as 2026-03-14, is its start in the account's time zone.
     #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", help_heading = "Filters")]
-    pub updated_since: Option<Since>,
+    pub updated_since: Option<TimeArg>,
     /// Maximum number of records to list.
     #[arg(long, default_value = "50", value_parser = value_parser!(u32).range(1..), value_name = "N")]
     pub limit: u32,

@@ -6,8 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::InAccount;
 use crate::presets::Preset;
-use crate::values::{self, ColumnMapping, DateFormat, ValueMapping};
-use svc_core::pages::Since;
+use crate::values::{self, ColumnMapping, DateFormat, TimeArg, ValueMapping};
 use svc_core::platform::ImportKind;
 
 /// The types of records that can be exported.
@@ -157,8 +156,9 @@ pub struct Export {
     #[arg(long)]
     pub escape_formulas: bool,
     /// Export only records changed since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
+    /// A date, such as 2026-03-14, is its start in the account's time zone.
     #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
-    pub since: Option<Since>,
+    pub since: Option<TimeArg>,
     /// Add the field `amount_paid` to each invoice.
     ///
     /// The API does not return this field, but an import requires it for partially paid invoices.

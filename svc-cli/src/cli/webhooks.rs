@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use clap::Subcommand;
-use svc_core::pages::Since;
 use svc_core::values::EventKind;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::InAccount;
 use super::records::{RecordCommand, Target};
-use crate::values;
+use crate::values::{self, TimeArg};
 
 /// `svc webhook …`
 #[derive(Clone, Debug, Subcommand)]
@@ -28,8 +27,9 @@ pub enum WebhookCommand {
         #[command(flatten)]
         account: InAccount,
         /// Count attempts for events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
+        /// A date, such as 2026-03-14, is its start in the account's time zone.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, default_value = "24h", value_name = "TIME")]
-        since: Since,
+        since: TimeArg,
     },
     /// Enable a webhook that was disabled, or paused after ten failed attempts in a row.
     ///

@@ -15,6 +15,7 @@ use crate::times::full;
 pub(super) async fn run(service: &Service, command: AuditCommand) -> Result<Outcome, Failure> {
     let AuditCommand::List { account, since, limit } = command;
     let account = lookup::account(service, &account).await?.id;
+    let since = lookup::since_in(service, account, since).await?;
     let query = |limit, cursor: Option<Uuid>| {
         let page = LogParams { limit, cursor: cursor.map(Into::into) };
         Listing { page, filter: LogFilter { since } }

@@ -46,6 +46,8 @@ pub(super) async fn run(service: &Service, command: DeliveryCommand, json: bool)
         DeliveryCommand::List { account, subscription, status, event, since, until, limit, follow } => {
             let account = lookup::account(service, &account).await?.id;
             let subscription_id = webhook::id_in(service, account, subscription).await?;
+            let since = lookup::since_in(service, account, since).await?;
+            let until = lookup::since_in(service, account, until).await?;
             let filter = DeliveryListFilter { subscription_id, status, kind: event, since, until };
             if follow {
                 let since = since.or(Some(Since(service.now())));
@@ -69,6 +71,8 @@ pub(super) async fn run(service: &Service, command: DeliveryCommand, json: bool)
             // clap requires both options when there is no id.
             let subscription = subscription.unwrap_or(IdArg::Whole(Uuid::nil()));
             let found = lookup::find::<WebhookSubscription>(service, &subscription, &account).await?;
+            let since = lookup::since_in(service, found.tenant_id, since).await?;
+            let until = lookup::since_in(service, found.tenant_id, until).await?;
             let input = ReplayCreate {
                 subscription_id: found.record.id,
                 since: since.map_or(service.now(), |since| since.0),

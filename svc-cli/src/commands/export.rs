@@ -44,6 +44,7 @@ pub(super) async fn run(service: &Service, options: Export, array: bool) -> Resu
         return Err(Failure::new(Exit::Usage, "--format csv applies to records of one type only."));
     }
     let account = lookup::account(service, &account).await?.id;
+    let since = lookup::since_in(service, account, since).await?;
     let source = Source { service, account, since };
     let sink = match (format, array) {
         (Format::Ndjson, false) => Sink::Lines(Box::new(output::stream())),

@@ -9,10 +9,10 @@ use svc_core::accounts::keys;
 use svc_core::accounts::operational::PLATFORM_ACCOUNT;
 use svc_core::input::{Input, ToBody};
 use svc_core::lookup::{KindInAccount, KindOfAll, MAX_SEARCHED, Matches, PartOfId, RecordId};
-use svc_core::pages::MAX_LIMIT;
+use svc_core::pages::{MAX_LIMIT, Since};
 use svc_core::platform::operations::{self, Records};
 use svc_core::platform::{Account, ApiKey, DeliveryDetails, Operation};
-use svc_core::values::{Id, TenantId};
+use svc_core::values::{Id, TenantId, TimeZone, Timestamp};
 use svc_core::webhooks::deliveries::Delivery;
 use uuid::Uuid;
 
@@ -22,6 +22,7 @@ use crate::exit::{Exit, Failure};
 use crate::ids::{IdArg, IdPart};
 use crate::output::plain;
 use crate::service::{CallResult, Service};
+use crate::values::TimeArg;
 
 /// The number of accounts that an error lists.
 const LISTED_ACCOUNTS: u32 = 10;
@@ -242,7 +243,7 @@ fn only<T>(
                 _ => format!("{MAX_LIMIT} or more"),
             };
             let reason = format!("{count} {plural} have an id that begins or ends with {id}; give more of the id.");
-            Err(Failure::new(Exit::Usage, reason))
+            Err(Failure::new(Exit::Refused, reason))
         }
     }
 }
@@ -254,6 +255,35 @@ pub(super) fn nothing_in<R: Found>(account: TenantId, id: &IdArg) -> Failure {
         Exit::NotFound,
         format!("Account {account} has no {name} {id}; `svc {name} list` lists its {}.", R::PLURAL),
     )
+}
+
+/// Returns when a time that was typed is. A date begins in the time zone of the account.
+///
+/// # Errors
+/// This program does not know the time zone.
+pub(super) async fn time_in(service: &Service, account: TenantId, typed: TimeArg) -> Result<Timestamp, Failure> {
+    let date = match typed {
+        TimeArg::At(at) => return Ok(at),
+        TimeArg::Date(date) => date,
+    };
+    let name = account_by_id(service, &IdArg::Whole(account.0)).await?.time_zone;
+    let zone = TimeZone::parse(&name).map_err(|_| {
+        let reason = format!("The time zone {name} of the account is not known here; give a time in place of {date}.");
+        Failure::new(Exit::Failed, reason)
+    })?;
+    Ok(zone.date_begins(date))
+}
+
+/// Returns when a time that may have been typed is, as [`time_in`] does.
+pub(super) async fn since_in(
+    service: &Service,
+    account: TenantId,
+    typed: Option<TimeArg>,
+) -> Result<Option<Since>, Failure> {
+    match typed {
+        Some(typed) => time_in(service, account, typed).await.map(|at| Some(Since(at))),
+        None => Ok(None),
+    }
 }
 
 /// Lists accounts, one per line.

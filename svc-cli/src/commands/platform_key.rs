@@ -96,7 +96,7 @@ async fn find(store: &dyn Store, id: &IdArg) -> Result<PlatformKeyId, Failure> {
     match named.collect::<Vec<_>>()[..] {
         [id] => Ok(id),
         [] => Err(unknown(id)),
-        _ => Err(Failure::new(Exit::Usage, format!("Several platform keys have the part {id}; give more of it."))),
+        _ => Err(Failure::new(Exit::Refused, format!("Several platform keys have the part {id}; give more of it."))),
     }
 }
 

@@ -86,6 +86,7 @@ pub(super) async fn delete<R: ResourceCommands + Delete>(
 async fn list<R: ResourceCommands>(service: &Service, options: ListRecords<R::Filter>) -> Result<Outcome, Failure> {
     let account = lookup::account(service, &options.account).await?.id;
     let ListRecords { updated_since, limit: wanted, .. } = options;
+    let updated_since = lookup::since_in(service, account, updated_since).await?;
     let filter: R::Filter = filter(&options.filters)?;
     let query = |limit, cursor: Option<Uuid>| {
         let page = ListParams { limit, cursor: cursor.map(Into::into), updated_since };

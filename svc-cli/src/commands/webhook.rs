@@ -4,6 +4,7 @@ mod send_test;
 mod statistics;
 
 use serde::Serialize;
+use svc_core::pages::Since;
 use svc_core::platform::SecretRotation;
 use svc_core::platform::operations::{self, Records};
 use svc_core::values::{Patch, TenantId};
@@ -50,7 +51,9 @@ pub(super) async fn run(service: &Service, command: WebhookCommand) -> Result<Ou
         }
         WebhookCommand::Delete(target) => records::delete::<WebhookSubscription>(service, &target).await,
         WebhookCommand::Stats { account, since } => {
-            statistics::run(service, lookup::account(service, &account).await?.id, since).await
+            let account = lookup::account(service, &account).await?.id;
+            let since = lookup::time_in(service, account, since).await?;
+            statistics::run(service, account, Since(since)).await
         }
         WebhookCommand::Test { target, event, timeout } => send_test::run(service, &target, event, timeout).await,
         WebhookCommand::RotateSecret { target, finish: true, .. } => {

@@ -31,6 +31,10 @@ fn the_only_account_need_not_be_named() {
     assert_eq!((exported(&first, &[]), exported(&second, &[])), (1, 0));
     assert_eq!(exported(&second, &["--account", &first]), 1, "the option is stronger than the variable");
     assert_eq!(exported(&first[first.len() - 12..], &[]), 1, "the end of the id is enough");
+    let mut with_empty_variable = session.program(&["export", "contacts"]);
+    let output = with_empty_variable.env("SVC_TENANT", "").output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "no account is named");
+    assert!(text(&output.stderr).contains("has 2 accounts; name one"), "{}", text(&output.stderr));
     for _ in 0..9 {
         session.account();
     }
@@ -38,6 +42,60 @@ fn the_only_account_need_not_be_named() {
     let stderr = text(&output.stderr);
     assert_eq!((output.status.code(), stderr.lines().count()), (Some(2), 12), "{stderr}");
     assert!(stderr.contains("has several accounts") && stderr.ends_with("  …\n"), "{stderr}");
+}
+
+#[test]
+fn an_empty_variable_counts_as_unset() {
+    let session = Session::new();
+    let account = session.account();
+    for args in [&["contact", "list"][..], &["invoice", "overdue"]] {
+        let mut program = session.program(args);
+        for name in ["SVC_TENANT", "SVC_PROFILE", "SVC_CA_FILE", "SVC_EVENT_KINDS"] {
+            program.env(name, "");
+        }
+        let output = program.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
+    }
+    let output = session.output(&["contact", "list", "--account", ""]);
+    assert_eq!(output.status.code(), Some(2), "an empty option is refused");
+    assert_eq!(session.id(&["account", "show", &account]), account);
+}
+
+#[test]
+fn an_id_that_several_accounts_begin_with_is_refused() {
+    let session = Session::new();
+    let [first, _] = [session.account(), session.account()];
+    let output = session.output(&["account", "show", &first[..5]]);
+    assert_eq!(output.status.code(), Some(4));
+    let part = &first[..5];
+    let message = format!("error: 2 accounts have an id that begins or ends with {part}; give more of the id.\n");
+    assert_eq!(text(&output.stderr), message);
+}
+
+#[test]
+fn a_date_begins_in_the_time_zone_of_the_account() {
+    let session = Session::new();
+    let account = session.id(&["account", "create", "--name", "Harbour", "--time-zone", "Australia/Sydney"]);
+    session.contact(&account);
+    let webhook = session.id(&["webhook", "create", "--url", "https://example.com/hook", "--events", "*"]);
+    let statistics = session.json(&["webhook", "stats", "--since", "2026-03-15"]);
+    assert_eq!(statistics[0]["since"], "2026-03-14T13:00:00.000000Z");
+    let replay = ["delivery", "replay", "--subscription", &webhook, "--since", "2026-07-01", "--until", "2026-07-02"];
+    let replay = session.json(&replay);
+    assert_eq!(replay["since"], "2026-06-30T14:00:00.000000Z");
+    assert_eq!(replay["until"], "2026-07-01T14:00:00.000000Z");
+    for (command, is_since) in [
+        (&["contact", "list"][..], "--updated-since"),
+        (&["audit", "list"], "--since"),
+        (&["export", "contacts"], "--since"),
+    ] {
+        let count = |date| session.json(&[command, &[is_since, date]].concat()).as_array().unwrap().len();
+        assert!(count("2020-01-01") > 0, "{command:?}");
+        assert_eq!(count("2099-01-01"), 0, "{command:?}");
+    }
+    assert_eq!(session.json(&["delivery", "list", "--until", "2020-01-01"]).as_array().unwrap().len(), 0);
+    let output = session.output(&["contact", "list", "--updated-since", "2026-02-30"]);
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]

@@ -246,6 +246,33 @@ fn requests_are_forwarded() {
 }
 
 #[test]
+fn a_path_is_forwarded_percent_encoded() {
+    let session = Session::new();
+    let (address, served) = serve_once("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+    let url = format!("{address}/é?q=ü");
+    let listening = Listening::start(&session, &["--secret", SECRET, "--print-json", "--forward-to", &url]);
+    assert!(listening.deliver(&body(), SECRET).starts_with("HTTP/1.1 204 "));
+    let request = served.join().unwrap();
+    assert!(request.starts_with("POST /%C3%A9?q=%C3%BC HTTP/1.1\r\n"), "{request}");
+}
+
+#[test]
+fn a_number_is_a_port_to_forward_to() {
+    let session = Session::new();
+    for path in ["", "/hook"] {
+        let (address, served) = serve_once("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+        let (_, port) = address.rsplit_once(':').unwrap();
+        let url = format!("{port}{path}");
+        let listening = Listening::start(&session, &["--secret", SECRET, "--print-json", "--forward-to", &url]);
+        assert!(listening.deliver(&body(), SECRET).starts_with("HTTP/1.1 204 "));
+        let request = served.join().unwrap().to_lowercase();
+        let path = if path.is_empty() { "/" } else { path };
+        assert!(request.starts_with(&format!("post {path} http/1.1\r\n")), "{request}");
+        assert!(request.contains(&format!("host: localhost:{port}\r\n")), "{request}");
+    }
+}
+
+#[test]
 fn the_response_is_502_when_forwarding_fails() {
     let session = Session::new();
     // Port 1 is never assigned, and nothing listens on it.

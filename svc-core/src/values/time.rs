@@ -348,6 +348,20 @@ impl TimeZone {
         Date(self.0.to_datetime(instant).date())
     }
 
+    /// Returns when a calendar date begins in this zone: at midnight, or later where clocks are put forward across midnight.
+    ///
+    /// ```
+    /// use svc_core::values::{Date, TimeZone, Timestamp};
+    /// let sydney = TimeZone::parse("Australia/Sydney")?;
+    /// let begins = sydney.date_begins(Date::parse("2026-03-15")?);
+    /// assert_eq!(begins, Timestamp::parse("2026-03-15T00:00:00+11:00")?);
+    /// # Ok::<(), svc_core::error::Issue>(())
+    /// ```
+    pub fn date_begins(&self, date: Date) -> Timestamp {
+        let begins = date.0.to_zoned(self.0.clone()).map_or(i64::MAX, |begins| begins.timestamp().as_microsecond());
+        Timestamp::from_micros(begins)
+    }
+
     /// Returns when the next calendar date begins in this zone, which is after `instant`.
     ///
     /// ```
@@ -470,6 +484,17 @@ mod tests {
         assert_eq!(TimeZone::UTC.date_at(late).to_string(), "2026-03-14");
         assert_eq!(sydney.to_string(), "Australia/Sydney");
         assert!(TimeZone::parse("Mars/Olympus").is_err());
+    }
+
+    #[test]
+    fn a_date_begins_at_its_first_moment() {
+        let begins = |zone, date| TimeZone::parse(zone).unwrap().date_begins(Date::parse(date).unwrap()).to_string();
+        assert_eq!(begins("UTC", "2026-03-14"), "2026-03-14T00:00:00.000000Z");
+        // Clocks are put forward at midnight, and back to the hour before midnight.
+        assert_eq!(begins("Africa/Cairo", "2026-04-24"), "2026-04-23T22:00:00.000000Z");
+        assert_eq!(begins("America/Havana", "2026-11-01"), "2026-11-01T04:00:00.000000Z");
+        assert_eq!(begins("Australia/Sydney", "0000-01-01"), "0000-01-01T00:00:00.000000Z");
+        assert_eq!(begins("America/Los_Angeles", "9999-12-31"), Timestamp::MAX.to_string());
     }
 
     #[test]

@@ -178,7 +178,7 @@ pub struct WebhookUpdate {
     pub events: Patch<EventSet>,
     /// Whether deliveries are sent. `true` enables the subscription, ends a pause and sets `consecutive_failures` to 0.
     /// `false` disables it and ends a pause as well: no deliveries are created for further events, and pending
-    /// deliveries become held, so that they are sent only if the operator replays them.
+    /// deliveries become held, so that they are sent only if they are replayed.
     pub enabled: Patch<bool>,
     /// A description of the subscription, for your own use. Must be a single line. Null clears it.
     pub description: Patch<Option<Text<500>>>,

@@ -114,7 +114,8 @@ const TAGS: [(&str, &str); 8] = [
          A delivery succeeds with a 2xx response within 10 seconds. By default a failed attempt is retried five times \
          over about six hours; a 410 ends the retries. After ten failed attempts in a row, which take minutes since they \
          are made one at a time, the service pauses the subscription: further events \
-         become held deliveries, which the operator can replay once you have enabled the subscription again. A delivery \
+         become held deliveries. Enable the subscription again in the dashboard or by PATCH, then replay what is held in \
+         the dashboard, or ask the operator of the service to. A delivery \
          can arrive more than once, always with the same `X-SVC-Delivery`, and deliveries can arrive in any order.",
     ),
     (webhooks::TAG, "The request that the endpoint of a webhook subscription receives, for each kind of event."),

@@ -206,6 +206,9 @@ async fn records_are_found_and_have_a_history() {
     assert_eq!(bad.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(bad.text.contains("The email address must") && bad.text.contains("value=\"ada\""), "{}", bad.text);
     assert_eq!(viewer.get("/invoices?status=eaten").await.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let none = viewer.get("/invoices").await.text;
+    assert!(none.contains("svc invoice create --account") && !none.contains("POST /api/v1/invoices"), "{none}");
+    assert!(viewer.get("/quotes").await.text.contains("POST /api/v1/quotes"));
 
     let invoice = InvoiceCreate { contact_id: Some(ada.id), ..InvoiceCreate::new("149.50".parse().unwrap()) };
     let invoice = account.invoices().create(invoice).await.unwrap();

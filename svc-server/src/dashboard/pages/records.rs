@@ -1,4 +1,4 @@
-//! The records of an account, as the API returns them, and their history. They are changed through the API.
+//! The records of an account, as the API returns them, and their history. Nothing on these pages changes them.
 
 use http::StatusCode;
 use maud::{Markup, html};
@@ -196,8 +196,7 @@ pub(in crate::dashboard) async fn list(
                     html! { a.button href=(cx.url(&path)) { "Show all" } }))
             }
             Ok((records, _)) if records.is_empty() => {
-                (empty(kind.icon, &format!("No {} yet", kind.collection), "Programs create them through the API.",
-                    html! { pre { code { "POST /api/v1/" (kind.collection) } } }))
+                (none_yet(tenant, kind))
             }
             Ok((records, next)) => {
                 (record_table(cx, tenant, kind, records))
@@ -216,6 +215,25 @@ pub(in crate::dashboard) async fn list(
     };
     let response = layout::page(cx, Some(tenant), kind.title, &content);
     Ok(if found.is_err() { response.status(StatusCode::UNPROCESSABLE_ENTITY) } else { response })
+}
+
+/// Says where the records of an account that has none come from.
+fn none_yet(tenant: &Tenant, kind: &Kind) -> Markup {
+    let title = format!("No {} yet", kind.collection);
+    match kind.records {
+        Records::Invoices => empty(
+            kind.icon,
+            &title,
+            "The service itself creates invoices, over the platform API or with svc. The API of the account reads them.",
+            html! { pre { code { "svc invoice create --account " (tenant.id) " --total 149.50" } } },
+        ),
+        Records::Contacts | Records::Quotes | Records::Bookings | Records::Jobs => empty(
+            kind.icon,
+            &title,
+            "Programs create them through the API.",
+            html! { pre { code { "POST /api/v1/" (kind.collection) } } },
+        ),
+    }
 }
 
 fn filters(cx: &Context<'_>, kind: &Kind, path: &str, search: &str, status: &str) -> Markup {
