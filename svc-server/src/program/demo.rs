@@ -50,7 +50,7 @@ impl DemoFolder {
     /// # Errors
     /// The folder cannot be created.
     pub fn create(env: &Env) -> io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("svc-demo-{}", env.id::<uuid::Uuid>(env.now())));
+        let path = std::env::temp_dir().join(format!("svc-demo-{}", hex::encode(env.bytes::<4>())));
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self(path))
     }
@@ -69,7 +69,8 @@ impl Drop for DemoFolder {
     }
 }
 
-/// The text that `--demo` prints: the account, its API key, and requests to try. Its [`Display`](fmt::Display) is that text.
+/// The text that `--demo` prints: the account, its API key, and requests to try. Its [`Display`](fmt::Display) is that text,
+/// which fits on a screen of 24 rows and 80 columns.
 pub struct Guide {
     url: String,
     database_url: String,
@@ -156,24 +157,20 @@ impl fmt::Display for Guide {
         let quoted_url = shlex::try_quote(database_url).unwrap_or_default();
         write!(
             f,
-            r#"
-{} (account {})
+            r#"{} (account {})
 API key: {key}
 dashboard: {dashboard}
-
 For your shell:
 export SVC_URL={url}
 export SVC_KEY={key}
 export SVC_TENANT={}
 export SVC_DATABASE_URL={quoted_url}
-
 Try:
   curl -s {url}/api/v1/ping -H 'Authorization: Bearer {key}'
   curl -s '{url}/api/v1/contacts?limit=3' -H 'Authorization: Bearer {key}'
   curl -s '{url}/api/v1/invoices?status=paid&limit=2' -H 'Authorization: Bearer {key}'
-  curl -s {url}/api/v1/contacts -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -H 'Idempotency-Key: try-1' -d '{{"email": "grace@example.com", "first_name": "Grace"}}'
+  curl -s {url}/api/v1/contacts -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"email": "grace@example.com"}}'
   curl -s {url}/api/v1/openapi.json
-
 Stop with Ctrl-C."#,
             tenant.name, tenant.id, tenant.id
         )
