@@ -91,15 +91,14 @@ pub async fn fill(store: &dyn Store, clock: Option<&DemoClock>, receivers: Optio
     let samples = Arc::new(Samples::read(store.env().now())?);
     let (clock, receivers) = (clock.cloned(), receivers.map(str::to_owned));
     let given = (samples, clock.clone(), receivers);
-    let filled = store.write("demo.fill", given, async |tx, (samples, clock, receivers)| {
-        match tenant(tx, samples).await? {
+    let filled =
+        store.write("demo.fill", given, async |tx, (samples, clock, receivers)| match tenant(tx, samples).await? {
             Some(tenant) => match receivers {
                 Some(url) => receivers::move_to(tx, tenant.id, url).await,
                 None => Ok(()),
             },
             None => history::create(tx, samples, clock.as_ref(), receivers.as_deref()).await.map(drop),
-        }
-    });
+        });
     let filled = filled.await;
     if let Some(clock) = clock {
         clock.release();
@@ -174,5 +173,82 @@ Try:
 Stop with Ctrl-C."#,
             tenant.name, tenant.id, tenant.id
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::env::{ManualClock, SeededEntropy};
+    use svc_core::pages::{Limit, ListParams};
+    use svc_core::prelude::*;
+    use svc_core::requests::RequestFilter;
+    use svc_core::store::memory::MemoryStore;
+    use svc_core::values::HostPolicy;
+
+    use super::*;
+
+    async fn demo(now: &str) -> (Svc, TenantId, Guide) {
+        let clock = DemoClock::over(ManualClock::at(Timestamp::parse(now).unwrap()));
+        let mut env = Env::new(clock.clone(), SeededEntropy::new(1));
+        env.webhook_hosts = HostPolicy::AllowPrivate;
+        let svc = Svc::new(Arc::new(MemoryStore::new(env)));
+        let store = &**svc.store();
+        fill(store, Some(&clock), Some("http://127.0.0.1:9")).await.unwrap();
+        let guide = guide(store, "http://127.0.0.1:8080", "sqlite:///tmp/svc-demo-01234567/demo.db").await.unwrap();
+        let tenant = guide.tenant.id;
+        (svc, tenant, guide)
+    }
+
+    #[tokio::test]
+    async fn the_account_has_a_history_that_ends_now() {
+        // In Sydney: at noon of a workday, on Monday morning, at a Sunday's end of summer time, and around midnight.
+        for now in [
+            "2026-11-26T01:15:00Z",
+            "2026-11-22T20:05:00Z",
+            "2026-04-04T17:00:00Z",
+            "2026-12-31T12:59:59Z",
+            "2026-07-05T14:00:01Z",
+        ] {
+            check_history(now).await;
+        }
+    }
+
+    async fn check_history(now: &str) {
+        let (svc, tenant, _) = demo(now).await;
+        let (account, now) = (svc.account(tenant), svc.store().env().now());
+        let zone = account.settings().await.unwrap().time_zone;
+        let all = || ListParams { limit: Limit::new(100), ..ListParams::default() };
+
+        let overdue = InvoiceFilter { status: Some(InvoiceStatus::Overdue), number: None };
+        let overdue = account.invoices().list(overdue, all()).await.unwrap().data;
+        assert_eq!(overdue.len(), 2);
+        assert!(overdue.iter().all(|invoice| invoice.due_date.unwrap() < zone.date_at(now)), "{overdue:?}");
+        let bookings = account.bookings().list(NoFilter {}, all()).await.unwrap().data;
+        for booking in &bookings {
+            let local = zone.date_and_time_at(booking.start_time);
+            assert!(("07:00:00".."18:00:00").contains(&&local[11..]), "{local}");
+            assert!(booking.created_at < now && booking.created_at < booking.start_time);
+        }
+        let hours = account.deliveries().attempts_by_hour(None).await.unwrap();
+        assert!(hours.iter().filter(|hour| hour.tally.attempts() > 0).count() > 12, "{hours:?}");
+        for (status, least) in
+            [(DeliveryStatus::Succeeded, 100), (DeliveryStatus::Failed, 3), (DeliveryStatus::Held, 3)]
+        {
+            let of_status = DeliveryFilter { status: Some(status), limit: 100, ..DeliveryFilter::default() };
+            let found = account.deliveries().list(of_status).await.unwrap();
+            assert!(found.len() >= least, "{status:?}: {}", found.len());
+        }
+        let requests = account.requests().list(RequestFilter::default()).await.unwrap();
+        assert!(requests.len() > 100 && requests.iter().any(|request| request.events > 1), "{}", requests.len());
+        let oldest = account.events().since(Timestamp::from_micros(0), 1).await.unwrap().remove(0);
+        assert!(now.since(oldest.created_at).as_secs() / 86_400 >= 28, "{oldest:?}");
+    }
+
+    #[tokio::test]
+    async fn the_guide_fits_on_a_screen() {
+        let (_, _, guide) = demo("2026-11-26T01:15:00Z").await;
+        let rows: usize = guide.to_string().lines().map(|line| line.chars().count().div_ceil(80)).sum();
+        // Before it comes the line with the address.
+        assert!(rows < 22, "{rows} rows:\n{guide}");
     }
 }

@@ -75,7 +75,8 @@ pub(super) async fn create(
     for requests in requests.chunks(ROWS) {
         tx.insert_requests(requests).await?;
     }
-    let used = |key_id| requests.iter().rev().find(|request| request.key_id == key_id).map(|request| request.started_at);
+    let used =
+        |key_id| requests.iter().rev().find(|request| request.key_id == key_id).map(|request| request.started_at);
     for key_id in [history.website, history.office] {
         if let Some(used_at) = used(key_id) {
             tx.record_key_uses(&[KeyUse { key_id, used_at }]).await?;

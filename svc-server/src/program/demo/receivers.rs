@@ -137,11 +137,11 @@ pub(super) fn past_response(attempt: &Attempt, now: Timestamp, minutes_ago: u64,
     let is_first = attempt.delivery.attempts == 1;
     // Accounting is slow in the middle of the day, and out of order now and then.
     let usual = 35 + n * 37 % 90 + if (300..720).contains(&minutes_ago) { 60 + n * 53 % 240 } else { 0 };
-    let fails = is_first && n % if (240..480).contains(&minutes_ago) { 4 } else { 19 } == 0;
+    let fails = is_first && n.is_multiple_of(if (240..480).contains(&minutes_ago) { 4 } else { 19 });
     let (status, duration_ms) = match path {
         "newsletter" if minutes_ago < 16 * 60 => (500, 20 + n * 11 % 40),
         "calendar" if minutes_ago < 60 => (410, 12 + n * 7 % 20),
-        "accounting" if fails && n % 2 == 0 => (0, 10_000),
+        "accounting" if fails && n.is_multiple_of(2) => (0, 10_000),
         "accounting" if fails => (503, 900 + n * 31 % 400),
         _ => (204, usual),
     };

@@ -319,7 +319,9 @@ impl Samples {
                     "resend" => ("resend", plus(issued, 8 * DAY)),
                     "void" => ("void", plus(issued, 4 * DAY)),
                     // Some are paid in time, and some a day or two too late.
-                    _ if invoice.due_in_days < 0 => ("pay", calendar.at(invoice.due_in_days + n as i64 % 4 - 1, 15 * HOUR)),
+                    _ if invoice.due_in_days < 0 => {
+                        ("pay", calendar.at(invoice.due_in_days + n as i64 % 4 - 1, 15 * HOUR))
+                    }
                     _ => ("pay", plus(issued, 5 * DAY)),
                 };
                 at = timeline.then(at, wanted, Action::Invoice(n, name));
@@ -463,7 +465,7 @@ impl Routine {
         let n = existing.get(self.changes * 7 % existing.len().max(1)).copied().unwrap_or_default();
         let phone = samples.contacts[n].get("phone").and_then(Value::as_str).unwrap_or_default();
         let international = format!("+61 {}", phone.replace(['(', ')'], "").trim_start_matches('0'));
-        let phone = if self.count(Kind::Contact, n) % 2 == 0 { international } else { phone.to_owned() };
+        let phone = if self.count(Kind::Contact, n).is_multiple_of(2) { international } else { phone.to_owned() };
         Action::Update(Kind::Contact, n, json!({ "phone": phone }))
     }
 
