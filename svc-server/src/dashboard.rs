@@ -42,6 +42,7 @@ pub use self::oidc::{Authorities, OidcSettings};
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
@@ -52,7 +53,7 @@ use svc_core::accounts::sessions::Session;
 use svc_core::store::Store;
 
 use self::assets::Assets;
-use self::context::{Context, Form};
+use self::context::{Context, Form, Problem};
 use self::identity::People;
 use self::live::Live;
 use self::page_response::{PageError, PageResponse};
@@ -260,7 +261,7 @@ impl Dashboard {
         if page.is_change() {
             context::check_csrf(&secret, session.tenant_id, form.text("csrf"))?;
         }
-        let cx = Context {
+        let mut cx = Context {
             dashboard: self,
             limits,
             svc: self.svc.acting_as(session.actor()),
@@ -272,29 +273,20 @@ impl Dashboard {
             path,
             id,
             now: self.svc.store().env().now(),
+            problem: None,
         };
-        match page.handler {
-            Handler::Anyone(_) | Handler::SignIn(_) => Err(PageError::NotFound),
-            Handler::SignedIn(run) => run(&cx).await,
-            Handler::Member(run) => match &session.email {
-                Some(email) => run(&cx, email).await,
-                None => Err(PageError::NotFound),
-            },
-            Handler::Operator(run) if session.is_operator() => run(&cx).await,
-            // Others cannot tell which pages operators have.
-            Handler::Operator(_) => Err(PageError::NotFound),
-            Handler::Account(least, run) | Handler::Stream(least, run) => {
-                let Some((tenant, role)) = session.account() else {
-                    let accounts = if session.is_operator() { "/accounts" } else { "/switch" };
-                    return Ok(PageResponse::see_other(&cx.url(accounts)));
-                };
-                if role < least {
-                    let needed = format!("It needs the role {least}. Ask an owner of this account for it.");
-                    return Err(PageError::Forbidden(needed));
-                }
-                let tenant = cx.svc.account(tenant).settings().await?;
-                run(&cx, &tenant).await
-            }
+        let error = match run(&cx, page).await {
+            Err(error @ (PageError::Refused(_) | PageError::Invalid(_))) if page.is_change() => error,
+            result => return result,
+        };
+        // The page that has the form says what was wrong with it.
+        let Some((page, shown, id)) = self.router.page_of_form(path) else { return Err(error) };
+        let (status, _, reason) = error.parts();
+        cx.problem = Some(Problem { path, reason: reason.to_owned(), is_shown: AtomicBool::new(false) });
+        (cx.path, cx.id) = (shown, id);
+        match run(&cx, page).await {
+            Ok(response) => Ok(response.status(status)),
+            Err(_) => Err(error),
         }
     }
 
@@ -309,5 +301,33 @@ impl Dashboard {
     #[expect(clippy::unused_self, reason = "with the feature `oidc` there may be one")]
     fn provider_host(&self) -> Option<&str> {
         None
+    }
+}
+
+/// Responds with a page, if the person may ask for it.
+async fn run(cx: &Context<'_>, page: &Page) -> Result<PageResponse, PageError> {
+    let session = cx.session;
+    match page.handler {
+        Handler::Anyone(_) | Handler::SignIn(_) => Err(PageError::NotFound),
+        Handler::SignedIn(run) => run(cx).await,
+        Handler::Member(run) => match &session.email {
+            Some(email) => run(cx, email).await,
+            None => Err(PageError::NotFound),
+        },
+        Handler::Operator(run) if session.is_operator() => run(cx).await,
+        // Others cannot tell which pages operators have.
+        Handler::Operator(_) => Err(PageError::NotFound),
+        Handler::Account(least, run) | Handler::Stream(least, run) => {
+            let Some((tenant, role)) = session.account() else {
+                let accounts = if session.is_operator() { "/accounts" } else { "/switch" };
+                return Ok(PageResponse::see_other(&cx.url(accounts)));
+            };
+            if role < least {
+                let needed = format!("It needs the role {least}. Ask an owner of this account for it.");
+                return Err(PageError::Forbidden(needed));
+            }
+            let tenant = cx.svc.account(tenant).settings().await?;
+            run(cx, &tenant).await
+        }
     }
 }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use svc_core::Svc;
-use svc_core::env::Env;
+use svc_core::env::{Env, SystemEntropy};
 use svc_core::store::Store;
 use svc_core::values::HostPolicy;
 use tokio::signal::unix::{SignalKind, signal};
@@ -34,13 +34,16 @@ use tokio_util::sync::CancellationToken;
 use crate::builder::Builder;
 use crate::program::address::ListenAddress;
 use crate::program::config::{Config, Switch};
-use crate::program::demo::DemoFolder;
+use crate::program::demo::{DemoClock, DemoFolder};
 use crate::program::proxy::TrustedProxies;
 use crate::program::serve::{Server, Tls};
 use crate::telemetry;
 
 const DEFAULT_DATABASE: &str = "sqlite://svc.db";
 static DEFAULT_OPS_LISTEN: ListenAddress = ListenAddress::local(9464);
+/// What the log of a demo has unless `SVC_LOG` says otherwise. Some of its sample endpoints fail all the time, which is not
+/// worth a line.
+const DEMO_LOG: &str = "info,svc_server::deliver=warn,svc_server::program=warn,svc_server::background=warn";
 /// How long to wait for blocked threads, such as DNS lookups, after everything else has ended.
 const THREAD_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 /// The highest number of connections to the listener for operators.
@@ -49,7 +52,7 @@ const MAX_OPS_CONNECTIONS: u32 = 64;
 /// Runs the program with the arguments and the environment of the process, and returns its exit code.
 pub fn main() -> ExitCode {
     let config = Config::load();
-    telemetry::init(config.log_format);
+    telemetry::init_or(config.log_format, if config.demo { DEMO_LOG } else { telemetry::DEFAULT_FILTER });
     match run(config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -109,7 +112,8 @@ pub fn run(config: Config) -> Result<(), RunError> {
 }
 
 async fn serve(config: Config) -> Result<(), RunError> {
-    let mut env = Env::system();
+    let demo_clock = DemoClock::default();
+    let mut env = if config.demo { Env::new(demo_clock.clone(), SystemEntropy) } else { Env::system() };
     if config.allow_private_webhooks || config.demo {
         env.webhook_hosts = HostPolicy::AllowPrivate;
     }
@@ -124,6 +128,11 @@ async fn serve(config: Config) -> Result<(), RunError> {
     let store = svc_store::open_with(&url, env, config.store_options()).await?;
     if let Some(path) = svc_store::exposed_key_file(&url) {
         tracing::warn!(path = %path.display(), "other users may read or change the file of the secret key; set its mode to 600");
+    }
+    if config.demo {
+        // Nothing else may use the store while its clock is set back.
+        let receivers = demo::receivers::start().await?;
+        demo::fill(&*store, Some(&demo_clock), Some(&receivers)).await?;
     }
     let (api, background) = Builder::new(&Svc::new(Arc::clone(&store)))
         .settings(config.settings())
@@ -216,12 +225,7 @@ async fn announce(
     store: &Arc<dyn Store>,
 ) -> Result<(), RunError> {
     let url = server.url()?;
-    let guide = if config.demo {
-        let receivers = demo::receivers::start().await?;
-        Some(demo::prepare(&**store, &url, database_url, Some(&receivers)).await?)
-    } else {
-        None
-    };
+    let guide = if config.demo { Some(demo::guide(&**store, &url, database_url).await?) } else { None };
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "listening on {url}")?;
     if let Some(platform) = platform {

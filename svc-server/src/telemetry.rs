@@ -30,7 +30,7 @@ use uuid::Uuid;
 use crate::api::auth::Principal;
 
 #[cfg(feature = "standalone")]
-pub(crate) use self::log::flush;
+pub(crate) use self::log::{DEFAULT_FILTER, flush, init_or};
 #[cfg(feature = "standalone")]
 pub use self::log::{LogFormat, init};
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use url::{Position, Url};
+use url::{ParseError, Position, Url};
 
 use crate::error::{FieldCode, Issue};
 
@@ -57,8 +57,14 @@ impl WebhookUrl {
         if text.chars().any(char::is_control) {
             return Err(invalid("must not contain control characters"));
         }
-        let url = Url::parse(text)
-            .map_err(|error| invalid(format!("must be a URL such as https://example.com/hook: {error}")))?;
+        let url = Url::parse(text).map_err(|error| {
+            invalid(match error {
+                ParseError::RelativeUrlWithoutBase => "must begin with https://, as in https://example.com/hook",
+                ParseError::EmptyHost => "must name a host, as in https://example.com/hook",
+                ParseError::InvalidPort => "must have a port from 1 to 65535, or none",
+                _ => "must be a URL such as https://example.com/hook",
+            })
+        })?;
         if !matches!(url.scheme(), "https" | "http") {
             return Err(invalid("must be an https URL"));
         }

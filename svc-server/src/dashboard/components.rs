@@ -190,12 +190,20 @@ pub(super) fn csrf(cx: &Context<'_>) -> Markup {
     html! { input type="hidden" name="csrf" value=(cx.csrf); }
 }
 
+/// Returns why the form that was sent to `path` was refused, if it was.
+pub(super) fn problem(cx: &Context<'_>, path: &str) -> Markup {
+    html! {
+        @if let Some(reason) = cx.problem_at(path) { p.error role="alert" { (reason) } }
+    }
+}
+
 /// Returns a button that sends a form to `path`. The class `primary` marks what a person most likely
 /// wants; an empty one is the plain button.
 pub(super) fn post_button(cx: &Context<'_>, path: &str, class: &str, fields: Markup, action: &str) -> Markup {
     html! {
         form method="post" action=(cx.url(path)) {
             (csrf(cx))
+            (problem(cx, path))
             (fields)
             button class=[(!class.is_empty()).then_some(class)] type="submit" { (action) }
         }
@@ -234,11 +242,13 @@ pub(super) fn confirmed(
     fields: Markup,
     action: &str,
 ) -> Markup {
+    let problem = cx.problem_at(path);
     html! {
-        details.confirm {
+        details.confirm open[problem.is_some()] {
             summary.button { (label) }
             form method="post" action=(cx.url(path)) {
                 (csrf(cx))
+                @if let Some(reason) = problem { p.error role="alert" { (reason) } }
                 p { (question) }
                 (fields)
                 button.danger type="submit" { (action) }

@@ -2,11 +2,13 @@
 
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{COOKIE, HOST, ORIGIN};
 use http::request::Parts;
+use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::Svc;
 use svc_core::accounts::sessions::{Role, SESSION_LIFETIME, Session};
@@ -48,9 +50,46 @@ pub(super) struct Context<'a> {
     /// The id in the path.
     pub(super) id: Option<&'a str>,
     pub(super) now: Timestamp,
+    /// What was wrong with a form of this page that was sent.
+    pub(super) problem: Option<Problem<'a>>,
+}
+
+/// A form that the rules refused. The page that has the form is shown again, with the reason beside it.
+pub(super) struct Problem<'a> {
+    /// The path below `/dashboard` to which the form was sent.
+    pub(super) path: &'a str,
+    /// The reason as a sentence.
+    pub(super) reason: String,
+    /// Whether a part of the page shows it already.
+    pub(super) is_shown: AtomicBool,
 }
 
 impl Context<'_> {
+    /// Returns why the form that was sent to `path` was refused, for a place beside this form.
+    pub(super) fn problem_at(&self, path: &str) -> Option<&str> {
+        let problem = self.problem.as_ref().filter(|problem| problem.path == path)?;
+        problem.is_shown.store(true, Ordering::Relaxed);
+        Some(&problem.reason)
+    }
+
+    /// Returns why a form was refused that the page does not have any more.
+    pub(super) fn other_problem(&self) -> Option<&str> {
+        let problem = self.problem.as_ref().filter(|problem| !problem.is_shown.load(Ordering::Relaxed))?;
+        Some(&problem.reason)
+    }
+
+    /// Returns the address of this server as the browser of the person has it, without a slash at its end.
+    pub(super) fn address(&self) -> String {
+        let header = |name| self.parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let host = header(HOST).or_else(|| self.parts.uri.authority().map(Authority::as_str));
+        // It is shown as a part of a command.
+        let is_plain = |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.:[]_".contains(&b));
+        let host = host.filter(is_plain).unwrap_or("localhost");
+        let scheme = if is_secure(self.parts) { "https" } else { "http" };
+        let mount = self.dashboard.base.strip_suffix(super::PATH).unwrap_or_default();
+        format!("{scheme}://{host}{mount}")
+    }
+
     /// Returns the URL of a page, such as `/keys`.
     pub(super) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.dashboard.base)

@@ -107,6 +107,9 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
                 @if let Some(notice) = notice {
                     p.banner.good role="status" { (notice) }
                 }
+                @if let Some(reason) = cx.other_problem() {
+                    p.banner.bad role="alert" { (reason) }
+                }
                 (content)
             }
         }

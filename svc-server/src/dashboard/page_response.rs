@@ -129,7 +129,7 @@ impl From<Error> for PageError {
 
 impl PageError {
     /// Returns the status, the title and the text of the page.
-    fn parts(&self) -> (StatusCode, &'static str, &str) {
+    pub(super) fn parts(&self) -> (StatusCode, &'static str, &str) {
         match self {
             Self::NotFound => (
                 StatusCode::NOT_FOUND,

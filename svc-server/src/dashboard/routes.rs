@@ -215,4 +215,15 @@ impl Router {
         let page = matched.value.iter().find(|page| page.method == method).ok_or(PageError::MethodNotAllowed)?;
         Ok((page, matched.params.get("id")))
     }
+
+    /// Returns the page that has the form which is sent to `path`, with its path and the id in it: the page with the longest
+    /// path that `path` begins with.
+    pub(super) fn page_of_form<'a>(&'a self, path: &'a str) -> Option<(&'a Page, &'a str, Option<&'a str>)> {
+        let ends = path.rmatch_indices('/').map(|(end, _)| end).filter(|end| *end > 0);
+        ends.filter_map(|end| {
+            let (page, id) = self.find(&Method::GET, &path[..end]).ok()?;
+            Some((page, &path[..end], id))
+        })
+        .next()
+    }
 }

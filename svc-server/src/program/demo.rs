@@ -1,41 +1,31 @@
 //! The sample data of `--demo`: a plumbing company in Sydney. It is created through the same rules as requests are, so it
 //! has its events and numbers.
 
+mod calendar;
+mod clock;
+mod history;
 pub(super) mod receivers;
+mod samples;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use svc_core::accounts::dashboard_links::{self, DashboardLinkCreate};
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::{self, Tenant, TenantCreate};
+use svc_core::accounts::tenants::Tenant;
 use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::input::Input;
-use svc_core::resources::bookings::Booking;
-use svc_core::resources::contacts::{Contact, ContactId};
-use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId};
-use svc_core::resources::jobs::Job;
-use svc_core::resources::quotes::Quote;
-use svc_core::resources::{Create, Update, crud};
 use svc_core::store::{Store, Tx};
-use svc_core::values::{Currency, Date, TenantId, TimeZone, Timestamp};
 
-const TENANT: &str = include_str!("../../demo/tenant.json");
-const CONTACTS: &str = include_str!("../../demo/contacts.json");
-const INVOICES: &str = include_str!("../../demo/invoices.json");
-const QUOTES: &str = include_str!("../../demo/quotes.json");
-const BOOKINGS: &str = include_str!("../../demo/bookings.json");
-const JOBS: &str = include_str!("../../demo/jobs.json");
+pub use self::clock::DemoClock;
+use self::samples::Samples;
 
 /// The number of tenants among which the one of the sample data is looked for.
 const MAX_TENANTS: u32 = 1_000;
@@ -60,7 +50,7 @@ impl DemoFolder {
     /// # Errors
     /// The folder cannot be created.
     pub fn create(env: &Env) -> io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("svc-demo-{}", env.id::<uuid::Uuid>(env.now())));
+        let path = std::env::temp_dir().join(format!("svc-demo-{}", hex::encode(env.bytes::<4>())));
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self(path))
     }
@@ -79,7 +69,8 @@ impl Drop for DemoFolder {
     }
 }
 
-/// The text that `--demo` prints: the account, its API key, and requests to try. Its [`Display`](fmt::Display) is that text.
+/// The text that `--demo` prints: the account, its API key, and requests to try. Its [`Display`](fmt::Display) is that text,
+/// which fits on a screen of 24 rows and 80 columns.
 pub struct Guide {
     url: String,
     database_url: String,
@@ -89,105 +80,52 @@ pub struct Guide {
     dashboard: String,
 }
 
-#[derive(Deserialize)]
-struct DemoTenant {
-    name: String,
-    time_zone: String,
-    currency: String,
-}
-
-#[derive(Clone, Deserialize)]
-struct DemoInvoice {
-    contact: String,
-    total: Value,
-    currency: String,
-    issue_in_days: i64,
-    due_in_days: i64,
-    steps: Vec<String>,
-}
-
-/// One sample record: its contact, the body that creates it, and the body that updates it afterwards.
-#[derive(Clone)]
-struct Sample {
-    contact: Option<String>,
-    create: Map<String, Value>,
-    update: Option<Value>,
-}
-
-/// The sample data.
-struct Samples {
-    tenant: TenantCreate,
-    contacts: Vec<Map<String, Value>>,
-    quotes: Vec<Sample>,
-    bookings: Vec<Sample>,
-    jobs: Vec<Sample>,
-    invoices: Vec<DemoInvoice>,
-    /// The date in the time zone of the tenant.
-    today: Date,
-}
-
-impl Samples {
-    fn read(now: Timestamp) -> Result<Self, DemoError> {
-        let DemoTenant { name, time_zone, currency } = serde_json::from_str(TENANT)?;
-        let tenant = TenantCreate {
-            time_zone: TimeZone::parse(&time_zone).map_err(|issue| issue.on("time_zone"))?,
-            currency: Currency::parse(&currency).map_err(|issue| issue.on("currency"))?,
-            ..TenantCreate::named(&name)
-        };
-        let today = tenant.time_zone.date_at(now);
-        Ok(Self {
-            tenant,
-            contacts: serde_json::from_str(CONTACTS)?,
-            quotes: samples(QUOTES, |row| quote(row, today))?,
-            bookings: samples(BOOKINGS, |row| booking(row, now))?,
-            jobs: samples(JOBS, |row| job(row, now))?,
-            invoices: serde_json::from_str(INVOICES)?,
-            today,
-        })
+/// Creates the sample data unless the database has it. `receivers` is the URL of the sample endpoints, or `None` for none.
+///
+/// With the `clock` of the environment of the store, the account has a history of 30 days. It should be given before anything
+/// else uses the store. Without it, everything happens now.
+///
+/// # Errors
+/// [`DemoError`] if the data is not accepted, which is a bug, or the store fails.
+pub async fn fill(store: &dyn Store, clock: Option<&DemoClock>, receivers: Option<&str>) -> Result<(), DemoError> {
+    let samples = Arc::new(Samples::read(store.env().now())?);
+    let (clock, receivers) = (clock.cloned(), receivers.map(str::to_owned));
+    let given = (samples, clock.clone(), receivers);
+    let filled =
+        store.write("demo.fill", given, async |tx, (samples, clock, receivers)| match tenant(tx, samples).await? {
+            Some(tenant) => match receivers {
+                Some(url) => receivers::move_to(tx, tenant.id, url).await,
+                None => Ok(()),
+            },
+            None => history::create(tx, samples, clock.as_ref(), receivers.as_deref()).await.map(drop),
+        });
+    let filled = filled.await;
+    if let Some(clock) = clock {
+        clock.release();
     }
-
-    /// Creates the tenant with its endpoints and all its records.
-    async fn create(&self, tx: &mut dyn Tx, receivers: Option<&str>) -> Result<Tenant, Error> {
-        let tenant = tenants::create(tx, self.tenant.clone()).await?;
-        if let Some(url) = receivers {
-            receivers::subscribe(tx, tenant.id, url).await?;
-        }
-        let contacts = self.create_contacts(tx, tenant.id).await?;
-        create_all::<Quote>(tx, tenant.id, &contacts, &self.quotes).await?;
-        create_all::<Booking>(tx, tenant.id, &contacts, &self.bookings).await?;
-        create_all::<Job>(tx, tenant.id, &contacts, &self.jobs).await?;
-        for sample in &self.invoices {
-            let body = json!({
-                "contact_id": contacts.get(&sample.contact),
-                "total": sample.total,
-                "currency": sample.currency,
-                "issue_date": self.today.plus_days(sample.issue_in_days),
-                "due_date": self.today.plus_days(sample.due_in_days),
-            });
-            let invoice = invoices::create(tx, tenant.id, input::<InvoiceCreate>(&body)?).await?;
-            for step in &sample.steps {
-                apply_step(tx, tenant.id, invoice.id, step).await?;
-            }
-        }
-        receivers::disable(tx, tenant.id).await?;
-        Ok(tenant)
-    }
-
-    /// Creates the contacts, and returns their ids by their names in the samples.
-    async fn create_contacts(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<HashMap<String, ContactId>, Error> {
-        let mut created = HashMap::new();
-        for row in &self.contacts {
-            let mut body = row.clone();
-            let name = take_text(&mut body, "ref").unwrap_or_default();
-            let contact: Contact = crud::create(tx, tenant, input(&body.into())?).await?;
-            created.insert(name, contact.id);
-        }
-        Ok(created)
-    }
+    Ok(filled?)
 }
 
-/// Creates the sample data unless the database has it, and an API key, all in one transaction. `receivers` is the URL of
-/// the sample endpoints, or `None` for none. Returns the guide to print.
+/// Creates an API key for the account of the sample data, and returns the guide to print.
+///
+/// # Errors
+/// [`DemoError`] if the database does not have the sample data, or the store fails.
+pub async fn guide(store: &dyn Store, url: &str, database_url: &str) -> Result<Guide, DemoError> {
+    let samples = Arc::new(Samples::read(store.env().now())?);
+    let created = store.write("demo.guide", samples, async |tx, samples| {
+        let tenant = tenant(tx, samples).await?.ok_or(Error::NotFound)?;
+        // The text of an earlier key is not stored, so each start needs its own.
+        let input = KeyCreate { name: Some("Demo".to_owned()), write: true, expires_in: None, signed: false };
+        let key = keys::create(tx, tenant.id, input).await?;
+        let link = dashboard_links::create(tx, DashboardLinkCreate::to(tenant.id, Role::Owner)).await?;
+        Ok((tenant, key.text.reveal().to_owned(), link))
+    });
+    let (tenant, key, link) = created.await?;
+    let database_url = svc_store::absolute_url(database_url);
+    Ok(Guide { url: url.to_owned(), database_url, tenant, key, dashboard: link.url(url) })
+}
+
+/// Creates the sample data without a history unless the database has it, and an API key. Returns the guide to print.
 ///
 /// # Errors
 /// [`DemoError`] if the data is not accepted, which is a bug, or the store fails.
@@ -197,116 +135,18 @@ pub async fn prepare(
     database_url: &str,
     receivers: Option<&str>,
 ) -> Result<Guide, DemoError> {
-    let samples = Arc::new(Samples::read(store.env().now())?);
-    let receivers: Option<Arc<str>> = receivers.map(Into::into);
-    let prepared = store.write("demo", (samples, receivers), async |tx, (samples, receivers)| {
-        let known = tx.tenants(None, MAX_TENANTS).await?.into_iter().find(|tenant| tenant.name == samples.tenant.name);
-        let tenant = match known {
-            Some(tenant) => {
-                if let Some(url) = receivers {
-                    receivers::move_to(tx, tenant.id, url).await?;
-                }
-                tenant
-            }
-            None => samples.create(tx, receivers.as_deref()).await?,
-        };
-        // The text of an earlier key is not stored, so each start needs its own.
-        let input = KeyCreate { name: Some("Demo".to_owned()), write: true, expires_in: None, signed: false };
-        let key = keys::create(tx, tenant.id, input).await?;
-        let link = dashboard_links::create(tx, DashboardLinkCreate::to(tenant.id, Role::Owner)).await?;
-        Ok((tenant, key.text.reveal().to_owned(), link))
-    });
-    let (tenant, key, link) = prepared.await?;
-    let database_url = svc_store::absolute_url(database_url);
-    Ok(Guide { url: url.to_owned(), database_url, tenant, key, dashboard: link.url(url) })
+    fill(store, None, receivers).await?;
+    guide(store, url, database_url).await
 }
 
-/// Creates the records of one resource, and updates those that are not in their initial status.
-async fn create_all<R: Create + Update>(
-    tx: &mut dyn Tx,
-    tenant: TenantId,
-    contacts: &HashMap<String, ContactId>,
-    samples: &[Sample],
-) -> Result<(), Error> {
-    for sample in samples {
-        let mut body = sample.create.clone();
-        if let Some(contact) = &sample.contact {
-            body.insert("contact_id".to_owned(), json!(contacts.get(contact)));
-        }
-        let record: R = crud::create(tx, tenant, input(&body.into())?).await?;
-        if let Some(change) = &sample.update {
-            crud::update::<R>(tx, tenant, record.id(), input(change)?).await?;
-        }
-    }
-    Ok(())
-}
-
-fn samples(text: &str, read: impl Fn(Map<String, Value>) -> Sample) -> Result<Vec<Sample>, DemoError> {
-    let rows: Vec<Map<String, Value>> = serde_json::from_str(text)?;
-    Ok(rows.into_iter().map(read).collect())
+/// Returns the tenant of the sample data.
+async fn tenant(tx: &mut dyn Tx, samples: &Samples) -> Result<Option<Tenant>, Error> {
+    let tenants = tx.tenants(None, MAX_TENANTS).await?;
+    Ok(tenants.into_iter().find(|tenant| tenant.name == samples.tenant.name))
 }
 
 fn input<I: Input>(body: &Value) -> Result<I, Error> {
     I::from_body(body.to_string().as_bytes())
-}
-
-fn take_text(row: &mut Map<String, Value>, name: &str) -> Option<String> {
-    row.remove(name)?.as_str().map(str::to_owned)
-}
-
-fn take_number(row: &mut Map<String, Value>, name: &str) -> Option<i64> {
-    row.remove(name)?.as_i64()
-}
-
-/// Takes the status of a row, and returns the update that sets it, unless it is the initial one.
-fn status_change(row: &mut Map<String, Value>, first: &str) -> Option<Value> {
-    take_text(row, "status").filter(|status| status != first).map(|status| json!({ "status": status }))
-}
-
-fn in_hours(now: Timestamp, hours: i64) -> Timestamp {
-    let distance = Duration::from_secs(hours.unsigned_abs() * 3600);
-    if hours < 0 { now.minus(distance) } else { now.checked_add(distance).unwrap_or(now) }
-}
-
-fn quote(mut row: Map<String, Value>, today: Date) -> Sample {
-    let contact = take_text(&mut row, "contact");
-    let update = status_change(&mut row, "draft");
-    if let Some(days) = take_number(&mut row, "valid_in_days") {
-        row.insert("valid_until".to_owned(), json!(today.plus_days(days)));
-    }
-    Sample { contact, create: row, update }
-}
-
-fn booking(mut row: Map<String, Value>, now: Timestamp) -> Sample {
-    let contact = take_text(&mut row, "contact");
-    let update = status_change(&mut row, "confirmed");
-    let start = in_hours(now, take_number(&mut row, "starts_in_hours").unwrap_or_default());
-    let minutes = take_number(&mut row, "minutes").unwrap_or(60).unsigned_abs();
-    row.insert("start_time".to_owned(), json!(start));
-    row.insert("end_time".to_owned(), json!(start.checked_add(Duration::from_secs(minutes * 60))));
-    Sample { contact, create: row, update }
-}
-
-fn job(mut row: Map<String, Value>, now: Timestamp) -> Sample {
-    let contact = take_text(&mut row, "contact");
-    let update = status_change(&mut row, "quoted");
-    let hours = take_number(&mut row, "hours").unwrap_or(1);
-    if let Some(begin) = take_number(&mut row, "scheduled_in_hours") {
-        row.insert("scheduled_start".to_owned(), json!(in_hours(now, begin)));
-        row.insert("scheduled_end".to_owned(), json!(in_hours(now, begin + hours)));
-    }
-    Sample { contact, create: row, update }
-}
-
-async fn apply_step(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, step: &str) -> Result<Invoice, Error> {
-    match step {
-        "send" => invoices::send(tx, tenant, id).await,
-        "view" => invoices::view(tx, tenant, id).await,
-        "pay" => invoices::pay(tx, tenant, id, None).await,
-        "void" => invoices::void(tx, tenant, id).await,
-        "resend" => invoices::resend(tx, tenant, id).await,
-        other => Err(Error::NotAllowed(format!("{other:?} is not a step of an invoice"))),
-    }
 }
 
 impl fmt::Display for Guide {
@@ -316,26 +156,99 @@ impl fmt::Display for Guide {
         let quoted_url = shlex::try_quote(database_url).unwrap_or_default();
         write!(
             f,
-            r#"
-{} (account {})
+            r#"{} (account {})
 API key: {key}
 dashboard: {dashboard}
-
 For your shell:
 export SVC_URL={url}
 export SVC_KEY={key}
 export SVC_TENANT={}
 export SVC_DATABASE_URL={quoted_url}
-
 Try:
   curl -s {url}/api/v1/ping -H 'Authorization: Bearer {key}'
   curl -s '{url}/api/v1/contacts?limit=3' -H 'Authorization: Bearer {key}'
   curl -s '{url}/api/v1/invoices?status=paid&limit=2' -H 'Authorization: Bearer {key}'
-  curl -s {url}/api/v1/contacts -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -H 'Idempotency-Key: try-1' -d '{{"email": "grace@example.com", "first_name": "Grace"}}'
+  curl -s {url}/api/v1/contacts -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"email": "grace@example.com"}}'
   curl -s {url}/api/v1/openapi.json
-
 Stop with Ctrl-C."#,
             tenant.name, tenant.id, tenant.id
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::env::{ManualClock, SeededEntropy};
+    use svc_core::pages::{Limit, ListParams};
+    use svc_core::prelude::*;
+    use svc_core::requests::RequestFilter;
+    use svc_core::store::memory::MemoryStore;
+    use svc_core::values::HostPolicy;
+
+    use super::*;
+
+    async fn demo(now: &str) -> (Svc, TenantId, Guide) {
+        let clock = DemoClock::over(ManualClock::at(Timestamp::parse(now).unwrap()));
+        let mut env = Env::new(clock.clone(), SeededEntropy::new(1));
+        env.webhook_hosts = HostPolicy::AllowPrivate;
+        let svc = Svc::new(Arc::new(MemoryStore::new(env)));
+        let store = &**svc.store();
+        fill(store, Some(&clock), Some("http://127.0.0.1:9")).await.unwrap();
+        let guide = guide(store, "http://127.0.0.1:8080", "sqlite:///tmp/svc-demo-01234567/demo.db").await.unwrap();
+        let tenant = guide.tenant.id;
+        (svc, tenant, guide)
+    }
+
+    #[tokio::test]
+    async fn the_account_has_a_history_that_ends_now() {
+        // In Sydney: at noon of a workday, on Monday morning, at a Sunday's end of summer time, and around midnight.
+        for now in [
+            "2026-11-26T01:15:00Z",
+            "2026-11-22T20:05:00Z",
+            "2026-04-04T17:00:00Z",
+            "2026-12-31T12:59:59Z",
+            "2026-07-05T14:00:01Z",
+        ] {
+            check_history(now).await;
+        }
+    }
+
+    async fn check_history(now: &str) {
+        let (svc, tenant, _) = demo(now).await;
+        let (account, now) = (svc.account(tenant), svc.store().env().now());
+        let zone = account.settings().await.unwrap().time_zone;
+        let all = || ListParams { limit: Limit::new(100), ..ListParams::default() };
+
+        let overdue = InvoiceFilter { status: Some(InvoiceStatus::Overdue), number: None };
+        let overdue = account.invoices().list(overdue, all()).await.unwrap().data;
+        assert_eq!(overdue.len(), 2);
+        assert!(overdue.iter().all(|invoice| invoice.due_date.unwrap() < zone.date_at(now)), "{overdue:?}");
+        let bookings = account.bookings().list(NoFilter {}, all()).await.unwrap().data;
+        for booking in &bookings {
+            let local = zone.date_and_time_at(booking.start_time);
+            assert!(("07:00:00".."18:00:00").contains(&&local[11..]), "{local}");
+            assert!(booking.created_at < now && booking.created_at < booking.start_time);
+        }
+        let hours = account.deliveries().attempts_by_hour(None).await.unwrap();
+        assert!(hours.iter().filter(|hour| hour.tally.attempts() > 0).count() > 12, "{hours:?}");
+        for (status, least) in
+            [(DeliveryStatus::Succeeded, 100), (DeliveryStatus::Failed, 3), (DeliveryStatus::Held, 3)]
+        {
+            let of_status = DeliveryFilter { status: Some(status), limit: 100, ..DeliveryFilter::default() };
+            let found = account.deliveries().list(of_status).await.unwrap();
+            assert!(found.len() >= least, "{status:?}: {}", found.len());
+        }
+        let requests = account.requests().list(RequestFilter::default()).await.unwrap();
+        assert!(requests.len() > 100 && requests.iter().any(|request| request.events > 1), "{}", requests.len());
+        let oldest = account.events().since(Timestamp::from_micros(0), 1).await.unwrap().remove(0);
+        assert!(now.since(oldest.created_at).as_secs() / 86_400 >= 28, "{oldest:?}");
+    }
+
+    #[tokio::test]
+    async fn the_guide_fits_on_a_screen() {
+        let (_, _, guide) = demo("2026-11-26T01:15:00Z").await;
+        let rows: usize = guide.to_string().lines().map(|line| line.chars().count().div_ceil(80)).sum();
+        // Before it comes the line with the address.
+        assert!(rows < 22, "{rows} rows:\n{guide}");
     }
 }

@@ -8,6 +8,9 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
+/// What the log has unless `SVC_LOG` says otherwise.
+pub(crate) const DEFAULT_FILTER: &str = "info";
+
 /// The format of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
@@ -25,7 +28,12 @@ pub enum LogFormat {
 ///
 /// If the host application has installed a subscriber already, that one stays.
 pub fn init(format: LogFormat) {
-    let filter = EnvFilter::try_from_env("SVC_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    init_or(format, DEFAULT_FILTER);
+}
+
+/// Starts the log with another default filter.
+pub(crate) fn init_or(format: LogFormat, default: &str) {
+    let filter = EnvFilter::try_from_env("SVC_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     #[cfg(feature = "otlp")]
     let filter = match super::otlp::layer() {
         Ok(None) => filter,

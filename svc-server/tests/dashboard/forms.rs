@@ -21,6 +21,7 @@ async fn a_key_is_shown_once_and_recorded_under_the_person() {
     let shown = |start: &str| created.text.split(start).nth(1).map(|rest| rest.split('"').next().unwrap().to_owned());
     let key = shown("value=\"svc_live_").unwrap();
     let secret = shown("value=\"svcsig_").unwrap();
+    assert!(created.text.contains("curl 'http://localhost:8080/api/v1/contacts' -H"), "{}", created.text);
     let list = owner.get("/keys").await.text;
     assert!(list.contains("Reports") && !list.contains(&key) && !list.contains(&secret));
     let account = server.svc.account(server.tenant);

@@ -70,6 +70,7 @@ async fn the_secret_of_a_new_endpoint_is_shown_once() {
     }
     for (form, error) in [
         ("url=http%3A%2F%2Fexample.com&events=*", "https"),
+        ("url=example.com%2Fhook&events=*", "must begin with https://, as in https://example.com/hook"),
         ("url=https%3A%2F%2Fexample.com", "Choose all events"),
         ("url=https%3A%2F%2Fexample.com&events=x", "Choose all events"),
         ("url=&events=*&description=a%0Ab", "line"),
@@ -229,4 +230,91 @@ async fn a_request_leads_to_its_events_and_deliveries_and_back() {
     {
         assert!(viewer.get(none).await.text.contains("Nothing found"), "{none}");
     }
+}
+
+/// The form of a new endpoint has the box of all events ticked.
+#[tokio::test]
+async fn single_kinds_win_over_all_events() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let form = developer.get("/webhooks/new").await.text;
+    assert!(form.contains("If any of them is chosen, the endpoint receives what is chosen here"), "{form}");
+    let form = [("url", "https://example.com/a"), ("events", "*"), ("events", "invoice.paid")];
+    assert_eq!(developer.post("/webhooks/new", &encode(&form)).await.status, StatusCode::OK);
+    let list = server.svc.account(server.tenant).webhooks().list(NoFilter {}, ListParams::default()).await.unwrap();
+    assert_eq!(list.data[0].events.names(), ["invoice.paid"]);
+}
+
+#[tokio::test]
+async fn a_delivery_to_a_disabled_endpoint_offers_to_enable_it_and_send() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let endpoint = server.endpoint().await;
+    let (delivery, _) = server.failed_delivery(&endpoint).await;
+    server.set_status(&delivery, DeliveryStatus::Held).await;
+    let path = format!("/deliveries/{}", delivery.id);
+    assert!(!developer.get(&path).await.text.contains("Enable it and send"));
+    let webhooks = || server.svc.account(server.tenant).webhooks();
+    let change = WebhookUpdate { enabled: Patch::Set(false), ..WebhookUpdate::default() };
+    webhooks().update(endpoint.id, change).await.unwrap();
+
+    let page = developer.get(&path).await.text;
+    for shown in ["Enable it and send", "The endpoint of this delivery is disabled, so nothing is sent to it"] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    // A form that was open before it was disabled.
+    let refused = developer.post(&format!("{path}/replay"), "").await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    let form = refused.text.split(&format!("action=\"/dashboard{path}/replay\"")).nth(1).unwrap();
+    let form = form.split("</form>").next().unwrap();
+    for shown in ["role=\"alert\"", "enable it first", "Enable it and send"] {
+        assert!(form.contains(shown), "{shown}: {form}");
+    }
+    let selected = developer.post("/deliveries/replay", &format!("id={}", delivery.id)).await;
+    assert_eq!(selected.status, StatusCode::CONFLICT);
+    let form = selected.text.split("id=\"selection\"").nth(1).unwrap().split("</form>").next().unwrap();
+    assert!(form.contains("Nothing was sent, since https://example.com/hook takes nothing."), "{form}");
+
+    let sent = developer.post(&format!("{path}/replay"), "enable=on").await;
+    assert_eq!(webhooks().get(endpoint.id).await.map(|endpoint| endpoint.enabled), Ok(true));
+    assert_eq!(sent.headers[LOCATION], format!("/dashboard{path}?notice=replayed").as_str());
+    let page = developer.get(&path).await.text;
+    assert!(page.contains("Send again") && !page.contains("Enable it and send"), "{page}");
+}
+
+#[tokio::test]
+async fn a_refused_form_is_shown_again_with_the_reason_beside_it() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    let endpoint = server.endpoint().await;
+    let account = server.svc.account(server.tenant);
+    let key = account.keys().create(KeyCreate::default()).await.unwrap().key;
+    let change = WebhookUpdate { enabled: Patch::Set(false), ..WebhookUpdate::default() };
+    account.webhooks().update(endpoint.id, change).await.unwrap();
+    for (path, form, status, page, reason) in [
+        (format!("/webhooks/{}/recover", endpoint.id), "within=24h", 409, "Recent deliveries", "enable it first"),
+        (format!("/webhooks/{}/rotate", endpoint.id), "overlap=x", 422, "Recent deliveries", "Choose how long"),
+        (format!("/keys/{}/rotate", key.id), "overlap=x", 422, "Create key", "Choose how long the old key stays valid"),
+        ("/deliveries/replay".to_owned(), "", 422, "Each event goes to each endpoint", "Select at least one delivery"),
+    ] {
+        let again = owner.post(&path, form).await;
+        assert_eq!(again.status.as_u16(), status, "{path}");
+        assert!(again.text.contains(page) && again.text.contains("<nav"), "{path}: {}", again.text);
+        assert_eq!(again.text.matches("role=\"alert\"").count(), 1, "{path}");
+        let shown = again.text.split("role=\"alert\">").nth(1).unwrap().split('<').next().unwrap();
+        assert!(shown.contains(reason), "{path}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn requests_offer_the_times_that_are_kept() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let spans = |page: &str| {
+        let choice = page.split("name=\"within\"").nth(1).unwrap().split("</select>").next().unwrap().to_owned();
+        choice.split("</option>").filter_map(|option| option.rsplit('>').next().map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let requests = spans(&viewer.get("/requests").await.text);
+    assert_eq!(requests, ["Last 24 hours", "Last hour", "Last 6 hours", ""]);
+    assert!(spans(&viewer.get("/deliveries").await.text).contains(&"Last 30 days".to_owned()));
 }

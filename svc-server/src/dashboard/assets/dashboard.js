@@ -106,6 +106,16 @@
     }
   });
 
+  // Either all events of an endpoint are chosen, or single kinds.
+  document.addEventListener("change", (event) => {
+    const picker = event.target.closest("[data-picker]");
+    if (!picker || !event.target.checked) return;
+    const isAll = event.target.value === "*";
+    for (const box of picker.querySelectorAll("input:checked")) {
+      if ((box.value === "*") !== isAll) box.checked = false;
+    }
+  });
+
   document.addEventListener("submit", (event) => {
     if (event.target.dataset.sent) event.preventDefault();
     event.target.dataset.sent = "true";

@@ -12,16 +12,17 @@ use svc_core::pages::{Limit, ListParams};
 use svc_core::requests::RequestFilter;
 use svc_core::resources::NoFilter;
 use svc_core::store::DeliveryFilter;
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::{Patch, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus};
 use svc_core::webhooks::engine::Attempt;
 use svc_core::webhooks::events::Event;
-use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription, WebhookUpdate};
 use uuid::Uuid;
 
 use super::filters;
 use crate::dashboard::components::{
-    Tone, View, badge, csrf, empty, exact_time, facts, heading, number, post_button, section, table, time, time_or,
+    Tone, View, badge, csrf, empty, exact_time, facts, heading, number, post_button, problem, section, table, time,
+    time_or,
 };
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
@@ -190,6 +191,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
             @if may_replay {
                 form id=(SELECTION) method="post" action=(cx.url("/deliveries/replay")) {
                     (csrf(cx))
+                    (problem(cx, "/deliveries/replay"))
                     button type="submit" { "Send selected again" }
                 }
             }
@@ -279,9 +281,15 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
         (heading(delivery.kind.as_str(), "", html! {
             a.button href=(cx.url(&format!("/deliveries/{}", delivery.id))) { "Refresh" }
             @if cx.may(Role::Developer) {
-                (post_button(cx, &format!("/deliveries/{}/replay", delivery.id), "primary", html! {}, "Send again"))
+                (send_again(cx, &delivery, endpoint.as_ref()))
             }
         }))
+        @if let Some(endpoint) = endpoint.as_ref().filter(|endpoint| !endpoint.is_active()) {
+            p.banner.warn role="status" {
+                "The endpoint of this delivery is " (if endpoint.disabled_reason.is_some() { "paused" } else { "disabled" })
+                ", so nothing is sent to it until it is enabled."
+            }
+        }
         (section("Delivery", facts(&[
             ("Status", status(&delivery)),
             ("Id", html! { code { (delivery.id) } }),
@@ -312,6 +320,17 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
         }
     };
     Ok(layout::page(cx, Some(tenant), "Delivery", &content))
+}
+
+/// Returns the button that sends a delivery again. An endpoint that takes nothing is enabled first.
+fn send_again(cx: &Context<'_>, delivery: &Delivery, endpoint: Option<&WebhookSubscription>) -> Markup {
+    let path = format!("/deliveries/{}/replay", delivery.id);
+    let button = |fields, action| post_button(cx, &path, "primary", fields, action);
+    match endpoint {
+        Some(endpoint) if endpoint.is_active() => button(html! {}, "Send again"),
+        Some(_) => button(html! { input type="hidden" name="enable" value="on"; }, "Enable it and send"),
+        None => html! {},
+    }
 }
 
 fn next_attempt(cx: &Context<'_>, tenant: &Tenant, delivery: &Delivery) -> Markup {
@@ -449,9 +468,15 @@ fn request_as_sent(
     }
 }
 
-/// Sends a delivery again.
+/// Sends a delivery again, after its endpoint was enabled if the form says so.
 pub(in crate::dashboard) async fn replay(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let delivery = cx.svc.account(tenant.id).deliveries().replay(cx.id::<DeliveryId>()?).await?;
+    let (account, id) = (cx.svc.account(tenant.id), cx.id::<DeliveryId>()?);
+    if cx.form.text("enable") == "on" {
+        let endpoint = account.deliveries().get(id).await?.subscription_id;
+        let change = WebhookUpdate { enabled: Patch::Set(true), ..WebhookUpdate::default() };
+        account.webhooks().update(endpoint, change).await?;
+    }
+    let delivery = account.deliveries().replay(id).await?;
     Ok(PageResponse::see_other(&cx.url(&format!("/deliveries/{}?notice=replayed", delivery.id))))
 }
 
@@ -464,6 +489,17 @@ pub(in crate::dashboard) async fn replay_selected(
     let ids = ids.map_err(|_| PageError::Invalid("Select deliveries of the list.".to_owned()))?;
     if ids.is_empty() || ids.len() > PAGE as usize {
         return Err(PageError::Invalid(format!("Select at least one delivery, and at most {PAGE}.")));
+    }
+    // Either all of them are sent or none, so that the selection can be sent again.
+    let endpoints = endpoints(&cx.svc, tenant.id).await?;
+    for id in &ids {
+        let endpoint = cx.svc.account(tenant.id).deliveries().get(*id).await?.subscription_id;
+        if let Some(endpoint) = endpoints.get(&endpoint).filter(|endpoint| !endpoint.is_active()) {
+            return Err(PageError::Refused(format!(
+                "Nothing was sent, since {} takes nothing. Enable it on its page, or open its delivery to enable it and send.",
+                endpoint.url
+            )));
+        }
     }
     for id in ids {
         cx.svc.account(tenant.id).deliveries().replay(id).await?;

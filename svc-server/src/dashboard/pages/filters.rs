@@ -10,9 +10,10 @@ use crate::dashboard::context::Context;
 use crate::dashboard::page_response::PageError;
 
 /// The time spans of lists: the values in the query, their texts, and their hours.
-const SPANS: [(&str, &str, u32); 5] = [
+const SPANS: [(&str, &str, u32); 6] = [
     ("", "Any time", 0),
     ("1h", "Last hour", 1),
+    ("6h", "Last 6 hours", 6),
     ("24h", "Last 24 hours", 24),
     ("7d", "Last 7 days", 7 * 24),
     ("30d", "Last 30 days", 30 * 24),
@@ -35,6 +36,14 @@ pub(super) fn begins(cx: &Context<'_>, span: &str) -> Result<Option<Timestamp>, 
 /// Returns the options of time spans.
 pub(super) fn spans(chosen: &str) -> Markup {
     let values = SPANS.map(|(value, text, _)| (value.to_owned(), text.to_owned()));
+    options(chosen, values)
+}
+
+/// Returns the options of time spans of a list that keeps one day.
+pub(super) fn spans_of_day(chosen: &str) -> Markup {
+    let is_shorter = |(_, _, hours): &&(&str, &str, u32)| *hours < 24;
+    let text = |value: &str, text: &str| if value.is_empty() { "Last 24 hours".to_owned() } else { text.to_owned() };
+    let values = SPANS.iter().filter(is_shorter).map(|(value, name, _)| ((*value).to_owned(), text(value, name)));
     options(chosen, values)
 }
 

@@ -170,7 +170,7 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
 /// Shows a new key. Its text is part of this response alone.
 fn created(cx: &Context<'_>, tenant: &Tenant, new: &NewKey) -> PageResponse {
     let text = new.text.reveal();
-    let example = format!("curl '{{URL}}/api/v1/contacts' -H 'Authorization: Bearer {text}'");
+    let example = format!("curl '{}/api/v1/contacts' -H 'Authorization: Bearer {text}'", cx.address());
     let content = html! {
         (heading("Key created", "Copy it now and store it where your program reads it. It will not be shown again.", html! {}))
         div.card.fields {
@@ -178,7 +178,7 @@ fn created(cx: &Context<'_>, tenant: &Tenant, new: &NewKey) -> PageResponse {
             @if let Some(secret) = &new.key.signing_secret {
                 (copyable("signing-secret", "Signing secret", secret.reveal()))
             }
-            p.hint { "Try it, with the address of this server as {URL}:" }
+            p.hint { "Try it:" }
             pre { code { (example) } }
             div.actions { a.button.primary href=(cx.url("/keys")) { "I have stored it" } }
         }

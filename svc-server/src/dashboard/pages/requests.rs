@@ -169,7 +169,7 @@ fn filter_fields(cx: &Context<'_>, keys: &[ApiKey]) -> Markup {
         (filters::text(cx, "path", "Path contains"))
         (filters::choice("status", "Status", filters::options(cx.query.text("status"), classes)))
         (filters::choice("key", "Key", filters::options(cx.query.text("key"), any("All keys").chain(names))))
-        (filters::choice("within", "Time", filters::spans(cx.query.text("within"))))
+        (filters::choice("within", "Time", filters::spans_of_day(cx.query.text("within"))))
         (filters::text(cx, "id", "X-Request-Id"))
     }
 }

@@ -15,7 +15,7 @@ use super::{deliveries, filters};
 use crate::dashboard::chart::{Column, Series, Span, bars, spans};
 use crate::dashboard::components::{
     Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, empty, exact_time, facts, figure,
-    heading, number, overlap_choice, post_button, section, table, time_or,
+    heading, number, overlap_choice, post_button, problem, section, table, time_or,
 };
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
@@ -155,11 +155,11 @@ fn picker(cx: &Context<'_>, state: &FormState<'_>) -> Markup {
         }
     }
     html! {
-        fieldset.picker {
+        fieldset.picker data-picker {
             legend { "Events" }
             @if let Some(error) = state.errors.of("events") { p.error { (error) } }
             label { input type="checkbox" name="events" value="*" checked[chosen.contains(&"*")]; " All events, also those of later versions" }
-            p.hint { "Or these alone:" }
+            p.hint { "Or these alone. If any of them is chosen, the endpoint receives what is chosen here and not all events." }
             @for (resource, kinds) in &groups {
                 div.kinds {
                     h2 { (resource) }
@@ -178,8 +178,9 @@ fn read(form: &Form) -> Result<WebhookCreate, Errors> {
     let description = form.given("description").map(Text::parse).transpose();
     let description = errors.take("description", description);
     let names: Vec<&str> = form.all("events").collect();
-    // All events include the others.
-    let names = if names.contains(&"*") { vec!["*"] } else { names };
+    // The form of a new endpoint has the box of all events ticked, so who chooses single kinds wants these.
+    let kinds: Vec<&str> = names.iter().copied().filter(|name| *name != "*").collect();
+    let names = if kinds.is_empty() { names } else { kinds };
     let events = EventSet::from_names(names.iter().copied()).filter(|_| !names.is_empty());
     if events.is_none() {
         errors.add("events", "Choose all events, or at least one kind.");
@@ -294,6 +295,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
                 p { "Sends everything again that failed or was held since a time, in the order in which it happened." }
                 form.filters method="post" action=(cx.url(&format!("/webhooks/{}/recover", endpoint.id))) {
                     (csrf(cx))
+                    (problem(cx, &format!("/webhooks/{}/recover", endpoint.id)))
                     (filters::choice("within", "Since", filters::spans("24h")))
                     label { input type="checkbox" name="missed" value="on"; " Also events from when it was disabled" }
                     button type="submit" { "Recover" }

@@ -16,7 +16,9 @@ use svc_core::error::Error;
 use svc_core::pages::{ListQuery, Order};
 use svc_core::resources::{NoFilter, Resource as _, crud};
 use svc_core::store::Tx;
-use svc_core::values::TenantId;
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::deliveries::AttemptLog;
+use svc_core::webhooks::engine::Attempt;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use tokio::net::TcpListener;
 
@@ -31,6 +33,9 @@ struct Endpoint {
     /// Whether it is turned off after the sample records were created, so that its deliveries are held.
     is_disabled: bool,
 }
+
+/// The body of a response of an endpoint that is down.
+const DOWN: &str = r#"{"error":"the sample endpoint is down"}"#;
 
 const ENDPOINTS: [Endpoint; 4] = [
     Endpoint {
@@ -85,7 +90,7 @@ async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, In
     let mut response = Response::new(Full::default());
     *response.status_mut() = endpoint.map_or(StatusCode::NOT_FOUND, |endpoint| endpoint.response);
     if response.status().is_server_error() {
-        *response.body_mut() = Full::from("{\"error\":\"the sample endpoint is down\"}");
+        *response.body_mut() = Full::from(DOWN);
     }
     Ok(response)
 }
@@ -124,4 +129,40 @@ async fn change(tx: &mut dyn Tx, tenant: TenantId, endpoint: &Endpoint, change: 
         }
     }
     Ok(())
+}
+
+/// Returns how an endpoint responded to an attempt of the history at `now`, which was `minutes_ago`. `n` counts the attempts.
+pub(super) fn past_response(attempt: &Attempt, now: Timestamp, minutes_ago: u64, n: u32) -> AttemptLog {
+    let (origin, path) = attempt.url.as_str().rsplit_once('/').unwrap_or_default();
+    let is_first = attempt.delivery.attempts == 1;
+    // Accounting is slow in the middle of the day, and out of order now and then.
+    let usual = 35 + n * 37 % 90 + if (300..720).contains(&minutes_ago) { 60 + n * 53 % 240 } else { 0 };
+    let fails = is_first && n.is_multiple_of(if (240..480).contains(&minutes_ago) { 4 } else { 19 });
+    let (status, duration_ms) = match path {
+        "newsletter" if minutes_ago < 16 * 60 => (500, 20 + n * 11 % 40),
+        "calendar" if minutes_ago < 60 => (410, 12 + n * 7 % 20),
+        "accounting" if fails && n.is_multiple_of(2) => (0, 10_000),
+        "accounting" if fails => (503, 900 + n * 31 % 400),
+        _ => (204, usual),
+    };
+    let error = match StatusCode::from_u16(status) {
+        Ok(status) if status.is_success() => None,
+        Ok(status) => Some(format!("status: {status}")),
+        Err(_) => Some("timeout: no complete response within 10 s".to_owned()),
+    };
+    let response = match status {
+        0 => None,
+        500.. => Some(DOWN.to_owned()),
+        _ => Some(String::new()),
+    };
+    AttemptLog {
+        attempt: attempt.delivery.attempts,
+        started_at: now,
+        duration_ms,
+        status: status.into(),
+        error,
+        response_body: response,
+        response_truncated: false,
+        remote_addr: (status > 0).then(|| origin.trim_start_matches("http://").to_owned()),
+    }
 }
