@@ -12,6 +12,9 @@
 //! 3. The page, in `pages`, reads and changes through the facade [`Svc`], which acts as the person who is signed in, and
 //!    renders with `layout` and `components`.
 //!
+//! Where the rules refuse a change, the page that has its form is shown again, with the reason beside the form
+//! (`Router::page_of_form` and `components::problem`).
+//!
 //! People sign in by a link that works once (`svc dashboard link`, or [`Svc::dashboard`]), or at an identity provider (`oidc`).
 //! The browser then has a cookie with the token of a [session](svc_core::accounts::sessions). An application may say who asks
 //! in place of that ([`Identity`]).
@@ -280,7 +283,7 @@ impl Dashboard {
             result => return result,
         };
         // The page that has the form says what was wrong with it.
-        let Some((page, shown, id)) = self.router.page_of_form(path) else { return Err(error) };
+        let Some((page, shown, id)) = self.router.page_of_form(page, path) else { return Err(error) };
         let (status, _, reason) = error.parts();
         cx.problem = Some(Problem { path, reason: reason.to_owned(), is_shown: AtomicBool::new(false) });
         (cx.path, cx.id) = (shown, id);

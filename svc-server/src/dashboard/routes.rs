@@ -216,14 +216,22 @@ impl Router {
         Ok((page, matched.params.get("id")))
     }
 
-    /// Returns the page that has the form which is sent to `path`, with its path and the id in it: the page with the longest
-    /// path that `path` begins with.
-    pub(super) fn page_of_form<'a>(&'a self, path: &'a str) -> Option<(&'a Page, &'a str, Option<&'a str>)> {
-        let ends = path.rmatch_indices('/').map(|(end, _)| end).filter(|end| *end > 0);
-        ends.filter_map(|end| {
+    /// Returns the page that has a form which is sent to `path`, with its path and the id in it: the one with the path of the
+    /// form, or else the one with the longest path that `path` begins with.
+    pub(super) fn page_of_form<'a>(
+        &'a self,
+        form: &Page,
+        path: &'a str,
+    ) -> Option<(&'a Page, &'a str, Option<&'a str>)> {
+        if let Ok((page, id)) = self.find(&Method::GET, path)
+            && page.path == form.path
+        {
+            return Some((page, path, id));
+        }
+        let mut ends = path.rmatch_indices('/').map(|(end, _)| end).filter(|end| *end > 0);
+        ends.find_map(|end| {
             let (page, id) = self.find(&Method::GET, &path[..end]).ok()?;
             Some((page, &path[..end], id))
         })
-        .next()
     }
 }
