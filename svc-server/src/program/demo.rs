@@ -168,7 +168,7 @@ Try:
   curl -s {url}/api/v1/ping -H 'Authorization: Bearer {key}'
   curl -s '{url}/api/v1/contacts?limit=3' -H 'Authorization: Bearer {key}'
   curl -s '{url}/api/v1/invoices?status=paid&limit=2' -H 'Authorization: Bearer {key}'
-  curl -s {url}/api/v1/contacts -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"email": "grace@example.com"}}'
+  curl -s {url}/api/v1/contacts -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -H 'Idempotency-Key: try-1' -d '{{"email": "grace@example.com"}}'
   curl -s {url}/api/v1/openapi.json
 Stop with Ctrl-C."#,
             tenant.name, tenant.id, tenant.id
