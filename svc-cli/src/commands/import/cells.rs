@@ -8,7 +8,7 @@
 use svc_core::error::{Error, Violation, Violations};
 use svc_core::input::json::Json;
 use svc_core::resources::invoices::InvoiceStatus;
-use svc_core::values::{Currency, Date, TimeZone, Timestamp};
+use svc_core::values::{Currency, Date, TimeZone};
 
 use crate::cli::Import as Options;
 use crate::exit::{Exit, Failure};
@@ -172,13 +172,7 @@ impl CellReader {
     /// Returns the time at which a date in the form of `--date-format` begins in the account's time zone.
     fn time(&self, text: &str) -> Option<String> {
         let date = Date::parse(&self.date_format.as_ref()?.to_iso(text)?).ok()?;
-        // No zone is a day or more away from UTC.
-        let mut begins = Timestamp::parse(&format!("{}T00:00:00Z", date.plus_days(-2))).ok()?;
-        while self.zone.date_at(begins) < date {
-            // There is none after the end of time.
-            begins = Some(self.zone.next_date_begins(begins)).filter(|next| *next > begins)?;
-        }
-        Some(begins.to_string())
+        Some(self.zone.date_begins(date).to_string())
     }
 
     /// Adds to what is wrong with the fields of a row the options that would accept their cells. `cell` returns the text of
@@ -365,10 +359,6 @@ mod tests {
         assert_eq!(begins.as_deref(), Some("2025-12-30T13:00:00.000000Z"));
         assert_eq!(reader(Some("DD/MM/YYYY")).time("31/02/2025"), None);
         assert_eq!(reader(None).time("2025-12-31"), None);
-        for end in ["31/12/9999", "01/01/0000"] {
-            let reader = CellReader { zone: TimeZone::UTC, ..reader(Some("DD/MM/YYYY")) };
-            assert_eq!(reader.time(end), None);
-        }
     }
 
     #[test]
