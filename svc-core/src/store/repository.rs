@@ -24,13 +24,13 @@ pub trait Repository<R: Resource>: Send {
     /// Adds a record.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when the tenant has a record with this id or another unique value of it.
+    /// [`StoreError::Conflict`](crate::error::StoreError::Conflict) when the tenant has a record with this id or another unique value of it.
     async fn insert(&mut self, tenant: TenantId, record: &R) -> StoreResult<()>;
 
     /// Replaces the record with the same id.
     ///
     /// # Errors
-    /// [`StoreError::Internal`] when there is none, at the latest at the commit.
+    /// [`StoreError::Internal`](crate::error::StoreError::Internal) when there is none, at the latest at the commit.
     async fn update(&mut self, tenant: TenantId, record: &R) -> StoreResult<()>;
 }
 

@@ -59,7 +59,7 @@ pub trait RequestCounts: Send + Sync {
     /// A count covers a window of length `window`; a change after its end starts a new window. A count is never below 0.
     ///
     /// # Errors
-    /// [`StoreError`] when the database cannot count now; the caller then counts in its own process.
+    /// [`StoreError`](crate::error::StoreError) when the database cannot count now; the caller then counts in its own process.
     async fn add(&self, changes: &[CountChange], window: Duration) -> StoreResult<Vec<RequestWindow>>;
 }
 
