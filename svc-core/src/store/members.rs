@@ -23,7 +23,8 @@ pub trait MemberRepository: Send {
     /// Returns the members of all tenants with an address, in the order of the tenants' ids, at most `limit`.
     async fn memberships(&mut self, email: &Email, limit: u32) -> StoreResult<Vec<Member>>;
 
-    /// Adds a member. Fails with [`StoreError::Conflict`](crate::error::StoreError::Conflict) when the tenant has a member with this id or this address.
+    /// Adds a member. Fails with [`StoreError::Conflict`](crate::error::StoreError::Conflict) when the tenant has a member
+    /// with this id or this address.
     async fn insert_member(&mut self, member: &Member) -> StoreResult<()>;
 
     /// Stores the role of a member.

@@ -24,7 +24,8 @@ pub trait Repository<R: Resource>: Send {
     /// Adds a record.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`](crate::error::StoreError::Conflict) when the tenant has a record with this id or another unique value of it.
+    /// [`StoreError::Conflict`](crate::error::StoreError::Conflict) when the tenant has a record with this id or another
+    /// unique value of it.
     async fn insert(&mut self, tenant: TenantId, record: &R) -> StoreResult<()>;
 
     /// Replaces the record with the same id.
