@@ -251,7 +251,7 @@ pub struct Fields {
 impl Fields {
     fn new(members: impl Iterator<Item = (String, Sent)>) -> Self {
         let members = members.map(|(name, sent)| (name, Some(sent))).collect();
-        Self { members, known: Vec::new(), violations: Violations::default(), kinds: None }
+        Self { members, known: Vec::with_capacity(16), violations: Violations::default(), kinds: None }
     }
 
     /// Returns the fields of a query string from its decoded pairs. A repeated or empty parameter fails.

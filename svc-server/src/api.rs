@@ -46,6 +46,8 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
+#[cfg(feature = "dashboard")]
+use svc_core::platform::operations::{REMOVE_MEMBER, UPDATE_MEMBER};
 use svc_core::requests;
 use svc_core::resources::invoices::{self, OverdueChecks};
 use svc_core::store::Store;
@@ -62,6 +64,8 @@ use self::reminder::Reminder;
 use self::request_context::{AccessRecord, RequestContext};
 pub use self::response::ResponseBody;
 use self::response::{ApiResponse, Outcome};
+#[cfg(feature = "dashboard")]
+use self::response_memory::ResponseMemory;
 use self::router::Route;
 pub use self::router::{MAX_HEADERS, MAX_URI};
 use self::routes::Version;
@@ -72,9 +76,13 @@ use crate::dashboard::{Admitted, AdmittedPage, Dashboard};
 use crate::metrics::Metrics;
 use crate::telemetry;
 
-/// The memory of a page of the dashboard while it is made, in records. No page is larger: lists have pages.
+/// The memory that nearly every page of the dashboard can be made in, in records.
 #[cfg(feature = "dashboard")]
 const PAGE_MEMORY: u32 = 8;
+
+/// The operations of the platform API after which a session of the dashboard may show less.
+#[cfg(feature = "dashboard")]
+const MEMBER_CHANGES: [&str; 2] = [UPDATE_MEMBER.id, REMOVE_MEMBER.id];
 
 /// How long `/readyz` waits for the database.
 const READY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -109,10 +117,6 @@ pub struct Api {
     state: Arc<State>,
     listener: ListenerKind,
 }
-
-/// The operations of the platform API after which a session of the dashboard may show less.
-#[cfg(feature = "dashboard")]
-const MEMBER_CHANGES: [&str; 2] = ["updateMember", "removeMember"];
 
 /// The kinds of listeners, by what they serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -399,30 +403,7 @@ impl Api {
                 Ok(Outcome::Home { headers, body })
             }
             #[cfg(feature = "dashboard")]
-            Route::Dashboard(dashboard) => {
-                let state = &self.state;
-                let mut page = match dashboard.admit(parts, peer, &state.limits).await {
-                    Admitted::File(file) => return Ok(Outcome::Page(file)),
-                    Admitted::Page(page) => page,
-                };
-                // Who asks, from where and how often is known before a byte of the form is read.
-                let form = match page.takes_form() {
-                    true => Some(state.forms.read(body, state.settings.body_timeout).await),
-                    false => None,
-                };
-                let form = match form.transpose() {
-                    Err(Problem::BodyTooLarge) => {
-                        page = AdmittedPage::too_large();
-                        None
-                    }
-                    form => form?,
-                };
-                let fields = form.as_ref().map(|form| form.bytes.clone()).unwrap_or_default();
-                // A page is made when there is memory for it, and keeps it until the client has taken it.
-                let memory = state.responses.acquire(PAGE_MEMORY).await?;
-                let page = dashboard.respond(parts, page, fields, &state.limits).await;
-                Ok(Outcome::Page(page.map(|body| body.within(&state.responses, memory, parts.extensions.get()))))
-            }
+            Route::Dashboard(dashboard) => self.respond_with_page(dashboard, parts, body, peer).await,
             #[cfg(feature = "docs")]
             Route::Docs(file) => {
                 let listener = self.listener();
@@ -440,6 +421,40 @@ impl Api {
             Route::Metrics => Ok(Outcome::Metrics(self.state.settings.metrics.render())),
             Route::Preflight => Ok(Outcome::Preflight(self.state.settings.cors.clone())),
         }
+    }
+
+    /// Responds to a request of the dashboard: finds out who asks, from where and how often, before a byte of the form is read.
+    #[cfg(feature = "dashboard")]
+    async fn respond_with_page<B: Incoming>(
+        &self,
+        dashboard: &Dashboard,
+        parts: &Parts,
+        body: B,
+        peer: IpAddr,
+    ) -> Result<Outcome, Problem> {
+        let State { limits, forms, responses, settings, .. } = &*self.state;
+        let mut page = match dashboard.admit(parts, peer, limits).await {
+            Admitted::File(file) => return Ok(Outcome::Page(file)),
+            Admitted::Page(page) => page,
+        };
+        let mut form = None;
+        if page.takes_form() {
+            match forms.read(body, settings.body_timeout).await {
+                Ok(received) => form = Some(received),
+                Err(Problem::BodyTooLarge) => page = AdmittedPage::too_large(),
+                Err(problem) => return Err(problem),
+            }
+        }
+        let fields = form.as_ref().map(|form| form.bytes.clone()).unwrap_or_default();
+        // A page is made when there is memory for it, and keeps it until the client has taken it.
+        let mut memory = responses.acquire(PAGE_MEMORY).await?;
+        let page = dashboard.respond(parts, page, fields, limits).await;
+        let needed = ResponseMemory::records_of(page.body().length().unwrap_or_default());
+        if needed > PAGE_MEMORY {
+            drop(memory);
+            memory = responses.acquire(needed).await?;
+        }
+        Ok(Outcome::Page(page.map(|body| body.within(responses, memory, parts.extensions.get()))))
     }
 
     async fn check_database(&self) -> Result<(), Error> {

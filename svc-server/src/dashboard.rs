@@ -56,7 +56,7 @@ use svc_core::accounts::sessions::Session;
 use svc_core::store::Store;
 
 use self::assets::Assets;
-use self::context::{Context, Form, Problem};
+use self::context::{Context, Form, RefusedForm};
 use self::identity::People;
 use self::live::Live;
 use self::page_response::{PageError, PageResponse};
@@ -285,7 +285,7 @@ impl Dashboard {
         // The page that has the form says what was wrong with it.
         let Some((page, shown, id)) = self.router.page_of_form(page, path) else { return Err(error) };
         let (status, _, reason) = error.parts();
-        cx.problem = Some(Problem { path, reason: reason.to_owned(), is_shown: AtomicBool::new(false) });
+        cx.problem = Some(RefusedForm { path, reason: reason.to_owned(), is_shown: AtomicBool::new(false) });
         (cx.path, cx.id) = (shown, id);
         match run(&cx, page).await {
             Ok(response) => Ok(response.status(status)),

@@ -46,10 +46,9 @@ pub enum DbCommand {
     ///
     /// Reads all rows in one snapshot, changes nothing, and can run while servers use the database. A file that is not a
     /// complete database of svc is refused, and so is one with the schema of another version; `svc db migrate` brings an
-    /// older one up to date. Each problem is printed with its
-    /// table and id: a damaged file, references to rows that do not exist, rows that cannot be read, secrets that
-    /// cannot be decrypted, number counters that lag behind, deliveries that would never be sent. The exit code is 1
-    /// when there is a problem.
+    /// older one up to date. Each problem is printed with its table and id: a damaged file, references to rows that do not
+    /// exist, rows that cannot be read, secrets that cannot be decrypted, number counters that lag behind, deliveries that
+    /// would never be sent. The exit code is 1 when there is a problem.
     #[command(
         after_help = "Examples:\n  svc db check\n  svc db check --database-url sqlite:///var/backups/svc.db --json"
     )]

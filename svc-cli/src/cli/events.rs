@@ -38,7 +38,8 @@ pub enum DeliveryCommand {
         /// or 7d. A date, such as 2026-03-14, is its start in the account's time zone.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
         since: Option<TimeArg>,
-        /// List only deliveries of events before this time, or before this long ago. A date is its start in the account's time zone.
+        /// List only deliveries of events before this time, or before this long ago. A date is its start in the account's time
+        /// zone.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
         #[arg(conflicts_with = "follow")]
         until: Option<TimeArg>,

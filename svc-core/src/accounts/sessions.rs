@@ -28,6 +28,8 @@ pub const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 pub const SESSION_IDLE: Duration = Duration::from_secs(60 * 60);
 /// How exactly the last use of a session is stored, so that few requests write.
 const USE_INTERVAL: Duration = Duration::from_secs(60);
+/// The number of sessions that a person has in an account. The next one ends the oldest.
+pub const MAX_SESSIONS: usize = 20;
 /// The most sessions that [`list`] returns.
 pub const MAX_LISTED: u32 = 200;
 
@@ -148,15 +150,23 @@ async fn begin(
         last_used_at: now,
         viewed_tenant_id: None,
     };
-    // Whoever signs in again and again ends the oldest session of the account, and locks nobody out.
-    if let Some(oldest) = tx.sessions(tenant_id, MAX_LISTED).await?.get(MAX_LISTED as usize - 1) {
-        tx.delete_session(oldest.id).await?;
-    }
     let token = new_token(tx.env());
-    tx.insert_session(&session, &sha256(token.reveal().as_bytes())).await?;
     tx.act_as(session.actor());
+    make_room(tx, &session).await?;
+    tx.insert_session(&session, &sha256(token.reveal().as_bytes())).await?;
     audit_change(tx, "create", None, Some(&session)).await?;
     Ok(NewSession { session, token })
+}
+
+/// Ends the oldest sessions of the person in a tenant, or without one, where there are [`MAX_SESSIONS`]: whoever signs in again
+/// and again takes no room of others.
+async fn make_room(tx: &mut dyn Tx, new: &Session) -> Result<(), Error> {
+    let newest = tx.sessions(new.tenant_id, MAX_LISTED).await?;
+    let own = newest.iter().filter(|session| session.identity == new.identity && session.email == new.email);
+    for oldest in own.skip(MAX_SESSIONS - 1) {
+        end(tx, oldest).await?;
+    }
+    Ok(())
 }
 
 /// Returns the session with this token, unless it has ended.
@@ -241,6 +251,7 @@ pub async fn choose(tx: &mut dyn Tx, id: SessionId, tenant: TenantId) -> Result<
     session.role = members::get_by_email(tx, tenant, &email).await?.role;
     if session.tenant_id != Some(tenant) {
         session.tenant_id = Some(tenant);
+        make_room(tx, &session).await?;
         tx.update_session(&session).await?;
         audit_change(tx, "create", None, Some(&session)).await?;
     }

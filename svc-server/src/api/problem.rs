@@ -153,7 +153,7 @@ pub struct ErrorBody<'a> {
     /// | 412 | `precondition_failed` | The record has none of the ETags in `If-Match`. |
     /// | 413 | `body_too_large` | The body is larger than 1 MiB. |
     /// | 414 | `uri_too_long` | The request target is longer than 8 KiB. |
-    /// | 415 | `unsupported_media_type` | The body is not `application/json`, or has a `Content-Encoding`. |
+    /// | 415 | `unsupported_media_type` | The body is not sent as JSON, or has a `Content-Encoding`. |
     /// | 429 | `rate_limited` | A rate limit is used up. |
     /// | 431 | `headers_too_large` | All headers together are larger than 16 KiB. |
     /// | 500 | `internal_error` | The service failed. |

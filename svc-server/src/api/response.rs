@@ -287,7 +287,7 @@ impl ResponseBody {
                 let held = parts.then(move |part| {
                     let (memory, reader) = (memory.clone(), reader.clone());
                     async move {
-                        let permit = memory.acquire(ResponseMemory::records_of(part.len())).await.ok()?;
+                        let permit = memory.acquire(ResponseMemory::records_of(part.len() as u64)).await.ok()?;
                         Some(permit.hold(part, reader.as_ref()))
                     }
                 });

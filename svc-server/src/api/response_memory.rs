@@ -55,8 +55,8 @@ impl ResponseMemory {
 
     /// Returns how many records need as much as this number of bytes.
     #[cfg(feature = "dashboard")]
-    pub(super) fn records_of(bytes: usize) -> u32 {
-        u32::try_from(bytes.div_ceil(RECORD)).unwrap_or(u32::MAX)
+    pub(super) fn records_of(bytes: u64) -> u32 {
+        u32::try_from(bytes.div_ceil(RECORD as u64)).unwrap_or(u32::MAX)
     }
 
     fn needed(&self, records: u32) -> usize {

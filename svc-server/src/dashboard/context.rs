@@ -30,6 +30,11 @@ const SESSION_COOKIE: &str = "svc_session";
 const SECURE_PREFIX: &str = "__Host-";
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
+/// The number of fields of the largest form.
+const MAX_FIELDS: usize = 500;
+/// The size of the largest form that is read in place, in bytes. It takes 0.1 ms.
+const SMALL_FORM: usize = 32 * 1024;
+
 /// A request of a person who is signed in.
 pub(super) struct Context<'a> {
     pub(super) dashboard: &'a Dashboard,
@@ -50,12 +55,12 @@ pub(super) struct Context<'a> {
     /// The id in the path.
     pub(super) id: Option<&'a str>,
     pub(super) now: Timestamp,
-    /// What was wrong with a form of this page that was sent.
-    pub(super) problem: Option<Problem<'a>>,
+    /// The form of this page that was sent and refused.
+    pub(super) problem: Option<RefusedForm<'a>>,
 }
 
 /// A form that the rules refused. The page that has the form is shown again, with the reason beside it.
-pub(super) struct Problem<'a> {
+pub(super) struct RefusedForm<'a> {
     /// The path below `/dashboard` to which the form was sent.
     pub(super) path: &'a str,
     /// The reason as a sentence.
@@ -114,11 +119,6 @@ impl Context<'_> {
 /// The fields of a form or of a query.
 #[derive(Debug, Default)]
 pub(super) struct Form(Vec<(String, String)>);
-
-/// The number of fields of the largest form.
-const MAX_FIELDS: usize = 500;
-/// The size of the largest form that is read in place, in bytes. It takes 0.1 ms.
-const SMALL_FORM: usize = 32 * 1024;
 
 impl Form {
     /// Reads the fields of a form that was sent. A large one is read on a thread of its own.

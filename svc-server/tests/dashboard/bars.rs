@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::header::{COOKIE, HOST, ORIGIN, RETRY_AFTER};
 use http::{Method, Request, StatusCode};
 use hyper::body::{Body, Frame};
-use svc_core::accounts::sessions::Role;
+use svc_core::accounts::sessions::{MAX_SESSIONS, Role, Session};
 use svc_core::prelude::*;
 
 use crate::browser::{PEER, Server, encode};
@@ -133,7 +133,7 @@ async fn pages_that_are_not_taken_use_up_the_memory_of_responses() {
 }
 
 #[tokio::test]
-async fn keys_are_listed_in_pages_and_sessions_make_room() {
+async fn keys_are_listed_in_pages() {
     let server = Server::start().await;
     let browser = server.signed_in(Role::Owner).await;
     let keys = server.svc.account(server.tenant).keys();
@@ -145,12 +145,38 @@ async fn keys_are_listed_in_pages_and_sessions_make_room() {
     let older = newest.split("/dashboard/keys?before=").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
     let older = browser.get(&format!("/keys?before={older}")).await.text;
     assert!(older.contains("key 000") && !older.contains("key 001") && !older.contains("?before="));
+}
 
-    for _ in 0..200 {
-        assert_eq!(browser.get("/keys/new").await.status, StatusCode::OK);
-        let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Viewer)).await;
+/// Whoever signs in again and again ends sessions of their own alone.
+#[tokio::test]
+async fn a_person_has_a_bounded_number_of_sessions() {
+    let server = Server::start().await;
+    let sign_in = async |input: DashboardLinkCreate| {
         server.clock.advance(Duration::from_millis(1));
-        server.svc.dashboard().sign_in(link.token.reveal()).await.unwrap();
+        server.signed_in_by(input).await
+    };
+    let other = sign_in(DashboardLinkCreate::to(server.tenant, Role::Viewer).identity("other")).await;
+    let operator = sign_in(DashboardLinkCreate::for_operator()).await;
+    let first = sign_in(DashboardLinkCreate::to(server.tenant, Role::Viewer).identity("ada")).await;
+    for _ in 1..MAX_SESSIONS {
+        sign_in(DashboardLinkCreate::to(server.tenant, Role::Viewer).identity("ada")).await;
     }
-    assert_eq!(browser.get("/keys/new").await.status, StatusCode::UNAUTHORIZED, "the oldest session has ended");
+    assert_eq!(first.get("/keys").await.status, StatusCode::OK);
+    sign_in(DashboardLinkCreate::to(server.tenant, Role::Viewer).identity("ada")).await;
+    assert_eq!(first.get("/keys").await.status, StatusCode::UNAUTHORIZED);
+
+    // A member of several accounts signs in without one, as operators do, and then chooses one.
+    let both = [(server.tenant, Role::Viewer), (server.other, Role::Viewer)];
+    let member = server.signed_in_member("grace@example.com", &both).await;
+    for _ in 0..=MAX_SESSIONS {
+        server.clock.advance(Duration::from_millis(1));
+        let new = server.svc.dashboard().sign_in_member("grace@example.com".parse().unwrap()).await.unwrap();
+        server.svc.dashboard().choose_account(new.session.id, server.tenant).await.unwrap();
+    }
+    let sessions = server.svc.dashboard().sessions(Some(server.tenant)).await.unwrap();
+    let own = |session: &&Session| session.identity == "grace@example.com";
+    assert_eq!(sessions.iter().filter(own).count(), MAX_SESSIONS);
+    assert_eq!(member.get("/switch").await.status, StatusCode::OK, "that session shows no account");
+    assert_eq!(other.get("/keys").await.status, StatusCode::OK);
+    assert_eq!(operator.get("/system").await.status, StatusCode::OK);
 }

@@ -33,7 +33,8 @@ pub struct DbStats {
 /// Measures the database at `url`. It counts all rows in one snapshot, and can run while servers use the database.
 ///
 /// # Errors
-/// [`MaintenanceError::Open`] when the database cannot be opened, is not one of svc, or has the schema of another version, and [`MaintenanceError::Store`] when it cannot be read.
+/// [`MaintenanceError::Open`] when the database cannot be opened, is not one of svc, or has the schema of another version,
+/// and [`MaintenanceError::Store`] when it cannot be read.
 pub async fn stats(url: &str) -> Result<DbStats, MaintenanceError> {
     let mut database = open::existing(url, &Env::system(), Opening::Read).await?;
     Ok(stats_of(&mut database).await?)

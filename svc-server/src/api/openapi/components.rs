@@ -71,11 +71,7 @@ const FAILURES: [FailureResponse; 15] = [
     ),
     failure(413, "ContentTooLarge", "The request body is larger than 1 MiB."),
     failure(414, "UriTooLong", "The path with its query is longer than 8 KiB."),
-    failure(
-        415,
-        "UnsupportedMediaType",
-        "The request body is not sent as `application/json`, or has a `Content-Encoding`.",
-    ),
+    failure(415, "UnsupportedMediaType", "The request body is not sent as JSON, or has a `Content-Encoding`."),
     failure(
         429,
         "TooManyRequests",
