@@ -476,9 +476,12 @@ fn status_response(status: &str) -> Result<Outcome, Problem> {
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
-/// Says, as an extension of a request, that it came over the TLS of this server.
+/// Says, as an extension of a request, that it came over TLS.
+///
+/// An application that mounts the dashboard and has TLS of its own adds it to each request: then no cookie but a `Secure`
+/// one is set or read. Behind a reverse proxy, forms and the fetch metadata of browsers tell.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OverTls;
+pub struct OverTls;
 
 impl<B> tower_service::Service<Request<B>> for Api
 where

@@ -34,6 +34,6 @@ pub mod metrics;
 pub mod program;
 pub mod telemetry;
 
-pub use self::api::{Api, Peer, ResponseBody, Settings};
+pub use self::api::{Api, OverTls, Peer, ResponseBody, Settings};
 pub use self::background::Background;
 pub use self::builder::Builder;
