@@ -57,6 +57,7 @@ mod quotes;
 mod records;
 mod replays;
 mod requests;
+mod submissions;
 mod transaction;
 mod webhooks;
 
@@ -82,6 +83,7 @@ pub use self::platform_keys::PlatformKeys;
 pub use self::records::{AccountResource, Records};
 pub use self::replays::Replays;
 pub use self::requests::Requests;
+pub use self::submissions::Submission;
 pub use self::transaction::{Transaction, TransactionFn};
 
 /// A handle to a store, with all operations. It is cheap to clone.

@@ -5,6 +5,7 @@
 
 mod changes;
 mod overdue;
+mod steps;
 
 use crate::resources::contacts::ContactId;
 use schemars::JsonSchema;
@@ -23,6 +24,7 @@ use crate::webhooks::events;
 
 pub use self::changes::{refund, update};
 pub use self::overdue::{OVERDUE_STEP, OverdueChecks, OverduePosition, check_overdue, overdue};
+pub use self::steps::InvoiceStep;
 
 /// The id of an invoice.
 pub type InvoiceId = Id<Invoice>;
@@ -229,8 +231,7 @@ pub(crate) fn amount_in(field: &str, amount: Decimal, currency: Currency) -> Res
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if the invoice is not a draft.
 pub async fn send(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId) -> Result<Invoice, Error> {
-    let allowed = [InvoiceStatus::Draft];
-    change_status(tx, tenant, id, "sent", &allowed, InvoiceStatus::Sent, Some(EventKind::InvoiceSent)).await
+    change_status(tx, tenant, id, InvoiceStep::Send, InvoiceStatus::Sent, Some(EventKind::InvoiceSent)).await
 }
 
 /// Records that the customer has seen the invoice. Fires `invoice.updated`.
@@ -238,7 +239,7 @@ pub async fn send(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId) -> Result<In
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if the status is not `sent`.
 pub async fn view(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId) -> Result<Invoice, Error> {
-    change_status(tx, tenant, id, "viewed", &[InvoiceStatus::Sent], InvoiceStatus::Viewed, None).await
+    change_status(tx, tenant, id, InvoiceStep::View, InvoiceStatus::Viewed, None).await
 }
 
 /// Cancels an invoice on which nothing was paid. Fires `invoice.voided`, then `invoice.updated`.
@@ -246,14 +247,10 @@ pub async fn view(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId) -> Result<In
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if something was paid, or the invoice is cancelled already.
 pub async fn void(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId) -> Result<Invoice, Error> {
-    use InvoiceStatus::{Cancelled, Draft, Overdue, Sent, Viewed};
     let now = advance_clock(tx, tenant).await?;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
-    // An overdue invoice can be one that was paid in part.
-    if invoice.amount_paid.minor() > 0 || !matches!(invoice.status, Draft | Sent | Viewed | Overdue) {
-        return Err(invoice.refuses("voided"));
-    }
-    invoice.status = Cancelled;
+    invoice.check(InvoiceStep::Void)?;
+    invoice.status = InvoiceStatus::Cancelled;
     store_change(tx, tenant, now, &mut invoice, &[EventKind::InvoiceVoided, EventKind::InvoiceUpdated]).await?;
     Ok(invoice)
 }
@@ -265,9 +262,7 @@ pub async fn void(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId) -> Result<In
 pub async fn resend(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
     let invoice: Invoice = crud::get(tx, tenant, id).await?;
-    if matches!(invoice.status, InvoiceStatus::Draft | InvoiceStatus::Cancelled) {
-        return Err(invoice.refuses("sent again"));
-    }
+    invoice.check(InvoiceStep::Resend)?;
     events::emit(tx, tenant, now, &[EventKind::InvoiceResent], &invoice).await?;
     Ok(invoice)
 }
@@ -284,9 +279,7 @@ pub async fn pay(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, amount: Optio
     let now = advance_clock(tx, tenant).await?;
     let wall_clock = WriteTime::new(tx, now).wall_clock;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
-    if matches!(invoice.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled) {
-        return Err(invoice.refuses("paid"));
-    }
+    invoice.check(InvoiceStep::Pay)?;
     let scale = invoice.currency.scale();
     let left = invoice.total.minor() - invoice.amount_paid.minor();
     let paid = match amount {
@@ -322,28 +315,18 @@ pub async fn pay(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, amount: Optio
     Ok(invoice)
 }
 
-impl Invoice {
-    /// Returns the error of an operation that the status does not allow.
-    fn refuses(&self, step: &str) -> Error {
-        Error::NotAllowed(format!("{} is {}; it cannot be {step}.", self.invoice_number, self.status))
-    }
-}
-
-/// Changes the status of an invoice that has one of the statuses in `from`. `step` is what the error calls the change.
+/// Changes the status of an invoice that allows the step.
 async fn change_status(
     tx: &mut dyn Tx,
     tenant: TenantId,
     id: InvoiceId,
-    step: &str,
-    from: &[InvoiceStatus],
+    step: InvoiceStep,
     to: InvoiceStatus,
     event: Option<EventKind>,
 ) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
-    if !from.contains(&invoice.status) {
-        return Err(invoice.refuses(step));
-    }
+    invoice.check(step)?;
     invoice.status = to;
     let kinds: Vec<EventKind> = event.into_iter().chain([EventKind::InvoiceUpdated]).collect();
     store_change(tx, tenant, now, &mut invoice, &kinds).await?;

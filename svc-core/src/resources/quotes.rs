@@ -251,6 +251,13 @@ impl Update for Quote {
     }
 }
 
+impl Quote {
+    /// Returns whether the customer can accept or decline the offer: it was sent, and was neither accepted nor declined.
+    pub fn awaits_decision(&self) -> bool {
+        matches!(self.status, QuoteStatus::Sent | QuoteStatus::Viewed)
+    }
+}
+
 /// Records that the customer accepts an offer. Fires `quote.accepted`, then `quote.updated`.
 ///
 /// # Errors
@@ -278,11 +285,10 @@ pub async fn decline(tx: &mut dyn Tx, tenant: TenantId, id: QuoteId) -> Result<Q
     set_status(tx, tenant, id, QuoteStatus::Declined).await
 }
 
-/// Returns the quote if the customer can decide on it: it was sent, and was neither accepted nor declined. `step` is
-/// what the error calls the decision.
+/// Returns the quote if the customer can decide on it. `step` is what the error calls the decision.
 async fn awaiting_decision(tx: &mut dyn Tx, tenant: TenantId, id: QuoteId, step: &str) -> Result<Quote, Error> {
     let quote: Quote = crud::get(tx, tenant, id).await?;
-    if matches!(quote.status, QuoteStatus::Sent | QuoteStatus::Viewed) {
+    if quote.awaits_decision() {
         return Ok(quote);
     }
     Err(Error::NotAllowed(format!("{} is {}; it cannot be {step}.", quote.quote_number, quote.status)))

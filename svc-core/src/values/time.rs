@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-use jiff::tz::Offset;
+use jiff::tz::{AmbiguousOffset, Offset};
 use jiff::{SignedDuration, civil};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
@@ -340,6 +340,35 @@ impl TimeZone {
     pub fn date_and_time_at(&self, instant: Timestamp) -> String {
         let instant = jiff::Timestamp::from_microsecond(instant.0).unwrap_or(jiff::Timestamp::MAX);
         self.0.to_datetime(instant).strftime("%Y-%m-%d %H:%M:%S").to_string()
+    }
+
+    /// Returns when clocks in this zone show this date and time of day, such as `2026-03-15T02:09`: the form of a browser's
+    /// field for it, with or without seconds. Of a time that clocks show twice, when they are put back, it is the first.
+    ///
+    /// # Errors
+    /// `invalid_format` for a text of another form, and `out_of_range` for a time that clocks skip.
+    ///
+    /// ```
+    /// use svc_core::values::{TimeZone, Timestamp};
+    /// let sydney = TimeZone::parse("Australia/Sydney")?;
+    /// assert_eq!(sydney.time_of("2026-03-15T02:09")?, Timestamp::parse("2026-03-14T15:09:00Z")?);
+    /// # Ok::<(), svc_core::error::Issue>(())
+    /// ```
+    pub fn time_of(&self, local: &str) -> Result<Timestamp, Issue> {
+        let form = Issue::new(FieldCode::InvalidFormat, "must be a date and a time such as 2026-03-14T15:09");
+        let has_form = ["0000-00-00T00:00", "0000-00-00T00:00:00"].into_iter().any(|known| has_form(local, known));
+        let local: civil::DateTime = local.parse().ok().filter(|_| has_form).ok_or(form)?;
+        let skipped = || {
+            let zone = self.0.iana_name().unwrap_or("UTC");
+            let text = format!("does not exist in {zone}, where clocks are put forward then; take an hour later");
+            Issue::new(FieldCode::OutOfRange, text)
+        };
+        let zoned = self.0.to_ambiguous_zoned(local);
+        if matches!(zoned.offset(), AmbiguousOffset::Gap { .. }) {
+            return Err(skipped());
+        }
+        let at = zoned.earlier().map_err(|_| Issue::new(FieldCode::OutOfRange, "must be in the years 0000 to 9999"))?;
+        Ok(Timestamp::from_micros(at.timestamp().as_microsecond()))
     }
 
     /// Returns the calendar date at this time in this zone.

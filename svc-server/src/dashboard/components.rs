@@ -318,10 +318,27 @@ impl FormState<'_> {
 
     /// Returns a field for a line of text.
     pub(super) fn text(&self, name: &str, label: &str, hint: &str) -> Markup {
+        self.typed("text", name, label, hint)
+    }
+
+    /// Returns a field for a value of a type that browsers know, such as `date`.
+    pub(super) fn typed(&self, kind: &str, name: &str, label: &str, hint: &str) -> Markup {
         self.field(name, label, hint, |id, about, invalid| {
             html! {
-                input id=(id) name=(name) type="text" value=(self.values.text(name)) autocomplete="off"
+                input id=(id) name=(name) type=(kind) value=(self.values.text(name)) autocomplete="off"
                     aria-describedby=(about) aria-invalid=[invalid];
+            }
+        })
+    }
+
+    /// Returns a field for several lines of text.
+    pub(super) fn lines(&self, name: &str, label: &str, hint: &str) -> Markup {
+        self.field(name, label, hint, |id, about, invalid| {
+            html! {
+                textarea id=(id) name=(name) rows="5" aria-describedby=(about) aria-invalid=[invalid] {
+                    // Browsers drop the first line break.
+                    "\n" (self.values.all(name).next().unwrap_or_default())
+                }
             }
         })
     }

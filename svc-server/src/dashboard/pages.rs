@@ -10,6 +10,8 @@ pub(super) mod members;
 pub(super) mod overview;
 #[cfg(feature = "oidc")]
 pub(super) mod provider;
+pub(super) mod record_actions;
+pub(super) mod record_forms;
 pub(super) mod records;
 pub(super) mod requests;
 pub(super) mod settings;

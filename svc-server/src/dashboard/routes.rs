@@ -13,8 +13,8 @@ use super::page_response::{PageError, PageResponse};
 #[cfg(feature = "oidc")]
 use super::pages::provider;
 use super::pages::{
-    accounts, audit, deliveries, events, keys, members, overview, records, requests, settings, sign_in, system,
-    webhooks,
+    accounts, audit, deliveries, events, keys, members, overview, record_actions, record_forms, records, requests,
+    settings, sign_in, system, webhooks,
 };
 use crate::api::router::by_path;
 
@@ -137,8 +137,60 @@ fn table() -> Vec<Page> {
         get("/system", Operator(|cx| Box::pin(system::show(cx)))),
         post("/system/sessions/{id}/revoke", Operator(|cx| Box::pin(system::revoke_session(cx)))),
     ];
+    pages.extend(record_changes());
     pages.extend(provider_pages());
     pages
+}
+
+/// Returns the forms that change records.
+fn record_changes() -> Vec<Page> {
+    use Handler::Account;
+    use Role::Developer;
+    use record_actions::{Change, run, run_with_amount};
+    use record_forms::RecordKind::{Booking, Contact, Invoice, Job, Quote};
+    use record_forms::{create, edit, new, update};
+    vec![
+        get("/contacts/new", Account(Developer, |cx, tenant| Box::pin(new(cx, tenant, Contact)))),
+        post("/contacts/new", Account(Developer, |cx, tenant| Box::pin(create(cx, tenant, Contact)))),
+        get("/contacts/{id}/edit", Account(Developer, |cx, tenant| Box::pin(edit(cx, tenant, Contact)))),
+        post("/contacts/{id}/edit", Account(Developer, |cx, tenant| Box::pin(update(cx, tenant, Contact)))),
+        get("/invoices/new", Account(Developer, |cx, tenant| Box::pin(new(cx, tenant, Invoice)))),
+        post("/invoices/new", Account(Developer, |cx, tenant| Box::pin(create(cx, tenant, Invoice)))),
+        get("/invoices/{id}/edit", Account(Developer, |cx, tenant| Box::pin(edit(cx, tenant, Invoice)))),
+        post("/invoices/{id}/edit", Account(Developer, |cx, tenant| Box::pin(update(cx, tenant, Invoice)))),
+        get("/quotes/new", Account(Developer, |cx, tenant| Box::pin(new(cx, tenant, Quote)))),
+        post("/quotes/new", Account(Developer, |cx, tenant| Box::pin(create(cx, tenant, Quote)))),
+        get("/quotes/{id}/edit", Account(Developer, |cx, tenant| Box::pin(edit(cx, tenant, Quote)))),
+        post("/quotes/{id}/edit", Account(Developer, |cx, tenant| Box::pin(update(cx, tenant, Quote)))),
+        get("/bookings/new", Account(Developer, |cx, tenant| Box::pin(new(cx, tenant, Booking)))),
+        post("/bookings/new", Account(Developer, |cx, tenant| Box::pin(create(cx, tenant, Booking)))),
+        get("/bookings/{id}/edit", Account(Developer, |cx, tenant| Box::pin(edit(cx, tenant, Booking)))),
+        post("/bookings/{id}/edit", Account(Developer, |cx, tenant| Box::pin(update(cx, tenant, Booking)))),
+        get("/jobs/new", Account(Developer, |cx, tenant| Box::pin(new(cx, tenant, Job)))),
+        post("/jobs/new", Account(Developer, |cx, tenant| Box::pin(create(cx, tenant, Job)))),
+        get("/jobs/{id}/edit", Account(Developer, |cx, tenant| Box::pin(edit(cx, tenant, Job)))),
+        post("/jobs/{id}/edit", Account(Developer, |cx, tenant| Box::pin(update(cx, tenant, Job)))),
+        post(
+            "/contacts/{id}/delete",
+            Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::DeleteContact))),
+        ),
+        post("/invoices/{id}/send", Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::SendInvoice)))),
+        post(
+            "/invoices/{id}/resend",
+            Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::ResendInvoice))),
+        ),
+        post(
+            "/invoices/{id}/pay",
+            Account(Developer, |cx, tenant| Box::pin(run_with_amount(cx, tenant, Change::PayInvoice))),
+        ),
+        post(
+            "/invoices/{id}/refund",
+            Account(Developer, |cx, tenant| Box::pin(run_with_amount(cx, tenant, Change::RefundInvoice))),
+        ),
+        post("/invoices/{id}/void", Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::VoidInvoice)))),
+        post("/quotes/{id}/accept", Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::AcceptQuote)))),
+        post("/quotes/{id}/decline", Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::DeclineQuote)))),
+    ]
 }
 
 /// Returns the pages for signing in at an identity provider.

@@ -1,6 +1,6 @@
 //! Refunds, and updates of the fields of an invoice.
 
-use super::{Invoice, InvoiceStatus, InvoiceUpdate, RefundedInvoice, amount_in, store_change};
+use super::{Invoice, InvoiceStatus, InvoiceStep, InvoiceUpdate, RefundedInvoice, amount_in, store_change};
 use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::accounts::tenants;
 use crate::error::{Error, FieldCode, Issue};
@@ -32,10 +32,7 @@ pub async fn refund(
     let wall_clock = WriteTime::new(tx, now).wall_clock;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
     let (paid, scale) = (invoice.amount_paid.minor(), invoice.currency.scale());
-    if paid == 0 {
-        let text = format!("{} is {} and holds no payment", invoice.invoice_number, invoice.status);
-        return Err(Error::NotAllowed(format!("{text}; it cannot be refunded.")));
-    }
+    invoice.check(InvoiceStep::Refund)?;
     let back = match amount {
         Some(amount) => amount_in("amount", amount, invoice.currency)?.minor(),
         None => paid,
@@ -71,9 +68,7 @@ pub async fn update(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, change: In
     let now = advance_clock(tx, tenant).await?;
     let wall_clock = WriteTime::new(tx, now).wall_clock;
     let before: Invoice = crud::get(tx, tenant, id).await?;
-    if matches!(before.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled) {
-        return Err(before.refuses("updated"));
-    }
+    before.check(InvoiceStep::Update)?;
     let mut after = before.clone();
     after.apply(change)?;
     if after == before {

@@ -1,4 +1,5 @@
-//! The records of an account, as the API returns them, and their history. Nothing on these pages changes them.
+//! The records of an account, as the API returns them, and their history. Nothing here changes them: `record_forms` and
+//! `record_actions` do.
 
 mod list;
 mod show;
@@ -222,7 +223,7 @@ fn value(cx: &Context<'_>, tenant: &Tenant, record: &Map<String, Value>, field: 
 }
 
 /// Returns an amount with all decimals of its currency, such as `15,680.00 AUD`. Jobs have amounts without a currency.
-fn money(amount: &str, currency: Option<Currency>) -> String {
+pub(super) fn money(amount: &str, currency: Option<Currency>) -> String {
     let (whole, decimals) = amount.split_once('.').unwrap_or((amount, ""));
     let places = currency.map_or(decimals.len(), |currency| usize::from(currency.scale()));
     let whole = whole.parse().map_or_else(|_| whole.to_owned(), number);

@@ -14,6 +14,7 @@ use crate::dashboard::components::{empty, heading, table};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::pages::record_actions::new_button;
 
 /// The number of records on a page.
 const PAGE: u32 = 50;
@@ -39,7 +40,7 @@ pub(in crate::dashboard) async fn list(
     };
     let is_filtered = !search.is_empty() || !status.is_empty();
     let content = html! {
-        (heading(kind.title, "", filters(cx, kind, &path, search, status)))
+        (heading(kind.title, "", html! { (filters(cx, kind, &path, search, status)) (new_button(cx, kind.collection)) }))
         @match &found {
             Err(reason) => { p.banner.bad role="alert" { (reason) } }
             Ok((records, _)) if records.is_empty() && is_filtered => {

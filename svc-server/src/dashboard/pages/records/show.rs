@@ -10,6 +10,7 @@ use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::pages::audit::entry_table;
+use crate::dashboard::pages::record_actions;
 
 /// The number of changes of the account among which the history of a record is looked for.
 const HISTORY: u32 = 500;
@@ -31,7 +32,7 @@ pub(in crate::dashboard) async fn show(
     let fields: Vec<(&str, Markup)> = fields.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
     let content = html! {
         p { a href=(cx.url(&format!("/{}", kind.collection))) { (kind.title) } }
-        (heading(&short(&name), "", html! {}))
+        (heading(&short(&name), "", record_actions::buttons(cx, tenant, kind.collection, id).await?))
         (section("Fields", facts(&fields)))
         section.card {
             div {

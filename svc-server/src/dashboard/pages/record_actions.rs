@@ -1,0 +1,190 @@
+//! What can be done with a record beside editing it: the steps of an invoice, what a customer decides about a quote, and
+//! deleting a contact. A page shows the buttons that the record allows.
+
+use std::str::FromStr;
+
+use maud::{Markup, html};
+use svc_core::accounts::tenants::Tenant;
+use svc_core::prelude::*;
+use svc_core::resources::invoices::InvoiceStep;
+use svc_core::values::Amount;
+use uuid::Uuid;
+
+use super::record_forms::{KEY, RecordKind, VERSION, amount, contact_name, make, new_key, refusal};
+use super::records::money;
+use crate::dashboard::components::{confirmed, csrf, post_button};
+use crate::dashboard::context::Context;
+use crate::dashboard::page_response::{PageError, PageResponse};
+
+pub(in crate::dashboard) use super::record_forms::Change;
+
+/// Returns the button for a new record, for the heading of a list. Nothing for people who may not create one.
+pub(super) fn new_button(cx: &Context<'_>, collection: &str) -> Markup {
+    let kind = RecordKind::of_collection(collection).filter(|_| cx.may(Role::Developer));
+    html! {
+        @if let Some(kind) = kind {
+            a.button.primary href=(cx.url(&format!("/{collection}/new"))) { "New " (kind.one()) }
+        }
+    }
+}
+
+/// Returns the buttons of a record, for the heading of its page. Nothing for people who may not change it.
+///
+/// # Errors
+///
+/// [`Error::NotFound`] and [`Error::Store`].
+pub(super) async fn buttons(cx: &Context<'_>, tenant: &Tenant, collection: &str, id: Uuid) -> Result<Markup, Error> {
+    let Some(kind) = RecordKind::of_collection(collection).filter(|_| cx.may(Role::Developer)) else {
+        return Ok(html! {});
+    };
+    let account = cx.svc.account(tenant.id);
+    let edit = html! { a.button href=(cx.url(&format!("/{collection}/{id}/edit"))) { "Edit" } };
+    Ok(match kind {
+        RecordKind::Contact => contact_buttons(cx, &account.contacts().get(id.into()).await?, &edit),
+        RecordKind::Invoice => {
+            let invoice = account.invoices().get(id.into()).await?;
+            let customer = customer(account, invoice.contact_id).await?;
+            invoice_buttons(cx, &invoice, customer.as_deref(), &edit)
+        }
+        RecordKind::Quote => {
+            let quote = account.quotes().get(id.into()).await?;
+            let customer = customer(account, quote.contact_id).await?;
+            quote_buttons(cx, &quote, customer.as_deref(), &edit)
+        }
+        RecordKind::Booking | RecordKind::Job => edit,
+    })
+}
+
+/// Returns the name of the contact of a record, if it has one that is not deleted.
+async fn customer(account: Account<'_>, id: Option<ContactId>) -> Result<Option<String>, Error> {
+    let Some(id) = id else { return Ok(None) };
+    match account.contacts().get(id).await {
+        Ok(contact) => Ok(Some(contact_name(&contact))),
+        Err(Error::NotFound) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
+/// Returns the hidden fields of a form that changes a record: its key, and the version that the page shows.
+fn hidden(cx: &Context<'_>, updated_at: Timestamp) -> Markup {
+    html! {
+        input type="hidden" name=(KEY) value=(new_key(cx));
+        input type="hidden" name=(VERSION) value=(updated_at);
+    }
+}
+
+fn contact_buttons(cx: &Context<'_>, contact: &Contact, edit: &Markup) -> Markup {
+    let id = contact.id;
+    let kinds = [RecordKind::Invoice, RecordKind::Quote, RecordKind::Booking, RecordKind::Job];
+    let question =
+        format!("Delete {}? Its invoices, quotes, bookings and jobs stay. It cannot be undone.", contact_name(contact));
+    html! {
+        (edit)
+        @for kind in kinds {
+            a.button href=(cx.url(&format!("/{}/new?contact={id}", kind.collection()))) { "New " (kind.one()) }
+        }
+        (confirmed(cx, "Delete", &question, &format!("/contacts/{id}/delete"), hidden(cx, contact.updated_at), "Delete"))
+    }
+}
+
+fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, edit: &Markup) -> Markup {
+    let path = |action: &str| format!("/invoices/{}/{action}", invoice.id);
+    let hidden = || hidden(cx, invoice.updated_at);
+    let scale = invoice.currency.scale();
+    let left = Amount::from_minor(invoice.total.minor() - invoice.amount_paid.minor(), scale);
+    let shown = |amount: &Amount| money(&amount.to_string(), Some(invoice.currency));
+    let (number, total) = (&invoice.invoice_number, shown(&invoice.total));
+    let of = customer.map(|name| format!(", of {name}")).unwrap_or_default();
+    html! {
+        @if invoice.allows(InvoiceStep::Update) { (edit) }
+        @if invoice.allows(InvoiceStep::Send) {
+            (post_button(cx, &path("send"), "primary", hidden(), "Mark as sent"))
+        }
+        @if invoice.allows(InvoiceStep::Resend) {
+            (post_button(cx, &path("resend"), "", hidden(), "Send again"))
+        }
+        @if invoice.allows(InvoiceStep::Pay) {
+            @let question = format!("{number}{of}: {} of {total} is left to pay.", shown(&left));
+            (amount_form(cx, &path("pay"), "Take a payment", &question, invoice, &left, "primary", "Record the payment"))
+        }
+        @if invoice.allows(InvoiceStep::Refund) {
+            @let question = format!("Refund {number}{of}, of which {} was paid. All of it cancels the invoice.",
+                shown(&invoice.amount_paid));
+            (amount_form(cx, &path("refund"), "Refund", &question, invoice, &invoice.amount_paid, "danger", "Refund"))
+        }
+        @if invoice.allows(InvoiceStep::Void) {
+            @let question = format!("Void {number}, {total}{of}? It cannot be undone.");
+            (confirmed(cx, "Void", &question, &path("void"), hidden(), "Void"))
+        }
+    }
+}
+
+/// Returns a form for an amount of an invoice, behind a button. What was typed stays when it is refused.
+#[expect(clippy::too_many_arguments, reason = "the texts of a form, which say nothing without their names")]
+fn amount_form(
+    cx: &Context<'_>,
+    path: &str,
+    label: &str,
+    question: &str,
+    invoice: &Invoice,
+    suggested: &Amount,
+    class: &str,
+    action: &str,
+) -> Markup {
+    let problem = cx.problem_at(path);
+    let typed = problem.map_or_else(|| suggested.to_string(), |_| cx.form.text("amount").to_owned());
+    let id = format!("amount-{class}");
+    html! {
+        details.confirm open[problem.is_some()] {
+            summary.button { (label) }
+            form method="post" action=(cx.url(path)) {
+                (csrf(cx))
+                (hidden(cx, invoice.updated_at))
+                p { (question) }
+                div.field {
+                    label for=(id) { "Amount in " (invoice.currency) }
+                    input id=(id) name="amount" type="text" inputmode="decimal" value=(typed) autocomplete="off"
+                        aria-describedby={ "about-" (id) } aria-invalid=[problem.map(|_| "true")];
+                    div id={ "about-" (id) } { @if let Some(reason) = problem { p.error role="alert" { (reason) } } }
+                }
+                button class=(class) type="submit" { (action) }
+            }
+        }
+    }
+}
+
+fn quote_buttons(cx: &Context<'_>, quote: &Quote, customer: Option<&str>, edit: &Markup) -> Markup {
+    let path = |action: &str| format!("/quotes/{}/{action}", quote.id);
+    let total = money(&quote.total.to_string(), Some(quote.currency));
+    let by = customer.map(|name| format!(" by {name}")).unwrap_or_default();
+    let question = |done: &str| format!("Record that {}, {total}, was {done}{by}?", quote.quote_number);
+    html! {
+        (edit)
+        @if quote.awaits_decision() {
+            (confirmed(cx, "Accepted", &question("accepted"), &path("accept"), hidden(cx, quote.updated_at), "Record it"))
+            (confirmed(cx, "Declined", &question("declined"), &path("decline"), hidden(cx, quote.updated_at), "Record it"))
+        }
+    }
+}
+
+/// Makes a change of the record in the path.
+pub(in crate::dashboard) async fn run<I: FromStr>(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    change: fn(I) -> Change,
+) -> Result<PageResponse, PageError> {
+    let location = make(cx, tenant.id, change(cx.id()?), &[]).await.map_err(refusal)?;
+    Ok(PageResponse::see_other(&cx.url(&location)))
+}
+
+/// Makes a change with an amount of the invoice in the path.
+pub(in crate::dashboard) async fn run_with_amount(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    change: fn(InvoiceId, Decimal) -> Change,
+) -> Result<PageResponse, PageError> {
+    let id = cx.svc.account(tenant.id).invoices().get(cx.id()?).await?.id;
+    let amount = amount(cx.form.text("amount")).map_err(PageError::Invalid)?;
+    let location = make(cx, tenant.id, change(id, amount), &["amount"]).await.map_err(refusal)?;
+    Ok(PageResponse::see_other(&cx.url(&location)))
+}

@@ -1,0 +1,229 @@
+//! The forms that create and edit records. What is typed becomes the JSON that the API takes, is parsed as there, and goes
+//! through the facade: so rules, events and errors are those of the API.
+
+mod changes;
+mod contact;
+mod fields;
+mod input;
+
+use http::StatusCode;
+use maud::{Markup, html};
+use svc_core::accounts::tenants::Tenant;
+use svc_core::error::FieldCode;
+use svc_core::prelude::*;
+use uuid::Uuid;
+
+pub(in crate::dashboard) use self::changes::Change;
+pub(super) use self::changes::{KEY, VERSION, make, new_key, refusal};
+pub(super) use self::contact::name as contact_name;
+pub(in crate::dashboard) use self::fields::RecordKind;
+use self::fields::{Control, Field, FormOf};
+pub(super) use self::input::amount;
+use crate::dashboard::components::{Errors, FormState, csrf, heading};
+use crate::dashboard::context::{Context, Form};
+use crate::dashboard::layout;
+use crate::dashboard::page_response::{PageError, PageResponse};
+
+/// A form as it is shown.
+struct Shown<'a> {
+    kind: RecordKind,
+    /// The record that is edited. `None` in the form of a new one.
+    id: Option<Uuid>,
+    key: &'a str,
+    version: &'a str,
+    state: FormState<'a>,
+    /// What is wrong with the form as a whole.
+    problem: Option<Markup>,
+}
+
+/// Shows the form of a new record. `?contact=ID` in the address fills its contact in.
+pub(in crate::dashboard) async fn new(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: RecordKind,
+) -> Result<PageResponse, PageError> {
+    let contact = match cx.query.given("contact") {
+        Some(id) => contact::shown(cx, tenant, id).await?,
+        None => String::new(),
+    };
+    let currency = tenant.currency.to_string();
+    let values = vec![("contact_id", contact), ("currency", currency), ("status", JobStatus::Quoted.to_string())];
+    let (values, errors, key) = (Form::from_fields(values), Errors::default(), new_key(cx));
+    let state = FormState { values: &values, errors: &errors };
+    Ok(page(cx, tenant, &Shown { kind, id: None, key: &key, version: "", state, problem: None }))
+}
+
+/// Creates a record.
+pub(in crate::dashboard) async fn create(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: RecordKind,
+) -> Result<PageResponse, PageError> {
+    let body = input::read(cx, tenant, kind, None).await?;
+    let parsed = Change::create(kind, &body.json());
+    save(cx, tenant, (kind, None), parsed, body.errors).await
+}
+
+/// Shows the form of a record that is edited.
+pub(in crate::dashboard) async fn edit(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: RecordKind,
+) -> Result<PageResponse, PageError> {
+    let id = cx.id()?;
+    let record = changes::read(cx.svc.account(tenant.id), kind, id).await?;
+    let values = input::shown(cx, tenant, kind, &record).await?;
+    let (errors, key) = (Errors::default(), new_key(cx));
+    let state = FormState { values: &values, errors: &errors };
+    let version = changes::version(&record);
+    Ok(page(cx, tenant, &Shown { kind, id: Some(id), key: &key, version, state, problem: None }))
+}
+
+/// Saves a record that was edited.
+pub(in crate::dashboard) async fn update(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: RecordKind,
+) -> Result<PageResponse, PageError> {
+    let id = cx.id()?;
+    let record = changes::read(cx.svc.account(tenant.id), kind, id).await?;
+    let shown = input::shown(cx, tenant, kind, &record).await?;
+    let body = input::read(cx, tenant, kind, Some(&shown)).await?;
+    if body.is_empty() {
+        return Ok(PageResponse::see_other(&cx.url(&format!("/{}/{id}?notice=saved", kind.collection()))));
+    }
+    let parsed = Change::update(kind, id, &body.json());
+    save(cx, tenant, (kind, Some(id)), parsed, body.errors).await
+}
+
+/// Makes a change that could be read, or shows the form again with what is wrong.
+async fn save(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    (kind, id): (RecordKind, Option<Uuid>),
+    parsed: Result<Change, Error>,
+    mut errors: Errors,
+) -> Result<PageResponse, PageError> {
+    let form = if id.is_some() { FormOf::Edited } else { FormOf::New };
+    let fields: Vec<&Field> = kind.fields(form).collect();
+    let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+    let made = match parsed {
+        Ok(change) if errors.is_empty() => make(cx, tenant.id, change, &names).await,
+        // Without the fields that could not be read, an update can be empty.
+        Ok(_) | Err(Error::EmptyPatch) => Err(Error::Validation(svc_core::error::Violations::default())),
+        Err(error) => Err(error),
+    };
+    let error = match made {
+        Ok(location) => return Ok(PageResponse::see_other(&cx.url(&location))),
+        Err(Error::NotFound) => return Err(PageError::NotFound),
+        Err(Error::Store(error)) => return Err(PageError::Internal(error)),
+        Err(error) => error,
+    };
+    let status = match error {
+        Error::PreconditionFailed | Error::IdempotencyKeyReused | Error::NotAllowed(_) => StatusCode::CONFLICT,
+        _ => StatusCode::UNPROCESSABLE_ENTITY,
+    };
+    let problem = explain(cx, (kind, id), &fields, &error, &mut errors);
+    let state = FormState { values: &cx.form, errors: &errors };
+    let (key, version) = (cx.form.text(KEY), cx.form.text(VERSION));
+    Ok(page(cx, tenant, &Shown { kind, id, key, version, state, problem: Some(problem) }).status(status))
+}
+
+/// Puts what is wrong to its fields, and returns what is said about the form as a whole.
+fn explain(
+    cx: &Context<'_>,
+    (kind, id): (RecordKind, Option<Uuid>),
+    fields: &[&Field],
+    error: &Error,
+    errors: &mut Errors,
+) -> Markup {
+    for violation in error.failing_fields() {
+        let Some(field) = fields.iter().find(|field| violation.field.split('.').next() == Some(field.name)) else {
+            continue;
+        };
+        let is_missing = [FieldCode::Required, FieldCode::NotNullable].iter().any(|c| c.as_str() == violation.code);
+        let text = if is_missing { "It must not be empty.".to_owned() } else { sentence(&violation.message, fields) };
+        errors.add(field.name, text);
+    }
+    let path = format!("/{}/{}", kind.collection(), id.unwrap_or_default());
+    match error {
+        Error::PreconditionFailed => html! {
+            "Somebody changed this " (kind.one()) " after the form was loaded, so nothing was saved. "
+            a href=(cx.url(&format!("{path}/edit"))) { "Load the form again" }
+            " and repeat your change there; below is what you typed."
+        },
+        Error::IdempotencyKeyReused => html! {
+            "This form was saved before, with other values. "
+            @if id.is_some() { a href=(cx.url(&format!("{path}/edit"))) { "Load the form again" } }
+            @else { a href=(cx.url(&format!("/{}/new", kind.collection()))) { "Begin a new form" } }
+            " for another change; below is what you typed."
+        },
+        Error::EmailTaken { existing_id } => {
+            errors.add("email", "Another contact has this address.");
+            html! {
+                "Nothing was saved: "
+                a href=(cx.url(&format!("/contacts/{existing_id}"))) { "another contact" } " has this email address."
+            }
+        }
+        Error::Validation(_) | Error::ReferenceNotFound(_) if !errors.is_empty() => {
+            html! { "Nothing was saved: correct the fields that are marked." }
+        }
+        other => html! { (changes::capitalized(&other.to_string())) },
+    }
+}
+
+/// Returns what is wrong with a field as a sentence about it. Fields have the names of the form there, and not those of the
+/// API.
+fn sentence(message: &str, fields: &[&Field]) -> String {
+    let about = message.split_once(' ').map_or(message, |(_, about)| about);
+    let named =
+        fields.iter().fold(about.to_owned(), |text, field| text.replace(field.name, &format!("“{}”", field.label)));
+    format!("It {}.", named.trim_end_matches('.'))
+}
+
+fn page(cx: &Context<'_>, tenant: &Tenant, shown: &Shown<'_>) -> PageResponse {
+    let Shown { kind, id, state, .. } = shown;
+    let list = format!("/{}", kind.collection());
+    let (title, path, back, save) = match id {
+        Some(id) => (format!("Edit {}", kind.one()), format!("{list}/{id}/edit"), format!("{list}/{id}"), "Save"),
+        None => (format!("New {}", kind.one()), format!("{list}/new"), list, "Create"),
+    };
+    let form = if id.is_some() { FormOf::Edited } else { FormOf::New };
+    let content = html! {
+        (heading(&title, "", html! {}))
+        @if let Some(problem) = &shown.problem {
+            p.banner.bad role="alert" { span { (problem) } }
+        }
+        form.card.fields method="post" action=(cx.url(&path)) {
+            (csrf(cx))
+            input type="hidden" name=(KEY) value=(shown.key);
+            @if !shown.version.is_empty() { input type="hidden" name=(VERSION) value=(shown.version); }
+            @for field in kind.fields(form) { (control(tenant, state, field)) }
+            div.actions {
+                button.primary type="submit" { (save) }
+                a.button href=(cx.url(&back)) { "Cancel" }
+            }
+        }
+    };
+    layout::page(cx, Some(tenant), &title, &content)
+}
+
+fn control(tenant: &Tenant, state: &FormState<'_>, field: &Field) -> Markup {
+    let Field { name, label, hint, .. } = field;
+    match field.control {
+        Control::Line | Control::Contact | Control::Amount => state.text(name, label, hint),
+        Control::Lines => state.lines(name, label, hint),
+        Control::Day => state.typed("date", name, label, hint),
+        Control::Time => {
+            let zone = format!("In the time zone {}. {hint}", tenant.time_zone);
+            state.typed("datetime-local", name, label, zone.trim_end())
+        }
+        Control::Choice(values) => {
+            let values = values();
+            let names: Vec<String> = values.iter().map(|value| value.replace('_', " ")).collect();
+            let options: Vec<(&str, &str)> =
+                values.iter().zip(&names).map(|(value, name)| (*value, name.as_str())).collect();
+            state.choice(name, label, hint, &options)
+        }
+    }
+}

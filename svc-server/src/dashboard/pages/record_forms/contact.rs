@@ -1,0 +1,93 @@
+//! The contact of another record, as people name it.
+
+use svc_core::accounts::tenants::Tenant;
+use svc_core::pages::{Limit, MAX_LIMIT};
+use svc_core::prelude::*;
+
+use crate::dashboard::context::Context;
+
+/// The number of contacts of an account in which names are looked for.
+const MAX_NAMED: usize = 1_000;
+
+/// Finds the contact with this id, email address or name, or says why there is no such one.
+///
+/// # Errors
+///
+/// [`Error::Store`].
+pub(super) async fn find(account: Account<'_>, text: &str) -> Result<Result<ContactId, String>, Error> {
+    if let Ok(id) = text.parse::<ContactId>() {
+        return Ok(match account.contacts().get(id).await {
+            Ok(contact) => Ok(contact.id),
+            Err(Error::NotFound) => Err("This account has no contact with this id.".to_owned()),
+            Err(other) => return Err(other),
+        });
+    }
+    if let Ok(email) = Email::parse(text) {
+        let filter = ContactFilter { email: Some(email), ..ContactFilter::default() };
+        let found = account.contacts().list(filter, ListParams::default()).await?.data;
+        return Ok(only(&found, "email address"));
+    }
+    with_name(account, text).await
+}
+
+/// Finds the contact with this name. All contacts are read, so this is for accounts that have few of them.
+async fn with_name(account: Account<'_>, text: &str) -> Result<Result<ContactId, String>, Error> {
+    let (wanted, mut found, mut read) = (text.to_lowercase(), Vec::new(), 0);
+    let mut params = ListParams { limit: Limit::new(MAX_LIMIT), ..ListParams::default() };
+    loop {
+        let page = account.contacts().list(ContactFilter::default(), params.clone()).await?;
+        read += page.data.len();
+        let is_meant = |contact: &Contact| names(contact).any(|name| name.to_lowercase() == wanted);
+        found.extend(page.data.into_iter().filter(is_meant));
+        match page.next_cursor {
+            None => return Ok(only(&found, "name")),
+            Some(_) if read >= MAX_NAMED => {
+                return Ok(Err(
+                    "Type the email address or the id of the contact: this account has too many contacts to \
+                               look one up by its name here."
+                        .to_owned(),
+                ));
+            }
+            Some(next) => params.cursor = Some(next.into()),
+        }
+    }
+}
+
+/// Returns the names of a contact: its own and that of its company.
+fn names(contact: &Contact) -> impl Iterator<Item = String> {
+    let own: Vec<&str> = [&contact.first_name, &contact.last_name].into_iter().flatten().map(Text::as_str).collect();
+    let company = contact.company_name.as_ref().map(ToString::to_string);
+    [Some(own.join(" ")), company].into_iter().flatten().filter(|name| !name.is_empty())
+}
+
+/// Returns what people call a contact.
+pub(in crate::dashboard::pages) fn name(contact: &Contact) -> String {
+    let email = contact.email.as_ref().map(ToString::to_string);
+    names(contact).next().or(email).unwrap_or_else(|| format!("the contact {}", contact.id))
+}
+
+/// Returns the only contact, or says what to type in place of `what`.
+fn only(found: &[Contact], what: &str) -> Result<ContactId, String> {
+    match found {
+        [] => Err(format!("This account has no contact with this {what}.")),
+        [only] => Ok(only.id),
+        several => {
+            let ids: Vec<String> = several.iter().take(3).map(|contact| contact.id.to_string()).collect();
+            Err(format!("Several contacts have this {what}. Type the id of the one that you mean: {}.", ids.join(", ")))
+        }
+    }
+}
+
+/// Returns what a form shows for a contact: the email address where it names one contact alone, and the id otherwise.
+///
+/// # Errors
+///
+/// [`Error::Store`].
+pub(super) async fn shown(cx: &Context<'_>, tenant: &Tenant, id: &str) -> Result<String, Error> {
+    let Ok(parsed) = id.parse::<ContactId>() else { return Ok(id.to_owned()) };
+    match cx.svc.account(tenant.id).contacts().get(parsed).await {
+        Ok(Contact { email: Some(email), .. }) if tenant.unique_contact_email => Ok(email.to_string()),
+        Ok(_) | Err(Error::NotFound) => Ok(id.to_owned()),
+        Err(other) => Err(other),
+    }
+}

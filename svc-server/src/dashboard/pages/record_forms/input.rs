@@ -1,0 +1,149 @@
+//! From the fields of a form to the JSON that the API takes, and from a record to the fields.
+
+use serde_json::{Map, Value};
+use svc_core::accounts::tenants::Tenant;
+use svc_core::prelude::*;
+
+use super::contact;
+use super::fields::{Control, Field, FormOf, RecordKind};
+use crate::dashboard::components::Errors;
+use crate::dashboard::context::{Context, Form};
+
+/// What was typed, as the API takes it.
+pub(super) struct Body {
+    members: Vec<String>,
+    /// What could not be read. The API names the rest.
+    pub(super) errors: Errors,
+}
+
+impl Body {
+    /// Returns whether the form changes nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.errors.is_empty()
+    }
+
+    /// Returns the JSON object.
+    pub(super) fn json(&self) -> Vec<u8> {
+        format!("{{{}}}", self.members.join(",")).into_bytes()
+    }
+}
+
+/// Reads the form. Of a record that is edited, only what differs from the `shown` values is a change: so a time keeps the
+/// seconds that the form does not show. An empty field is left out of a new record, and clears that of an edited one.
+///
+/// # Errors
+///
+/// [`Error::Store`].
+pub(super) async fn read(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: RecordKind,
+    shown: Option<&Form>,
+) -> Result<Body, Error> {
+    let mut body = Body { members: Vec::new(), errors: Errors::default() };
+    let form = if shown.is_some() { FormOf::Edited } else { FormOf::New };
+    for field in kind.fields(form) {
+        let text = typed(&cx.form, field);
+        if shown.is_some_and(|shown| typed(shown, field) == text) {
+            continue;
+        }
+        let value = if !text.is_empty() {
+            json(cx, tenant, field, &text).await?
+        } else if shown.is_some() {
+            Ok("null".to_owned())
+        } else {
+            continue;
+        };
+        if let Some(value) = body.errors.take(field.name, value) {
+            body.members.push(format!("\"{}\":{value}", field.name));
+        }
+    }
+    Ok(body)
+}
+
+/// Returns what was typed into a field. Browsers send lines with CR and LF.
+fn typed(form: &Form, field: &Field) -> String {
+    match field.control {
+        Control::Lines => form.all(field.name).next().unwrap_or_default().replace("\r\n", "\n"),
+        _ => form.text(field.name).to_owned(),
+    }
+}
+
+/// Returns a value that was typed as JSON, or what is wrong with it.
+async fn json(cx: &Context<'_>, tenant: &Tenant, field: &Field, text: &str) -> Result<Result<String, String>, Error> {
+    let string = |text: &str| Value::from(text).to_string();
+    Ok(match field.control {
+        Control::Line | Control::Lines | Control::Choice(_) | Control::Day => Ok(string(text)),
+        Control::Amount => amount(text).map(|_| number(text)),
+        Control::Time => match tenant.time_zone.time_of(text) {
+            Ok(at) => Ok(string(&at.to_string())),
+            Err(issue) => Err(format!("The time {issue}.")),
+        },
+        Control::Contact => contact::find(cx.svc.account(tenant.id), text).await?.map(|id| string(&id.to_string())),
+    })
+}
+
+/// Reads an amount of money, or says what is wrong with it.
+pub(in crate::dashboard::pages) fn amount(text: &str) -> Result<Decimal, String> {
+    // An exponent is a slip of the finger here.
+    match Decimal::parse(text) {
+        Ok(amount) if !text.contains(['e', 'E']) => Ok(amount),
+        Ok(_) => Err("The amount must be a number such as 1500.95.".to_owned()),
+        Err(issue) => Err(format!("The amount {issue}, with a point and without spaces or commas.")),
+    }
+}
+
+/// Returns an amount as a number of JSON, which has no zeros at its beginning.
+fn number(text: &str) -> String {
+    let significant = text.trim_start_matches('0');
+    if significant.is_empty() || significant.starts_with('.') {
+        format!("0{significant}")
+    } else {
+        significant.to_owned()
+    }
+}
+
+/// Returns the fields of a record as its form shows them.
+///
+/// # Errors
+///
+/// [`Error::Store`].
+pub(super) async fn shown(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: RecordKind,
+    record: &Map<String, Value>,
+) -> Result<Form, Error> {
+    let mut values = Vec::new();
+    for field in kind.fields(FormOf::Edited) {
+        let text = match (record.get(field.name), field.control) {
+            (None | Some(Value::Null), _) => String::new(),
+            (Some(Value::String(id)), Control::Contact) => contact::shown(cx, tenant, id).await?,
+            (Some(Value::String(at)), Control::Time) => Timestamp::parse(at)
+                .map_or_else(|_| at.clone(), |at| tenant.time_zone.date_and_time_at(at)[..MINUTES].replace(' ', "T")),
+            (Some(Value::String(text)), _) => text.clone(),
+            (Some(other), _) => other.to_string(),
+        };
+        values.push((field.name, text));
+    }
+    Ok(Form::from_fields(values))
+}
+
+/// The length of a date and a time of day without seconds.
+const MINUTES: usize = "2026-03-14 15:09".len();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_typed_with_a_point_and_without_an_exponent() {
+        for (typed, json) in [("149.50", "149.50"), ("007", "7"), ("0", "0"), ("00.5", "0.5"), ("0.25", "0.25")] {
+            assert!(amount(typed).is_ok(), "{typed}");
+            assert_eq!(number(typed), json);
+        }
+        for wrong in ["1,50", "1e3", "$5", "-1", "1 000", "NaN", ".5", "5.", "9999999999999"] {
+            assert!(amount(wrong).is_err(), "{wrong}");
+        }
+    }
+}
