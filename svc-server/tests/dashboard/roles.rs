@@ -62,15 +62,43 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("POST", "/settings/sign-out-everywhere", "member", ""),
     ("GET", "/audit", "viewer", ""),
     ("GET", "/contacts", "viewer", ""),
+    ("GET", "/contacts/new", "developer", ""),
+    ("POST", "/contacts/new", "developer", "email=eve%40example.com"),
     ("GET", "/contacts/{id}", "viewer", ""),
+    ("GET", "/contacts/{id}/edit", "developer", ""),
+    ("POST", "/contacts/{id}/edit", "developer", "email=eve%40example.com&city=Perth"),
+    ("POST", "/contacts/{id}/delete", "developer", ""),
     ("GET", "/invoices", "viewer", ""),
+    ("GET", "/invoices/new", "developer", ""),
+    ("POST", "/invoices/new", "developer", "total=149.50"),
     ("GET", "/invoices/{id}", "viewer", ""),
+    ("GET", "/invoices/{id}/edit", "developer", ""),
+    ("POST", "/invoices/{id}/edit", "developer", "total=99&currency=AUD"),
+    ("POST", "/invoices/{id}/send", "developer", ""),
+    ("POST", "/invoices/{id}/resend", "developer", ""),
+    ("POST", "/invoices/{id}/pay", "developer", "amount=50"),
+    ("POST", "/invoices/{id}/refund", "developer", "amount=50"),
+    ("POST", "/invoices/{id}/void", "developer", ""),
     ("GET", "/quotes", "viewer", ""),
+    ("GET", "/quotes/new", "developer", ""),
+    ("POST", "/quotes/new", "developer", "contact_id={contact}&total=99"),
     ("GET", "/quotes/{id}", "viewer", ""),
+    ("GET", "/quotes/{id}/edit", "developer", ""),
+    ("POST", "/quotes/{id}/edit", "developer", "status=sent&total=99&valid_until=2026-04-13"),
+    ("POST", "/quotes/{id}/accept", "developer", ""),
+    ("POST", "/quotes/{id}/decline", "developer", ""),
     ("GET", "/bookings", "viewer", ""),
+    ("GET", "/bookings/new", "developer", ""),
+    ("POST", "/bookings/new", "developer", "contact_id={contact}&service_name=Visit&start_time=2026-03-20T09%3A00"),
     ("GET", "/bookings/{id}", "viewer", ""),
+    ("GET", "/bookings/{id}/edit", "developer", ""),
+    ("POST", "/bookings/{id}/edit", "developer", "status=completed&start_time=2026-03-20T09%3A00&end_time=2026-03-20T11%3A00"),
     ("GET", "/jobs", "viewer", ""),
+    ("GET", "/jobs/new", "developer", ""),
+    ("POST", "/jobs/new", "developer", "title=New+pump"),
     ("GET", "/jobs/{id}", "viewer", ""),
+    ("GET", "/jobs/{id}/edit", "developer", ""),
+    ("POST", "/jobs/{id}/edit", "developer", "title=New+pump&status=completed"),
     ("GET", "/system", "operator", ""),
     ("POST", "/system/sessions/{id}/revoke", "operator", ""),
     ("GET", "/accounts", "operator", ""),
@@ -180,13 +208,22 @@ async fn id(server: &Server, tenant: TenantId, path: &str) -> String {
         ["", "settings", "sessions", ..] => session(server, DashboardLinkCreate::to(tenant, Role::Viewer)).await,
         ["", "system", "sessions", ..] => session(server, DashboardLinkCreate::for_operator()).await,
         ["", "contacts", ..] => contact(server, tenant).await.to_string(),
-        ["", "invoices", ..] => {
-            let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse().unwrap())).await;
-            invoice.unwrap().id.to_string()
+        ["", "invoices", .., last] => {
+            let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse().unwrap())).await.unwrap();
+            if ["resend", "refund"].contains(&last) {
+                account.invoices().send(invoice.id).await.unwrap();
+                account.invoices().pay(invoice.id).await.unwrap();
+            }
+            invoice.id.to_string()
         }
-        ["", "quotes", ..] => {
+        ["", "quotes", .., last] => {
             let quote = QuoteCreate::new(contact(server, tenant).await, "99".parse().unwrap());
-            account.quotes().create(quote).await.unwrap().id.to_string()
+            let quote = account.quotes().create(quote).await.unwrap();
+            if ["accept", "decline"].contains(&last) {
+                let sent = QuoteUpdate { status: Patch::Set(QuoteStatus::Sent), ..QuoteUpdate::default() };
+                account.quotes().update(quote.id, sent).await.unwrap();
+            }
+            quote.id.to_string()
         }
         ["", "bookings", ..] => {
             let contact_id = contact(server, tenant).await;
@@ -224,11 +261,14 @@ async fn delivery(server: &Server, tenant: TenantId) -> Delivery {
     server.svc.account(tenant).webhooks().send_test(endpoint.id, None).await.unwrap()
 }
 
-/// Completes a form with the id of a delivery.
+/// Completes a form with the id of a delivery or of a contact.
 async fn filled(server: &Server, form: &str) -> String {
-    match form.contains("{delivery}") {
-        true => form.replace("{delivery}", &delivery(server, server.tenant).await.id.to_string()),
-        false => form.to_owned(),
+    if form.contains("{delivery}") {
+        form.replace("{delivery}", &delivery(server, server.tenant).await.id.to_string())
+    } else if form.contains("{contact}") {
+        form.replace("{contact}", &contact(server, server.tenant).await.to_string())
+    } else {
+        form.to_owned()
     }
 }
 
