@@ -11,6 +11,8 @@ mod browser;
 mod forms;
 #[path = "dashboard/identity.rs"]
 mod identity;
+#[path = "dashboard/invoice_actions.rs"]
+mod invoice_actions;
 #[path = "dashboard/live.rs"]
 mod live;
 #[path = "dashboard/members.rs"]
@@ -20,6 +22,8 @@ mod members;
 mod oidc;
 #[path = "dashboard/overview.rs"]
 mod overview;
+#[path = "dashboard/record_forms.rs"]
+mod record_forms;
 #[path = "dashboard/roles.rs"]
 mod roles;
 #[path = "dashboard/sessions.rs"]

@@ -92,7 +92,12 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("POST", "/bookings/new", "developer", "contact_id={contact}&service_name=Visit&start_time=2026-03-20T09%3A00"),
     ("GET", "/bookings/{id}", "viewer", ""),
     ("GET", "/bookings/{id}/edit", "developer", ""),
-    ("POST", "/bookings/{id}/edit", "developer", "status=completed&start_time=2026-03-20T09%3A00&end_time=2026-03-20T11%3A00"),
+    (
+        "POST",
+        "/bookings/{id}/edit",
+        "developer",
+        "status=completed&start_time=2026-03-20T09%3A00&end_time=2026-03-20T11%3A00",
+    ),
     ("GET", "/jobs", "viewer", ""),
     ("GET", "/jobs/new", "developer", ""),
     ("POST", "/jobs/new", "developer", "title=New+pump"),

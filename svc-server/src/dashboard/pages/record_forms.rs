@@ -176,8 +176,9 @@ fn explain(
 /// API.
 fn sentence(message: &str, fields: &[&Field]) -> String {
     let about = message.split_once(' ').map_or(message, |(_, about)| about);
-    let named =
-        fields.iter().fold(about.to_owned(), |text, field| text.replace(field.name, &format!("“{}”", field.label)));
+    // Names such as `title` are words as well.
+    let technical = fields.iter().filter(|field| field.name.contains('_'));
+    let named = technical.fold(about.to_owned(), |text, field| text.replace(field.name, &format!("“{}”", field.label)));
     format!("It {}.", named.trim_end_matches('.'))
 }
 
