@@ -20,7 +20,6 @@
 //! - `table` formats tables that fit the terminal.
 //! - `times` formats times and durations for people.
 //! - [`presets`] lists the columns of files that other programs export.
-//! - `formulas` keeps spreadsheets from running cells of an export.
 //! - `document` holds JSON from elsewhere and preserves its numbers exactly.
 //! - `usage` words errors of the command line itself, and `kinds` checks event kinds, which are also in a file.
 //! - [`exit`] defines the exit codes and maps errors to them.
@@ -32,7 +31,6 @@ mod commands;
 mod confirm;
 mod document;
 pub mod exit;
-mod formulas;
 pub mod ids;
 mod kinds;
 mod output;

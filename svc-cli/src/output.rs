@@ -13,11 +13,11 @@ use clap::builder::styling::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use svc_core::input::json::Json;
+use svc_core::values::formulas;
 
 use crate::cli::Output;
 use crate::document::Document;
 use crate::exit::{Exit, Failure};
-use crate::formulas;
 pub(crate) use crate::table::Table;
 
 pub(crate) const HEADING: Style = Style::new().bold();

@@ -21,7 +21,8 @@ use uuid::Uuid;
 use crate::accounts::clocks::WriteTime;
 use crate::error::Error;
 use crate::input::{Fields, Input, ToBody};
-use crate::store::{Repository, Tx};
+use crate::resources::contacts::ContactId;
+use crate::store::{RecordsOfContact, Repository, Tx};
 use crate::values::{EventKind, Id, TenantId, Timestamp};
 
 /// A record with a collection of its own. `#[derive(Resource)]` implements it.
@@ -51,6 +52,15 @@ pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + '
 
     /// Returns the repository of this resource in a transaction.
     fn repository(tx: &mut dyn Tx) -> &mut dyn Repository<Self>;
+}
+
+/// A record that can belong to a contact.
+pub trait OfContact: Resource {
+    /// Returns the contact that the record belongs to.
+    fn contact_id(&self) -> Option<ContactId>;
+
+    /// Returns the repository of this resource by contact in a transaction.
+    fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self>;
 }
 
 /// The filters of a list.

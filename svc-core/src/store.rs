@@ -90,7 +90,7 @@ pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, Repl
 pub use self::events::{EventRepository, EventWithActor, OperationalEventRepository};
 pub use self::keys::{ApiKeyRepository, KeyUse, PlatformKeyRepository, UsedSignatureRepository};
 pub use self::members::{MemberRepository, SignInRepository};
-pub use self::repository::{ContactEmailRepository, PaymentRepository, Repository};
+pub use self::repository::{ContactEmailRepository, PaymentRepository, RecordsOfContact, Repository};
 pub use self::requests::{CountChange, IdempotencyRepository, RequestCounts, RequestLogRepository, RequestWindow};
 pub use self::retention::RetentionRepository;
 pub use self::subscriptions::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS, SubscriptionMatching};
@@ -299,6 +299,10 @@ pub trait Tx:
     + Repository<Quote>
     + Repository<Job>
     + Repository<WebhookSubscription>
+    + RecordsOfContact<Invoice>
+    + RecordsOfContact<Booking>
+    + RecordsOfContact<Quote>
+    + RecordsOfContact<Job>
     + ContactEmailRepository
     + TenantRepository
     + ApiKeyRepository

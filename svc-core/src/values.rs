@@ -58,6 +58,7 @@ macro_rules! text_value {
 mod currency;
 mod email;
 mod event_kinds;
+pub mod formulas;
 mod grouped;
 mod id;
 mod money;

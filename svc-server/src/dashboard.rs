@@ -30,6 +30,7 @@ mod assets;
 mod chart;
 mod components;
 mod context;
+mod csv;
 mod identity;
 mod layout;
 mod live;

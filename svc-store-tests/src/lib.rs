@@ -29,6 +29,7 @@ mod custom_kinds;
 mod deliveries;
 mod emails;
 mod events;
+mod history;
 mod idempotency;
 mod isolation;
 mod lists;
@@ -126,6 +127,13 @@ cases! {
         jobs_are_filtered_by_status_and_number,
         filters_compare_exactly,
         deleted_subscriptions_are_not_listed,
+    }
+    history {
+        the_records_of_a_contact_are_listed,
+        many_records_are_found_by_their_ids,
+        the_payments_of_an_invoice_are_listed,
+        the_events_of_a_record_are_its_history,
+        the_entries_about_an_object_are_found,
     }
     pagination {
         every_record_is_returned_once,

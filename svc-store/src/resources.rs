@@ -4,5 +4,5 @@ mod bookings;
 pub(crate) mod contacts;
 mod invoices;
 mod jobs;
-mod payments;
+pub(crate) mod payments;
 mod quotes;

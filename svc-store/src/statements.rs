@@ -6,8 +6,8 @@ use svc_core::resources::contacts::{Contact, ContactFilter};
 use svc_core::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
 use svc_core::resources::jobs::{Job, JobFilter, JobStatus};
 use svc_core::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
-use svc_core::resources::{Filter, NoFilter};
-use svc_core::values::{Email, TenantId, Text, Timestamp};
+use svc_core::resources::{Filter, NoFilter, OfContact};
+use svc_core::values::{Email, Id, TenantId, Text, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
@@ -16,9 +16,9 @@ use crate::accounts::{
 };
 use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
-use crate::resources::contacts;
+use crate::resources::{contacts, payments};
 use crate::sql::Param;
-use crate::table::{ResourceTable, list_statement};
+use crate::table::{ResourceTable, contact_statement, get_many_statement, list_statement};
 use crate::webhooks::{
     attempt_counts, attempts, deliveries, events, operational_events, replays, retention, schedule, subscriptions,
 };
@@ -31,6 +31,7 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
         attempts::statements(),
         audit::statements(),
         contacts::statements(),
+        payments::statements(),
         deliveries::statements(),
         events::statements(),
         idempotency::statements(),
@@ -50,6 +51,7 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
     let mut all: Vec<String> = modules.concat().into_iter().map(str::to_owned).collect();
     all.extend(dialect.own_statements());
     all.extend(TABLES.iter().flat_map(|table| (table.statements)().all()).map(str::to_owned));
+    all.extend([get_many_statement::<Contact>(), get_many_statement::<Invoice>()]);
     all.extend(every_list(dialect).into_iter().map(|(_, sql, _)| sql));
     all
 }
@@ -76,7 +78,16 @@ pub(crate) fn every_list(dialect: Dialect) -> Vec<(String, String, Vec<Param<'st
     lists.extend(orders::<Job>(dialect, &JobFilter { status: None, job_number: Some(number()) }));
     lists.extend(orders::<Job>(dialect, &JobFilter { status: Some(JobStatus::OnHold), job_number: Some(number()) }));
     lists.extend(orders::<WebhookSubscription>(dialect, &NoFilter {}));
+    lists.push(of_contact::<Invoice>());
+    lists.push(of_contact::<Quote>());
+    lists.push(of_contact::<Booking>());
+    lists.push(of_contact::<Job>());
     lists
+}
+
+fn of_contact<R: ResourceTable + OfContact>() -> (String, String, Vec<Param<'static>>) {
+    let (sql, params) = contact_statement::<R>(TenantId(Uuid::nil()), Id::nil(), Timestamp::MAX, 51);
+    (format!("{} of a contact", R::COLLECTION), sql, params.to_vec())
 }
 
 fn orders<R: ResourceTable<Filter: std::fmt::Debug>>(

@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use async_trait::async_trait;
 use svc_core::env;
 use svc_core::pages::{ListQuery, Order};
-use svc_core::resources::Resource;
-use svc_core::store::{Repository, StoreResult};
-use svc_core::values::{Id, TenantId};
+use svc_core::resources::contacts::ContactId;
+use svc_core::resources::{OfContact, Resource};
+use svc_core::store::{RecordsOfContact, Repository, StoreResult};
+use svc_core::values::{Id, TenantId, Timestamp};
 
 use crate::column::{Column, Kind};
 use crate::dialect::Dialect;
@@ -295,6 +296,49 @@ fn by_change(list: &str) -> [String; 2] {
     [format!("{unchanged} AND updated_at = created_at"), format!("{list} AND updated_at <> created_at")]
 }
 
+/// Returns the text and the parameters of the list of a contact's records.
+pub(crate) fn contact_statement<R: ResourceTable + OfContact>(
+    tenant: TenantId,
+    contact: ContactId,
+    before: Timestamp,
+    limit: u32,
+) -> (String, [Param<'static>; 4]) {
+    let conditions = "WHERE tenant_id = $1 AND contact_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4";
+    let before = Param::Uuid(env::first_id_at(before));
+    let params = [Param::Uuid(tenant.0), Param::Uuid(contact.uuid()), before, Param::Int(i64::from(limit))];
+    (select::<R>(conditions), params)
+}
+
+#[async_trait]
+impl<R: ResourceTable + OfContact> RecordsOfContact<R> for SqlTx<'_> {
+    async fn records_of_contact(
+        &mut self,
+        tenant: TenantId,
+        contact: ContactId,
+        before: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<R>> {
+        let (sql, params) = contact_statement::<R>(tenant, contact, before, limit);
+        self.fetch(&sql, &params, R::read).await
+    }
+}
+
+/// The number of records that one statement gets.
+const MANY: usize = 50;
+
+/// Returns the statement that gets [`MANY`] records, live and deleted ones, by their ids.
+pub(crate) fn get_many_statement<R: TableRow>() -> String {
+    let places: Vec<String> = (2..MANY + 2).map(|n| format!("${n}")).collect();
+    let places = places.join(", ");
+    if is_soft_deleted::<R>() {
+        let [live, deleted] = ["TRUE", "FALSE"]
+            .map(|live| select::<R>(&format!("WHERE tenant_id = $1 AND live = {live} AND id IN ({places})")));
+        format!("{live} UNION ALL {deleted}")
+    } else {
+        select::<R>(&format!("WHERE tenant_id = $1 AND id IN ({places})"))
+    }
+}
+
 /// The value of the column `live`, if the table has it.
 fn live<R: ResourceTable>(record: &R) -> Option<Param<'static>> {
     is_soft_deleted::<R>().then(|| Param::Bool(record.deleted_at().is_none()))
@@ -304,6 +348,17 @@ fn live<R: ResourceTable>(record: &R) -> Option<Param<'static>> {
 impl<R: ResourceTable> Repository<R> for SqlTx<'_> {
     async fn get(&mut self, tenant: TenantId, id: Id<R>) -> StoreResult<Option<R>> {
         self.get_record(&[tenant.param(), id.param()]).await
+    }
+
+    async fn get_many(&mut self, tenant: TenantId, ids: &[Id<R>]) -> StoreResult<Vec<R>> {
+        let mut found = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(MANY) {
+            // The last id fills the places that are left, so that there is one statement for any number of ids.
+            let padded = ids.iter().chain(std::iter::repeat(&ids[ids.len() - 1])).take(MANY);
+            let params: Vec<Param<'_>> = std::iter::once(tenant.param()).chain(padded.map(|id| id.param())).collect();
+            found.extend(self.fetch(&get_many_statement::<R>(), &params, R::read).await?);
+        }
+        Ok(found)
     }
 
     async fn list(&mut self, tenant: TenantId, listing: &ListQuery<R::Filter>) -> StoreResult<Vec<R>> {

@@ -10,8 +10,8 @@ use crate::accounts::clocks::WriteTime;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::{Create, NewRecord, NoFilter, Resource, Update};
-use crate::store::Tx;
+use crate::resources::{Create, NewRecord, NoFilter, OfContact, Resource, Update};
+use crate::store::{RecordsOfContact, Tx};
 use crate::values::EventKind;
 use crate::values::{Id, Note, Patch, Text, TextEnum, Timestamp};
 
@@ -58,6 +58,16 @@ pub struct Booking {
     pub created_at: Timestamp,
     /// When the booking last changed. Equal to `created_at` until then, and unique among the account's bookings.
     pub updated_at: Timestamp,
+}
+
+impl OfContact for Booking {
+    fn contact_id(&self) -> Option<ContactId> {
+        self.contact_id
+    }
+
+    fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self> {
+        tx
+    }
 }
 
 /// A new booking. Its status is `confirmed`. Bookings may overlap.

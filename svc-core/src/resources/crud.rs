@@ -4,13 +4,16 @@
 //! change. The functions here do the rest in the same order for all: advance the tenant's clock, apply the rules, write the
 //! row, record the change in the audit log if the resource is audited, and write the events with their deliveries.
 
+use std::ops::Range;
+
 use crate::accounts::audit::{self, Object};
 use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::error::Error;
-use crate::pages::{CursorScope, ListParams, Page};
-use crate::resources::{Create, Delete, NewRecord, Resource, Update};
+use crate::pages::{CursorScope, ListParams, Order, Page};
+use crate::resources::contacts::ContactId;
+use crate::resources::{Create, Delete, NewRecord, OfContact, Resource, Update};
 use crate::store::Tx;
-use crate::values::{Id, TenantId};
+use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::events;
 
 /// Returns the record with this id.
@@ -32,10 +35,51 @@ pub async fn list<R: Resource>(
     params: &ListParams,
     filter: &R::Filter,
 ) -> Result<Page<R>, Error> {
+    list_created(tx, tenant, params, filter, Timestamp::from_micros(i64::MIN)..Timestamp::MAX).await
+}
+
+/// Returns one page of a list, of the records that were created in a range of times. A list by change has the whole range.
+///
+/// # Errors
+/// [`Error::InvalidCursor`] if the cursor was not returned for this list with these filters.
+pub async fn list_created<R: Resource>(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    params: &ListParams,
+    filter: &R::Filter,
+    created: Range<Timestamp>,
+) -> Result<Page<R>, Error> {
     let key = tx.cursor_key().clone();
     let scope = CursorScope::new(tenant, R::COLLECTION, params.updated_since, filter);
-    let query = params.query(&key, &scope, filter)?;
-    let rows = R::repository(tx).list(tenant, &query).await?;
+    let mut query = params.query(&key, &scope, filter)?;
+    if let Order::NewestFirst { before } = &mut query.order
+        && created.end < Timestamp::MAX
+    {
+        *before = Some(before.unwrap_or(Timestamp::MAX).min(created.end));
+    }
+    let mut rows = R::repository(tx).list(tenant, &query).await?;
+    rows.retain(|row| row.created_at() >= created.start);
+    Ok(params.page(&key, &scope, rows, R::created_at, R::updated_at))
+}
+
+/// Returns one page of the records of a contact that were created in a range of times, newest first.
+///
+/// # Errors
+/// [`Error::InvalidCursor`] if the cursor was not returned for this contact.
+pub async fn list_of_contact<R: OfContact>(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    params: &ListParams,
+    contact: ContactId,
+    created: Range<Timestamp>,
+) -> Result<Page<R>, Error> {
+    let key = tx.cursor_key().clone();
+    let scope = CursorScope::new(tenant, R::COLLECTION, None, &("of contact", contact));
+    let query = params.query(&key, &scope, &())?;
+    let Order::NewestFirst { before } = query.order else { return Err(Error::InvalidCursor) };
+    let before = before.unwrap_or(Timestamp::MAX).min(created.end);
+    let mut rows = R::of_contact(tx).records_of_contact(tenant, contact, before, query.limit).await?;
+    rows.retain(|row| row.created_at() >= created.start);
     Ok(params.page(&key, &scope, rows, R::created_at, R::updated_at))
 }
 

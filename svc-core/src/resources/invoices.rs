@@ -4,6 +4,7 @@
 //! the command line. It fires its own event and then `invoice.updated`, in the transaction of the change.
 
 mod changes;
+mod outstanding;
 mod overdue;
 mod steps;
 
@@ -16,13 +17,14 @@ use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::{Filter, Resource, crud};
-use crate::store::{Repository, Tx};
+use crate::resources::{Filter, OfContact, Resource, crud};
+use crate::store::{RecordsOfContact, Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, Decimal, Id, Patch, TenantId, Text, TextEnum, Timestamp};
 use crate::webhooks::events;
 
 pub use self::changes::{refund, update};
+pub use self::outstanding::{MAX_SUMMED, Outstanding, outstanding_of};
 pub use self::overdue::{OVERDUE_STEP, OverdueChecks, OverduePosition, check_overdue, overdue};
 pub use self::steps::InvoiceStep;
 
@@ -93,6 +95,16 @@ pub struct Invoice {
     /// platform API do.
     #[serde(skip_serializing, default)]
     pub amount_paid: Amount,
+}
+
+impl OfContact for Invoice {
+    fn contact_id(&self) -> Option<ContactId> {
+        self.contact_id
+    }
+
+    fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self> {
+        tx
+    }
 }
 
 /// The filters of the list of invoices.

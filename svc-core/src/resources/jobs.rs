@@ -11,8 +11,8 @@ use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::{Create, Filter, NewRecord, Resource, Update};
-use crate::store::Tx;
+use crate::resources::{Create, Filter, NewRecord, OfContact, Resource, Update};
+use crate::store::{RecordsOfContact, Tx};
 use crate::values::EventKind;
 use crate::values::{Amount, Decimal, Email, Id, JOB_SCALE, Patch, Text, TextEnum, Timestamp};
 
@@ -95,6 +95,16 @@ pub struct Job {
     pub created_at: Timestamp,
     /// When the job last changed. Equal to `created_at` until then, and unique among the account's jobs.
     pub updated_at: Timestamp,
+}
+
+impl OfContact for Job {
+    fn contact_id(&self) -> Option<ContactId> {
+        self.contact_id
+    }
+
+    fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self> {
+        tx
+    }
 }
 
 /// A new job.

@@ -10,8 +10,8 @@ use crate::error::{Error, FieldCode, Issue};
 use crate::input::json::Json;
 use crate::input::{Apply, FromJson, Input, Record};
 use crate::resources::contacts;
-use crate::resources::{Create, Filter, NewRecord, Resource, Update, crud};
-use crate::store::Tx;
+use crate::resources::{Create, Filter, NewRecord, OfContact, Resource, Update, crud};
+use crate::store::{RecordsOfContact, Tx};
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, DateOrTime, Decimal, Id, Patch, TenantId, TextEnum, Timestamp};
 
@@ -71,6 +71,16 @@ pub struct Quote {
     pub created_at: Timestamp,
     /// When the quote last changed. Equal to `created_at` until then, and unique among the account's quotes.
     pub updated_at: Timestamp,
+}
+
+impl OfContact for Quote {
+    fn contact_id(&self) -> Option<ContactId> {
+        self.contact_id
+    }
+
+    fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self> {
+        tx
+    }
 }
 
 /// A new quote. Its status is `draft`, and its issue date is today in the account's time zone.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::Account;
 use super::executor::operation;
 use crate::accounts::audit::{self, Entry};
+use crate::accounts::changes::{self, ChangeFilter, Changes};
 use crate::error::{Error, StoreError};
 use crate::values::{EventKind, Timestamp};
 use crate::webhooks::deliveries::Delivery;
@@ -154,6 +155,36 @@ pub struct AuditLog<'e> {
 impl<'e> AuditLog<'e> {
     pub(super) fn new(account: Account<'e>) -> Self {
         Self { account }
+    }
+
+    /// Returns the newest changes that a filter selects, with the fields that they set.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::accounts::changes::ChangeFilter;
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let invoices = svc.account(tenant).invoices();
+    /// let invoice = invoices.create(InvoiceCreate::new("149.50".parse().unwrap())).await?;
+    /// invoices.send(invoice.id).await?;
+    /// let changes = svc.account(tenant).audit_log().changes(ChangeFilter::of(invoice.id.uuid()), 10).await?;
+    /// let status = &changes.data[0].fields()[0];
+    /// assert_eq!((status.name.as_str(), &status.before, &status.after), ("status", &"draft".into(), &"sent".into()));
+    /// # Ok(()) });
+    /// ```
+    pub async fn changes(self, filter: ChangeFilter, limit: u32) -> Result<Changes, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let list = runner.read(
+            operation!("svc.audit_log.changes"),
+            (tenant, filter, limit),
+            async |tx, (tenant, filter, limit)| changes::list(tx, *tenant, filter, *limit).await,
+        );
+        list.await
     }
 
     /// Returns the entries at or after this time, newest first and at most `limit`.

@@ -3,11 +3,55 @@
 use super::executor::{Account, operation};
 use super::records::Records;
 use crate::error::Error;
-use crate::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId, InvoiceUpdate, OverduePosition};
+use crate::resources::contacts::ContactId;
+use crate::resources::invoices::{
+    self, Invoice, InvoiceCreate, InvoiceId, InvoiceUpdate, Outstanding, OverduePosition, Payment,
+};
 use crate::values::Decimal;
 
 /// What the back office does with invoices. The API cannot change them.
 impl Records<'_, Invoice> {
+    /// Returns the newest payments of an invoice, at most `limit`, newest first.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let invoices = svc.account(tenant).invoices();
+    /// let invoice = invoices.create(InvoiceCreate::new("149.50".parse().unwrap())).await?;
+    /// invoices.pay_part(invoice.id, "49.50".parse().unwrap()).await?;
+    /// let payments = invoices.payments(invoice.id, 10).await?;
+    /// assert_eq!(payments[0].amount.to_string(), "49.5");
+    /// # Ok(()) });
+    /// ```
+    pub async fn payments(self, id: InvoiceId, limit: u32) -> Result<Vec<Payment>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let input = (tenant, id, limit);
+        runner
+            .read(operation!("svc.invoices.payments", id), input, async |tx, &(tenant, id, limit)| {
+                Ok(tx.payments(tenant, id, limit).await?)
+            })
+            .await
+    }
+
+    /// Returns what a contact has yet to pay, by currency.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn outstanding_of(self, contact: ContactId) -> Result<Outstanding, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner
+            .read(operation!("svc.invoices.outstanding_of"), (tenant, contact), async |tx, &(tenant, contact)| {
+                invoices::outstanding_of(tx, tenant, contact).await
+            })
+            .await
+    }
+
     /// Creates a draft. Fires `invoice.created`.
     ///
     /// # Errors

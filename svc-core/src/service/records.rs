@@ -1,6 +1,8 @@
 //! The operations that all resources share.
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 
@@ -8,11 +10,11 @@ use super::executor::{Account, Operation, operation};
 use crate::error::Error;
 use crate::pages::{Limit, ListParams, MAX_LIMIT, Page, SentCursor, Since};
 use crate::resources::bookings::Booking;
-use crate::resources::contacts::Contact;
+use crate::resources::contacts::{Contact, ContactId};
 use crate::resources::invoices::Invoice;
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
-use crate::resources::{Create, Delete, Resource, Update, crud};
+use crate::resources::{Create, Delete, OfContact, Resource, Update, crud};
 use crate::values::{Id, Timestamp};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
@@ -189,6 +191,86 @@ impl<'e, R: AccountResource> Records<'e, R> {
             }
         });
         pages.map_ok(|records| stream::iter(records.into_iter().map(Ok))).try_flatten().boxed()
+    }
+}
+
+impl<R: AccountResource> Records<'_, R> {
+    /// Returns one page of the records that were created in a range of times, newest first.
+    ///
+    /// # Errors
+    /// [`Error::InvalidCursor`] if the cursor was not returned for this list with this filter.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let jobs = svc.account(tenant).jobs();
+    /// let job = jobs.create(JobCreate::new("New pump".parse().unwrap())).await?;
+    /// let later = job.created_at.next()..Timestamp::MAX;
+    /// assert_eq!(jobs.created_in(later, JobFilter::default(), ListParams::default()).await?.data, []);
+    /// # Ok(()) });
+    /// ```
+    pub async fn created_in(
+        self,
+        range: Range<Timestamp>,
+        filter: R::Filter,
+        params: ListParams,
+    ) -> Result<Page<R>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let input = (tenant, params, filter, range);
+        let list = runner.read(R::OPERATIONS.list, input, async |tx, (tenant, params, filter, range)| {
+            crud::list_created(tx, *tenant, params, filter, range.clone()).await
+        });
+        list.await
+    }
+}
+
+impl<R: AccountResource + OfContact> Records<'_, R> {
+    /// Returns one page of the records of a contact that were created in a range of times, newest first.
+    ///
+    /// # Errors
+    /// [`Error::InvalidCursor`] if the cursor was not returned for this contact.
+    pub async fn of_contact(
+        self,
+        contact: ContactId,
+        range: Range<Timestamp>,
+        params: ListParams,
+    ) -> Result<Page<R>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let input = (tenant, params, contact, range);
+        let list = runner.read(R::OPERATIONS.list, input, async |tx, (tenant, params, contact, range)| {
+            crud::list_of_contact(tx, *tenant, params, *contact, range.clone()).await
+        });
+        list.await
+    }
+}
+
+impl Records<'_, Contact> {
+    /// Returns what contacts are called, also those that are deleted. Ids of no contact are left out.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let contacts = svc.account(tenant).contacts();
+    /// let ada = contacts.create(ContactCreate::new("ada@example.com".parse().unwrap())).await?;
+    /// assert_eq!(contacts.names(vec![ada.id]).await?[&ada.id], "ada@example.com");
+    /// # Ok(()) });
+    /// ```
+    pub async fn names(self, ids: Vec<ContactId>) -> Result<BTreeMap<ContactId, String>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let read = runner.read(operation!("svc.contacts.names"), (tenant, ids), async |tx, (tenant, ids)| {
+            let contacts = Contact::repository(tx).get_many(*tenant, ids).await?;
+            Ok(contacts.iter().map(|contact| (contact.id, contact.display_name())).collect())
+        });
+        read.await
     }
 }
 

@@ -1,6 +1,7 @@
 //! The audit log.
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use super::StoreResult;
 use crate::accounts::audit::Entry;
@@ -17,6 +18,15 @@ pub trait AuditRepository: Send {
         &mut self,
         tenant: TenantId,
         since: Timestamp,
+        until: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<Entry>>;
+
+    /// Returns at most `limit` entries about an object that are before `until`, newest first. It costs O(limit).
+    async fn audit_entries_of(
+        &mut self,
+        tenant: TenantId,
+        object: Uuid,
         until: Timestamp,
         limit: u32,
     ) -> StoreResult<Vec<Entry>>;

@@ -1,6 +1,7 @@
 //! Events of tenants, and operational events that have not been published yet.
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use super::StoreResult;
 use crate::accounts::operational::{OperationalEvent, OperationalEventId};
@@ -46,6 +47,16 @@ pub trait EventRepository: Send {
         &mut self,
         tenant: TenantId,
         since: Timestamp,
+        until: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<EventWithActor>>;
+
+    /// Returns at most `limit` events in the history of a record ([`Event::record_id`]) that are before `until`, with their
+    /// actors, newest first. It costs O(limit).
+    async fn events_of_record(
+        &mut self,
+        tenant: TenantId,
+        record: Uuid,
         until: Timestamp,
         limit: u32,
     ) -> StoreResult<Vec<EventWithActor>>;

@@ -4,16 +4,25 @@ use async_trait::async_trait;
 
 use super::StoreResult;
 use crate::pages::ListQuery;
-use crate::resources::Resource;
 use crate::resources::contacts::ContactId;
-use crate::resources::invoices::Payment;
-use crate::values::{Email, Id, TenantId};
+use crate::resources::invoices::{InvoiceId, Payment};
+use crate::resources::{OfContact, Resource};
+use crate::values::{Email, Id, TenantId, Timestamp};
 
 /// The records of one resource. Every method sees only records of the tenant that it is given.
 #[async_trait]
 pub trait Repository<R: Resource>: Send {
     /// Returns the record with this id, even if it is deleted.
     async fn get(&mut self, tenant: TenantId, id: Id<R>) -> StoreResult<Option<R>>;
+
+    /// Returns those of the records with these ids that there are, in any order, even if they are deleted.
+    async fn get_many(&mut self, tenant: TenantId, ids: &[Id<R>]) -> StoreResult<Vec<R>> {
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            found.extend(self.get(tenant, *id).await?);
+        }
+        Ok(found)
+    }
 
     /// Returns the records of a list in its order, at most as many as its limit.
     ///
@@ -46,9 +55,25 @@ pub trait ContactEmailRepository: Send {
     async fn contact_with_email(&mut self, tenant: TenantId, email: &Email) -> StoreResult<Option<ContactId>>;
 }
 
+/// The records of one resource by the contact that they belong to.
+#[async_trait]
+pub trait RecordsOfContact<R: OfContact>: Send {
+    /// Returns at most `limit` records of a contact that were created before `before`, newest first. It costs O(limit).
+    async fn records_of_contact(
+        &mut self,
+        tenant: TenantId,
+        contact: ContactId,
+        before: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<R>>;
+}
+
 /// Payments of invoices.
 #[async_trait]
 pub trait PaymentRepository: Send {
     /// Adds a payment.
     async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> StoreResult<()>;
+
+    /// Returns the newest payments of an invoice, at most `limit`, newest first.
+    async fn payments(&mut self, tenant: TenantId, invoice: InvoiceId, limit: u32) -> StoreResult<Vec<Payment>>;
 }

@@ -17,6 +17,11 @@ use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, MatchedS
 use crate::webhooks::samples;
 use crate::webhooks::subscriptions::SubscriptionId;
 
+/// What the kinds of events about records of the service begin with.
+pub(crate) const RECORDS: [&str; 6] = ["contact", "invoice", "quote", "booking", "job", PAYMENT];
+/// What the kinds of events about payments begin with.
+pub(crate) const PAYMENT: &str = "payment";
+
 /// The id of an event.
 pub type EventId = Id<Event>;
 
@@ -47,6 +52,22 @@ impl Event {
     /// Returns whether the event is meant for this subscription: for every one, unless `only_for` names another.
     pub fn is_for(&self, subscription: SubscriptionId) -> bool {
         self.only_for.is_none_or(|only| only == subscription)
+    }
+
+    /// Returns the record in whose history the event belongs: the one that it tells of, or the invoice of a payment. `None`
+    /// for a test, and for records that the service does not store.
+    pub fn record_id(&self) -> Option<Uuid> {
+        #[derive(Deserialize)]
+        struct Named {
+            id: Uuid,
+            invoice_id: Option<Uuid>,
+        }
+        let (kind, _) = self.kind.as_str().split_once('.')?;
+        if self.is_test() || !self.kind.is_built_in() || !RECORDS.contains(&kind) {
+            return None;
+        }
+        let Named { id, invoice_id } = serde_json::from_str(self.data.get()).ok()?;
+        if kind == PAYMENT { invoice_id } else { Some(id) }
     }
 
     /// Creates the delivery of this event to a subscription: due at the time of the event, or held if the subscription is

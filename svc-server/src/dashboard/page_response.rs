@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER, SET_COOKIE};
+use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION, RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use maud::{Markup, html};
 use svc_core::error::{Error, StoreError};
@@ -42,6 +42,15 @@ impl PageResponse {
     pub(super) fn immutable(content_type: HeaderValue, body: Bytes) -> Self {
         let mut response = Self::content(content_type, body);
         response.headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
+        response
+    }
+
+    /// Returns a CSV file that the browser saves. `name` is that of the file without its extension.
+    pub(super) fn csv(name: &'static str, text: String) -> Self {
+        let mut response = Self::content(HeaderValue::from_static("text/csv; charset=utf-8"), text.into());
+        if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename=\"{name}.csv\"")) {
+            response.headers.insert(CONTENT_DISPOSITION, disposition);
+        }
         response
     }
 

@@ -20,10 +20,12 @@ record!(Entry, "audit_log", key: [tenant_id, id], {
 
 static LIST: LazyLock<String> =
     LazyLock::new(|| select::<Entry>("WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id DESC LIMIT $4"));
+static OF_OBJECT: LazyLock<String> =
+    LazyLock::new(|| select::<Entry>("WHERE tenant_id = $1 AND object_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4"));
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![&LIST]
+    vec![&LIST, &OF_OBJECT]
 }
 
 #[async_trait]
@@ -41,5 +43,16 @@ impl AuditRepository for SqlTx<'_> {
     ) -> StoreResult<Vec<Entry>> {
         let (first, end): (Uuid, Uuid) = (env::first_id_at(since), env::first_id_at(until));
         self.fetch(&LIST, &[tenant.param(), first.param(), end.param(), limit.param()], Entry::read).await
+    }
+
+    async fn audit_entries_of(
+        &mut self,
+        tenant: TenantId,
+        object: Uuid,
+        until: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<Entry>> {
+        let end = env::first_id_at(until);
+        self.fetch(&OF_OBJECT, &[tenant.param(), object.param(), end.param(), limit.param()], Entry::read).await
     }
 }

@@ -1,13 +1,15 @@
 //! The table of payments.
 
+use std::sync::LazyLock;
+
 use async_trait::async_trait;
-use svc_core::resources::invoices::Payment;
+use svc_core::resources::invoices::{InvoiceId, Payment};
 use svc_core::store::{PaymentRepository, StoreResult};
 use svc_core::values::{Amount, TenantId};
 
 use crate::column::Column as _;
 use crate::sql::SqlTx;
-use crate::table::record;
+use crate::table::{TableRow as _, record, select};
 
 record!(Payment, "payments", key: [tenant_id, id], {
     extra: [tenant_id: TenantId],
@@ -22,9 +24,21 @@ fn set_scale(mut payment: Payment) -> Payment {
     payment
 }
 
+static OF_INVOICE: LazyLock<String> =
+    LazyLock::new(|| select::<Payment>("WHERE tenant_id = $1 AND invoice_id = $2 ORDER BY id DESC LIMIT $3"));
+
+#[cfg(test)]
+pub(crate) fn statements() -> Vec<&'static str> {
+    vec![&OF_INVOICE]
+}
+
 #[async_trait]
 impl PaymentRepository for SqlTx<'_> {
     async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> StoreResult<()> {
         self.insert_record(&[tenant.param()], payment).await
+    }
+
+    async fn payments(&mut self, tenant: TenantId, invoice: InvoiceId, limit: u32) -> StoreResult<Vec<Payment>> {
+        self.fetch(&OF_INVOICE, &[tenant.param(), invoice.param(), limit.param()], Payment::read).await
     }
 }

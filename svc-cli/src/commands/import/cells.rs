@@ -8,11 +8,10 @@
 use svc_core::error::{Error, Violation, Violations};
 use svc_core::input::json::Json;
 use svc_core::resources::invoices::InvoiceStatus;
-use svc_core::values::{Currency, Date, TimeZone};
+use svc_core::values::{Currency, Date, TimeZone, formulas};
 
 use crate::cli::Import as Options;
 use crate::exit::{Exit, Failure};
-use crate::formulas;
 use crate::values::{DateFormat, ValueMapping};
 
 /// The fields that are dates.

@@ -1,6 +1,7 @@
 //! The audit log.
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use super::{MemoryTx, insert, of_tenant};
 use crate::accounts::audit::Entry;
@@ -22,6 +23,18 @@ impl AuditRepository for MemoryTx<'_> {
     ) -> StoreResult<Vec<Entry>> {
         let in_range = |entry: &&Entry| (since..until).contains(&entry.at);
         let entries = of_tenant(&self.state.audit_log, tenant).rev().filter(in_range);
+        Ok(entries.take(limit as usize).cloned().collect())
+    }
+
+    async fn audit_entries_of(
+        &mut self,
+        tenant: TenantId,
+        object: Uuid,
+        until: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<Entry>> {
+        let is_wanted = |entry: &&Entry| entry.object_id == object && entry.at < until;
+        let entries = of_tenant(&self.state.audit_log, tenant).rev().filter(is_wanted);
         Ok(entries.take(limit as usize).cloned().collect())
     }
 }

@@ -1,6 +1,7 @@
 //! Events of tenants, and operational events that have not been published yet.
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use super::{MemoryTx, insert, of_tenant};
 use crate::accounts::operational::{OperationalEvent, OperationalEventId};
@@ -45,6 +46,19 @@ impl EventRepository for MemoryTx<'_> {
             actor: self.state.event_actors.get(&(tenant, event.id)).cloned(),
         };
         Ok(events.take(limit as usize).map(with_actor).collect())
+    }
+
+    async fn events_of_record(
+        &mut self,
+        tenant: TenantId,
+        record: Uuid,
+        until: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<EventWithActor>> {
+        let mut events = self.events_with_actor(tenant, Timestamp::from_micros(0), until, u32::MAX).await?;
+        events.retain(|EventWithActor { event, .. }| event.record_id() == Some(record));
+        events.truncate(limit as usize);
+        Ok(events)
     }
 }
 

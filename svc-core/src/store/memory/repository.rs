@@ -7,12 +7,12 @@ use crate::error::StoreError;
 use crate::pages::{ListQuery, Order};
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::{Contact, ContactId};
-use crate::resources::invoices::{Invoice, Payment};
+use crate::resources::invoices::{Invoice, InvoiceId, Payment};
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
-use crate::resources::{Filter, Resource};
-use crate::store::{ContactEmailRepository, PaymentRepository, Repository, StoreResult};
-use crate::values::{Email, Id, TenantId};
+use crate::resources::{Filter, OfContact, Resource};
+use crate::store::{ContactEmailRepository, PaymentRepository, RecordsOfContact, Repository, StoreResult};
+use crate::values::{Email, Id, TenantId, Timestamp};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
 /// Implements [`Repository`] over one table each; a generic implementation could not name the table.
@@ -78,9 +78,35 @@ impl ContactEmailRepository for MemoryTx<'_> {
     }
 }
 
+/// Each record is found in a list of all, which a store of tests can afford.
+#[async_trait]
+impl<R: OfContact> RecordsOfContact<R> for MemoryTx<'_>
+where
+    Self: Repository<R>,
+{
+    async fn records_of_contact(
+        &mut self,
+        tenant: TenantId,
+        contact: ContactId,
+        before: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<R>> {
+        let order = Order::NewestFirst { before: Some(before) };
+        let mut rows = self.list(tenant, &ListQuery { limit: u32::MAX, order, filter: R::Filter::none() }).await?;
+        rows.retain(|row| row.contact_id() == Some(contact));
+        rows.truncate(limit as usize);
+        Ok(rows)
+    }
+}
+
 #[async_trait]
 impl PaymentRepository for MemoryTx<'_> {
     async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> StoreResult<()> {
         insert(&mut self.state_mut()?.payments, (tenant, payment.id), payment)
+    }
+
+    async fn payments(&mut self, tenant: TenantId, invoice: InvoiceId, limit: u32) -> StoreResult<Vec<Payment>> {
+        let payments = of_tenant(&self.state.payments, tenant).rev().filter(|payment| payment.invoice_id == invoice);
+        Ok(payments.take(limit as usize).cloned().collect())
     }
 }

@@ -1,123 +1,139 @@
 //! The audit log of an account.
 
-use maud::{Markup, html};
-use serde_json::Value;
-use svc_core::accounts::audit::{Entry, object_word};
-use svc_core::accounts::tenants::Tenant;
-use svc_core::values::{TimeZone, Timestamp};
+mod actors;
+mod change_table;
 
-use crate::dashboard::components::{empty, heading, table, time};
+use maud::{Markup, html};
+use svc_core::accounts::audit::object_word;
+use svc_core::accounts::changes::{ChangeFilter, Changes, MAX_SEARCHED};
+use svc_core::accounts::tenants::Tenant;
+use svc_core::values::Timestamp;
+
+pub(super) use self::change_table::ChangeTable;
+use super::filters;
+use crate::dashboard::components::{empty, exact_time, heading, number};
 use crate::dashboard::context::Context;
+use crate::dashboard::csv::Csv;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// The number of changes on a page.
 const PAGE: u32 = 50;
-/// The longest value of a field that is shown, in characters.
-const MAX_VALUE: usize = 80;
+/// The number of changes in a CSV file: the newest ones.
+const MAX_CSV: usize = 5_000;
+/// The number of changes that one step of a CSV file reads.
+const CSV_STEP: u32 = 250;
+/// The filters in the query.
+const FILTERS: [&str; 6] = ["actor", "kind", "object", "within", "since", "until"];
+/// The kinds of objects that the log names.
+const KINDS: [&str; 13] = [
+    "contact",
+    "invoice",
+    "payment",
+    "quote",
+    "booking",
+    "job",
+    "webhook",
+    "delivery",
+    "key",
+    "member",
+    "session",
+    "dashboard_link",
+    "tenant",
+];
 
 /// Lists the changes, newest first.
 pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let until = cx.query.given("until").and_then(|at| Timestamp::parse(at).ok());
-    let account = cx.svc.account(tenant.id);
-    let mut entries = account.audit_log().before(until, PAGE + 1).await?;
-    let older = cut(&mut entries);
+    let mut filter = filter(cx, tenant)?;
+    if cx.query.text("format") == "csv" {
+        return csv(cx, tenant, filter).await;
+    }
+    let before = cx.query.given("before").and_then(|at| Timestamp::parse(at).ok());
+    filter.until = filter.until.into_iter().chain(before).min();
+    let changes = cx.svc.account(tenant.id).audit_log().changes(filter, PAGE).await?;
+    let rows = ChangeTable::new(cx, tenant, &changes.data).await?;
+    let query = cx.query.encoded(&FILTERS);
     let about =
         "Who changed what. Changes of records are listed for as long as their events are kept, all others for good.";
     let content = html! {
         (heading("Audit log", about, html! {}))
-        @if entries.is_empty() {
+        (filters::form(cx, "/audit", html! {
+            (filters::choice("actor", "Who", rows.actors().options(cx).await?))
+            (filters::choice("kind", "What", kinds(cx)))
+            (filters::text(cx, "object", "Id of the object"))
+            (filters::period_fields(cx, "When"))
+        }))
+        @if !changes.data.is_empty() {
+            (rows.render(&changes.data))
+        } @else if changes.next.is_some() {
+            (empty("audit", "Nothing found so far", "Older changes may meet all filters.", html! {}))
+        } @else if query.is_empty() && before.is_none() {
             (empty("audit", "No changes", "Every change of the account, its keys, its webhooks and its records is listed here.",
                 html! {}))
         } @else {
-            (entry_table(cx, &tenant.time_zone, &entries))
+            (empty("audit", "Nothing found", "No change meets all filters.", html! {}))
         }
-        @if until.is_some() || older.is_some() {
-            nav.pages aria-label="Pages of the log" {
-                @if until.is_some() { a.button href=(cx.url("/audit")) { "Newest" } } @else { span {} }
-                @if let Some(older) = older {
-                    a.button href=(cx.url(&format!("/audit?{}", layout::query(&[("until", &older)])))) { "Older" }
-                }
-            }
-        }
+        (pages(cx, tenant, &changes, &query, before.is_some()))
     };
     Ok(layout::page(cx, Some(tenant), "Audit log", &content))
 }
 
-/// Leaves a page of the entries, and returns the time before which the next page begins, if there is one. Changes of the
-/// same time stay on one page.
-fn cut(entries: &mut Vec<Entry>) -> Option<String> {
-    let next = entries.get(PAGE as usize)?.at;
-    entries.truncate(PAGE as usize);
-    while entries.len() > 1 && entries.last().is_some_and(|last| last.at == next) {
-        entries.pop();
-    }
-    entries.last().map(|last| last.at.to_string())
-}
-
-/// Returns a table of changes.
-pub(super) fn entry_table(cx: &Context<'_>, zone: &TimeZone, entries: &[Entry]) -> Markup {
-    table(
-        "Changes",
-        &["Change", "What changed", "Who", "When"],
-        html! {
-            @for entry in entries {
-                tr {
-                    th scope="row" {
-                        (entry.action) " " (object_word(&entry.object_kind).replace('_', " "))
-                        div.soft { (object(cx, entry)) }
-                    }
-                    td { (difference(entry)) }
-                    td { (entry.actor) }
-                    td { (time(cx.now, zone, entry.at)) }
-                }
+fn pages(cx: &Context<'_>, tenant: &Tenant, changes: &Changes, query: &str, is_later: bool) -> Markup {
+    let url = |rest: &str| cx.url(&format!("/audit?{query}{rest}"));
+    html! {
+        @if changes.is_cut && let Some(next) = changes.next {
+            p.hint {
+                "These are from the newest " (number(u64::from(MAX_SEARCHED))) " changes, back to "
+                (exact_time(&tenant.time_zone, next)) "."
             }
-        },
-    )
-}
-
-/// Returns the id of the object, linked to its page if it has one.
-fn object(cx: &Context<'_>, entry: &Entry) -> Markup {
-    let id = entry.object_id;
-    let folder = match entry.object_kind.as_str() {
-        kind @ ("contact" | "invoice" | "quote" | "booking" | "job") => Some(format!("/{kind}s")),
-        _ => None,
-    };
-    html! {
-        @if let Some(folder) = folder {
-            a href=(cx.url(&format!("{folder}/{id}"))) { code { (id) } }
-        } @else {
-            code { (id) }
+        }
+        nav.pages aria-label="Pages of the log" {
+            @if is_later { a.button href=(url("")) { "Newest" } } @else { span {} }
+            a.button href=(url("&format=csv")) title=(format!("At most the newest {}", number(MAX_CSV as u64))) download {
+                "Download CSV"
+            }
+            @if let Some(next) = changes.next {
+                a.button href=(url(&format!("&{}", layout::query(&[("before", &next.to_string())])))) { "Older" }
+            }
         }
     }
 }
 
-/// Returns the fields that an update changed, with the values before and after it.
-fn difference(entry: &Entry) -> Markup {
-    let object = |json: &Option<Box<serde_json::value::RawValue>>| {
-        json.as_ref().and_then(|json| serde_json::from_str::<serde_json::Map<String, Value>>(json.get()).ok())
-    };
-    let (Some(before), Some(after)) = (object(&entry.before), object(&entry.after)) else { return html! {} };
-    let changed: Vec<(&String, &Value, &Value)> = after
-        .iter()
-        .filter_map(|(name, value)| Some((name, before.get(name)?, value)))
-        .filter(|(name, old, new)| old != new && *name != "updated_at")
-        .collect();
-    html! {
-        @for (name, old, new) in changed {
-            div { (name) ": " span.soft { (short(old)) } " → " (short(new)) }
-        }
-    }
+/// Returns the filter in the query.
+fn filter(cx: &Context<'_>, tenant: &Tenant) -> Result<ChangeFilter, PageError> {
+    let period = filters::period(cx, tenant)?;
+    Ok(ChangeFilter {
+        actor: cx.query.given("actor").map(str::to_owned),
+        object_kind: cx.query.given("kind").map(str::to_owned),
+        object_id: filters::value(cx, "object")?,
+        since: Some(period.start),
+        until: Some(period.end),
+    })
 }
 
-fn short(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Null => "none".to_owned(),
-        other => other.to_string(),
-    };
-    match text.char_indices().nth(MAX_VALUE) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+fn kinds(cx: &Context<'_>) -> Markup {
+    let any = std::iter::once((String::new(), "Everything".to_owned()));
+    let kinds = KINDS.map(|kind| (kind.to_owned(), object_word(kind).replace('_', " ")));
+    filters::options(cx.query.text("kind"), any.chain(kinds))
+}
+
+/// Returns the newest changes that the filters select as a CSV file.
+async fn csv(cx: &Context<'_>, tenant: &Tenant, mut filter: ChangeFilter) -> Result<PageResponse, PageError> {
+    let headings = ["at", "actor", "who", "action", "object_kind", "object_id", "object", "changes", "events"];
+    let mut csv = Csv::new(headings);
+    let mut rows = 0;
+    loop {
+        let changes = cx.svc.account(tenant.id).audit_log().changes(filter.clone(), CSV_STEP).await?;
+        let table = ChangeTable::new(cx, tenant, &changes.data).await?;
+        for change in &changes.data {
+            csv.row(table.cells(change));
+        }
+        rows += changes.data.len();
+        // A filter that selects little reads much: the file ends where the page would.
+        if rows >= MAX_CSV || changes.is_cut || changes.next.is_none() {
+            break;
+        }
+        filter.until = changes.next;
     }
+    Ok(PageResponse::csv("audit-log", csv.into_text()))
 }

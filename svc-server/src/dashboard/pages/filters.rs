@@ -1,10 +1,12 @@
 //! The filters of lists. They are in the query, so that a list can be linked to.
 
+use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 
 use maud::{Markup, html};
-use svc_core::values::Timestamp;
+use svc_core::accounts::tenants::Tenant;
+use svc_core::values::{Date, Timestamp};
 
 use crate::dashboard::context::Context;
 use crate::dashboard::page_response::PageError;
@@ -45,6 +47,32 @@ pub(super) fn spans_of_day(chosen: &str) -> Markup {
     let text = |value: &str, text: &str| if value.is_empty() { "Last 24 hours".to_owned() } else { text.to_owned() };
     let values = SPANS.iter().filter(is_shorter).map(|(value, name, _)| ((*value).to_owned(), text(value, name)));
     options(chosen, values)
+}
+
+/// Returns the period of the query: one of the spans of days, or from one date to another, both included, in the zone of the
+/// account.
+pub(super) fn period(cx: &Context<'_>, tenant: &Tenant) -> Result<Range<Timestamp>, PageError> {
+    let date = |name| value::<Date>(cx, name);
+    let zone = &tenant.time_zone;
+    let span = begins(cx, cx.query.text("within"))?;
+    let since = date("since")?.map(|date| zone.date_begins(date));
+    let until = date("until")?.map(|date| zone.date_begins(date.plus_days(1)));
+    let since = span.into_iter().chain(since).max().unwrap_or(Timestamp::from_micros(0));
+    Ok(since..until.unwrap_or(Timestamp::MAX))
+}
+
+/// Returns the filters that [`period`] reads. `label` says what happened then.
+pub(super) fn period_fields(cx: &Context<'_>, label: &str) -> Markup {
+    let is_of_days = |(_, _, hours): &&(&str, &str, u32)| *hours == 0 || *hours >= 24;
+    let spans = SPANS.iter().filter(is_of_days).map(|(value, text, _)| ((*value).to_owned(), (*text).to_owned()));
+    let date = |name: &str, label: &str| {
+        html! { label { (label) input type="date" name=(name) value=(cx.query.text(name)); } }
+    };
+    html! {
+        (choice("within", label, options(cx.query.text("within"), spans)))
+        (date("since", "From"))
+        (date("until", "Until"))
+    }
 }
 
 /// Returns options, of which one is chosen.

@@ -72,7 +72,7 @@ fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Mar
     };
     let path = |action| format!("/keys/{}/{action}", key.id);
     html! {
-        tr {
+        tr id={ "key-" (key.id) } {
             th scope="row" {
                 (key.name.as_deref().unwrap_or("Unnamed"))
                 div.soft { code { (key.prefix) "…" } }

@@ -11,7 +11,6 @@ use svc_core::values::Amount;
 use uuid::Uuid;
 
 use super::record_forms::{KEY, RecordKind, VERSION, amount, contact_name, make, new_key, refusal};
-use super::records::money;
 use crate::dashboard::components::{confirmed, csrf, post_button};
 use crate::dashboard::context::Context;
 use crate::dashboard::page_response::{PageError, PageResponse};
@@ -92,8 +91,8 @@ fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, 
     let hidden = || hidden(cx, invoice.updated_at);
     let scale = invoice.currency.scale();
     let left = Amount::from_minor(invoice.total.minor() - invoice.amount_paid.minor(), scale);
-    let shown = |amount: &Amount| money(&amount.to_string(), Some(invoice.currency));
-    let (number, total) = (&invoice.invoice_number, shown(&invoice.total));
+    let shown = |amount: Amount| amount.in_currency(invoice.currency);
+    let (number, total) = (&invoice.invoice_number, shown(invoice.total));
     let of = customer.map(|name| format!(", of {name}")).unwrap_or_default();
     html! {
         @if invoice.allows(InvoiceStep::Update) { (edit) }
@@ -104,12 +103,12 @@ fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, 
             (post_button(cx, &path("resend"), "", hidden(), "Send again"))
         }
         @if invoice.allows(InvoiceStep::Pay) {
-            @let question = format!("{number}{of}: {} of {total} is left to pay.", shown(&left));
+            @let question = format!("{number}{of}: {} of {total} is left to pay.", shown(left));
             (amount_form(cx, &path("pay"), "Take a payment", &question, invoice, &left, "primary", "Record the payment"))
         }
         @if invoice.allows(InvoiceStep::Refund) {
             @let question = format!("Refund {number}{of}, of which {} was paid. All of it cancels the invoice.",
-                shown(&invoice.amount_paid));
+                shown(invoice.amount_paid));
             (amount_form(cx, &path("refund"), "Refund", &question, invoice, &invoice.amount_paid, "danger", "Refund"))
         }
         @if invoice.allows(InvoiceStep::Void) {
@@ -155,7 +154,7 @@ fn amount_form(
 
 fn quote_buttons(cx: &Context<'_>, quote: &Quote, customer: Option<&str>, edit: &Markup) -> Markup {
     let path = |action: &str| format!("/quotes/{}/{action}", quote.id);
-    let total = money(&quote.total.to_string(), Some(quote.currency));
+    let total = quote.total.in_currency(quote.currency);
     let by = customer.map(|name| format!(" by {name}")).unwrap_or_default();
     let question = |done: &str| format!("Record that {}, {total}, was {done}{by}?", quote.quote_number);
     html! {

@@ -3,22 +3,19 @@
 
 mod list;
 mod show;
+mod values;
 
-use maud::{Markup, html};
+use std::ops::Range;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::{Error, StoreError};
 use svc_core::prelude::*;
 use uuid::Uuid;
 
 pub(in crate::dashboard) use self::list::list;
 pub(in crate::dashboard) use self::show::show;
-use crate::dashboard::components::{Tone, badge, exact_time, number};
-use crate::dashboard::context::Context;
-
-/// The longest text in a list, in characters.
-const MAX_TEXT: usize = 120;
+pub(super) use self::values::{FieldValues, is_amount, label, money, name, short};
 
 /// Which of the facade's accessors has the records.
 #[derive(Clone, Copy)]
@@ -45,6 +42,8 @@ pub(in crate::dashboard) struct Kind {
     statuses: fn() -> Vec<&'static str>,
     /// The headings and the fields of the list, after the name.
     columns: &'static [(&'static str, &'static str)],
+    /// The columns of its CSV file.
+    fields: &'static [&'static str],
 }
 
 pub(in crate::dashboard) const CONTACTS: Kind = Kind {
@@ -56,6 +55,19 @@ pub(in crate::dashboard) const CONTACTS: Kind = Kind {
     search: "Email address or id",
     statuses: Vec::new,
     columns: &[("Email", "email"), ("Company", "company_name"), ("Phone", "phone"), ("Created", "created_at")],
+    fields: &[
+        "id",
+        "first_name",
+        "last_name",
+        "email",
+        "phone",
+        "company_name",
+        "city",
+        "state",
+        "postcode",
+        "created_at",
+        "updated_at",
+    ],
 };
 pub(in crate::dashboard) const INVOICES: Kind = Kind {
     records: Records::Invoices,
@@ -65,7 +77,30 @@ pub(in crate::dashboard) const INVOICES: Kind = Kind {
     icon: "invoice",
     search: "Number or id",
     statuses: || InvoiceStatus::ALL.iter().map(|status| status.as_str()).collect(),
-    columns: &[("Status", "status"), ("Total", "total"), ("Due", "due_date"), ("Created", "created_at")],
+    columns: &[
+        ("Contact", "contact_id"),
+        ("Status", "status"),
+        ("Total", "total"),
+        ("Outstanding", "outstanding"),
+        ("Due", "due_date"),
+        ("Created", "created_at"),
+    ],
+    fields: &[
+        "id",
+        "invoice_number",
+        "contact_id",
+        CONTACT,
+        "status",
+        "issue_date",
+        "due_date",
+        "currency",
+        "total",
+        "amount_paid",
+        "outstanding",
+        "paid_at",
+        "created_at",
+        "updated_at",
+    ],
 };
 pub(in crate::dashboard) const QUOTES: Kind = Kind {
     records: Records::Quotes,
@@ -75,7 +110,26 @@ pub(in crate::dashboard) const QUOTES: Kind = Kind {
     icon: "quote",
     search: "Id",
     statuses: || QuoteStatus::ALL.iter().map(|status| status.as_str()).collect(),
-    columns: &[("Status", "status"), ("Total", "total"), ("Valid until", "valid_until"), ("Created", "created_at")],
+    columns: &[
+        ("Contact", "contact_id"),
+        ("Status", "status"),
+        ("Total", "total"),
+        ("Valid until", "valid_until"),
+        ("Created", "created_at"),
+    ],
+    fields: &[
+        "id",
+        "quote_number",
+        "contact_id",
+        CONTACT,
+        "status",
+        "issue_date",
+        "valid_until",
+        "currency",
+        "total",
+        "created_at",
+        "updated_at",
+    ],
 };
 pub(in crate::dashboard) const BOOKINGS: Kind = Kind {
     records: Records::Bookings,
@@ -85,7 +139,25 @@ pub(in crate::dashboard) const BOOKINGS: Kind = Kind {
     icon: "booking",
     search: "Id",
     statuses: Vec::new,
-    columns: &[("Status", "status"), ("Starts", "start_time"), ("Ends", "end_time"), ("Created", "created_at")],
+    columns: &[
+        ("Contact", "contact_id"),
+        ("Status", "status"),
+        ("Starts", "start_time"),
+        ("Ends", "end_time"),
+        ("Created", "created_at"),
+    ],
+    fields: &[
+        "id",
+        "service_name",
+        "contact_id",
+        CONTACT,
+        "status",
+        "start_time",
+        "end_time",
+        "notes",
+        "created_at",
+        "updated_at",
+    ],
 };
 pub(in crate::dashboard) const JOBS: Kind = Kind {
     records: Records::Jobs,
@@ -95,8 +167,75 @@ pub(in crate::dashboard) const JOBS: Kind = Kind {
     icon: "job",
     search: "Number or id",
     statuses: || JobStatus::ALL.iter().map(|status| status.as_str()).collect(),
-    columns: &[("Title", "title"), ("Status", "status"), ("Scheduled", "scheduled_start"), ("Created", "created_at")],
+    columns: &[
+        ("Title", "title"),
+        ("Contact", "contact_id"),
+        ("Status", "status"),
+        ("Scheduled", "scheduled_start"),
+        ("Created", "created_at"),
+    ],
+    fields: &[
+        "id",
+        "job_number",
+        "title",
+        "contact_id",
+        CONTACT,
+        "customer_name",
+        "customer_email",
+        "customer_phone",
+        "status",
+        "job_type",
+        "priority",
+        "site_address",
+        "site_suburb",
+        "site_state",
+        "site_postcode",
+        "scheduled_start",
+        "scheduled_end",
+        "actual_start",
+        "actual_end",
+        "estimated_total",
+        "actual_total",
+        "quote_id",
+        "invoice_id",
+        "created_at",
+        "updated_at",
+    ],
 };
+
+/// The column of a CSV file with the name of the contact.
+const CONTACT: &str = "contact";
+
+/// Returns the kind of records that the audit log calls `one`, if they have pages.
+pub(super) fn kind_of(one: &str) -> Option<&'static Kind> {
+    [&CONTACTS, &INVOICES, &QUOTES, &BOOKINGS, &JOBS].into_iter().find(|kind| kind.one == one)
+}
+
+impl Kind {
+    /// Returns the path of a record.
+    pub(super) fn path(&self, id: impl std::fmt::Display) -> String {
+        format!("/{}/{id}", self.collection)
+    }
+}
+
+/// Which records of a kind are wanted.
+struct Selection<'a> {
+    /// When they were created.
+    created: Range<Timestamp>,
+    /// The contact that they belong to. Search and status do not count then.
+    contact: Option<ContactId>,
+    /// As it was sent.
+    search: &'a str,
+    /// As it was sent.
+    status: &'a str,
+}
+
+impl Selection<'_> {
+    /// Returns all records of a contact.
+    fn of(contact: ContactId) -> Self {
+        Self { created: Timestamp::from_micros(0)..Timestamp::MAX, contact: Some(contact), search: "", status: "" }
+    }
+}
 
 /// A page of records as JSON objects, and where the next page begins.
 type Found = (Vec<Map<String, Value>>, Option<Uuid>);
@@ -104,6 +243,21 @@ type Found = (Vec<Map<String, Value>>, Option<Uuid>);
 fn objects<R: Serialize>(page: Page<R>) -> Result<Found, Error> {
     let records = page.data.iter().map(object).collect::<Result<_, _>>()?;
     Ok((records, page.next_cursor))
+}
+
+fn invoices(page: Page<Invoice>) -> Result<Found, Error> {
+    let records = page.data.iter().map(invoice_object).collect::<Result<_, _>>()?;
+    Ok((records, page.next_cursor))
+}
+
+/// Returns an invoice with what was paid and what is left, which the public API does not tell.
+fn invoice_object(invoice: &Invoice) -> Result<Map<String, Value>, Error> {
+    let mut object = object(invoice)?;
+    for (field, amount) in [("amount_paid", invoice.amount_paid), ("outstanding", invoice.outstanding())] {
+        let amount = serde_json::to_value(amount).map_err(|error| StoreError::Internal(error.to_string()))?;
+        object.insert(field.to_owned(), amount);
+    }
+    Ok(object)
 }
 
 fn object(record: &impl Serialize) -> Result<Map<String, Value>, Error> {
@@ -114,13 +268,12 @@ fn object(record: &impl Serialize) -> Result<Map<String, Value>, Error> {
     }
 }
 
-/// Returns a page of records. `search` and `status` are as they were sent.
+/// Returns a page of records.
 async fn find(
     account: Account<'_>,
     kind: &Kind,
+    selection: &Selection<'_>,
     params: ListParams,
-    search: &str,
-    status: &str,
 ) -> Result<Found, Error> {
     fn parsed<T, I: std::fmt::Display>(
         field: &'static str,
@@ -131,25 +284,33 @@ async fn find(
         (!text.is_empty()).then_some(text).map(parse).transpose()
     }
     let known = "is not one of those that there are";
-    match kind.records {
-        Records::Contacts => {
+    let Selection { created, contact, search, status } = selection;
+    let created = created.clone();
+    match (kind.records, *contact) {
+        (Records::Contacts, _) => {
             let email = parsed("email address", search, Email::parse)?;
-            objects(account.contacts().list(ContactFilter { email, ..ContactFilter::default() }, params).await?)
+            let filter = ContactFilter { email, ..ContactFilter::default() };
+            objects(account.contacts().created_in(created, filter, params).await?)
         }
-        Records::Invoices => {
+        (Records::Invoices, Some(contact)) => invoices(account.invoices().of_contact(contact, created, params).await?),
+        (Records::Quotes, Some(contact)) => objects(account.quotes().of_contact(contact, created, params).await?),
+        (Records::Bookings, Some(contact)) => objects(account.bookings().of_contact(contact, created, params).await?),
+        (Records::Jobs, Some(contact)) => objects(account.jobs().of_contact(contact, created, params).await?),
+        (Records::Invoices, None) => {
             let status = parsed("status", status, |text| InvoiceStatus::from_text(text).ok_or(known))?;
             let number = parsed("number", search, Text::parse)?;
-            objects(account.invoices().list(InvoiceFilter { status, number }, params).await?)
+            let filter = InvoiceFilter { status, number };
+            invoices(account.invoices().created_in(created, filter, params).await?)
         }
-        Records::Quotes => {
+        (Records::Quotes, None) => {
             let status = parsed("status", status, |text| QuoteStatus::from_text(text).ok_or(known))?;
-            objects(account.quotes().list(QuoteFilter { status }, params).await?)
+            objects(account.quotes().created_in(created, QuoteFilter { status }, params).await?)
         }
-        Records::Bookings => objects(account.bookings().list(NoFilter {}, params).await?),
-        Records::Jobs => {
+        (Records::Bookings, None) => objects(account.bookings().created_in(created, NoFilter {}, params).await?),
+        (Records::Jobs, None) => {
             let status = parsed("status", status, |text| JobStatus::from_text(text).ok_or(known))?;
             let job_number = parsed("number", search, Text::parse)?;
-            objects(account.jobs().list(JobFilter { status, job_number }, params).await?)
+            objects(account.jobs().created_in(created, JobFilter { status, job_number }, params).await?)
         }
     }
 }
@@ -157,104 +318,9 @@ async fn find(
 async fn get(account: Account<'_>, kind: &Kind, id: Uuid) -> Result<Map<String, Value>, Error> {
     match kind.records {
         Records::Contacts => object(&account.contacts().get(id.into()).await?),
-        Records::Invoices => object(&account.invoices().get(id.into()).await?),
+        Records::Invoices => invoice_object(&account.invoices().get(id.into()).await?),
         Records::Quotes => object(&account.quotes().get(id.into()).await?),
         Records::Bookings => object(&account.bookings().get(id.into()).await?),
         Records::Jobs => object(&account.jobs().get(id.into()).await?),
-    }
-}
-
-/// Returns what people call a record.
-fn name(kind: &Kind, record: &Map<String, Value>) -> String {
-    let fields: &[&str] = match kind.records {
-        Records::Contacts => &["first_name", "last_name"],
-        Records::Invoices => &["invoice_number"],
-        Records::Quotes => &["quote_number"],
-        Records::Bookings => &["service_name"],
-        Records::Jobs => &["job_number"],
-    };
-    let names: Vec<&str> = fields.iter().map(|field| text(record, field)).filter(|name| !name.is_empty()).collect();
-    let others = ["company_name", "email"].map(|field| text(record, field));
-    match names.join(" ") {
-        named if !named.is_empty() => named,
-        _ => others
-            .into_iter()
-            .find(|other| !other.is_empty())
-            .map_or_else(|| format!("Unnamed {}", kind.one), str::to_owned),
-    }
-}
-
-fn text<'r>(record: &'r Map<String, Value>, field: &str) -> &'r str {
-    record.get(field).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn short(text: &str) -> String {
-    match text.char_indices().nth(MAX_TEXT) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-/// Returns the name of a field or a status for people.
-fn words(name: &str) -> String {
-    name.replace('_', " ")
-}
-
-/// Returns the value of a field, by what its name says that it is.
-fn value(cx: &Context<'_>, tenant: &Tenant, record: &Map<String, Value>, field: &str) -> Markup {
-    let nothing = html! { span.soft { "–" } };
-    match (field, record.get(field)) {
-        (_, None | Some(Value::Null)) => nothing,
-        ("status", Some(Value::String(status))) => badge(status_tone(status), &words(status)),
-        ("total" | "amount_paid" | "estimated_total" | "actual_total", Some(amount)) => {
-            let currency = Currency::parse(text(record, "currency")).ok();
-            html! { span.fixed { (money(&amount.to_string(), currency)) } }
-        }
-        ("contact_id" | "quote_id" | "invoice_id", Some(Value::String(id))) => {
-            let collection = field.replace("_id", "s");
-            html! { a href=(cx.url(&format!("/{collection}/{id}"))) { code { (id) } } }
-        }
-        (_, Some(Value::String(content))) => match Timestamp::parse(content) {
-            Ok(at) => exact_time(&tenant.time_zone, at),
-            Err(_) => html! { (short(content)) },
-        },
-        (_, Some(other)) => html! { (short(&other.to_string())) },
-    }
-}
-
-/// Returns an amount with all decimals of its currency, such as `15,680.00 AUD`. Jobs have amounts without a currency.
-pub(super) fn money(amount: &str, currency: Option<Currency>) -> String {
-    let (whole, decimals) = amount.split_once('.').unwrap_or((amount, ""));
-    let places = currency.map_or(decimals.len(), |currency| usize::from(currency.scale()));
-    let whole = whole.parse().map_or_else(|_| whole.to_owned(), number);
-    let amount = if places == 0 { whole } else { format!("{whole}.{decimals:0<places$}") };
-    currency.map_or_else(|| amount.clone(), |currency| format!("{amount} {currency}"))
-}
-
-fn status_tone(status: &str) -> Tone {
-    match status {
-        "paid" | "accepted" | "completed" | "confirmed" | "invoiced" => Tone::Good,
-        "overdue" | "declined" | "no_show" => Tone::Bad,
-        "partial" | "on_hold" | "expired" | "refunded" => Tone::Warn,
-        _ => Tone::Neutral,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_have_the_decimals_of_their_currency() {
-        let currency = |code| Some(Currency::parse(code).unwrap());
-        for (amount, code, shown) in [
-            ("15680", currency("AUD"), "15,680.00 AUD"),
-            ("149.5", currency("AUD"), "149.50 AUD"),
-            ("1200", currency("JPY"), "1,200 JPY"),
-            ("0.125", currency("KWD"), "0.125 KWD"),
-            ("420.5", None, "420.5"),
-        ] {
-            assert_eq!(money(amount, code), shown);
-        }
     }
 }

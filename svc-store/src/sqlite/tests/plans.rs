@@ -3,8 +3,9 @@
 use super::*;
 use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
+use crate::resources::payments;
 use crate::statements::every_list;
-use crate::table::TableRow as _;
+use crate::table::{TableRow as _, get_many_statement};
 use crate::webhooks::deliveries::List;
 use crate::webhooks::{attempts, deliveries};
 
@@ -97,6 +98,35 @@ fn the_kinds_of_events_that_subscriptions_want_are_found_by_indexes() {
             ["SEARCH subscription_kinds USING INDEX kinds_of_subscription (tenant_id=? AND subscription_id=?)"],
             ["SEARCH subscription_kinds USING PRIMARY KEY (tenant_id=? AND kind=?)"],
         ]
+    );
+}
+
+/// What belongs to a record costs as much as is returned.
+#[test]
+fn the_history_of_a_record_is_found_by_indexes() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    let statements =
+        [crate::webhooks::events::statements(), crate::accounts::audit::statements(), payments::statements()];
+    let found: Vec<String> = statements
+        .concat()
+        .into_iter()
+        .filter(|sql| ["record_id = ", "object_id = ", "invoice_id = "].iter().any(|column| sql.contains(column)))
+        .map(|sql| explained(&connection, sql).join("; "))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "SEARCH events USING INDEX events_of_record (record_id=? AND tenant_id=? AND id<?)",
+            "SEARCH audit_log USING INDEX audit_log_of_object (tenant_id=? AND object_id=? AND id<?)",
+            "SEARCH payments USING INDEX payments_of_invoice (tenant_id=? AND invoice_id=?)",
+        ]
+    );
+    let names = explained(&connection, &get_many_statement::<Contact>()).join("; ");
+    assert_eq!(
+        names.matches("SEARCH contacts USING PRIMARY KEY (tenant_id=? AND live=? AND id=?)").count(),
+        2,
+        "{names}"
     );
 }
 

@@ -5,19 +5,26 @@ use maud::{Markup, html};
 use serde_json::{Map, Value};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
-use svc_core::pages::Limit;
+use svc_core::pages::{Limit, MAX_LIMIT};
 use svc_core::prelude::*;
 use uuid::Uuid;
 
-use super::{Kind, Records, find, name, short, text, value, words};
-use crate::dashboard::components::{empty, heading, table};
+use super::values::{is_amount, text, words};
+use super::{CONTACT, FieldValues, Kind, Records, Selection, find, name, short};
+use crate::dashboard::components::{empty, heading, number, table};
 use crate::dashboard::context::Context;
+use crate::dashboard::csv::Csv;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::pages::filters;
 use crate::dashboard::pages::record_actions::new_button;
 
 /// The number of records on a page.
 const PAGE: u32 = 50;
+/// The number of records in a CSV file: the newest ones.
+const MAX_CSV: usize = 10_000;
+/// The filters in the query.
+const FILTERS: [&str; 6] = ["status", "contact", "search", "within", "since", "until"];
 
 /// Lists the records, or finds some.
 pub(in crate::dashboard) async fn list(
@@ -25,25 +32,35 @@ pub(in crate::dashboard) async fn list(
     tenant: &Tenant,
     kind: &Kind,
 ) -> Result<PageResponse, PageError> {
-    let (search, status) = (cx.query.text("search"), cx.query.text("status"));
+    let search = cx.query.text("search");
     let path = format!("/{}", kind.collection);
     if let Ok(id) = search.parse::<Uuid>() {
-        return Ok(PageResponse::see_other(&cx.url(&format!("{path}/{id}"))));
+        return Ok(PageResponse::see_other(&cx.url(&kind.path(id))));
+    }
+    let created = filters::period(cx, tenant)?;
+    let contact = filters::value(cx, "contact")?;
+    let selection = Selection { created, contact, search, status: cx.query.text("status") };
+    if cx.query.text("format") == "csv" {
+        return csv(cx, tenant, kind, &selection).await;
     }
     let cursor = cx.query.given("cursor").and_then(|cursor| cursor.parse::<Uuid>().ok());
     let params = ListParams { limit: Limit::new(PAGE), cursor: cursor.map(Into::into), ..ListParams::default() };
-    let found = match find(cx.svc.account(tenant.id), kind, params, search, status).await {
+    let found = match find(cx.svc.account(tenant.id), kind, &selection, params).await {
         Ok(found) => Ok(found),
         Err(Error::NotAllowed(reason)) => Err(reason),
         Err(Error::InvalidCursor) => Err(Error::InvalidCursor.to_string()),
         Err(other) => return Err(other.into()),
     };
-    let is_filtered = !search.is_empty() || !status.is_empty();
+    let records = found.as_ref().map_or(&[][..], |(records, _)| records);
+    let contacts = records.iter().map(|record| text(record, "contact_id")).chain([cx.query.text("contact")]);
+    let values = FieldValues::new(cx, tenant, contacts).await?;
+    let query = cx.query.encoded(&FILTERS);
     let content = html! {
-        (heading(kind.title, "", html! { (filters(cx, kind, &path, search, status)) (new_button(cx, kind.collection)) }))
+        (heading(kind.title, "", new_button(cx, kind.collection)))
+        (filter_form(cx, kind, &path, &values))
         @match &found {
             Err(reason) => { p.banner.bad role="alert" { (reason) } }
-            Ok((records, _)) if records.is_empty() && is_filtered => {
+            Ok((records, _)) if records.is_empty() && !query.is_empty() => {
                 (empty(kind.icon, "Nothing found", &format!("No {} matches.", kind.one),
                     html! { a.button href=(cx.url(&path)) { "Show all" } }))
             }
@@ -51,15 +68,13 @@ pub(in crate::dashboard) async fn list(
                 (none_yet(tenant, kind))
             }
             Ok((records, next)) => {
-                (record_table(cx, tenant, kind, records))
-                @if next.is_some() || cursor.is_some() {
-                    nav.pages aria-label="Pages of the list" {
-                        @if cursor.is_some() { a.button href=(cx.url(&path)) { "Newest" } } @else { span {} }
-                        @if let Some(next) = next {
-                            @let next = next.to_string();
-                            @let query = layout::query(&[("search", search), ("status", status), ("cursor", &next)]);
-                            a.button href=(cx.url(&format!("{path}?{query}"))) { "Older" }
-                        }
+                (record_table(cx, kind, records, &values, ""))
+                nav.pages aria-label="Pages of the list" {
+                    @if cursor.is_some() { a.button href=(cx.url(&with_query(&path, &query))) { "Newest" } } @else { span {} }
+                    a.button href=(cx.url(&format!("{path}?{query}&format=csv")))
+                        title=(format!("At most the newest {}", number(MAX_CSV as u64))) download { "Download CSV" }
+                    @if let Some(next) = next {
+                        a.button href=(cx.url(&format!("{path}?{query}&cursor={next}"))) { "Older" }
                     }
                 }
             }
@@ -67,6 +82,10 @@ pub(in crate::dashboard) async fn list(
     };
     let response = layout::page(cx, Some(tenant), kind.title, &content);
     Ok(if found.is_err() { response.status(StatusCode::UNPROCESSABLE_ENTITY) } else { response })
+}
+
+fn with_query(path: &str, query: &str) -> String {
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
 /// Says where the records of an account that has none come from.
@@ -88,26 +107,48 @@ fn none_yet(tenant: &Tenant, kind: &Kind) -> Markup {
     }
 }
 
-fn filters(cx: &Context<'_>, kind: &Kind, path: &str, search: &str, status: &str) -> Markup {
+/// Returns the form of the filters. The list of a contact's records has a period alone.
+fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'_>) -> Markup {
     let statuses = (kind.statuses)();
+    let status = cx.query.text("status");
+    let contact = cx.query.given("contact");
     html! {
         form.filters method="get" action=(cx.url(path)) role="search" {
-            @if !statuses.is_empty() {
-                select name="status" aria-label="Status" {
-                    option value="" { "All statuses" }
-                    @for known in &statuses {
-                        option value=(known) selected[*known == status] { (words(known)) }
+            @if let Some(id) = contact {
+                input type="hidden" name="contact" value=(id);
+                p { "Of " a href=(cx.url(&format!("/contacts/{id}"))) { (short(values.contact(id).unwrap_or(id))) } }
+            } @else {
+                label { (kind.search)
+                    input type="search" name="search" value=(cx.query.text("search")) autocomplete="off";
+                }
+                @if !statuses.is_empty() {
+                    label { "Status"
+                        select name="status" {
+                            option value="" { "All statuses" }
+                            @for known in &statuses {
+                                option value=(known) selected[*known == status] { (words(known)) }
+                            }
+                        }
                     }
                 }
             }
-            input type="search" name="search" value=(search) placeholder=(kind.search) aria-label=(kind.search);
-            button type="submit" { "Search" }
+            (filters::period_fields(cx, "Created"))
+            button type="submit" { "Filter" }
+            a.button href=(cx.url(path)) { "Clear" }
         }
     }
 }
 
-fn record_table(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, records: &[Map<String, Value>]) -> Markup {
-    let headings: Vec<&str> = std::iter::once("Name").chain(kind.columns.iter().map(|(heading, _)| *heading)).collect();
+/// Returns a table of records. The column of the field `without` is left out.
+pub(super) fn record_table(
+    cx: &Context<'_>,
+    kind: &Kind,
+    records: &[Map<String, Value>],
+    values: &FieldValues<'_>,
+    without: &str,
+) -> Markup {
+    let columns: Vec<&(&str, &str)> = kind.columns.iter().filter(|(_, field)| *field != without).collect();
+    let headings: Vec<&str> = std::iter::once("Name").chain(columns.iter().map(|(heading, _)| *heading)).collect();
     table(
         kind.title,
         &headings,
@@ -115,13 +156,48 @@ fn record_table(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, records: &[Map<S
             @for record in records {
                 tr {
                     th scope="row" {
-                        a href=(cx.url(&format!("/{}/{}", kind.collection, text(record, "id")))) { (short(&name(kind, record))) }
+                        a href=(cx.url(&kind.path(text(record, "id")))) { (short(&name(kind, record))) }
                     }
-                    @for (_, field) in kind.columns {
-                        td { (value(cx, tenant, record, field)) }
+                    @for (_, field) in &columns {
+                        td class=[is_amount(field).then_some("number")] { (values.value(record, field)) }
                     }
                 }
             }
         },
     )
+}
+
+/// Returns the newest records that the filters select as a CSV file.
+async fn csv(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: &Kind,
+    selection: &Selection<'_>,
+) -> Result<PageResponse, PageError> {
+    let mut csv = Csv::new(kind.fields.iter().copied());
+    let (mut cursor, mut rows) = (None, 0);
+    loop {
+        let params = ListParams { limit: Limit::new(MAX_LIMIT), cursor, ..ListParams::default() };
+        let (records, next) = find(cx.svc.account(tenant.id), kind, selection, params).await?;
+        let values = FieldValues::of(cx, tenant, &records).await?;
+        for record in &records {
+            csv.row(kind.fields.iter().map(|field| cell(record, field, &values)));
+        }
+        rows += records.len();
+        match next {
+            Some(next) if rows < MAX_CSV => cursor = Some(next.into()),
+            _ => break,
+        }
+    }
+    Ok(PageResponse::csv(kind.collection, csv.into_text()))
+}
+
+/// Returns the cell of a field, as the API returns its value.
+fn cell(record: &Map<String, Value>, field: &str, values: &FieldValues<'_>) -> String {
+    match record.get(field) {
+        _ if field == CONTACT => values.contact(text(record, "contact_id")).unwrap_or_default().to_owned(),
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
 }

@@ -1,19 +1,29 @@
 //! The page of a record.
 
 use maud::{Markup, html};
+use serde_json::{Map, Value};
+use svc_core::accounts::changes::{ChangeFilter, trace_paid};
 use svc_core::accounts::tenants::Tenant;
+use svc_core::error::Error;
+use svc_core::pages::Limit;
+use svc_core::prelude::*;
 use uuid::Uuid;
 
-use super::{Kind, get, name, short, value, words};
-use crate::dashboard::components::{facts, heading, section};
+use super::list::record_table;
+use super::{BOOKINGS, FieldValues, INVOICES, JOBS, Kind, QUOTES, Records, Selection, find, get, label, name, short};
+use crate::dashboard::components::{exact_time, facts, heading, section, table};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::pages::audit::entry_table;
+use crate::dashboard::pages::audit::ChangeTable;
 use crate::dashboard::pages::record_actions;
 
-/// The number of changes of the account among which the history of a record is looked for.
-const HISTORY: u32 = 500;
+/// The number of changes on the page of a record.
+const HISTORY: u32 = 50;
+/// The number of records of each kind on the page of their contact.
+const OF_CONTACT: u32 = 10;
+/// The number of payments on the page of their invoice.
+const PAYMENTS: u32 = 100;
 
 /// Shows one record with its history.
 pub(in crate::dashboard) async fn show(
@@ -24,27 +34,108 @@ pub(in crate::dashboard) async fn show(
     let id: Uuid = cx.id()?;
     let account = cx.svc.account(tenant.id);
     let record = get(account, kind, id).await?;
-    let mut history = account.audit_log().before(None, HISTORY).await?;
-    history.retain(|entry| entry.object_id == id);
+    let mut history = account.audit_log().changes(ChangeFilter::of(id), HISTORY).await?;
+    if matches!(kind.records, Records::Invoices) {
+        trace_paid(&mut history.data, account.invoices().get(id.into()).await?.amount_paid);
+    }
+    let changes = ChangeTable::new(cx, tenant, &history.data).await?;
+    let values = FieldValues::of(cx, tenant, std::slice::from_ref(&record)).await?;
     let name = name(kind, &record);
-    let fields: Vec<(String, Markup)> =
-        record.keys().map(|field| (words(field), value(cx, tenant, &record, field))).collect();
-    let fields: Vec<(&str, Markup)> = fields.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
     let content = html! {
         p { a href=(cx.url(&format!("/{}", kind.collection))) { (kind.title) } }
         (heading(&short(&name), "", record_actions::buttons(cx, tenant, kind.collection, id).await?))
-        (section("Fields", facts(&fields)))
+        (section("Details", details(&record, &values)))
+        @match kind.records {
+            Records::Contacts => { (of_contact(cx, tenant, id.into()).await?) }
+            Records::Invoices => { (payments(cx, tenant, id.into()).await?) }
+            Records::Quotes | Records::Bookings | Records::Jobs => {}
+        }
         section.card {
-            div {
-                h2 { "History" }
-                p.soft { "Its changes among the newest " (HISTORY) " of the account." }
-            }
-            @if history.is_empty() {
-                p { "There are none." }
+            h2 { "History" }
+            @if history.data.is_empty() {
+                p.soft { "Its changes are not known any more, or it was imported without any." }
             } @else {
-                (entry_table(cx, &tenant.time_zone, &history))
+                (changes.render(&history.data))
+            }
+            @if let Some(next) = history.next {
+                @let query = layout::query(&[("object", &id.to_string()), ("before", &next.to_string())]);
+                p { a href=(cx.url(&format!("/audit?{query}"))) { "Older changes" } }
             }
         }
     };
     Ok(layout::page(cx, Some(tenant), &short(&name), &content))
+}
+
+/// Returns the fields of a record with their values. The currency is that of its amounts.
+fn details(record: &Map<String, Value>, values: &FieldValues<'_>) -> Markup {
+    let fields = record.keys().filter(|field| !matches!(field.as_str(), "currency" | "id"));
+    let fields = fields.map(String::as_str).chain(["id"]);
+    let fields: Vec<(String, Markup)> =
+        fields.map(|field| (capitalised(&label(field)), values.value(record, field))).collect();
+    let fields: Vec<(&str, Markup)> = fields.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+    facts(&fields)
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Returns what a contact has yet to pay, and its newest records of each kind.
+async fn of_contact(cx: &Context<'_>, tenant: &Tenant, contact: ContactId) -> Result<Markup, Error> {
+    let account = cx.svc.account(tenant.id);
+    let outstanding = account.invoices().outstanding_of(contact).await?;
+    let mut lists = Vec::new();
+    for kind in [&INVOICES, &QUOTES, &JOBS, &BOOKINGS] {
+        let params = ListParams { limit: Limit::new(OF_CONTACT), ..ListParams::default() };
+        lists.push((kind, find(account, kind, &Selection::of(contact), params).await?));
+    }
+    let values = FieldValues::new(cx, tenant, std::iter::empty()).await?;
+    Ok(html! {
+        (section("Outstanding", html! {
+            @if outstanding.sums.is_empty() {
+                p.soft { "Nothing." }
+            } @else {
+                @for (currency, amount) in &outstanding.sums { p { strong { (amount.in_currency(*currency)) } } }
+            }
+            @if outstanding.is_cut { p.hint { "Of the newest 1,000 invoices." } }
+        }))
+        @for (kind, (records, next)) in &lists {
+            (section(kind.title, html! {
+                @if records.is_empty() {
+                    p.soft { "None." }
+                } @else {
+                    @if next.is_some() {
+                        p { "The newest " (OF_CONTACT) ". "
+                            a href=(cx.url(&format!("/{}?contact={contact}", kind.collection))) { "All " (kind.collection) } }
+                    }
+                    (record_table(cx, kind, records, &values, "contact_id"))
+                }
+            }))
+        }
+    })
+}
+
+/// Returns the payments of an invoice.
+async fn payments(cx: &Context<'_>, tenant: &Tenant, invoice: InvoiceId) -> Result<Markup, Error> {
+    let payments = cx.svc.account(tenant.id).invoices().payments(invoice, PAYMENTS).await?;
+    Ok(section(
+        "Payments",
+        html! {
+            @if payments.is_empty() {
+                p.soft { "None. Payments on invoices that were imported are not known." }
+            } @else {
+                (table("Payments", &["Received", "Amount", "Id"], html! {
+                    @for payment in &payments {
+                        tr {
+                            th scope="row" { (exact_time(&tenant.time_zone, payment.paid_at)) }
+                            td.number { (payment.amount.in_currency(payment.currency)) }
+                            td { code { (payment.id) } }
+                        }
+                    }
+                }))
+                @if payments.len() == PAYMENTS as usize { p.hint { "The newest " (PAYMENTS) "." } }
+            }
+        },
+    ))
 }

@@ -23,14 +23,14 @@ fn is_number_like(text: &str) -> bool {
 ///
 /// A formula gets an apostrophe if `escape` is set. A formula or a number with an apostrophe in front always gets another
 /// one, since an import removes one.
-pub(crate) fn to_cell(text: String, escape: bool) -> String {
+pub fn to_cell(text: String, escape: bool) -> String {
     let is_marked = text.starts_with('\'');
     let needs_escape = is_formula_like(&text) && (escape || is_marked) || is_number_like(&text) && is_marked;
     if needs_escape { format!("'{text}") } else { text }
 }
 
 /// Returns the text of a cell. This is the reverse of [`to_cell`], with `escape` or without.
-pub(crate) fn from_cell(cell: &str) -> Cow<'_, str> {
+pub fn from_cell(cell: &str) -> Cow<'_, str> {
     match cell.strip_prefix('\'').filter(|text| is_formula_like(text) || is_number_like(text)) {
         Some(text) => text.into(),
         None => cell.into(),

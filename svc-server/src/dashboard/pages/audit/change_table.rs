@@ -1,0 +1,221 @@
+//! Changes as a table: what was done, which fields it set, who did it, and what came of it.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+use serde_json::{Map, Value};
+use svc_core::accounts::audit::object_word;
+use svc_core::accounts::changes::{Change, FieldChange};
+use svc_core::accounts::tenants::Tenant;
+use svc_core::error::Error;
+use svc_core::requests::{LoggedRequest, MAX_AGE, RequestFilter};
+
+use super::actors::Actors;
+use crate::dashboard::components::{table, time};
+use crate::dashboard::context::Context;
+use crate::dashboard::pages::records::{FieldValues, is_amount, kind_of, label, money, name, short};
+
+/// The longest value of a field that is shown, in characters.
+const MAX_VALUE: usize = 80;
+
+/// What it takes to show changes.
+pub(in crate::dashboard::pages) struct ChangeTable<'a> {
+    cx: &'a Context<'a>,
+    tenant: &'a Tenant,
+    actors: Actors<'a>,
+    contacts: FieldValues<'a>,
+    /// The log of requests, if one of the changes may be in it.
+    requests: Vec<LoggedRequest>,
+}
+
+impl<'a> ChangeTable<'a> {
+    /// Looks up the names of who made changes and of contacts, and the requests.
+    pub(in crate::dashboard::pages) async fn new(
+        cx: &'a Context<'a>,
+        tenant: &'a Tenant,
+        changes: &[Change],
+    ) -> Result<Self, Error> {
+        let mut seen: Vec<String> = changes.iter().map(|change| change.entry.actor.clone()).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        let actors = Actors::new(cx, tenant, seen).await?;
+        let contacts: Vec<String> = changes
+            .iter()
+            .flat_map(Change::fields)
+            .filter(|field| field.name == "contact_id")
+            .flat_map(|field| [field.before, field.after])
+            .filter_map(|value| value.as_str().map(str::to_owned))
+            .collect();
+        let contacts = FieldValues::new(cx, tenant, contacts.iter().map(String::as_str)).await?;
+        let may_be_logged = |change: &Change| {
+            change.entry.actor.starts_with("key:") && cx.now.since(change.entry.at) < MAX_AGE + Duration::from_secs(60)
+        };
+        let requests = if changes.iter().any(may_be_logged) {
+            cx.svc.account(tenant.id).requests().list(RequestFilter::default()).await?
+        } else {
+            Vec::new()
+        };
+        Ok(Self { cx, tenant, actors, contacts, requests })
+    }
+
+    /// Returns who made the changes.
+    pub(super) fn actors(&self) -> &Actors<'a> {
+        &self.actors
+    }
+
+    /// Returns the table.
+    pub(in crate::dashboard::pages) fn render(&self, changes: &[Change]) -> Markup {
+        table(
+            "Changes",
+            &["Change", "What changed", "Who", "What came of it", "When"],
+            html! {
+                @for change in changes {
+                    tr {
+                        th scope="row" {
+                            (verb(change)) " " (object_kind(change)) " "
+                            div.soft { (self.object(change)) }
+                        }
+                        td { (self.difference(change)) }
+                        td { (self.actors.render(&change.entry.actor)) }
+                        td { (self.traces(change)) }
+                        td { (time(self.cx.now, &self.tenant.time_zone, change.entry.at)) }
+                    }
+                }
+            },
+        )
+    }
+
+    /// Returns the cells of a change in a CSV file.
+    pub(super) fn cells(&self, change: &Change) -> [String; 9] {
+        let entry = &change.entry;
+        let changed: Vec<String> = self
+            .differences(change)
+            .into_iter()
+            .map(|[name, before, after]| format!("{name} {before} → {after}"))
+            .collect();
+        let events: Vec<String> = change.events.iter().map(|(id, _)| id.to_string()).collect();
+        [
+            entry.at.to_string(),
+            entry.actor.clone(),
+            self.actors.name(&entry.actor),
+            change.actions.join(", "),
+            object_word(&entry.object_kind).to_owned(),
+            entry.object_id.to_string(),
+            object_name(change).unwrap_or_default(),
+            changed.join(", "),
+            events.join(" "),
+        ]
+    }
+
+    /// Returns the name of the object, linked to its page if it has one.
+    fn object(&self, change: &Change) -> Markup {
+        let (entry, id) = (&change.entry, change.entry.object_id);
+        let path = match (entry.object_kind.as_str(), &change.payment) {
+            ("payment", Some(payment)) => Some(format!("/invoices/{}", payment.invoice_id)),
+            (kind, _) if kind_of(kind).is_some() => kind_of(kind).map(|kind| kind.path(id)),
+            ("webhook", _) => Some(format!("/webhooks/{id}")),
+            ("delivery", _) => Some(format!("/deliveries/{id}")),
+            ("key", _) => Some(format!("/keys#key-{id}")),
+            _ => None,
+        };
+        let name = html! {
+            @match object_name(change) { Some(name) => { (short(&name)) } None => { code { (id) } } }
+        };
+        match path {
+            Some(path) => html! { a href=(self.cx.url(&path)) { (name) } },
+            None => name,
+        }
+    }
+
+    /// Returns the fields that were set, with the values before and after.
+    fn difference(&self, change: &Change) -> Markup {
+        html! {
+            @for [name, before, after] in self.differences(change) {
+                div { (name) " " span.soft { (before) } " → " (after) }
+            }
+            @if let (Some(payment), None) = (&change.payment, change.paid) {
+                div { "payment " (payment.amount.in_currency(payment.currency)) }
+            }
+            @if change.is_before_lost {
+                span.soft { "What it was before is not known any more." }
+            }
+        }
+    }
+
+    /// Returns the names of the fields that were set, and their values before and after.
+    fn differences(&self, change: &Change) -> Vec<[String; 3]> {
+        let object = change.object();
+        let value = |field: &str, value: &Value| match value {
+            Value::Null => "none".to_owned(),
+            Value::String(id) if field == "contact_id" => self.contacts.contact(id).unwrap_or(id).to_owned(),
+            Value::String(text) if field == "status" => text.replace('_', " "),
+            Value::String(text) => text.clone(),
+            amount if is_amount(field) => money(&object, amount),
+            other => other.to_string(),
+        };
+        let mut all: Vec<[String; 3]> = change
+            .fields()
+            .into_iter()
+            .map(|FieldChange { name, before, after }| {
+                [label(&name), cut(&value(&name, &before)), cut(&value(&name, &after))]
+            })
+            .collect();
+        all.extend(change.paid.map(|(before, after)| ["paid".to_owned(), before.grouped(), after.grouped()]));
+        all
+    }
+
+    /// Returns links to the request that made the change, and to its events with their deliveries.
+    fn traces(&self, change: &Change) -> Markup {
+        let wrote = |request: &&LoggedRequest| change.events.iter().any(|(event, _)| request.wrote(*event));
+        html! {
+            @if let Some(request) = self.requests.iter().find(wrote) {
+                div { a href=(self.cx.url(&format!("/requests/{}", request.id))) { "Request" } }
+            }
+            @for (event, kind) in &change.events {
+                div {
+                    a href=(self.cx.url(&format!("/events/{event}"))) { (kind) }
+                    " " a href=(self.cx.url(&format!("/deliveries?event={event}"))) { "deliveries" }
+                }
+            }
+        }
+    }
+}
+
+/// Returns what was done, in the past.
+fn verb(change: &Change) -> String {
+    let action = change.actions.first().map_or(change.entry.action.as_str(), String::as_str);
+    let past = match (change.entry.object_kind.as_str(), action) {
+        ("payment", "succeeded") => "received",
+        (_, "pause") => "paused",
+        (_, "replay") => "replayed",
+        (_, "import") => "imported",
+        (_, "test") => "tested",
+        (_, "view") => "viewed",
+        (_, action @ ("create" | "update" | "delete" | "revoke" | "rotate")) => return format!("{action}d"),
+        (_, other) => return other.replace('_', " "),
+    };
+    past.to_owned()
+}
+
+fn object_kind(change: &Change) -> String {
+    object_word(&change.entry.object_kind).replace('_', " ")
+}
+
+/// Returns what people call the object, if it has a name.
+fn object_name(change: &Change) -> Option<String> {
+    let object: Map<String, Value> = change.object();
+    let text =
+        |field: &str| object.get(field).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
+    match kind_of(&change.entry.object_kind) {
+        Some(_) if object.is_empty() => None,
+        Some(kind) => Some(name(kind, &object)),
+        None => ["name", "email", "url", "identity"].into_iter().find_map(text),
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_VALUE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,163 @@
+//! The fields of records for people.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use serde_json::{Map, Value};
+use svc_core::accounts::tenants::Tenant;
+use svc_core::error::Error;
+use svc_core::prelude::*;
+use svc_core::values::JOB_SCALE;
+
+use super::{CONTACTS, Kind, Records};
+use crate::dashboard::components::{Tone, badge, exact_time};
+use crate::dashboard::context::Context;
+
+/// The longest text in a list, in characters.
+const MAX_TEXT: usize = 120;
+
+/// What it takes to show fields of records.
+pub(in crate::dashboard::pages) struct FieldValues<'a> {
+    cx: &'a Context<'a>,
+    tenant: &'a Tenant,
+    /// What the contacts are called that the records name.
+    names: BTreeMap<ContactId, String>,
+}
+
+impl<'a> FieldValues<'a> {
+    /// Looks up the names of contacts.
+    pub(in crate::dashboard::pages) async fn new(
+        cx: &'a Context<'a>,
+        tenant: &'a Tenant,
+        contacts: impl Iterator<Item = &str>,
+    ) -> Result<Self, Error> {
+        let mut ids: Vec<ContactId> = contacts.filter_map(|id| id.parse().ok()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let names = match ids.as_slice() {
+            [] => BTreeMap::new(),
+            _ => cx.svc.account(tenant.id).contacts().names(ids).await?,
+        };
+        Ok(Self { cx, tenant, names })
+    }
+
+    /// Looks up the names of the contacts that records name.
+    pub(super) async fn of(
+        cx: &'a Context<'a>,
+        tenant: &'a Tenant,
+        records: &[Map<String, Value>],
+    ) -> Result<Self, Error> {
+        Self::new(cx, tenant, records.iter().map(|record| text(record, "contact_id"))).await
+    }
+
+    /// Returns what the contact is called whose id this is.
+    pub(in crate::dashboard::pages) fn contact(&self, id: &str) -> Option<&str> {
+        id.parse().ok().and_then(|id: ContactId| self.names.get(&id)).map(String::as_str)
+    }
+
+    /// Returns the value of a field, by what its name says that it is.
+    pub(super) fn value(&self, record: &Map<String, Value>, field: &str) -> Markup {
+        let url = |collection: &str, id: &str| self.cx.url(&format!("/{collection}/{id}"));
+        match (field, record.get(field)) {
+            (_, None | Some(Value::Null)) => html! { span.soft { "–" } },
+            ("status", Some(Value::String(status))) => badge(status_tone(status), &words(status)),
+            (field, Some(amount)) if is_amount(field) => html! { span.fixed { (money(record, amount)) } },
+            ("contact_id", Some(Value::String(id))) => {
+                html! { a href=(url(CONTACTS.collection, id)) { (short(self.contact(id).unwrap_or(id))) } }
+            }
+            ("quote_id" | "invoice_id", Some(Value::String(id))) => {
+                html! { a href=(url(&field.replace("_id", "s"), id)) { code { (id) } } }
+            }
+            ("id", Some(Value::String(id))) => html! { code { (id) } },
+            (_, Some(Value::String(content))) => match Timestamp::parse(content) {
+                Ok(at) => exact_time(&self.tenant.time_zone, at),
+                Err(_) => html! { (short(content)) },
+            },
+            (_, Some(other)) => html! { (short(&other.to_string())) },
+        }
+    }
+}
+
+/// Returns whether a field holds an amount of money.
+pub(in crate::dashboard::pages) fn is_amount(field: &str) -> bool {
+    matches!(field, "total" | "amount_paid" | "outstanding" | "estimated_total" | "actual_total" | "refunded_amount")
+}
+
+/// Returns an amount in the currency of a record with all of its decimals, such as `AUD 15,680.00`. Jobs have amounts
+/// without a currency.
+pub(in crate::dashboard::pages) fn money(record: &Map<String, Value>, amount: &Value) -> String {
+    let digits = amount.to_string();
+    let currency = Currency::parse(text(record, "currency")).ok();
+    let scale = currency.map_or(JOB_SCALE, Currency::scale);
+    match (digits.parse::<Decimal>().ok().and_then(|amount| amount.to_amount(scale).ok()), currency) {
+        (Some(amount), Some(currency)) => amount.in_currency(currency),
+        (Some(amount), None) => amount.grouped(),
+        (None, _) => digits,
+    }
+}
+
+/// Returns what people call a record.
+pub(in crate::dashboard::pages) fn name(kind: &Kind, record: &Map<String, Value>) -> String {
+    let fields: &[&str] = match kind.records {
+        Records::Contacts => &["first_name", "last_name"],
+        Records::Invoices => &["invoice_number"],
+        Records::Quotes => &["quote_number"],
+        Records::Bookings => &["service_name"],
+        Records::Jobs => &["job_number"],
+    };
+    let names: Vec<&str> = fields.iter().map(|field| text(record, field)).filter(|name| !name.is_empty()).collect();
+    let others = ["company_name", "email"].map(|field| text(record, field));
+    match names.join(" ") {
+        named if !named.is_empty() => named,
+        _ => others
+            .into_iter()
+            .find(|other| !other.is_empty())
+            .map_or_else(|| format!("Unnamed {}", kind.one), str::to_owned),
+    }
+}
+
+pub(super) fn text<'r>(record: &'r Map<String, Value>, field: &str) -> &'r str {
+    record.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the beginning of a long text.
+pub(in crate::dashboard::pages) fn short(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns the name of a status for people.
+pub(super) fn words(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// Returns the name of a field for people.
+pub(in crate::dashboard::pages) fn label(field: &str) -> String {
+    let name = match field {
+        "contact_id" => "contact",
+        "quote_id" => "quote",
+        "invoice_id" => "invoice",
+        "amount_paid" => "paid",
+        "paid_at" => "paid in full",
+        "created_at" => "created",
+        "updated_at" => "changed",
+        "issue_date" => "issued",
+        "due_date" => "due",
+        "company_name" => "company",
+        "start_time" => "starts",
+        "end_time" => "ends",
+        other => return words(other),
+    };
+    name.to_owned()
+}
+
+fn status_tone(status: &str) -> Tone {
+    match status {
+        "paid" | "accepted" | "completed" | "confirmed" | "invoiced" => Tone::Good,
+        "overdue" | "declined" | "no_show" => Tone::Bad,
+        "partial" | "on_hold" | "expired" | "refunded" => Tone::Warn,
+        _ => Tone::Neutral,
+    }
+}
