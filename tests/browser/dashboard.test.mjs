@@ -180,6 +180,11 @@ test("each form shows bad input again, with what is wrong", async () => {
     ["owner", "/keys/new", "Create key", { Name: long }, /at most 300 characters/],
     ["owner", "/webhooks/new", "Add endpoint", { URL: "ftp://example.com/<b>" }, /https/],
     ["owner", "/settings", "Save", { Name: "", "Time zone": "Mars/<b>" }, /must not be empty/],
+    ["developer", "/contacts/new", "Create", { "First name": long, Email: "<b>" }, /at most 300 characters/],
+    ["developer", "/invoices/new", "Create", { Total: "1,500" }, /with a point/],
+    ["developer", "/quotes/new", "Create", { Contact: "<b>nobody", Total: "1" }, /no contact with this name/],
+    ["developer", "/bookings/new", "Create", { Service: long, Contact: "nobody@example.com" }, /at most 255 characters/],
+    ["developer", "/jobs/new", "Create", { Title: long }, /at most 255 characters/],
     ["operator", `/accounts/${tenant}`, "Save limits", { "All requests": "<b>" }, /number|from 1/i],
   ];
   for (const [role, path, button, fields, error] of forms) {
@@ -197,6 +202,76 @@ test("each form shows bad input again, with what is wrong", async () => {
     await page.context().close();
   }
 });
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`records are created, edited and worked with, ${javaScriptEnabled ? "with" : "without"} JavaScript`, async () => {
+    const page = await open(browser, demo.url, { javaScriptEnabled });
+    await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "developer"));
+    const main = page.locator("main");
+    const fill = async (fields) => {
+      for (const [label, value] of Object.entries(fields)) await main.getByLabel(label, { exact: true }).fill(value);
+    };
+    const visit = async (path) => assert.equal((await page.goto(`${demo.url}/dashboard${path}`)).status(), 200, path);
+    const name = `Wanda ${javaScriptEnabled ? "With" : "Without"}`;
+    const email = `${name.toLowerCase().replace(" ", ".")}@example.com`;
+
+    await visit("/contacts");
+    await main.getByRole("link", { name: "New contact" }).click();
+    await fill({ "First name": name, Email: "<b>" });
+    assert.equal(await submit(page, "Create"), 422);
+    assert.equal(await main.getByLabel("First name").inputValue(), name, "what was typed stays");
+    if (javaScriptEnabled) await assertAccessible(page, "a refused contact");
+    await fill({ Email: email });
+    assert.equal(await submit(page, "Create"), 303);
+    await main.getByRole("heading", { name }).waitFor();
+    const contact = new URL(page.url()).pathname;
+
+    await main.getByRole("link", { name: "New invoice" }).click();
+    assert.equal(await main.getByLabel("Contact").inputValue(), email);
+    await fill({ Total: "100", Due: "2030-01-31" });
+    assert.equal(await submit(page, "Create"), 303);
+    const number = (await main.getByRole("heading", { level: 1 }).innerText()).trim();
+    const invoice = new URL(page.url()).pathname;
+    assert.equal(await submit(page, "Mark as sent"), 303);
+    const pay = async (amount) => {
+      const form = main.locator("details", { has: page.locator("#amount-primary") });
+      if ((await form.getAttribute("open")) === null) await form.locator("summary").click();
+      await page.locator("#amount-primary").fill(amount);
+      return submit(page, "Record the payment");
+    };
+    assert.equal(await pay("100.01"), 422);
+    assert.equal(await page.locator("#amount-primary").inputValue(), "100.01");
+    if (javaScriptEnabled) {
+      await assertAccessible(page, "a refused payment");
+      for (const width of [390, 768, 1280]) {
+        await page.setViewportSize({ width, height: 900 });
+        const box = await main.getByRole("button", { name: "Record the payment" }).boundingBox();
+        assert.ok(box.x >= 0 && box.x + box.width <= width, `the form of a payment fits ${width}`);
+      }
+    }
+    assert.equal(await pay("50"), 303);
+    await main.getByText("partial", { exact: true }).first().waitFor();
+    assert.equal(await main.locator("summary", { hasText: "Void" }).count(), 0, "nobody voids what was paid on");
+
+    await visit(`/invoices/new?contact=${contact.split("/").pop()}`);
+    await fill({ Total: "9860.50" });
+    await submit(page, "Create");
+    await main.locator("summary", { hasText: "Void" }).click();
+    await main.getByText(`AUD 9,860.50, of ${name}? It cannot be undone.`).waitFor();
+    assert.equal(await submit(page, "Void"), 303);
+    await main.getByText("cancelled", { exact: true }).first().waitFor();
+
+    await page.goto(demo.url + contact);
+    await main.getByRole("link", { name: "Edit" }).click();
+    await fill({ Company: "Wanda & Sons" });
+    assert.equal(await submit(page, "Save"), 303);
+    await main.getByText("Wanda & Sons").first().waitFor();
+    await page.goto(demo.url + invoice);
+    assert.match(await main.innerText(), new RegExp(`${number}[^]*partial`));
+    assertNoFaults(page, "records", /422/);
+    await page.context().close();
+  });
+}
 
 test("a form of a session that has ended, and one without its token, change nothing", async () => {
   const tenant = demo.variables.SVC_TENANT;
