@@ -1,12 +1,13 @@
 //! Responses that are stored under an Idempotency-Key, and the deletion of expired ones.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys::{self, KeyCreate, KeyId};
-use svc_core::error::Error;
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::prelude::*;
+use svc_core::service::Submission;
 
 use crate::Harness;
 
@@ -135,6 +136,31 @@ pub(super) async fn a_key_is_claimed_by_one_transaction(h: Harness) {
     assert!(done.iter().all(|done| matches!(done, Ok(_) | Err(Error::IdempotencyInProgress))), "{done:?}");
     let after = h.write(tenant, async |tx, &tenant| Ok(tx.claim_idempotency(tenant, "k").await?));
     assert_eq!(after.await, Ok(true), "a claim ends with its transaction");
+}
+
+/// Of the same form sent many times at once, one changes something, and all get its result.
+pub(super) async fn a_form_changes_once(h: Harness) {
+    let tenant = h.tenant().await;
+    let svc = Svc::new(Arc::clone(&h.store));
+    let form = Submission::new("k", "/jobs/new", b"title=x").unwrap();
+    let sent = join_all((0..32).map(|_| {
+        svc.transaction("form", (tenant, form.clone()), async |tx, (tenant, form)| {
+            let account = tx.account(*tenant);
+            if let Some(location) = account.submitted(form).await? {
+                return Ok(location);
+            }
+            let job =
+                account.jobs().create(JobCreate::new(Text::parse("x").map_err(|issue| issue.on("title"))?)).await?;
+            account.remember_submission(form, &job.id.to_string()).await?;
+            Ok::<String, Error>(job.id.to_string())
+        })
+    }));
+    let sent = sent.await;
+    let jobs = svc.account(tenant).jobs().list(JobFilter::default(), ListParams::default()).await.unwrap().data;
+    let [job] = &jobs[..] else { panic!("{} jobs", jobs.len()) };
+    assert!(sent.iter().all(|location| *location == Ok(job.id.to_string())), "{sent:?}");
+    let other = Submission::new("k", "/jobs/new", b"title=y").unwrap();
+    assert_eq!(svc.account(tenant).submitted(&other).await, Err(Error::IdempotencyKeyReused));
 }
 
 pub(super) async fn expired_records_are_deleted_in_steps(h: Harness) {

@@ -295,6 +295,7 @@ cases! {
         a_newer_response_replaces_the_stored_one,
         an_expired_response_is_not_returned,
         a_key_is_claimed_by_one_transaction,
+        a_form_changes_once,
         expired_records_are_deleted_in_steps,
     }
     audit {
