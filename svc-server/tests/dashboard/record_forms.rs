@@ -275,7 +275,7 @@ async fn a_form_that_is_sent_twice_changes_once() {
     assert_eq!(other.status, StatusCode::CONFLICT);
     assert!(other.text.contains("This form was saved before, with other values."), "{}", other.text);
     assert!(
-        other.text.contains("/dashboard/jobs/new\">Begin a new form") && other.text.contains("New tap"),
+        other.text.contains("/dashboard/jobs/new\">Load the form again") && other.text.contains("New tap"),
         "{}",
         other.text
     );

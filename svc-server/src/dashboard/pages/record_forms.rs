@@ -24,11 +24,30 @@ use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
+/// What a form is about.
+struct Subject {
+    kind: RecordKind,
+    /// The record that is edited, and what people call it. `None` for a new one.
+    edited: Option<(Uuid, String)>,
+}
+
+impl Subject {
+    fn fields(&self) -> impl Iterator<Item = &'static Field> {
+        self.kind.fields(if self.edited.is_some() { FormOf::Edited } else { FormOf::New })
+    }
+
+    /// Returns the path of the form.
+    fn path(&self) -> String {
+        match &self.edited {
+            Some((id, _)) => format!("/{}/{id}/edit", self.kind.collection()),
+            None => format!("/{}/new", self.kind.collection()),
+        }
+    }
+}
+
 /// A form as it is shown.
 struct Shown<'a> {
-    kind: RecordKind,
-    /// The record that is edited. `None` in the form of a new one.
-    id: Option<Uuid>,
+    subject: &'a Subject,
     key: &'a str,
     version: &'a str,
     state: FormState<'a>,
@@ -50,7 +69,8 @@ pub(in crate::dashboard) async fn new(
     let values = vec![("contact_id", contact), ("currency", currency), ("status", JobStatus::Quoted.to_string())];
     let (values, errors, key) = (Form::from_fields(values), Errors::default(), new_key(cx));
     let state = FormState { values: &values, errors: &errors };
-    Ok(page(cx, tenant, &Shown { kind, id: None, key: &key, version: "", state, problem: None }))
+    let subject = Subject { kind, edited: None };
+    Ok(page(cx, tenant, &Shown { subject: &subject, key: &key, version: "", state, problem: None }))
 }
 
 /// Creates a record.
@@ -61,7 +81,7 @@ pub(in crate::dashboard) async fn create(
 ) -> Result<PageResponse, PageError> {
     let body = input::read(cx, tenant, kind, None).await?;
     let parsed = Change::create(kind, &body.json());
-    save(cx, tenant, (kind, None), parsed, body.errors).await
+    save(cx, tenant, &Subject { kind, edited: None }, parsed, body.errors).await
 }
 
 /// Shows the form of a record that is edited.
@@ -75,8 +95,8 @@ pub(in crate::dashboard) async fn edit(
     let values = input::shown(cx, tenant, kind, &record).await?;
     let (errors, key) = (Errors::default(), new_key(cx));
     let state = FormState { values: &values, errors: &errors };
-    let version = changes::version(&record);
-    Ok(page(cx, tenant, &Shown { kind, id: Some(id), key: &key, version, state, problem: None }))
+    let (subject, version) = (Subject { kind, edited: Some((id, kind.name(&record))) }, changes::version(&record));
+    Ok(page(cx, tenant, &Shown { subject: &subject, key: &key, version, state, problem: None }))
 }
 
 /// Saves a record that was edited.
@@ -93,19 +113,19 @@ pub(in crate::dashboard) async fn update(
         return Ok(PageResponse::see_other(&cx.url(&format!("/{}/{id}?notice=saved", kind.collection()))));
     }
     let parsed = Change::update(kind, id, &body.json());
-    save(cx, tenant, (kind, Some(id)), parsed, body.errors).await
+    let subject = Subject { kind, edited: Some((id, kind.name(&record))) };
+    save(cx, tenant, &subject, parsed, body.errors).await
 }
 
 /// Makes a change that could be read, or shows the form again with what is wrong.
 async fn save(
     cx: &Context<'_>,
     tenant: &Tenant,
-    (kind, id): (RecordKind, Option<Uuid>),
+    subject: &Subject,
     parsed: Result<Change, Error>,
     mut errors: Errors,
 ) -> Result<PageResponse, PageError> {
-    let form = if id.is_some() { FormOf::Edited } else { FormOf::New };
-    let fields: Vec<&Field> = kind.fields(form).collect();
+    let fields: Vec<&Field> = subject.fields().collect();
     let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
     let made = match parsed {
         Ok(change) if errors.is_empty() => make(cx, tenant.id, change, &names).await,
@@ -123,20 +143,14 @@ async fn save(
         Error::PreconditionFailed | Error::IdempotencyKeyReused | Error::NotAllowed(_) => StatusCode::CONFLICT,
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let problem = explain(cx, (kind, id), &fields, &error, &mut errors);
+    let problem = explain(cx, subject, &fields, &error, &mut errors);
     let state = FormState { values: &cx.form, errors: &errors };
     let (key, version) = (cx.form.text(KEY), cx.form.text(VERSION));
-    Ok(page(cx, tenant, &Shown { kind, id, key, version, state, problem: Some(problem) }).status(status))
+    Ok(page(cx, tenant, &Shown { subject, key, version, state, problem: Some(problem) }).status(status))
 }
 
 /// Puts what is wrong to its fields, and returns what is said about the form as a whole.
-fn explain(
-    cx: &Context<'_>,
-    (kind, id): (RecordKind, Option<Uuid>),
-    fields: &[&Field],
-    error: &Error,
-    errors: &mut Errors,
-) -> Markup {
+fn explain(cx: &Context<'_>, subject: &Subject, fields: &[&Field], error: &Error, errors: &mut Errors) -> Markup {
     for violation in error.failing_fields() {
         let Some(field) = fields.iter().find(|field| violation.field.split('.').next() == Some(field.name)) else {
             continue;
@@ -145,18 +159,14 @@ fn explain(
         let text = if is_missing { "It must not be empty.".to_owned() } else { sentence(&violation.message, fields) };
         errors.add(field.name, text);
     }
-    let path = format!("/{}/{}", kind.collection(), id.unwrap_or_default());
+    let again = html! { a href=(cx.url(&subject.path())) { "Load the form again" } };
     match error {
         Error::PreconditionFailed => html! {
-            "Somebody changed this " (kind.one()) " after the form was loaded, so nothing was saved. "
-            a href=(cx.url(&format!("{path}/edit"))) { "Load the form again" }
-            " and repeat your change there; below is what you typed."
+            "Somebody changed this " (subject.kind.one()) " after the form was loaded, so nothing was saved. "
+            (again) " and repeat your change there; below is what you typed."
         },
         Error::IdempotencyKeyReused => html! {
-            "This form was saved before, with other values. "
-            @if id.is_some() { a href=(cx.url(&format!("{path}/edit"))) { "Load the form again" } }
-            @else { a href=(cx.url(&format!("/{}/new", kind.collection()))) { "Begin a new form" } }
-            " for another change; below is what you typed."
+            "This form was saved before, with other values. " (again) " for another change; below is what you typed."
         },
         Error::EmailTaken { existing_id } => {
             errors.add("email", "Another contact has this address.");
@@ -183,23 +193,22 @@ fn sentence(message: &str, fields: &[&Field]) -> String {
 }
 
 fn page(cx: &Context<'_>, tenant: &Tenant, shown: &Shown<'_>) -> PageResponse {
-    let Shown { kind, id, state, .. } = shown;
-    let list = format!("/{}", kind.collection());
-    let (title, path, back, save) = match id {
-        Some(id) => (format!("Edit {}", kind.one()), format!("{list}/{id}/edit"), format!("{list}/{id}"), "Save"),
-        None => (format!("New {}", kind.one()), format!("{list}/new"), list, "Create"),
+    let Shown { subject, state, .. } = shown;
+    let list = format!("/{}", subject.kind.collection());
+    let (title, back, save) = match &subject.edited {
+        Some((id, name)) => (format!("Edit {name}"), format!("{list}/{id}"), "Save"),
+        None => (format!("New {}", subject.kind.one()), list, "Create"),
     };
-    let form = if id.is_some() { FormOf::Edited } else { FormOf::New };
     let content = html! {
         (heading(&title, "", html! {}))
         @if let Some(problem) = &shown.problem {
             p.banner.bad role="alert" { span { (problem) } }
         }
-        form.card.fields method="post" action=(cx.url(&path)) {
+        form.card.fields method="post" action=(cx.url(&subject.path())) {
             (csrf(cx))
             input type="hidden" name=(KEY) value=(shown.key);
             @if !shown.version.is_empty() { input type="hidden" name=(VERSION) value=(shown.version); }
-            @for field in kind.fields(form) { (control(tenant, state, field)) }
+            @for field in subject.fields() { (control(tenant, state, field)) }
             div.actions {
                 button.primary type="submit" { (save) }
                 a.button href=(cx.url(&back)) { "Cancel" }

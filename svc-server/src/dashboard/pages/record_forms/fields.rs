@@ -1,6 +1,9 @@
 //! What the forms of records ask for: a table for each kind of record. The names are those of the API, whose rules apply.
 
+use serde_json::{Map, Value};
 use svc_core::prelude::*;
+
+use crate::dashboard::pages::records;
 
 /// A kind of record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,18 @@ impl RecordKind {
             Self::Booking => "booking",
             Self::Job => "job",
         }
+    }
+
+    /// Returns what people call a record.
+    pub(super) fn name(self, record: &Map<String, Value>) -> String {
+        let kind = match self {
+            Self::Contact => &records::CONTACTS,
+            Self::Invoice => &records::INVOICES,
+            Self::Quote => &records::QUOTES,
+            Self::Booking => &records::BOOKINGS,
+            Self::Job => &records::JOBS,
+        };
+        records::short(&records::name(kind, record))
     }
 
     /// Returns the kind of the records in a collection.
