@@ -3,12 +3,16 @@
 #![cfg(feature = "dashboard")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by a panic, in its helpers as well")]
 
+#[path = "dashboard/audit.rs"]
+mod audit;
 #[path = "dashboard/bars.rs"]
 mod bars;
 #[path = "dashboard/browser.rs"]
 mod browser;
 #[path = "dashboard/forms.rs"]
 mod forms;
+#[path = "dashboard/history.rs"]
+mod history;
 #[path = "dashboard/identity.rs"]
 mod identity;
 #[path = "dashboard/live.rs"]
@@ -20,6 +24,8 @@ mod members;
 mod oidc;
 #[path = "dashboard/overview.rs"]
 mod overview;
+#[path = "dashboard/records.rs"]
+mod records;
 #[path = "dashboard/roles.rs"]
 mod roles;
 #[path = "dashboard/sessions.rs"]

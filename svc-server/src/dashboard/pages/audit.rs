@@ -5,7 +5,7 @@ mod change_table;
 
 use maud::{Markup, html};
 use svc_core::accounts::audit::object_word;
-use svc_core::accounts::changes::{ChangeFilter, Changes, MAX_SEARCHED};
+use svc_core::accounts::changes::{ChangeFilter, MAX_SEARCHED};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::values::Timestamp;
 
@@ -52,7 +52,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     filter.until = filter.until.into_iter().chain(before).min();
     let changes = cx.svc.account(tenant.id).audit_log().changes(filter, PAGE).await?;
     let rows = ChangeTable::new(cx, tenant, &changes.data).await?;
-    let query = cx.query.encoded(&FILTERS);
+    let is_filtered = !cx.query.encoded(&FILTERS).is_empty();
     let about =
         "Who changed what. Changes of records are listed for as long as their events are kept, all others for good.";
     let content = html! {
@@ -67,36 +67,23 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
             (rows.render(&changes.data))
         } @else if changes.next.is_some() {
             (empty("audit", "Nothing found so far", "Older changes may meet all filters.", html! {}))
-        } @else if query.is_empty() && before.is_none() {
+        } @else if !is_filtered && before.is_none() {
             (empty("audit", "No changes", "Every change of the account, its keys, its webhooks and its records is listed here.",
                 html! {}))
         } @else {
             (empty("audit", "Nothing found", "No change meets all filters.", html! {}))
         }
-        (pages(cx, tenant, &changes, &query, before.is_some()))
-    };
-    Ok(layout::page(cx, Some(tenant), "Audit log", &content))
-}
-
-fn pages(cx: &Context<'_>, tenant: &Tenant, changes: &Changes, query: &str, is_later: bool) -> Markup {
-    let url = |rest: &str| cx.url(&format!("/audit?{query}{rest}"));
-    html! {
         @if changes.is_cut && let Some(next) = changes.next {
             p.hint {
                 "These are from the newest " (number(u64::from(MAX_SEARCHED))) " changes, back to "
                 (exact_time(&tenant.time_zone, next)) "."
             }
         }
-        nav.pages aria-label="Pages of the log" {
-            @if is_later { a.button href=(url("")) { "Newest" } } @else { span {} }
-            a.button href=(url("&format=csv")) title=(format!("At most the newest {}", number(MAX_CSV as u64))) download {
-                "Download CSV"
-            }
-            @if let Some(next) = changes.next {
-                a.button href=(url(&format!("&{}", layout::query(&[("before", &next.to_string())])))) { "Older" }
-            }
-        }
-    }
+        @let older = changes.next.map(|next| next.to_string());
+        @let older = older.as_deref().map(|next| ("before", next));
+        (filters::pages(cx, "/audit", &FILTERS, before.is_some(), older, MAX_CSV))
+    };
+    Ok(layout::page(cx, Some(tenant), "Audit log", &content))
 }
 
 /// Returns the filter in the query.
