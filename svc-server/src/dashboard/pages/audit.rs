@@ -5,8 +5,8 @@ mod change_table;
 
 use maud::{Markup, html};
 use svc_core::accounts::audit::object_word;
-use svc_core::accounts::changes::{ChangeFilter, MAX_SEARCHED};
 use svc_core::accounts::tenants::Tenant;
+use svc_core::changes::{ChangeFilter, MAX_SEARCHED};
 use svc_core::values::Timestamp;
 
 pub(super) use self::change_table::ChangeTable;

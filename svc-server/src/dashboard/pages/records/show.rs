@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 use serde_json::{Map, Value};
-use svc_core::accounts::changes::{ChangeFilter, trace_paid};
 use svc_core::accounts::tenants::Tenant;
+use svc_core::changes::{ChangeFilter, trace_paid};
 use svc_core::error::Error;
 use svc_core::pages::Limit;
 use svc_core::prelude::*;
