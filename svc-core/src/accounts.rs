@@ -7,12 +7,11 @@
 //! - [`limits`] has the rate limits that an operator sets for one tenant.
 //! - [`idempotency`] stores responses, so that a repeated POST creates nothing twice.
 //! - [`dashboard_links`] and [`sessions`] sign people in to the dashboard. [`members`] has the people of an account.
-//! - [`audit`] records what was changed and by which [`actor`], and [`changes`] says which fields were set.
+//! - [`audit`] records what was changed and by which [`actor`]. [`changes`](crate::changes) says which fields were set.
 //! - [`operational`] records what whoever runs the service wants to know of all accounts.
 
 pub mod actor;
 pub mod audit;
-pub mod changes;
 pub mod clocks;
 pub mod dashboard_links;
 pub mod idempotency;

@@ -47,6 +47,7 @@
 //! | [`webhooks`] | Subscriptions, events, deliveries with their retries, replays, signatures. |
 //! | [`accounts`] | Tenants, API keys, request signatures, rate limits, idempotency keys, the audit log. |
 //! | [`imports`], [`exports`] | Records that were created elsewhere; all records of an account, to be created elsewhere. |
+//! | [`changes`] | What the audit log says: the fields that a change set. |
 //! | [`requests`] | The log of requests to the API, with the events that each wrote. |
 //! | [`lookup`] | Finds records by their id alone, or by a part of it. |
 //! | [`platform`] | What the platform API of the server takes and returns, for the server and its clients. |
@@ -67,6 +68,7 @@
 extern crate self as svc_core;
 
 pub mod accounts;
+pub mod changes;
 pub mod crypto;
 pub mod env;
 pub mod error;

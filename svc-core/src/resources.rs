@@ -21,8 +21,7 @@ use uuid::Uuid;
 use crate::accounts::clocks::WriteTime;
 use crate::error::Error;
 use crate::input::{Fields, Input, ToBody};
-use crate::resources::contacts::ContactId;
-use crate::store::{RecordsOfContact, Repository, Tx};
+use crate::store::{Repository, Tx};
 use crate::values::{EventKind, Id, TenantId, Timestamp};
 
 /// A record with a collection of its own. `#[derive(Resource)]` implements it.
@@ -52,15 +51,6 @@ pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + '
 
     /// Returns the repository of this resource in a transaction.
     fn repository(tx: &mut dyn Tx) -> &mut dyn Repository<Self>;
-}
-
-/// A record that can belong to a contact.
-pub trait OfContact: Resource {
-    /// Returns the contact that the record belongs to.
-    fn contact_id(&self) -> Option<ContactId>;
-
-    /// Returns the repository of this resource by contact in a transaction.
-    fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self>;
 }
 
 /// The filters of a list.

@@ -3,12 +3,16 @@
 #![cfg(feature = "dashboard")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by a panic, in its helpers as well")]
 
+#[path = "dashboard/audit.rs"]
+mod audit;
 #[path = "dashboard/bars.rs"]
 mod bars;
 #[path = "dashboard/browser.rs"]
 mod browser;
 #[path = "dashboard/forms.rs"]
 mod forms;
+#[path = "dashboard/history.rs"]
+mod history;
 #[path = "dashboard/identity.rs"]
 mod identity;
 #[path = "dashboard/invoice_actions.rs"]
@@ -24,6 +28,8 @@ mod oidc;
 mod overview;
 #[path = "dashboard/record_forms.rs"]
 mod record_forms;
+#[path = "dashboard/records.rs"]
+mod records;
 #[path = "dashboard/roles.rs"]
 mod roles;
 #[path = "dashboard/sessions.rs"]

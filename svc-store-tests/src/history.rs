@@ -3,11 +3,11 @@
 use serde_json::json;
 use svc_core::accounts::audit;
 use svc_core::resources::bookings::Booking;
-use svc_core::resources::contacts::{Contact, ContactId};
+use svc_core::resources::contacts::{Contact, ContactId, OfContact};
+use svc_core::resources::crud;
 use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
-use svc_core::resources::{OfContact, crud};
 use svc_core::values::{Decimal, Id, TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;

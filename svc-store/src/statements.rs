@@ -2,11 +2,11 @@
 
 use svc_core::pages::{ListQuery, Order};
 use svc_core::resources::bookings::Booking;
-use svc_core::resources::contacts::{Contact, ContactFilter};
+use svc_core::resources::contacts::{Contact, ContactFilter, OfContact};
 use svc_core::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
 use svc_core::resources::jobs::{Job, JobFilter, JobStatus};
 use svc_core::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
-use svc_core::resources::{Filter, NoFilter, OfContact};
+use svc_core::resources::{Filter, NoFilter};
 use svc_core::values::{Email, Id, TenantId, Text, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use async_trait::async_trait;
 use svc_core::env;
 use svc_core::pages::{ListQuery, Order};
-use svc_core::resources::contacts::ContactId;
-use svc_core::resources::{OfContact, Resource};
+use svc_core::resources::Resource;
+use svc_core::resources::contacts::{ContactId, OfContact};
 use svc_core::store::{RecordsOfContact, Repository, StoreResult};
 use svc_core::values::{Id, TenantId, Timestamp};
 

@@ -1,6 +1,6 @@
 //! Bookings: appointments with contacts (`docs/contract.md`, "Bookings").
 
-use crate::resources::contacts::ContactId;
+use crate::resources::contacts::{ContactId, OfContact};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,7 +10,7 @@ use crate::accounts::clocks::WriteTime;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::{Create, NewRecord, NoFilter, OfContact, Resource, Update};
+use crate::resources::{Create, NewRecord, NoFilter, Resource, Update};
 use crate::store::{RecordsOfContact, Tx};
 use crate::values::EventKind;
 use crate::values::{Id, Note, Patch, Text, TextEnum, Timestamp};

@@ -1,13 +1,16 @@
 //! Contacts: people and companies (`docs/contract.md`, "Contacts").
 
+use std::ops::Range;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::clocks::WriteTime;
 use crate::error::Error;
 use crate::input::{Apply, Input, Record};
+use crate::pages::{CursorScope, ListParams, Order, Page};
 use crate::resources::{Create, Delete, Filter, NewRecord, Resource, Update, crud};
-use crate::store::Tx;
+use crate::store::{RecordsOfContact, Tx};
 use crate::values::EventKind;
 use crate::values::{Email, Id, Patch, TenantId, Text, Timestamp};
 
@@ -138,6 +141,36 @@ impl Contact {
             names => names.join(" "),
         }
     }
+}
+
+/// A record that can belong to a contact.
+pub trait OfContact: Resource {
+    /// Returns the contact that the record belongs to.
+    fn contact_id(&self) -> Option<ContactId>;
+
+    /// Returns the repository of this resource by contact in a transaction.
+    fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self>;
+}
+
+/// Returns one page of the records of a contact that were created in a range of times, newest first.
+///
+/// # Errors
+/// [`Error::InvalidCursor`] if the cursor was not returned for this contact.
+pub async fn list_of<R: OfContact>(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    params: &ListParams,
+    contact: ContactId,
+    created: Range<Timestamp>,
+) -> Result<Page<R>, Error> {
+    let key = tx.cursor_key().clone();
+    let scope = CursorScope::new(tenant, R::COLLECTION, None, &("of contact", contact));
+    let query = params.query(&key, &scope, &())?;
+    let Order::NewestFirst { before } = query.order else { return Err(Error::InvalidCursor) };
+    let before = before.unwrap_or(Timestamp::MAX).min(created.end);
+    let mut rows = R::of_contact(tx).records_of_contact(tenant, contact, before, query.limit).await?;
+    rows.retain(|row| row.created_at() >= created.start);
+    Ok(params.page(&key, &scope, rows, R::created_at, R::updated_at))
 }
 
 impl Filter<Contact> for ContactFilter {

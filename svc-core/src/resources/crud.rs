@@ -10,8 +10,7 @@ use crate::accounts::audit::{self, Object};
 use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::error::Error;
 use crate::pages::{CursorScope, ListParams, Order, Page};
-use crate::resources::contacts::ContactId;
-use crate::resources::{Create, Delete, NewRecord, OfContact, Resource, Update};
+use crate::resources::{Create, Delete, NewRecord, Resource, Update};
 use crate::store::Tx;
 use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::events;
@@ -58,27 +57,6 @@ pub async fn list_created<R: Resource>(
         *before = Some(before.unwrap_or(Timestamp::MAX).min(created.end));
     }
     let mut rows = R::repository(tx).list(tenant, &query).await?;
-    rows.retain(|row| row.created_at() >= created.start);
-    Ok(params.page(&key, &scope, rows, R::created_at, R::updated_at))
-}
-
-/// Returns one page of the records of a contact that were created in a range of times, newest first.
-///
-/// # Errors
-/// [`Error::InvalidCursor`] if the cursor was not returned for this contact.
-pub async fn list_of_contact<R: OfContact>(
-    tx: &mut dyn Tx,
-    tenant: TenantId,
-    params: &ListParams,
-    contact: ContactId,
-    created: Range<Timestamp>,
-) -> Result<Page<R>, Error> {
-    let key = tx.cursor_key().clone();
-    let scope = CursorScope::new(tenant, R::COLLECTION, None, &("of contact", contact));
-    let query = params.query(&key, &scope, &())?;
-    let Order::NewestFirst { before } = query.order else { return Err(Error::InvalidCursor) };
-    let before = before.unwrap_or(Timestamp::MAX).min(created.end);
-    let mut rows = R::of_contact(tx).records_of_contact(tenant, contact, before, query.limit).await?;
     rows.retain(|row| row.created_at() >= created.start);
     Ok(params.page(&key, &scope, rows, R::created_at, R::updated_at))
 }

@@ -8,7 +8,7 @@ mod outstanding;
 mod overdue;
 mod steps;
 
-use crate::resources::contacts::ContactId;
+use crate::resources::contacts::{ContactId, OfContact};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::{Filter, OfContact, Resource, crud};
+use crate::resources::{Filter, Resource, crud};
 use crate::store::{RecordsOfContact, Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, Decimal, Id, Patch, TenantId, Text, TextEnum, Timestamp};

@@ -1,6 +1,6 @@
 //! Jobs: work on a site (`docs/contract.md`, "Jobs").
 
-use crate::resources::contacts::ContactId;
+use crate::resources::contacts::{ContactId, OfContact};
 use crate::resources::invoices::InvoiceId;
 use crate::resources::quotes::QuoteId;
 use async_trait::async_trait;
@@ -11,7 +11,7 @@ use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::{Create, Filter, NewRecord, OfContact, Resource, Update};
+use crate::resources::{Create, Filter, NewRecord, Resource, Update};
 use crate::store::{RecordsOfContact, Tx};
 use crate::values::EventKind;
 use crate::values::{Amount, Decimal, Email, Id, JOB_SCALE, Patch, Text, TextEnum, Timestamp};

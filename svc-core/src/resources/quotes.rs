@@ -1,6 +1,6 @@
 //! Quotes: offers with a price (`docs/contract.md`, "Quotes").
 
-use crate::resources::contacts::ContactId;
+use crate::resources::contacts::{ContactId, OfContact};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::error::{Error, FieldCode, Issue};
 use crate::input::json::Json;
 use crate::input::{Apply, FromJson, Input, Record};
 use crate::resources::contacts;
-use crate::resources::{Create, Filter, NewRecord, OfContact, Resource, Update, crud};
+use crate::resources::{Create, Filter, NewRecord, Resource, Update, crud};
 use crate::store::{RecordsOfContact, Tx};
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, DateOrTime, Decimal, Id, Patch, TenantId, TextEnum, Timestamp};

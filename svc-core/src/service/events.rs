@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Account;
 use super::executor::operation;
 use crate::accounts::audit::{self, Entry};
-use crate::accounts::changes::{self, ChangeFilter, Changes};
+use crate::changes::{self, ChangeFilter, Changes};
 use crate::error::{Error, StoreError};
 use crate::values::{EventKind, Timestamp};
 use crate::webhooks::deliveries::Delivery;
@@ -165,7 +165,7 @@ impl<'e> AuditLog<'e> {
     /// # Examples
     ///
     /// ```
-    /// use svc_core::accounts::changes::ChangeFilter;
+    /// use svc_core::changes::ChangeFilter;
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {

@@ -10,11 +10,11 @@ use super::executor::{Account, Operation, operation};
 use crate::error::Error;
 use crate::pages::{Limit, ListParams, MAX_LIMIT, Page, SentCursor, Since};
 use crate::resources::bookings::Booking;
-use crate::resources::contacts::{Contact, ContactId};
+use crate::resources::contacts::{self, Contact, ContactId, OfContact};
 use crate::resources::invoices::Invoice;
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
-use crate::resources::{Create, Delete, OfContact, Resource, Update, crud};
+use crate::resources::{Create, Delete, Resource, Update, crud};
 use crate::values::{Id, Timestamp};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
@@ -241,7 +241,7 @@ impl<R: AccountResource + OfContact> Records<'_, R> {
         let Account { runner, id: tenant } = self.account;
         let input = (tenant, params, contact, range);
         let list = runner.read(R::OPERATIONS.list, input, async |tx, (tenant, params, contact, range)| {
-            crud::list_of_contact(tx, *tenant, params, *contact, range.clone()).await
+            contacts::list_of(tx, *tenant, params, *contact, range.clone()).await
         });
         list.await
     }

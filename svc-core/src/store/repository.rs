@@ -4,9 +4,9 @@ use async_trait::async_trait;
 
 use super::StoreResult;
 use crate::pages::ListQuery;
-use crate::resources::contacts::ContactId;
+use crate::resources::Resource;
+use crate::resources::contacts::{ContactId, OfContact};
 use crate::resources::invoices::{InvoiceId, Payment};
-use crate::resources::{OfContact, Resource};
 use crate::values::{Email, Id, TenantId, Timestamp};
 
 /// The records of one resource. Every method sees only records of the tenant that it is given.

@@ -142,6 +142,36 @@ async fn an_interrupted_concurrent_migration_is_applied_again() {
     assert_eq!(crate::migrate(&url).await.unwrap(), Vec::<String>::new());
 }
 
+/// Events from before there was a history of records are part of it.
+#[tokio::test]
+async fn older_events_get_the_record_whose_history_they_belong_to() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let connection = direct_connection(&url).await;
+    let all = crate::migrations::POSTGRES;
+    let count = all.iter().position(|migration| migration.name.ends_with("_history_of_records")).unwrap();
+    super::migrate::apply(&connection.client, &all[..count]).await.unwrap();
+    let (record, invoice) = ("0195a3c8-0000-7000-8000-0000000000ab", "0195a3c8-0000-7000-8000-0000000000cd");
+    let rows = format!(
+        r#"SET session_replication_role = replica;
+        INSERT INTO events (tenant_id, id, kind, data, created_at, only_for)
+            SELECT '{record}', gen_random_uuid(), kind, data::json, now() + number * interval '1 s', only_for::uuid
+            FROM (VALUES
+                (1, 'invoice.paid', '{{"id":"{record}"}}', NULL),
+                (2, 'payment.succeeded', '{{"id":"{record}","invoice_id":"{invoice}"}}', NULL),
+                (3, 'invoice.paid', '{{"id":"{record}"}}', '{record}'),
+                (4, 'stay.created', '{{"id":"{record}"}}', NULL),
+                (5, 'invoice.shipped', '{{"id":"A-17"}}', NULL),
+                (6, 'invoice.shipped', '{{"id":17,"name":"\\u0000"}}', NULL)) AS events (number, kind, data, only_for);
+        SET session_replication_role = origin"#
+    );
+    connection.client.batch_execute(&rows).await.unwrap();
+    super::migrate::apply(&connection.client, all).await.unwrap();
+    let sql = "SELECT coalesce(record_id::text, '') FROM events ORDER BY created_at";
+    let found: Vec<String> = connection.client.query(sql, &[]).await.unwrap().iter().map(|row| row.get(0)).collect();
+    assert_eq!(found, [record, invoice, "", "", "", ""]);
+}
+
 #[tokio::test]
 async fn a_changed_or_unknown_migration_is_refused() {
     let Some(server) = server() else { return };

@@ -5,8 +5,8 @@ mod change_table;
 
 use maud::{Markup, html};
 use svc_core::accounts::audit::object_word;
-use svc_core::accounts::changes::{ChangeFilter, Changes, MAX_SEARCHED};
 use svc_core::accounts::tenants::Tenant;
+use svc_core::changes::{ChangeFilter, MAX_SEARCHED};
 use svc_core::values::Timestamp;
 
 pub(super) use self::change_table::ChangeTable;
@@ -21,26 +21,12 @@ use crate::dashboard::page_response::{PageError, PageResponse};
 const PAGE: u32 = 50;
 /// The number of changes in a CSV file: the newest ones.
 const MAX_CSV: usize = 5_000;
-/// The number of changes that one step of a CSV file reads.
+/// The number of changes that one step of a CSV file finds. Twenty steps look through at most 40,000 changes.
 const CSV_STEP: u32 = 250;
 /// The filters in the query.
 const FILTERS: [&str; 6] = ["actor", "kind", "object", "within", "since", "until"];
-/// The kinds of objects that the log names.
-const KINDS: [&str; 13] = [
-    "contact",
-    "invoice",
-    "payment",
-    "quote",
-    "booking",
-    "job",
-    "webhook",
-    "delivery",
-    "key",
-    "member",
-    "session",
-    "dashboard_link",
-    "tenant",
-];
+/// The kinds of objects that the log names, besides those of events.
+const KINDS: [&str; 7] = ["webhook", "delivery", "key", "member", "session", "dashboard_link", "tenant"];
 
 /// Lists the changes, newest first.
 pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
@@ -52,7 +38,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     filter.until = filter.until.into_iter().chain(before).min();
     let changes = cx.svc.account(tenant.id).audit_log().changes(filter, PAGE).await?;
     let rows = ChangeTable::new(cx, tenant, &changes.data).await?;
-    let query = cx.query.encoded(&FILTERS);
+    let is_filtered = !cx.query.encoded(&FILTERS).is_empty();
     let about =
         "Who changed what. Changes of records are listed for as long as their events are kept, all others for good.";
     let content = html! {
@@ -67,36 +53,23 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
             (rows.render(&changes.data))
         } @else if changes.next.is_some() {
             (empty("audit", "Nothing found so far", "Older changes may meet all filters.", html! {}))
-        } @else if query.is_empty() && before.is_none() {
+        } @else if !is_filtered && before.is_none() {
             (empty("audit", "No changes", "Every change of the account, its keys, its webhooks and its records is listed here.",
                 html! {}))
         } @else {
             (empty("audit", "Nothing found", "No change meets all filters.", html! {}))
         }
-        (pages(cx, tenant, &changes, &query, before.is_some()))
-    };
-    Ok(layout::page(cx, Some(tenant), "Audit log", &content))
-}
-
-fn pages(cx: &Context<'_>, tenant: &Tenant, changes: &Changes, query: &str, is_later: bool) -> Markup {
-    let url = |rest: &str| cx.url(&format!("/audit?{query}{rest}"));
-    html! {
         @if changes.is_cut && let Some(next) = changes.next {
             p.hint {
                 "These are from the newest " (number(u64::from(MAX_SEARCHED))) " changes, back to "
                 (exact_time(&tenant.time_zone, next)) "."
             }
         }
-        nav.pages aria-label="Pages of the log" {
-            @if is_later { a.button href=(url("")) { "Newest" } } @else { span {} }
-            a.button href=(url("&format=csv")) title=(format!("At most the newest {}", number(MAX_CSV as u64))) download {
-                "Download CSV"
-            }
-            @if let Some(next) = changes.next {
-                a.button href=(url(&format!("&{}", layout::query(&[("before", &next.to_string())])))) { "Older" }
-            }
-        }
-    }
+        @let older = changes.next.map(|next| next.to_string());
+        @let older = older.as_deref().map(|next| ("before", next));
+        (filters::pages(cx, "/audit", &FILTERS, before.is_some(), older, MAX_CSV))
+    };
+    Ok(layout::page(cx, Some(tenant), "Audit log", &content))
 }
 
 /// Returns the filter in the query.
@@ -112,28 +85,31 @@ fn filter(cx: &Context<'_>, tenant: &Tenant) -> Result<ChangeFilter, PageError> 
 }
 
 fn kinds(cx: &Context<'_>) -> Markup {
+    let mut kinds: Vec<String> = Vec::new();
+    for kind in cx.svc.store().env().event_kinds.all() {
+        let record = kind.as_str().split('.').next().unwrap_or_default();
+        if !kinds.iter().any(|known| known == record) {
+            kinds.push(record.to_owned());
+        }
+    }
     let any = std::iter::once((String::new(), "Everything".to_owned()));
-    let kinds = KINDS.map(|kind| (kind.to_owned(), object_word(kind).replace('_', " ")));
-    filters::options(cx.query.text("kind"), any.chain(kinds))
+    let kinds = kinds.into_iter().chain(KINDS.map(str::to_owned));
+    let named = kinds.map(|kind| (object_word(&kind).replace('_', " "), kind)).map(|(name, kind)| (kind, name));
+    filters::options(cx.query.text("kind"), any.chain(named))
 }
 
 /// Returns the newest changes that the filters select as a CSV file.
 async fn csv(cx: &Context<'_>, tenant: &Tenant, mut filter: ChangeFilter) -> Result<PageResponse, PageError> {
     let headings = ["at", "actor", "who", "action", "object_kind", "object_id", "object", "changes", "events"];
     let mut csv = Csv::new(headings);
-    let mut rows = 0;
-    loop {
+    for _ in 0..MAX_CSV / CSV_STEP as usize {
         let changes = cx.svc.account(tenant.id).audit_log().changes(filter.clone(), CSV_STEP).await?;
         let table = ChangeTable::new(cx, tenant, &changes.data).await?;
         for change in &changes.data {
             csv.row(table.cells(change));
         }
-        rows += changes.data.len();
-        // A filter that selects little reads much: the file ends where the page would.
-        if rows >= MAX_CSV || changes.is_cut || changes.next.is_none() {
-            break;
-        }
-        filter.until = changes.next;
+        let Some(next) = changes.next else { break };
+        filter.until = Some(next);
     }
     Ok(PageResponse::csv("audit-log", csv.into_text()))
 }

@@ -8,7 +8,9 @@ use maud::{Markup, html};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::values::{Date, Timestamp};
 
+use crate::dashboard::components::number;
 use crate::dashboard::context::Context;
+use crate::dashboard::layout;
 use crate::dashboard::page_response::PageError;
 
 /// The time spans of lists: the values in the query, their texts, and their hours.
@@ -99,6 +101,33 @@ pub(super) fn kinds(cx: &Context<'_>) -> Markup {
     let any = std::iter::once((String::new(), "All kinds".to_owned()));
     let kinds = cx.svc.store().env().event_kinds.all().map(|kind| (kind.to_string(), kind.to_string()));
     choice("kind", "Event", options(cx.query.text("kind"), any.chain(kinds)))
+}
+
+/// Returns the URL of the list at `path` with those filters of the query that have these names, and with more parameters.
+pub(super) fn url(cx: &Context<'_>, path: &str, names: &[&str], more: &[(&str, &str)]) -> String {
+    let queries = [cx.query.encoded(names), layout::query(more)];
+    let queries: Vec<&str> = queries.iter().map(String::as_str).filter(|query| !query.is_empty()).collect();
+    if queries.is_empty() { cx.url(path) } else { cx.url(&format!("{path}?{}", queries.join("&"))) }
+}
+
+/// Returns the links to the other pages of a list, and to its CSV file, which has at most `max_csv` rows.
+pub(super) fn pages(
+    cx: &Context<'_>,
+    path: &str,
+    names: &[&str],
+    is_later: bool,
+    older: Option<(&str, &str)>,
+    max_csv: usize,
+) -> Markup {
+    html! {
+        nav.pages aria-label="Pages of the list" {
+            @if is_later { a.button href=(url(cx, path, names, &[])) { "Newest" } } @else { span {} }
+            @if let Some(older) = older { a.button href=(url(cx, path, names, &[older])) { "Older" } }
+            a.button href=(url(cx, path, names, &[("format", "csv")])) download {
+                "Download CSV" span.hidden { ", at most " (number(max_csv as u64)) " rows" }
+            }
+        }
+    }
 }
 
 /// Returns the form of the filters of the list at `path`.

@@ -65,6 +65,32 @@ fn migrations_keep_all_rows_of_an_older_schema() {
     assert!(refused.to_string().contains("FOREIGN KEY"), "attempts still refer to them: {refused}");
 }
 
+/// Events from before there was a history of records are part of it.
+#[test]
+fn older_events_get_the_record_whose_history_they_belong_to() {
+    let scratch = Scratch::new();
+    let count = SQLITE.iter().position(|migration| migration.name.ends_with("_history_of_records")).unwrap();
+    let mut connection = with_old_schema(&scratch, count);
+    let (record, invoice) = ("0195a3c8-0000-7000-8000-0000000000ab", "0195a3c8-0000-7000-8000-0000000000cd");
+    let rows = format!(
+        r#"INSERT INTO tenants (id, name, developer_access, time_zone, currency, unique_contact_email, created_at, clock)
+            VALUES (zeroblob(16), 'Ada', 'approved', 'UTC', 'AUD', 1, 1, 1);
+        INSERT INTO events (tenant_id, id, kind, data, created_at, only_for) VALUES
+            (zeroblob(16), x'01', 'invoice.paid', '{{"id":"{record}"}}', 1, NULL),
+            (zeroblob(16), x'02', 'payment.succeeded', '{{"id":"{record}","invoice_id":"{invoice}"}}', 2, NULL),
+            (zeroblob(16), x'03', 'invoice.paid', '{{"id":"{record}"}}', 3, zeroblob(16)),
+            (zeroblob(16), x'04', 'stay.created', '{{"id":"{record}"}}', 4, NULL),
+            (zeroblob(16), x'05', 'invoice.shipped', '{{"id":"A-17"}}', 5, NULL),
+            (zeroblob(16), x'06', 'invoice.shipped', '{{"id":17}}', 6, NULL);"#
+    )
+    .replace("x'0", "x'0000000000000000000000000000000");
+    connection.raw().execute_batch(&rows).unwrap();
+    connection.migrate(Timestamp::from_micros(0)).unwrap();
+    let mut select = connection.raw().prepare("SELECT lower(hex(record_id)) FROM events ORDER BY created_at").unwrap();
+    let found: Vec<String> = select.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
+    assert_eq!(found, [&record.replace('-', ""), &invoice.replace('-', ""), "", "", "", ""]);
+}
+
 /// A column of an enumeration takes the texts of its values, and no other.
 #[test]
 fn columns_of_enumerations_take_no_other_text() {

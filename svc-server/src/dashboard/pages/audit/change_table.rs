@@ -5,10 +5,11 @@ use std::time::Duration;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 use svc_core::accounts::audit::object_word;
-use svc_core::accounts::changes::{Change, FieldChange};
 use svc_core::accounts::tenants::Tenant;
+use svc_core::changes::{Change, FieldChange};
 use svc_core::error::Error;
 use svc_core::requests::{LoggedRequest, MAX_AGE, RequestFilter};
+use svc_core::values::Timestamp;
 
 use super::actors::Actors;
 use crate::dashboard::components::{table, time};
@@ -133,9 +134,7 @@ impl<'a> ChangeTable<'a> {
             @for [name, before, after] in self.differences(change) {
                 div { (name) " " span.soft { (before) } " → " (after) }
             }
-            @if let (Some(payment), None) = (&change.payment, change.paid) {
-                div { "payment " (payment.amount.in_currency(payment.currency)) }
-            }
+            @if let (Some(amount), None) = (moved(change), change.paid) { div { (amount) } }
             @if change.is_before_lost {
                 span.soft { "What it was before is not known any more." }
             }
@@ -149,7 +148,10 @@ impl<'a> ChangeTable<'a> {
             Value::Null => "none".to_owned(),
             Value::String(id) if field == "contact_id" => self.contacts.contact(id).unwrap_or(id).to_owned(),
             Value::String(text) if field == "status" => text.replace('_', " "),
-            Value::String(text) => text.clone(),
+            Value::String(text) => match Timestamp::parse(text) {
+                Ok(at) => self.tenant.time_zone.date_and_time_at(at),
+                Err(_) => text.clone(),
+            },
             amount if is_amount(field) => money(&object, amount),
             other => other.to_string(),
         };
@@ -179,6 +181,16 @@ impl<'a> ChangeTable<'a> {
             }
         }
     }
+}
+
+/// Returns the amount of a payment or a refund.
+fn moved(change: &Change) -> Option<String> {
+    if let Some(payment) = &change.payment {
+        return Some(format!("payment {}", payment.amount.in_currency(payment.currency)));
+    }
+    let object = change.object();
+    let refunded = change.refunded.and_then(|amount| serde_json::to_value(amount).ok())?;
+    Some(format!("refund {}", money(&object, &refunded)))
 }
 
 /// Returns what was done, in the past.

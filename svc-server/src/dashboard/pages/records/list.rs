@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::values::{is_amount, text, words};
 use super::{CONTACT, FieldValues, Kind, Records, Selection, find, name, short};
-use crate::dashboard::components::{empty, heading, number, table};
+use crate::dashboard::components::{empty, heading, table};
 use crate::dashboard::context::Context;
 use crate::dashboard::csv::Csv;
 use crate::dashboard::layout;
@@ -54,13 +54,13 @@ pub(in crate::dashboard) async fn list(
     let records = found.as_ref().map_or(&[][..], |(records, _)| records);
     let contacts = records.iter().map(|record| text(record, "contact_id")).chain([cx.query.text("contact")]);
     let values = FieldValues::new(cx, tenant, contacts).await?;
-    let query = cx.query.encoded(&FILTERS);
+    let is_filtered = !cx.query.encoded(&FILTERS).is_empty();
     let content = html! {
         (heading(kind.title, "", new_button(cx, kind.collection)))
         (filter_form(cx, kind, &path, &values))
         @match &found {
             Err(reason) => { p.banner.bad role="alert" { (reason) } }
-            Ok((records, _)) if records.is_empty() && !query.is_empty() => {
+            Ok((records, _)) if records.is_empty() && is_filtered => {
                 (empty(kind.icon, "Nothing found", &format!("No {} matches.", kind.one),
                     html! { a.button href=(cx.url(&path)) { "Show all" } }))
             }
@@ -69,23 +69,14 @@ pub(in crate::dashboard) async fn list(
             }
             Ok((records, next)) => {
                 (record_table(cx, kind, records, &values, ""))
-                nav.pages aria-label="Pages of the list" {
-                    @if cursor.is_some() { a.button href=(cx.url(&with_query(&path, &query))) { "Newest" } } @else { span {} }
-                    a.button href=(cx.url(&format!("{path}?{query}&format=csv")))
-                        title=(format!("At most the newest {}", number(MAX_CSV as u64))) download { "Download CSV" }
-                    @if let Some(next) = next {
-                        a.button href=(cx.url(&format!("{path}?{query}&cursor={next}"))) { "Older" }
-                    }
-                }
+                @let older = next.map(|next| next.to_string());
+                @let older = older.as_deref().map(|next| ("cursor", next));
+                (filters::pages(cx, &path, &FILTERS, cursor.is_some(), older, MAX_CSV))
             }
         }
     };
     let response = layout::page(cx, Some(tenant), kind.title, &content);
     Ok(if found.is_err() { response.status(StatusCode::UNPROCESSABLE_ENTITY) } else { response })
-}
-
-fn with_query(path: &str, query: &str) -> String {
-    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
 /// Says where the records of an account that has none come from.

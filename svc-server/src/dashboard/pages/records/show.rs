@@ -2,16 +2,17 @@
 
 use maud::{Markup, html};
 use serde_json::{Map, Value};
-use svc_core::accounts::changes::{ChangeFilter, trace_paid};
 use svc_core::accounts::tenants::Tenant;
+use svc_core::changes::{ChangeFilter, trace_paid};
 use svc_core::error::Error;
 use svc_core::pages::Limit;
 use svc_core::prelude::*;
+use svc_core::resources::invoices::MAX_SUMMED;
 use uuid::Uuid;
 
 use super::list::record_table;
 use super::{BOOKINGS, FieldValues, INVOICES, JOBS, Kind, QUOTES, Records, Selection, find, get, label, name, short};
-use crate::dashboard::components::{exact_time, facts, heading, section, table};
+use crate::dashboard::components::{exact_time, facts, heading, number, section, table};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
@@ -98,7 +99,7 @@ async fn of_contact(cx: &Context<'_>, tenant: &Tenant, contact: ContactId) -> Re
             } @else {
                 @for (currency, amount) in &outstanding.sums { p { strong { (amount.in_currency(*currency)) } } }
             }
-            @if outstanding.is_cut { p.hint { "Of the newest 1,000 invoices." } }
+            @if outstanding.is_cut { p.hint { "Of the newest " (number(u64::from(MAX_SUMMED))) " invoices." } }
         }))
         @for (kind, (records, next)) in &lists {
             (section(kind.title, html! {

@@ -69,6 +69,9 @@ impl<'a> FieldValues<'a> {
                 html! { a href=(url(&field.replace("_id", "s"), id)) { code { (id) } } }
             }
             ("id", Some(Value::String(id))) => html! { code { (id) } },
+            ("issue_date" | "due_date" | "valid_until", Some(Value::String(date))) => {
+                html! { time datetime=(date) { (date) } }
+            }
             (_, Some(Value::String(content))) => match Timestamp::parse(content) {
                 Ok(at) => exact_time(&self.tenant.time_zone, at),
                 Err(_) => html! { (short(content)) },

@@ -20,6 +20,9 @@ use crate::webhooks::events::{EventId, PAYMENT, RECORDS};
 /// The number of entries that one list reads at most to find those that a filter selects.
 pub const MAX_SEARCHED: u32 = 2_000;
 
+/// What is done to an invoice by a refund.
+const REFUNDED: &str = "refunded";
+
 /// Selects changes. Every condition that is set must hold.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeFilter {
@@ -63,6 +66,8 @@ pub struct Change {
     pub is_before_lost: bool,
     /// The payment that was received.
     pub payment: Option<Payment>,
+    /// The amount that was refunded, in the currency of the invoice.
+    pub refunded: Option<Amount>,
     /// What was paid of the invoice before and after the change. It is set where [`trace_paid`] was called.
     pub paid: Option<(Amount, Amount)>,
 }
@@ -94,12 +99,14 @@ impl Change {
     fn new(entry: Entry) -> Self {
         let kind = || format!("{}.{}", entry.object_kind, entry.action);
         let event = is_of_event(&entry).then(|| (EventId::new(entry.id.uuid()), kind()));
-        let after = entry.after.as_ref().filter(|_| event.is_some() && entry.object_kind == PAYMENT);
+        let data = entry.after.as_ref().filter(|_| event.is_some());
+        let is_payment = entry.object_kind == PAYMENT;
         Self {
             actions: vec![entry.action.clone()],
             events: event.into_iter().collect(),
             is_before_lost: false,
-            payment: after.and_then(|data| serde_json::from_str(data.get()).ok()),
+            payment: data.filter(|_| is_payment).and_then(|data| serde_json::from_str(data.get()).ok()),
+            refunded: data.filter(|_| entry.action == REFUNDED).and_then(|data| refunded_amount(data.get())),
             paid: None,
             entry,
         }
@@ -147,6 +154,7 @@ impl Change {
             self.actions.clear();
         }
         self.actions.insert(0, older.entry.action.clone());
+        self.refunded = self.refunded.or(older.refunded);
         self.events.insert(0, older.events.remove(0));
         true
     }
@@ -178,6 +186,15 @@ impl Change {
         self.entry.before = before.map(|event| event.data);
         Ok(())
     }
+}
+
+/// Returns the refund in the data of an event of it.
+fn refunded_amount(data: &str) -> Option<Amount> {
+    #[derive(Deserialize)]
+    struct Refund {
+        refunded_amount: Amount,
+    }
+    serde_json::from_str(data).ok().map(|Refund { refunded_amount }| refunded_amount)
 }
 
 /// Returns whether an entry is derived from an event.
@@ -255,18 +272,17 @@ fn cut(entries: &mut Vec<Entry>, limit: usize) -> Option<Timestamp> {
 /// Sets what was paid before and after each change of an invoice. `changes` are its newest ones, newest first, and `paid` is
 /// what is paid now.
 pub fn trace_paid(changes: &mut [Change], paid: Amount) {
+    let scale = paid.scale();
+    let minor = |amount: Amount| amount.with_scale(scale).map_or(0, Amount::minor);
     let mut after = paid.minor();
     for change in changes {
-        let refunded = change.object().get("refunded_amount").map(ToString::to_string);
-        let refunded =
-            refunded.and_then(|text| crate::values::Decimal::parse(&text).ok()?.to_amount(paid.scale()).ok());
-        let by = match (&change.payment, refunded) {
-            (Some(payment), _) => payment.amount.with_scale(paid.scale()).map(Amount::minor).unwrap_or_default(),
-            (None, Some(refunded)) => -refunded.minor(),
+        let by = match (&change.payment, change.refunded) {
+            (Some(payment), _) => minor(payment.amount),
+            (None, Some(refunded)) => -minor(refunded),
             (None, None) => continue,
         };
         let before = after - by;
-        change.paid = Some((Amount::from_minor(before, paid.scale()), Amount::from_minor(after, paid.scale())));
+        change.paid = Some((Amount::from_minor(before, scale), Amount::from_minor(after, scale)));
         after = before;
     }
 }

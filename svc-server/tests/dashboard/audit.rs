@@ -1,0 +1,119 @@
+//! The filters of the audit log, and its file.
+
+use http::StatusCode;
+use svc_core::accounts::actor::Actor;
+use svc_core::accounts::keys::KeyCreate;
+use svc_core::accounts::sessions::Role;
+use svc_core::prelude::*;
+
+use crate::browser::Server;
+use crate::records::rows;
+
+/// Returns the changes on a page as the first words of their rows.
+async fn found(server: &Server, query: &str) -> Vec<String> {
+    let viewer = server.signed_in_by(DashboardLinkCreate::to(server.tenant, Role::Viewer)).await;
+    let page = viewer.get(&format!("/audit?{query}")).await.text;
+    let words = |row: String| row.split(' ').take(3).collect::<Vec<_>>().join(" ");
+    let rows = rows(&page).into_iter().map(words);
+    rows.filter(|row| !row.contains("session") && !row.contains("dashboard")).collect()
+}
+
+#[tokio::test]
+async fn the_audit_log_is_filtered_by_actor_object_and_time() {
+    let server = Server::start().await;
+    let account = server.svc.account(server.tenant);
+    account.change_settings(|tenant| tenant.time_zone = TimeZone::parse("Australia/Sydney").unwrap()).await.unwrap();
+    let key = KeyCreate { name: Some("CI".to_owned()), ..KeyCreate::default() };
+    let key = account.keys().create(key).await.unwrap().key;
+    account.members().add("bob@example.com".parse().unwrap(), Role::Owner).await.unwrap();
+    server.clock.advance(std::time::Duration::from_secs(2 * 24 * 60 * 60));
+    let by_key = server.svc.acting_as(Actor::Key(key.id));
+    let ada = ContactCreate::new("ada@example.com".parse().unwrap());
+    let ada = by_key.account(server.tenant).contacts().create(ada).await.unwrap().id;
+    let by_bob = server.svc.acting_as(Actor::Dashboard("bob@example.com".to_owned()));
+    by_bob.account(server.tenant).invoices().create(InvoiceCreate::new("5".parse().unwrap())).await.unwrap();
+    let eve = ContactCreate::new("eve@example.com".parse().unwrap());
+    let eve = server.svc.account(server.other).contacts().create(eve).await.unwrap().id;
+    let (contact, invoice) = ("created contact ada@example.com", "created invoice INV-0001");
+    for (query, want) in [
+        (format!("actor=key:{}", key.id), &[contact][..]),
+        ("actor=dashboard:bob%40example.com".to_owned(), &[invoice]),
+        ("actor=sender".to_owned(), &[]),
+        ("kind=contact".to_owned(), &[contact]),
+        ("kind=key".to_owned(), &["created key CI"]),
+        ("kind=key&actor=sender".to_owned(), &[]),
+        (format!("object={ada}"), &[contact]),
+        (format!("object={}", key.id), &["created key CI"]),
+        (format!("object={eve}"), &[]),
+        // The key was created on March 15 in Sydney, which was March 14 in UTC.
+        ("kind=key&since=2026-03-15&until=2026-03-15".to_owned(), &["created key CI"]),
+        ("kind=key&until=2026-03-14".to_owned(), &[]),
+        ("kind=contact&within=24h".to_owned(), &[contact]),
+        ("kind=key&within=24h".to_owned(), &[]),
+    ] {
+        assert_eq!(found(&server, &query).await, want, "{query}");
+    }
+    let viewer = server.signed_in(Role::Viewer).await;
+    let page = viewer.get("/audit").await.text;
+    assert!(!page.contains("eve@example.com"), "{page}");
+    for option in [
+        format!("<option value=\"key:{}\">CI (key)</option>", key.id),
+        "<option value=\"dashboard:bob@example.com\">bob@example.com</option>".to_owned(),
+        "<option value=\"system\">the service</option>".to_owned(),
+    ] {
+        assert!(page.contains(&option), "{option}: {page}");
+    }
+    assert_eq!(viewer.get("/audit?object=INV-0001").await.status, StatusCode::UNPROCESSABLE_ENTITY);
+}
+
+#[tokio::test]
+async fn the_file_of_the_audit_log_has_what_the_filters_show() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let svc = server.svc.acting_as(Actor::Dashboard("=ada@example.com".to_owned()));
+    let contacts = svc.account(server.tenant).contacts();
+    let eve = contacts.create(ContactCreate::new("eve@example.com".parse().unwrap())).await.unwrap();
+    let mut change = ContactUpdate::default();
+    change.details.city = Patch::Set(Some(Text::parse("Perth").unwrap()));
+    let changed = contacts.update(eve.id, change).await.unwrap();
+    server
+        .svc
+        .account(server.other)
+        .contacts()
+        .create(ContactCreate::new("x@example.com".parse().unwrap()))
+        .await
+        .unwrap();
+    let events = svc.account(server.tenant).events().newest(eve.created_at, 2).await.unwrap();
+    let response = viewer.get("/audit?kind=contact&format=csv").await;
+    assert_eq!(response.headers["content-disposition"], "attachment; filename=\"audit-log.csv\"");
+    let start = "dashboard:=ada@example.com,'=ada@example.com";
+    let want = format!(
+        "at,actor,who,action,object_kind,object_id,object,changes,events\r\n\
+         {},{start},updated,contact,{},eve@example.com,city none → Perth,{}\r\n\
+         {},{start},created,contact,{},eve@example.com,,{}\r\n",
+        changed.updated_at, eve.id, events[0].id, eve.created_at, eve.id, events[1].id,
+    );
+    assert_eq!(response.text, want);
+}
+
+#[tokio::test]
+async fn a_filter_that_finds_little_says_how_far_it_looked() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let account = server.svc.account(server.tenant);
+    account.keys().create(KeyCreate { name: Some("CI".to_owned()), ..KeyCreate::default() }).await.unwrap();
+    server.clock.advance(std::time::Duration::from_secs(1));
+    for number in 0..2_100 {
+        let contact = ContactCreate::new(format!("c{number}@example.com").parse().unwrap());
+        account.contacts().create(contact).await.unwrap();
+    }
+    let first = viewer.get("/audit?kind=key").await.text;
+    assert!(
+        first.contains("Nothing found so far") && first.contains("These are from the newest 2,000 changes"),
+        "{first}"
+    );
+    let older = first.split("/dashboard/audit?kind=key&amp;before=").nth(1).unwrap().split('"').next().unwrap();
+    let second = viewer.get(&format!("/audit?kind=key&before={older}")).await.text;
+    assert_eq!(rows(&second).len(), 1, "{second}");
+    assert!(!second.contains("These are from"), "{second}");
+}

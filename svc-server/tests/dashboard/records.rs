@@ -1,0 +1,207 @@
+//! The lists of records, their files, and the pages of contacts and invoices.
+
+use http::StatusCode;
+use svc_core::accounts::sessions::Role;
+use svc_core::prelude::*;
+
+use crate::browser::Server;
+use crate::webhooks::HOSTILE;
+
+/// Returns the text of an HTML page without its tags, with single spaces.
+pub(crate) fn text(html: &str) -> String {
+    let mut text = String::new();
+    for part in html.split('<') {
+        let shown = part.split_once('>').map_or(part, |(_, shown)| shown);
+        text.push_str(shown);
+        text.push(' ');
+    }
+    let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the texts of the rows of all tables of a page.
+pub(crate) fn rows(page: &str) -> Vec<String> {
+    page.split("<tbody>")
+        .skip(1)
+        .flat_map(|table| {
+            let table = table.split("</tbody>").next().unwrap();
+            table.split("<tr").skip(1).map(|row| text(row.split_once('>').unwrap().1)).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Returns the value of a name in the facts of a page.
+fn fact(page: &str, name: &str) -> String {
+    let value = page.split(&format!("<dt>{name}</dt><dd>")).nth(1).unwrap_or_default();
+    text(value.split("</dd>").next().unwrap_or_default())
+}
+
+async fn contact(server: &Server, tenant: TenantId, email: &str, name: &str) -> ContactId {
+    let mut contact = ContactCreate::new(email.parse().unwrap());
+    contact.details.first_name = Patch::Set(Some(Text::parse(name).unwrap()));
+    server.svc.account(tenant).contacts().create(contact).await.unwrap().id
+}
+
+async fn invoice(server: &Server, tenant: TenantId, contact: ContactId, total: &str) -> InvoiceId {
+    let invoice = InvoiceCreate { contact_id: Some(contact), ..InvoiceCreate::new(total.parse().unwrap()) };
+    let invoices = server.svc.account(tenant).invoices();
+    let id = invoices.create(invoice).await.unwrap().id;
+    invoices.send(id).await.unwrap();
+    id
+}
+
+#[tokio::test]
+async fn lists_name_contacts_and_show_amounts_with_their_currency() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let ada = contact(&server, server.tenant, "ada@example.com", HOSTILE).await;
+    let paid = invoice(&server, server.tenant, ada, "9860.5").await;
+    let account = server.svc.account(server.tenant);
+    account.invoices().pay_part(paid, "100".parse().unwrap()).await.unwrap();
+    account.invoices().create(InvoiceCreate::new("5".parse().unwrap())).await.unwrap();
+    account.quotes().create(QuoteCreate::new(ada, "99".parse().unwrap())).await.unwrap();
+    let page = viewer.get("/invoices").await.text;
+    assert!(!page.contains(HOSTILE) && page.contains(&format!("href=\"/dashboard/contacts/{ada}\"")), "{page}");
+    assert!(page.contains("<td class=\"number\"><span class=\"fixed\">AUD 9,860.50</span></td>"), "{page}");
+    let at = "2026-03-14 15:09:26";
+    assert_eq!(
+        rows(&page),
+        [
+            format!("INV-0002 – draft AUD 5.00 AUD 0.00 – {at}"),
+            format!("INV-0001 {HOSTILE} partial AUD 9,860.50 AUD 9,760.50 – {at}"),
+        ]
+    );
+    server.transactions.lock().unwrap().clear();
+    let quotes = viewer.get("/quotes").await.text;
+    assert_eq!(rows(&quotes), [format!("QUO-0001 {HOSTILE} draft AUD 99.00 2026-04-13 {at}")]);
+    assert_eq!(server.reads("svc.contacts.names"), 1, "all names of a page are read at once");
+}
+
+#[tokio::test]
+async fn lists_are_filtered_by_days_of_the_account() {
+    let server = Server::start().await;
+    let account = server.svc.account(server.tenant);
+    account.change_settings(|tenant| tenant.time_zone = TimeZone::parse("Australia/Sydney").unwrap()).await.unwrap();
+    contact(&server, server.tenant, "ada@example.com", "Ada").await;
+    server.clock.advance(std::time::Duration::from_secs(2 * 24 * 60 * 60));
+    contact(&server, server.tenant, "bob@example.com", "Bob").await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    // Ada was created on March 15 at 02:09 in Sydney, which is March 14 in UTC.
+    for (query, names) in [
+        ("since=2026-03-15", &["Bob", "Ada"][..]),
+        ("since=2026-03-16", &["Bob"]),
+        ("until=2026-03-14", &[]),
+        ("until=2026-03-15", &["Ada"]),
+        ("since=2026-03-15&until=2026-03-15", &["Ada"]),
+        ("within=24h", &["Bob"]),
+        ("within=7d", &["Bob", "Ada"]),
+        ("within=7d&until=2026-03-16", &["Ada"]),
+        ("search=ada%40example.com&since=2026-03-16", &[]),
+    ] {
+        let page = viewer.get(&format!("/contacts?{query}")).await.text;
+        let found: Vec<String> = rows(&page).iter().map(|row| row.split(' ').next().unwrap().to_owned()).collect();
+        assert_eq!(found, names, "{query}");
+        assert_eq!(page.contains("Nothing found"), names.is_empty(), "{query}");
+    }
+    assert_eq!(viewer.get("/contacts?since=yesterday").await.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let page = viewer.get("/contacts").await.text;
+    assert!(page.contains("2026-03-15 02:09"), "{page}");
+}
+
+#[tokio::test]
+async fn a_csv_file_has_what_the_filters_show_and_runs_no_formula() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let (tenant, other) = (server.tenant, server.other);
+    let hostile = contact(&server, tenant, "ada@example.com", "=HYPERLINK(\"http://x\")").await;
+    let elsewhere = contact(&server, other, "eve@example.com", "Eve").await;
+    let id = invoice(&server, tenant, hostile, "9860.5").await;
+    invoice(&server, other, elsewhere, "1").await;
+    let draft = InvoiceCreate::new("5".parse().unwrap());
+    server.svc.account(tenant).invoices().create(draft).await.unwrap();
+    let stored = server.svc.account(tenant).invoices().get(id).await.unwrap();
+    let response = viewer.get("/invoices?status=sent&format=csv").await;
+    assert_eq!(response.headers["content-type"], "text/csv; charset=utf-8");
+    assert_eq!(response.headers["content-disposition"], "attachment; filename=\"invoices.csv\"");
+    let want = format!(
+        "id,invoice_number,contact_id,contact,status,issue_date,due_date,currency,total,amount_paid,outstanding,paid_at,\
+         created_at,updated_at\r\n\
+         {id},INV-0001,{hostile},\"'=HYPERLINK(\"\"http://x\"\")\",sent,2026-03-14,,AUD,9860.5,0,9860.5,,{},{}\r\n",
+        stored.created_at, stored.updated_at
+    );
+    assert_eq!(response.text, want);
+    let page = viewer.get("/invoices?status=sent").await.text;
+    assert!(page.contains("href=\"/dashboard/invoices?status=sent&amp;format=csv\" download"), "{page}");
+    let contacts = viewer.get("/contacts?format=csv").await.text;
+    assert!(contacts.contains("ada@example.com") && !contacts.contains("eve@"), "{contacts}");
+    let of_other = viewer.get(&format!("/invoices?contact={elsewhere}&format=csv")).await.text;
+    assert_eq!(of_other.lines().count(), 1, "{of_other}");
+}
+
+#[tokio::test]
+async fn a_csv_file_has_more_than_a_page() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    for number in 0..230 {
+        contact(&server, server.tenant, &format!("c{number}@example.com"), "Ada").await;
+    }
+    let csv = viewer.get("/contacts?format=csv").await.text;
+    assert_eq!(csv.lines().count(), 231);
+    assert!(csv.contains("c0@example.com") && csv.contains("c229@example.com"));
+}
+
+#[tokio::test]
+async fn a_contact_has_its_records_and_what_is_outstanding() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let account = server.svc.account(server.tenant);
+    let ada = contact(&server, server.tenant, "ada@example.com", "Ada").await;
+    let bob = contact(&server, server.tenant, "bob@example.com", "Bob").await;
+    for _ in 0..11 {
+        invoice(&server, server.tenant, ada, "100.25").await;
+    }
+    let yen = InvoiceCreate {
+        currency: Some("JPY".parse().unwrap()),
+        contact_id: Some(ada),
+        ..InvoiceCreate::new("1200".parse().unwrap())
+    };
+    let yen = account.invoices().create(yen).await.unwrap().id;
+    let draft = InvoiceCreate { contact_id: Some(ada), ..InvoiceCreate::new("7".parse().unwrap()) };
+    account.invoices().create(draft).await.unwrap();
+    account.invoices().send(yen).await.unwrap();
+    invoice(&server, server.tenant, bob, "55").await;
+    account.quotes().create(QuoteCreate::new(ada, "99".parse().unwrap())).await.unwrap();
+    let start = Timestamp::parse("2026-03-20T09:00:00Z").unwrap();
+    account.bookings().create(BookingCreate::new(ada, Text::parse("Blocked drain").unwrap(), start)).await.unwrap();
+    let page = viewer.get(&format!("/contacts/{ada}")).await.text;
+    let outstanding = page.split("<h2>Outstanding</h2>").nth(1).unwrap().split("</section>").next().unwrap();
+    assert_eq!(text(outstanding), "JPY 1,200 AUD 1,102.75");
+    assert!(page.contains(&format!("href=\"/dashboard/invoices?contact={ada}\"")), "{page}");
+    assert!(page.contains("INV-0013") && !page.contains("INV-0003") && !page.contains("INV-0014"), "the newest ten");
+    assert!(page.contains("QUO-0001") && page.contains("Blocked drain"), "{page}");
+    let all = viewer.get(&format!("/invoices?contact={ada}")).await.text;
+    assert!(all.contains("INV-0001") && all.contains("INV-0013") && !all.contains("INV-0014"), "{all}");
+    let of_bob = viewer.get(&format!("/contacts/{bob}")).await.text;
+    assert!(of_bob.contains("AUD 55.00") && !of_bob.contains("INV-0013"), "{of_bob}");
+    let elsewhere = contact(&server, server.other, "eve@example.com", "Mallory").await;
+    assert_eq!(viewer.get(&format!("/contacts/{elsewhere}")).await.status, StatusCode::NOT_FOUND);
+    let of_other = viewer.get(&format!("/invoices?contact={elsewhere}")).await.text;
+    assert!(of_other.contains("Nothing found") && !of_other.contains("Mallory"), "{of_other}");
+}
+
+#[tokio::test]
+async fn an_invoice_has_its_contact_and_its_payments() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let ada = contact(&server, server.tenant, "ada@example.com", "Ada").await;
+    let id = invoice(&server, server.tenant, ada, "9860.5").await;
+    let invoices = server.svc.account(server.tenant).invoices();
+    let page = viewer.get(&format!("/invoices/{id}")).await.text;
+    assert!(page.contains("None. Payments on invoices that were imported are not known."), "{page}");
+    invoices.pay_part(id, "100".parse().unwrap()).await.unwrap();
+    let page = viewer.get(&format!("/invoices/{id}")).await.text;
+    let facts = ["Contact", "Status", "Total", "Paid", "Outstanding", "Issued", "Due"].map(|name| fact(&page, name));
+    assert_eq!(facts, ["Ada", "partial", "AUD 9,860.50", "AUD 100.00", "AUD 9,760.50", "2026-03-14", "–"]);
+    let payment = invoices.payments(id, 1).await.unwrap().remove(0);
+    assert_eq!(rows(&page)[0], format!("2026-03-14 15:09:26 AUD 100.00 {}", payment.id));
+}
