@@ -367,7 +367,7 @@ impl TimeZone {
         if matches!(zoned.offset(), AmbiguousOffset::Gap { .. }) {
             return Err(skipped());
         }
-        let at = zoned.earlier().map_err(|_| Issue::new(FieldCode::OutOfRange, "must be in the years 0000 to 9999"))?;
+        let at = zoned.earlier().map_err(|_| Issue::new(FieldCode::OutOfRange, "must be before 9999-12-30"))?;
         Ok(Timestamp::from_micros(at.timestamp().as_microsecond()))
     }
 
@@ -421,6 +421,28 @@ mod tests {
     use super::*;
 
     const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+
+    #[test]
+    fn a_time_of_day_is_that_of_its_zone() {
+        let sydney = TimeZone::parse("Australia/Sydney").unwrap();
+        for (local, want) in [
+            ("2026-03-15T02:09", Ok("2026-03-14T15:09:00.000000Z")),
+            ("2026-03-15T02:09:26", Ok("2026-03-14T15:09:26.000000Z")),
+            // Clocks show 02:30 twice, an hour apart.
+            ("2026-04-05T02:30", Ok("2026-04-04T15:30:00.000000Z")),
+            ("2026-10-04T01:59", Ok("2026-10-03T15:59:00.000000Z")),
+            ("2026-10-04T02:30", Err(FieldCode::OutOfRange)),
+            ("2026-02-29T00:00", Err(FieldCode::InvalidFormat)),
+            ("2026-03-15 02:09", Err(FieldCode::InvalidFormat)),
+            ("2026-03-15T02:09Z", Err(FieldCode::InvalidFormat)),
+            ("2026-03-15", Err(FieldCode::InvalidFormat)),
+            ("", Err(FieldCode::InvalidFormat)),
+        ] {
+            let at = sydney.time_of(local).map(|at| at.to_string()).map_err(|issue| issue.code);
+            assert_eq!(at.as_deref().map_err(|code| *code), want, "{local}");
+        }
+        assert!(TimeZone::UTC.time_of("9999-12-31T23:59").is_err(), "time zones end a day before");
+    }
 
     #[test]
     fn reads_every_rfc_3339_form_and_writes_one() {
