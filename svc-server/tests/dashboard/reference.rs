@@ -3,7 +3,6 @@
 use http::StatusCode;
 use http::header::CONTENT_SECURITY_POLICY;
 use svc_core::accounts::sessions::Role;
-use svc_core::prelude::*;
 
 use crate::browser::Server;
 
