@@ -30,6 +30,9 @@ mod overview;
 mod record_forms;
 #[path = "dashboard/records.rs"]
 mod records;
+#[cfg(feature = "docs")]
+#[path = "dashboard/reference.rs"]
+mod reference;
 #[path = "dashboard/roles.rs"]
 mod roles;
 #[path = "dashboard/sessions.rs"]

@@ -13,6 +13,8 @@ pub(super) mod provider;
 pub(super) mod record_actions;
 pub(super) mod record_forms;
 pub(super) mod records;
+#[cfg(feature = "docs")]
+pub(super) mod reference;
 pub(super) mod requests;
 pub(super) mod settings;
 pub(super) mod sign_in;
