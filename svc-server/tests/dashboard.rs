@@ -26,6 +26,9 @@ mod oidc;
 mod overview;
 #[path = "dashboard/records.rs"]
 mod records;
+#[cfg(feature = "docs")]
+#[path = "dashboard/reference.rs"]
+mod reference;
 #[path = "dashboard/roles.rs"]
 mod roles;
 #[path = "dashboard/sessions.rs"]

@@ -1,7 +1,7 @@
 // The API reference in a real browser: `.ci/browser` runs these tests.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assertAccessible, assertNoFaults, open, start } from "./browser.mjs";
+import { assertAccessible, assertNoFaults, open, signIn, start } from "./browser.mjs";
 
 const { browser, demo } = await start("--platform-listen", "127.0.0.1:0");
 
@@ -17,7 +17,7 @@ for (const colorScheme of ["light", "dark"]) {
   test(`the document is shown, with its webhooks and examples in four languages, ${colorScheme}`, async () => {
     const page = await openReference({ colorScheme });
     await assertAccessible(page, `/docs, ${colorScheme}`, ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]);
-    await page.getByRole("button", { name: "Open Group - webhook-events" }).click();
+    await page.getByRole("button", { name: "Open Group - Webhook events" }).click();
     await page.getByRole("link", { name: "invoice.paid" }).first().waitFor();
     await page.getByRole("button", { name: "Select from all clients" }).click();
     const clients = await page.getByRole("option").allInnerTexts();
@@ -44,6 +44,45 @@ test("a request is tried out with a key that stays in the page", async () => {
   assertNoFaults(page, "/docs");
   await page.reload();
   assert.equal(await page.getByPlaceholder("Token").first().inputValue(), "");
+  await page.context().close();
+});
+
+test("a search finds an event by its kind first, and its page shows the body before the headers", async () => {
+  const page = await openReference();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("invoice.paid");
+  const first = page.getByRole("option").first();
+  await first.getByText("invoice.paid").waitFor();
+  await first.click();
+  const event = page.locator("section", { has: page.getByRole("heading", { name: "invoice.paid", exact: true }) }).last();
+  const top = async (name) => (await event.getByRole("heading", { name, exact: true }).boundingBox()).y;
+  await event.getByRole("heading", { name: "Headers" }).waitFor();
+  assert.ok((await top("Body")) < (await top("Headers")) && (await top("Headers")) < (await top("Responses")));
+  await page.context().close();
+});
+
+test("the dashboard makes a key for trying, which reads, and which the page keeps to itself", async () => {
+  const page = await openReference();
+  await page.getByRole("link", { name: "let the dashboard make one" }).click();
+  await page.getByText("You are signed out").waitFor();
+  assertNoFaults(page, "signed out", /401/);
+  await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "developer"));
+  await page.goto(`${demo.url}/docs`);
+  await page.getByRole("link", { name: "let the dashboard make one" }).click();
+  await assertAccessible(page, "/dashboard/reference");
+  await page.getByRole("button", { name: "Open the reference with a key" }).click();
+  await page.getByRole("heading", { name: "Business Operations API" }).waitFor();
+  await assertAccessible(page, "the reference with a key", ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]);
+  await page.getByRole("link", { name: "Check the API key" }).first().click();
+  await page.getByRole("button", { name: /Test Request/ }).first().click();
+  const [response] = await Promise.all([
+    page.waitForResponse((response) => response.url() === `${demo.url}/api/v1/ping`),
+    page.getByRole("button", { name: /Send/ }).first().click(),
+  ]);
+  assert.equal(response.status(), 200);
+  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
+  assert.ok(!stored.includes("svc_live_"), stored);
+  assertNoFaults(page, "the reference with a key");
   await page.context().close();
 });
 

@@ -62,11 +62,14 @@ pub(super) struct Listener {
 impl Listener {
     fn new(operations: Vec<Operation>, versions: &'static [Version], store: &dyn Store, settings: &Settings) -> Self {
         // The platform API has a listener of its own and is never part of a host application.
-        let mount = if versions.contains(&Version::Platform) { "" } else { settings.mount.as_str() };
+        let is_platform = versions.contains(&Version::Platform);
+        let mount = if is_platform { "" } else { settings.mount.as_str() };
+        #[cfg(feature = "docs")]
+        let has_dashboard = Pages::of(settings).dashboard && !is_platform;
         Self {
             documents: Documents::new(&operations, versions, mount, &store.env().event_kinds),
             #[cfg(feature = "docs")]
-            docs: versions.first().filter(|_| settings.docs).map(|version| Docs::new(mount, *version)),
+            docs: versions.first().filter(|_| settings.docs).map(|version| Docs::new(mount, *version, has_dashboard)),
             router: Router::new(operations, versions, &settings.write_rate_limits, mount),
         }
     }

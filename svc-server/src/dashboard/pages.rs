@@ -11,6 +11,8 @@ pub(super) mod overview;
 #[cfg(feature = "oidc")]
 pub(super) mod provider;
 pub(super) mod records;
+#[cfg(feature = "docs")]
+pub(super) mod reference;
 pub(super) mod requests;
 pub(super) mod settings;
 pub(super) mod sign_in;

@@ -12,6 +12,8 @@ use super::context::{Context, Form};
 use super::page_response::{PageError, PageResponse};
 #[cfg(feature = "oidc")]
 use super::pages::provider;
+#[cfg(feature = "docs")]
+use super::pages::reference;
 use super::pages::{
     accounts, audit, deliveries, events, keys, members, overview, records, requests, settings, sign_in, system,
     webhooks,
@@ -138,7 +140,25 @@ fn table() -> Vec<Page> {
         post("/system/sessions/{id}/revoke", Operator(|cx| Box::pin(system::revoke_session(cx)))),
     ];
     pages.extend(provider_pages());
+    pages.extend(reference_pages());
     pages
+}
+
+/// Returns the pages for trying the API out.
+#[cfg(feature = "docs")]
+fn reference_pages() -> [Page; 2] {
+    use Handler::Account;
+    use Role::Developer;
+    [
+        get("/reference", Account(Developer, |cx, tenant| Box::pin(reference::offer(cx, tenant)))),
+        post("/reference", Account(Developer, |cx, tenant| Box::pin(reference::open(cx, tenant)))),
+    ]
+}
+
+/// Returns no pages.
+#[cfg(not(feature = "docs"))]
+fn reference_pages() -> [Page; 0] {
+    []
 }
 
 /// Returns the pages for signing in at an identity provider.

@@ -1,7 +1,8 @@
 // Starts the viewer of the API reference. Everything that would ask another host is turned off, and the policy of the page
 // refuses it besides.
+const { document: url, key } = document.querySelector('#reference').dataset
 Scalar.createApiReference('#reference', {
-  url: document.querySelector('#reference').dataset.document,
+  url,
   metaData: { title: 'API reference' },
   withDefaultFonts: false,
   telemetry: false,
@@ -11,6 +12,9 @@ Scalar.createApiReference('#reference', {
   showDeveloperTools: 'never',
   // The key of the reader stays in the memory of the page.
   persistAuth: false,
+  ...(key && {
+    authentication: { preferredSecurityScheme: 'bearer', securitySchemes: { bearer: { token: key } } },
+  }),
   // Colours with the contrast of WCAG 2.2 AA, and a button that is large enough to hit.
   customCss: `
     .light-mode {
@@ -29,6 +33,13 @@ Scalar.createApiReference('#reference', {
       --scalar-color-red: #ff8078;
     }
     [id^="headlessui-popover-button"] { min-width: 24px; min-height: 24px; }
+    /* What one reads of an event first is its body. */
+    .operation-details { display: flex; flex-direction: column; }
+    .operation-details > :has([id*=".headers."]) { order: 1; }
+    .operation-details > :last-child { order: 2; }
+    #key:not(:empty) { margin: 0; padding: 8px 24px; background: var(--scalar-background-2); color: var(--scalar-color-1); }
+    #key { font: 14px/1.5 var(--scalar-font); }
+    #key a { color: var(--scalar-color-accent); text-decoration: underline; }
   `,
   // Examples in curl, Python, JavaScript and Rust.
   defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },

@@ -37,6 +37,9 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     keys.truncate(PAGE);
     let may_change = cx.may(Role::Owner);
     let create = html! {
+        @if cx.may(Role::Developer) && cx.dashboard.has_reference() {
+            a.button href=(cx.url("/reference")) { "Try the API" }
+        }
         @if may_change {
             a.button.primary href=(cx.url("/keys/new")) { "Create key" }
         }
