@@ -66,7 +66,7 @@ export async function crawl(page, origin, look) {
     const response = await page.goto(origin + path);
     assert.equal(response.status(), 200, path);
     await look(path, response);
-    const hrefs = await page.locator("a[href]").evaluateAll((all) => all.map((a) => a.href));
+    const hrefs = await page.locator("a[href]:not([download])").evaluateAll((all) => all.map((a) => a.href));
     for (const href of hrefs) {
       const url = new URL(href);
       const next = url.pathname + url.search;

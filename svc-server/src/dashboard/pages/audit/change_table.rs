@@ -78,7 +78,7 @@ impl<'a> ChangeTable<'a> {
                         }
                         td { (self.difference(change)) }
                         td { (self.actors.render(&change.entry.actor)) }
-                        td { (self.traces(change)) }
+                        td.traces { (self.traces(change)) }
                         td { (time(self.cx.now, &self.tenant.time_zone, change.entry.at)) }
                     }
                 }
