@@ -212,6 +212,21 @@ pub async fn accounts_of(tx: &mut dyn Tx, kind: KindOfAll, id: Uuid) -> Result<V
     Ok(tenants)
 }
 
+/// Returns the ids of a tenant's records that begin with a part.
+pub(crate) async fn ids_that_begin(
+    tx: &mut dyn Tx,
+    kind: KindInAccount,
+    tenant: TenantId,
+    part: &IdPart,
+) -> Result<Vec<Uuid>, Error> {
+    let Some((first, last)) = part.beginning else { return Ok(Vec::new()) };
+    // The newest records that the part can be the beginning of. Nothing is newer than the tenant's clock, which is not far
+    // ahead, so the ids of later times are not asked for.
+    let before = Some(time_of_id(last)).filter(|last| *last < tx.env().now()).map(Timestamp::next);
+    let page = page(tx, kind, tenant, before).await?;
+    Ok(page.into_iter().take_while(|id| *id >= first).filter(|id| part.begins(*id)).collect())
+}
+
 fn found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Err(Error::NotFound) => Ok(None),
@@ -225,15 +240,9 @@ fn found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
 ///
 /// Returns [`Error::Store`] when the store fails.
 pub async fn ids_with(tx: &mut dyn Tx, kind: KindInAccount, tenant: TenantId, part: &IdPart) -> Result<Matches, Error> {
-    if let Some((first, last)) = part.beginning {
-        // The newest records that the part can be the beginning of. Nothing is newer than the tenant's clock, which is not
-        // far ahead, so the ids of later times are not asked for.
-        let before = Some(time_of_id(last)).filter(|last| *last < tx.env().now()).map(Timestamp::next);
-        let page = page(tx, kind, tenant, before).await?;
-        let found: Vec<Uuid> = page.into_iter().take_while(|id| *id >= first).filter(|id| part.begins(*id)).collect();
-        if !found.is_empty() {
-            return Ok(Matches { data: found, is_complete: true });
-        }
+    let found = ids_that_begin(tx, kind, tenant, part).await?;
+    if !found.is_empty() {
+        return Ok(Matches { data: found, is_complete: true });
     }
     let (mut found, mut searched, mut before) = (Vec::new(), 0, None);
     loop {
