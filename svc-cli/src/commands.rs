@@ -1,8 +1,10 @@
-//! The implementation of the commands: one file per group, one function per command.
+//! The implementation of the commands: one file per group, one function per command. `confirm` prompts before those that
+//! cannot be undone.
 
 mod account;
 mod audit;
 mod completions;
+mod confirm;
 mod contact;
 mod dashboard;
 mod db;
@@ -35,24 +37,22 @@ use svc_store::{OpenError, Options};
 use crate::backend::Backend;
 use crate::cli::{Cli, Command, DeliveryCommand, Output};
 use crate::clock_guard;
-use crate::confirm;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Outcome};
 use crate::profiles;
 use crate::service::{Service, local_only};
 use crate::user;
 
-/// Asks for confirmation if needed, opens the database or the way to the server if the command uses it, and runs the
+/// Opens the database or the way to the server if the command uses it, asks for confirmation if needed, and runs the
 /// command.
 pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
-    confirm::ask(&cli.command, cli.yes)?;
     if let Some(reason) = refused_output(&cli) {
         return Err(Failure::new(Exit::Usage, reason));
     }
-    let is_json = cli.output() == Output::Json;
+    let (is_json, is_for_people) = (cli.output() == Output::Json, cli.output() == Output::Text);
     let backend = Backend::of(&cli);
     let profile = cli.profile.as_deref().unwrap_or(profiles::DEFAULT);
-    let command = match cli.command {
+    let mut command = match cli.command {
         Command::Completions { shell } => return completions::run(shell),
         Command::Man { directory } => return man::run(directory.as_deref()),
         Command::Login => return login::run(cli.server, profile, cli.ca_file.as_deref()).await,
@@ -78,11 +78,20 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
             let database = Database { url, env, allow_clock_jump: cli.allow_clock_jump };
             match command {
                 Command::Init { name, url } => return init::run(&database, &url, name).await,
-                Command::Db(command) => return db::run(&database, command).await,
+                Command::Db(command) => {
+                    if !cli.yes {
+                        confirm::ask_for_database(&command)?;
+                    }
+                    return db::run(&database, command).await;
+                }
                 _ => Service::of_database(database.open(false).await?),
             }
         }
     };
+    let service = service.for_people(is_for_people);
+    if !cli.yes {
+        confirm::ask(&service, &mut command).await?;
+    }
     run_on(&service, command, is_json).await
 }
 

@@ -15,7 +15,6 @@
 //! - `backend` says where a command works: on a database, or on a server elsewhere. `service` calls the platform API of
 //!   either. `profiles` keeps servers and their keys.
 //! - `clock_guard` refuses writes under a clock that is far ahead.
-//! - `confirm` prompts before commands that cannot be undone.
 //! - `output` writes results to stdout: JSON for programs, tables and sentences for people.
 //! - `table` formats tables that fit the terminal.
 //! - `times` formats times and durations for people.
@@ -29,7 +28,6 @@ mod backend;
 pub mod cli;
 mod clock_guard;
 mod commands;
-mod confirm;
 mod document;
 pub mod exit;
 mod formulas;

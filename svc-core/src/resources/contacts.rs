@@ -127,6 +127,19 @@ pub struct ContactFilter {
     pub include_deleted: Option<bool>,
 }
 
+impl Contact {
+    /// Returns what people call the contact: the name, the company or the email address, whichever comes first.
+    pub fn display_name(&self) -> String {
+        let names = [&self.first_name, &self.last_name].into_iter().flatten().map(Text::as_str);
+        let names: Vec<&str> = names.filter(|name| !name.trim().is_empty()).collect();
+        let company = self.company_name.as_ref().map(Text::as_str).filter(|name| !name.trim().is_empty());
+        match names.as_slice() {
+            [] => company.or(self.email.as_ref().map(Email::as_str)).unwrap_or("Unnamed contact").to_owned(),
+            names => names.join(" "),
+        }
+    }
+}
+
 impl Filter<Contact> for ContactFilter {
     fn none() -> Self {
         Self { email: None, include_deleted: None }

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
+use crate::values::{Currency, grouped};
 
 /// The largest amount that is accepted, in whole units of the currency.
 pub const MAX_AMOUNT: i64 = 1_000_000_000_000;
@@ -257,6 +258,26 @@ impl Amount {
     }
 }
 
+impl Amount {
+    /// Returns the amount for people, with its currency and all of its decimals.
+    ///
+    /// ```
+    /// use svc_core::values::{Amount, Currency};
+    /// assert_eq!(Amount::from_minor(986_050, 2).in_currency(Currency::AUD), "AUD 9,860.50");
+    /// ```
+    pub fn in_currency(self, currency: Currency) -> String {
+        format!("{currency} {}", self.grouped())
+    }
+
+    /// Returns the amount for people with all of its decimals, such as `9,860.50`: that of a job, which has no currency.
+    pub fn grouped(self) -> String {
+        let unit = 10_u64.pow(u32::from(self.scale.min(18)));
+        let (sign, minor) = (if self.minor < 0 { "-" } else { "" }, self.minor.unsigned_abs());
+        let (whole, width) = (grouped(minor / unit), usize::from(self.scale));
+        if width == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{:0width$}", minor % unit) }
+    }
+}
+
 /// Reads a number with as many decimals as any currency has. [`Amount::with_scale`] gives it those of its own.
 impl FromJson for Amount {
     fn from_json(json: Json) -> Result<Self, Issue> {
@@ -352,6 +373,22 @@ mod tests {
             ("7", 0, "7"),
         ] {
             assert_eq!(amount(text, scale), Ok(want.into()), "{text}");
+        }
+    }
+
+    #[test]
+    fn people_read_all_decimals_and_the_currency() {
+        for (minor, code, shown) in [
+            (1_568_000, "AUD", "AUD 15,680.00"),
+            (14_950, "AUD", "AUD 149.50"),
+            (5, "AUD", "AUD 0.05"),
+            (-5, "AUD", "AUD -0.05"),
+            (1_200, "JPY", "JPY 1,200"),
+            (125, "KWD", "KWD 0.125"),
+            (0, "AUD", "AUD 0.00"),
+        ] {
+            let currency = Currency::parse(code).unwrap();
+            assert_eq!(Amount::from_minor(minor, currency.scale()).in_currency(currency), shown);
         }
     }
 
