@@ -2,6 +2,7 @@
 //! cannot be undone.
 
 mod account;
+mod api;
 mod audit;
 mod completions;
 mod confirm;
@@ -11,6 +12,7 @@ mod db;
 mod delivery;
 mod event;
 mod export;
+mod follow;
 mod import;
 mod init;
 mod input;
@@ -21,9 +23,11 @@ mod login;
 mod lookup;
 mod man;
 mod member;
+mod open;
 mod platform_key;
 mod quote;
 mod records;
+mod request;
 mod webhook;
 
 use std::sync::Arc;
@@ -35,7 +39,7 @@ use svc_core::values::HostPolicy;
 use svc_store::{OpenError, Options};
 
 use crate::backend::Backend;
-use crate::cli::{Cli, Command, DeliveryCommand, Output};
+use crate::cli::{Cli, Command, DeliveryCommand, ListRequests, Output, RequestCommand};
 use crate::clock_guard;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Outcome};
@@ -100,7 +104,9 @@ fn refused_output(cli: &Cli) -> Option<&'static str> {
     let reason = match &cli.command {
         Command::Export(_) => "--output csv does not apply to `svc export`; use --format csv.",
         Command::Listen(_) => "--output csv does not apply to `svc listen`; use --output json, or omit it.",
-        Command::Delivery(DeliveryCommand::List { follow: true, .. }) => {
+        Command::Api(_) => "--output csv does not apply to `svc api`, which prints the response as it is; omit it.",
+        Command::Delivery(DeliveryCommand::List { follow: true, .. })
+        | Command::Request(RequestCommand::List(ListRequests { follow: true, .. })) => {
             "--output csv does not apply to --follow; use --output json, or omit it."
         }
         _ => return None,
@@ -129,6 +135,9 @@ async fn run_on(service: &Service, command: Command, is_json: bool) -> Result<Ou
         Command::Export(options) => export::run(service, options, is_json).await,
         Command::Listen(options) => listen::run_with_own_webhook(service, options, is_json).await,
         Command::Audit(command) => audit::run(service, command).await,
+        Command::Request(command) => request::run(service, command, is_json).await,
+        Command::Api(options) => api::run(service, options).await,
+        Command::Open(options) => open::run(service, options).await,
         Command::Init { .. }
         | Command::Db(_)
         | Command::Completions { .. }

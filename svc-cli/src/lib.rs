@@ -21,7 +21,7 @@
 //! - [`presets`] lists the columns of files that other programs export.
 //! - `formulas` keeps spreadsheets from running cells of an export.
 //! - `document` holds JSON from elsewhere and preserves its numbers exactly.
-//! - `usage` words errors of the command line itself, and `kinds` checks event kinds, which are also in a file.
+//! - [`help`] renders the help of commands. `usage` words errors of the command line itself, and `kinds` checks event kinds, which are also in a file.
 //! - [`exit`] defines the exit codes and maps errors to them.
 
 mod backend;
@@ -31,6 +31,7 @@ mod commands;
 mod document;
 pub mod exit;
 mod formulas;
+pub mod help;
 pub mod ids;
 mod kinds;
 mod output;
@@ -66,6 +67,10 @@ pub fn main() -> ExitCode {
 /// Runs the program with its arguments, the first of which is the program's name, and returns its exit code.
 pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(text) = help::topic(&args) {
+        usage::print_help(&text);
+        return Exit::Success.into();
+    }
     let cli = match parse(args.clone()) {
         Ok(cli) => cli,
         Err(error) => {

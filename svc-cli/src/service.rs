@@ -108,6 +108,23 @@ impl Service {
         }
     }
 
+    /// Returns the client of the server.
+    ///
+    /// # Errors
+    /// The service is a database. `command` is what cannot be done there.
+    pub(crate) fn platform(&self, command: &str) -> Result<&Platform, Failure> {
+        match &self.connection {
+            Connection::Server(platform) => Ok(platform),
+            Connection::Database(_) => {
+                let reason = format!(
+                    "`{command}` sends requests to a server; name one with --profile, or with --server and the platform key \
+                     in SVC_PLATFORM_KEY."
+                );
+                Err(Failure::new(Exit::Usage, reason))
+            }
+        }
+    }
+
     /// Returns whether the service is a server elsewhere, which has rate limits.
     pub(crate) fn is_server(&self) -> bool {
         matches!(self.connection, Connection::Server(_))

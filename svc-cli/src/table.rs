@@ -246,7 +246,8 @@ mod tests {
     #[test]
     fn ids_of_one_moment_are_told_apart_by_their_ends() {
         let shown = |ids: &[&str]| {
-            let table = Table::new(["ID", "NAME"], ids, |id| [(*id).to_owned(), "Ada, Countess of Lovelace".to_owned()]);
+            let table =
+                Table::new(["ID", "NAME"], ids, |id| [(*id).to_owned(), "Ada, Countess of Lovelace".to_owned()]);
             let text = text(&table, Some(60));
             let cells = text.lines().skip(1).map(|line| line.split(' ').next().unwrap_or_default().to_owned());
             cells.collect::<Vec<_>>()

@@ -321,8 +321,7 @@ fn commands<R: ResourceCommands>() -> [Command; 4] {
     let create = CreateRecord::<R::Create>::augment_args(Command::new("create"))
         .about(format!("Create {a_record}"))
         .long_about(format!(
-            "Create {a_record}.\n\nThe rules of the API apply, and its events are delivered to the account's webhooks. The fields \
-             are those of the API, as options or as one JSON object with --data."
+            "Create {a_record}.\n\nThe rules of the API apply, and its events are delivered to the account's webhooks."
         ))
         .after_help(format!(
             "Examples:\n  svc {name} create {}\n  svc {name} create --data {name}.json",

@@ -72,7 +72,9 @@ async fn question(service: &Service, command: &mut Command) -> Result<Option<Str
             *id = IdArg::Whole(key.id.uuid());
             let name = key.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
             let prefix = key.prefix;
-            format!("Revoke platform key{name} ({prefix}…)? It is rejected from the next request on, and this cannot be undone.")
+            format!(
+                "Revoke platform key{name} ({prefix}…)? It is rejected from the next request on, and this cannot be undone."
+            )
         }
         Command::Member(MemberCommand::Remove { account, email }) => {
             let in_account = lookup::account(service, account).await?;

@@ -113,7 +113,10 @@ fn a_question_names_what_is_about_to_change_and_is_not_asked_about_what_is_not_t
         (&["invoice", "refund", &invoice, "--amount", "40"], "Record a refund of AUD 40.00 for INV-0001, "),
         (&["contact", "delete", &contact], "Delete contact Ada (ada@example.com)? "),
         (&["webhook", "delete", &webhook], "Delete the webhook to https://example.com/hooks? "),
-        (&["delivery", "replay", "--subscription", &webhook, "--since", "1d"], "the webhook to https://example.com/hooks? "),
+        (
+            &["delivery", "replay", "--subscription", &webhook, "--since", "1d"],
+            "the webhook to https://example.com/hooks? ",
+        ),
         (&["account", "suspend", &account], "Suspend account Harbour Plumbing? "),
         (&["member", "remove", "--email", "ada@example.com"], "Remove ada@example.com, owner of Harbour Plumbing? "),
         (&["platform-key", "revoke", &platform_key], "Revoke platform key Back office (svc_plat_"),
