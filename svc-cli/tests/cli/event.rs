@@ -30,7 +30,11 @@ fn events_are_listed_and_shown_with_their_deliveries() {
     let stays = r#"{"url": "https://example.org/", "events": ["stay.created"]}"#;
     let _: WebhookSubscription = session.create(&account, stays);
     session.file("stay.json", r#"{"id": "stay-1", "rate": 119.50}"#);
-    let emit = |kind: &str| session.id(&["event", "emit", "--data", "stay.json", "--kind", kind]);
+    let emit = |kind: &str| {
+        let output = session.output(&["event", "emit", "--data", "stay.json", "--kind", kind, "--json"]);
+        let event: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        event["id"].as_str().unwrap().to_owned()
+    };
     let (created, no_show) = (emit("stay.created"), emit("stay.no_show"));
     session
         .run(&["event", "list"])
