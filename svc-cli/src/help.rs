@@ -15,14 +15,16 @@ use crate::{exit, usage};
 const GLOBAL_OPTIONS: &str = "Global options: svc help options";
 
 /// The topics of `svc help` that are not commands: their names, and what renders them.
-const TOPICS: [(&str, fn() -> StyledStr); 2] = [("options", options), ("imports", imports)];
+const TOPICS: [(&str, fn(Command) -> StyledStr); 2] = [("options", options), ("imports", imports)];
 /// The line that leads from the help of `svc import`, which has too much to say for a screen, to its topic.
 const IMPORTS: &str = "How files are read: svc help imports";
 
 /// Returns the topic that the arguments ask for, such as that of `svc help options`.
 pub(crate) fn topic(args: &[OsString]) -> Option<StyledStr> {
     match args {
-        [_, help, topic] if help == "help" => TOPICS.iter().find(|(name, _)| topic == name).map(|(_, render)| render()),
+        [_, help, topic] if help == "help" => {
+            TOPICS.iter().find(|(name, _)| topic == name).map(|(_, render)| render(Cli::command()))
+        }
         _ => None,
     }
 }
@@ -51,8 +53,7 @@ pub fn long(command: &Command) -> StyledStr {
 }
 
 /// Renders how files are imported: the whole help of `svc import`.
-pub fn imports() -> StyledStr {
-    let mut root = Cli::command();
+pub fn imports(mut root: Command) -> StyledStr {
     root.build();
     root.find_subcommand("import").map(whole).unwrap_or_default()
 }
@@ -63,9 +64,9 @@ fn whole(command: &Command) -> StyledStr {
 }
 
 /// Renders the options that every command has, the environment variables and the exit codes.
-pub fn options() -> StyledStr {
+pub fn options(root: Command) -> StyledStr {
     let about = "Every command takes these options, before or after its own.";
-    let command = Cli::command().about(about).help_template("{about-with-newline}\n{all-args}{after-help}");
+    let command = root.about(about).help_template("{about-with-newline}\n{all-args}{after-help}");
     let mut command = command.after_help(exit::LONG_HELP).mut_args(with_whole_help).disable_help_flag(true);
     command = command.disable_version_flag(true);
     // Subcommands are those of `svc`, and no option.
@@ -100,11 +101,9 @@ fn with_whole_help(arg: Arg) -> Arg {
         .filter_map(|value| Some(format!("{}: {}", value.get_name(), value.get_help()?)))
         .collect();
     let arg = arg.hide_short_help(false);
-    match described.is_empty() || arg.is_hide_possible_values_set() {
-        true => arg.help(help),
-        false => {
-            let end = if help.ends_with('.') { "" } else { "." };
-            arg.help(format!("{help}{end} {}", described.join("; "))).hide_possible_values(true)
-        }
+    if described.is_empty() || arg.is_hide_possible_values_set() {
+        return arg.help(help);
     }
+    let end = if help.ends_with('.') { "" } else { "." };
+    arg.help(format!("{help}{end} {}", described.join("; "))).hide_possible_values(true)
 }

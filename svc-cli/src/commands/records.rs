@@ -184,9 +184,10 @@ async fn rows<R: ResourceCommands>(
     account: TenantId,
     records: &[R],
 ) -> Result<Vec<Vec<(String, Json)>>, Failure> {
-    let names = match service.is_for_people() {
-        true => service.contact_names(account, records.iter().filter_map(R::contact).collect()).await?,
-        false => BTreeMap::new(),
+    let names = if service.is_for_people() {
+        service.contact_names(account, records.iter().filter_map(R::contact).collect()).await?
+    } else {
+        BTreeMap::new()
     };
     let row = |record: &R| {
         let mut members = members(record);

@@ -34,7 +34,7 @@ pub(super) async fn run(service: &Service, command: RequestCommand, is_json: boo
     let filter = RequestListFilter { since, method, path, status, key_id };
     if follow {
         let since = since.or(Some(Since(service.now())));
-        return self::follow_requests(service, account, RequestListFilter { since, ..filter }, is_json).await;
+        return follow_requests(service, account, RequestListFilter { since, ..filter }, is_json).await;
     }
     // One request more than the limit tells whether there are more.
     let (mut requests, _) = newest(service, account, &filter, limit.saturating_add(1)).await?;

@@ -15,8 +15,8 @@ fn the_reference_is_up_to_date() {
     let mut root = Cli::command().term_width(100);
     root.build();
     describe(&root, &mut reference);
-    section("svc help options", &help::options(), &mut reference);
-    section("svc help imports", &help::imports(), &mut reference);
+    section("svc help options", &help::options(Cli::command().term_width(100)), &mut reference);
+    section("svc help imports", &help::imports(Cli::command().term_width(100)), &mut reference);
     if std::fs::read_to_string(&path).is_ok_and(|committed| committed == reference) {
         return;
     }
