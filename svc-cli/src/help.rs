@@ -14,17 +14,14 @@ use crate::{exit, usage};
 /// The line that ends the help of a command.
 const GLOBAL_OPTIONS: &str = "Global options: svc help options";
 
-/// The topics of `svc help` that are not commands: their names, and what renders them.
-const TOPICS: [(&str, fn(Command) -> StyledStr); 2] = [("options", options), ("imports", imports)];
 /// The line that leads from the help of `svc import`, which has too much to say for a screen, to its topic.
 const IMPORTS: &str = "How files are read: svc help imports";
 
-/// Returns the topic that the arguments ask for, such as that of `svc help options`.
+/// Returns the topic that the arguments ask for, which is not a command: that of `svc help options` or `svc help imports`.
 pub(crate) fn topic(args: &[OsString]) -> Option<StyledStr> {
-    match args {
-        [_, help, topic] if help == "help" => {
-            TOPICS.iter().find(|(name, _)| topic == name).map(|(_, render)| render(Cli::command()))
-        }
+    match args.get(1..)? {
+        [help, topic] if help == "help" && topic == "options" => Some(options(Cli::command())),
+        [help, topic] if help == "help" && topic == "imports" => Some(imports(Cli::command())),
         _ => None,
     }
 }

@@ -1,7 +1,6 @@
 //! `svc event`.
 
 use serde::Serialize;
-use serde_json::Value;
 use svc_core::error::Error;
 use svc_core::input::FromJson as _;
 use svc_core::input::json::{self, Json};
@@ -11,7 +10,6 @@ use svc_core::platform::{
     AnyObject, DeliveryListFilter, EmittedEvent, Event, EventCreate, Listing, LogFilter, LogParams, SampleEventCreate,
 };
 use svc_core::values::{EventKind, TenantId, Timestamp};
-use svc_core::webhooks::deliveries::DeliveryId;
 use svc_core::webhooks::events::EventId;
 use uuid::Uuid;
 
@@ -33,19 +31,25 @@ struct View {
     event: EventKind,
     data: Document,
     created_at: Timestamp,
-    deliveries: Vec<DeliveryId>,
+}
+
+/// An event with its deliveries in JSON output.
+#[derive(Serialize)]
+struct WithDeliveries<D> {
+    #[serde(flatten)]
+    event: View,
+    deliveries: Vec<D>,
+}
+
+impl From<Event> for View {
+    fn from(event: Event) -> Self {
+        let Event { id, tenant_id, kind, data, created_at, .. } = event;
+        Self { id, tenant_id, event: kind, data: Document::parse(data.0.get().as_bytes()), created_at }
+    }
 }
 
 /// The number of events among which those of a kind are looked for.
 const MAX_SEARCHED: u32 = 2_000;
-
-/// An event with its deliveries in JSON output.
-#[derive(Serialize)]
-struct DetailView {
-    #[serde(flatten)]
-    event: Event,
-    deliveries: Vec<Value>,
-}
 
 pub(super) async fn run(service: &Service, command: EventCommand) -> Result<Outcome, Failure> {
     match command {
@@ -80,9 +84,10 @@ async fn list(
     let (mut events, is_incomplete) = service.list(&LIST_EVENTS, account, wanted, query).await?;
     events.retain(|event| kind.is_none_or(|kind| event.kind == kind));
     let more = cut(&mut events, limit);
+    let events: Vec<View> = events.into_iter().map(View::from).collect();
     let table = Table::new(["ID", "EVENT", "CREATED", "RECORD"], &events, |event| {
-        let record = Document::parse(event.data.0.get().as_bytes());
-        [event.id.to_string(), event.kind.to_string(), full(event.created_at), or_dash(record.text("id"))]
+        let record = or_dash(event.data.text("id"));
+        [event.id.to_string(), event.event.to_string(), full(event.created_at), record]
     });
     let note = if more {
         Some("There are more events; raise --limit to see them.")
@@ -98,11 +103,11 @@ async fn show(service: &Service, found: Owned<Event>) -> Result<Outcome, Failure
     let (since, until) = (Some(Since(event.created_at)), Some(Since(event.created_at.next())));
     let filter = DeliveryListFilter { since, until, ..DeliveryListFilter::default() };
     let (deliveries, _) = delivery::newest(service, tenant_id, &filter, MAX_SEARCHED).await?;
-    let data = Document::parse(event.data.0.get().as_bytes());
+    let event = View::from(event);
     let mut text = fields([
         ("id", event.id.to_string()),
         ("account id", event.tenant_id.to_string()),
-        ("event", event.kind.to_string()),
+        ("event", event.event.to_string()),
         ("created at", moment(event.created_at)),
     ]);
     let table = Table::new(["DELIVERY", "STATUS", "LAST STATUS", "ATTEMPTS", "WEBHOOK"], &deliveries, |delivery| {
@@ -119,9 +124,9 @@ async fn show(service: &Service, found: Owned<Event>) -> Result<Outcome, Failure
     } else {
         format!("\n{}", table.to_text())
     });
-    text.push_str(&format!("\nData:\n{}\n", pretty(&data)));
+    text.push_str(&format!("\nData:\n{}\n", pretty(&event.data)));
     let deliveries = deliveries.iter().map(delivery::view).collect();
-    Outcome::new(&DetailView { event, deliveries }, text)
+    Outcome::new(&WithDeliveries { event, deliveries }, text)
 }
 
 /// Fires an event with the sample record of its kind.
@@ -134,24 +139,24 @@ pub(super) async fn trigger(service: &Service, options: Trigger) -> Result<Outco
 /// Returns an event that was fired as the result of a command.
 fn report(account: TenantId, emitted: CallResult<EmittedEvent>, verb: &str) -> Result<Outcome, Failure> {
     let EmittedEvent { event, deliveries } = emitted?;
-    let Event { id, kind, data, created_at, .. } = event;
-    let data = Document::parse(data.0.get().as_bytes());
+    let event = View::from(event);
+    let kind = event.event;
     let deliveries: Vec<_> = deliveries.iter().map(|delivery| delivery.id).collect();
     let text = format!(
         "{verb} {kind}.\n\n{}\nData:\n{}\n",
         fields([
-            ("id", id.to_string()),
+            ("id", event.id.to_string()),
             ("account id", account.to_string()),
             ("event", kind.to_string()),
             ("deliveries", deliveries.len().to_string()),
-            ("created at", moment(created_at)),
+            ("created at", moment(event.created_at)),
         ]),
-        pretty(&data)
+        pretty(&event.data)
     );
     let note = deliveries
         .is_empty()
         .then(|| format!("No webhook of the account subscribes to {kind}, so the event is not delivered."));
-    Ok(Outcome::new(&View { id, tenant_id: account, event: kind, data, created_at, deliveries }, text)?.with_note(note))
+    Ok(Outcome::new(&WithDeliveries { event, deliveries }, text)?.with_note(note))
 }
 
 /// Parses the record that the event is about. svc-core validates its members.
