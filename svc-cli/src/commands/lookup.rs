@@ -11,9 +11,10 @@ use svc_core::input::{Input, ToBody};
 use svc_core::lookup::{KindInAccount, KindOfAll, MAX_SEARCHED, Matches, PartOfId, RecordId};
 use svc_core::pages::{MAX_LIMIT, Since};
 use svc_core::platform::operations::{self, Records};
-use svc_core::platform::{Account, ApiKey, DeliveryDetails, Operation};
+use svc_core::platform::{Account, ApiKey, DeliveryDetails, Event, Operation};
 use svc_core::values::{Id, TenantId, TimeZone, Timestamp};
 use svc_core::webhooks::deliveries::Delivery;
+use svc_core::webhooks::events;
 use uuid::Uuid;
 
 use crate::cli::InAccount;
@@ -51,6 +52,13 @@ impl Found for DeliveryDetails {
     const KIND: KindInAccount = KindInAccount::Delivery;
     const PLURAL: &'static str = "deliveries";
     const GET: Operation<(TenantId, Id<Delivery>), (), Self> = operations::GET_DELIVERY;
+}
+
+impl Found for Event {
+    type Named = events::Event;
+    const KIND: KindInAccount = KindInAccount::Event;
+    const PLURAL: &'static str = "events";
+    const GET: Operation<(TenantId, Id<events::Event>), (), Self> = operations::GET_EVENT;
 }
 
 impl Found for ApiKey {

@@ -294,6 +294,15 @@ fn logs() -> Vec<Operation> {
                  `limit`.",
                 "A page of changes.",
             ),
+        row(Area::Audit, operations::LIST_REQUESTS)
+            .reading(|input| input.page.limit.unwrap_or_default().get())
+            .described(
+                "List the request log",
+                "Returns a page of the requests with API keys of the account, the newest first, without their bodies. \
+                 The log has the newest 1,000 requests of the last 24 hours. A request appears in it a few seconds \
+                 after its response. Requests made at the same time stay on one page.",
+                "A page of requests.",
+            ),
     ]
 }
 
