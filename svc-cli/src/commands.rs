@@ -12,6 +12,7 @@ mod db;
 mod delivery;
 mod event;
 mod export;
+mod find;
 mod follow;
 mod import;
 mod init;
@@ -129,6 +130,7 @@ async fn run_on(service: &Service, command: Command, is_json: bool) -> Result<Ou
         Command::Quote(command) => quote::run(service, command).await,
         Command::Webhook(command) => webhook::run(service, command).await,
         Command::Delivery(command) => delivery::run(service, command, is_json).await,
+        Command::Find { account, text } => find::run(service, &account, &text).await,
         Command::Event(command) => event::run(service, command).await,
         Command::Trigger(options) => event::trigger(service, options).await,
         Command::Import(options) => import::run(service, options).await,

@@ -90,6 +90,7 @@ pub(super) async fn find(store: &dyn Store, id: &IdArg) -> Result<PlatformKey, F
     let is_named = |key: &PlatformKey| match id {
         IdArg::Whole(id) => key.id.uuid() == *id,
         IdArg::Part(part) => part.begins(key.id.uuid()) || part.ends(key.id.uuid()),
+        IdArg::Name(name) => key.name.as_ref().is_some_and(|known| *known.to_string() == *name.as_str()),
     };
     let mut named = all(store).await?;
     named.retain(is_named);
