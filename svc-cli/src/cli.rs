@@ -11,6 +11,7 @@ mod members;
 mod overview;
 mod platform;
 pub mod records;
+mod requests;
 mod transfer;
 mod webhooks;
 
@@ -34,6 +35,7 @@ pub use self::members::MemberCommand;
 use self::overview::{FIRST_STEPS, MORE};
 pub use self::platform::PlatformKeyCommand;
 use self::records::RecordCommand;
+pub use self::requests::{Api, ListRequests, Open, RequestCommand};
 pub use self::transfer::{Export, ExportKind, Format, Import};
 pub use self::webhooks::WebhookCommand;
 pub use crate::backend::Given;
@@ -229,14 +231,28 @@ pub enum Command {
     /// Manage quotes, and record that the customer accepted or declined them.
     #[command(subcommand, after_help = "Example:\n  svc quote accept 0195a3c7")]
     Quote(QuoteCommand),
+    /// Find contacts, invoices, quotes, bookings and jobs by a name, an email address, a phone number or a number.
+    ///
+    /// A part of it will do, of at least three characters, in any case. At most 20 records are found: those that are named
+    /// exactly, then those that changed last. Wherever a command takes the id of a record, it takes these as well, if only one
+    /// record has them.
+    #[command(after_help = "Examples:\n  svc find lindqvist\n  svc find INV-0001 --json")]
+    Find {
+        /// The account.
+        #[command(flatten)]
+        account: InAccount,
+        /// What to look for.
+        #[arg(value_name = "TEXT")]
+        text: String,
+    },
     /// Manage webhook subscriptions, the endpoints that events are delivered to.
     #[command(subcommand, after_help = "Example:\n  svc webhook list")]
     Webhook(WebhookCommand),
     /// Inspect and replay deliveries, each of which sends one event to one webhook.
     #[command(subcommand, after_help = "Example:\n  svc delivery list --status failed")]
     Delivery(DeliveryCommand),
-    /// Emit events that originate outside this service.
-    #[command(subcommand, after_help = "Example:\n  svc event emit --kind stay.created --data stay.json")]
+    /// List and show events, and emit those that originate outside this service.
+    #[command(subcommand, after_help = "Example:\n  svc event list --kind invoice.paid")]
     Event(EventCommand),
     /// Fire an event of any kind with a sample record, to try a receiver.
     ///
@@ -292,6 +308,26 @@ pub enum Command {
     /// Show the audit log: who changed what, and when.
     #[command(subcommand, after_help = "Example:\n  svc audit list")]
     Audit(AuditCommand),
+    /// Inspect the requests that programs make with API keys.
+    #[command(subcommand, after_help = "Example:\n  svc request list --follow")]
+    Request(RequestCommand),
+    /// Send a request to the platform API of a server, and print the response as it is.
+    ///
+    /// The request has the platform key of --profile, or that of SVC_PLATFORM_KEY with --server. It is sent once. A path such
+    /// as /contacts is that of the account, /accounts/ID/contacts; one that begins with /accounts is sent as it is.
+    ///
+    /// The exit code is 0 for a status of success. It is 2 for 400 and others that a different request mends, 3 for 404, 4 for
+    /// 401, 403, 409 and 412, 5 for 503, and otherwise 1.
+    #[command(after_help = "Examples:\n  svc api GET '/contacts?limit=10' --profile production\n  \
+                      svc api POST /contacts --data contact.json\n  \
+                      svc api -i GET /accounts")]
+    Api(Api),
+    /// Print the address of the page of the dashboard that shows something, or open it in the browser.
+    ///
+    /// The browser needs a session of the account, which `svc dashboard link` begins.
+    #[command(after_help = "Examples:\n  svc open\n  svc open 6f1c02d93b5e --browser\n  \
+                      svc open 6f1c02d93b5e --url https://api.example.com")]
+    Open(Open),
     /// Maintain the database: migrate, check, copy, back up, measure and prune it.
     #[command(subcommand, after_help = "Example:\n  svc db migrate")]
     Db(DbCommand),
@@ -350,8 +386,8 @@ pub enum Command {
 /// The account that a command works on.
 #[derive(Args, Clone, Debug)]
 pub struct InAccount {
-    /// Id of the account, or a part of it that no other account has. The default is the only account of the database.
-    #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env_values = true, value_name = "ID")]
+    /// Account, by its id or a part of it. The default is the only one.
+    #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env = true, value_name = "ID")]
     pub account: Option<IdArg>,
 }
 
@@ -469,7 +505,7 @@ mod tests {
         let groups = cli.get_subcommands().filter(|group| !["account", "platform-key"].contains(&group.get_name()));
         let takes = |command: &clap::Command, id: &str| command.get_arguments().any(|argument| argument.get_id() == id);
         let with_id: Vec<_> = groups.flat_map(clap::Command::get_subcommands).filter(|it| takes(it, "id")).collect();
-        assert_eq!(with_id.len(), 31);
+        assert_eq!(with_id.len(), 32);
         for command in with_id {
             assert!(takes(command, "account"), "{}", command.get_name());
         }

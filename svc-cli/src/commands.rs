@@ -1,14 +1,19 @@
-//! The implementation of the commands: one file per group, one function per command.
+//! The implementation of the commands: one file per group, one function per command. `confirm` prompts before those that
+//! cannot be undone.
 
 mod account;
+mod api;
 mod audit;
 mod completions;
+mod confirm;
 mod contact;
 mod dashboard;
 mod db;
 mod delivery;
 mod event;
 mod export;
+mod find;
+mod follow;
 mod import;
 mod init;
 mod input;
@@ -19,9 +24,11 @@ mod login;
 mod lookup;
 mod man;
 mod member;
+mod open;
 mod platform_key;
 mod quote;
 mod records;
+mod request;
 mod webhook;
 
 use std::sync::Arc;
@@ -33,26 +40,24 @@ use svc_core::values::HostPolicy;
 use svc_store::{OpenError, Options};
 
 use crate::backend::Backend;
-use crate::cli::{Cli, Command, DeliveryCommand, Output};
+use crate::cli::{Cli, Command, DeliveryCommand, ListRequests, Output, RequestCommand};
 use crate::clock_guard;
-use crate::confirm;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Outcome};
 use crate::profiles;
 use crate::service::{Service, local_only};
 use crate::user;
 
-/// Asks for confirmation if needed, opens the database or the way to the server if the command uses it, and runs the
+/// Opens the database or the way to the server if the command uses it, asks for confirmation if needed, and runs the
 /// command.
 pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
-    confirm::ask(&cli.command, cli.yes)?;
     if let Some(reason) = refused_output(&cli) {
         return Err(Failure::new(Exit::Usage, reason));
     }
-    let is_json = cli.output() == Output::Json;
+    let (is_json, is_for_people) = (cli.output() == Output::Json, cli.output() == Output::Text);
     let backend = Backend::of(&cli);
     let profile = cli.profile.as_deref().unwrap_or(profiles::DEFAULT);
-    let command = match cli.command {
+    let mut command = match cli.command {
         Command::Completions { shell } => return completions::run(shell),
         Command::Man { directory } => return man::run(directory.as_deref()),
         Command::Login => return login::run(cli.server, profile, cli.ca_file.as_deref()).await,
@@ -78,11 +83,20 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
             let database = Database { url, env, allow_clock_jump: cli.allow_clock_jump };
             match command {
                 Command::Init { name, url } => return init::run(&database, &url, name).await,
-                Command::Db(command) => return db::run(&database, command).await,
+                Command::Db(command) => {
+                    if !cli.yes {
+                        confirm::ask_for_database(&command)?;
+                    }
+                    return db::run(&database, command).await;
+                }
                 _ => Service::of_database(database.open(false).await?),
             }
         }
     };
+    let service = service.for_people(is_for_people);
+    if !cli.yes {
+        confirm::ask(&service, &mut command).await?;
+    }
     run_on(&service, command, is_json).await
 }
 
@@ -91,7 +105,9 @@ fn refused_output(cli: &Cli) -> Option<&'static str> {
     let reason = match &cli.command {
         Command::Export(_) => "--output csv does not apply to `svc export`; use --format csv.",
         Command::Listen(_) => "--output csv does not apply to `svc listen`; use --output json, or omit it.",
-        Command::Delivery(DeliveryCommand::List { follow: true, .. }) => {
+        Command::Api(_) => "--output csv does not apply to `svc api`, which prints the response as it is; omit it.",
+        Command::Delivery(DeliveryCommand::List { follow: true, .. })
+        | Command::Request(RequestCommand::List(ListRequests { follow: true, .. })) => {
             "--output csv does not apply to --follow; use --output json, or omit it."
         }
         _ => return None,
@@ -114,12 +130,16 @@ async fn run_on(service: &Service, command: Command, is_json: bool) -> Result<Ou
         Command::Quote(command) => quote::run(service, command).await,
         Command::Webhook(command) => webhook::run(service, command).await,
         Command::Delivery(command) => delivery::run(service, command, is_json).await,
+        Command::Find { account, text } => find::run(service, &account, &text).await,
         Command::Event(command) => event::run(service, command).await,
         Command::Trigger(options) => event::trigger(service, options).await,
         Command::Import(options) => import::run(service, options).await,
         Command::Export(options) => export::run(service, options, is_json).await,
         Command::Listen(options) => listen::run_with_own_webhook(service, options, is_json).await,
         Command::Audit(command) => audit::run(service, command).await,
+        Command::Request(command) => request::run(service, command, is_json).await,
+        Command::Api(options) => api::run(service, options).await,
+        Command::Open(options) => open::run(service, options).await,
         Command::Init { .. }
         | Command::Db(_)
         | Command::Completions { .. }

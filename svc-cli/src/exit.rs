@@ -26,7 +26,7 @@ pub enum Exit {
     Unreachable = 5,
 }
 
-/// The environment variables and exit codes, which end the output of `svc --help`.
+/// The environment variables and exit codes, which end the output of `svc help options`.
 pub const LONG_HELP: &str = "\
 Environment variables:
   SVC_DATABASE_URL    Database to use when --database-url is not given
@@ -34,8 +34,8 @@ Environment variables:
   SVC_PLATFORM_KEY    Platform key for --server
   SVC_PROFILE         Profile to work on when --profile is not given
   SVC_CA_FILE         Certificates to trust when --ca-file is not given
-  SVC_SECRET_KEY      Key that encrypts secrets in the database; for SQLite, default: content of PATH.key
-  SVC_TENANT          Account to work on when --account is not given; not needed where there is one account
+  SVC_SECRET_KEY      Key that encrypts secrets in the database; SQLite has it in PATH.key
+  SVC_TENANT          Account to work on when --account is not given and there are several
   SVC_ALLOW_PRIVATE_WEBHOOKS
                       Whether webhook URLs can have http:// and private addresses
   SVC_RETENTION       How long `svc db prune` keeps events when --retention is not given
@@ -47,7 +47,7 @@ Exit codes:
   1  The command failed for a reason that no other code names
   2  Usage error: the command line or one of its values is not valid
   3  Not found: nothing has the given id, or there is no database at the path
-  4  Refused: existing data or the current status does not allow it, or several accounts or records have the id
+  4  Refused: existing data or the current status does not allow it, or several things have the id
   5  The database or the server cannot be reached";
 
 impl From<Exit> for ExitCode {

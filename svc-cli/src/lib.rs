@@ -15,22 +15,21 @@
 //! - `backend` says where a command works: on a database, or on a server elsewhere. `service` calls the platform API of
 //!   either. `profiles` keeps servers and their keys.
 //! - `clock_guard` refuses writes under a clock that is far ahead.
-//! - `confirm` prompts before commands that cannot be undone.
 //! - `output` writes results to stdout: JSON for programs, tables and sentences for people.
 //! - `table` formats tables that fit the terminal.
 //! - `times` formats times and durations for people.
 //! - [`presets`] lists the columns of files that other programs export.
 //! - `document` holds JSON from elsewhere and preserves its numbers exactly.
-//! - `usage` words errors of the command line itself, and `kinds` checks event kinds, which are also in a file.
+//! - [`help`] renders the help of commands. `usage` words errors of the command line itself, and `kinds` checks event kinds, which are also in a file.
 //! - [`exit`] defines the exit codes and maps errors to them.
 
 mod backend;
 pub mod cli;
 mod clock_guard;
 mod commands;
-mod confirm;
 mod document;
 pub mod exit;
+pub mod help;
 pub mod ids;
 mod kinds;
 mod output;
@@ -66,6 +65,10 @@ pub fn main() -> ExitCode {
 /// Runs the program with its arguments, the first of which is the program's name, and returns its exit code.
 pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(text) = help::topic(&args) {
+        usage::print_help(&text);
+        return Exit::Success.into();
+    }
     let cli = match parse(args.clone()) {
         Ok(cli) => cli,
         Err(error) => {

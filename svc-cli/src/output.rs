@@ -13,7 +13,7 @@ use clap::builder::styling::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use svc_core::input::json::Json;
-use svc_core::values::formulas;
+use svc_core::values::{Amount, Currency, formulas};
 
 use crate::cli::Output;
 use crate::document::Document;
@@ -291,6 +291,16 @@ pub(crate) fn or_dash(value: Option<impl Display>) -> String {
     value.map_or_else(|| DASH.to_owned(), |value| value.to_string())
 }
 
+/// Formats an amount with its currency: `AUD 9,860.50`. Programs get its exact digits in JSON.
+pub(crate) fn money(sum: Amount, currency: Currency) -> String {
+    format!("{currency} {}", amount(sum, currency.scale()))
+}
+
+/// Formats an amount with this many decimals, or with its own if it has more. One from a server is read without its currency.
+pub(crate) fn amount(amount: Amount, scale: u8) -> String {
+    amount.with_scale(scale).unwrap_or(amount).grouped()
+}
+
 /// Formats one `name: value` per line, with aligned values.
 pub(crate) fn fields(fields: impl IntoIterator<Item = (impl AsRef<str>, String)>) -> String {
     let fields: Vec<_> = fields.into_iter().collect();
@@ -330,6 +340,16 @@ mod tests {
             assert!(!outcome.json.contains(control), "{control:?}");
             assert_eq!(serde_json::from_str::<String>(&outcome.json).unwrap(), name);
         }
+    }
+
+    #[test]
+    fn money_has_one_format() {
+        let aud = Currency::parse("AUD").unwrap();
+        assert_eq!(money(Amount::from_minor(986_050, 2), aud), "AUD 9,860.50");
+        assert_eq!(money(Amount::from_minor(98_605_000, 4), aud), "AUD 9,860.50");
+        assert_eq!(money(Amount::from_minor(12_345, 4), aud), "AUD 1.2345");
+        assert_eq!(money(Amount::from_minor(12_000, 0), Currency::parse("JPY").unwrap()), "JPY 12,000");
+        assert_eq!(amount(Amount::from_minor(0, 0), 2), "0.00");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! an operation runs in a transaction of the store, without a key. On a server, the typed client calls it with a platform
 //! key.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as _;
 use std::sync::Arc;
 
@@ -13,8 +14,10 @@ use svc_core::env::Env;
 use svc_core::error::{Error, FieldCode, Violation, Violations};
 use svc_core::input::{Input, ToBody};
 use svc_core::pages::{Limit, MAX_LIMIT, Page};
-use svc_core::platform::operations::LIST_ACCOUNTS;
+use svc_core::platform::operations::{LIST_ACCOUNTS, Records};
 use svc_core::platform::{Account, AccountListParams, FieldProblem, Operation, RowProblem, Target};
+use svc_core::resources::Resource as _;
+use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::store::Store;
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use uuid::Uuid;
@@ -25,10 +28,14 @@ use crate::exit::{Exit, Failure};
 /// none.
 const MAX_EMPTY_PAGES: u32 = 50;
 
+/// The highest number of contacts of a list whose names are asked of a server.
+const MAX_NAMES: usize = 50;
+
 /// The service that a command works on.
 pub(crate) struct Service {
     connection: Connection,
     env: Env,
+    is_for_people: bool,
 }
 
 /// How the service is reached.
@@ -41,12 +48,53 @@ impl Service {
     /// Returns the service over a database.
     pub(crate) fn of_database(store: Arc<dyn Store>) -> Self {
         let env = store.env().clone();
-        Self { connection: Connection::Database(store), env }
+        Self { connection: Connection::Database(store), env, is_for_people: false }
     }
 
     /// Returns the service of a server.
     pub(crate) fn of_server(platform: Platform, env: Env) -> Self {
-        Self { connection: Connection::Server(platform), env }
+        Self { connection: Connection::Server(platform), env, is_for_people: false }
+    }
+
+    /// Sets whether results are texts for people, who see names in place of ids. Names are looked up for them only.
+    pub(crate) fn for_people(self, is_for_people: bool) -> Self {
+        Self { is_for_people, ..self }
+    }
+
+    /// Returns whether results are texts for people.
+    pub(crate) fn is_for_people(&self) -> bool {
+        self.is_for_people
+    }
+
+    /// Returns what contacts of an account are called. Those that there are not are left out.
+    ///
+    /// A database is read once. A server has no operation for several contacts, so that each takes a request: only the first
+    /// [`MAX_NAMES`] are asked for, and people see the ids of the others. A server does not show deleted contacts.
+    pub(crate) async fn contact_names(
+        &self,
+        account: TenantId,
+        contacts: BTreeSet<ContactId>,
+    ) -> CallResult<BTreeMap<ContactId, String>> {
+        if let Connection::Database(store) = &self.connection {
+            let names = store.read("contact.names", (account, contacts), async |tx, (account, contacts)| {
+                let mut names = BTreeMap::new();
+                for id in contacts {
+                    let contact = Contact::repository(tx).get(*account, *id).await?;
+                    names.extend(contact.map(|contact| (*id, contact.display_name())));
+                }
+                Ok(names)
+            });
+            return names.await.map_err(CallError::Rules);
+        }
+        let mut names = BTreeMap::new();
+        for id in contacts.into_iter().take(MAX_NAMES) {
+            match self.call(&Records::<Contact>::GET, (account, id), ()).await {
+                Ok(contact) => drop(names.insert(id, contact.display_name())),
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(names)
     }
 
     /// Returns the database.
@@ -57,6 +105,23 @@ impl Service {
         match &self.connection {
             Connection::Database(store) => Ok(&**store),
             Connection::Server(_) => Err(local_only(command)),
+        }
+    }
+
+    /// Returns the client of the server.
+    ///
+    /// # Errors
+    /// The service is a database. `command` is what cannot be done there.
+    pub(crate) fn platform(&self, command: &str) -> Result<&Platform, Failure> {
+        match &self.connection {
+            Connection::Server(platform) => Ok(platform),
+            Connection::Database(_) => {
+                let reason = format!(
+                    "`{command}` sends requests to a server; name one with --profile, or with --server and the platform key \
+                     in SVC_PLATFORM_KEY."
+                );
+                Err(Failure::new(Exit::Usage, reason))
+            }
         }
     }
 

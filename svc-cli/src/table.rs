@@ -1,8 +1,11 @@
 //! Tables for people, which fit their terminal.
 //!
-//! The columns of a table stand in the order of their importance. If they are too wide together, ids are shortened as far
-//! as they differ, then long texts, and then the last columns are left out. Output that no terminal shows has all columns
-//! at their full width.
+//! The columns of a table stand in the order of their importance. If they are too wide together, ids are shortened to their
+//! ends, then long texts, and then the last columns are left out. Output that no terminal shows has all columns at their full
+//! width.
+//!
+//! The beginning of an id is the time at which it was made, which records of the same minute have in common. Its end is
+//! random, and names the record in a command as the whole id does.
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _};
@@ -16,8 +19,8 @@ use crate::output::{DASH, HEADING, on_one_line, plain_styled};
 const GAP: usize = 2;
 /// The width to which a long text can be shortened.
 const MIN_TEXT: usize = 16;
-/// The fewest characters of a shortened id.
-const MIN_ID: usize = 8;
+/// The fewest characters of a shortened id: those after its last hyphen.
+const MIN_ID: usize = 12;
 /// The length of an id.
 const ID: usize = 36;
 
@@ -37,7 +40,7 @@ struct Column {
 enum Shape {
     /// It does not.
     Fixed,
-    /// By this many characters of each id, which are enough to tell them apart.
+    /// To this many characters at the end of each id, which are enough to tell them apart.
     Ids(usize),
     /// By leaving out the ends of texts.
     Text,
@@ -118,19 +121,21 @@ fn total(widths: &[usize]) -> usize {
 fn shape(cells: &[String]) -> Shape {
     let ids: BTreeSet<&str> = cells.iter().map(String::as_str).filter(|cell| *cell != DASH).collect();
     if !ids.is_empty() && ids.iter().all(|cell| parse_uuid(cell).is_ok()) {
-        return Shape::Ids(distinct_length(&ids));
+        return Shape::Ids(distinct_end(&ids));
     }
     // Times and styled states are always whole.
     let is_time = |cell: &&str| cell.len() >= 20 && cell.ends_with('Z') && cell.as_bytes().get(10) == Some(&b' ');
     if ids.iter().all(is_time) || cells.iter().any(|cell| cell.contains('\u{1b}')) { Shape::Fixed } else { Shape::Text }
 }
 
-/// Returns how many characters at their beginning tell these ids apart.
-fn distinct_length(ids: &BTreeSet<&str>) -> usize {
-    let common = |(one, other): (&&str, &&str)| one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-    // In their order, those that have the longest beginning in common are next to each other.
-    let longest = ids.iter().zip(ids.iter().skip(1)).map(common).max();
-    longest.map_or(MIN_ID, |common| common + 1).clamp(MIN_ID, ID)
+/// Returns how many characters at their end tell these ids apart. None of the ends begins with a hyphen, as an option does.
+fn distinct_end(ids: &BTreeSet<&str>) -> usize {
+    let end = |id: &str, length: usize| id.get(ID.saturating_sub(length)..).map(str::to_owned);
+    let is_distinct = |length: usize| {
+        let ends: BTreeSet<_> = ids.iter().map(|id| end(id, length)).collect();
+        ends.len() == ids.len() && !ends.iter().flatten().any(|end| end.starts_with('-'))
+    };
+    (MIN_ID..ID).find(|length| is_distinct(*length)).unwrap_or(ID)
 }
 
 impl Column {
@@ -153,7 +158,9 @@ impl Column {
     fn cell(&self, row: usize, width: usize) -> String {
         let cell = self.cells.get(row).map(String::as_str).unwrap_or_default();
         match self.shape {
-            Shape::Ids(length) if width < ID && cell != DASH => cell.chars().take(length).collect(),
+            Shape::Ids(length) if width < ID && cell != DASH => {
+                cell.get(ID.saturating_sub(length)..).unwrap_or(cell).to_owned()
+            }
             Shape::Text if shown_width(cell) > width => shorten(cell, width),
             _ => cell.to_owned(),
         }
@@ -216,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_table_becomes_narrower_by_its_ids_then_its_texts_then_its_last_columns() {
-        let ids = ["0195a3c8-0000-7000-8000-000000000001", "0195a3c8-0001-7000-8000-000000000001"];
+        let ids = ["0195a3c8-0000-7000-8000-6f1c02d93b5e", "0195a3c8-0001-7000-8000-b27d40aa91c3"];
         let table = Table::new(["ID", "NAME", "AT", "URL"], &ids, |id| {
             [
                 (*id).to_owned(),
@@ -227,13 +234,29 @@ mod tests {
         });
         assert_eq!(text(&table, Some(112)), text(&table, None));
         let first = |width| text(&table, Some(width)).lines().nth(1).unwrap_or_default().to_owned();
-        let (id, at) = ("0195a3c8-0000", "2026-03-14 15:09:26Z");
+        let (id, at) = ("6f1c02d93b5e", "2026-03-14 15:09:26Z");
         assert_eq!(first(111), format!("{id}  Ada, Countess of Lovelace  {at}  https://example.com/hooks"));
-        assert_eq!(first(80), format!("{id}  Ada, Countess of Lovelace  {at}  https://example…"));
-        assert_eq!(first(72), format!("{id}  Ada, Countess of…  {at}  https://example…"));
-        assert_eq!(first(60), format!("{id}  Ada, Countess of Lovel…  {at}"));
+        assert_eq!(first(79), format!("{id}  Ada, Countess of Lovelace  {at}  https://example…"));
+        assert_eq!(first(71), format!("{id}  Ada, Countess of…  {at}  https://example…"));
+        assert_eq!(first(59), format!("{id}  Ada, Countess of Lovel…  {at}"));
         assert_eq!(first(20), id);
         assert!(text(&table, Some(40)).lines().all(|line| line.width() <= 40));
+    }
+
+    #[test]
+    fn ids_of_one_moment_are_told_apart_by_their_ends() {
+        let shown = |ids: &[&str]| {
+            let table =
+                Table::new(["ID", "NAME"], ids, |id| [(*id).to_owned(), "Ada, Countess of Lovelace".to_owned()]);
+            let text = text(&table, Some(60));
+            let cells = text.lines().skip(1).map(|line| line.split(' ').next().unwrap_or_default().to_owned());
+            cells.collect::<Vec<_>>()
+        };
+        let one = "0195a3c8-0000-7000-8000-6f1c02d93b5e";
+        assert_eq!(shown(&[one]), ["6f1c02d93b5e"], "the beginning of one id is that of many others");
+        assert_eq!(shown(&[one, "0195a3c8-0000-7000-8000-b27d40aa91c3"]), ["6f1c02d93b5e", "b27d40aa91c3"]);
+        // An import can bring ids whose ends are not random. An end with a hyphen in front would be taken for an option.
+        assert_eq!(shown(&[one, "0195a3c8-0000-7000-9000-6f1c02d93b5e"]), ["8000-6f1c02d93b5e", "9000-6f1c02d93b5e"]);
     }
 
     #[test]

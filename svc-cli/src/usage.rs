@@ -3,19 +3,22 @@
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 
+use clap::builder::StyledStr;
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory as _};
 
 pub(crate) use svc_core::input::similar;
 
 use crate::cli::Cli;
+use crate::{help, output};
 
 /// Prints the help or the version that was asked for to stdout, or a usage error to stderr.
 pub(crate) fn print(error: &clap::Error, args: &[OsString]) {
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+    match error.kind() {
+        ErrorKind::DisplayHelp => return print_help(&help::of(args)),
         // A closed stdout is not a failure.
-        let _ = error.print();
-        return;
+        ErrorKind::DisplayVersion => return drop(error.print()),
+        _ => {}
     }
     let mut lines = lines(&error.render().ansi().to_string());
     let mut root = Cli::command();
@@ -24,6 +27,12 @@ pub(crate) fn print(error: &clap::Error, args: &[OsString]) {
     let mut err = anstream::AutoStream::auto(io::stderr().lock());
     // There is nowhere to report that stderr is closed.
     let _ = writeln!(err, "{}", lines.join("\n"));
+}
+
+/// Prints a help to stdout.
+pub(crate) fn print_help(help: &StyledStr) {
+    // A closed stdout is not a failure.
+    let _ = output::write_now(&help.ansi().to_string());
 }
 
 /// Returns the lines of a message of clap without its usage, which leaves options out, and without its pointer to the help.

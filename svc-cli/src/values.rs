@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Command};
-use hyper::{StatusCode, Uri};
+use hyper::{Method, StatusCode, Uri};
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
 use svc_core::accounts::sessions::Role;
 use svc_core::env::Env;
@@ -209,6 +209,37 @@ pub enum TimeArg {
     Date(Date),
 }
 
+/// When something expires, as it was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    /// After this long.
+    In(Duration),
+    /// At this time.
+    At(TimeArg),
+}
+
+/// Parses a duration that is not zero, a date or an RFC 3339 time.
+///
+/// # Errors
+/// The text is none of them.
+///
+/// ```
+/// use svc_cli::values::{Expiry, TimeArg, expiry};
+/// assert!(matches!(expiry("90d"), Ok(Expiry::In(_))));
+/// assert!(matches!(expiry("2099-03-14"), Ok(Expiry::At(TimeArg::Date(_)))));
+/// assert!(matches!(expiry("2099-03-14T15:09:26+11:00"), Ok(Expiry::At(TimeArg::At(_)))));
+/// assert!(expiry("0s").is_err() && expiry("soon").is_err());
+/// ```
+pub fn expiry(text: &str) -> Result<Expiry, String> {
+    if let Ok(date) = Date::parse(text) {
+        return Ok(Expiry::At(TimeArg::Date(date)));
+    }
+    if let Ok(at) = Timestamp::parse_rounding_up(&text.replacen(' ', "T", 1)) {
+        return Ok(Expiry::At(TimeArg::At(at)));
+    }
+    lifetime(text).map(Expiry::In).map_err(|error| format!("{error}; or a date such as 2026-03-14, or a time"))
+}
+
 /// Parses an RFC 3339 time, a date, or a duration back from now such as `2h` or `7d`.
 ///
 /// # Errors
@@ -238,6 +269,39 @@ fn since_from(text: &str, now: Timestamp) -> Result<TimeArg, &'static str> {
              or 7d",
         ),
     }
+}
+
+/// Parses the method of a request, in any case.
+///
+/// # Errors
+/// The API has no such method.
+pub fn method(text: &str) -> Result<Method, &'static str> {
+    let method = text.to_ascii_uppercase().parse().ok();
+    let known = [Method::GET, Method::POST, Method::PATCH, Method::DELETE];
+    method.filter(|method| known.contains(method)).ok_or("must be GET, POST, PATCH or DELETE")
+}
+
+/// Parses the path of a request, whose first slash can be omitted.
+///
+/// # Errors
+/// The text has a host, a space or a control character, or leads out of the platform API.
+///
+/// ```
+/// use svc_cli::values::api_path;
+/// assert_eq!(api_path("contacts?limit=1").unwrap(), "/contacts?limit=1");
+/// assert_eq!(api_path("/platform/v1/accounts").unwrap(), "/accounts");
+/// assert!(api_path("https://example.com").is_err());
+/// assert!(api_path("/accounts/../../metrics").is_err());
+/// ```
+pub fn api_path(text: &str) -> Result<String, &'static str> {
+    let path = text.strip_prefix("/platform/v1").filter(|rest| rest.starts_with('/')).unwrap_or(text);
+    let path = path.strip_prefix('/').unwrap_or(path);
+    let (segments, _) = path.split_once('?').unwrap_or((path, ""));
+    let is_plain = path.bytes().all(|byte| byte.is_ascii_graphic()) && !path.contains(['#', '\\']);
+    if !is_plain || segments.contains("//") || segments.split('/').any(|segment| [".", ".."].contains(&segment)) {
+        return Err("must be a path below /platform/v1, such as /contacts?limit=10 or /accounts");
+    }
+    Ok(format!("/{path}"))
 }
 
 /// Returns a parser for the status of a delivery.

@@ -9,14 +9,15 @@ mod transfer;
 use std::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::Method;
 use serde::de::DeserializeOwned;
 use svc_core::accounts::members::Member;
 use svc_core::input::{Input, ToBody};
 use svc_core::platform::operations;
 use svc_core::platform::{
-    Account, ApiKey, AuditEntry, DashboardLink, DashboardLinkCreate, Delivery, Event, Operation, OperatorLink,
-    OperatorLinkCreate, Replay, Statistics, Target,
+    Account, ApiKey, ApiRequest, AuditEntry, DashboardLink, DashboardLinkCreate, Delivery, Event, Operation,
+    OperatorLink, OperatorLinkCreate, Replay, Statistics, Target,
 };
 use svc_core::resources::Resource;
 use svc_core::resources::bookings::Booking;
@@ -32,7 +33,7 @@ use crate::client::Client;
 use crate::collection::Collection;
 use crate::error::Result;
 use crate::records::Record;
-use crate::transport::{Request, Transport};
+use crate::transport::{Request, Response, Transport};
 
 /// A client of the platform API, with a platform key. It reaches every account.
 ///
@@ -128,6 +129,27 @@ impl Platform {
             response.body = "null".into();
         }
         response.json(&self.transport.env)
+    }
+
+    /// Sends a request to a path below `/platform/v1`, such as `/accounts?limit=1`, once, and returns the response as it is:
+    /// also one of a failure. This is for people who look at what the service responds.
+    ///
+    /// # Errors
+    /// [`Error::Transport`](crate::Error::Transport), and
+    /// [`Error::UnexpectedResponse`](crate::Error::UnexpectedResponse) if the response has more than 32 MiB.
+    pub async fn send_path(&self, method: Method, path: &str, body: Option<Vec<u8>>) -> Result<http::Response<Bytes>> {
+        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+        let mut url = Url::clone(&self.base);
+        url.set_path(&format!("{}platform/v1{path}", url.path()));
+        url.set_query(query);
+        let mut request = Request::new(method, url);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let Response { status, headers, body } = self.transport.send_once(&request).await?;
+        let mut response = http::Response::new(body);
+        (*response.status_mut(), *response.headers_mut()) = (status, headers);
+        Ok(response)
     }
 
     /// Returns the accounts: create, read, change and list them.
@@ -258,6 +280,11 @@ impl AccountClient {
 
     /// Returns the audit log, which can be listed.
     pub fn audit_log(&self) -> Collection<AuditEntry, Platform> {
+        self.any()
+    }
+
+    /// Returns the log of requests with API keys, which can be listed.
+    pub fn requests(&self) -> Collection<ApiRequest, Platform> {
         self.any()
     }
 

@@ -12,8 +12,9 @@ use svc_core::accounts::members::{Member, MemberId};
 use svc_core::input::ToBody;
 use svc_core::pages::MAX_LIMIT;
 use svc_core::platform::{
-    Account, AccountCreate, AccountUpdate, ApiKey, ApiKeyCreate, ApiKeyWithSecret, AuditEntry, Delivery,
+    Account, AccountCreate, AccountUpdate, ApiKey, ApiKeyCreate, ApiKeyWithSecret, ApiRequest, AuditEntry, Delivery,
     DeliveryDetails, DeliveryListFilter, Event, LogFilter, MemberCreate, MemberUpdate, Replay, ReplayCreate,
+    RequestListFilter,
 };
 use svc_core::resources::bookings::{Booking, BookingCreate, BookingUpdate};
 use svc_core::resources::contacts::{Contact, ContactCreate, ContactFilter, ContactUpdate};
@@ -136,6 +137,11 @@ impl Record for Replay {
     const PATH: &'static str = "replays";
     type Id = ReplayId;
     type Filters = NoFilter;
+}
+impl Record for ApiRequest {
+    const PATH: &'static str = "requests";
+    type Id = uuid::Uuid;
+    type Filters = RequestListFilter;
 }
 impl Record for AuditEntry {
     const PATH: &'static str = "audit-log";

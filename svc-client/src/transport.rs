@@ -60,7 +60,7 @@ pub(crate) struct Request {
     pub(crate) body: Option<Bytes>,
 }
 
-/// A response with a status of success, or 304.
+/// A response. That of a call has a status of success, or 304.
 #[derive(Clone)]
 pub(crate) struct Response {
     pub(crate) status: StatusCode,
@@ -150,8 +150,17 @@ impl Transport {
         }
     }
 
-    /// Sends the request once, with a signature of its own.
+    /// Sends the request once, and fails unless it succeeds.
     async fn attempt(&self, request: &Request) -> Result<Response> {
+        let response = self.send_once(request).await?;
+        if has_succeeded(response.status) {
+            return Ok(response);
+        }
+        Err(self.failure(response.status, &response.headers, &response.body))
+    }
+
+    /// Sends the request once, with a signature of its own, and returns the response, whatever its status.
+    pub(crate) async fn send_once(&self, request: &Request) -> Result<Response> {
         let Request { method, url, headers, body } = request.clone();
         let mut sent = reqwest::Request::new(method, url);
         *sent.headers_mut() = headers;
@@ -164,8 +173,7 @@ impl Transport {
         let mut response = self.http.execute(sent).await.map_err(TransportError::from)?;
         let (status, headers) = (response.status(), response.headers().clone());
         match read(&mut response, most(status)).await? {
-            Ok(body) if has_succeeded(status) => Ok(Response { status, headers, body }),
-            Ok(body) => Err(self.failure(status, &headers, &body)),
+            Ok(body) => Ok(Response { status, headers, body }),
             Err(start) => {
                 let reason = format!("it has more than {} bytes", most(status));
                 Err(unexpected(status, &headers, &start, reason, &self.env))

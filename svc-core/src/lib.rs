@@ -73,6 +73,7 @@ pub mod crypto;
 pub mod env;
 pub mod error;
 pub mod exports;
+pub mod find;
 pub mod imports;
 pub mod input;
 pub mod lookup;

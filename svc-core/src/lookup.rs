@@ -33,6 +33,8 @@ use crate::webhooks::subscriptions::WebhookSubscription;
 pub const MIN_PART: usize = 4;
 /// The number of records among which an end of an id is looked for. A list that is longer is not searched.
 pub const MAX_SEARCHED: usize = 10_000;
+/// The characters at the end of an id that make it unique, as they are random: 48 bits.
+const UNIQUE_END: usize = 12;
 
 /// A kind of record whose accounts are found by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
@@ -64,6 +66,8 @@ pub enum KindInAccount {
     Quote,
     /// Webhook subscriptions that are not deleted.
     Webhook,
+    /// Events.
+    Event,
     /// Deliveries.
     Delivery,
     /// API keys.
@@ -83,8 +87,9 @@ pub struct IdPart {
 pub struct Matches {
     /// The ids that begin with the part, 200 at most; if there are none, those that end with it.
     pub data: Vec<Uuid>,
-    /// Whether all ids were looked at. It is false if none begins with the part, and there are too many records to look for
-    /// those that end with it.
+    /// Whether these are all. It is false if no id begins with the part, and there are too many records to look for those that
+    /// end with it. An end of at least 12 characters is random, so that only one id has it; it is found among the newest
+    /// 10,000 records however many there are.
     pub is_complete: bool,
 }
 
@@ -212,6 +217,21 @@ pub async fn accounts_of(tx: &mut dyn Tx, kind: KindOfAll, id: Uuid) -> Result<V
     Ok(tenants)
 }
 
+/// Returns the ids of a tenant's records that begin with a part.
+pub(crate) async fn ids_that_begin(
+    tx: &mut dyn Tx,
+    kind: KindInAccount,
+    tenant: TenantId,
+    part: &IdPart,
+) -> Result<Vec<Uuid>, Error> {
+    let Some((first, last)) = part.beginning else { return Ok(Vec::new()) };
+    // The newest records that the part can be the beginning of. Nothing is newer than the tenant's clock, which is not far
+    // ahead, so the ids of later times are not asked for.
+    let before = Some(time_of_id(last)).filter(|last| *last < tx.env().now()).map(Timestamp::next);
+    let page = page(tx, kind, tenant, before).await?;
+    Ok(page.into_iter().take_while(|id| *id >= first).filter(|id| part.begins(*id)).collect())
+}
+
 fn found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Err(Error::NotFound) => Ok(None),
@@ -225,15 +245,9 @@ fn found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
 ///
 /// Returns [`Error::Store`] when the store fails.
 pub async fn ids_with(tx: &mut dyn Tx, kind: KindInAccount, tenant: TenantId, part: &IdPart) -> Result<Matches, Error> {
-    if let Some((first, last)) = part.beginning {
-        // The newest records that the part can be the beginning of. Nothing is newer than the tenant's clock, which is not
-        // far ahead, so the ids of later times are not asked for.
-        let before = Some(time_of_id(last)).filter(|last| *last < tx.env().now()).map(Timestamp::next);
-        let page = page(tx, kind, tenant, before).await?;
-        let found: Vec<Uuid> = page.into_iter().take_while(|id| *id >= first).filter(|id| part.begins(*id)).collect();
-        if !found.is_empty() {
-            return Ok(Matches { data: found, is_complete: true });
-        }
+    let found = ids_that_begin(tx, kind, tenant, part).await?;
+    if !found.is_empty() {
+        return Ok(Matches { data: found, is_complete: true });
     }
     let (mut found, mut searched, mut before) = (Vec::new(), 0, None);
     loop {
@@ -245,7 +259,8 @@ pub async fn ids_with(tx: &mut dyn Tx, kind: KindInAccount, tenant: TenantId, pa
             return Ok(Matches { data: found, is_complete: true });
         }
         if searched > MAX_SEARCHED {
-            return Ok(Matches { data: Vec::new(), is_complete: false });
+            let is_complete = part.text.len() >= UNIQUE_END && !found.is_empty();
+            return Ok(Matches { data: if is_complete { found } else { Vec::new() }, is_complete });
         }
     }
 }
@@ -264,6 +279,11 @@ async fn page(
         KindInAccount::Invoice => page_of::<Invoice>(tx, tenant, before).await,
         KindInAccount::Quote => page_of::<Quote>(tx, tenant, before).await,
         KindInAccount::Webhook => page_of::<WebhookSubscription>(tx, tenant, before).await,
+        KindInAccount::Event => {
+            let (since, until) = (Timestamp::from_micros(0), before.unwrap_or(Timestamp::MAX));
+            let events = tx.events_with_actor(tenant, since, until, MAX_LIMIT).await?;
+            Ok(events.iter().map(|with_actor| with_actor.event.id.uuid()).collect())
+        }
         KindInAccount::Delivery => page_of_deliveries(tx, tenant, before).await,
         KindInAccount::Key => {
             let mut ids: Vec<Uuid> = tx.api_keys(tenant).await?.iter().map(|key| key.id.uuid()).collect();

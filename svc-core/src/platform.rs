@@ -15,15 +15,17 @@ mod values;
 pub use self::inputs::{
     AccountCreate, AccountListParams, AccountUpdate, ApiKeyCreate, ApiKeyRotation, AttemptListParams,
     DashboardLinkCreate, DeliveryListFilter, EventCreate, ExportParams, LogFilter, LogParams, MemberCreate,
-    MemberUpdate, NewestParams, OperatorLinkCreate, OverdueCheck, PaymentAmount, ReplayCreate, SampleEventCreate,
-    SecretRotation, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
+    MemberUpdate, NewestParams, OperatorLinkCreate, OverdueCheck, PaymentAmount, ReplayCreate, RequestListFilter,
+    SampleEventCreate, SecretRotation, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
 };
 pub use self::operation::{Listing, Method, Operation, OperationFn, Run, Target};
 pub use self::records::{
-    Account, ApiKey, ApiKeyWithSecret, AuditEntry, DashboardLink, Delivery, DeliveryDetails, EmittedEvent, Event,
-    ExportPage, HourlyStatistics, MarkedInvoices, OperatorLink, Replay, Statistics, WriteLimits,
+    Account, ApiKey, ApiKeyWithSecret, ApiRequest, AuditEntry, DashboardLink, Delivery, DeliveryDetails, EmittedEvent,
+    Event, ExportPage, HourlyStatistics, MarkedInvoices, OperatorLink, Replay, Statistics, WriteLimits,
 };
 pub use self::transfer::{
     FieldProblem, ImportCreate, ImportKind, ImportReport, ImportRows, ImportedRow, RowOutcome, RowProblem,
 };
-pub use self::values::{AnyObject, AtLeastOne, KeyScopes, Seconds, Statuses, WebhookCount, WriteLimitChanges, Zone};
+pub use self::values::{
+    AnyObject, AtLeastOne, KeyScopes, Seconds, StatusFilter, Statuses, WebhookCount, WriteLimitChanges, Zone,
+};

@@ -62,6 +62,7 @@ pub mod memory;
 mod repository;
 mod requests;
 mod retention;
+mod search;
 mod subscriptions;
 mod tenants;
 mod unit_of_work;
@@ -93,6 +94,7 @@ pub use self::members::{MemberRepository, SignInRepository};
 pub use self::repository::{ContactEmailRepository, PaymentRepository, RecordsOfContact, Repository};
 pub use self::requests::{CountChange, IdempotencyRepository, RequestCounts, RequestLogRepository, RequestWindow};
 pub use self::retention::RetentionRepository;
+pub use self::search::SearchRepository;
 pub use self::subscriptions::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS, SubscriptionMatching};
 pub use self::tenants::{OwnedKind, OwnerRepository, TenantRepository};
 pub use self::unit_of_work::{CallBoxed, UnitOfWork, UnitOfWorkFn};
@@ -324,6 +326,7 @@ pub trait Tx:
     + AuditRepository
     + RequestLogRepository
     + OwnerRepository
+    + SearchRepository
     + Send
 {
     /// Returns the clock, ids and randomness of this store.

@@ -44,6 +44,7 @@ mod retention;
 mod retries;
 mod samples;
 mod schedule;
+mod search;
 mod sign_in;
 mod statistics;
 mod tenants;
@@ -134,6 +135,14 @@ cases! {
         the_payments_of_an_invoice_are_listed,
         the_events_of_a_record_are_its_history,
         the_entries_about_an_object_are_found,
+    }
+    search {
+        a_record_is_found_by_a_part_of_each_field,
+        every_character_of_a_search_stands_for_itself,
+        a_search_is_within_one_tenant,
+        a_record_that_changed_is_found_by_its_new_text,
+        exact_matches_come_first,
+        an_index_is_brought_up_to_date_in_steps,
     }
     pagination {
         every_record_is_returned_once,

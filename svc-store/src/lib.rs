@@ -34,6 +34,7 @@
 //!   same for every database.
 //! - `table` has the macro by which each table names its columns once, and what follows from that: its statements, and the
 //!   repository of every resource.
+//! - `search` has the texts by which records are found.
 //! - `accounts`, `resources` and `webhooks` have a file per table, with its columns and the rest of its SQL. Their names are
 //!   those of svc-core's modules and of its repository traits.
 //! - `sqlite` has the threads, types and errors of SQLite.
@@ -75,6 +76,7 @@ mod new_file;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod resources;
+mod search;
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;

@@ -75,6 +75,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0026_contacts_by_email_and_change",
     "0027_constraints_without_tables",
     "0028_plans_of_subscription_kinds",
+    "0029_search",
     "0030_history_of_records",
 };
 
@@ -104,6 +105,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0022_expiring_subscriptions",
     "0023_operational_events",
     "0024_contacts_by_email_and_change",
+    "0025_search",
     "0026_history_of_records",
 };
 

@@ -17,6 +17,7 @@ use crate::accounts::{
 use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
 use crate::resources::{contacts, payments};
+use crate::search;
 use crate::sql::Param;
 use crate::table::{ResourceTable, contact_statement, get_many_statement, list_statement};
 use crate::webhooks::{
@@ -41,6 +42,8 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
         replays::statements(),
         request_log::statements(),
         retention::STATEMENTS.to_vec(),
+        search::statements(),
+        search::own_statements(dialect),
         schedule::statements(),
         sign_in::statements(),
         members::statements(),

@@ -185,7 +185,7 @@ fn scopes() -> BTreeMap<&'static str, &'static str> {
         ),
         ("deliveries:read", "listDeliveries getDelivery listReplays getReplay getStatistics"),
         ("deliveries:write", "replayDelivery createReplay"),
-        ("audit:read", "listAuditLog"),
+        ("audit:read", "listAuditLog listRequests"),
         ("export:read", "exportRecords"),
         ("import:write", "importRecords"),
         ("operators:write", "createOperatorLink"),

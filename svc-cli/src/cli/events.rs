@@ -1,4 +1,4 @@
-//! `svc delivery`, `svc event` and `svc listen`.
+//! `svc delivery`, `svc event`, `svc trigger` and `svc listen`.
 
 use std::path::PathBuf;
 
@@ -126,6 +126,35 @@ pub enum DeliveryCommand {
 /// `svc event …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum EventCommand {
+    /// List the events of an account, newest first.
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  svc event list\n  svc event list --kind invoice.paid --since 2026-11-01"
+    )]
+    List {
+        /// The account.
+        #[command(flatten)]
+        account: InAccount,
+        /// List only events of this kind. The newest 2,000 events are searched.
+        #[arg(long, value_parser = values::kind_of_event(), hide_possible_values = true, value_name = "KIND")]
+        kind: Option<EventKind>,
+        /// List only events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d. A date, such as
+        /// 2026-03-14, is its start in the account's time zone.
+        #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
+        since: Option<TimeArg>,
+        /// Maximum number of events to list.
+        #[arg(long, value_parser = value_parser!(u32).range(1..=2000), default_value = "50", value_name = "N")]
+        limit: u32,
+    },
+    /// Show an event, the record in it and its deliveries.
+    #[command(after_help = "Example:\n  svc event show 0195a3c8")]
+    Show {
+        /// Id of the event, or a part of it that no other one has.
+        id: IdArg,
+        /// The account that owns the event.
+        #[command(flatten)]
+        account: InAccount,
+    },
     /// Emit an event about a stay or a cohort, or of a kind of --event-kinds.
     ///
     /// The event is delivered to the account's webhooks that subscribe to its kind. Events of all other kinds are

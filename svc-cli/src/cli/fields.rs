@@ -245,7 +245,7 @@ impl<I: Input> Args for Body<I> {
             command = command.arg(option);
         }
         let data = Arg::new(DATA).long("data").value_name("FILE|-").value_parser(value_parser!(PathBuf));
-        let help = "File with all fields as a JSON object, as the API takes it, or - for stdin.";
+        let help = "File with all fields as a JSON object, or - for stdin.";
         command.arg(data.help_heading("Fields").help(help))
     }
 

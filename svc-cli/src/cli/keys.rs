@@ -8,7 +8,7 @@ use svc_core::values::Text;
 
 use super::InAccount;
 use crate::ids::IdArg;
-use crate::values;
+use crate::values::{self, Expiry};
 
 /// `svc key …`
 #[derive(Clone, Debug, Subcommand)]
@@ -28,9 +28,10 @@ pub enum KeyCommand {
         /// Name that tells what the key is for: one line of at most 300 characters.
         #[arg(long, value_parser = Text::<300>::parse, value_name = "TEXT")]
         name: Option<Text<300>>,
-        /// Time after which the key expires, such as 90d or 24h. The default is never.
-        #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, value_name = "DURATION")]
-        expires: Option<Duration>,
+        /// When the key expires: a duration such as 90d, a time, or a date, which is its start in the account's time zone. The
+        /// default is never.
+        #[arg(long, value_parser = values::expiry, allow_hyphen_values = true, value_name = "DURATION|TIME")]
+        expires: Option<Expiry>,
         /// Require signed writes. The signing secret is also printed once.
         #[arg(long)]
         signed: bool,

@@ -7,11 +7,11 @@ use clap::{Command, Subcommand as _};
 
 /// The commands, grouped by purpose.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Accounts", &["init", "account", "key", "member", "dashboard", "audit", "platform-key"]),
-    ("Business", &["contact", "quote", "booking", "job", "invoice", "import", "export"]),
+    ("Accounts", &["init", "account", "key", "member", "dashboard", "audit", "request", "platform-key"]),
+    ("Business", &["find", "contact", "quote", "booking", "job", "invoice", "import", "export"]),
     ("Webhooks", &["webhook", "delivery", "event", "trigger", "listen"]),
     ("Database", &["db"]),
-    ("Servers", &["login", "logout", "profiles"]),
+    ("Servers", &["login", "logout", "profiles", "api", "open"]),
     ("Other", &["completions", "man", "help"]),
 ];
 
@@ -25,8 +25,8 @@ First steps:
 
 /// Points to the rest of the help.
 pub(super) const MORE: &str = "\
-Run `svc COMMAND --help` for details and examples of a command, and `svc --help` for environment variables and exit \
-codes.";
+Run `svc COMMAND --help` for details and examples of a command, and `svc help options` for the options that all commands \
+have, the environment variables and the exit codes.";
 
 /// Returns the help template of `svc` itself, since clap lists commands without groups.
 pub(super) fn template() -> String {

@@ -10,11 +10,11 @@ use svc_core::platform::Operation;
 use svc_core::platform::operations::{self, Records};
 use svc_core::resources::Resource;
 use svc_core::resources::bookings::{Booking, BookingCreate, BookingUpdate};
-use svc_core::resources::contacts::{Contact, ContactCreate, ContactUpdate};
+use svc_core::resources::contacts::{Contact, ContactCreate, ContactId, ContactUpdate};
 use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceUpdate};
 use svc_core::resources::jobs::{Job, JobCreate, JobUpdate};
 use svc_core::resources::quotes::{Quote, QuoteCreate, QuoteUpdate};
-use svc_core::values::{Id, TenantId};
+use svc_core::values::{Id, JOB_SCALE, TenantId};
 use svc_core::webhooks::subscriptions::{
     WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
 };
@@ -22,6 +22,7 @@ use svc_core::webhooks::subscriptions::{
 use super::InAccount;
 use super::fields::{Body, Filters};
 use crate::ids::IdArg;
+use crate::output::{amount, money};
 use crate::values::{self, TimeArg};
 
 /// What the command line knows of a resource.
@@ -51,8 +52,13 @@ pub trait ResourceCommands: Resource<Filter: ToBody> + DeserializeOwned {
     /// The field by which people call the record, after the name of its type.
     const TITLE: &'static str = "id";
 
-    /// Returns a field that people see and the API does not have, if there is one.
-    fn more(&self) -> Option<(&'static str, String)> {
+    /// Returns the fields that people see otherwise than the API has them, and those that it does not have.
+    fn shown(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// Returns the contact that lists show by its name, in place of its id.
+    fn contact(&self) -> Option<ContactId> {
         None
     }
 }
@@ -91,10 +97,14 @@ impl ResourceCommands for Booking {
         ("ID", "id"),
         ("STATUS", "status"),
         ("START", "start_time"),
+        ("CONTACT", "contact_id"),
         ("SERVICE", "service_name"),
         ("END", "end_time"),
-        ("CONTACT", "contact_id"),
     ];
+
+    fn contact(&self) -> Option<ContactId> {
+        self.contact_id
+    }
 }
 
 impl ResourceCommands for Quote {
@@ -110,13 +120,21 @@ impl ResourceCommands for Quote {
         ("ID", "id"),
         ("NUMBER", "quote_number"),
         ("STATUS", "status"),
-        ("TOTAL", "currency total"),
-        ("VALID UNTIL", "valid_until"),
+        ("TOTAL", "total"),
         ("CONTACT", "contact_id"),
+        ("VALID UNTIL", "valid_until"),
         ("ISSUED", "issue_date"),
         ("CREATED", "created_at"),
     ];
     const TITLE: &'static str = "quote_number";
+
+    fn shown(&self) -> Vec<(&'static str, String)> {
+        vec![("total", money(self.total, self.currency))]
+    }
+
+    fn contact(&self) -> Option<ContactId> {
+        self.contact_id
+    }
 }
 
 impl ResourceCommands for Job {
@@ -139,6 +157,11 @@ impl ResourceCommands for Job {
         ("CREATED", "created_at"),
     ];
     const TITLE: &'static str = "job_number";
+
+    fn shown(&self) -> Vec<(&'static str, String)> {
+        let totals = [("estimated_total", self.estimated_total), ("actual_total", self.actual_total)];
+        totals.into_iter().filter_map(|(name, total)| Some((name, amount(total?, JOB_SCALE)))).collect()
+    }
 }
 
 impl ResourceCommands for Invoice {
@@ -154,17 +177,21 @@ impl ResourceCommands for Invoice {
         ("ID", "id"),
         ("NUMBER", "invoice_number"),
         ("STATUS", "status"),
-        ("TOTAL", "currency total"),
+        ("TOTAL", "total"),
+        ("CONTACT", "contact_id"),
         ("DUE", "due_date"),
         ("PAID", "amount_paid"),
-        ("CONTACT", "contact_id"),
         ("ISSUED", "issue_date"),
         ("CREATED", "created_at"),
     ];
     const TITLE: &'static str = "invoice_number";
 
-    fn more(&self) -> Option<(&'static str, String)> {
-        Some(("amount_paid", self.amount_paid.to_string()))
+    fn shown(&self) -> Vec<(&'static str, String)> {
+        vec![("total", money(self.total, self.currency)), ("amount_paid", money(self.amount_paid, self.currency))]
+    }
+
+    fn contact(&self) -> Option<ContactId> {
+        self.contact_id
     }
 }
 
@@ -199,8 +226,8 @@ impl ResourceCommands for WebhookSubscription {
     /// As many as an account can have.
     const DEFAULT_LIMIT: &'static str = "1000";
 
-    fn more(&self) -> Option<(&'static str, String)> {
-        Some(("status", status(self).to_owned()))
+    fn shown(&self) -> Vec<(&'static str, String)> {
+        vec![("status", status(self).to_owned())]
     }
 }
 
@@ -294,8 +321,7 @@ fn commands<R: ResourceCommands>() -> [Command; 4] {
     let create = CreateRecord::<R::Create>::augment_args(Command::new("create"))
         .about(format!("Create {a_record}"))
         .long_about(format!(
-            "Create {a_record}.\n\nThe rules of the API apply, and its events are delivered to the account's webhooks. The fields \
-             are those of the API, as options or as one JSON object with --data."
+            "Create {a_record}.\n\nThe rules of the API apply, and its events are delivered to the account's webhooks."
         ))
         .after_help(format!(
             "Examples:\n  svc {name} create {}\n  svc {name} create --data {name}.json",

@@ -42,6 +42,7 @@ pub struct Import {
     #[arg(
         value_parser = values::import_kind(),
         required_unless_present = "presets",
+        hide_possible_values = true,
         value_name = "contacts|invoices|all"
     )]
     pub kind: Option<ImportKind>,
@@ -51,15 +52,17 @@ pub struct Import {
     /// The account.
     #[command(flatten)]
     pub account: InAccount,
-    /// Format of the file. By default it is detected from the file's extension or its first character.
-    #[arg(long, value_enum)]
-    pub format: Option<Format>,
-    /// Program that exported the CSV file. Its columns are mapped to fields as --presets lists, and others are left out.
+    /// Format of the file. By default it is detected.
     ///
-    /// --map takes precedence, as does --map-value for statuses. Dates may need --date-format.
+    /// It is detected from the file's extension or its first character.
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "csv|ndjson")]
+    pub format: Option<Format>,
+    /// Program that exported the CSV file, whose columns --presets lists.
+    ///
+    /// Its columns are mapped to fields as --presets lists, and others are left out. --map takes precedence, as does --map-value for statuses. Dates may need --date-format.
     #[arg(long, value_parser = values::preset(), hide_possible_values = true, value_name = "PROGRAM")]
     pub from: Option<Preset>,
-    /// List the programs for --from, with the columns of their exports and the fields that these are for.
+    /// List the programs for --from, with the columns of their exports.
     #[arg(
         long,
         conflicts_with_all = [
@@ -68,9 +71,9 @@ pub struct Import {
         ]
     )]
     pub presets: bool,
-    /// Import a column under the name of a field, such as "Given Name=first_name". The option can be repeated.
+    /// Import a column as a field, such as "Given Name=first_name".
     ///
-    /// The case of the names of columns does not count, nor whether they have spaces, hyphens or underscores, so `First Name`
+    /// The option can be repeated. The case of the names of columns does not count, nor whether they have spaces, hyphens or underscores, so `First Name`
     /// is first_name without this option. A column that is named here takes the place of one that has the name of the field.
     /// Of columns with the same name, "Email#2=email" takes the second. An empty field leaves the column out, such as "id=".
     #[arg(
@@ -83,7 +86,9 @@ pub struct Import {
     /// Skip columns that are no fields, instead of refusing the file.
     #[arg(long, conflicts_with = "from")]
     pub ignore_unknown: bool,
-    /// Skip this many lines of a CSV file, such as the title of a report. The header is expected after them.
+    /// Skip this many lines of a CSV file before its header.
+    ///
+    /// They are the title of a report, for example.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), value_name = "N")]
     pub skip_lines: Option<u64>,
     /// Refuse rows of a CSV file that have fewer or more cells than the header.
@@ -91,21 +96,20 @@ pub struct Import {
     /// Otherwise, cells that are missing at the end of a row are empty, and more cells are refused unless they are empty.
     #[arg(long)]
     pub strict: bool,
-    /// Character before the decimals of the amounts in a CSV file: . or , as in 1.239,00. The default is the point.
+    /// Character before the decimals of amounts in a CSV file: . or ,
     ///
-    /// An amount can have a sign such as $ before or after it, and separators between its thousands: $1,239.00.
+    /// It is a comma in 1.239,00. The default is the point. An amount can have a sign such as $ before or after it, and separators between its thousands: $1,239.00.
     #[arg(long, value_parser = values::decimal, value_name = "CHARACTER")]
     pub decimal: Option<char>,
-    /// Form of the dates in a CSV file: DD, MM, and YYYY or YY, with any separators, such as DD/MM/YYYY.
+    /// Form of the dates in a CSV file, such as DD/MM/YYYY.
     ///
-    /// Otherwise, only dates such as 2025-12-31 are read. The order of day and month is never guessed. Fields that are times
+    /// It has DD, MM, and YYYY or YY, with any separators. Otherwise, only dates such as 2025-12-31 are read. The order of day and month is never guessed. Fields that are times
     /// get the beginning of the date in the account's time zone.
     #[arg(long, value_parser = DateFormat::parse, value_name = "FORMAT")]
     pub date_format: Option<DateFormat>,
-    /// Status or currency that a text in the cells of a CSV file stands for, such as "Awaiting Payment=sent". The option can
-    /// be repeated.
+    /// Status or currency for a text, such as "Awaiting Payment=sent".
     ///
-    /// The text is compared with the whole cell, and its case does not count. The names of statuses and currencies
+    /// The option can be repeated. The text is compared with the whole cell, and its case does not count. The names of statuses and currencies
     /// themselves are read in any case.
     #[arg(
         long = "map-value",
@@ -123,16 +127,19 @@ pub struct Import {
     /// Emit no events, so that nothing is delivered to webhooks.
     #[arg(long)]
     pub no_events: bool,
-    /// Update existing contacts whose fields differ, instead of refusing their rows. Empty cells clear their fields.
+    /// Update contacts that differ, instead of refusing their rows.
     ///
-    /// Only fields that have a column are changed. With --keep-empty, empty cells leave their fields as they are.
+    /// Empty cells clear their fields. Only fields that have a column are changed. With --keep-empty, empty cells leave their fields as they are.
     #[arg(long)]
     pub update: bool,
-    /// With --update, leave the fields of empty cells, or of null in NDJSON, as they are on existing contacts.
+    /// With --update, keep the fields whose cells are empty.
+    ///
+    /// In NDJSON, these are the fields that are null.
     #[arg(long, requires = "update")]
     pub keep_empty: bool,
-    /// Write all refused rows to this file, one JSON object per line. The report of an import that was interrupted ends with
-    /// the rows that were handled until then.
+    /// Write all refused rows to this file, one JSON object per line.
+    ///
+    /// The report of an import that was interrupted ends with the rows that were handled until then.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 }

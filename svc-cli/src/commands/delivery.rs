@@ -138,7 +138,7 @@ async fn list(
 }
 
 /// Returns the newest deliveries that match a filter, and whether there may be others.
-async fn newest(
+pub(super) async fn newest(
     service: &Service,
     account: TenantId,
     filter: &DeliveryListFilter,
@@ -180,7 +180,8 @@ pub(super) fn report(record: &DeliveryDetails, introduction: &str) -> Result<Out
     Outcome::new(&DetailView { delivery: view(delivery), failure_reason, log, body }, text)
 }
 
-fn view(delivery: &Delivery) -> Value {
+/// Formats a delivery as JSON.
+pub(super) fn view(delivery: &Delivery) -> Value {
     json!({
         "id": delivery.id,
         "event_id": delivery.event_id,

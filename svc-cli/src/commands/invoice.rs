@@ -10,7 +10,7 @@ use super::{lookup, records};
 use crate::cli::InvoiceCommand;
 use crate::cli::records::Target;
 use crate::exit::Failure;
-use crate::output::Outcome;
+use crate::output::{Outcome, money};
 use crate::service::Service;
 
 pub(super) async fn run(service: &Service, command: InvoiceCommand) -> Result<Outcome, Failure> {
@@ -43,10 +43,11 @@ async fn set_status(
 }
 
 fn report_payment(invoice: &Invoice) -> Result<Outcome, Failure> {
-    let Invoice { invoice_number, currency, total, amount_paid, status, .. } = invoice;
+    let Invoice { invoice_number, currency, status, .. } = invoice;
+    let [total, paid] = [invoice.total, invoice.amount_paid].map(|amount| money(amount, *currency));
     let text = match status {
-        InvoiceStatus::Paid => format!("Invoice {invoice_number} is paid: {currency} {total}."),
-        _ => format!("Invoice {invoice_number} is partially paid: {currency} {amount_paid} of {total}."),
+        InvoiceStatus::Paid => format!("Invoice {invoice_number} is paid: {total}."),
+        _ => format!("Invoice {invoice_number} is partially paid: {paid} of {total}."),
     };
     Outcome::new(invoice, text)
 }
@@ -55,9 +56,10 @@ fn report_refund(invoice: &Invoice) -> Result<Outcome, Failure> {
     let Invoice { invoice_number, currency, amount_paid, status, .. } = invoice;
     let text = match status {
         InvoiceStatus::Cancelled => format!("Invoice {invoice_number} is fully refunded and cancelled."),
-        _ => format!(
-            "Invoice {invoice_number} is partially refunded: {currency} {amount_paid} remains paid, status {status}."
-        ),
+        _ => {
+            let paid = money(*amount_paid, *currency);
+            format!("Invoice {invoice_number} is partially refunded: {paid} remains paid, status {status}.")
+        }
     };
     Outcome::new(invoice, text)
 }

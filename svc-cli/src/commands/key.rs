@@ -10,15 +10,20 @@ use svc_core::values::Timestamp;
 
 use super::lookup::{self, Owned};
 use crate::cli::KeyCommand;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::output::{Outcome, Table, fields, or_dash, state};
 use crate::service::Service;
 use crate::times::{full, full_or_dash, moment, moment_or_dash, seconds};
+use crate::values::Expiry;
 
 pub(super) async fn run(service: &Service, command: KeyCommand) -> Result<Outcome, Failure> {
     match command {
         KeyCommand::Create { account, scopes, name, expires, signed } => {
             let account = lookup::account(service, &account).await?;
+            let expires = match expires {
+                Some(expires) => Some(lifetime(service, &account, expires).await?),
+                None => None,
+            };
             let input = ApiKeyCreate {
                 scopes,
                 name,
@@ -45,6 +50,23 @@ pub(super) async fn run(service: &Service, command: KeyCommand) -> Result<Outcom
             rotate(service, lookup::find(service, &id, &account).await?, overlap).await
         }
     }
+}
+
+/// Returns how long a key is valid.
+///
+/// # Errors
+/// The time at which it expires is not after now.
+async fn lifetime(service: &Service, account: &Account, expires: Expiry) -> Result<Duration, Failure> {
+    let at = match expires {
+        Expiry::In(duration) => return Ok(duration),
+        Expiry::At(at) => lookup::time_in(service, account.id, at).await?,
+    };
+    let now = service.now();
+    if at <= now {
+        return Err(Failure::new(Exit::Usage, format!("--expires must be after now; {} is past.", full(at))));
+    }
+    // In whole seconds, so that a key of a date is valid until it begins.
+    Ok(Duration::from_secs(at.since(now).as_secs() + 1))
 }
 
 async fn create(service: &Service, account: &Account, input: ApiKeyCreate) -> Result<Outcome, Failure> {

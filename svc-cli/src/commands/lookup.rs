@@ -1,4 +1,5 @@
-//! Finds accounts and records by what was typed: whole ids, parts of ids, or nothing where there is one account only.
+//! Finds accounts and records by what was typed: whole ids, parts of ids, numbers, email addresses and names, or nothing where
+//! there is one account only.
 //!
 //! Ids are unique within an account. An import can give records of two accounts the same id, so a whole id that is given
 //! without an account is refused if several of them have it. Parts of ids are looked up within one account
@@ -7,13 +8,15 @@
 use serde::de::DeserializeOwned;
 use svc_core::accounts::keys;
 use svc_core::accounts::operational::PLATFORM_ACCOUNT;
+use svc_core::find::{FindText, FoundKind, Hit, MAX_TEXT};
 use svc_core::input::{Input, ToBody};
 use svc_core::lookup::{KindInAccount, KindOfAll, MAX_SEARCHED, Matches, PartOfId, RecordId};
 use svc_core::pages::{MAX_LIMIT, Since};
 use svc_core::platform::operations::{self, Records};
-use svc_core::platform::{Account, ApiKey, DeliveryDetails, Operation};
-use svc_core::values::{Id, TenantId, TimeZone, Timestamp};
+use svc_core::platform::{Account, ApiKey, DeliveryDetails, Event, Operation};
+use svc_core::values::{Id, TenantId, Text, TimeZone, Timestamp};
 use svc_core::webhooks::deliveries::Delivery;
+use svc_core::webhooks::events;
 use uuid::Uuid;
 
 use crate::cli::InAccount;
@@ -51,6 +54,13 @@ impl Found for DeliveryDetails {
     const KIND: KindInAccount = KindInAccount::Delivery;
     const PLURAL: &'static str = "deliveries";
     const GET: Operation<(TenantId, Id<Delivery>), (), Self> = operations::GET_DELIVERY;
+}
+
+impl Found for Event {
+    type Named = events::Event;
+    const KIND: KindInAccount = KindInAccount::Event;
+    const PLURAL: &'static str = "events";
+    const GET: Operation<(TenantId, Id<events::Event>), (), Self> = operations::GET_EVENT;
 }
 
 impl Found for ApiKey {
@@ -143,7 +153,32 @@ pub(super) async fn account_by_id(service: &Service, id: &IdArg) -> Result<Accou
             Err(error) if error.is_not_found() => Err(Failure::new(Exit::NotFound, nothing())),
             account => Ok(account?),
         },
-        IdArg::Part(part) => only(accounts_with(service, part).await?, "account", "accounts", id, nothing),
+        IdArg::Part(part) => match accounts_with(service, part).await? {
+            Some(found) if found.is_empty() => account_called(service, &part.to_string(), nothing).await,
+            found => only(found, "account", "accounts", id, nothing),
+        },
+        IdArg::Name(name) => account_called(service, name.as_str(), nothing).await,
+    }
+}
+
+/// Returns the only account with this name, or else the only one whose name contains it, in any case.
+async fn account_called(service: &Service, name: &str, nothing: impl FnOnce() -> String) -> Result<Account, Failure> {
+    let name = name.to_lowercase();
+    let (mut found, _) = service.accounts(None, u32::try_from(MAX_SEARCHED).unwrap_or(u32::MAX)).await?;
+    found.retain(|account| account.name.to_lowercase().contains(&name));
+    if found.iter().any(|account| account.name.to_lowercase() == name) {
+        found.retain(|account| account.name.to_lowercase() == name);
+    }
+    match (found.pop(), found.len()) {
+        (None, _) => Err(Failure::new(Exit::NotFound, nothing())),
+        (Some(only), 0) => Ok(only),
+        (Some(last), others) => {
+            found.push(last);
+            found.truncate(LISTED_ACCOUNTS as usize);
+            let (count, listing) = (others + 1, listing(&found));
+            let reason = format!("{count} accounts are called {name}; give the id of one of them:{listing}");
+            Err(Failure::new(Exit::Refused, reason))
+        }
     }
 }
 
@@ -207,16 +242,59 @@ async fn account_of<R: Found>(service: &Service, kind: KindOfAll, id: Uuid) -> R
 /// Returns the whole id of what was typed. A whole id is returned as it is, whether or not the account has the record.
 ///
 /// # Errors
-/// The account has no record with this part of an id, or several.
+/// The account has no record with this part of an id or with this name, or several.
 pub(super) async fn id_in<R: Found>(service: &Service, account: TenantId, id: &IdArg) -> Result<Uuid, Failure> {
     let part = match id {
         IdArg::Whole(id) => return Ok(*id),
         IdArg::Part(part) => part.clone(),
+        IdArg::Name(name) => return id_called::<R>(service, account, id, name.clone()).await,
     };
-    let part = PartOfId { kind: R::KIND, part };
-    let Matches { data, is_complete } = service.call(&operations::FIND_IDS, account, part).await?;
+    let parts = PartOfId { kind: R::KIND, part: part.clone() };
+    let Matches { data, is_complete } = service.call(&operations::FIND_IDS, account, parts).await?;
+    // Few names and numbers look like a part of an id.
+    if let (true, Ok(name)) = (data.is_empty(), Text::parse(&part.to_string())) {
+        match id_called::<R>(service, account, id, name).await {
+            Err(failure) if failure.exit() == Exit::NotFound => {}
+            called => return called,
+        }
+    }
     let found = Some(data).filter(|_| is_complete);
     only(found, R::KIND.as_str(), R::PLURAL, id, || nothing_in::<R>(account, id).message().to_owned())
+}
+
+/// Returns the id of the only record with this number, email address or name, or else of the only one that contains it.
+async fn id_called<R: Found>(
+    service: &Service,
+    account: TenantId,
+    id: &IdArg,
+    text: Text<MAX_TEXT>,
+) -> Result<Uuid, Failure> {
+    // Keys, webhooks and deliveries are known by their ids alone.
+    let Some(kind) = FoundKind::from_text(R::KIND.as_str()) else { return Err(nothing_in::<R>(account, id)) };
+    let name = text.as_str().to_lowercase();
+    let mut hits = service.call(&operations::FIND_RECORDS, account, FindText { text }).await?.data;
+    hits.retain(|hit| hit.kind == kind);
+    let is_called = |hit: &Hit| {
+        let names = std::iter::once(hit.title.as_str()).chain(hit.detail.split(" · "));
+        names.map(str::to_lowercase).any(|known| known == name)
+    };
+    if hits.iter().any(is_called) {
+        hits.retain(is_called);
+    }
+    match &hits[..] {
+        [] => Err(nothing_in::<R>(account, id)),
+        [only] => Ok(only.id),
+        hits => {
+            let (count, listing) = (hits.len(), listed(hits));
+            let reason = format!("{count} {} are called {id}; give the id of one of them:{listing}", R::PLURAL);
+            Err(Failure::new(Exit::Refused, reason))
+        }
+    }
+}
+
+/// Lists what was found, one per line.
+fn listed(hits: &[Hit]) -> String {
+    hits.iter().map(|hit| format!("\n  {}  {}  {}", hit.id, plain(&hit.title), plain(&hit.detail))).collect()
 }
 
 /// Returns the only one that has a part of an id. `None` stands for too many to search.

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::cli::Cli;
 use crate::exit::{Exit, Failure};
+use crate::help;
 use crate::output::Outcome;
 
 /// A manual page.
@@ -53,7 +54,7 @@ fn write(directory: &Path, pages: &[Page]) -> io::Result<()> {
 
 /// Generates the pages of a command and all of its subcommands.
 fn collect(command: &Command, pages: &mut Vec<Page>) -> io::Result<()> {
-    pages.push(page(command)?);
+    pages.push(page(&help::without_global_options(command))?);
     command.get_subcommands().try_for_each(|inner| collect(inner, pages))
 }
 
@@ -96,7 +97,7 @@ fn closing_sections(help: &str, is_root: bool) -> Roff {
     }
     if !is_root {
         roff.control("SH", ["SEE ALSO"]);
-        roff.text([roman("svc(1) lists the environment variables and the exit codes.")]);
+        roff.text([roman("svc(1) lists the global options, the environment variables and the exit codes.")]);
     }
     roff
 }

@@ -47,7 +47,7 @@ async fn all(service: &Service, account: &Account) -> CallResult<Vec<Member>> {
     Ok(service.call(&operations::LIST_MEMBERS, account.id, ()).await?.data)
 }
 
-/// Returns the member with an email address.
+/// Returns the member with an email address, if there is one.
 async fn find(service: &Service, account: &Account, email: &Email) -> CallResult<Option<Member>> {
     let is_meant = |member: &Member| member.email.as_str().eq_ignore_ascii_case(email.as_str());
     Ok(all(service, account).await?.into_iter().find(is_meant))
@@ -61,11 +61,19 @@ async fn list(service: &Service, account: Account) -> Result<Outcome, Failure> {
     Outcome::list(&listed, &table, "The account has no members; add one with `svc member add`.")
 }
 
-async fn remove(service: &Service, account: Account, email: Email) -> Result<Outcome, Failure> {
-    let member = find(service, &account, &email).await?.ok_or_else(|| {
+/// Returns the member with an email address.
+///
+/// # Errors
+/// There is none.
+pub(super) async fn member(service: &Service, account: &Account, email: &Email) -> Result<Member, Failure> {
+    find(service, account, email).await?.ok_or_else(|| {
         let hint = "`svc member list` lists the members of an account";
         Failure::new(Exit::NotFound, format!("There is no member {email}; {hint}."))
-    })?;
+    })
+}
+
+async fn remove(service: &Service, account: Account, email: Email) -> Result<Outcome, Failure> {
+    let member = member(service, &account, &email).await?;
     service.call(&operations::REMOVE_MEMBER, (account.id, member.id), ()).await?;
     let text = format!("{} is no longer a member of {}.", member.email, plain(&account.name));
     Outcome::new(&member, text)

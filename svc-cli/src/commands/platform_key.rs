@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use serde::Serialize;
-use svc_core::accounts::platform_keys::{self, PlatformKey, PlatformKeyCreate, PlatformKeyId};
+use svc_core::accounts::platform_keys::{self, PlatformKey, PlatformKeyCreate};
 use svc_core::error::Error;
 use svc_core::store::Store;
 
@@ -31,7 +31,7 @@ pub(super) async fn run(store: &dyn Store, command: PlatformKeyCommand) -> Resul
         }
         PlatformKeyCommand::List => list(store).await,
         PlatformKeyCommand::Revoke { id } => {
-            let id = find(store, &id).await?;
+            let id = find(store, &id).await?.id;
             let revoked =
                 store.write("platform_key.revoke", id, async |tx, &id| platform_keys::revoke(tx, id).await).await;
             let key = match revoked {
@@ -85,17 +85,18 @@ async fn list(store: &dyn Store) -> Result<Outcome, Failure> {
     Outcome::list(&keys, &table, empty)
 }
 
-/// Returns the id of a key that was named by its id or by a part of it. There are few keys, so all are read.
-async fn find(store: &dyn Store, id: &IdArg) -> Result<PlatformKeyId, Failure> {
-    let part = match id {
-        IdArg::Whole(id) => return Ok((*id).into()),
-        IdArg::Part(part) => part,
+/// Returns the key that was named by its id or by a part of it. There are few keys, so all are read.
+pub(super) async fn find(store: &dyn Store, id: &IdArg) -> Result<PlatformKey, Failure> {
+    let is_named = |key: &PlatformKey| match id {
+        IdArg::Whole(id) => key.id.uuid() == *id,
+        IdArg::Part(part) => part.begins(key.id.uuid()) || part.ends(key.id.uuid()),
+        IdArg::Name(name) => key.name.as_ref().is_some_and(|known| *known.to_string() == *name.as_str()),
     };
-    let keys = all(store).await?;
-    let named = keys.iter().map(|key| key.id).filter(|id| part.begins(id.uuid()) || part.ends(id.uuid()));
-    match named.collect::<Vec<_>>()[..] {
-        [id] => Ok(id),
-        [] => Err(unknown(id)),
+    let mut named = all(store).await?;
+    named.retain(is_named);
+    match (named.pop(), named.len()) {
+        (Some(key), 0) => Ok(key),
+        (None, _) => Err(unknown(id)),
         _ => Err(Failure::new(Exit::Refused, format!("Several platform keys have the part {id}; give more of it."))),
     }
 }

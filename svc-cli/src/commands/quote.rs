@@ -6,7 +6,7 @@ use svc_core::resources::quotes::Quote;
 use super::{lookup, records};
 use crate::cli::QuoteCommand;
 use crate::exit::Failure;
-use crate::output::Outcome;
+use crate::output::{Outcome, money};
 use crate::service::Service;
 
 pub(super) async fn run(service: &Service, command: QuoteCommand) -> Result<Outcome, Failure> {
@@ -15,7 +15,7 @@ pub(super) async fn run(service: &Service, command: QuoteCommand) -> Result<Outc
         QuoteCommand::Accept(target) => {
             let quote = lookup::call(service, &target, &operations::ACCEPT_QUOTE, ()).await?;
             let Quote { quote_number, currency, total, .. } = &quote;
-            Outcome::new(&quote, format!("Quote {quote_number} is accepted: {currency} {total}."))
+            Outcome::new(&quote, format!("Quote {quote_number} is accepted: {}.", money(*total, *currency)))
         }
         QuoteCommand::Decline(target) => {
             let quote = lookup::call(service, &target, &operations::DECLINE_QUOTE, ()).await?;

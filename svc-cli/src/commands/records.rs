@@ -3,6 +3,8 @@
 //! A resource says what people see of its records. Everything else is the same for all: changes are operations of the
 //! platform API, with their events and deliveries, as requests to the API are.
 
+use std::collections::BTreeMap;
+
 use svc_core::error::Error;
 use svc_core::input::json::Json;
 use svc_core::input::{Fields, Input};
@@ -93,9 +95,9 @@ async fn list<R: ResourceCommands>(service: &Service, options: ListRecords<R::Fi
         Listing { page, filter: filter.clone() }
     };
     let (records, has_more) = service.list(&Records::<R>::LIST, account, wanted, query).await?;
-    let table = Table::new(R::COLUMNS.iter().map(|(heading, _)| *heading), &records, |record| {
-        let members = members(record);
-        R::COLUMNS.iter().map(|(_, fields)| cell(&members, fields)).collect::<Vec<_>>()
+    let rows = rows(service, account, &records).await?;
+    let table = Table::new(R::COLUMNS.iter().map(|(heading, _)| *heading), &rows, |members| {
+        R::COLUMNS.iter().map(|(_, fields)| cell(members, fields)).collect::<Vec<_>>()
     });
     let plural = R::COLLECTION;
     let note = has_more.then(|| format!("There are more {plural}; raise --limit to see them."));
@@ -162,12 +164,41 @@ fn refusal<I: Input>(error: CallError, body: &Body<I>) -> Failure {
     }
 }
 
-/// Returns the fields of a record as the API returns them, and the one that only people see.
+/// Returns the fields of a record as the API returns them, except for those that people see otherwise.
 fn members<R: ResourceCommands>(record: &R) -> Vec<(String, Json)> {
     let json = serde_json::to_vec(record).unwrap_or_default();
     let Document::Json(Json::Object(mut members)) = Document::parse(&json) else { return Vec::new() };
-    members.extend(record.more().map(|(name, text)| (name.to_owned(), Json::String(text))));
+    for (name, text) in record.shown() {
+        let text = Json::String(text);
+        match members.iter_mut().find(|(known, _)| known == name) {
+            Some((_, value)) => *value = text,
+            None => members.push((name.to_owned(), text)),
+        }
+    }
     members
+}
+
+/// Returns the members of the records of a list, with the names of contacts in place of their ids.
+async fn rows<R: ResourceCommands>(
+    service: &Service,
+    account: TenantId,
+    records: &[R],
+) -> Result<Vec<Vec<(String, Json)>>, Failure> {
+    let names = if service.is_for_people() {
+        service.contact_names(account, records.iter().filter_map(R::contact).collect()).await?
+    } else {
+        BTreeMap::new()
+    };
+    let row = |record: &R| {
+        let mut members = members(record);
+        let name = record.contact().and_then(|contact| names.get(&contact));
+        let contact = members.iter_mut().find(|(member, _)| member == "contact_id");
+        if let (Some(name), Some((_, contact))) = (name, contact) {
+            *contact = Json::String(name.clone());
+        }
+        members
+    };
+    Ok(records.iter().map(row).collect())
 }
 
 /// Returns what people call a record, after the name of its type: its number, or else its id.

@@ -24,6 +24,33 @@ fn events_are_emitted() {
 }
 
 #[test]
+fn events_are_listed_and_shown_with_their_deliveries() {
+    let mut session = Session::new();
+    let account = session.account();
+    let stays = r#"{"url": "https://example.org/", "events": ["stay.created"]}"#;
+    let _: WebhookSubscription = session.create(&account, stays);
+    session.file("stay.json", r#"{"id": "stay-1", "rate": 119.50}"#);
+    let emit = |kind: &str| {
+        let output = session.output(&["event", "emit", "--data", "stay.json", "--kind", kind, "--json"]);
+        let event: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        event["id"].as_str().unwrap().to_owned()
+    };
+    let (created, no_show) = (emit("stay.created"), emit("stay.no_show"));
+    session
+        .run(&["event", "list"])
+        .run(&["event", "list", "--kind", "stay.created", "--json"])
+        .run(&["event", "list", "--kind", "invoice.paid"])
+        .run(&["event", "list", "--limit", "1"])
+        .run(&["event", "list", "--since", "2099-01-01"])
+        .run(&["event", "show", &created])
+        .run(&["event", "show", &created, "--json"])
+        .run(&["event", "show", &no_show])
+        .run(&["event", "show", UNKNOWN_ID])
+        .assert("event_list");
+    assert_eq!(session.id(&["event", "show", &created[24..]]), created);
+}
+
+#[test]
 fn data_is_read_from_stdin() {
     let session = Session::new();
     let account = session.account();

@@ -1,4 +1,8 @@
+use std::time::Duration;
+
 use svc_core::accounts::keys::KeyHash;
+use svc_core::env::Env;
+use svc_core::values::{Date, TimeZone, Timestamp};
 
 use super::harness::{Session, UNKNOWN_ID, text};
 
@@ -94,4 +98,23 @@ fn a_key_is_revoked_only_for_the_account_that_is_named() {
     assert_eq!(session.json(&["key", "list", "--account", &account]).as_array().unwrap().len(), 1);
     let revoked = session.json(&["key", "revoke", &id, "--account", &account]);
     assert!(revoked["revoked_at"].is_string());
+}
+
+#[test]
+fn a_key_expires_at_a_time_or_when_a_day_begins() {
+    let session = Session::new();
+    let account = session.id(&["account", "create", "--name", "Harbour Plumbing", "--time-zone", "Australia/Sydney"]);
+    let expires_at = |typed: &str| {
+        let created = session.json(&["key", "create", "--account", &account, "--scopes", "read", "--expires", typed]);
+        Timestamp::parse(created["expires_at"].as_str().unwrap()).unwrap()
+    };
+    let is_just_after = |at: Timestamp, wanted: Timestamp| at.since(wanted) < Duration::from_secs(60) && at >= wanted;
+    let later = Env::system().now().checked_add(Duration::from_secs(10 * 86_400)).unwrap();
+    assert!(is_just_after(expires_at(&later.to_string()), later));
+    let date = &later.to_string()[..10];
+    let begins = TimeZone::parse("Australia/Sydney").unwrap().date_begins(Date::parse(date).unwrap());
+    assert!(is_just_after(expires_at(date), begins));
+    let past = session.output(&["key", "create", "--scopes", "read", "--expires", "2020-01-01"]);
+    assert_eq!(past.status.code(), Some(2));
+    assert!(text(&past.stderr).contains("--expires must be after now; 2019-12-31 13:00:00Z is past."), "{past:?}");
 }

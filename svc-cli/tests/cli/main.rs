@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "tests and their helpers may panic")]
 
 mod account;
+mod api;
 mod at_once;
 mod audit;
 mod beside;
@@ -27,6 +28,7 @@ mod key;
 mod listen;
 mod man;
 mod member;
+mod open;
 mod outputs;
 mod platform_key;
 mod postgres;
@@ -35,6 +37,7 @@ mod quote;
 mod records;
 mod reference;
 mod remote;
+mod request;
 mod server;
 mod terminal;
 mod webhook;
@@ -61,7 +64,9 @@ mod on_server {
     mod invoice;
     mod key;
     mod member;
+    mod open;
     mod quote;
     mod records;
+    mod request;
     mod webhook;
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use svc_core::accounts::platform_keys::PlatformScope;
 
-use crate::harness::{Session, report_skipped, sqlite_url, text};
+use crate::harness::{Session, UNKNOWN_ID, report_skipped, sqlite_url, text};
 use crate::server::LiveServer;
 
 #[test]
@@ -84,16 +84,60 @@ fn a_terminal_gets_colour() {
 fn commands_that_cannot_be_undone_ask_for_confirmation() {
     let session = Session::new();
     let account = session.account();
-    let key = session.id(&["key", "create", "--account", &account, "--scopes", "read"]);
+    let key = session.id(&["key", "create", "--account", &account, "--scopes", "read", "--name", "CI"]);
     let revoke = ["key", "revoke", &key];
     let is_revoked = || session.json(&["key", "show", &key])["revoked_at"].is_string();
     let Some((shown, code)) = on_terminal(&session, &revoke, &[], Some(("[y/N] ", "n"))) else { return };
-    assert!(shown.contains(&format!("Revoke key {key}?")) && shown.contains("[y/N]"), "{shown:?}");
+    assert!(shown.contains("Revoke key CI (svc_live_") && shown.contains("…), never used? It is"), "{shown:?}");
     assert!(shown.contains("Cancelled: nothing was changed.") && code == 1 && !is_revoked(), "{shown:?}");
     let (shown, code) = on_terminal(&session, &revoke, &[], Some(("[y/N] ", "y"))).unwrap();
     assert!(code == 0 && is_revoked(), "{shown:?}");
     let (shown, code) = on_terminal(&session, &[&revoke[..], &["--yes"]].concat(), &[], None).unwrap();
     assert!(code == 0 && !shown.contains("[y/N]"), "{shown:?}");
+}
+
+#[test]
+fn a_question_names_what_is_about_to_change_and_is_not_asked_about_what_is_not_there() {
+    let session = Session::new();
+    let account = session.account();
+    let contact = session.contact(&account);
+    let invoice = session.id(&["invoice", "create", "--contact", &contact, "--total", "9860.5"]);
+    let webhook = session.id(&["webhook", "create", "--url", "https://example.com/hooks", "--events", "*"]);
+    session.json(&["member", "add", "--email", "ada@example.com", "--role", "owner"]);
+    session.json(&["invoice", "send", &invoice]);
+    session.json(&["invoice", "pay", &invoice, "--amount", "1000"]);
+    let platform_key = session.id(&["platform-key", "create", "--scopes", "*", "--name", "Back office"]);
+    for (command, question) in [
+        (&["invoice", "void", &invoice[24..]][..], "Void INV-0001, AUD 9,860.50, of Ada? "),
+        (&["invoice", "refund", &invoice], "Record a refund of AUD 1,000.00 for INV-0001, AUD 9,860.50, of Ada? "),
+        (&["invoice", "refund", &invoice, "--amount", "40"], "Record a refund of AUD 40.00 for INV-0001, "),
+        (&["contact", "delete", &contact], "Delete contact Ada (ada@example.com)? "),
+        (&["webhook", "delete", &webhook], "Delete the webhook to https://example.com/hooks? "),
+        (
+            &["delivery", "replay", "--subscription", &webhook, "--since", "1d"],
+            "the webhook to https://example.com/hooks? ",
+        ),
+        (&["account", "suspend", &account], "Suspend account Harbour Plumbing? "),
+        (&["member", "remove", "--email", "ada@example.com"], "Remove ada@example.com, owner of Harbour Plumbing? "),
+        (&["platform-key", "revoke", &platform_key], "Revoke platform key Back office (svc_plat_"),
+    ] {
+        let Some((shown, code)) = on_terminal(&session, command, &[], Some(("[y/N] ", "n"))) else { return };
+        assert!(shown.contains(question), "{command:?}: {shown}");
+        assert!(code == 1 && shown.contains("Cancelled: nothing was changed."), "{command:?}: {shown}");
+    }
+    assert_eq!(session.json(&["invoice", "show", &invoice])["status"], "partial");
+    for command in [
+        &["invoice", "void", UNKNOWN_ID][..],
+        &["key", "revoke", UNKNOWN_ID],
+        &["contact", "delete", UNKNOWN_ID],
+        &["webhook", "delete", UNKNOWN_ID],
+        &["account", "suspend", UNKNOWN_ID],
+        &["member", "remove", "--email", "nobody@example.com"],
+        &["platform-key", "revoke", UNKNOWN_ID],
+    ] {
+        let (shown, code) = on_terminal(&session, command, &[], None).unwrap();
+        assert!(code == 3 && !shown.contains("[y/N]"), "{command:?}: {shown}");
+    }
 }
 
 #[test]
@@ -180,5 +224,21 @@ fn tables_fit_the_terminal() {
     let shown = at_width(&session, 110, &["invoice", "list"], &[]).unwrap();
     session.append(&format!("with colour: svc invoice list\n{shown}")).assert("terminal_tables");
     // What a table shows of an id is enough to name the record.
-    assert_eq!(session.json(&["invoice", "show", "0195a3c9-0000-72"])["invoice_number"], "INV-0002");
+    assert_eq!(session.json(&["invoice", "show", "00000000000b"])["invoice_number"], "INV-0002");
+}
+
+#[test]
+fn ids_of_one_second_are_told_apart_at_eighty_columns_and_name_their_records() {
+    let session = Session::new();
+    session.account();
+    let numbers = ["100", "200", "300"].map(|total| {
+        session.json(&["invoice", "create", "--total", total])["invoice_number"].as_str().unwrap().to_owned()
+    });
+    let Some(shown) = at_width(&session, 80, &["invoice", "list"], &[("NO_COLOR", "1")]) else { return };
+    let rows: Vec<Vec<&str>> = shown.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows.len(), numbers.len(), "{shown}");
+    for row in rows {
+        let found = session.json(&["invoice", "show", row[0]]);
+        assert_eq!(found["invoice_number"], row[1], "{shown}");
+    }
 }

@@ -3,7 +3,10 @@
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::values::{AnyObject, AtLeastOne, KeyScopes, Seconds, Statuses, WebhookCount, WriteLimitChanges, Zone};
+use super::values::{
+    AnyObject, AtLeastOne, KeyScopes, Seconds, StatusFilter, Statuses, WebhookCount, WriteLimitChanges, Zone,
+};
+use crate::accounts::keys::KeyId;
 use crate::accounts::limits::RateLimits;
 use crate::accounts::sessions::Role;
 use crate::accounts::tenants::{DeveloperAccess, Tenant, TenantCreate};
@@ -300,6 +303,28 @@ pub struct NewestParams {
 pub struct LogFilter {
     /// Returns only what happened at or after this time, in RFC 3339 with an offset.
     pub since: Option<Since>,
+}
+
+/// The filters of the request log.
+#[derive(Clone, Debug, Default, PartialEq, Input)]
+pub struct RequestListFilter {
+    /// Returns only requests at or after this time, in RFC 3339 with an offset.
+    pub since: Option<Since>,
+    /// Returns only requests with this method, such as `POST`.
+    pub method: Option<Text<20>>,
+    /// Returns only requests whose path contains this text.
+    pub path: Option<Text<500>>,
+    /// Returns only requests whose response has this status, such as `404`, or one of this class, such as `4xx`.
+    pub status: Option<StatusFilter>,
+    /// Returns only requests with this API key.
+    pub key_id: Option<KeyId>,
+}
+
+impl RequestListFilter {
+    /// Returns what a cursor of the list is valid for.
+    pub fn scope(&self) -> impl Serialize + '_ {
+        (self.since, &self.method, &self.path, self.status, self.key_id)
+    }
 }
 
 /// The filters of the list of deliveries.

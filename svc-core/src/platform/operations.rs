@@ -7,8 +7,10 @@ mod accounts;
 mod events;
 mod logs;
 mod records;
+mod requests;
 
 pub use self::accounts::*;
 pub use self::events::*;
 pub use self::logs::LogQuery;
 pub use self::records::*;
+pub use self::requests::LIST_REQUESTS;

@@ -15,6 +15,7 @@ use crate::accounts::tenants::{DeveloperAccess, Tenant};
 use crate::imports::AccountRecord;
 use crate::input::Record;
 use crate::platform::AnyObject;
+use crate::requests::LoggedRequest;
 use crate::resources::invoices::{Invoice, OverduePosition};
 use crate::values::{Currency, EventKind, Secret, TenantId, Timestamp};
 use crate::webhooks::deliveries::{self, AttemptLog, DeliveryId, DeliveryStatus, FailureReason};
@@ -471,6 +472,54 @@ impl From<HourOfAttempts> for HourlyStatistics {
             no_response: count(hour.tally.count(AttemptOutcome::NoResponse)),
             p50_ms: hour.tally.percentile(50),
             p95_ms: hour.tally.percentile(95),
+        }
+    }
+}
+
+/// A request with an API key, and how it ended, without its body.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+pub struct ApiRequest {
+    /// The unique identifier of the entry.
+    pub id: Uuid,
+    /// The `id` of the account.
+    pub tenant_id: TenantId,
+    /// The `X-Request-Id` of the response. A client may choose it, so it need not be unique.
+    pub request_id: String,
+    /// The `id` of the API key.
+    pub key_id: KeyId,
+    /// The method, such as `POST`.
+    pub method: String,
+    /// The path, such as `/api/v1/contacts`.
+    pub path: String,
+    /// The query, with `***` in place of values that may be confidential. Null if there was none.
+    pub query: Option<String>,
+    /// The status of the response.
+    pub status: u16,
+    /// The code of the error, such as `validation_failed`. Null if the request succeeded.
+    pub code: Option<String>,
+    /// When the request arrived.
+    pub started_at: Timestamp,
+    /// The time from the arrival of the request to its response, in microseconds.
+    pub duration_us: u64,
+    /// The number of events that the request wrote.
+    pub events: u32,
+}
+
+impl From<LoggedRequest> for ApiRequest {
+    fn from(request: LoggedRequest) -> Self {
+        Self {
+            id: request.id.uuid(),
+            tenant_id: request.tenant_id,
+            request_id: request.request_id,
+            key_id: request.key_id,
+            method: request.method,
+            path: request.path,
+            query: request.query,
+            status: request.status,
+            code: request.code,
+            started_at: request.started_at,
+            duration_us: u64::try_from(request.duration.as_micros()).unwrap_or(u64::MAX),
+            events: request.events,
         }
     }
 }

@@ -1,7 +1,10 @@
 //! The values of the inputs, with what each accepts.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -260,4 +263,59 @@ impl FromJson for Statuses {
 schema!(inline Statuses, "Statuses", |generator| {
     let status = generator.subschema_for::<DeliveryStatus>();
     json_schema!({ "type": "array", "items": status })
+});
+
+/// The status of a response, such as `404`, or a class of them, such as `4xx`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatusFilter {
+    first: u16,
+    last: u16,
+}
+
+impl StatusFilter {
+    /// Returns the statuses.
+    pub fn range(self) -> RangeInclusive<u16> {
+        self.first..=self.last
+    }
+}
+
+/// ```
+/// use svc_core::platform::StatusFilter;
+/// assert_eq!("404".parse::<StatusFilter>().unwrap().range(), 404..=404);
+/// assert_eq!("4xx".parse::<StatusFilter>().unwrap().range(), 400..=499);
+/// assert!("4x".parse::<StatusFilter>().is_err());
+/// ```
+impl FromStr for StatusFilter {
+    type Err = Issue;
+
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        let class = text.strip_suffix("xx").and_then(|class| class.parse().ok()).map(|class: u16| (class, 100));
+        let status = text.parse().ok().map(|status: u16| (status, 1));
+        match class.or(status).and_then(|(number, length)| Some((number.checked_mul(length)?, length))) {
+            Some((first, length)) if (100..=599).contains(&first) => Ok(Self { first, last: first + length - 1 }),
+            _ => Err(Issue::new(FieldCode::InvalidFormat, "must be a status such as 404, or a class such as 4xx")),
+        }
+    }
+}
+
+impl fmt::Display for StatusFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.first == self.last { self.first.fmt(f) } else { write!(f, "{}xx", self.first / 100) }
+    }
+}
+
+impl FromJson for StatusFilter {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        json.into_string()?.parse()
+    }
+}
+
+impl Serialize for StatusFilter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+schema!(inline StatusFilter, "StatusFilter", |_| {
+    json_schema!({ "type": "string", "pattern": "^[1-5]([0-9]{2}|xx)$", "examples": ["404", "4xx"] })
 });

@@ -4,6 +4,7 @@ use super::executor::{Account, operation};
 use super::{AuditLog, Deliveries, Events, Keys, Members, Records, Replays, Requests};
 use crate::accounts::tenants::{self, Tenant};
 use crate::error::Error;
+use crate::find::{self, FindText, Found};
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::Contact;
 use crate::resources::invoices::Invoice;
@@ -87,6 +88,30 @@ impl<'e> Account<'e> {
     /// Returns the jobs: work on a site.
     pub fn jobs(self) -> Records<'e, Job> {
         Records::new(self)
+    }
+
+    /// Finds records by a part of a name, an email address, a phone number, a company, a suburb or a number, or by the
+    /// beginning of an id. [`find::parse`](crate::find::parse) reads the text that a person typed.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::find;
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.account(tenant);
+    /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
+    /// let found = account.find(find::parse("EXAMPLE.com")?).await?;
+    /// assert_eq!(found.data[0].id, contact.id.uuid());
+    /// # Ok(()) });
+    /// ```
+    pub async fn find(self, text: FindText) -> Result<Found, Error> {
+        let Self { runner, id } = self;
+        runner.read(operation!("svc.find"), (id, text), async |tx, (id, text)| find::find(tx, *id, text).await).await
     }
 
     /// Returns the API keys.

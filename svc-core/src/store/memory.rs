@@ -10,6 +10,7 @@ mod members;
 mod repository;
 mod requests;
 mod retention;
+mod search;
 mod subscriptions;
 mod table;
 mod tenants;
@@ -21,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
+use uuid::Uuid;
 
 use self::table::Table;
 use super::{Access, Endpoint, Store, StoreResult, Tx, UnitOfWork};
@@ -36,6 +38,7 @@ use crate::accounts::sessions::{Session, SessionId};
 use crate::accounts::tenants::{NumberKind, Tenant};
 use crate::env::Env;
 use crate::error::{Error, StoreError};
+use crate::find::FoundKind;
 use crate::pages::CursorKey;
 use crate::requests::LoggedRequest;
 use crate::resources::bookings::Booking;
@@ -183,6 +186,9 @@ tables! {
     replays: Key<Replay> => Replay,
     audit_log: Key<Entry> => Entry,
     request_log: Key<LoggedRequest> => LoggedRequest,
+    // The text of each record, and when it entered the index in the order of all.
+    search_texts: (TenantId, FoundKind, Uuid) => (u64, String),
+    search_progress: TenantId => Timestamp,
 }
 
 impl Tables {

@@ -50,7 +50,7 @@ const INFO: &str = include_str!("openapi/introduction.md");
 const PLATFORM_INFO: &str = include_str!("openapi/platform.md");
 
 /// The tags of the platform API that the public API does not have, or describes otherwise.
-const PLATFORM_TAGS: [(&str, &str); 13] = [
+const PLATFORM_TAGS: [(&str, &str); 14] = [
     (
         "accounts",
         "An account is that of one business. Everything else belongs to one account, whose id is in its path.",
@@ -80,6 +80,7 @@ const PLATFORM_TAGS: [(&str, &str); 13] = [
     ),
     ("statistics", "The statistics count the attempts of the last 24 hours by hour."),
     ("audit-log", "The audit log says who changed what in an account, and when."),
+    ("requests", "The request log has the newest requests of an account's API keys, without their bodies."),
     ("import", "An import adds records that were made elsewhere, or that an export returned."),
     (
         "export",

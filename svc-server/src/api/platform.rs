@@ -294,6 +294,15 @@ fn logs() -> Vec<Operation> {
                  `limit`.",
                 "A page of changes.",
             ),
+        row(Area::Audit, operations::LIST_REQUESTS)
+            .reading(|input| input.page.limit.unwrap_or_default().get())
+            .described(
+                "List the request log",
+                "Returns a page of the requests with API keys of the account, the newest first, without their bodies. \
+                 The log has the newest 1,000 requests of the last 24 hours. A request appears in it a few seconds \
+                 after its response. Requests made at the same time stay on one page.",
+                "A page of requests.",
+            ),
     ]
 }
 
@@ -311,6 +320,14 @@ fn lookups() -> Vec<Operation> {
             "Returns the ids of the records of one kind that begin with a part, or else those that \
              end with it. People type a few characters of an id instead of all of it.",
             "The ids that have the part.",
+        ),
+        row(Area::Records, operations::FIND_RECORDS).tagged("accounts").described(
+            "Find records by a text",
+            "Returns the contacts, invoices, quotes, bookings and jobs that have a text in a name, an email address, a phone \
+             number, a company, a suburb, a title or a number, in any case: at most 20, those that are named exactly first, \
+             then those that changed last. `is_complete` is false for some seconds after many records changed at once; then \
+             the newest of them may be missing.",
+            "The records that were found.",
         ),
     ]
 }

@@ -15,8 +15,8 @@ use super::pages::provider;
 #[cfg(feature = "docs")]
 use super::pages::reference;
 use super::pages::{
-    accounts, audit, deliveries, events, keys, members, overview, record_actions, record_forms, records, requests,
-    settings, sign_in, system, webhooks,
+    accounts, audit, deliveries, events, find, keys, members, overview, record_actions, record_forms, records,
+    requests, settings, sign_in, system, webhooks,
 };
 use crate::api::router::by_path;
 
@@ -80,6 +80,7 @@ fn table() -> Vec<Page> {
         get("/switch", Member(|cx, email| Box::pin(members::accounts(cx, email)))),
         post("/switch/{id}", Member(|cx, email| Box::pin(members::choose(cx, email)))),
         get("/", Account(Viewer, |cx, tenant| Box::pin(overview::show(cx, tenant)))),
+        get("/find", Account(Viewer, |cx, tenant| Box::pin(find::show(cx, tenant)))),
         get("/webhooks", Account(Viewer, |cx, tenant| Box::pin(webhooks::list(cx, tenant)))),
         get("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(webhooks::new(cx, tenant)))),
         post("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(webhooks::create(cx, tenant)))),

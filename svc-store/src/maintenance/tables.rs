@@ -90,7 +90,8 @@ fn read_row<R: TableRow>(cells: &mut Cells<'_>) -> Result<(), CellError> {
 }
 
 /// All tables except `settings` and `schema_migrations`, which describe the database itself, `request_windows`, whose rows
-/// are only needed for a minute, and `dashboard_links` and `dashboard_sessions`: nobody is signed in to a copy. A test compares the list with both schemas.
+/// are only needed for a minute, `dashboard_links` and
+/// `dashboard_sessions`, as nobody is signed in to a copy, and the index of searches, which is made anew. A test compares the list with both schemas.
 pub(crate) const TABLES: &[TableInfo] = &[
     TableInfo::of::<Tenant>(),
     TableInfo::of::<LastNumber>(),

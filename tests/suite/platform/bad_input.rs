@@ -78,6 +78,7 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
         ),
         ("listReplays", vec![json!("limit=0"), json!("cursor=x")]),
         ("listAuditLog", with(list(), &["since=x"])),
+        ("listRequests", with(list(), &["since=x", "status=6xx", "status=x", "key_id=x", "method=&path="])),
         ("createOperatorLink", vec![json!({ "identity": long(201) }), json!({ "identity": 1 })]),
         (
             "importRecords",

@@ -1,24 +1,18 @@
 //! `svc delivery list --follow`: prints a line whenever a delivery is created or makes progress, until Ctrl-C.
 
 use std::collections::HashMap;
-use std::io;
-use std::pin::pin;
-use std::time::Duration;
 
 use svc_core::platform::{Delivery, DeliveryListFilter};
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::{DeliveryId, DeliveryStatus};
 
 use super::{newest, view};
+use crate::commands::follow::follow;
 use crate::exit::Failure;
-use crate::output::{self, Outcome, or_dash};
+use crate::output::{Outcome, or_dash};
 use crate::service::Service;
 use crate::times::full;
 
-/// The interval at which deliveries are polled.
-const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The interval of a server elsewhere, which has rate limits.
-const POLL_INTERVAL_OF_SERVER: Duration = Duration::from_secs(3);
 /// The number of deliveries that are followed: the newest that match the filter.
 const MAX_FOLLOWED: u32 = 1_000;
 
@@ -32,24 +26,12 @@ pub(super) async fn run(
     json: bool,
 ) -> Result<Outcome, Failure> {
     let mut seen = HashMap::new();
-    let mut interrupted = pin!(tokio::signal::ctrl_c());
-    let interval = if service.is_server() { POLL_INTERVAL_OF_SERVER } else { POLL_INTERVAL };
-    loop {
+    let poll = async || {
         let (listed, _) = newest(service, account, &filter, MAX_FOLLOWED).await?;
-        for delivery in changed(&mut seen, &listed) {
-            let text = if json { view(delivery).to_string() } else { line(delivery) };
-            match output::write_now(&text) {
-                // A closed pipe ends the command without an error.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Outcome::nothing()),
-                written => written?,
-            }
-        }
-        tokio::select! {
-            biased;
-            _ = &mut interrupted => return Ok(Outcome::nothing()),
-            () = tokio::time::sleep(interval) => {}
-        }
-    }
+        let text = |delivery: &Delivery| if json { view(delivery).to_string() } else { line(delivery) };
+        Ok(changed(&mut seen, &listed).into_iter().map(text).collect())
+    };
+    follow(service, poll).await
 }
 
 /// Returns the deliveries that changed since the last poll, oldest first. Forgets deliveries that are no longer listed.

@@ -10,7 +10,7 @@ use svc_core::values::TenantId;
 use crate::commands::lookup;
 use crate::exit::Failure;
 use crate::ids::IdArg;
-use crate::output::{Outcome, Table, or_dash, plain};
+use crate::output::{Outcome, Table, money, or_dash, plain};
 use crate::service::Service;
 
 /// An invoice that became overdue, with its account.
@@ -42,15 +42,14 @@ pub(super) async fn run(service: &Service, account: Option<&IdArg>) -> Result<Ou
             }
         }
     }
-    let table = Table::new(["ID", "NUMBER", "DUE", "PAID", "TOTAL", "CURRENCY", "ACCOUNT"], &views, |view| {
+    let table = Table::new(["ID", "NUMBER", "DUE", "PAID", "TOTAL", "ACCOUNT"], &views, |view| {
         let Invoice { id, invoice_number, due_date, amount_paid, total, currency, .. } = &view.invoice;
         [
             id.to_string(),
             plain(invoice_number),
             or_dash(*due_date),
-            amount_paid.to_string(),
-            total.to_string(),
-            currency.to_string(),
+            money(*amount_paid, *currency),
+            money(*total, *currency),
             view.tenant_name.clone(),
         ]
     });

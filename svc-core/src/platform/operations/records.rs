@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use crate::error::Error;
 use crate::exports;
+use crate::find::{self, FindText, Found};
 use crate::imports::{AccountRecord, Batch, Import};
 use crate::lookup::{self, Matches, PartOfId};
 use crate::pages::{ListParams, Page};
@@ -160,6 +161,13 @@ pub const DECLINE_QUOTE: Operation<(TenantId, QuoteId), (), Quote> =
 pub const FIND_IDS: Operation<TenantId, PartOfId, Matches> =
     Operation::new("findIds", Method::Get, "find-ids", "", &async |tx, account, input: &PartOfId| {
         lookup::ids_with(tx, input.kind, account, &input.part).await
+    })
+    .unwrapped();
+
+/// Finds records of an account by a text.
+pub const FIND_RECORDS: Operation<TenantId, FindText, Found> =
+    Operation::new("findRecords", Method::Get, "find", "", &async |tx, account, input: &FindText| {
+        find::find(tx, account, input).await
     })
     .unwrapped();
 

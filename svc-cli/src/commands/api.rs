@@ -1,0 +1,104 @@
+//! `svc api`: a request to the platform API, and its response as it is.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use hyper::body::Bytes;
+use hyper::{Response, StatusCode};
+
+use super::input::read_input;
+use super::lookup;
+use crate::cli::Api;
+use crate::exit::{Exit, Failure};
+use crate::output::{Outcome, plain, stream};
+use crate::service::{CallError, Service};
+
+/// The first segments of paths that are not those of an account.
+const OF_NO_ACCOUNT: [&str; 4] = ["accounts", "find-accounts", "operator-links", "openapi.json"];
+
+pub(super) async fn run(service: &Service, options: Api) -> Result<Outcome, Failure> {
+    let platform = service.platform("svc api")?;
+    let Api { method, path, data, include, account } = options;
+    let body = data.map(|path| read_input(&path)).transpose()?;
+    let path = if names_account(&path) {
+        let account = lookup::account(service, &account).await?.id;
+        format!("/accounts/{account}{path}")
+    } else {
+        path
+    };
+    let response = platform.send_path(method, &path, body).await.map_err(CallError::from)?;
+    write(&response, include)?;
+    Ok(Outcome::nothing().with_failure(failure(response.status())))
+}
+
+/// Returns whether a path is one of an account.
+fn names_account(path: &str) -> bool {
+    let first = path.trim_start_matches('/').split(['/', '?']).next().unwrap_or_default();
+    !OF_NO_ACCOUNT.contains(&first)
+}
+
+/// Writes a response to stdout. On a terminal, control characters are escaped.
+fn write(response: &Response<Bytes>, include: bool) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    if include {
+        text.extend(format!("{}\n", response.status()).into_bytes());
+        for (name, value) in response.headers() {
+            text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\n"].concat());
+        }
+        text.push(b'\n');
+    }
+    text.extend_from_slice(response.body());
+    if io::stdout().is_terminal() {
+        text = format!("{}\n", plain(&String::from_utf8_lossy(&text)).trim_end()).into_bytes();
+    }
+    let mut out = stream();
+    match out.write_all(&text).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
+}
+
+/// Returns the failure that a status stands for, if it does not stand for success.
+fn failure(status: StatusCode) -> Option<Failure> {
+    let exit = match status.as_u16() {
+        ..=399 => return None,
+        404 => Exit::NotFound,
+        401 | 403 | 409 | 412 => Exit::Refused,
+        503 => Exit::Unreachable,
+        429 | 500.. => Exit::Failed,
+        _ => Exit::Usage,
+    };
+    Some(Failure::new(exit, format!("The server responded with {status}.")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_of_the_platform_api_is_one_of_an_account_or_listed() {
+        let document = include_str!("../../../svc-server/openapi/platform-v1.json");
+        let document: serde_json::Value = serde_json::from_str(document).unwrap();
+        let paths = document["paths"].as_object().unwrap();
+        assert!(paths.len() > 40);
+        for path in paths.keys() {
+            assert!(!names_account(path), "{path}");
+        }
+        for path in ["/contacts", "/contacts?limit=1", "/webhooks/0195a3c8-0000-7000-8000-000000000001", "/find-ids"] {
+            assert!(names_account(path), "{path}");
+            let below = format!("/accounts/{{account_id}}{}", path.split(['?', '0']).next().unwrap());
+            let below = below.trim_end_matches('/');
+            assert!(paths.contains_key(below), "{below}");
+        }
+    }
+
+    #[test]
+    fn a_status_is_an_exit_code() {
+        let exit = |status: u16| failure(StatusCode::from_u16(status).unwrap()).map(|failure| failure.exit());
+        assert_eq!([200, 204, 304].map(exit), [None; 3]);
+        assert_eq!([400, 405, 413, 422].map(exit), [Some(Exit::Usage); 4]);
+        assert_eq!(exit(404), Some(Exit::NotFound));
+        assert_eq!([401, 403, 409, 412].map(exit), [Some(Exit::Refused); 4]);
+        assert_eq!(exit(503), Some(Exit::Unreachable));
+        assert_eq!([429, 500, 502].map(exit), [Some(Exit::Failed); 3]);
+    }
+}

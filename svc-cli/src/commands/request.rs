@@ -1,0 +1,147 @@
+//! `svc request`.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use svc_core::pages::Since;
+use svc_core::platform::operations::{LIST_KEYS, LIST_REQUESTS};
+use svc_core::platform::{ApiKey, ApiRequest, Listing, LogParams, RequestListFilter};
+use svc_core::values::TenantId;
+use uuid::Uuid;
+
+use super::follow::follow;
+use super::lookup;
+use crate::cli::{ListRequests, RequestCommand};
+use crate::exit::Failure;
+use crate::output::{Outcome, Table, or_dash, plain_json, plain_line, verdict};
+use crate::service::{CallResult, Service, cut};
+use crate::times::precise;
+
+/// The number of requests that are followed, which is that of the log.
+const MAX_FOLLOWED: u32 = 1_000;
+/// How long after its start a request may appear in the log.
+const DELAY: Duration = Duration::from_secs(120);
+
+pub(super) async fn run(service: &Service, command: RequestCommand, is_json: bool) -> Result<Outcome, Failure> {
+    let RequestCommand::List(options) = command;
+    let ListRequests { account, status, method, path, key, since, limit, follow } = options;
+    let account = lookup::account(service, &account).await?.id;
+    let key_id = match key {
+        Some(key) => Some(lookup::id_in::<ApiKey>(service, account, &key).await?.into()),
+        None => None,
+    };
+    let since = lookup::since_in(service, account, since).await?;
+    let filter = RequestListFilter { since, method, path, status, key_id };
+    if follow {
+        let since = since.or(Some(Since(service.now())));
+        return follow_requests(service, account, RequestListFilter { since, ..filter }, is_json).await;
+    }
+    // One request more than the limit tells whether there are more.
+    let (mut requests, _) = newest(service, account, &filter, limit.saturating_add(1)).await?;
+    let more = cut(&mut requests, limit);
+    let names = if service.is_for_people() { key_names(service, account).await } else { Vec::new() };
+    let heading = ["STARTED", "STATUS", "METHOD", "PATH", "KEY", "DURATION", "ERROR"];
+    let table = Table::new(heading, &requests, |request| {
+        [
+            precise(request.started_at),
+            verdict(request.status < 400, &request.status.to_string()),
+            request.method.clone(),
+            target(request),
+            key_name(&names, request),
+            duration(request),
+            or_dash(request.code.as_ref()),
+        ]
+    });
+    let note = more.then(|| "There are more requests; raise --limit to see them.".to_owned());
+    Ok(Outcome::list(&requests, &table, "No requests match.")?.with_note(note))
+}
+
+/// Returns the newest requests that match a filter, and whether there are others.
+async fn newest(
+    service: &Service,
+    account: TenantId,
+    filter: &RequestListFilter,
+    wanted: u32,
+) -> CallResult<(Vec<ApiRequest>, bool)> {
+    let query = |limit, cursor: Option<Uuid>| {
+        let page = LogParams { limit, cursor: cursor.map(Into::into) };
+        Listing { page, filter: filter.clone() }
+    };
+    service.list(&LIST_REQUESTS, account, wanted, query).await
+}
+
+/// Prints a line for each request, until Ctrl-C.
+async fn follow_requests(
+    service: &Service,
+    account: TenantId,
+    mut filter: RequestListFilter,
+    is_json: bool,
+) -> Result<Outcome, Failure> {
+    let (mut seen, mut names) = (HashSet::new(), key_names(service, account).await);
+    let poll = async || {
+        let (mut listed, _) = newest(service, account, &filter, MAX_FOLLOWED).await?;
+        listed.reverse();
+        let new: Vec<&ApiRequest> = listed.iter().filter(|request| !seen.contains(&request.id)).collect();
+        if new.iter().any(|request| !names.iter().any(|key| key.id == request.key_id)) {
+            names = key_names(service, account).await;
+        }
+        let text = |request: &ApiRequest| if is_json { json(request) } else { line(request, &names) };
+        let lines = new.into_iter().map(text).collect();
+        // What is older than the delay has been listed.
+        if let Some(last) = listed.last() {
+            let listed_since = last.started_at.minus(DELAY);
+            filter.since = filter.since.map(|since| Since(since.0.max(listed_since)));
+        }
+        seen = listed.iter().map(|request| request.id).collect();
+        Ok(lines)
+    };
+    follow(service, poll).await
+}
+
+/// Returns the keys of an account, or none if they cannot be read: a platform key may be allowed to read the log alone.
+async fn key_names(service: &Service, account: TenantId) -> Vec<ApiKey> {
+    service.call(&LIST_KEYS, account, ()).await.map_or_else(|_| Vec::new(), |keys| keys.data)
+}
+
+/// Returns what the key of a request is called.
+fn key_name(keys: &[ApiKey], request: &ApiRequest) -> String {
+    match keys.iter().find(|key| key.id == request.key_id) {
+        Some(key) => key.name.clone().unwrap_or_else(|| key.prefix.clone()),
+        None => request.key_id.to_string(),
+    }
+}
+
+/// Returns the path of a request with its query.
+fn target(request: &ApiRequest) -> String {
+    match &request.query {
+        Some(query) => format!("{}?{query}", request.path),
+        None => request.path.clone(),
+    }
+}
+
+/// Formats the duration of a request in milliseconds, with a tenth below 100 ms.
+fn duration(request: &ApiRequest) -> String {
+    match request.duration_us {
+        micros @ ..100_000 => format!("{}.{} ms", micros / 1_000, micros % 1_000 / 100),
+        micros => format!("{} ms", micros / 1_000),
+    }
+}
+
+/// Formats a request as one line of JSON.
+fn json(request: &ApiRequest) -> String {
+    serde_json::to_string(request).map_or_else(|error| error.to_string(), plain_json)
+}
+
+/// Formats a request as one line for people.
+fn line(request: &ApiRequest, keys: &[ApiKey]) -> String {
+    let code = request.code.as_ref().map(|code| format!("  {code}")).unwrap_or_default();
+    plain_line(&format!(
+        "{}  {}  {:<6}  {}  {}  {}{code}",
+        precise(request.started_at),
+        request.status,
+        request.method,
+        target(request),
+        key_name(keys, request),
+        duration(request),
+    ))
+}

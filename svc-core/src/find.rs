@@ -1,0 +1,402 @@
+//! Finds records of an account by a text: a part of a name, an email address, a phone number, a company, a suburb, or the
+//! number of an invoice, a quote or a job.
+//!
+//! A store has an index with a text for each record. Writes do not touch it, since that would make them half as fast again.
+//! [`index`] brings it up to date: one step takes the records that changed since the last one, in the order of their
+//! changes. Changes of an account have different times, which only increase, so one time says what the index has.
+//!
+//! [`find`] reads the records that changed since that time beside the index. So it finds what was written a moment ago, as
+//! long as [`STEP`] changes are not exceeded; [`Found::is_complete`] says whether they were.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::error::{Error, Violations};
+use crate::input::{Input, Record};
+use crate::lookup::{self, IdPart, KindInAccount};
+use crate::pages::{ListQuery, MAX_LIMIT, Order};
+use crate::resources::bookings::Booking;
+use crate::resources::contacts::{Contact, ContactFilter};
+use crate::resources::invoices::{Invoice, InvoiceFilter};
+use crate::resources::jobs::{Job, JobFilter};
+use crate::resources::quotes::Quote;
+use crate::resources::{Filter as _, Resource};
+use crate::store::{Store, Tx};
+use crate::values::{Email, TenantId, Text, TextEnum, Timestamp, parse_uuid};
+
+/// The fewest characters by which a part of a text is found. A shorter text finds a whole number or email address.
+pub const MIN_TEXT: usize = 3;
+/// The most characters of a text.
+pub const MAX_TEXT: usize = 200;
+/// The highest number of records that are found.
+pub const MAX_HITS: usize = 20;
+/// The number of changes that one step of [`index`] takes.
+pub const STEP: usize = MAX_LIMIT as usize;
+/// The number of accounts that are looked for at a time to bring their indexes up to date.
+const TENANTS: u32 = 64;
+
+/// A kind of record that is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum FoundKind {
+    /// Contacts that are not deleted.
+    Contact,
+    /// Invoices.
+    Invoice,
+    /// Quotes.
+    Quote,
+    /// Bookings.
+    Booking,
+    /// Jobs.
+    Job,
+}
+
+/// A record that was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
+pub struct Hit {
+    /// The kind of the record.
+    pub kind: FoundKind,
+    /// The id of the record.
+    pub id: Uuid,
+    /// What people call it: a name or a number.
+    pub title: String,
+    /// What distinguishes it from others with this title.
+    pub detail: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
+pub struct Found {
+    /// The records, at most 20: those that are named exactly, then those that changed last.
+    pub data: Vec<Hit>,
+    /// Whether all records were looked at. It is false for some seconds after many records changed.
+    pub is_complete: bool,
+}
+
+/// The parameters of a search.
+#[derive(Clone, Debug, PartialEq, Eq, Input)]
+pub struct FindText {
+    /// What to look for, at most 200 characters: the whole number or email address of a record, at least four characters of
+    /// the beginning of its id, or at least three characters of its name, email address, phone number, company, suburb,
+    /// title or number.
+    pub text: Text<MAX_TEXT>,
+}
+
+/// The text of a record in the index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexedText {
+    /// The kind of the record.
+    pub kind: FoundKind,
+    /// The id of the record.
+    pub id: Uuid,
+    /// When the record last changed.
+    pub changed_at: Timestamp,
+    /// Its searched fields in lower case, a line each. Empty if it is not to be found.
+    pub text: String,
+}
+
+/// A resource whose records are found.
+trait Findable: Resource {
+    const KIND: FoundKind;
+
+    /// The filter of a list of all records, deleted ones included.
+    fn all() -> Self::Filter {
+        Self::Filter::none()
+    }
+
+    /// Returns the fields that are searched.
+    fn fields(&self) -> Vec<Option<&str>>;
+
+    /// Returns the phone number, which is found by its digits as well.
+    fn phone(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns what people call the record, and what tells it from others.
+    fn describe(&self) -> (String, Vec<String>);
+}
+
+impl Findable for Contact {
+    const KIND: FoundKind = FoundKind::Contact;
+
+    fn all() -> ContactFilter {
+        ContactFilter { include_deleted: Some(true), ..ContactFilter::none() }
+    }
+
+    fn fields(&self) -> Vec<Option<&str>> {
+        vec![text(&self.company_name), self.email.as_ref().map(Email::as_str), self.phone(), text(&self.city)]
+    }
+
+    fn phone(&self) -> Option<&str> {
+        text(&self.phone)
+    }
+
+    fn describe(&self) -> (String, Vec<String>) {
+        let name = self.display_name();
+        let others = [self.email.as_ref().map(Email::as_str), text(&self.company_name), text(&self.city)];
+        let others = others.into_iter().flatten().filter(|other| *other != name).map(str::to_owned).collect();
+        (name, others)
+    }
+}
+
+impl Findable for Invoice {
+    const KIND: FoundKind = FoundKind::Invoice;
+
+    fn fields(&self) -> Vec<Option<&str>> {
+        vec![Some(&self.invoice_number)]
+    }
+
+    fn describe(&self) -> (String, Vec<String>) {
+        (self.invoice_number.clone(), vec![self.status.to_string(), self.total.in_currency(self.currency)])
+    }
+}
+
+impl Findable for Quote {
+    const KIND: FoundKind = FoundKind::Quote;
+
+    fn fields(&self) -> Vec<Option<&str>> {
+        vec![Some(&self.quote_number)]
+    }
+
+    fn describe(&self) -> (String, Vec<String>) {
+        (self.quote_number.clone(), vec![self.status.to_string(), self.total.in_currency(self.currency)])
+    }
+}
+
+impl Findable for Booking {
+    const KIND: FoundKind = FoundKind::Booking;
+
+    fn fields(&self) -> Vec<Option<&str>> {
+        vec![text(&self.service_name)]
+    }
+
+    fn describe(&self) -> (String, Vec<String>) {
+        let name = text(&self.service_name).unwrap_or("Booking").to_owned();
+        (name, vec![self.status.to_string(), self.start_time.to_string()])
+    }
+}
+
+impl Findable for Job {
+    const KIND: FoundKind = FoundKind::Job;
+
+    fn fields(&self) -> Vec<Option<&str>> {
+        vec![
+            Some(&self.job_number),
+            Some(self.title.as_str()),
+            self.customer_name.as_deref(),
+            self.customer_email.as_ref().map(Email::as_str),
+            self.phone(),
+            text(&self.site_suburb),
+        ]
+    }
+
+    fn phone(&self) -> Option<&str> {
+        text(&self.customer_phone)
+    }
+
+    fn describe(&self) -> (String, Vec<String>) {
+        let others = [Some(self.title.as_str()), self.customer_name.as_deref(), text(&self.site_suburb)];
+        (self.job_number.clone(), others.into_iter().flatten().map(str::to_owned).collect())
+    }
+}
+
+fn text<const MAX: usize>(text: &Option<Text<MAX>>) -> Option<&str> {
+    text.as_ref().map(Text::as_str)
+}
+
+/// Returns a text as the index has it: in lower case, without control characters.
+fn folded(text: &str) -> String {
+    text.chars().filter(|char| !char.is_control()).collect::<String>().to_lowercase()
+}
+
+/// Returns the digits of a text that has the form of a phone number.
+fn digits(text: &str) -> Option<String> {
+    let is_phone = text.chars().all(|char| char.is_ascii_digit() || " +-()./".contains(char));
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    (is_phone && digits.len() >= MIN_TEXT).then_some(digits)
+}
+
+fn indexed<R: Findable>(record: &R) -> IndexedText {
+    let title = folded(&record.describe().0);
+    let fields: Vec<String> =
+        record.fields().into_iter().flatten().map(folded).filter(|field| *field != title).collect();
+    let lines: Vec<String> = std::iter::once(title).chain(fields).chain(record.phone().and_then(digits)).collect();
+    let text = if record.deleted_at().is_none() { lines.join("\n") } else { String::new() };
+    IndexedText { kind: R::KIND, id: record.id().uuid(), changed_at: record.updated_at(), text }
+}
+
+/// Returns the records that changed after a time, the oldest change first. Fewer than [`STEP`] are all of them.
+async fn changes(tx: &mut dyn Tx, tenant: TenantId, after: Option<Timestamp>) -> Result<Vec<IndexedText>, Error> {
+    let mut changes = changes_of::<Contact>(tx, tenant, after).await?;
+    changes.extend(changes_of::<Invoice>(tx, tenant, after).await?);
+    changes.extend(changes_of::<Quote>(tx, tenant, after).await?);
+    changes.extend(changes_of::<Booking>(tx, tenant, after).await?);
+    changes.extend(changes_of::<Job>(tx, tenant, after).await?);
+    // The first ones of all kinds are among the first ones of each kind.
+    changes.sort_unstable_by_key(|change| change.changed_at);
+    changes.truncate(STEP);
+    Ok(changes)
+}
+
+async fn changes_of<R: Findable>(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    after: Option<Timestamp>,
+) -> Result<Vec<IndexedText>, Error> {
+    let from = after.map_or(Timestamp::from_micros(0), Timestamp::next);
+    let query = ListQuery { limit: MAX_LIMIT, order: Order::OldestChangeFirst { from }, filter: R::all() };
+    Ok(R::repository(tx).list(tenant, &query).await?.iter().map(indexed).collect())
+}
+
+/// Takes a step that brings the index of an account up to date, and returns whether it is.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn index(tx: &mut dyn Tx, tenant: TenantId) -> Result<bool, Error> {
+    // No write of the account is under way from here on, so none can commit an earlier time than those that are read.
+    if !tx.lock_tenant(tenant).await? {
+        return Ok(true);
+    }
+    let (until, clock) = (tx.indexed_until(tenant).await?, tx.clock(tenant).await?);
+    let Some(clock) = clock.filter(|clock| until.is_none_or(|until| until < *clock)) else { return Ok(true) };
+    let changes = changes(tx, tenant, until).await?;
+    let is_complete = changes.len() < STEP;
+    let until = changes.last().map_or(clock, |last| if is_complete { clock } else { last.changed_at });
+    tx.store_texts(tenant, &changes, until).await?;
+    Ok(is_complete)
+}
+
+/// Brings the indexes of all accounts up to date, in steps of a transaction each. Every server does it every few seconds;
+/// those on one database share the work.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn index_all(store: &dyn Store) -> Result<(), Error> {
+    loop {
+        let tenants = store.read("search.accounts", (), async |tx, ()| Ok(tx.tenants_to_index(TENANTS).await?)).await?;
+        for tenant in &tenants {
+            while !store.write("search.index", *tenant, async |tx, &tenant| index(tx, tenant).await).await? {}
+        }
+        if tenants.len() < TENANTS as usize {
+            return Ok(());
+        }
+    }
+}
+
+/// Finds records of an account.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn find(tx: &mut dyn Tx, tenant: TenantId, input: &FindText) -> Result<Found, Error> {
+    let typed = input.text.as_str().trim();
+    let mut search = Search { tx, tenant, hits: Vec::new() };
+    search.exactly(typed).await?;
+    let text = folded(typed);
+    let mut is_complete = true;
+    if text.chars().count() >= MIN_TEXT {
+        let until = search.tx.indexed_until(tenant).await?;
+        let newest = changes(search.tx, tenant, until).await?;
+        is_complete = newest.len() < STEP;
+        for text in [Some(text.clone()), digits(&text).filter(|digits| *digits != text)].into_iter().flatten() {
+            for change in newest.iter().rev().filter(|change| change.text.contains(&text)) {
+                search.add(change.kind, change.id).await?;
+            }
+            let found = search.tx.records_with_text(tenant, &text, 2 * MAX_HITS as u32).await?;
+            for (kind, id) in
+                found.into_iter().filter(|(kind, id)| !newest.iter().any(|new| (new.kind, new.id) == (*kind, *id)))
+            {
+                search.add(kind, id).await?;
+            }
+        }
+    }
+    Ok(Found { data: search.hits, is_complete })
+}
+
+struct Search<'t> {
+    tx: &'t mut dyn Tx,
+    tenant: TenantId,
+    hits: Vec<Hit>,
+}
+
+impl Search<'_> {
+    /// Adds the records that a text names as a whole: by an id or its beginning, a number, or an email address.
+    async fn exactly(&mut self, text: &str) -> Result<(), Error> {
+        if let Ok(number) = Text::parse(text) {
+            let invoices = InvoiceFilter { number: Some(number.clone()), ..InvoiceFilter::none() };
+            self.listed::<Invoice>(invoices).await?;
+            self.listed::<Job>(JobFilter { job_number: Some(number), ..JobFilter::none() }).await?;
+        }
+        if let Ok(email) = Email::parse(text) {
+            self.listed::<Contact>(ContactFilter { email: Some(email), ..ContactFilter::none() }).await?;
+        }
+        const KINDS: [(FoundKind, KindInAccount); 5] = [
+            (FoundKind::Contact, KindInAccount::Contact),
+            (FoundKind::Invoice, KindInAccount::Invoice),
+            (FoundKind::Quote, KindInAccount::Quote),
+            (FoundKind::Booking, KindInAccount::Booking),
+            (FoundKind::Job, KindInAccount::Job),
+        ];
+        let (whole, part) = (parse_uuid(text).ok(), IdPart::parse(text));
+        for (kind, in_account) in KINDS {
+            let found = match (whole, &part) {
+                (Some(id), _) => vec![id],
+                (None, Some(part)) => lookup::ids_that_begin(self.tx, in_account, self.tenant, part).await?,
+                (None, None) => Vec::new(),
+            };
+            for id in found {
+                self.add(kind, id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn listed<R: Findable>(&mut self, filter: R::Filter) -> Result<(), Error> {
+        let query = ListQuery { limit: MAX_HITS as u32, order: Order::NewestFirst { before: None }, filter };
+        for record in R::repository(self.tx).list(self.tenant, &query).await? {
+            self.push(&record);
+        }
+        Ok(())
+    }
+
+    /// Adds a record if the account has it.
+    async fn add(&mut self, kind: FoundKind, id: Uuid) -> Result<(), Error> {
+        if self.hits.len() >= MAX_HITS {
+            return Ok(());
+        }
+        match kind {
+            FoundKind::Contact => self.add_of::<Contact>(id).await,
+            FoundKind::Invoice => self.add_of::<Invoice>(id).await,
+            FoundKind::Quote => self.add_of::<Quote>(id).await,
+            FoundKind::Booking => self.add_of::<Booking>(id).await,
+            FoundKind::Job => self.add_of::<Job>(id).await,
+        }
+    }
+
+    async fn add_of<R: Findable>(&mut self, id: Uuid) -> Result<(), Error> {
+        if let Some(record) = R::repository(self.tx).get(self.tenant, id.into()).await?
+            && record.deleted_at().is_none()
+        {
+            self.push(&record);
+        }
+        Ok(())
+    }
+
+    fn push<R: Findable>(&mut self, record: &R) {
+        let (kind, id) = (R::KIND, record.id().uuid());
+        if self.hits.len() < MAX_HITS && !self.hits.iter().any(|hit| (hit.kind, hit.id) == (kind, id)) {
+            let (title, others) = record.describe();
+            self.hits.push(Hit { kind, id, title, detail: others.join(" · ") });
+        }
+    }
+}
+
+/// Parses what a person typed to find something.
+///
+/// # Errors
+/// [`Error::Validation`] if there is nothing to look for, or the text is longer than [`MAX_TEXT`] characters.
+pub fn parse(text: &str) -> Result<FindText, Error> {
+    Text::parse(text.trim()).map(|text| FindText { text }).map_err(|issue| {
+        let mut violations = Violations::default();
+        violations.push("text", issue);
+        Error::Validation(violations)
+    })
+}

@@ -1,0 +1,36 @@
+//! The request log.
+
+use super::logs::Position;
+use crate::pages::Page;
+use crate::platform::{ApiRequest, Listing, LogParams, Method, Operation, RequestListFilter};
+use crate::requests::{self, RequestFilter};
+use crate::values::{TenantId, Text};
+
+/// Lists the requests of the log, the newest first. Requests of the same time are never on two pages.
+pub const LIST_REQUESTS: Operation<TenantId, Listing<LogParams, RequestListFilter>, Page<ApiRequest>> =
+    Operation::new("listRequests", Method::Get, "requests", "", &async |tx,
+                                                                        account,
+                                                                        input: &Listing<
+        LogParams,
+        RequestListFilter,
+    >| {
+        let sent = &input.filter;
+        let position = Position::of(tx, account, "requests", &input.page, &sent.scope())?;
+        let filter = RequestFilter {
+            key_id: sent.key_id,
+            method: sent.method.as_ref().map(Text::to_string),
+            path: sent.path.as_ref().map(Text::to_string),
+            status: sent.status.map(|status| status.range()),
+            since: sent.since.map(|since| since.0),
+            until: position.before,
+            ..RequestFilter::default()
+        };
+        let mut found = requests::list(tx, account, &filter).await?;
+        let limit = position.limit as usize;
+        let last = found.get(limit.saturating_sub(1)).map(|last| last.started_at);
+        let length = found.iter().take_while(|request| last.is_none_or(|last| request.started_at >= last)).count();
+        let next = last.filter(|_| length < found.len());
+        found.truncate(length);
+        Ok(position.page(tx, found.into_iter().map(ApiRequest::from).collect(), next))
+    })
+    .unwrapped();

@@ -1,0 +1,52 @@
+//! The texts by which records are found.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use super::MemoryTx;
+use crate::find::{FoundKind, IndexedText};
+use crate::store::{SearchRepository, StoreResult};
+use crate::values::{TenantId, Timestamp};
+
+#[async_trait]
+impl SearchRepository for MemoryTx<'_> {
+    async fn indexed_until(&mut self, tenant: TenantId) -> StoreResult<Option<Timestamp>> {
+        Ok(self.state.search_progress.get(&tenant).copied())
+    }
+
+    async fn store_texts(&mut self, tenant: TenantId, texts: &[IndexedText], until: Timestamp) -> StoreResult<()> {
+        let tables = self.state_mut()?;
+        for IndexedText { kind, id, text, .. } in texts {
+            let key = (tenant, *kind, *id);
+            let places = tables.search_texts.values().map(|(place, _)| place + 1);
+            let place = tables.search_texts.get(&key).map(|(place, _)| *place).or(places.max()).unwrap_or_default();
+            if text.is_empty() {
+                tables.search_texts.take(&key);
+            } else {
+                tables.search_texts.put(key, (place, text.clone()));
+            }
+        }
+        tables.search_progress.put(tenant, until);
+        Ok(())
+    }
+
+    async fn records_with_text(
+        &mut self,
+        tenant: TenantId,
+        text: &str,
+        limit: u32,
+    ) -> StoreResult<Vec<(FoundKind, Uuid)>> {
+        let texts = self.state.search_texts.range(..).filter(|((of, ..), _)| *of == tenant);
+        let mut found: Vec<_> = texts.filter(|(_, (_, indexed))| indexed.contains(text)).collect();
+        found.sort_by_key(|(_, (place, _))| std::cmp::Reverse(*place));
+        Ok(found.into_iter().take(limit as usize).map(|((_, kind, id), _)| (*kind, *id)).collect())
+    }
+
+    async fn tenants_to_index(&mut self, limit: u32) -> StoreResult<Vec<TenantId>> {
+        let has_changes = |(tenant, clock): &(&TenantId, &Timestamp)| {
+            self.state.search_progress.get(tenant).is_none_or(|until| until < clock)
+        };
+        let tenants = self.state.clocks.range(..).filter(has_changes).map(|(tenant, _)| *tenant);
+        Ok(tenants.take(limit as usize).collect())
+    }
+}

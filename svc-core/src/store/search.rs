@@ -1,0 +1,32 @@
+//! The texts by which records are found.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use super::StoreResult;
+use crate::find::{FoundKind, IndexedText};
+use crate::values::{TenantId, Timestamp};
+
+/// The index of [`find`](crate::find): a text for each record, and the time until which it has all changes.
+#[async_trait]
+pub trait SearchRepository: Send {
+    /// Returns the time until which the index has all changes of a tenant, or `None` if it has none.
+    async fn indexed_until(&mut self, tenant: TenantId) -> StoreResult<Option<Timestamp>>;
+
+    /// Stores the texts of records in place of those that they had, and the time until which the index has all changes. An
+    /// empty text removes the record from the index.
+    async fn store_texts(&mut self, tenant: TenantId, texts: &[IndexedText], until: Timestamp) -> StoreResult<()>;
+
+    /// Returns the first `limit` records of a tenant whose text contains `text`, those that entered the index last first.
+    /// `text` has at least [`MIN_TEXT`](crate::find::MIN_TEXT) characters, is in lower case, and is no pattern: every
+    /// character stands for itself.
+    async fn records_with_text(
+        &mut self,
+        tenant: TenantId,
+        text: &str,
+        limit: u32,
+    ) -> StoreResult<Vec<(FoundKind, Uuid)>>;
+
+    /// Returns at most `limit` tenants that were written to after the time until which the index has their changes.
+    async fn tenants_to_index(&mut self, limit: u32) -> StoreResult<Vec<TenantId>>;
+}

@@ -1,0 +1,174 @@
+//! Searches find what was indexed and what was written a moment ago, within one tenant.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::json;
+use svc_core::find::{self, Found, FoundKind, STEP};
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud;
+use svc_core::resources::invoices::{self, Invoice, InvoiceCreate};
+use svc_core::resources::jobs::Job;
+use svc_core::values::{Decimal, TenantId};
+use uuid::Uuid;
+
+use crate::Harness;
+
+const NOTHING: [Uuid; 0] = [];
+
+impl Harness {
+    /// Adds a contact, whose email address is that of no other.
+    async fn person(&self, tenant: TenantId, first_name: &str, last_name: &str) -> Uuid {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let email = format!("{}@x.example", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let body = json!({ "email": email, "first_name": first_name, "last_name": last_name });
+        self.create::<Contact>(tenant, body).await.unwrap().id.uuid()
+    }
+
+    async fn new_invoice(&self, tenant: TenantId, total: u32) -> Invoice {
+        let create = self.write((tenant, total), async |tx, &(tenant, total)| {
+            invoices::create(tx, tenant, InvoiceCreate::new(Decimal::from(total))).await
+        });
+        create.await.unwrap()
+    }
+
+    async fn found(&self, tenant: TenantId, text: &str) -> Found {
+        let input = find::parse(text).unwrap();
+        self.read((tenant, input), async |tx, (tenant, input)| find::find(tx, *tenant, input).await).await.unwrap()
+    }
+
+    /// Returns the ids of what is found, which is the same before and after it was indexed.
+    async fn find(&self, tenant: TenantId, text: &str) -> Vec<Uuid> {
+        let before = self.found(tenant, text).await;
+        while !self.index(tenant).await {}
+        let after = self.found(tenant, text).await;
+        assert_eq!((&before.data, before.is_complete, after.is_complete), (&after.data, true, true), "{text}");
+        after.data.iter().map(|hit| hit.id).collect()
+    }
+
+    async fn index(&self, tenant: TenantId) -> bool {
+        self.write(tenant, async |tx, &tenant| find::index(tx, tenant).await).await.unwrap()
+    }
+
+    async fn to_index(&self) -> Vec<TenantId> {
+        self.read((), async |tx, ()| Ok(tx.tenants_to_index(10).await?)).await.unwrap()
+    }
+}
+
+pub(super) async fn a_record_is_found_by_a_part_of_each_field(h: Harness) {
+    let tenant = h.tenant().await;
+    let contact = json!({
+        "first_name": "Mia",
+        "last_name": "Lindqvist",
+        "email": "Mia.Lindqvist@kiln.example",
+        "phone": "+61 (3) 5550-0104",
+        "company_name": "Lindqvist Ceramics",
+        "city": "Östersund",
+    });
+    let id = h.create::<Contact>(tenant, contact).await.unwrap().id.uuid();
+    h.person(tenant, "Noah", "Harris").await;
+    let (whole, beginning) = (id.to_string(), id.to_string()[..35].to_owned());
+    let fields = ["mia lind", "LINDQ", "qvist@kiln", "(3) 5550", "3555001", "ceramics", "öster", "ÖSTERSUND"];
+    for text in fields.into_iter().chain(["mia.lindqvist@KILN.example", &whole, &beginning]) {
+        assert_eq!(h.find(tenant, text).await, [id], "{text}");
+    }
+    for text in ["lindqvist mia", "mi", "000000", "kiln example"] {
+        assert_eq!(h.find(tenant, text).await, NOTHING, "{text}");
+    }
+
+    let invoice = h.new_invoice(tenant, 5).await;
+    let job = json!({ "title": "Hot water", "site_suburb": "Geelong West" });
+    let job = h.create::<Job>(tenant, job).await.unwrap();
+    let booking = json!({ "contact_id": id, "service_name": "Gutter clean", "start_time": "2026-03-14T15:00:00Z" });
+    let booking = h.create::<Booking>(tenant, booking).await.unwrap();
+    for (text, kind, id) in [
+        (&invoice.invoice_number[1..], FoundKind::Invoice, invoice.id.uuid()),
+        (&job.job_number.to_lowercase(), FoundKind::Job, job.id.uuid()),
+        ("geelong w", FoundKind::Job, job.id.uuid()),
+        ("hot water", FoundKind::Job, job.id.uuid()),
+        ("GUTTER", FoundKind::Booking, booking.id.uuid()),
+    ] {
+        let found = h.found(tenant, text).await.data;
+        assert!(found.iter().any(|hit| (hit.kind, hit.id) == (kind, id)), "{text}: {found:?}");
+    }
+}
+
+pub(super) async fn every_character_of_a_search_stands_for_itself(h: Harness) {
+    let tenant = h.tenant().await;
+    let plain = h.person(tenant, "100", "percent").await;
+    let names = [
+        "a%b_c",
+        "quo\"te",
+        "it's",
+        "back\\slash",
+        "mia OR noah",
+        "NEAR(x)",
+        "text:y*",
+        "-minus",
+        "(bracket)",
+        "日本語",
+    ];
+    for name in names {
+        let id = h.person(tenant, name, "Other").await;
+        assert_eq!(h.find(tenant, name).await, [id], "{name}");
+    }
+    for text in ["1%0", "1_0", "mia noah", "100*", "\"\"\"", "%%%", "___", "***", "'''", "\\\\\\"] {
+        assert_eq!(h.find(tenant, text).await, NOTHING, "{text}");
+    }
+    assert_eq!(h.find(tenant, "100 percent").await, [plain]);
+}
+
+pub(super) async fn a_search_is_within_one_tenant(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let own = h.person(tenant, "Shared", "Name").await;
+    let theirs = h.person(other, "Shared", "Name").await;
+    assert_eq!(h.find(tenant, "shared").await, [own]);
+    assert_eq!(h.find(other, "shared").await, [theirs]);
+    assert_eq!(h.find(tenant, &theirs.to_string()).await, NOTHING);
+}
+
+pub(super) async fn a_record_that_changed_is_found_by_its_new_text(h: Harness) {
+    let tenant = h.tenant().await;
+    let id = h.person(tenant, "Before", "Marriage").await;
+    assert_eq!(h.find(tenant, "before").await, [id]);
+    h.update::<Contact>(tenant, id.into(), json!({ "first_name": "After" })).await.unwrap();
+    assert_eq!(h.find(tenant, "before").await, NOTHING);
+    assert_eq!(h.find(tenant, "after marr").await, [id]);
+    let delete = h.write((tenant, id), async |tx, &(tenant, id)| crud::delete::<Contact>(tx, tenant, id.into()).await);
+    delete.await.unwrap();
+    assert_eq!(h.find(tenant, "after marr").await, NOTHING);
+}
+
+pub(super) async fn exact_matches_come_first(h: Harness) {
+    let tenant = h.tenant().await;
+    let mut numbers = Vec::new();
+    for total in 1..=25 {
+        numbers.push(h.new_invoice(tenant, total).await.invoice_number);
+    }
+    while !h.index(tenant).await {}
+    assert_eq!(h.found(tenant, &numbers[1]).await.data[0].title, numbers[1]);
+    // Those that entered the index last come first, and there are at most 20.
+    let found = h.found(tenant, &numbers[0][..4]).await;
+    let titles: Vec<&str> = found.data.iter().map(|hit| hit.title.as_str()).collect();
+    let newest: Vec<&str> = numbers.iter().rev().take(20).map(String::as_str).collect();
+    assert_eq!(titles, newest);
+}
+
+pub(super) async fn an_index_is_brought_up_to_date_in_steps(h: Harness) {
+    let (tenant, idle) = (h.tenant().await, h.tenant().await);
+    assert!(h.index(idle).await);
+    for n in 0..=STEP {
+        h.person(tenant, "Numbered", &format!("Contact {n:04}")).await;
+    }
+    let newest = format!("contact {STEP:04}");
+    assert!(h.to_index().await.contains(&tenant));
+    // Only the oldest changes are read beside the index.
+    let oldest = h.found(tenant, "contact 0000").await;
+    assert_eq!((oldest.data.len(), oldest.is_complete), (1, false));
+    assert_eq!(h.found(tenant, &newest).await.data.len(), 0);
+    assert!(!h.index(tenant).await);
+    assert_eq!(h.find(tenant, &newest).await.len(), 1);
+    let to_index = h.to_index().await;
+    assert!(!to_index.contains(&tenant) && !to_index.contains(&idle));
+    assert_eq!(h.found(tenant, "numbered").await.data.len(), 20);
+}

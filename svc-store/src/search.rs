@@ -1,0 +1,110 @@
+//! The texts by which records are found, and how each database finds the texts that contain one.
+
+use async_trait::async_trait;
+use svc_core::find::{FoundKind, IndexedText};
+use svc_core::store::{SearchRepository, StoreResult};
+use svc_core::values::{TenantId, Timestamp};
+use uuid::Uuid;
+
+use crate::column::Column as _;
+use crate::dialect::Dialect;
+use crate::sql::{CellError, Cells, Param, SqlTx};
+
+const INDEXED_UNTIL: &str = "SELECT indexed_until FROM search_progress WHERE tenant_id = $1";
+const SET_INDEXED_UNTIL: &str = "INSERT INTO search_progress (tenant_id, indexed_until) VALUES ($1, $2) \
+     ON CONFLICT (tenant_id) DO UPDATE SET indexed_until = excluded.indexed_until";
+const LAST_PLACE: &str = "SELECT max(place) FROM search_texts WHERE place BETWEEN $1 AND $2";
+const PUT: &str = "INSERT INTO search_texts (place, tenant_id, kind, id, text) VALUES ($1, $2, $3, $4, $5) \
+     ON CONFLICT (tenant_id, kind, id) DO UPDATE SET text = excluded.text WHERE search_texts.text <> excluded.text";
+const DELETE: &str = "DELETE FROM search_texts WHERE tenant_id = $1 AND kind = $2 AND id = $3";
+const TO_INDEX: &str = "SELECT id FROM tenants LEFT JOIN search_progress ON tenant_id = id \
+     WHERE indexed_until IS NULL OR indexed_until < clock LIMIT $1";
+
+/// Reads the index of trigrams from the newest place of the account on, so it ends as soon as it has found enough.
+const SQLITE: &str = "SELECT kind, id FROM search_index JOIN search_texts ON place = search_index.rowid \
+     WHERE search_index MATCH $1 AND search_index.rowid BETWEEN $2 AND $3 AND tenant_id = $4 \
+     ORDER BY search_index.rowid DESC LIMIT $5";
+/// The newest texts, among which those are found that many records have.
+const POSTGRES_NEWEST: &str = "SELECT kind, id FROM \
+     (SELECT kind, id, text FROM search_texts WHERE tenant_id = $1 ORDER BY place DESC LIMIT 2000) AS newest \
+     WHERE text LIKE $2 LIMIT $3";
+/// All texts, by the index of trigrams if there is one. What many records have was found among the newest.
+const POSTGRES_ALL: &str = "WITH found AS MATERIALIZED \
+     (SELECT kind, id, place FROM search_texts WHERE tenant_id = $1 AND text LIKE $2) \
+     SELECT kind, id FROM found ORDER BY place DESC LIMIT $3";
+
+#[cfg(test)]
+pub(crate) fn statements() -> Vec<&'static str> {
+    vec![INDEXED_UNTIL, SET_INDEXED_UNTIL, LAST_PLACE, PUT, DELETE, TO_INDEX]
+}
+
+/// Returns the statements that only this database gets.
+#[cfg(test)]
+pub(crate) fn own_statements(dialect: Dialect) -> Vec<&'static str> {
+    match dialect {
+        Dialect::Sqlite => vec![SQLITE],
+        Dialect::Postgres => vec![POSTGRES_NEWEST, POSTGRES_ALL],
+    }
+}
+
+/// Returns the first and the last place of the texts of an account. The few accounts whose ids end alike share them.
+fn places(tenant: TenantId) -> (i64, i64) {
+    const BITS: u32 = 32;
+    let number = i64::from(tenant.0.as_u128() as u32 >> 1);
+    (number << BITS, (number << BITS) | i64::from(u32::MAX))
+}
+
+#[async_trait]
+impl SearchRepository for SqlTx<'_> {
+    async fn indexed_until(&mut self, tenant: TenantId) -> StoreResult<Option<Timestamp>> {
+        self.fetch_one(INDEXED_UNTIL, &[tenant.param()], |cells| cells.take("search_progress", "indexed_until")).await
+    }
+
+    async fn store_texts(&mut self, tenant: TenantId, texts: &[IndexedText], until: Timestamp) -> StoreResult<()> {
+        let (first, last) = places(tenant);
+        let taken: Option<Option<i64>> = self
+            .fetch_one(LAST_PLACE, &[first.param(), last.param()], |cells| cells.take("search_texts", "place"))
+            .await?;
+        let next = taken.flatten().map_or(first, |place| place + 1);
+        for (place, IndexedText { kind, id, text, .. }) in (next..).zip(texts) {
+            let key = [tenant.param(), kind.param(), id.param()];
+            if text.is_empty() {
+                self.pipeline(DELETE, &key).await?;
+            } else {
+                let [tenant, kind, id] = key;
+                self.pipeline(PUT, &[place.param(), tenant, kind, id, text.param()]).await?;
+            }
+        }
+        self.pipeline(SET_INDEXED_UNTIL, &[tenant.param(), until.param()]).await
+    }
+
+    async fn records_with_text(
+        &mut self,
+        tenant: TenantId,
+        text: &str,
+        limit: u32,
+    ) -> StoreResult<Vec<(FoundKind, Uuid)>> {
+        let (tenant_id, limit_param) = (tenant.param(), limit.param());
+        if self.dialect == Dialect::Sqlite {
+            let phrase = format!("\"{}\"", text.replace('"', "\"\""));
+            let (first, last) = places(tenant);
+            let params = [Param::Text(phrase.into()), first.param(), last.param(), tenant_id, limit_param];
+            return self.fetch(SQLITE, &params, read).await;
+        }
+        let pattern = format!("%{}%", text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
+        let params = [tenant_id, Param::Text(pattern.into()), limit_param];
+        let newest = self.fetch(POSTGRES_NEWEST, &params, read).await?;
+        if newest.len() >= limit as usize { Ok(newest) } else { self.fetch(POSTGRES_ALL, &params, read).await }
+    }
+
+    async fn tenants_to_index(&mut self, limit: u32) -> StoreResult<Vec<TenantId>> {
+        if let Some(locked) = &mut self.locked {
+            locked.store_clocks(self.sql).await?;
+        }
+        self.fetch(TO_INDEX, &[limit.param()], |cells| cells.take("tenants", "id")).await
+    }
+}
+
+fn read(cells: &mut Cells<'_>) -> Result<(FoundKind, Uuid), CellError> {
+    Ok((cells.take("search_texts", "kind")?, cells.take("search_texts", "id")?))
+}
