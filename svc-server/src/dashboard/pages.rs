@@ -3,6 +3,8 @@
 pub(super) mod accounts;
 pub(super) mod audit;
 pub(super) mod deliveries;
+pub(super) mod delivery;
+pub(super) mod endpoint_forms;
 pub(super) mod events;
 mod filters;
 pub(super) mod keys;
@@ -11,6 +13,7 @@ pub(super) mod overview;
 #[cfg(feature = "oidc")]
 pub(super) mod provider;
 pub(super) mod records;
+pub(super) mod replays;
 pub(super) mod requests;
 pub(super) mod settings;
 pub(super) mod sign_in;

@@ -13,8 +13,8 @@ use super::page_response::{PageError, PageResponse};
 #[cfg(feature = "oidc")]
 use super::pages::provider;
 use super::pages::{
-    accounts, audit, deliveries, events, keys, members, overview, records, requests, settings, sign_in, system,
-    webhooks,
+    accounts, audit, deliveries, delivery, endpoint_forms, events, keys, members, overview, records, replays, requests,
+    settings, sign_in, system, webhooks,
 };
 use crate::api::router::by_path;
 
@@ -79,8 +79,8 @@ fn table() -> Vec<Page> {
         post("/switch/{id}", Member(|cx, email| Box::pin(members::choose(cx, email)))),
         get("/", Account(Viewer, |cx, tenant| Box::pin(overview::show(cx, tenant)))),
         get("/webhooks", Account(Viewer, |cx, tenant| Box::pin(webhooks::list(cx, tenant)))),
-        get("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(webhooks::new(cx, tenant)))),
-        post("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(webhooks::create(cx, tenant)))),
+        get("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::new(cx, tenant)))),
+        post("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::create(cx, tenant)))),
         get("/webhooks/{id}", Account(Viewer, |cx, tenant| Box::pin(webhooks::show(cx, tenant)))),
         post("/webhooks/{id}/test", Account(Developer, |cx, tenant| Box::pin(webhooks::test(cx, tenant)))),
         post("/webhooks/{id}/rotate", Account(Developer, |cx, tenant| Box::pin(webhooks::rotate(cx, tenant)))),
@@ -91,12 +91,12 @@ fn table() -> Vec<Page> {
         post("/webhooks/{id}/enable", Account(Developer, |cx, tenant| Box::pin(webhooks::enable(cx, tenant)))),
         post("/webhooks/{id}/disable", Account(Developer, |cx, tenant| Box::pin(webhooks::disable(cx, tenant)))),
         post("/webhooks/{id}/recover", Account(Developer, |cx, tenant| Box::pin(webhooks::recover(cx, tenant)))),
-        get("/replays/{id}", Account(Viewer, |cx, tenant| Box::pin(webhooks::progress(cx, tenant)))),
+        get("/replays/{id}", Account(Viewer, |cx, tenant| Box::pin(replays::progress(cx, tenant)))),
         get("/deliveries", Account(Viewer, |cx, tenant| Box::pin(deliveries::list(cx, tenant)))),
         get("/deliveries/live", Stream(Viewer, |cx, tenant| Box::pin(deliveries::live(cx, tenant)))),
         post("/deliveries/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay_selected(cx, tenant)))),
-        get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(deliveries::show(cx, tenant)))),
-        post("/deliveries/{id}/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay(cx, tenant)))),
+        get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(delivery::show(cx, tenant)))),
+        post("/deliveries/{id}/replay", Account(Developer, |cx, tenant| Box::pin(delivery::replay(cx, tenant)))),
         get("/events", Account(Viewer, |cx, tenant| Box::pin(events::list(cx, tenant)))),
         get("/events/{id}", Account(Viewer, |cx, tenant| Box::pin(events::show(cx, tenant)))),
         get("/requests", Account(Viewer, |cx, tenant| Box::pin(requests::list(cx, tenant)))),

@@ -8,7 +8,7 @@ use svc_core::store::DeliveryFilter;
 use svc_core::values::{EventKind, Timestamp};
 use svc_core::webhooks::events::{Event, EventId};
 
-use super::{deliveries, filters};
+use super::{deliveries, delivery, filters};
 use crate::dashboard::components::{empty, exact_time, facts, heading, number, section, table, time};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
@@ -126,7 +126,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
                 (deliveries::rows(&cx.view(tenant), &sent, &endpoints, false))
             }
         }))
-        (section("Payload", deliveries::body(&payload)))
+        (section("Payload", delivery::body(&payload)))
     };
     Ok(layout::page(cx, Some(tenant), "Event", &content))
 }
