@@ -30,7 +30,9 @@ mod assets;
 mod chart;
 mod components;
 mod context;
+mod failures;
 mod identity;
+mod json;
 mod layout;
 mod live;
 #[cfg(feature = "oidc")]

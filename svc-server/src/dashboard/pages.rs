@@ -1,6 +1,7 @@
 //! The pages, in the order of the navigation. The table of all of them is [`super::routes`].
 
 pub(super) mod accounts;
+pub(super) mod attempts;
 pub(super) mod audit;
 pub(super) mod deliveries;
 pub(super) mod delivery;
@@ -15,6 +16,7 @@ pub(super) mod provider;
 pub(super) mod records;
 pub(super) mod replays;
 pub(super) mod requests;
+mod sent_request;
 pub(super) mod settings;
 pub(super) mod sign_in;
 pub(super) mod system;

@@ -13,8 +13,8 @@ use super::page_response::{PageError, PageResponse};
 #[cfg(feature = "oidc")]
 use super::pages::provider;
 use super::pages::{
-    accounts, audit, deliveries, delivery, endpoint_forms, events, keys, members, overview, records, replays, requests,
-    settings, sign_in, system, webhooks,
+    accounts, attempts, audit, deliveries, delivery, endpoint_forms, events, keys, members, overview, records, replays,
+    requests, settings, sign_in, system, webhooks,
 };
 use crate::api::router::by_path;
 
@@ -95,6 +95,7 @@ fn table() -> Vec<Page> {
         get("/deliveries", Account(Viewer, |cx, tenant| Box::pin(deliveries::list(cx, tenant)))),
         get("/deliveries/live", Stream(Viewer, |cx, tenant| Box::pin(deliveries::live(cx, tenant)))),
         post("/deliveries/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay_selected(cx, tenant)))),
+        get("/deliveries/{id}/live", Stream(Viewer, |cx, tenant| Box::pin(attempts::live(cx, tenant)))),
         get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(delivery::show(cx, tenant)))),
         post("/deliveries/{id}/replay", Account(Developer, |cx, tenant| Box::pin(delivery::replay(cx, tenant)))),
         get("/events", Account(Viewer, |cx, tenant| Box::pin(events::list(cx, tenant)))),

@@ -42,6 +42,7 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("POST", "/deliveries/replay", "developer", "id={delivery}"),
     ("GET", "/deliveries/live", "viewer", ""),
     ("GET", "/deliveries/{id}", "viewer", ""),
+    ("GET", "/deliveries/{id}/live", "viewer", ""),
     ("POST", "/deliveries/{id}/replay", "developer", ""),
     ("GET", "/events", "viewer", ""),
     ("GET", "/events/{id}", "viewer", ""),

@@ -14,8 +14,8 @@
 
   const copy = async (button) => {
     const field = document.getElementById(button.dataset.copy);
-    field.select();
-    try { await navigator.clipboard.writeText(field.value); } catch { document.execCommand("copy"); }
+    if (field.select) field.select(); else getSelection().selectAllChildren(field);
+    try { await navigator.clipboard.writeText(field.value ?? field.textContent); } catch { document.execCommand("copy"); }
     const label = button.textContent;
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = label; }, 2000);
@@ -41,7 +41,8 @@
       element.dataset.state = name;
     };
     const put = ({ html, selected }) => {
-      const body = document.querySelector("main table tbody");
+      const { list } = element.dataset;
+      const body = list ? document.getElementById(list) : document.querySelector("main table tbody");
       // A page without rows has no table either.
       if (!body) { if (selected) location.reload(); return; }
       const template = document.createElement("template");
@@ -55,11 +56,11 @@
         old.replaceWith(fresh);
         if (checked) fresh.querySelector("input").checked = true;
       } else if (selected) {
-        const next = [...body.rows].find((row) => row.dataset.row < fresh.dataset.row) ?? null;
-        if (!next && body.rows.length >= most) return;
+        const next = [...body.children].find((row) => row.dataset.row < fresh.dataset.row) ?? null;
+        if (!next && body.children.length >= most) return;
         fresh.classList.add("new");
         body.insertBefore(fresh, next);
-        if (body.rows.length > most) body.lastElementChild.remove();
+        if (body.children.length > most) body.lastElementChild.remove();
       }
     };
     const stop = () => { source?.close(); source = null; };

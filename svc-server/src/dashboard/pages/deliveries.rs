@@ -70,8 +70,9 @@ impl live::List for Deliveries {
     type Item = Delivery;
     type Names = Endpoints;
     type Filter = DeliveryFilter;
+    type Scope = ();
 
-    async fn newest(svc: &Svc, tenant: TenantId) -> Result<Vec<Delivery>, Error> {
+    async fn newest(svc: &Svc, tenant: TenantId, (): &()) -> Result<Vec<Delivery>, Error> {
         svc.account(tenant).deliveries().list(DeliveryFilter { limit: PAGE, ..DeliveryFilter::default() }).await
     }
 
@@ -148,7 +149,7 @@ fn filter(cx: &Context<'_>) -> Result<DeliveryFilter, PageError> {
 /// Sends the newest deliveries as they come and change.
 pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let live = &cx.dashboard.live;
-    live.respond(cx, tenant, &live.deliveries, filter(cx)?)
+    live.respond(cx, tenant, &live.deliveries, (), filter(cx)?)
 }
 
 /// Lists deliveries.
@@ -175,7 +176,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     let content = html! {
         (heading("Deliveries", "Each event goes to each endpoint that wants it. One that fails is tried again for hours.", html! {
             @if is_newest {
-                (live::switch(cx, &format!("/deliveries/live?{}", cx.query.encoded(&FILTERS)), PAGE as usize))
+                (live::switch(cx, &format!("/deliveries/live?{}", cx.query.encoded(&FILTERS)), PAGE as usize, None))
             }
             @if may_replay {
                 form id=(SELECTION) method="post" action=(cx.url("/deliveries/replay")) {

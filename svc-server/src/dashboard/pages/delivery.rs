@@ -3,47 +3,40 @@
 use maud::{Markup, html};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
-use svc_core::crypto::sha256;
 use svc_core::error::Error;
 use svc_core::requests::RequestFilter;
 use svc_core::values::Patch;
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId};
-use svc_core::webhooks::engine::Attempt;
-use svc_core::webhooks::events::Event;
 use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookUpdate};
 
-use super::deliveries::{outcome, status};
-use super::filters;
-use crate::dashboard::components::{
-    Tone, badge, empty, exact_time, facts, heading, number, post_button, section, table, time, time_or,
-};
+use super::deliveries::outcome;
+use super::sent_request::SentRequest;
+use super::{attempts, filters};
+use crate::dashboard::components::{Tone, badge, exact_time, facts, heading, number, post_button, section, table};
 use crate::dashboard::context::Context;
-use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
-
-/// The number of bytes of a body that a page shows, so that it stays small.
-const MAX_SHOWN: usize = 12 * 1024;
-/// The number of attempts that a page lists.
-const MAX_ATTEMPTS: usize = 50;
+use crate::dashboard::{json, layout};
 
 /// Shows a delivery with one of its attempts.
 pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let delivery = account.deliveries().get(cx.id::<DeliveryId>()?).await?;
     let event = account.events().get(delivery.event_id).await?;
-    let mut attempts = account.deliveries().attempts(delivery.id).await?;
-    attempts.reverse();
+    let logs = account.deliveries().attempts(delivery.id).await?;
     let endpoint = match account.webhooks().get(delivery.subscription_id).await {
         Err(Error::NotFound) => None,
         result => Some(result?),
     };
     let wrote = RequestFilter { event_id: Some(event.id), ..RequestFilter::default() };
-    let request = account.requests().list(wrote).await?.pop();
+    let cause = account.requests().list(wrote).await?.pop();
     let number_shown: Option<u32> = filters::value(cx, "attempt")?;
     let shown = match number_shown {
-        Some(number) => attempts.iter().find(|attempt| attempt.attempt == number),
-        None => attempts.first(),
+        Some(number) => logs.iter().find(|log| log.attempt == number),
+        None => logs.last(),
     };
+    let compared = compared(cx)?;
+    let request =
+        |log: &AttemptLog| endpoint.as_ref().map(|endpoint| SentRequest::new(&delivery, &event, endpoint, log));
     let zone = &tenant.time_zone;
     let content = html! {
         (heading(delivery.kind.as_str(), "", html! {
@@ -59,7 +52,6 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             }
         }
         (section("Delivery", facts(&[
-            ("Status", status(&delivery)),
             ("Id", html! { code { (delivery.id) } }),
             ("Endpoint", html! {
                 @match &endpoint {
@@ -69,22 +61,22 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             }),
             ("Event", html! { a href=(cx.url(&format!("/events/{}", event.id))) { code { (event.id) } } }),
             ("Request", html! {
-                @match &request {
+                @match &cause {
                     Some(request) => { a href=(cx.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) } }
                     None => { span.soft { "not in the log of the last 24 hours, or not made through the API" } }
                 }
             }),
             ("Happened", exact_time(zone, delivery.created_at)),
-            ("Next attempt", next_attempt(cx, tenant, &delivery)),
         ])))
-        @if attempts.is_empty() {
-            (empty("delivery", "No attempts yet", "Reload this page in a moment.", html! {}))
-        } @else {
-            (section("Attempts", attempt_rows(cx, tenant, &delivery, &attempts, shown)))
-        }
-        @if let Some(attempt) = shown {
-            (section(&format!("Response to attempt {}", attempt.attempt), response(attempt)))
-            (request_as_sent(&delivery, &event, endpoint.as_ref(), attempt))
+        (section("Attempts", attempts::timeline(cx, tenant, &delivery, &logs, &compared)))
+        @if !compared.is_empty() {
+            (section("Comparison", comparison(cx, tenant, &logs, &compared, |log| request(log))))
+        } @else if let Some(attempt) = shown {
+            (section(&format!("Response to attempt {}", attempt.attempt), response("response-body", attempt)))
+            @match request(attempt) {
+                Some(request) => { (request.cards()) }
+                None => { (section("Request", html! { p.soft { "The endpoint was deleted, and the secret that signed with it." } })) }
+            }
         }
     };
     Ok(layout::page(cx, Some(tenant), "Delivery", &content))
@@ -101,138 +93,78 @@ fn send_again(cx: &Context<'_>, delivery: &Delivery, endpoint: Option<&WebhookSu
     }
 }
 
-fn next_attempt(cx: &Context<'_>, tenant: &Tenant, delivery: &Delivery) -> Markup {
-    match delivery.next_attempt_at {
-        Some(at) if at <= cx.now => html! { "as soon as the endpoint takes it" },
-        at => time_or(cx.now, &tenant.time_zone, at, "none"),
-    }
+/// Returns the numbers of the attempts to compare, from `compare=1,2` or `compare=1&compare=2`. None if there are none.
+fn compared(cx: &Context<'_>) -> Result<Vec<u32>, PageError> {
+    let numbers = cx.query.all("compare").flat_map(|list| list.split(','));
+    let numbers: Result<Vec<u32>, _> = numbers.map(|number| number.trim().parse()).collect();
+    numbers.map_err(|_| PageError::Invalid("Attempts are compared by their numbers, as in compare=1,2.".to_owned()))
 }
 
-fn attempt_rows(
+/// Returns two attempts side by side, with a mark at what differs.
+fn comparison(
     cx: &Context<'_>,
     tenant: &Tenant,
-    delivery: &Delivery,
-    attempts: &[AttemptLog],
-    shown: Option<&AttemptLog>,
+    logs: &[AttemptLog],
+    numbers: &[u32],
+    request: impl Fn(&AttemptLog) -> Option<SentRequest>,
 ) -> Markup {
-    table(
-        "Attempts",
-        &["Attempt", "Result", "Duration", "Address", "Started"],
+    let find = |number: &u32| logs.iter().find(|log| log.attempt == *number);
+    let (one, other) = match numbers {
+        [one, other] if one != other => (find(one), find(other)),
+        _ => (None, None),
+    };
+    let (Some(one), Some(other)) = (one, other) else {
+        return html! { p.error role="alert" { "Tick two attempts of this delivery." } };
+    };
+    let headings = [one, other].map(|log| format!("Attempt {}", log.attempt));
+    let texts = [one, other].map(|log| {
+        let error = log.error.clone().unwrap_or_else(|| "none".to_owned());
+        let address = log.remote_addr.clone().unwrap_or_else(|| "–".to_owned());
+        let duration = format!("{} ms", number(u64::from(log.duration_ms)));
+        [outcome(Some(log.status)), error, duration, address, tenant.time_zone.date_and_time_at(log.started_at)]
+    });
+    let names = ["Result", "Error", "Duration", "Address", "Started"];
+    let rows = |name: &str, one: &str, other: &str| {
         html! {
-            @for attempt in attempts.iter().take(MAX_ATTEMPTS) {
-                @let is_shown = shown.is_some_and(|shown| shown.attempt == attempt.attempt);
-                tr {
-                    th scope="row" {
-                        a href=(cx.url(&format!("/deliveries/{}?attempt={}", delivery.id, attempt.attempt)))
-                            aria-current=[is_shown.then_some("true")] { "Attempt " (attempt.attempt) }
-                    }
-                    td {
-                        (badge(if attempt.succeeded() { Tone::Good } else { Tone::Bad }, &outcome(Some(attempt.status))))
-                        @if let Some(error) = &attempt.error { div.soft { (error) } }
-                    }
-                    td { (number(u64::from(attempt.duration_ms))) " ms" }
-                    td { @match &attempt.remote_addr { Some(address) => { code { (address) } } None => { span.soft { "–" } } } }
-                    td { (time(cx.now, &tenant.time_zone, attempt.started_at)) }
+            tr {
+                th scope="row" { (name) @if one != other { " " (badge(Tone::Neutral, "differs")) } }
+                td { (one) }
+                td { (other) }
+            }
+        }
+    };
+    let requests = [request(one), request(other)];
+    html! {
+        (table("Comparison", &["Value", &headings[0], &headings[1]], html! {
+            @for (at, name) in names.iter().enumerate() { (rows(name, &texts[0][at], &texts[1][at])) }
+            @if let [Some(one), Some(other)] = &requests {
+                @for ((name, one), (_, other)) in one.headers.iter().zip(&other.headers) { (rows(name, one, other)) }
+            }
+        }))
+        div.columns {
+            @for (id, log) in [("response-one", one), ("response-other", other)] {
+                div {
+                    h3 { "Response to attempt " (log.attempt) }
+                    (response(id, log))
                 }
             }
-        },
-    )
-}
-
-/// Returns the beginning of a text, up to a number of bytes, and whether it is all of it.
-fn beginning(text: &str, bytes: usize) -> (&str, bool) {
-    let end = text.floor_char_boundary(bytes);
-    (&text[..end], end == text.len())
-}
-
-/// Returns a body, or its beginning.
-pub(super) fn body(text: &str) -> Markup {
-    let (shown, is_whole) = beginning(text, MAX_SHOWN);
-    html! {
-        pre tabindex="0" { code { (shown) } }
-        @if !is_whole { p.hint { "The first " (number(shown.len() as u64)) " of " (number(text.len() as u64)) " bytes." } }
+        }
+        p { a href=(cx.url(cx.path)) { "Back to one attempt" } }
     }
 }
 
-fn response(attempt: &AttemptLog) -> Markup {
+/// Returns the body of a response. `id` is that of its element.
+fn response(id: &str, attempt: &AttemptLog) -> Markup {
     html! {
         @match attempt.response_body.as_deref() {
             Some("") => { p.soft { "The body was empty." } }
             Some(text) => {
-                (body(text))
+                (json::body(id, text))
                 @if attempt.response_truncated { p.hint { "The endpoint sent more than is stored." } }
             }
             None if attempt.status > 0 => { p.soft { "The body is not stored." } }
             None => { p.soft { "There was no response." } }
         }
-    }
-}
-
-/// Returns the request of an attempt and how its signatures come about. The request is made anew from what is stored, by
-/// the code that sent it.
-fn request_as_sent(
-    delivery: &Delivery,
-    event: &Event,
-    endpoint: Option<&WebhookSubscription>,
-    attempt: &AttemptLog,
-) -> Markup {
-    let Some(endpoint) = endpoint else {
-        return section(
-            "Request",
-            html! { p.soft { "The endpoint was deleted, and the secret that signed with it." } },
-        );
-    };
-    let mut delivery = delivery.clone();
-    delivery.attempts = attempt.attempt;
-    let sent = Attempt {
-        delivery,
-        event: event.clone(),
-        url: endpoint.url.clone(),
-        secrets: endpoint.signing_secrets(attempt.started_at),
-    };
-    let bytes = sent.body(attempt.started_at);
-    let headers = sent.headers(attempt.started_at, &bytes);
-    let text = String::from_utf8_lossy(&bytes);
-    let of = |name| headers.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value.as_str());
-    let signed = format!("{}.{}.", of("webhook-id"), of("webhook-timestamp"));
-    html! {
-        (section("Request", html! {
-            pre tabindex="0" { code {
-                "POST " (endpoint.url) "\ncontent-type: application/json\n"
-                @for (name, value) in &headers { (name) ": " (value) "\n" }
-            } }
-            (body(&text))
-            p.hint { "Made with the address and the secret that the endpoint has now. If they were changed since, this is not \
-                quite what was sent." }
-        }))
-        (section("Verify this signature", html! {
-            ol.steps {
-                li { div {
-                    h3 { "Take the body as it arrived" }
-                    p { (number(bytes.len() as u64)) " bytes, before any program has parsed it. Its SHA-256 is:" }
-                    pre tabindex="0" { code { (hex::encode(sha256(&bytes))) } }
-                } }
-                li { div {
-                    h3 { "Put the id and the time in front of it" }
-                    p { "The headers " code { "webhook-id" } " and " code { "webhook-timestamp" } ", each followed by a full stop. \
-                        The signed text begins with:" }
-                    pre tabindex="0" { code { (signed) (beginning(&text, 60).0) "…" } }
-                } }
-                li { div {
-                    h3 { "Compute the HMAC-SHA256" }
-                    p { "The key is what the secret of the endpoint encodes in base64 after " code { "whsec_" } ". In base64, \
-                        with " code { "v1," } " in front, it is the header " code { "webhook-signature" } ". During a rotation \
-                        there is one for each secret:" }
-                    pre tabindex="0" { code { (of("webhook-signature")) } }
-                } }
-                li { div {
-                    h3 { "Or check the older header" }
-                    p { "The HMAC-SHA256 of the body alone, keyed with the whole text of the secret, in hex after " code { "sha256=" } ", \
-                        is " code { "X-SVC-Signature" } ":" }
-                    pre tabindex="0" { code { (of("x-svc-signature")) } }
-                } }
-            }
-        }))
     }
 }
 
