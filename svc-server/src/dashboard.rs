@@ -40,6 +40,7 @@ mod oidc;
 mod page_response;
 mod pages;
 pub mod routes;
+mod trials;
 
 pub use self::identity::{Identify, Identity, Origin};
 #[cfg(feature = "oidc")]
@@ -63,6 +64,7 @@ use self::identity::People;
 use self::live::Live;
 use self::page_response::{PageError, PageResponse};
 use self::routes::{Handler, Page, Router};
+use self::trials::Trials;
 use crate::api::limits::RateLimiter;
 use crate::api::{ResponseBody, Settings};
 
@@ -88,6 +90,8 @@ pub(crate) struct Dashboard {
     policy: HeaderValue,
     people: Arc<People>,
     live: Live,
+    /// What tries endpoints. `None` if the process has no webhook client.
+    trials: Option<Trials>,
     #[cfg(feature = "oidc")]
     provider: Option<oidc::Provider>,
 }
@@ -146,6 +150,7 @@ impl Dashboard {
             policy,
             people,
             live,
+            trials: settings.webhook_client.clone().map(Trials::new),
             #[cfg(feature = "oidc")]
             provider,
         }

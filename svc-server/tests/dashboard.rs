@@ -7,6 +7,10 @@
 mod bars;
 #[path = "dashboard/browser.rs"]
 mod browser;
+#[path = "dashboard/deliveries.rs"]
+mod deliveries;
+#[path = "dashboard/endpoint_forms.rs"]
+mod endpoint_forms;
 #[path = "dashboard/forms.rs"]
 mod forms;
 #[path = "dashboard/identity.rs"]

@@ -52,6 +52,7 @@ const NOTICES: &[(&str, &str)] = &[
     ("test-sent", "The test event is on its way. Refresh this page to see it arrive."),
     ("endpoint-enabled", "The endpoint is enabled: events are sent to it from now on. Recover what it missed below."),
     ("endpoint-disabled", "The endpoint is disabled: nothing is sent to it."),
+    ("endpoint-deleted", "The endpoint was deleted. Nothing is sent to it any more."),
     ("rotation-finished", "The rotation is finished: only the new secret signs."),
 ];
 

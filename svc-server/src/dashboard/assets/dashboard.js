@@ -86,6 +86,30 @@
   };
   addEventListener("DOMContentLoaded", () => document.querySelectorAll("[data-live]").forEach(live));
 
+  // What is under way is asked for again until it has ended.
+  addEventListener("DOMContentLoaded", () => {
+    if (!document.querySelector("[data-refresh]")) return;
+    const timer = setInterval(async () => {
+      const part = document.querySelector("[data-refresh]");
+      if (!part) return clearInterval(timer);
+      if (document.hidden) return;
+      const response = await fetch(location.href);
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      const fresh = response.ok && page.getElementById(part.id);
+      if (fresh) part.replaceWith(fresh); else clearInterval(timer);
+    }, 2000);
+  });
+
+  // Ticks all boxes of a form, or none if all are ticked, without asking for the page that has them ticked.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-select-all]");
+    if (!link) return;
+    event.preventDefault();
+    const boxes = [...document.querySelectorAll(`input[type=checkbox][form="${link.dataset.selectAll}"]`)];
+    const all = boxes.every((box) => box.checked);
+    for (const box of boxes) box.checked = !all;
+  });
+
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (button?.hasAttribute("data-theme-toggle")) {

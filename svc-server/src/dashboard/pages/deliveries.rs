@@ -25,7 +25,9 @@ use crate::dashboard::page_response::{PageError, PageResponse};
 const PAGE: u32 = 50;
 const MAX_ENDPOINTS: u32 = 100;
 /// The filters in the query, apart from those that look back.
-const FILTERS: [&str; 5] = ["endpoint", "event", "status", "kind", "within"];
+pub(super) const FILTERS: [&str; 5] = ["endpoint", "event", "status", "kind", "within"];
+/// All parameters of the list in the query.
+const PARAMETERS: [&str; 7] = ["endpoint", "event", "status", "kind", "within", "record", "before"];
 /// The id of the form that sends selected deliveries again.
 const SELECTION: &str = "selection";
 
@@ -85,12 +87,7 @@ impl live::List for Deliveries {
     }
 
     fn select(delivery: &Delivery) -> Markup {
-        html! {
-            td {
-                input type="checkbox" name="id" value=(delivery.id) form=(SELECTION)
-                    aria-label={ "Select the delivery of " (delivery.kind) " " (delivery.created_at) };
-            }
-        }
+        tick(delivery, false)
     }
 
     fn cells(view: &View<'_>, delivery: &Delivery, endpoints: &Endpoints) -> Markup {
@@ -114,17 +111,38 @@ impl live::List for Deliveries {
     }
 }
 
-/// Returns a table of deliveries. With `may_select`, they can be selected to be sent again.
-pub(super) fn rows(view: &View<'_>, deliveries: &[Delivery], endpoints: &Endpoints, may_select: bool) -> Markup {
-    let headings = ["Event", "Endpoint", "Status", "Attempts", "Last response", "When"];
-    let headings: Vec<&str> = may_select.then_some("Select").into_iter().chain(headings).collect();
+/// Returns the cell that selects a delivery to be sent again.
+fn tick(delivery: &Delivery, is_ticked: bool) -> Markup {
+    html! {
+        td {
+            input type="checkbox" name="id" value=(delivery.id) form=(SELECTION) checked[is_ticked]
+                aria-label={ "Select the delivery of " (delivery.kind) " " (delivery.created_at) };
+        }
+    }
+}
+
+/// Returns a table of deliveries.
+pub(super) fn rows(view: &View<'_>, deliveries: &[Delivery], endpoints: &Endpoints) -> Markup {
+    table_of(view, deliveries, endpoints, None::<fn(&Delivery) -> bool>)
+}
+
+const HEADINGS: [&str; 7] = ["Select", "Event", "Endpoint", "Status", "Attempts", "Last response", "When"];
+
+/// Returns a table of deliveries. With `is_ticked` they can be selected to be sent again.
+fn table_of(
+    view: &View<'_>,
+    deliveries: &[Delivery],
+    endpoints: &Endpoints,
+    is_ticked: Option<impl Fn(&Delivery) -> bool>,
+) -> Markup {
+    let headings = if is_ticked.is_some() { &HEADINGS[..] } else { &HEADINGS[1..] };
     table(
         "Deliveries",
-        &headings,
+        headings,
         html! {
             @for delivery in deliveries {
                 (live::row(Deliveries::id(delivery), &html! {
-                    @if may_select { (Deliveries::select(delivery)) }
+                    @if let Some(is_ticked) = &is_ticked { (tick(delivery, is_ticked(delivery))) }
                     (Deliveries::cells(view, delivery, endpoints))
                 }))
             }
@@ -173,18 +191,15 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     let is_newest = !["record", "before"].iter().any(is_given);
     let is_filtered = !is_newest || FILTERS.iter().any(is_given);
     let may_replay = cx.may(Role::Developer) && !deliveries.is_empty();
+    // A selection that was refused stays.
+    let (is_all, ticked) = (cx.query.text("select") == "all", cx.form.all("id").collect::<Vec<_>>());
+    let is_ticked = |delivery: &Delivery| is_all || ticked.contains(&delivery.id.to_string().as_str());
     let content = html! {
         (heading("Deliveries", "Each event goes to each endpoint that wants it. One that fails is tried again for hours.", html! {
             @if is_newest {
                 (live::switch(cx, &format!("/deliveries/live?{}", cx.query.encoded(&FILTERS)), PAGE as usize, None))
             }
-            @if may_replay {
-                form id=(SELECTION) method="post" action=(cx.url("/deliveries/replay")) {
-                    (csrf(cx))
-                    (problem(cx, "/deliveries/replay"))
-                    button type="submit" { "Send selected again" }
-                }
-            }
+            @if may_replay { (replay_actions(cx)) }
         }))
         (filters::form(cx, "/deliveries", filter_fields(cx, &endpoints)))
         @if deliveries.is_empty() && !is_filtered {
@@ -193,7 +208,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
         } @else if deliveries.is_empty() {
             (empty("delivery", "Nothing found", "No delivery of those that were searched meets all filters.", html! {}))
         } @else {
-            (rows(&cx.view(tenant), &deliveries, &endpoints, may_replay))
+            (table_of(&cx.view(tenant), &deliveries, &endpoints, may_replay.then_some(is_ticked)))
         }
         @if let Some(next) = next {
             nav.pages aria-label="Pages of the list" {
@@ -203,6 +218,20 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
         }
     };
     Ok(layout::page(cx, Some(tenant), "Deliveries", &content))
+}
+
+/// Returns what sends the selected deliveries again, or all that match the filter.
+fn replay_actions(cx: &Context<'_>) -> Markup {
+    let query = cx.query.encoded(&PARAMETERS);
+    html! {
+        a.button href=(cx.url(&format!("/deliveries?{query}&select=all"))) data-select-all=(SELECTION) { "Select all" }
+        form id=(SELECTION) method="post" action=(cx.url(&format!("/deliveries/replay?{query}"))) {
+            (csrf(cx))
+            (problem(cx, "/deliveries/replay"))
+            button type="submit" { "Send selected again" }
+        }
+        a.button href=(cx.url(&format!("/deliveries/replay-matching?{query}"))) { "Replay all that match…" }
+    }
 }
 
 fn filter_fields(cx: &Context<'_>, endpoints: &Endpoints) -> Markup {
@@ -272,5 +301,6 @@ pub(in crate::dashboard) async fn replay_selected(
     for id in ids {
         cx.svc.account(tenant.id).deliveries().replay(id).await?;
     }
-    Ok(PageResponse::see_other(&cx.url("/deliveries?notice=replayed")))
+    let query = cx.query.encoded(&PARAMETERS);
+    Ok(PageResponse::see_other(&cx.url(&format!("/deliveries?{query}&notice=replayed"))))
 }

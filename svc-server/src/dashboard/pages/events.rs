@@ -121,7 +121,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             @if sent.is_empty() {
                 p.soft { "No endpoint wanted it." }
             } @else {
-                (deliveries::rows(&cx.view(tenant), &sent, &endpoints, false))
+                (deliveries::rows(&cx.view(tenant), &sent, &endpoints))
             }
         }))
         (section("Payload", json::body("payload", event.data.get())))

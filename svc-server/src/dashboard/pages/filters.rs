@@ -6,7 +6,7 @@ use std::time::Duration;
 use maud::{Markup, html};
 use svc_core::values::Timestamp;
 
-use crate::dashboard::context::Context;
+use crate::dashboard::context::{Context, Form};
 use crate::dashboard::page_response::PageError;
 
 /// The time spans of lists: the values in the query, their texts, and their hours.
@@ -22,8 +22,13 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// Returns a value of the query, if it is given.
 pub(super) fn value<T: FromStr>(cx: &Context<'_>, name: &str) -> Result<Option<T>, PageError> {
+    value_of(&cx.query, name)
+}
+
+/// Returns a value of a query or of a form, if it is given.
+pub(super) fn value_of<T: FromStr>(fields: &Form, name: &str) -> Result<Option<T>, PageError> {
     let refused = |text: &str| PageError::Invalid(format!("“{text}” is no value of the filter “{name}”."));
-    cx.query.given(name).map(|text| text.parse().map_err(|_| refused(text))).transpose()
+    fields.given(name).map(|text| text.parse().map_err(|_| refused(text))).transpose()
 }
 
 /// Returns the time at which a span of the query or of a form begins. `None` for any time.

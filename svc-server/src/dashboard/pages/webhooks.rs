@@ -6,10 +6,10 @@ use svc_core::accounts::tenants::Tenant;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{EventSet, Patch, Text};
 use svc_core::webhooks::replays::ReplayCreate;
-use svc_core::webhooks::statistics::{AttemptOutcome, HourOfAttempts, Tally};
+use svc_core::webhooks::statistics::{AttemptOutcome, Backlog, HourOfAttempts, Tally};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription, WebhookUpdate};
 
-use super::endpoint_forms::secret;
+use super::endpoint_forms::{kinds_of, secret};
 use super::{deliveries, filters};
 use crate::dashboard::chart::{Column, Series, Span, bars, spans};
 use crate::dashboard::components::{
@@ -133,7 +133,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
     let zone = &tenant.time_zone;
     let content = html! {
         (heading(endpoint.url.as_str(), endpoint.description.as_ref().map_or("", Text::as_str),
-            html! { @if cx.may(Role::Developer) { (actions(cx, &endpoint)) } }))
+            html! { @if cx.may(Role::Developer) { (actions(cx, &endpoint, &backlog)) } }))
         @if endpoint.disabled_reason.is_some() {
             p.banner.bad role="status" {
                 "This endpoint was paused after " (endpoint.consecutive_failures) " failed attempts in a row. What happens \
@@ -155,7 +155,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             @if recent.is_empty() {
                 p.soft { "None yet. Send a test event to see one arrive." }
             } @else {
-                (deliveries::rows(&cx.view(tenant), &recent, &endpoints, false))
+                (deliveries::rows(&cx.view(tenant), &recent, &endpoints))
             }
         }))
         p { a href=(cx.url(&format!("/deliveries?endpoint={}", endpoint.id))) { "All deliveries of this endpoint" } }
@@ -175,6 +175,10 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
                 }
             }),
         ])))
+        details.card {
+            summary { "What it is sent, and when" }
+            (kinds_of(cx, &endpoint))
+        }
         @if cx.may(Role::Developer) {
             (section("Recover", html! {
                 p { "Sends everything again that failed or was held since a time, in the order in which it happened." }
@@ -202,26 +206,35 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
     Ok(layout::page(cx, Some(tenant), "Endpoint", &content))
 }
 
-fn actions(cx: &Context<'_>, endpoint: &WebhookSubscription) -> Markup {
+fn actions(cx: &Context<'_>, endpoint: &WebhookSubscription, backlog: &Backlog) -> Markup {
     let path = |action: &str| format!("/webhooks/{}/{action}", endpoint.id);
     let button = |action: &str, text: &str, class: &str| post_button(cx, &path(action), class, html! {}, text);
     let overlap = overlap_choice("How long the old secret signs as well");
+    let url = &endpoint.url;
+    let waiting = match backlog.pending + backlog.held {
+        0 => "Nothing is waiting for it.".to_owned(),
+        count => format!("What waits or is held ({}) is never sent: it fails for good.", number(count)),
+    };
     html! {
         @if endpoint.enabled {
             (button("test", "Send test event", "primary"))
         } @else {
             (button("enable", "Enable", "primary"))
         }
+        @if cx.dashboard.trials.is_some() { (button("try", "Try it", "")) }
+        a.button href=(cx.url(&path("edit"))) { "Edit" }
         @if endpoint.previous_until.is_some_and(|until| until > cx.now) {
             (button("finish-rotation", "Finish rotation", ""))
         } @else {
-            (confirmed(cx, "Rotate secret", "A new secret is created. The old one signs as well meanwhile for:",
+            (confirmed(cx, "Rotate secret", &format!("{url} gets a new secret. The old one signs as well meanwhile for:"),
                 &path("rotate"), overlap, "Create new secret"))
         }
         @if endpoint.enabled {
-            (confirmed(cx, "Disable", "Nothing is sent to this endpoint from now on. What is waiting is held.",
+            (confirmed(cx, "Disable", &format!("Nothing is sent to {url} from now on. What is waiting is held."),
                 &path("disable"), html! {}, "Disable endpoint"))
         }
+        (confirmed(cx, "Delete", &format!("{url} is deleted with its secret, for good. {waiting} Deliveries that were sent stay in the \
+            list until they are too old."), &path("delete"), html! {}, "Delete endpoint"))
     }
 }
 
@@ -287,6 +300,12 @@ async fn set_enabled(
     let change = WebhookUpdate { enabled: Patch::Set(enabled), ..WebhookUpdate::default() };
     let endpoint = cx.svc.account(tenant.id).webhooks().update(cx.id::<SubscriptionId>()?, change).await?;
     Ok(back(cx, endpoint.id, notice))
+}
+
+/// Deletes an endpoint.
+pub(in crate::dashboard) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    cx.svc.account(tenant.id).webhooks().delete(cx.id::<SubscriptionId>()?).await?;
+    Ok(PageResponse::see_other(&cx.url("/webhooks?notice=endpoint-deleted")))
 }
 
 /// Starts a recovery, and shows its progress.
