@@ -1,7 +1,7 @@
 // The API reference in a real browser: `.ci/browser` runs these tests.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assertAccessible, assertNoFaults, open, start } from "./browser.mjs";
+import { assertAccessible, assertNoFaults, open, signIn, start } from "./browser.mjs";
 
 const { browser, demo } = await start("--platform-listen", "127.0.0.1:0");
 
@@ -17,8 +17,12 @@ for (const colorScheme of ["light", "dark"]) {
   test(`the document is shown, with its webhooks and examples in four languages, ${colorScheme}`, async () => {
     const page = await openReference({ colorScheme });
     await assertAccessible(page, `/docs, ${colorScheme}`, ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]);
-    await page.getByRole("button", { name: "Open Group - webhook-events" }).click();
-    await page.getByRole("link", { name: "invoice.paid" }).first().waitFor();
+    await page.getByRole("button", { name: "Open Group - Invoice events" }).click();
+    await page.getByRole("link", { name: "invoice.paid" }).first().click();
+    const section = page.locator(".section", { has: page.getByRole("heading", { name: "invoice.paid" }) }).last();
+    const top = async (name) => (await section.getByRole("heading", { name, exact: true }).boundingBox()).y;
+    assert.ok((await top("Body")) < (await top("Headers")), "the body comes before the headers");
+    for (const name of ["Contacts", "Quote events"]) await page.getByRole("button", { name: `Open Group - ${name}` }).waitFor();
     await page.getByRole("button", { name: "Select from all clients" }).click();
     const clients = await page.getByRole("option").allInnerTexts();
     assert.deepEqual(clients.map((name) => name.trim()).sort(), ["Curl", "Fetch", "Requests", "reqwest"]);
@@ -44,6 +48,40 @@ test("a request is tried out with a key that stays in the page", async () => {
   assertNoFaults(page, "/docs");
   await page.reload();
   assert.equal(await page.getByPlaceholder("Token").first().inputValue(), "");
+  await page.context().close();
+});
+
+test("the search finds an event by its name first", async () => {
+  const page = await openReference();
+  await page.getByRole("button", { name: /Search/ }).first().click();
+  await page.getByRole("combobox", { name: /search/i }).or(page.getByPlaceholder(/search/i)).first().fill("invoice.paid");
+  const first = page.getByRole("option").first();
+  await first.waitFor();
+  assert.match(await first.innerText(), /invoice\.paid/);
+  assertNoFaults(page, "the search");
+  await page.context().close();
+});
+
+test("a developer who is signed in to the dashboard gets a key made for trying", async () => {
+  const page = await openReference();
+  const button = page.getByRole("button", { name: "Use a key made for trying" });
+  await button.click();
+  await page.getByText("Sign in to the dashboard first").waitFor();
+  assertNoFaults(page, "a reader who is not signed in", /401/);
+  await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "developer"));
+  await page.goto(`${demo.url}/docs`);
+  await button.click();
+  await page.getByText("Requests have the key “Trying the API” now, for an hour.").waitFor();
+  await page.getByRole("link", { name: "Check the API key" }).first().click();
+  await page.getByRole("button", { name: /Test Request/ }).first().click();
+  const [response] = await Promise.all([
+    page.waitForResponse((response) => response.url() === `${demo.url}/api/v1/ping`),
+    page.getByRole("button", { name: /Send/ }).first().click(),
+  ]);
+  assert.equal(response.status(), 200);
+  assert.notEqual(await response.request().headerValue("authorization"), `Bearer ${demo.key}`);
+  assert.match(demo.svc("key", "list", "--tenant", demo.variables.SVC_TENANT), /Trying the API/);
+  assertNoFaults(page, "a key made for trying");
   await page.context().close();
 });
 

@@ -12,8 +12,8 @@ use svc_core::crypto::sha256;
 
 use crate::api::routes::Version;
 
-/// The page. `{mount}` stands for the path of the API in a host application, and
-/// `{version}` for that of its operations.
+/// The page. `{mount}` stands for the path of the API in a host application, `{version}` for that of its operations, and
+/// `{dashboard}` for that of the dashboard.
 const PAGE: &str = include_str!("docs/page.html");
 const START: &str = include_str!("docs/start.js");
 /// The viewer, compressed by `build.rs` in the one way that every browser takes.
@@ -60,8 +60,11 @@ pub(super) struct Docs {
 
 impl Docs {
     /// Returns the reference of the document of this version.
-    pub(super) fn new(mount: &str, version: Version) -> Self {
-        let page = PAGE.replace("{version}", version.path()).replace("{mount}", &super::home::escaped(mount));
+    /// With `has_dashboard`, readers who are signed in to it can get a key there.
+    pub(super) fn new(mount: &str, version: Version, has_dashboard: bool) -> Self {
+        let dashboard = if has_dashboard && version == Version::V1 { "{mount}/dashboard" } else { "" };
+        let page = PAGE.replace("{dashboard}", dashboard).replace("{version}", version.path());
+        let page = page.replace("{mount}", &super::home::escaped(mount));
         Self { page: page.into(), viewer_etag: OnceLock::new() }
     }
 
@@ -94,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_crate_contains_the_viewer() {
-        let docs = Docs::new("", Version::V1);
+        let docs = Docs::new("", Version::V1, false);
         let (headers, script) = docs.response(DocsFile::Viewer, &[]).unwrap();
         assert!(script.starts_with(&[0x1f, 0x8b]) && (500_000..2_000_000).contains(&script.len()), "{}", script.len());
         assert_eq!(headers[CONTENT_ENCODING], GZIP);
@@ -104,9 +107,9 @@ mod tests {
 
     #[test]
     fn the_page_names_the_files_and_the_document_below_its_mount() {
-        let (_, page) = Docs::new("/a\"b", Version::V1).response(DocsFile::Page, &[]).unwrap();
+        let (_, page) = Docs::new("/a\"b", Version::V1, true).response(DocsFile::Page, &[]).unwrap();
         let page = std::str::from_utf8(&page).unwrap();
-        for path in ["/docs/viewer.js", "/docs/start.js", "/api/v1/openapi.json"] {
+        for path in ["/docs/viewer.js", "/docs/start.js", "/api/v1/openapi.json", "/dashboard"] {
             assert!(page.contains(&format!("\"/a&quot;b{path}\"")), "{path}: {page}");
         }
         assert!(!page.contains("://"), "no other host: {page}");

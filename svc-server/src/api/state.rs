@@ -63,10 +63,14 @@ impl Listener {
     fn new(operations: Vec<Operation>, versions: &'static [Version], store: &dyn Store, settings: &Settings) -> Self {
         // The platform API has a listener of its own and is never part of a host application.
         let mount = if versions.contains(&Version::Platform) { "" } else { settings.mount.as_str() };
+        #[cfg(all(feature = "docs", feature = "dashboard"))]
+        let has_dashboard = settings.dashboard;
+        #[cfg(all(feature = "docs", not(feature = "dashboard")))]
+        let has_dashboard = false;
         Self {
             documents: Documents::new(&operations, versions, mount, &store.env().event_kinds),
             #[cfg(feature = "docs")]
-            docs: versions.first().filter(|_| settings.docs).map(|version| Docs::new(mount, *version)),
+            docs: versions.first().filter(|_| settings.docs).map(|version| Docs::new(mount, *version, has_dashboard)),
             router: Router::new(operations, versions, &settings.write_rate_limits, mount),
         }
     }

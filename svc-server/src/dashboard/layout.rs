@@ -76,6 +76,8 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
                     span.logo aria-hidden="true" { (icon("logo")) }
                     span.account title=(owner) { (owner) }
                 }
+                // A narrow screen shows the pages when it is ticked.
+                label.menu { input type="checkbox"; " Menu" }
                 nav aria-label="Pages" {
                     @if cx.session.account().is_some() {
                         (navigation(cx, ACCOUNT))

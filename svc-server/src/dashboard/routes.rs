@@ -113,6 +113,8 @@ fn table() -> Vec<Page> {
         get("/keys", Account(Viewer, |cx, tenant| Box::pin(keys::list(cx, tenant)))),
         get("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::new(cx, tenant)))),
         post("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::create(cx, tenant)))),
+        get("/keys/for-trying", Account(Developer, |cx, tenant| Box::pin(keys::offer_for_trying(cx, tenant)))),
+        post("/keys/for-trying", Account(Developer, |cx, tenant| Box::pin(keys::create_for_trying(cx, tenant)))),
         post("/keys/{id}/rotate", Account(Owner, |cx, tenant| Box::pin(keys::rotate(cx, tenant)))),
         post("/keys/{id}/revoke", Account(Owner, |cx, tenant| Box::pin(keys::revoke(cx, tenant)))),
         get("/settings", Account(Viewer, |cx, tenant| Box::pin(settings::show(cx, tenant)))),

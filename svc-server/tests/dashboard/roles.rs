@@ -59,6 +59,8 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/keys", "viewer", ""),
     ("GET", "/keys/new", "owner", ""),
     ("POST", "/keys/new", "owner", "scopes=read&expires=30"),
+    ("GET", "/keys/for-trying", "developer", ""),
+    ("POST", "/keys/for-trying", "developer", ""),
     ("POST", "/keys/{id}/rotate", "owner", "overlap=24"),
     ("POST", "/keys/{id}/revoke", "owner", ""),
     ("GET", "/settings", "viewer", ""),

@@ -1,7 +1,56 @@
 // Starts the viewer of the API reference. Everything that would ask another host is turned off, and the policy of the page
 // refuses it besides.
-Scalar.createApiReference('#reference', {
-  url: document.querySelector('#reference').dataset.document,
+"use strict";
+
+/** Returns a name as a heading: `webhook-events` as "Webhook events". */
+const heading = (name) => name[0].toUpperCase() + name.slice(1).replaceAll('-', ' ');
+
+/** Returns the document with headings for its groups, and a group of events for each kind of record. */
+const grouped = (document) => {
+  const tags = (document.tags ?? []).map((tag) => ({
+    ...tag,
+    'x-displayName': heading(tag.name),
+    description: tag.description?.replaceAll('below `webhook-events`', 'below'),
+  }));
+  const groups = new Map();
+  for (const [kind, { post }] of Object.entries(document.webhooks ?? {})) {
+    const name = `${kind.split('.')[0]}-events`;
+    groups.set(name, { name, 'x-displayName': heading(name), description: 'The requests that an endpoint receives.' });
+    post.tags = [name];
+  }
+  return { ...document, tags: [...tags.filter((tag) => tag.name !== 'webhook-events'), ...groups.values()] };
+};
+
+/** Returns a page of the dashboard, or throws what to do about it. */
+const ask = async (url, form) => {
+  const response = await fetch(url, form && { method: 'POST', body: new URLSearchParams(form) });
+  const page = new DOMParser().parseFromString(await response.text(), 'text/html');
+  if (response.status === 401) throw new Error('Sign in to the dashboard first, then come back.');
+  if (!response.ok) throw new Error(page.querySelector('main p')?.textContent ?? 'The dashboard made no key.');
+  return page;
+};
+
+/** Makes a key in the dashboard, for the session of the reader, and hands it to the viewer. */
+const offerKey = (dashboard, use) => {
+  const element = document.querySelector('#trying');
+  const [button, status] = element.children;
+  element.hidden = false;
+  button.addEventListener('click', async () => {
+    button.disabled = true;
+    try {
+      const url = `${dashboard}/keys/for-trying`;
+      const csrf = (await ask(url)).querySelector('form[action$="/keys/for-trying"] input[name=csrf]')?.value;
+      if (!csrf) throw new Error('Choose an account in the dashboard first, then come back.');
+      use((await ask(url, { csrf })).querySelector('#key').value);
+      status.textContent = 'Requests have the key “Trying the API” now, for an hour.';
+    } catch (error) {
+      status.textContent = error.message;
+      button.disabled = false;
+    }
+  });
+};
+
+const configuration = {
   metaData: { title: 'API reference' },
   withDefaultFonts: false,
   telemetry: false,
@@ -29,6 +78,10 @@ Scalar.createApiReference('#reference', {
       --scalar-color-red: #ff8078;
     }
     [id^="headlessui-popover-button"] { min-width: 24px; min-height: 24px; }
+    #trying { padding: 8px 16px; font: 14px/1.5 system-ui, sans-serif; }
+    #trying button { min-height: 32px; padding: 2px 10px; font: inherit; cursor: pointer; }
+    .operation-details { display: flex; flex-direction: column; }
+    .operation-details > .request-body { order: -1; }
   `,
   // Examples in curl, Python, JavaScript and Rust.
   defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
@@ -55,4 +108,19 @@ Scalar.createApiReference('#reference', {
     python: ['aiohttp', 'httpx_async', 'httpx_sync', 'python3'],
     shell: ['httpie', 'wget'],
   },
-})
+}
+
+const reference = document.querySelector('#reference');
+const start = (content) => {
+  const viewer = Scalar.createApiReference('#reference', { ...configuration, content });
+  const { dashboard } = reference.dataset;
+  const use = (token) => viewer.updateConfiguration({
+    ...configuration,
+    content,
+    authentication: { preferredSecurityScheme: 'bearer', securitySchemes: { bearer: { token } } },
+  });
+  if (dashboard) offerKey(dashboard, use);
+};
+fetch(reference.dataset.document)
+  .then((response) => response.json())
+  .then((content) => start(grouped(content)));

@@ -1,5 +1,5 @@
-// What pages can do better with a script: switch the theme, copy a text, show what is new, and not send a form twice. They
-// work without it.
+// What pages can do better with a script: switch the theme, copy a text, show what is new, go through lists by keys, and not
+// send a form twice. They work without it.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -21,13 +21,6 @@
     setTimeout(() => { button.textContent = label; }, 2000);
   };
 
-  // A narrow screen scrolls the navigation sideways to the page that is open.
-  addEventListener("DOMContentLoaded", () => {
-    const current = document.querySelector("nav [aria-current]");
-    const nav = current?.closest("nav");
-    if (nav) nav.scrollLeft = current.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2;
-  });
-
   // A live list: the server sends rows as they come and change, and this puts them into the table by their ids, which sort
   // like the rows. A hidden page is not live, so that nobody is sent what nobody sees.
   const live = (element) => {
@@ -48,6 +41,10 @@
       const template = document.createElement("template");
       template.innerHTML = html;
       const fresh = template.content.firstElementChild;
+      const headings = body.closest("table")?.tHead.rows[0].cells;
+      [...fresh.cells ?? []].forEach((cell, column) => {
+        if (cell.localName === "td") cell.setAttribute("data-label", headings[column].textContent);
+      });
       const old = body.querySelector(`[data-row="${fresh.dataset.row}"]`);
       if (old) {
         // What a person is about to use stays.
@@ -131,14 +128,37 @@
     }
   });
 
-  // Either all events of an endpoint are chosen, or single kinds.
-  document.addEventListener("change", (event) => {
-    const picker = event.target.closest("[data-picker]");
-    if (!picker || !event.target.checked) return;
-    const isAll = event.target.value === "*";
-    for (const box of picker.querySelectorAll("input:checked")) {
-      if ((box.value === "*") !== isAll) box.checked = false;
-    }
+  // j and k go through the rows of a list by their links, which Enter opens; ? lists the keys. They can be turned off.
+  const KEYS = [["j", "next row"], ["k", "row before"], ["Enter", "open the row"], ["/ or Ctrl-K", "search"], ["?", "these keys"], ["Esc", "close"]];
+  const keysAreOff = () => { try { return localStorage.getItem("keys") === "off"; } catch { return false; } };
+  const showKeys = () => {
+    const dialog = document.createElement("dialog");
+    dialog.setAttribute("aria-labelledby", "keys-title");
+    const rows = KEYS.map(([key, does]) => `<div><dt><kbd>${key}</kbd></dt><dd>${does}</dd></div>`).join("");
+    dialog.innerHTML = `<h2 id="keys-title">Keys</h2><dl class="facts">${rows}</dl>
+      <label><input type="checkbox"> Use the keys of one letter</label><form method="dialog"><button>Close</button></form>`;
+    const box = dialog.querySelector("input");
+    box.checked = !keysAreOff();
+    box.addEventListener("change", () => {
+      try { localStorage.setItem("keys", box.checked ? "on" : "off"); } catch { /* They stay as they are. */ }
+    });
+    dialog.addEventListener("close", () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
+  };
+  const step = (by) => {
+    const links = [...document.querySelectorAll("main tbody tr, main .timeline li")].map((row) => row.querySelector("a[href]")).filter(Boolean);
+    const row = document.activeElement?.closest("tr, li");
+    const at = links.findIndex((link) => row?.contains(link));
+    const next = links[at < 0 ? (by > 0 ? 0 : links.length - 1) : at + by];
+    next?.focus();
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), select, textarea, dialog")) return;
+    if (event.key === "?") showKeys();
+    else if ((event.key === "j" || event.key === "k") && !keysAreOff()) step(event.key === "j" ? 1 : -1);
+    else return;
+    event.preventDefault();
   });
 
   document.addEventListener("submit", (event) => {

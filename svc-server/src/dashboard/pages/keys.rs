@@ -10,8 +10,8 @@ use svc_core::accounts::tenants::Tenant;
 use svc_core::values::is_one_line;
 
 use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, empty, heading, overlap_choice, table,
-    time, time_or,
+    Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, distance, empty, heading,
+    overlap_choice, problem, table, time, time_or,
 };
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
@@ -71,6 +71,9 @@ fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Mar
         (None, false) => badge(Tone::Good, "active"),
     };
     let path = |action| format!("/keys/{}/{action}", key.id);
+    let name = key.name.as_deref().unwrap_or(key.prefix.as_str());
+    let used =
+        key.last_used_at.map_or_else(|| "never used".to_owned(), |at| format!("last used {}", distance(cx.now, at)));
     html! {
         tr {
             th scope="row" {
@@ -88,11 +91,11 @@ fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Mar
             td.end {
                 @if may_change && key.revoked_at.is_none() && !is_expired {
                     div.actions {
-                        (confirmed(cx, "Rotate", "A new key with the same name and scopes is created. The old one stays \
-                            valid meanwhile for:", &path("rotate"), overlap_choice("How long the old key stays valid"),
+                        (confirmed(cx, "Rotate", &format!("A new key takes the place of {name}, {used}, with the same name and scopes. \
+                            The old one stays valid meanwhile for:"), &path("rotate"), overlap_choice("How long the old key stays valid"),
                             "Create new key"))
-                        (confirmed(cx, "Revoke", "Requests with this key are refused at once. This cannot be undone.",
-                            &path("revoke"), html! {}, "Revoke key"))
+                        (confirmed(cx, "Revoke", &format!("Requests with {name}, {used}, are refused at once. This cannot be undone."),
+                            &path("revoke"), html! {}, &format!("Revoke {name}")))
                     }
                 }
             }
@@ -165,6 +168,37 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
             Ok(form(cx, tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY))
         }
     }
+}
+
+/// How long a key that was made for trying the API is valid.
+const TRYING: Duration = Duration::from_secs(60 * 60);
+
+/// Offers a key to try the API with, which the API reference asks for as well.
+pub(in crate::dashboard) async fn offer_for_trying(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+) -> Result<PageResponse, PageError> {
+    let about = "It reads the records of this account, changes nothing, and expires in an hour. It is in the list of keys, by the \
+                 name “Trying the API”.";
+    let content = html! {
+        (heading("A key for trying the API", about, html! {}))
+        form.card.fields method="post" action=(cx.url("/keys/for-trying")) {
+            (csrf(cx))
+            (problem(cx, "/keys/for-trying"))
+            div.actions { button.primary type="submit" { "Create key" } }
+        }
+    };
+    Ok(layout::page(cx, Some(tenant), "A key for trying the API", &content))
+}
+
+/// Creates a key to try the API with, and shows it.
+pub(in crate::dashboard) async fn create_for_trying(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+) -> Result<PageResponse, PageError> {
+    let input = KeyCreate { name: Some("Trying the API".to_owned()), expires_in: Some(TRYING), ..KeyCreate::default() };
+    let new = cx.svc.account(tenant.id).keys().create(input).await?;
+    Ok(created(cx, tenant, &new))
 }
 
 /// Shows a new key. Its text is part of this response alone.
