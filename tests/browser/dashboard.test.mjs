@@ -259,7 +259,11 @@ test("deliveries are ticked all at once, attempts compared, and what matches rep
   const boxes = await page.locator("tbody input").count();
   assert.equal(await page.locator("tbody input:checked").count(), boxes);
   await page.locator("tbody th a").first().click();
-  await page.getByText("Live", { exact: true }).waitFor();
+  await page.waitForURL(/deliveries\/0/);
+  const before = await page.locator(".timeline li").count();
+  assert.equal(await submit(page, /^(Send again|Enable it and send)$/), 303);
+  // The next attempt appears by itself.
+  await page.locator(".timeline li").nth(before).waitFor();
   const ticks = page.getByRole("checkbox", { name: /Compare attempt/ });
   await ticks.nth(0).check();
   await ticks.nth(1).check();

@@ -79,6 +79,8 @@ const configuration = {
     }
     [id^="headlessui-popover-button"] { min-width: 24px; min-height: 24px; }
     #trying { padding: 8px 16px; font: 14px/1.5 system-ui, sans-serif; }
+    .light-mode #trying { color: #1b1b1b; }
+    .dark-mode #trying { color: #e7e7e7; }
     #trying button { min-height: 32px; padding: 2px 10px; font: inherit; cursor: pointer; }
     .operation-details { display: flex; flex-direction: column; }
     .operation-details > .request-body { order: -1; }
