@@ -273,8 +273,7 @@ test("deliveries are ticked all at once, attempts compared, and what matches rep
   await page.getByRole("link", { name: "Back to one attempt" }).click();
   await page.getByRole("heading", { name: "As curl" }).waitFor();
 
-  const endpoint = JSON.parse(demo.svc("webhook", "list", "--tenant", demo.variables.SVC_TENANT, "--json")).data
-    .find((endpoint) => endpoint.enabled).id;
+  const endpoint = (await demo.api("GET", "webhooks")).find((endpoint) => endpoint.enabled).id;
   await page.goto(`${demo.url}/dashboard/deliveries?endpoint=${endpoint}&within=24h`);
   await page.getByRole("link", { name: "Replay all that match" }).click();
   await page.getByRole("heading", { name: /^[0-9,]+ deliveries$/ }).waitFor();

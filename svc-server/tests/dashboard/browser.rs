@@ -163,6 +163,13 @@ impl Server {
     }
 }
 
+/// Returns a page without the headings of columns in its cells, which the script gives to live rows.
+pub(crate) fn without_labels(page: &str) -> String {
+    let mut parts = page.split(" data-label=\"");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.filter_map(|part| part.split_once('"')).fold(first, |page, (_, rest)| page + rest)
+}
+
 /// Encodes the fields of a form.
 pub(crate) fn encode(fields: &[(&str, &str)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
