@@ -192,7 +192,7 @@ pub enum Error {
     #[error("The idempotency key was used with another request; use a new key for each new request.")]
     IdempotencyKeyReused,
     /// The API key is malformed or unknown.
-    #[error("The API key is not valid; copy all of it, or get another one from the operator of this service.")]
+    #[error("The API key is not valid; copy all of it, or create another one in the dashboard.")]
     InvalidKey,
     /// The API key was revoked.
     #[error("The API key was revoked; create a new one.")]

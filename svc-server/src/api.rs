@@ -15,7 +15,7 @@ mod body;
 mod change;
 pub mod cors;
 #[cfg(feature = "docs")]
-mod docs;
+pub(crate) mod docs;
 pub mod handlers;
 mod home;
 mod housekeeping;

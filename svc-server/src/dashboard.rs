@@ -92,6 +92,9 @@ pub(crate) struct Dashboard {
     live: Live,
     /// What tries endpoints. `None` if the process has no webhook client.
     trials: Option<Trials>,
+    /// Whether the API reference is served, in which people try requests out.
+    #[cfg(feature = "docs")]
+    has_reference: bool,
     #[cfg(feature = "oidc")]
     provider: Option<oidc::Provider>,
 }
@@ -151,6 +154,8 @@ impl Dashboard {
             people,
             live,
             trials: settings.webhook_client.clone().map(Trials::new),
+            #[cfg(feature = "docs")]
+            has_reference: settings.docs,
             #[cfg(feature = "oidc")]
             provider,
         }
@@ -248,7 +253,7 @@ impl Dashboard {
         }
         let mut response = result.unwrap_or_else(|error| error.response(self)).into_response();
         let headers = response.headers_mut();
-        headers.insert(CONTENT_SECURITY_POLICY, self.policy.clone());
+        headers.entry(CONTENT_SECURITY_POLICY).or_insert_with(|| self.policy.clone());
         headers.insert(REFERRER_POLICY, SAME_ORIGIN);
         headers.insert(OPENER_POLICY, SAME_ORIGIN);
         headers.entry(CACHE_CONTROL).or_insert(NO_STORE);
@@ -298,6 +303,19 @@ impl Dashboard {
             Ok(response) => Ok(response.status(status)),
             Err(_) => Err(error),
         }
+    }
+
+    /// Returns whether the API reference is served.
+    #[cfg(feature = "docs")]
+    fn has_reference(&self) -> bool {
+        self.has_reference
+    }
+
+    /// Returns that there is no API reference.
+    #[cfg(not(feature = "docs"))]
+    #[expect(clippy::unused_self, reason = "with the feature `docs` there may be one")]
+    fn has_reference(&self) -> bool {
+        false
     }
 
     /// Returns the host of the identity provider, if there is one.

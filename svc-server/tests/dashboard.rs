@@ -24,6 +24,9 @@ mod members;
 mod oidc;
 #[path = "dashboard/overview.rs"]
 mod overview;
+#[cfg(feature = "docs")]
+#[path = "dashboard/reference.rs"]
+mod reference;
 #[path = "dashboard/roles.rs"]
 mod roles;
 #[path = "dashboard/sessions.rs"]

@@ -50,6 +50,35 @@ export async function signIn(page, link) {
   await Promise.all([page.waitForURL(/\/dashboard(?!\/link|\/sign-in)/), page.getByRole("button").first().click()]);
 }
 
+/** Pages of one kind that are looked at, such as the details of a delivery. */
+const EACH_KIND = 2;
+
+/** Follows all links of the dashboard from its first page, and returns the pages by their kind: the path without ids. */
+export async function crawl(page, origin, look) {
+  const seen = new Map();
+  const queue = ["/dashboard"];
+  const queued = new Set(queue);
+  for (let path; (path = queue.shift()) !== undefined; ) {
+    const kind = path.replace(/\?.*/, "").replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "{id}");
+    const visited = seen.get(kind) ?? [];
+    if (visited.length >= EACH_KIND) continue;
+    seen.set(kind, [...visited, path]);
+    const response = await page.goto(origin + path);
+    assert.equal(response.status(), 200, path);
+    await look(path, response);
+    const hrefs = await page.locator("a[href]").evaluateAll((all) => all.map((a) => a.href));
+    for (const href of hrefs) {
+      const url = new URL(href);
+      const next = url.pathname + url.search;
+      if (url.origin === origin && url.pathname.startsWith("/dashboard") && !queued.has(next)) {
+        queued.add(next);
+        queue.push(next);
+      }
+    }
+  }
+  return seen;
+}
+
 /** Fails if anything happened that must not, and forgets it. `expected` are patterns of faults that the test causes. */
 export function assertNoFaults(page, where, ...expected) {
   const faults = page.faults.splice(0).filter((fault) => !expected.some((pattern) => pattern.test(fault)));

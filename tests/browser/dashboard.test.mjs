@@ -1,47 +1,19 @@
 // The dashboard in a real browser: `.ci/browser` runs these tests.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assertAccessible, assertNoFaults, open, signIn, start } from "./browser.mjs";
+import { assertAccessible, assertNoFaults, crawl, open, signIn, start } from "./browser.mjs";
 
 /** The largest page, in bytes of HTML. */
 const MAX_BYTES = 150_000;
-/** Pages of one kind that are looked at, such as the details of a delivery. */
-const EACH_KIND = 2;
 
 const { browser, demo } = await start();
-
-/** Follows all links of the dashboard from its first page, and returns the pages by their kind: the path without ids. */
-async function crawl(page, look) {
-  const seen = new Map();
-  const queue = ["/dashboard"];
-  const queued = new Set(queue);
-  for (let path; (path = queue.shift()) !== undefined; ) {
-    const kind = path.replace(/\?.*/, "").replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "{id}");
-    const visited = seen.get(kind) ?? [];
-    if (visited.length >= EACH_KIND) continue;
-    seen.set(kind, [...visited, path]);
-    const response = await page.goto(demo.url + path);
-    assert.equal(response.status(), 200, path);
-    await look(path, response);
-    const hrefs = await page.locator("a[href]").evaluateAll((all) => all.map((a) => a.href));
-    for (const href of hrefs) {
-      const url = new URL(href);
-      const next = url.pathname + url.search;
-      if (url.origin === demo.url && url.pathname.startsWith("/dashboard") && !queued.has(next)) {
-        queued.add(next);
-        queue.push(next);
-      }
-    }
-  }
-  return seen;
-}
 
 for (const [who, role] of [["an owner", "owner"], ["an operator", "operator"]]) {
   for (const colorScheme of ["light", "dark"]) {
     test(`every page that ${who} can reach is in order, ${colorScheme}`, async () => {
       const page = await open(browser, demo.url, { colorScheme });
       await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, role));
-      const kinds = await crawl(page, async (path, response) => {
+      const kinds = await crawl(page, demo.url, async (path, response) => {
         const bytes = (await response.body()).length;
         assert.ok(bytes <= MAX_BYTES, `${path} has ${bytes} bytes`);
         assert.equal(await page.locator("h1").count(), 1, `${path} has one heading`);
@@ -101,7 +73,7 @@ test("two accounts side by side see nothing of each other", async () => {
   const [own, theirs] = await Promise.all([open(browser, demo.url), open(browser, demo.url)]);
   await signIn(own, demo.linkFor(demo.variables.SVC_TENANT, "owner"));
   await signIn(theirs, demo.linkFor(other, "owner"));
-  const paths = [...(await crawl(own, async () => {})).values()].flat();
+  const paths = [...(await crawl(own, demo.url, async () => {})).values()].flat();
   for (const path of paths) {
     await theirs.goto(demo.url + path);
     const text = await theirs.locator("body").innerText();
@@ -120,7 +92,7 @@ test("hostile names are text", async () => {
   for (const first_name of names) await demo.api("POST", "contacts", { email: `hostile${first_name.length}@example.com`, first_name });
   const page = await open(browser, demo.url);
   await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "owner"));
-  await crawl(page, async (path) => {
+  await crawl(page, demo.url, async (path) => {
     assertNoFaults(page, path);
     assert.equal(await page.locator("main img[src=x]").count(), 0, path);
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);

@@ -1,7 +1,8 @@
 //! The API reference at `/docs`: the served OpenAPI document, shown by a viewer that runs in the browser.
 //!
 //! The viewer is Scalar, whose crate contains it, so the page asks no other host for anything, and its policy does not let
-//! it. Requests that a reader tries out go to this server. The key for them stays in the memory of the page.
+//! it. Requests that a reader tries out go to this server. The key for them stays in the memory of the page: the reader types
+//! it, or the dashboard makes it for the person who is signed in.
 
 use std::sync::OnceLock;
 
@@ -10,17 +11,21 @@ use http::header::{CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG
 use http::{HeaderMap, HeaderValue};
 use svc_core::crypto::sha256;
 
+use super::home::escaped;
 use crate::api::routes::Version;
 
-/// The page. `{mount}` stands for the path of the API in a host application, `{version}` for that of its operations, and
-/// `{dashboard}` for that of the dashboard.
+/// The page. `{mount}` stands for the path of the API in a host application, `{version}` for that of its operations,
+/// `{bar}` for what is above the viewer, and `{key}` for the key of the reader.
 const PAGE: &str = include_str!("docs/page.html");
+/// What is above the viewer where the dashboard makes keys.
+const OFFER: &str = "Try requests with a key of your own, or <a href=\"{mount}/dashboard/reference\">let the dashboard make \
+     one for an hour</a>.";
 const START: &str = include_str!("docs/start.js");
 /// The viewer, compressed by `build.rs` in the one way that every browser takes.
 const VIEWER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/viewer.js.gz"));
 /// Lets the page have scripts of this server and requests to it. The viewer sets styles of its own, so those may be inline;
 /// nothing else may.
-const POLICY: HeaderValue = HeaderValue::from_static(
+pub(crate) const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; font-src data:; connect-src 'self'; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
@@ -59,13 +64,10 @@ pub(super) struct Docs {
 }
 
 impl Docs {
-    /// Returns the reference of the document of this version.
-    /// With `has_dashboard`, readers who are signed in to it can get a key there.
+    /// Returns the reference of the document of this version. `has_dashboard` says whether the dashboard makes keys for it.
     pub(super) fn new(mount: &str, version: Version, has_dashboard: bool) -> Self {
-        let dashboard = if has_dashboard && version == Version::V1 { "{mount}/dashboard" } else { "" };
-        let page = PAGE.replace("{dashboard}", dashboard).replace("{version}", version.path());
-        let page = page.replace("{mount}", &super::home::escaped(mount));
-        Self { page: page.into(), viewer_etag: OnceLock::new() }
+        let bar = if has_dashboard { OFFER.replace("{mount}", &escaped(mount)) } else { String::new() };
+        Self { page: page(mount, version, &bar, "").into(), viewer_etag: OnceLock::new() }
     }
 
     /// Returns the headers and the body of a file, or the ETag of the viewer if the client has it already.
@@ -91,13 +93,20 @@ impl Docs {
     }
 }
 
+/// Returns the page. `bar` is the HTML above the viewer, and `key` the key with which requests are tried out, empty for one
+/// that the reader types.
+pub(crate) fn page(mount: &str, version: Version, bar: &str, key: &str) -> String {
+    let page = PAGE.replace("{version}", version.path()).replace("{mount}", &escaped(mount)).replace("{key}", key);
+    page.replace("{bar}", bar)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_crate_contains_the_viewer() {
-        let docs = Docs::new("", Version::V1, false);
+        let docs = Docs::new("", Version::V1, true);
         let (headers, script) = docs.response(DocsFile::Viewer, &[]).unwrap();
         assert!(script.starts_with(&[0x1f, 0x8b]) && (500_000..2_000_000).contains(&script.len()), "{}", script.len());
         assert_eq!(headers[CONTENT_ENCODING], GZIP);
@@ -109,7 +118,7 @@ mod tests {
     fn the_page_names_the_files_and_the_document_below_its_mount() {
         let (_, page) = Docs::new("/a\"b", Version::V1, true).response(DocsFile::Page, &[]).unwrap();
         let page = std::str::from_utf8(&page).unwrap();
-        for path in ["/docs/viewer.js", "/docs/start.js", "/api/v1/openapi.json", "/dashboard"] {
+        for path in ["/docs/viewer.js", "/docs/start.js", "/api/v1/openapi.json", "/dashboard/reference"] {
             assert!(page.contains(&format!("\"/a&quot;b{path}\"")), "{path}: {page}");
         }
         assert!(!page.contains("://"), "no other host: {page}");

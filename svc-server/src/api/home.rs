@@ -25,7 +25,7 @@ const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 #[derive(Default)]
 pub(super) struct Pages {
     docs: bool,
-    dashboard: bool,
+    pub(super) dashboard: bool,
 }
 
 impl Pages {

@@ -344,7 +344,8 @@ impl Texts {
 }
 
 fn tags(version: Version) -> Vec<Value> {
-    let tag = |(name, description): &(&str, &str)| json!({ "name": name, "description": description });
+    // The extension is that of Redoc and Scalar. Generated clients name their modules by the tag itself.
+    let tag = |(name, description): &(&str, &str)| json!({ "name": name, "description": description, "x-displayName": title(name) });
     match version {
         Version::V1 | Version::V2 => TAGS.iter().map(tag).collect(),
         Version::Platform => {
@@ -352,6 +353,13 @@ fn tags(version: Version) -> Vec<Value> {
             PLATFORM_TAGS.iter().chain(records).map(tag).collect()
         }
     }
+}
+
+/// Returns a tag as people write it, such as `Audit log`.
+fn title(tag: &str) -> String {
+    let words = tag.replace('-', " ");
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn describe(operation: &Operation, schemas: &mut Schemas) -> Value {

@@ -62,11 +62,10 @@ pub(super) struct Listener {
 impl Listener {
     fn new(operations: Vec<Operation>, versions: &'static [Version], store: &dyn Store, settings: &Settings) -> Self {
         // The platform API has a listener of its own and is never part of a host application.
-        let mount = if versions.contains(&Version::Platform) { "" } else { settings.mount.as_str() };
-        #[cfg(all(feature = "docs", feature = "dashboard"))]
-        let has_dashboard = settings.dashboard;
-        #[cfg(all(feature = "docs", not(feature = "dashboard")))]
-        let has_dashboard = false;
+        let is_platform = versions.contains(&Version::Platform);
+        let mount = if is_platform { "" } else { settings.mount.as_str() };
+        #[cfg(feature = "docs")]
+        let has_dashboard = Pages::of(settings).dashboard && !is_platform;
         Self {
             documents: Documents::new(&operations, versions, mount, &store.env().event_kinds),
             #[cfg(feature = "docs")]

@@ -91,8 +91,12 @@ impl Context<'_> {
         let is_plain = |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.:[]_".contains(&b));
         let host = host.filter(is_plain).unwrap_or("localhost");
         let scheme = if is_secure(self.parts) { "https" } else { "http" };
-        let mount = self.dashboard.base.strip_suffix(super::PATH).unwrap_or_default();
-        format!("{scheme}://{host}{mount}")
+        format!("{scheme}://{host}{}", self.mount())
+    }
+
+    /// Returns the path of the API in a host application, empty for none.
+    pub(super) fn mount(&self) -> &str {
+        self.dashboard.base.strip_suffix(super::PATH).unwrap_or_default()
     }
 
     /// Returns the URL of a page, such as `/keys`.

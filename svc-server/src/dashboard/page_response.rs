@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
+#[cfg(feature = "docs")]
+use http::header::CONTENT_SECURITY_POLICY;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use maud::{Markup, html};
@@ -70,6 +72,13 @@ impl PageResponse {
         if let Ok(value) = HeaderValue::try_from(format!("0; url={url}")) {
             self.headers.insert(http::header::REFRESH, value);
         }
+        self
+    }
+
+    /// Sets the policy of a page that has another one than those of the dashboard.
+    #[cfg(feature = "docs")]
+    pub(super) fn policy(mut self, policy: HeaderValue) -> Self {
+        self.headers.insert(CONTENT_SECURITY_POLICY, policy);
         self
     }
 

@@ -14,6 +14,8 @@ pub(super) mod overview;
 #[cfg(feature = "oidc")]
 pub(super) mod provider;
 pub(super) mod records;
+#[cfg(feature = "docs")]
+pub(super) mod reference;
 pub(super) mod replays;
 pub(super) mod requests;
 mod sent_request;

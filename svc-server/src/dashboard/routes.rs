@@ -12,6 +12,8 @@ use super::context::{Context, Form};
 use super::page_response::{PageError, PageResponse};
 #[cfg(feature = "oidc")]
 use super::pages::provider;
+#[cfg(feature = "docs")]
+use super::pages::reference;
 use super::pages::{
     accounts, attempts, audit, deliveries, delivery, endpoint_forms, events, keys, members, overview, records, replays,
     requests, settings, sign_in, system, webhooks,
@@ -113,8 +115,6 @@ fn table() -> Vec<Page> {
         get("/keys", Account(Viewer, |cx, tenant| Box::pin(keys::list(cx, tenant)))),
         get("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::new(cx, tenant)))),
         post("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::create(cx, tenant)))),
-        get("/keys/for-trying", Account(Developer, |cx, tenant| Box::pin(keys::offer_for_trying(cx, tenant)))),
-        post("/keys/for-trying", Account(Developer, |cx, tenant| Box::pin(keys::create_for_trying(cx, tenant)))),
         post("/keys/{id}/rotate", Account(Owner, |cx, tenant| Box::pin(keys::rotate(cx, tenant)))),
         post("/keys/{id}/revoke", Account(Owner, |cx, tenant| Box::pin(keys::revoke(cx, tenant)))),
         get("/settings", Account(Viewer, |cx, tenant| Box::pin(settings::show(cx, tenant)))),
@@ -148,7 +148,25 @@ fn table() -> Vec<Page> {
         post("/system/sessions/{id}/revoke", Operator(|cx| Box::pin(system::revoke_session(cx)))),
     ];
     pages.extend(provider_pages());
+    pages.extend(reference_pages());
     pages
+}
+
+/// Returns the pages for trying the API out.
+#[cfg(feature = "docs")]
+fn reference_pages() -> [Page; 2] {
+    use Handler::Account;
+    use Role::Developer;
+    [
+        get("/reference", Account(Developer, |cx, tenant| Box::pin(reference::offer(cx, tenant)))),
+        post("/reference", Account(Developer, |cx, tenant| Box::pin(reference::open(cx, tenant)))),
+    ]
+}
+
+/// Returns no pages.
+#[cfg(not(feature = "docs"))]
+fn reference_pages() -> [Page; 0] {
+    []
 }
 
 /// Returns the pages for signing in at an identity provider.

@@ -38,19 +38,6 @@ async fn a_key_is_shown_once_and_recorded_under_the_person() {
 }
 
 #[tokio::test]
-async fn a_developer_gets_a_key_for_trying_that_reads_for_an_hour() {
-    let server = Server::start().await;
-    let developer = server.signed_in(Role::Developer).await;
-    assert!(developer.get("/keys/for-trying").await.text.contains("expires in an hour"));
-    let created = developer.post("/keys/for-trying", "").await;
-    assert!(created.text.contains("id=\"key\" type=\"text\" readonly value=\"svc_live_"), "{}", created.text);
-    let key = server.svc.account(server.tenant).keys().list().await.unwrap().remove(0);
-    assert_eq!((key.name.as_deref(), key.scopes.len(), key.signing_secret), (Some("Trying the API"), 1, None));
-    assert_eq!(key.expires_at.unwrap().since(key.created_at).as_secs(), 60 * 60);
-    assert!(developer.get("/keys").await.text.contains("Trying the API"));
-}
-
-#[tokio::test]
 async fn a_key_is_rotated_with_an_overlap() {
     let server = Server::start().await;
     let owner = server.signed_in(Role::Owner).await;

@@ -1,56 +1,26 @@
 // Starts the viewer of the API reference. Everything that would ask another host is turned off, and the policy of the page
 // refuses it besides.
-"use strict";
+const { document: url, key } = document.querySelector('#reference').dataset
 
-/** Returns a name as a heading: `webhook-events` as "Webhook events". */
-const heading = (name) => name[0].toUpperCase() + name.slice(1).replaceAll('-', ' ');
-
-/** Returns the document with headings for its groups, and a group of events for each kind of record. */
-const grouped = (document) => {
-  const tags = (document.tags ?? []).map((tag) => ({
-    ...tag,
-    'x-displayName': heading(tag.name),
-    description: tag.description?.replaceAll('below `webhook-events`', 'below'),
-  }));
-  const groups = new Map();
-  for (const [kind, { post }] of Object.entries(document.webhooks ?? {})) {
-    const name = `${kind.split('.')[0]}-events`;
-    groups.set(name, { name, 'x-displayName': heading(name), description: 'The requests that an endpoint receives.' });
-    post.tags = [name];
+/** Returns the document with a group of events for each kind of record. */
+const grouped = (content) => {
+  const groups = new Map()
+  for (const [kind, { post }] of Object.entries(content.webhooks ?? {})) {
+    const about = kind.split('.')[0]
+    const name = `${about}-events`
+    const title = `${about[0].toUpperCase()}${about.slice(1)} events`
+    groups.set(name, { name, 'x-displayName': title, description: 'The requests that an endpoint receives.' })
+    post.tags = [name]
   }
-  return { ...document, tags: [...tags.filter((tag) => tag.name !== 'webhook-events'), ...groups.values()] };
-};
+  const tags = content.tags.filter(({ name }) => name !== 'webhook-events').map((tag) => ({
+    ...tag,
+    description: tag.description?.replaceAll('below `webhook-events`', 'below'),
+  }))
+  return { ...content, tags: [...tags, ...groups.values()] }
+}
 
-/** Returns a page of the dashboard, or throws what to do about it. */
-const ask = async (url, form) => {
-  const response = await fetch(url, form && { method: 'POST', body: new URLSearchParams(form) });
-  const page = new DOMParser().parseFromString(await response.text(), 'text/html');
-  if (response.status === 401) throw new Error('Sign in to the dashboard first, then come back.');
-  if (!response.ok) throw new Error(page.querySelector('main p')?.textContent ?? 'The dashboard made no key.');
-  return page;
-};
-
-/** Makes a key in the dashboard, for the session of the reader, and hands it to the viewer. */
-const offerKey = (dashboard, use) => {
-  const element = document.querySelector('#trying');
-  const [button, status] = element.children;
-  element.hidden = false;
-  button.addEventListener('click', async () => {
-    button.disabled = true;
-    try {
-      const url = `${dashboard}/keys/for-trying`;
-      const csrf = (await ask(url)).querySelector('form[action$="/keys/for-trying"] input[name=csrf]')?.value;
-      if (!csrf) throw new Error('Choose an account in the dashboard first, then come back.');
-      use((await ask(url, { csrf })).querySelector('#key').value);
-      status.textContent = 'Requests have the key “Trying the API” now, for an hour.';
-    } catch (error) {
-      status.textContent = error.message;
-      button.disabled = false;
-    }
-  });
-};
-
-const configuration = {
+const start = (content) => Scalar.createApiReference('#reference', {
+  content: grouped(content),
   metaData: { title: 'API reference' },
   withDefaultFonts: false,
   telemetry: false,
@@ -60,6 +30,9 @@ const configuration = {
   showDeveloperTools: 'never',
   // The key of the reader stays in the memory of the page.
   persistAuth: false,
+  ...(key && {
+    authentication: { preferredSecurityScheme: 'bearer', securitySchemes: { bearer: { token: key } } },
+  }),
   // Colours with the contrast of WCAG 2.2 AA, and a button that is large enough to hit.
   customCss: `
     .light-mode {
@@ -78,12 +51,13 @@ const configuration = {
       --scalar-color-red: #ff8078;
     }
     [id^="headlessui-popover-button"] { min-width: 24px; min-height: 24px; }
-    #trying { padding: 8px 16px; font: 14px/1.5 system-ui, sans-serif; }
-    .light-mode #trying { color: #1b1b1b; }
-    .dark-mode #trying { color: #e7e7e7; }
-    #trying button { min-height: 32px; padding: 2px 10px; font: inherit; cursor: pointer; }
+    /* What one reads of an event first is its body. */
     .operation-details { display: flex; flex-direction: column; }
-    .operation-details > .request-body { order: -1; }
+    .operation-details > :has([id*=".headers."]) { order: 1; }
+    .operation-details > :last-child { order: 2; }
+    #key:not(:empty) { margin: 0; padding: 8px 24px; background: var(--scalar-background-2); color: var(--scalar-color-1); }
+    #key { font: 14px/1.5 var(--scalar-font); }
+    #key a { color: var(--scalar-color-accent); text-decoration: underline; }
   `,
   // Examples in curl, Python, JavaScript and Rust.
   defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
@@ -110,19 +84,6 @@ const configuration = {
     python: ['aiohttp', 'httpx_async', 'httpx_sync', 'python3'],
     shell: ['httpie', 'wget'],
   },
-}
+})
 
-const reference = document.querySelector('#reference');
-const start = (content) => {
-  const viewer = Scalar.createApiReference('#reference', { ...configuration, content });
-  const { dashboard } = reference.dataset;
-  const use = (token) => viewer.updateConfiguration({
-    ...configuration,
-    content,
-    authentication: { preferredSecurityScheme: 'bearer', securitySchemes: { bearer: { token } } },
-  });
-  if (dashboard) offerKey(dashboard, use);
-};
-fetch(reference.dataset.document)
-  .then((response) => response.json())
-  .then((content) => start(grouped(content)));
+fetch(url).then((response) => response.json()).then(start)

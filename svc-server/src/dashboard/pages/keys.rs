@@ -11,7 +11,7 @@ use svc_core::values::is_one_line;
 
 use crate::dashboard::components::{
     Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, distance, empty, heading,
-    overlap_choice, problem, table, time, time_or,
+    overlap_choice, table, time, time_or,
 };
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
@@ -37,6 +37,9 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     keys.truncate(PAGE);
     let may_change = cx.may(Role::Owner);
     let create = html! {
+        @if cx.may(Role::Developer) && cx.dashboard.has_reference() {
+            a.button href=(cx.url("/reference")) { "Try the API" }
+        }
         @if may_change {
             a.button.primary href=(cx.url("/keys/new")) { "Create key" }
         }
@@ -168,37 +171,6 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
             Ok(form(cx, tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY))
         }
     }
-}
-
-/// How long a key that was made for trying the API is valid.
-const TRYING: Duration = Duration::from_secs(60 * 60);
-
-/// Offers a key to try the API with, which the API reference asks for as well.
-pub(in crate::dashboard) async fn offer_for_trying(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-) -> Result<PageResponse, PageError> {
-    let about = "It reads the records of this account, changes nothing, and expires in an hour. It is in the list of keys, by the \
-                 name “Trying the API”.";
-    let content = html! {
-        (heading("A key for trying the API", about, html! {}))
-        form.card.fields method="post" action=(cx.url("/keys/for-trying")) {
-            (csrf(cx))
-            (problem(cx, "/keys/for-trying"))
-            div.actions { button.primary type="submit" { "Create key" } }
-        }
-    };
-    Ok(layout::page(cx, Some(tenant), "A key for trying the API", &content))
-}
-
-/// Creates a key to try the API with, and shows it.
-pub(in crate::dashboard) async fn create_for_trying(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-) -> Result<PageResponse, PageError> {
-    let input = KeyCreate { name: Some("Trying the API".to_owned()), expires_in: Some(TRYING), ..KeyCreate::default() };
-    let new = cx.svc.account(tenant.id).keys().create(input).await?;
-    Ok(created(cx, tenant, &new))
 }
 
 /// Shows a new key. Its text is part of this response alone.

@@ -1,0 +1,54 @@
+//! The API reference with a key that is made for trying requests out.
+
+use std::time::Duration;
+
+use maud::{PreEscaped, html};
+use svc_core::accounts::keys::KeyCreate;
+use svc_core::accounts::tenants::Tenant;
+
+use crate::api::docs;
+use crate::api::routes::Version;
+use crate::dashboard::components::{heading, post_button};
+use crate::dashboard::context::Context;
+use crate::dashboard::layout;
+use crate::dashboard::page_response::{PageError, PageResponse};
+
+/// The name of the keys.
+const NAME: &str = "API reference";
+/// How long a key works.
+const LIFETIME: Duration = Duration::from_secs(60 * 60);
+
+/// Offers a key.
+pub(in crate::dashboard) async fn offer(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    if !cx.dashboard.has_reference() {
+        return Err(PageError::NotFound);
+    }
+    let content = html! {
+        (heading("Try the API", "The API reference sends requests to this server, in your browser.", html! {}))
+        div.card.fields {
+            p { "A key is made for it. The key reads the records of " (tenant.name) " and changes nothing, ends in an hour, and is \
+                 listed among the API keys as " em { (NAME) } ". It stays in the memory of the page." }
+            div.actions {
+                (post_button(cx, "/reference", "primary", html! {}, "Open the reference with a key"))
+                a.button href=(format!("{}/docs", cx.mount())) { "Without a key" }
+            }
+        }
+    };
+    Ok(layout::page(cx, Some(tenant), "Try the API", &content))
+}
+
+/// Makes a key and shows the reference with it. The key is part of this response alone.
+pub(in crate::dashboard) async fn open(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    if !cx.dashboard.has_reference() {
+        return Err(PageError::NotFound);
+    }
+    let input = KeyCreate { name: Some(NAME.to_owned()), write: false, expires_in: Some(LIFETIME), signed: false };
+    let new = cx.svc.account(tenant.id).keys().create(input).await?;
+    let ends_at = new.key.expires_at.map(|at| tenant.time_zone.date_and_time_at(at)).unwrap_or_default();
+    let bar = html! {
+        "Requests use a key that reads the records of " (tenant.name) " until " (ends_at) ". "
+        a href=(cx.url("/keys")) { "Back to the dashboard" }
+    };
+    let page = docs::page(cx.mount(), Version::V1, &bar.into_string(), new.text.reveal());
+    Ok(PageResponse::page(PreEscaped(page)).policy(docs::POLICY))
+}
