@@ -137,7 +137,7 @@ impl Builder {
         self
     }
 
-    /// Sends webhooks with this client in place of an [`HttpWebhookClient`], as a test of an application may want.
+    /// Sends webhooks, and the requests by which the dashboard tries endpoints, with this client in place of an [`HttpWebhookClient`], as a test of an application may want.
     #[must_use]
     pub fn webhook_client(mut self, client: Arc<dyn WebhookClient>) -> Self {
         self.client = Some(client);
@@ -161,12 +161,15 @@ impl Builder {
 
     /// Returns the API, and the work in the background that each process has to run beside it.
     pub fn build(self) -> (Api, Background) {
-        let Self { store, settings, policy, client, shutdown_grace, overdue } = self;
+        #[cfg_attr(not(feature = "dashboard"), expect(unused_mut, reason = "the dashboard alone changes a setting"))]
+        let Self { store, mut settings, policy, client, shutdown_grace, overdue } = self;
         let store = metered(store, Arc::clone(&settings.metrics));
         let client = client.unwrap_or_else(|| {
             let resolver = Arc::clone(&settings.resolver);
             Arc::new(HttpWebhookClient::new(store.env().clone(), policy.timeout, resolver))
         });
+        #[cfg(feature = "dashboard")]
+        settings.webhook_client.get_or_insert_with(|| Arc::clone(&client));
         let api = Api::new(store, settings);
         (api.clone(), Background { api, policy, client, shutdown_grace, overdue })
     }

@@ -31,7 +31,9 @@ mod chart;
 mod components;
 mod context;
 mod csv;
+mod failures;
 mod identity;
+mod json;
 mod layout;
 mod live;
 #[cfg(feature = "oidc")]
@@ -39,6 +41,7 @@ mod oidc;
 mod page_response;
 mod pages;
 pub mod routes;
+mod trials;
 
 pub use self::identity::{Identify, Identity, Origin};
 #[cfg(feature = "oidc")]
@@ -62,6 +65,7 @@ use self::identity::People;
 use self::live::Live;
 use self::page_response::{PageError, PageResponse};
 use self::routes::{Handler, Page, Router};
+use self::trials::Trials;
 use crate::api::limits::RateLimiter;
 use crate::api::{ResponseBody, Settings};
 
@@ -87,6 +91,8 @@ pub(crate) struct Dashboard {
     policy: HeaderValue,
     people: Arc<People>,
     live: Live,
+    /// What tries endpoints. `None` if the process has no webhook client.
+    trials: Option<Trials>,
     /// Whether the API reference is served, in which people try requests out.
     #[cfg(feature = "docs")]
     has_reference: bool,
@@ -148,6 +154,7 @@ impl Dashboard {
             policy,
             people,
             live,
+            trials: settings.webhook_client.clone().map(Trials::new),
             #[cfg(feature = "docs")]
             has_reference: settings.docs,
             #[cfg(feature = "oidc")]

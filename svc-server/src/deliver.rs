@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use http::HeaderMap;
 use svc_core::error::Error;
 use svc_core::store::{Endpoint, Store};
 use svc_core::values::{TenantId, Timestamp};
@@ -56,6 +57,22 @@ pub trait WebhookClient: Send + Sync + 'static {
     /// Sends one delivery to its endpoint and returns the outcome. A failure of any kind is an outcome as well, with its
     /// error in the log. The implementation ends every attempt within the timeout of the [`Policy`], before its lease does.
     fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, AttemptResult>;
+
+    /// Sends one request by the same rules, to try an endpoint: nothing of it is stored. By default it is an attempt, of which
+    /// the headers of the response are not known.
+    fn try_endpoint(&self, attempt: Attempt) -> BoxFuture<'static, Trial> {
+        let attempt = self.attempt(attempt);
+        Box::pin(async move { Trial { log: attempt.await.log, headers: HeaderMap::new() } })
+    }
+}
+
+/// What came of a request that was sent to try an endpoint.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The status, the duration, the error and the beginning of the body, as of an attempt.
+    pub log: AttemptLog,
+    /// The headers of the response. Empty without a response.
+    pub headers: HeaderMap,
 }
 
 /// Sends deliveries until `stop` is ready, then waits for the attempts in flight and records their outcomes.

@@ -9,6 +9,10 @@ mod audit;
 mod bars;
 #[path = "dashboard/browser.rs"]
 mod browser;
+#[path = "dashboard/deliveries.rs"]
+mod deliveries;
+#[path = "dashboard/endpoint_forms.rs"]
+mod endpoint_forms;
 #[path = "dashboard/find.rs"]
 mod find;
 #[path = "dashboard/forms.rs"]

@@ -19,9 +19,10 @@ for (const [who, role] of [["an owner", "owner"], ["an operator", "operator"]]) 
         assert.equal(await page.locator("h1").count(), 1, `${path} has one heading`);
         assert.match(await page.title(), /\S/, path);
         assertNoFaults(page, path);
-        await assertAccessible(page, `${path}, ${colorScheme}`);
-        for (const width of [360, 768, 1920]) {
+        for (const width of [1280, 768, 390, 360, 1920]) {
           await page.setViewportSize({ width, height: 900 });
+          // At 360 and at 1920 only the width is looked at.
+          if ([1280, 768, 390].includes(width)) await assertAccessible(page, `${path}, ${colorScheme}, ${width}`);
           const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
           assert.ok(overflow <= 0, `${path} is ${overflow} pixels too wide at ${width}`);
         }
@@ -133,6 +134,125 @@ test("deliveries and requests appear without a reload, and the list can be pause
   await page.getByRole("button", { name: "Resume" }).click();
   await page.getByText("Not live").waitFor();
   assertNoFaults(page, "/dashboard/requests", /401/);
+  await page.context().close();
+});
+
+test("on a small screen rows are cards, with their status, and the pages are in a menu", async () => {
+  const page = await open(browser, demo.url, { viewport: { width: 390, height: 844 } });
+  await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "owner"));
+  for (const path of ["/deliveries", "/webhooks", "/keys", "/invoices"]) {
+    await page.goto(`${demo.url}/dashboard${path}`);
+    const hidden = await page.locator("tbody .badge").evaluateAll((all) => all.filter((badge) => {
+      const { left, right } = badge.getBoundingClientRect();
+      return left < 0 || right > innerWidth || right === left;
+    }).length);
+    assert.equal(hidden, 0, path);
+    assert.ok((await page.locator("tbody .badge").count()) > 0, path);
+    const label = await page.locator("tbody td[data-label=Status]").first()
+      .evaluate((cell) => getComputedStyle(cell, "::before").content);
+    assert.equal(label, '"Status"', path);
+  }
+  const link = page.getByRole("link", { name: "Contacts" });
+  assert.equal(await link.isVisible(), false);
+  await page.getByLabel("Menu").check();
+  await link.click();
+  await page.getByRole("heading", { name: "Contacts", exact: true }).waitFor();
+  assertNoFaults(page, "a small screen");
+  await page.context().close();
+});
+
+test("lists are gone through by keys, which a dialog lists and turns off", async () => {
+  const page = await open(browser, demo.url);
+  await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "viewer"));
+  await page.goto(`${demo.url}/dashboard/events`);
+  const focused = () => page.evaluate(() => document.activeElement.getAttribute("href"));
+  const hrefs = await page.locator("tbody th a").evaluateAll((all) => all.map((link) => link.getAttribute("href")));
+  for (const [key, row] of [["j", 0], ["j", 1], ["j", 2], ["k", 1]]) {
+    await page.keyboard.press(key);
+    assert.equal(await focused(), hrefs[row], `${key} ${row}`);
+  }
+  await page.keyboard.press("?");
+  const dialog = page.getByRole("dialog", { name: "Keys" });
+  for (const key of ["j", "k", "Enter", "/ or Ctrl-K"]) await dialog.getByText(key, { exact: true }).waitFor();
+  await assertAccessible(page, "the list of keys");
+  await dialog.getByLabel("Use the keys of one letter").uncheck();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("j");
+  assert.equal(await focused(), hrefs[1], "they are off");
+  await page.keyboard.press("?");
+  await dialog.getByLabel("Use the keys of one letter").check();
+  await page.keyboard.press("Escape");
+  await Promise.all([page.waitForURL(`${demo.url}${hrefs[1]}`), page.keyboard.press("Enter")]);
+  assertNoFaults(page, "keys");
+  await page.context().close();
+});
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`an endpoint is tried, added, changed and deleted ${javaScriptEnabled ? "with" : "without"} JavaScript`, async () => {
+    const page = await open(browser, demo.url, { javaScriptEnabled });
+    await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "developer"));
+    await page.goto(`${demo.url}/dashboard/webhooks/new`);
+    const kind = page.getByLabel("invoice.paid");
+    assert.equal(await kind.isVisible(), false, "all events are chosen");
+    await page.getByLabel("These kinds alone:").check();
+    await kind.check();
+    // The demo allows private hosts. It takes no webhooks itself.
+    const url = `${demo.url}/no?<b>&"='${javaScriptEnabled}`;
+    await page.getByLabel("URL").fill(url);
+    await page.getByLabel("Description").fill("<i>hostile</i>");
+    assert.equal(await submit(page, "Try it"), 200);
+    await page.getByText("Your server has nothing at this path (404).").waitFor();
+    assert.equal(await page.getByLabel("URL").inputValue(), url);
+    assert.ok(await kind.isChecked());
+    if (javaScriptEnabled) await assertAccessible(page, "an endpoint that was tried");
+    assert.equal(await submit(page, "Add endpoint"), 200);
+    await page.getByRole("link", { name: "I have stored it" }).click();
+    await page.getByRole("link", { name: "Edit" }).click();
+    await page.getByLabel("URL").fill("ftp://<b>");
+    assert.equal(await submit(page, "Save"), 422);
+    assert.equal(await page.getByLabel("URL").inputValue(), "ftp://<b>");
+    await page.getByLabel("URL").fill(`${demo.url}/changed`);
+    assert.equal(await submit(page, "Save"), 303);
+    await page.getByRole("heading", { name: `${demo.url}/changed` }).waitFor();
+    await page.locator("summary", { hasText: "Delete" }).click();
+    await page.getByText(`${demo.url}/changed is deleted with its secret, for good.`).waitFor();
+    assert.equal(await submit(page, "Delete endpoint"), 303);
+    await page.getByText("The endpoint was deleted.").waitFor();
+    assertNoFaults(page, "an endpoint", /422/);
+    await page.context().close();
+  });
+}
+
+test("deliveries are ticked all at once, attempts compared, and what matches replayed with its progress", async () => {
+  const page = await open(browser, demo.url);
+  await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "developer"));
+  await page.goto(`${demo.url}/dashboard/deliveries?status=failed`);
+  await page.getByRole("link", { name: "Select all" }).click();
+  const boxes = await page.locator("tbody input").count();
+  assert.equal(await page.locator("tbody input:checked").count(), boxes);
+  await page.locator("tbody th a").first().click();
+  await page.waitForURL(/deliveries\/0/);
+  const before = await page.locator(".timeline li").count();
+  assert.equal(await submit(page, /^(Send again|Enable it and send)$/), 303);
+  // The next attempt appears by itself.
+  await page.locator(".timeline li").nth(before).waitFor();
+  const ticks = page.getByRole("checkbox", { name: /Compare attempt/ });
+  await ticks.nth(0).check();
+  await ticks.nth(1).check();
+  await page.getByRole("button", { name: "Compare the two ticked attempts" }).click();
+  await page.getByRole("heading", { name: "Comparison" }).waitFor();
+  await assertAccessible(page, "a comparison");
+  await page.getByRole("link", { name: "Back to one attempt" }).click();
+  await page.getByRole("heading", { name: "As curl" }).waitFor();
+
+  const endpoint = (await demo.api("GET", "webhooks")).find((endpoint) => endpoint.enabled).id;
+  await page.goto(`${demo.url}/dashboard/deliveries?endpoint=${endpoint}&within=24h`);
+  await page.getByRole("link", { name: "Replay all that match" }).click();
+  await page.getByRole("heading", { name: /^[0-9,]+ deliveries$/ }).waitFor();
+  await assertAccessible(page, "the question before a replay");
+  assert.equal(await submit(page, /^Send [0-9,]+ deliveries again$/), 303);
+  await page.locator("#progress").getByText("finished").waitFor();
+  assertNoFaults(page, "replays");
   await page.context().close();
 });
 

@@ -17,7 +17,7 @@ for (const colorScheme of ["light", "dark"]) {
   test(`the document is shown, with its webhooks and examples in four languages, ${colorScheme}`, async () => {
     const page = await openReference({ colorScheme });
     await assertAccessible(page, `/docs, ${colorScheme}`, ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]);
-    await page.getByRole("button", { name: "Open Group - Webhook events" }).click();
+    await page.getByRole("button", { name: "Open Group - Invoice events" }).click();
     await page.getByRole("link", { name: "invoice.paid" }).first().waitFor();
     await page.getByRole("button", { name: "Select from all clients" }).click();
     const clients = await page.getByRole("option").allInnerTexts();

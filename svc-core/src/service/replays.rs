@@ -43,6 +43,34 @@ impl<'e> Replays<'e> {
             .await
     }
 
+    /// Returns the bulk replay that [`create`](Self::create) would start now, with how much it would go through, and starts
+    /// none.
+    ///
+    /// # Errors
+    /// As of [`create`](Self::create).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.account(tenant);
+    /// # let endpoint = "https://hooks.example.com/svc".parse()?;
+    /// # let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
+    /// let replay = account.replays().preview(ReplayCreate::new(webhook.id, webhook.created_at)).await?;
+    /// assert_eq!(replay.total, 0);
+    /// # Ok(()) });
+    /// ```
+    pub async fn preview(self, input: ReplayCreate) -> Result<Replay, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner
+            .read(operation!("svc.replays.preview"), (tenant, input), async |tx, (tenant, input)| {
+                replays::preview(tx, *tenant, input.clone()).await
+            })
+            .await
+    }
+
     /// Returns the replay with this id, and its progress.
     ///
     /// # Errors

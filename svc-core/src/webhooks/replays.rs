@@ -159,6 +159,23 @@ pub async fn replay_delivery(tx: &mut dyn Tx, tenant: TenantId, id: DeliveryId) 
 /// [`Error::NotFound`]; [`Error::NotAllowed`] when the subscription is disabled or paused.
 pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> Result<Replay, Error> {
     let now = advance_clock(tx, tenant).await?;
+    let replay = build(tx, tenant, now, input).await?;
+    tx.insert_replay(&replay).await?;
+    let object = Object { kind: "webhook", id: replay.subscription_id.uuid() };
+    audit::record(tx, tenant, "replay", object, None, Some(&replay)).await?;
+    Ok(replay)
+}
+
+/// Returns the bulk replay that [`create`] would start now, with its [`total`](Replay::total), and starts none.
+///
+/// # Errors
+/// As of [`create`].
+pub async fn preview(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> Result<Replay, Error> {
+    let now = tx.env().now();
+    build(tx, tenant, now, input).await
+}
+
+async fn build(tx: &mut dyn Tx, tenant: TenantId, now: Timestamp, input: ReplayCreate) -> Result<Replay, Error> {
     let subscription: WebhookSubscription = crud::get(tx, tenant, input.subscription).await?;
     if !subscription.is_active() {
         return Err(Error::NotAllowed("The subscription is disabled; enable it first.".to_owned()));
@@ -181,9 +198,6 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> R
         finished_at: None,
     };
     replay.total = count(tx, &replay).await?;
-    tx.insert_replay(&replay).await?;
-    audit::record(tx, tenant, "replay", Object { kind: "webhook", id: subscription.id.uuid() }, None, Some(&replay))
-        .await?;
     Ok(replay)
 }
 

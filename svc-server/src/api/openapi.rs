@@ -6,7 +6,7 @@
 mod components;
 #[cfg(test)]
 mod tests;
-mod webhooks;
+pub(crate) mod webhooks;
 
 use std::collections::BTreeMap;
 

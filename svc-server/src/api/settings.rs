@@ -11,6 +11,8 @@ use crate::api::cors::Cors;
 use crate::dashboard::OidcSettings;
 #[cfg(feature = "dashboard")]
 use crate::dashboard::{Identify, Origin};
+#[cfg(feature = "dashboard")]
+use crate::deliver::WebhookClient;
 use crate::deliver::resolver::{Resolver, SystemResolver};
 use crate::metrics::Metrics;
 
@@ -61,6 +63,10 @@ pub struct Settings {
     /// The identity provider with which members sign in to the dashboard. None by default.
     #[cfg(feature = "oidc")]
     pub oidc: Option<OidcSettings>,
+    /// What the dashboard tries endpoints with, by one request each. [`Builder::build`](crate::Builder::build) sets it to the
+    /// client of deliveries. With `None`, endpoints cannot be tried.
+    #[cfg(feature = "dashboard")]
+    pub webhook_client: Option<Arc<dyn WebhookClient>>,
     /// Whether the API reference is served at `/docs`. It is by default.
     #[cfg(feature = "docs")]
     pub docs: bool,
@@ -92,6 +98,8 @@ impl Default for Settings {
             dashboard_frame_ancestor: None,
             #[cfg(feature = "dashboard")]
             dashboard_identity: None,
+            #[cfg(feature = "dashboard")]
+            webhook_client: None,
             #[cfg(feature = "oidc")]
             oidc: None,
             #[cfg(feature = "docs")]

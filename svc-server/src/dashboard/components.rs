@@ -93,7 +93,7 @@ pub(super) fn empty(symbol: &str, title: &str, text: &str, action: Markup) -> Ma
     }
 }
 
-/// Returns a table. `rows` are its `tr` elements. A narrow screen scrolls it sideways.
+/// Returns a table. `rows` are its `tr` elements. A narrow screen shows each row as a card.
 pub(super) fn table(caption: &str, headings: &[&str], rows: Markup) -> Markup {
     html! {
         div.table tabindex="0" role="region" aria-label=(caption) {
@@ -106,10 +106,39 @@ pub(super) fn table(caption: &str, headings: &[&str], rows: Markup) -> Markup {
                         }
                     }
                 }
-                tbody { (rows) }
+                tbody { (PreEscaped(labelled(&rows.into_string(), headings))) }
             }
         }
     }
+}
+
+/// Gives each cell of rows the heading of its column, which a card shows beside its value. In texts and attributes that maud
+/// has escaped, `<` and `>` cannot be.
+fn labelled(rows: &str, headings: &[&str]) -> String {
+    let (mut html, mut column) = (String::with_capacity(rows.len() * 2), 0);
+    for (at, tag) in rows.split('<').enumerate() {
+        if at > 0 {
+            html.push('<');
+        }
+        let name = tag.split([' ', '>']).next().unwrap_or_default();
+        match (name, tag.split_once('>')) {
+            ("td" | "th", Some((opening, rest))) => {
+                let heading = headings.get(column).copied().filter(|heading| !heading.is_empty() && name == "td");
+                column += 1;
+                html.push_str(opening);
+                if let Some(heading) = heading {
+                    html.push_str(&format!(" data-label=\"{}\"", html! { (heading) }.into_string()));
+                }
+                html.push('>');
+                html.push_str(rest);
+            }
+            _ => {
+                column = if name == "tr" { 0 } else { column };
+                html.push_str(tag);
+            }
+        }
+    }
+    html
 }
 
 /// Returns names with their values.
@@ -160,7 +189,8 @@ pub(super) fn exact_time(zone: &TimeZone, at: Timestamp) -> Markup {
     html! { time datetime=(at) title=(zone) { (zone.date_and_time_at(at)) } }
 }
 
-fn distance(now: Timestamp, at: Timestamp) -> String {
+/// Returns a time as a distance from now.
+pub(super) fn distance(now: Timestamp, at: Timestamp) -> String {
     let (seconds, is_past) = (now.since(at).as_secs().max(at.since(now).as_secs()), at <= now);
     let count = match seconds {
         0..=9 => return if is_past { "just now" } else { "now" }.to_owned(),
@@ -413,6 +443,19 @@ pub(super) fn icon(name: &str) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_have_the_heading_of_their_column() {
+        let rows = html! {
+            tr { th scope="row" { "<td>" } td.end title="a>b" { b { "1" } } td { } td { "x" } }
+            tr { th { "b" } td { "2" } }
+        };
+        assert_eq!(
+            labelled(&rows.into_string(), &["Name", "\"A\" & b", ""]),
+            "<tr><th scope=\"row\">&lt;td&gt;</th><td class=\"end\" title=\"a&gt;b\" data-label=\"&quot;A&quot; &amp; b\"><b>1</b></td>\
+             <td></td><td>x</td></tr><tr><th>b</th><td data-label=\"&quot;A&quot; &amp; b\">2</td></tr>"
+        );
+    }
 
     #[test]
     fn times_are_distances_in_both_directions() {

@@ -62,6 +62,7 @@ const NOTICES: &[(&str, &str)] = &[
     ("test-sent", "The test event is on its way. Refresh this page to see it arrive."),
     ("endpoint-enabled", "The endpoint is enabled: events are sent to it from now on. Recover what it missed below."),
     ("endpoint-disabled", "The endpoint is disabled: nothing is sent to it."),
+    ("endpoint-deleted", "The endpoint was deleted. Nothing is sent to it any more."),
     ("rotation-finished", "The rotation is finished: only the new secret signs."),
 ];
 
@@ -85,6 +86,8 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
                     span.logo aria-hidden="true" { (icon("logo")) }
                     span.account title=(owner) { (owner) }
                 }
+                // A narrow screen shows the pages when it is ticked.
+                label.menu { input type="checkbox"; " Menu" }
                 @if cx.session.account().is_some() {
                     form.find role="search" action=(cx.url("/find")) {
                         input type="search" name="q" value=(searched(cx)) placeholder="Search" aria-label="Search all records"

@@ -40,6 +40,7 @@ use super::components::View;
 use super::context::Context;
 use super::identity::People;
 use super::page_response::{PageError, PageResponse};
+use super::pages::attempts::Attempts;
 use super::pages::deliveries::Deliveries;
 use super::pages::requests::Requests;
 
@@ -68,9 +69,15 @@ pub(super) trait List: Sized + Send + Sync + 'static {
     type Names: Send + Sync;
     /// Selects items.
     type Filter: Send + Sync;
+    /// What the list is of within an account, such as a delivery for a list of its attempts; `()` for the account itself.
+    type Scope: Clone + Eq + Hash + Send + Sync;
 
-    /// Returns the newest items of an account, as many as a page of the list has, newest first.
-    fn newest(svc: &Svc, tenant: TenantId) -> impl Future<Output = Result<Vec<Self::Item>, Error>> + Send;
+    /// Returns the newest items of a list, as many as its page has, newest first.
+    fn newest(
+        svc: &Svc,
+        tenant: TenantId,
+        scope: &Self::Scope,
+    ) -> impl Future<Output = Result<Vec<Self::Item>, Error>> + Send;
 
     fn names(svc: &Svc, tenant: TenantId) -> impl Future<Output = Result<Self::Names, Error>> + Send;
 
@@ -84,6 +91,11 @@ pub(super) trait List: Sized + Send + Sync + 'static {
     fn cells(view: &View<'_>, item: &Self::Item, names: &Self::Names) -> Markup;
 
     fn matches(filter: &Self::Filter, item: &Self::Item) -> bool;
+
+    /// Returns the row of an item, by whose id the script finds it.
+    fn row(id: Uuid, cells: &Markup) -> Markup {
+        row(id, cells)
+    }
 }
 
 /// Returns a row of a table, by whose id the script finds it.
@@ -91,11 +103,11 @@ pub(super) fn row(id: Uuid, cells: &Markup) -> Markup {
     html! { tr data-row=(id) { (cells) } }
 }
 
-/// Returns what shows that a list is live, and pauses it. `path` is that of the stream, and `rows` how many the list has.
-/// It is nothing without a script.
-pub(super) fn switch(cx: &Context<'_>, path: &str, rows: usize) -> Markup {
+/// Returns what shows that a list is live, and pauses it. `path` is that of the stream, and `rows` how many the list has. The
+/// list is the element with the id `list`, or else the first table. It is nothing without a script.
+pub(super) fn switch(cx: &Context<'_>, path: &str, rows: usize, list: Option<&str>) -> Markup {
     html! {
-        div.live.js data-live=(cx.url(path)) data-rows=(rows) {
+        div.live.js data-live=(cx.url(path)) data-rows=(rows) data-list=[list] {
             span role="status" { "Connecting" }
             button type="button" { "Pause" }
         }
@@ -113,6 +125,7 @@ pub(super) struct Live {
     sessions_changed: watch::Sender<()>,
     streams: Arc<Streams>,
     pub(super) deliveries: Feeds<Deliveries>,
+    pub(super) attempts: Feeds<Attempts>,
     pub(super) requests: Feeds<Requests>,
 }
 
@@ -126,6 +139,7 @@ impl Live {
             sessions_changed: watch::Sender::new(()),
             streams: Arc::default(),
             deliveries: Feeds::default(),
+            attempts: Feeds::default(),
             requests: Feeds::default(),
         }
     }
@@ -146,11 +160,12 @@ impl Live {
         cx: &Context<'_>,
         tenant: &Tenant,
         feeds: &Feeds<L>,
+        scope: L::Scope,
         filter: L::Filter,
     ) -> Result<PageResponse, PageError> {
         // The token of forms is one for each session and account.
         let count = self.streams.count(tenant.id, &cx.csrf).ok_or(PageError::TooManyViewers)?;
-        let feed = feeds.of(tenant.id, || Feed::new(self, tenant.id));
+        let feed = feeds.of((tenant.id, scope), |(tenant, scope)| Feed::new(self, tenant, scope));
         let mut ticks = tokio::time::interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let viewer = Viewer {
@@ -224,8 +239,10 @@ fn count_down<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
     }
 }
 
-/// The feeds of one list, by their accounts. A feed is there for as long as somebody looks at it.
-pub(super) struct Feeds<L: List>(Mutex<HashMap<TenantId, Weak<Feed<L>>>>);
+/// The feeds of one list, by their accounts and scopes. A feed is there for as long as somebody looks at it.
+pub(super) struct Feeds<L: List>(Mutex<HashMap<FeedKey<L>, Weak<Feed<L>>>>);
+
+type FeedKey<L> = (TenantId, <L as List>::Scope);
 
 impl<L: List> Default for Feeds<L> {
     fn default() -> Self {
@@ -234,14 +251,14 @@ impl<L: List> Default for Feeds<L> {
 }
 
 impl<L: List> Feeds<L> {
-    fn of(&self, tenant: TenantId, new: impl FnOnce() -> Feed<L>) -> Arc<Feed<L>> {
+    fn of(&self, key: FeedKey<L>, new: impl FnOnce(FeedKey<L>) -> Feed<L>) -> Arc<Feed<L>> {
         let mut feeds = lock(&self.0);
-        if let Some(feed) = feeds.get(&tenant).and_then(Weak::upgrade) {
+        if let Some(feed) = feeds.get(&key).and_then(Weak::upgrade) {
             return feed;
         }
         feeds.retain(|_, feed| feed.strong_count() > 0);
-        let feed = Arc::new(new());
-        feeds.insert(tenant, Arc::downgrade(&feed));
+        let feed = Arc::new(new(key.clone()));
+        feeds.insert(key, Arc::downgrade(&feed));
         feed
     }
 }
@@ -251,6 +268,7 @@ struct Feed<L: List> {
     svc: Svc,
     base: Arc<str>,
     tenant: TenantId,
+    scope: L::Scope,
     polled: tokio::sync::Mutex<Polled<L>>,
 }
 
@@ -279,11 +297,12 @@ impl<L: List> Default for Polled<L> {
 }
 
 impl<L: List> Feed<L> {
-    fn new(live: &Live, tenant: TenantId) -> Self {
+    fn new(live: &Live, tenant: TenantId, scope: L::Scope) -> Self {
         Self {
             svc: live.svc.clone(),
             base: Arc::clone(&live.base),
             tenant,
+            scope,
             polled: tokio::sync::Mutex::new(Polled::default()),
         }
     }
@@ -307,7 +326,7 @@ impl<L: List> Feed<L> {
 
     /// Reads the rows, and renders those that changed. All of them are rendered now and then.
     async fn poll(&self, polled: &mut Polled<L>, now: Instant) -> Result<(), Error> {
-        let items = L::newest(&self.svc, self.tenant).await?;
+        let items = L::newest(&self.svc, self.tenant, &self.scope).await?;
         let renders_all = polled.rendered_at.is_none_or(|at| now.duration_since(at) >= RENDER_INTERVAL);
         let known: HashMap<Uuid, &Arc<Row<L>>> = polled.rows.iter().map(|row| (L::id(&row.item), row)).collect();
         let known = |item: &L::Item| known.get(&L::id(item)).filter(|row| row.item == *item).copied();
@@ -418,7 +437,7 @@ impl<L: List> Viewer<L> {
                     @if self.may_select { (maud::PreEscaped(&row.select)) }
                     (maud::PreEscaped(&row.cells))
                 };
-                let html = self::row(L::id(&row.item), &cells).into_string();
+                let html = L::row(L::id(&row.item), &cells).into_string();
                 json!({ "html": html, "selected": L::matches(&self.filter, &row.item) })
             })
             .collect();

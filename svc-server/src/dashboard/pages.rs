@@ -1,8 +1,11 @@
 //! The pages, in the order of the navigation. The table of all of them is [`super::routes`].
 
 pub(super) mod accounts;
+pub(super) mod attempts;
 pub(super) mod audit;
 pub(super) mod deliveries;
+pub(super) mod delivery;
+pub(super) mod endpoint_forms;
 pub(super) mod events;
 mod filters;
 pub(super) mod find;
@@ -16,7 +19,9 @@ pub(super) mod record_forms;
 pub(super) mod records;
 #[cfg(feature = "docs")]
 pub(super) mod reference;
+pub(super) mod replays;
 pub(super) mod requests;
+mod sent_request;
 pub(super) mod settings;
 pub(super) mod sign_in;
 pub(super) mod system;

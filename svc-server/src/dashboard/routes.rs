@@ -15,8 +15,8 @@ use super::pages::provider;
 #[cfg(feature = "docs")]
 use super::pages::reference;
 use super::pages::{
-    accounts, audit, deliveries, events, find, keys, members, overview, record_actions, record_forms, records,
-    requests, settings, sign_in, system, webhooks,
+    accounts, attempts, audit, deliveries, delivery, endpoint_forms, events, find, keys, members, overview,
+    record_actions, record_forms, records, replays, requests, settings, sign_in, system, webhooks,
 };
 use crate::api::router::by_path;
 
@@ -82,8 +82,13 @@ fn table() -> Vec<Page> {
         get("/", Account(Viewer, |cx, tenant| Box::pin(overview::show(cx, tenant)))),
         get("/find", Account(Viewer, |cx, tenant| Box::pin(find::show(cx, tenant)))),
         get("/webhooks", Account(Viewer, |cx, tenant| Box::pin(webhooks::list(cx, tenant)))),
-        get("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(webhooks::new(cx, tenant)))),
-        post("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(webhooks::create(cx, tenant)))),
+        get("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::new(cx, tenant)))),
+        post("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::create(cx, tenant)))),
+        post("/webhooks/new/try", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::try_new(cx, tenant)))),
+        get("/webhooks/{id}/edit", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::edit(cx, tenant)))),
+        post("/webhooks/{id}/edit", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::change(cx, tenant)))),
+        post("/webhooks/{id}/try", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::try_existing(cx, tenant)))),
+        post("/webhooks/{id}/delete", Account(Developer, |cx, tenant| Box::pin(webhooks::delete(cx, tenant)))),
         get("/webhooks/{id}", Account(Viewer, |cx, tenant| Box::pin(webhooks::show(cx, tenant)))),
         post("/webhooks/{id}/test", Account(Developer, |cx, tenant| Box::pin(webhooks::test(cx, tenant)))),
         post("/webhooks/{id}/rotate", Account(Developer, |cx, tenant| Box::pin(webhooks::rotate(cx, tenant)))),
@@ -94,12 +99,15 @@ fn table() -> Vec<Page> {
         post("/webhooks/{id}/enable", Account(Developer, |cx, tenant| Box::pin(webhooks::enable(cx, tenant)))),
         post("/webhooks/{id}/disable", Account(Developer, |cx, tenant| Box::pin(webhooks::disable(cx, tenant)))),
         post("/webhooks/{id}/recover", Account(Developer, |cx, tenant| Box::pin(webhooks::recover(cx, tenant)))),
-        get("/replays/{id}", Account(Viewer, |cx, tenant| Box::pin(webhooks::progress(cx, tenant)))),
+        get("/replays/{id}", Account(Viewer, |cx, tenant| Box::pin(replays::progress(cx, tenant)))),
         get("/deliveries", Account(Viewer, |cx, tenant| Box::pin(deliveries::list(cx, tenant)))),
         get("/deliveries/live", Stream(Viewer, |cx, tenant| Box::pin(deliveries::live(cx, tenant)))),
         post("/deliveries/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay_selected(cx, tenant)))),
-        get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(deliveries::show(cx, tenant)))),
-        post("/deliveries/{id}/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay(cx, tenant)))),
+        get("/deliveries/replay-matching", Account(Developer, |cx, tenant| Box::pin(replays::confirm(cx, tenant)))),
+        post("/deliveries/replay-matching", Account(Developer, |cx, tenant| Box::pin(replays::start(cx, tenant)))),
+        get("/deliveries/{id}/live", Stream(Viewer, |cx, tenant| Box::pin(attempts::live(cx, tenant)))),
+        get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(delivery::show(cx, tenant)))),
+        post("/deliveries/{id}/replay", Account(Developer, |cx, tenant| Box::pin(delivery::replay(cx, tenant)))),
         get("/events", Account(Viewer, |cx, tenant| Box::pin(events::list(cx, tenant)))),
         get("/events/{id}", Account(Viewer, |cx, tenant| Box::pin(events::show(cx, tenant)))),
         get("/requests", Account(Viewer, |cx, tenant| Box::pin(requests::list(cx, tenant)))),

@@ -22,8 +22,8 @@ use svc_core::webhooks::deliveries::{AttemptLog, FailureClass};
 use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use tokio::time::{Instant, timeout_at};
 
-use super::WebhookClient;
 use super::dial::{CHECKED_ADDRESSES, DialError, Dialer, Dialled};
+use super::{Trial, WebhookClient};
 use crate::deliver::resolver::Resolver;
 
 /// The highest number of bytes of a response body that are read.
@@ -62,6 +62,7 @@ struct Inner {
 /// The part of a response that is logged.
 struct LoggedResponse {
     status: StatusCode,
+    headers: HeaderMap,
     body: Vec<u8>,
     /// Whether the body is longer than what was read.
     more: bool,
@@ -94,21 +95,35 @@ impl HttpWebhookClient {
 impl WebhookClient for HttpWebhookClient {
     fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, AttemptResult> {
         let inner = Arc::clone(&self.inner);
-        Box::pin(async move { inner.attempt(attempt).await })
+        Box::pin(async move { inner.attempt(attempt).await.0 })
+    }
+
+    fn try_endpoint(&self, attempt: Attempt) -> BoxFuture<'static, Trial> {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move {
+            let (AttemptResult { log, .. }, headers) = inner.attempt(attempt).await;
+            Trial { log, headers }
+        })
     }
 }
 
 impl Inner {
-    async fn attempt(&self, attempt: Attempt) -> AttemptResult {
+    /// Makes an attempt, and returns its outcome with the headers of the response.
+    async fn attempt(&self, attempt: Attempt) -> (AttemptResult, HeaderMap) {
         let started_at = self.env.now();
         let started = Instant::now();
         let mut dialled = None;
         let response = match until(started + self.timeout, self.send(&attempt, started_at, &mut dialled)).await {
             Some(response) => response,
-            None => Err(TransportError::new(
-                FailureClass::Timeout,
-                format!("no complete response within {} s", self.timeout.as_secs_f32()),
-            )),
+            None => {
+                let limit = self.timeout.as_secs_f32();
+                // The peer is known once the head of the response has come.
+                let reason = match dialled {
+                    Some(_) => format!("the body of the response did not end within {limit} s"),
+                    None => format!("no complete response within {limit} s"),
+                };
+                Err(TransportError::new(FailureClass::Timeout, reason))
+            }
         };
         let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
         let mut log = AttemptLog {
@@ -121,7 +136,7 @@ impl Inner {
             response_truncated: false,
             remote_addr: dialled.map(|peer| peer.to_string()),
         };
-        let mut retry_after = None;
+        let (mut retry_after, mut headers) = (None, HeaderMap::new());
         match response {
             Ok(response) => {
                 log.status = i32::from(response.status.as_u16());
@@ -131,14 +146,14 @@ impl Inner {
                 let logged = &response.body[..response.body.len().min(MAX_BODY_LOGGED)];
                 log.response_truncated = response.more || logged.len() < response.body.len();
                 log.response_body = Some(String::from_utf8_lossy(logged).replace('\0', "\u{fffd}"));
-                retry_after = response.retry_after;
+                (retry_after, headers) = (response.retry_after, response.headers);
             }
             Err(failure) => {
                 log.status = if failure.class == FailureClass::Blocked { -1 } else { 0 };
                 log.error = Some(format!("{}: {}", failure.class, failure.reason));
             }
         }
-        AttemptResult { delivery: attempt.delivery, log, retry_after }
+        (AttemptResult { delivery: attempt.delivery, log, retry_after }, headers)
     }
 
     /// Sends the request of an attempt. It has the time at which the attempt started, also if resolving the host took long, so
@@ -213,9 +228,9 @@ async fn read_response(
     response: Response<Incoming>,
     retry_after: Option<Duration>,
 ) -> Result<LoggedResponse, TransportError> {
-    let status = response.status();
+    let (head, mut incoming) = response.into_parts();
+    let status = head.status;
     let (mut body, mut more) = (Vec::new(), false);
-    let mut incoming = response.into_body();
     while let Some(frame) = incoming.frame().await {
         let frame = frame.map_err(|error| {
             let TransportError { class, reason } = TransportError::from_client(&error);
@@ -233,7 +248,7 @@ async fn read_response(
             break;
         }
     }
-    Ok(LoggedResponse { status, body, more, retry_after })
+    Ok(LoggedResponse { status, headers: head.headers, body, more, retry_after })
 }
 
 /// Returns the delay that `Retry-After` asks for, in seconds or as a date (RFC 9110, section 10.2.3). It applies to 429 and

@@ -5,16 +5,20 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Body as _;
 use svc_core::accounts::dashboard_links::NewDashboardLink;
 use svc_core::accounts::sessions::Role;
-use svc_core::env::{Env, ManualClock, SystemEntropy};
+use svc_core::env::{Clock as _, Env, ManualClock, SystemEntropy};
 use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
+use svc_core::webhooks::deliveries::AttemptLog;
+use svc_core::webhooks::engine::{Attempt, AttemptResult};
+use svc_server::deliver::{Trial, WebhookClient};
 use svc_server::{Api, Builder};
 
 /// The address of the server in the browser.
@@ -30,6 +34,37 @@ pub(crate) struct Server {
     pub(crate) other: TenantId,
     /// The names of the transactions since the last look.
     pub(crate) transactions: Arc<Mutex<Vec<&'static str>>>,
+    /// The requests that were sent to endpoints to try them.
+    pub(crate) tried: Arc<Mutex<Vec<Attempt>>>,
+}
+
+/// An endpoint that refuses whatever it is sent.
+struct Endpoint {
+    tried: Arc<Mutex<Vec<Attempt>>>,
+    clock: ManualClock,
+}
+
+impl WebhookClient for Endpoint {
+    fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, AttemptResult> {
+        let log = AttemptLog {
+            attempt: attempt.delivery.attempts,
+            started_at: self.clock.now(),
+            duration_ms: 1_234,
+            status: 308,
+            error: Some("status: 308 Permanent Redirect".to_owned()),
+            response_body: Some(r#"{"to":"<b>"}"#.to_owned()),
+            response_truncated: false,
+            remote_addr: None,
+        };
+        Box::pin(async { AttemptResult { delivery: attempt.delivery, log, retry_after: None } })
+    }
+
+    fn try_endpoint(&self, attempt: Attempt) -> BoxFuture<'static, Trial> {
+        self.tried.lock().unwrap().push(attempt.clone());
+        let log = self.attempt(attempt);
+        let headers = HeaderMap::from_iter([(LOCATION, "/<i>".parse().unwrap())]);
+        Box::pin(async { Trial { log: log.await.log, headers } })
+    }
 }
 
 /// A store that notes the names of its transactions.
@@ -72,8 +107,10 @@ impl Server {
         let svc = Svc::new(Noted { store: MemoryStore::new(env), transactions: Arc::clone(&transactions) });
         let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
         let other = svc.accounts().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
-        let (api, _) = Builder::new(&svc).dashboard(true).build();
-        Self { svc, clock, api, tenant, other, transactions }
+        let tried = Arc::default();
+        let endpoint = Endpoint { tried: Arc::clone(&tried), clock: clock.clone() };
+        let (api, _) = Builder::new(&svc).dashboard(true).webhook_client(Arc::new(endpoint)).build();
+        Self { svc, clock, api, tenant, other, transactions, tried }
     }
 
     /// Returns how many transactions had this name since the last call, which forgets all of them.
@@ -124,6 +161,13 @@ impl Server {
         };
         Response { status: parts.status, headers: parts.headers, text: String::from_utf8(body.to_vec()).unwrap() }
     }
+}
+
+/// Returns a page without the headings of columns in its cells, which the script gives to live rows.
+pub(crate) fn without_labels(page: &str) -> String {
+    let mut parts = page.split(" data-label=\"");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.filter_map(|part| part.split_once('"')).fold(first, |page, (_, rest)| page + rest)
 }
 
 /// Encodes the fields of a form.

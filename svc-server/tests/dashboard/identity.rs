@@ -88,7 +88,14 @@ async fn the_operator_names_who_may_frame_the_pages() {
         let settings = Settings { dashboard: true, dashboard_frame_ancestor, ..Settings::default() };
         let (api, _) = Builder::new(&server.svc).settings(settings).build();
         let (svc, clock) = (server.svc.clone(), server.clock.clone());
-        let server = Server { api, svc, clock, transactions: server.transactions.clone(), ..server };
+        let server = Server {
+            api,
+            svc,
+            clock,
+            transactions: server.transactions.clone(),
+            tried: server.tried.clone(),
+            ..server
+        };
         let page = server.browser().get("/sign-in").await;
         assert!(page.headers[CONTENT_SECURITY_POLICY].to_str().unwrap().ends_with(policy), "{:?}", page.headers);
     }

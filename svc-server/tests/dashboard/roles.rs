@@ -30,8 +30,13 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/find", "viewer", ""),
     ("GET", "/webhooks", "viewer", ""),
     ("GET", "/webhooks/new", "developer", ""),
-    ("POST", "/webhooks/new", "developer", "url=https%3A%2F%2Fexample.com%2Fhook&events=*"),
+    ("POST", "/webhooks/new", "developer", "url=https%3A%2F%2Fexample.com%2Fhook&selection=all"),
+    ("POST", "/webhooks/new/try", "developer", "url=https%3A%2F%2Fexample.com%2Fhook&selection=all"),
     ("GET", "/webhooks/{id}", "viewer", ""),
+    ("GET", "/webhooks/{id}/edit", "developer", ""),
+    ("POST", "/webhooks/{id}/edit", "developer", "url=https%3A%2F%2Fexample.com%2Fhook&selection=all"),
+    ("POST", "/webhooks/{id}/try", "developer", ""),
+    ("POST", "/webhooks/{id}/delete", "developer", ""),
     ("POST", "/webhooks/{id}/test", "developer", ""),
     ("POST", "/webhooks/{id}/rotate", "developer", "overlap=24"),
     ("POST", "/webhooks/{id}/finish-rotation", "developer", ""),
@@ -41,8 +46,11 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/replays/{id}", "viewer", ""),
     ("GET", "/deliveries", "viewer", ""),
     ("POST", "/deliveries/replay", "developer", "id={delivery}"),
+    ("GET", "/deliveries/replay-matching", "developer", ""),
+    ("POST", "/deliveries/replay-matching", "developer", "endpoint={endpoint}"),
     ("GET", "/deliveries/live", "viewer", ""),
     ("GET", "/deliveries/{id}", "viewer", ""),
+    ("GET", "/deliveries/{id}/live", "viewer", ""),
     ("POST", "/deliveries/{id}/replay", "developer", ""),
     ("GET", "/events", "viewer", ""),
     ("GET", "/events/{id}", "viewer", ""),
@@ -269,10 +277,12 @@ async fn delivery(server: &Server, tenant: TenantId) -> Delivery {
     server.svc.account(tenant).webhooks().send_test(endpoint.id, None).await.unwrap()
 }
 
-/// Completes a form with the id of a delivery or of a contact.
+/// Completes a form with the id of a delivery, of an endpoint or of a contact.
 async fn filled(server: &Server, form: &str) -> String {
     if form.contains("{delivery}") {
         form.replace("{delivery}", &delivery(server, server.tenant).await.id.to_string())
+    } else if form.contains("{endpoint}") {
+        form.replace("{endpoint}", &endpoint(server, server.tenant).await.id.to_string())
     } else if form.contains("{contact}") {
         form.replace("{contact}", &contact(server, server.tenant).await.to_string())
     } else {

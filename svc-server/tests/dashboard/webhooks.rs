@@ -56,7 +56,8 @@ async fn the_secret_of_a_new_endpoint_is_shown_once() {
     let server = Server::start().await;
     let developer = server.signed_in(Role::Developer).await;
     let form = [("url", "https://example.com/a"), ("description", HOSTILE)];
-    let form = encode(&[&form[..], &[("events", "invoice.paid"), ("events", "job.created")]].concat());
+    let form =
+        encode(&[&form[..], &[("selection", "kinds"), ("events", "invoice.paid"), ("events", "job.created")]].concat());
     let created = developer.post("/webhooks/new", &form).await;
     assert_eq!(created.status, StatusCode::OK);
     let params = ListParams::default();
@@ -69,11 +70,12 @@ async fn the_secret_of_a_new_endpoint_is_shown_once() {
         assert!(!page.contains("whsec_"), "{path}");
     }
     for (form, error) in [
-        ("url=http%3A%2F%2Fexample.com&events=*", "https"),
-        ("url=example.com%2Fhook&events=*", "must begin with https://, as in https://example.com/hook"),
+        ("url=http%3A%2F%2Fexample.com&selection=all", "https"),
+        ("url=example.com%2Fhook&selection=all", "must begin with https://, as in https://example.com/hook"),
         ("url=https%3A%2F%2Fexample.com", "Choose all events"),
-        ("url=https%3A%2F%2Fexample.com&events=x", "Choose all events"),
-        ("url=&events=*&description=a%0Ab", "line"),
+        ("url=https%3A%2F%2Fexample.com&selection=kinds&events=x", "Choose at least one kind"),
+        ("url=https%3A%2F%2Fexample.com&selection=kinds&events=*", "Choose at least one kind"),
+        ("url=&selection=all&description=a%0Ab", "line"),
     ] {
         let refused = developer.post("/webhooks/new", form).await;
         assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{form}");
@@ -89,7 +91,7 @@ async fn kinds_of_the_application_are_chosen_like_the_others() {
     for list in ["/deliveries", "/events"] {
         assert!(developer.get(list).await.text.contains("<option value=\"order.shipped\""), "{list}");
     }
-    let form = |kind: &str| encode(&[("url", "https://example.com/a"), ("events", kind)]);
+    let form = |kind: &str| encode(&[("url", "https://example.com/a"), ("selection", "kinds"), ("events", kind)]);
     assert_eq!(developer.post("/webhooks/new", &form("order.shipped")).await.status, StatusCode::OK);
     let refused = developer.post("/webhooks/new", &form("order.unknown")).await;
     assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
@@ -230,19 +232,6 @@ async fn a_request_leads_to_its_events_and_deliveries_and_back() {
     {
         assert!(viewer.get(none).await.text.contains("Nothing found"), "{none}");
     }
-}
-
-/// The form of a new endpoint has the box of all events ticked.
-#[tokio::test]
-async fn single_kinds_win_over_all_events() {
-    let server = Server::start().await;
-    let developer = server.signed_in(Role::Developer).await;
-    let form = developer.get("/webhooks/new").await.text;
-    assert!(form.contains("If any of them is chosen, the endpoint receives what is chosen here"), "{form}");
-    let form = [("url", "https://example.com/a"), ("events", "*"), ("events", "invoice.paid")];
-    assert_eq!(developer.post("/webhooks/new", &encode(&form)).await.status, StatusCode::OK);
-    let list = server.svc.account(server.tenant).webhooks().list(NoFilter {}, ListParams::default()).await.unwrap();
-    assert_eq!(list.data[0].events.names(), ["invoice.paid"]);
 }
 
 #[tokio::test]

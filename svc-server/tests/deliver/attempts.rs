@@ -119,6 +119,32 @@ async fn the_log_says_that_a_response_broke_off() {
 }
 
 #[tokio::test]
+async fn the_log_says_that_the_time_was_over_within_the_body() {
+    let half = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf".to_vec();
+    let log = send_to(raw_receiver(half, After::Hang).await).await;
+    assert_eq!(log.error.as_deref(), Some("timeout: the body of the response did not end within 0.4 s"));
+    let log = send_to(raw_receiver(Vec::new(), After::Hang).await).await;
+    assert_eq!(log.error.as_deref(), Some("timeout: no complete response within 0.4 s"));
+}
+
+#[tokio::test]
+async fn an_endpoint_is_tried_by_the_rules_of_deliveries_with_the_headers_of_its_response() {
+    let receiver = Receiver::with_connections(&[&[
+        "HTTP/1.1 308 Permanent Redirect\r\nlocation: /b\r\ncontent-length: 2\r\n\r\nno",
+    ]])
+    .await;
+    let open = client(HostPolicy::AllowPrivate, Arc::new(SystemResolver::default()));
+    let tried = open.try_endpoint(attempt(&receiver.url("/hook"))).await;
+    assert_eq!((tried.log.status, tried.log.response_body.as_deref()), (308, Some("no")), "{tried:?}");
+    assert_eq!(tried.headers["location"], "/b");
+    assert_eq!(receiver.arrived().await.len(), 1, "no redirect is followed");
+    let strict = client(HostPolicy::Public, Arc::new(SystemResolver::default()));
+    let tried = strict.try_endpoint(attempt(&receiver.url("/hook"))).await;
+    assert_eq!((tried.log.status, class(&tried.log), tried.headers.len()), (-1, "blocked", 0), "{tried:?}");
+    assert!(receiver.arrived().await.is_empty());
+}
+
+#[tokio::test]
 async fn a_response_that_arrives_while_the_process_stands_still_is_read() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,8 +1,26 @@
 // Starts the viewer of the API reference. Everything that would ask another host is turned off, and the policy of the page
 // refuses it besides.
 const { document: url, key } = document.querySelector('#reference').dataset
-Scalar.createApiReference('#reference', {
-  url,
+
+/** Returns the document with a group of events for each kind of record. */
+const grouped = (content) => {
+  const groups = new Map()
+  for (const [kind, { post }] of Object.entries(content.webhooks ?? {})) {
+    const about = kind.split('.')[0]
+    const name = `${about}-events`
+    const title = `${about[0].toUpperCase()}${about.slice(1)} events`
+    groups.set(name, { name, 'x-displayName': title, description: 'The requests that an endpoint receives.' })
+    post.tags = [name]
+  }
+  const tags = content.tags.filter(({ name }) => name !== 'webhook-events').map((tag) => ({
+    ...tag,
+    description: tag.description?.replaceAll('below `webhook-events`', 'below'),
+  }))
+  return { ...content, tags: [...tags, ...groups.values()] }
+}
+
+const start = (content) => Scalar.createApiReference('#reference', {
+  content: grouped(content),
   metaData: { title: 'API reference' },
   withDefaultFonts: false,
   telemetry: false,
@@ -67,3 +85,5 @@ Scalar.createApiReference('#reference', {
     shell: ['httpie', 'wget'],
   },
 })
+
+fetch(url).then((response) => response.json()).then(start)

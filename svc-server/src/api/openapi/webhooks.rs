@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use svc_core::accounts::operational::{AccountApproved, OperationalKind, PLATFORM_ACCOUNT};
 use svc_core::resources::bookings::Booking;
@@ -36,21 +36,24 @@ const HEADERS: [&str; 8] = [
 
 /// Returns the webhooks by event kind.
 pub(super) fn describe(schemas: &mut Schemas, kinds: &EventKinds) -> Value {
-    let meanings = EventKind::json_schema(&mut schemas.output).to_value();
-    let meanings = meanings["description"].as_str().unwrap_or_default();
-    let describe = |kind: EventKind| {
-        let meaning = match kind {
-            EventKind::Custom(name) => meaning(kinds, name),
-            _ => {
-                meanings.lines().find_map(|line| line.strip_prefix(&format!("- `{kind}`: "))).unwrap_or_default().into()
-            }
-        };
+    let describe = |(kind, meaning): (EventKind, String)| {
         let example = samples::data(kinds, kind).unwrap_or_default();
         let data = data(kind, schemas);
         let tenant = "0195a3c8-8a00-7000-8000-00000000a001";
         (kind.to_string(), json!({ "post": delivery(kind.as_str(), &meaning, data, &example, tenant, schemas) }))
     };
-    kinds.all().map(describe).collect::<Map<String, Value>>().into()
+    meanings(kinds).into_iter().map(describe).collect::<Map<String, Value>>().into()
+}
+
+/// Returns all kinds with what each of them reports, as a sentence.
+pub(crate) fn meanings(kinds: &EventKinds) -> Vec<(EventKind, String)> {
+    let schema = EventKind::json_schema(&mut SchemaGenerator::default()).to_value();
+    let lines = schema["description"].as_str().unwrap_or_default();
+    let meaning = |kind: EventKind| match kind {
+        EventKind::Custom(name) => meaning(kinds, name),
+        _ => lines.lines().find_map(|line| line.strip_prefix(&format!("- `{kind}`: "))).unwrap_or_default().to_owned(),
+    };
+    kinds.all().map(|kind| (kind, meaning(kind))).collect()
 }
 
 /// Returns the webhooks that the platform webhook receives, by operational kind.

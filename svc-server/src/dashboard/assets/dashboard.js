@@ -1,5 +1,5 @@
-// What pages can do better with a script: switch the theme, copy a text, show what is new, and not send a form twice. They
-// work without it.
+// What pages can do better with a script: switch the theme, copy a text, show what is new, go through lists by keys, and not
+// send a form twice. They work without it.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -14,19 +14,12 @@
 
   const copy = async (button) => {
     const field = document.getElementById(button.dataset.copy);
-    field.select();
-    try { await navigator.clipboard.writeText(field.value); } catch { document.execCommand("copy"); }
+    if (field.select) field.select(); else getSelection().selectAllChildren(field);
+    try { await navigator.clipboard.writeText(field.value ?? field.textContent); } catch { document.execCommand("copy"); }
     const label = button.textContent;
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = label; }, 2000);
   };
-
-  // A narrow screen scrolls the navigation sideways to the page that is open.
-  addEventListener("DOMContentLoaded", () => {
-    const current = document.querySelector("nav [aria-current]");
-    const nav = current?.closest("nav");
-    if (nav) nav.scrollLeft = current.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2;
-  });
 
   // "/" and Ctrl-K begin a search, unless something is being typed.
   addEventListener("keydown", (event) => {
@@ -52,12 +45,17 @@
       element.dataset.state = name;
     };
     const put = ({ html, selected }) => {
-      const body = document.querySelector("main table tbody");
+      const { list } = element.dataset;
+      const body = list ? document.getElementById(list) : document.querySelector("main table tbody");
       // A page without rows has no table either.
       if (!body) { if (selected) location.reload(); return; }
       const template = document.createElement("template");
       template.innerHTML = html;
       const fresh = template.content.firstElementChild;
+      const headings = body.closest("table")?.tHead.rows[0].cells;
+      [...fresh.cells ?? []].forEach((cell, column) => {
+        if (cell.localName === "td") cell.setAttribute("data-label", headings[column].textContent);
+      });
       const old = body.querySelector(`[data-row="${fresh.dataset.row}"]`);
       if (old) {
         // What a person is about to use stays.
@@ -66,11 +64,11 @@
         old.replaceWith(fresh);
         if (checked) fresh.querySelector("input").checked = true;
       } else if (selected) {
-        const next = [...body.rows].find((row) => row.dataset.row < fresh.dataset.row) ?? null;
-        if (!next && body.rows.length >= most) return;
+        const next = [...body.children].find((row) => row.dataset.row < fresh.dataset.row) ?? null;
+        if (!next && body.children.length >= most) return;
         fresh.classList.add("new");
         body.insertBefore(fresh, next);
-        if (body.rows.length > most) body.lastElementChild.remove();
+        if (body.children.length > most) body.lastElementChild.remove();
       }
     };
     const stop = () => { source?.close(); source = null; };
@@ -96,6 +94,30 @@
   };
   addEventListener("DOMContentLoaded", () => document.querySelectorAll("[data-live]").forEach(live));
 
+  // What is under way is asked for again until it has ended.
+  addEventListener("DOMContentLoaded", () => {
+    if (!document.querySelector("[data-refresh]")) return;
+    const timer = setInterval(async () => {
+      const part = document.querySelector("[data-refresh]");
+      if (!part) return clearInterval(timer);
+      if (document.hidden) return;
+      const response = await fetch(location.href);
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      const fresh = response.ok && page.getElementById(part.id);
+      if (fresh) part.replaceWith(fresh); else clearInterval(timer);
+    }, 2000);
+  });
+
+  // Ticks all boxes of a form, or none if all are ticked, without asking for the page that has them ticked.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-select-all]");
+    if (!link) return;
+    event.preventDefault();
+    const boxes = [...document.querySelectorAll(`input[type=checkbox][form="${link.dataset.selectAll}"]`)];
+    const all = boxes.every((box) => box.checked);
+    for (const box of boxes) box.checked = !all;
+  });
+
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (button?.hasAttribute("data-theme-toggle")) {
@@ -117,14 +139,37 @@
     }
   });
 
-  // Either all events of an endpoint are chosen, or single kinds.
-  document.addEventListener("change", (event) => {
-    const picker = event.target.closest("[data-picker]");
-    if (!picker || !event.target.checked) return;
-    const isAll = event.target.value === "*";
-    for (const box of picker.querySelectorAll("input:checked")) {
-      if ((box.value === "*") !== isAll) box.checked = false;
-    }
+  // j and k go through the rows of a list by their links, which Enter opens; ? lists the keys. They can be turned off.
+  const KEYS = [["j", "next row"], ["k", "row before"], ["Enter", "open the row"], ["/ or Ctrl-K", "search"], ["?", "these keys"], ["Esc", "close"]];
+  const keysAreOff = () => { try { return localStorage.getItem("keys") === "off"; } catch { return false; } };
+  const showKeys = () => {
+    const dialog = document.createElement("dialog");
+    dialog.setAttribute("aria-labelledby", "keys-title");
+    const rows = KEYS.map(([key, does]) => `<div><dt><kbd>${key}</kbd></dt><dd>${does}</dd></div>`).join("");
+    dialog.innerHTML = `<h2 id="keys-title">Keys</h2><dl class="facts">${rows}</dl>
+      <label><input type="checkbox"> Use the keys of one letter</label><form method="dialog"><button>Close</button></form>`;
+    const box = dialog.querySelector("input");
+    box.checked = !keysAreOff();
+    box.addEventListener("change", () => {
+      try { localStorage.setItem("keys", box.checked ? "on" : "off"); } catch { /* They stay as they are. */ }
+    });
+    dialog.addEventListener("close", () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
+  };
+  const step = (by) => {
+    const links = [...document.querySelectorAll("main tbody tr, main .timeline li")].map((row) => row.querySelector("a[href]")).filter(Boolean);
+    const row = document.activeElement?.closest("tr, li");
+    const at = links.findIndex((link) => row?.contains(link));
+    const next = links[at < 0 ? (by > 0 ? 0 : links.length - 1) : at + by];
+    next?.focus();
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), select, textarea, dialog")) return;
+    if (event.key === "?") showKeys();
+    else if ((event.key === "j" || event.key === "k") && !keysAreOff()) step(event.key === "j" ? 1 : -1);
+    else return;
+    event.preventDefault();
   });
 
   document.addEventListener("submit", (event) => {

@@ -96,7 +96,7 @@ fn detail(cx: &Context<'_>, tenant: &Tenant, limits: &FormState<'_>) -> PageResp
     let actions = html! {
         @match tenant.developer_access {
             DeveloperAccess::Approved => {
-                (confirmed(cx, "Withdraw access", "Requests with the keys of this account are refused at once. Its data is kept.",
+                (confirmed(cx, "Withdraw access", &format!("Requests with the keys of {} are refused at once. Its data is kept.", tenant.name),
                     &path("access"), html! { input type="hidden" name="access" value="suspended"; }, "Withdraw access"))
             }
             _ => {

@@ -1,4 +1,4 @@
-//! Deliveries: where events went, what was sent and what came back, and sending them again.
+//! Deliveries: where events went, and sending those that are selected again.
 
 use std::collections::HashMap;
 
@@ -6,37 +6,28 @@ use maud::{Markup, html};
 use svc_core::Svc;
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
-use svc_core::crypto::sha256;
 use svc_core::error::Error;
 use svc_core::pages::{Limit, ListParams};
-use svc_core::requests::RequestFilter;
 use svc_core::resources::NoFilter;
 use svc_core::store::DeliveryFilter;
-use svc_core::values::{Patch, TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus};
-use svc_core::webhooks::engine::Attempt;
-use svc_core::webhooks::events::Event;
-use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription, WebhookUpdate};
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus};
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 use uuid::Uuid;
 
 use super::filters;
-use crate::dashboard::components::{
-    Tone, View, badge, csrf, empty, exact_time, facts, heading, number, post_button, problem, section, table, time,
-    time_or,
-};
+use crate::dashboard::components::{Tone, View, badge, csrf, empty, heading, number, problem, table};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::live::{self, List as _};
 use crate::dashboard::page_response::{PageError, PageResponse};
 
 const PAGE: u32 = 50;
-/// The number of bytes of a body that a page shows, so that it stays small.
-const MAX_SHOWN: usize = 12 * 1024;
-/// The number of attempts that a page lists.
-const MAX_ATTEMPTS: usize = 50;
 const MAX_ENDPOINTS: u32 = 100;
 /// The filters in the query, apart from those that look back.
-const FILTERS: [&str; 5] = ["endpoint", "event", "status", "kind", "within"];
+pub(super) const FILTERS: [&str; 5] = ["endpoint", "event", "status", "kind", "within"];
+/// All parameters of the list in the query.
+const PARAMETERS: [&str; 7] = ["endpoint", "event", "status", "kind", "within", "record", "before"];
 /// The id of the form that sends selected deliveries again.
 const SELECTION: &str = "selection";
 
@@ -81,8 +72,9 @@ impl live::List for Deliveries {
     type Item = Delivery;
     type Names = Endpoints;
     type Filter = DeliveryFilter;
+    type Scope = ();
 
-    async fn newest(svc: &Svc, tenant: TenantId) -> Result<Vec<Delivery>, Error> {
+    async fn newest(svc: &Svc, tenant: TenantId, (): &()) -> Result<Vec<Delivery>, Error> {
         svc.account(tenant).deliveries().list(DeliveryFilter { limit: PAGE, ..DeliveryFilter::default() }).await
     }
 
@@ -95,12 +87,7 @@ impl live::List for Deliveries {
     }
 
     fn select(delivery: &Delivery) -> Markup {
-        html! {
-            td {
-                input type="checkbox" name="id" value=(delivery.id) form=(SELECTION)
-                    aria-label={ "Select the delivery of " (delivery.kind) " " (delivery.created_at) };
-            }
-        }
+        tick(delivery, false)
     }
 
     fn cells(view: &View<'_>, delivery: &Delivery, endpoints: &Endpoints) -> Markup {
@@ -124,17 +111,38 @@ impl live::List for Deliveries {
     }
 }
 
-/// Returns a table of deliveries. With `may_select`, they can be selected to be sent again.
-pub(super) fn rows(view: &View<'_>, deliveries: &[Delivery], endpoints: &Endpoints, may_select: bool) -> Markup {
-    let headings = ["Event", "Endpoint", "Status", "Attempts", "Last response", "When"];
-    let headings: Vec<&str> = may_select.then_some("Select").into_iter().chain(headings).collect();
+/// Returns the cell that selects a delivery to be sent again.
+fn tick(delivery: &Delivery, is_ticked: bool) -> Markup {
+    html! {
+        td {
+            input type="checkbox" name="id" value=(delivery.id) form=(SELECTION) checked[is_ticked]
+                aria-label={ "Select the delivery of " (delivery.kind) " " (delivery.created_at) };
+        }
+    }
+}
+
+/// Returns a table of deliveries.
+pub(super) fn rows(view: &View<'_>, deliveries: &[Delivery], endpoints: &Endpoints) -> Markup {
+    table_of(view, deliveries, endpoints, None::<fn(&Delivery) -> bool>)
+}
+
+const HEADINGS: [&str; 7] = ["Select", "Event", "Endpoint", "Status", "Attempts", "Last response", "When"];
+
+/// Returns a table of deliveries. With `is_ticked` they can be selected to be sent again.
+fn table_of(
+    view: &View<'_>,
+    deliveries: &[Delivery],
+    endpoints: &Endpoints,
+    is_ticked: Option<impl Fn(&Delivery) -> bool>,
+) -> Markup {
+    let headings = if is_ticked.is_some() { &HEADINGS[..] } else { &HEADINGS[1..] };
     table(
         "Deliveries",
-        &headings,
+        headings,
         html! {
             @for delivery in deliveries {
                 (live::row(Deliveries::id(delivery), &html! {
-                    @if may_select { (Deliveries::select(delivery)) }
+                    @if let Some(is_ticked) = &is_ticked { (tick(delivery, is_ticked(delivery))) }
                     (Deliveries::cells(view, delivery, endpoints))
                 }))
             }
@@ -159,7 +167,7 @@ fn filter(cx: &Context<'_>) -> Result<DeliveryFilter, PageError> {
 /// Sends the newest deliveries as they come and change.
 pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let live = &cx.dashboard.live;
-    live.respond(cx, tenant, &live.deliveries, filter(cx)?)
+    live.respond(cx, tenant, &live.deliveries, (), filter(cx)?)
 }
 
 /// Lists deliveries.
@@ -183,18 +191,15 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     let is_newest = !["record", "before"].iter().any(is_given);
     let is_filtered = !is_newest || FILTERS.iter().any(is_given);
     let may_replay = cx.may(Role::Developer) && !deliveries.is_empty();
+    // A selection that was refused stays.
+    let (is_all, ticked) = (cx.query.text("select") == "all", cx.form.all("id").collect::<Vec<_>>());
+    let is_ticked = |delivery: &Delivery| is_all || ticked.contains(&delivery.id.to_string().as_str());
     let content = html! {
         (heading("Deliveries", "Each event goes to each endpoint that wants it. One that fails is tried again for hours.", html! {
             @if is_newest {
-                (live::switch(cx, &format!("/deliveries/live?{}", cx.query.encoded(&FILTERS)), PAGE as usize))
+                (live::switch(cx, &format!("/deliveries/live?{}", cx.query.encoded(&FILTERS)), PAGE as usize, None))
             }
-            @if may_replay {
-                form id=(SELECTION) method="post" action=(cx.url("/deliveries/replay")) {
-                    (csrf(cx))
-                    (problem(cx, "/deliveries/replay"))
-                    button type="submit" { "Send selected again" }
-                }
-            }
+            @if may_replay { (replay_actions(cx)) }
         }))
         (filters::form(cx, "/deliveries", filter_fields(cx, &endpoints)))
         @if deliveries.is_empty() && !is_filtered {
@@ -203,7 +208,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
         } @else if deliveries.is_empty() {
             (empty("delivery", "Nothing found", "No delivery of those that were searched meets all filters.", html! {}))
         } @else {
-            (rows(&cx.view(tenant), &deliveries, &endpoints, may_replay))
+            (table_of(&cx.view(tenant), &deliveries, &endpoints, may_replay.then_some(is_ticked)))
         }
         @if let Some(next) = next {
             nav.pages aria-label="Pages of the list" {
@@ -213,6 +218,20 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
         }
     };
     Ok(layout::page(cx, Some(tenant), "Deliveries", &content))
+}
+
+/// Returns what sends the selected deliveries again, or all that match the filter.
+fn replay_actions(cx: &Context<'_>) -> Markup {
+    let query = cx.query.encoded(&PARAMETERS);
+    html! {
+        a.button href=(cx.url(&format!("/deliveries?{query}&select=all"))) data-select-all=(SELECTION) { "Select all" }
+        form id=(SELECTION) method="post" action=(cx.url(&format!("/deliveries/replay?{query}"))) {
+            (csrf(cx))
+            (problem(cx, "/deliveries/replay"))
+            button type="submit" { "Send selected again" }
+        }
+        a.button href=(cx.url(&format!("/deliveries/replay-matching?{query}"))) { "Replay all that match…" }
+    }
 }
 
 fn filter_fields(cx: &Context<'_>, endpoints: &Endpoints) -> Markup {
@@ -258,228 +277,6 @@ async fn of_record(
     Ok(found)
 }
 
-/// Shows a delivery with one of its attempts.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let account = cx.svc.account(tenant.id);
-    let delivery = account.deliveries().get(cx.id::<DeliveryId>()?).await?;
-    let event = account.events().get(delivery.event_id).await?;
-    let mut attempts = account.deliveries().attempts(delivery.id).await?;
-    attempts.reverse();
-    let endpoint = match account.webhooks().get(delivery.subscription_id).await {
-        Err(Error::NotFound) => None,
-        result => Some(result?),
-    };
-    let wrote = RequestFilter { event_id: Some(event.id), ..RequestFilter::default() };
-    let request = account.requests().list(wrote).await?.pop();
-    let number_shown: Option<u32> = filters::value(cx, "attempt")?;
-    let shown = match number_shown {
-        Some(number) => attempts.iter().find(|attempt| attempt.attempt == number),
-        None => attempts.first(),
-    };
-    let zone = &tenant.time_zone;
-    let content = html! {
-        (heading(delivery.kind.as_str(), "", html! {
-            a.button href=(cx.url(&format!("/deliveries/{}", delivery.id))) { "Refresh" }
-            @if cx.may(Role::Developer) {
-                (send_again(cx, &delivery, endpoint.as_ref()))
-            }
-        }))
-        @if let Some(endpoint) = endpoint.as_ref().filter(|endpoint| !endpoint.is_active()) {
-            p.banner.warn role="status" {
-                "The endpoint of this delivery is " (if endpoint.disabled_reason.is_some() { "paused" } else { "disabled" })
-                ", so nothing is sent to it until it is enabled."
-            }
-        }
-        (section("Delivery", facts(&[
-            ("Status", status(&delivery)),
-            ("Id", html! { code { (delivery.id) } }),
-            ("Endpoint", html! {
-                @match &endpoint {
-                    Some(endpoint) => { a href=(cx.url(&format!("/webhooks/{}", endpoint.id))) { (endpoint.url) } }
-                    None => { span.soft { "deleted" } }
-                }
-            }),
-            ("Event", html! { a href=(cx.url(&format!("/events/{}", event.id))) { code { (event.id) } } }),
-            ("Request", html! {
-                @match &request {
-                    Some(request) => { a href=(cx.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) } }
-                    None => { span.soft { "not in the log of the last 24 hours, or not made through the API" } }
-                }
-            }),
-            ("Happened", exact_time(zone, delivery.created_at)),
-            ("Next attempt", next_attempt(cx, tenant, &delivery)),
-        ])))
-        @if attempts.is_empty() {
-            (empty("delivery", "No attempts yet", "Reload this page in a moment.", html! {}))
-        } @else {
-            (section("Attempts", attempt_rows(cx, tenant, &delivery, &attempts, shown)))
-        }
-        @if let Some(attempt) = shown {
-            (section(&format!("Response to attempt {}", attempt.attempt), response(attempt)))
-            (request_as_sent(&delivery, &event, endpoint.as_ref(), attempt))
-        }
-    };
-    Ok(layout::page(cx, Some(tenant), "Delivery", &content))
-}
-
-/// Returns the button that sends a delivery again. An endpoint that takes nothing is enabled first.
-fn send_again(cx: &Context<'_>, delivery: &Delivery, endpoint: Option<&WebhookSubscription>) -> Markup {
-    let path = format!("/deliveries/{}/replay", delivery.id);
-    let button = |fields, action| post_button(cx, &path, "primary", fields, action);
-    match endpoint {
-        Some(endpoint) if endpoint.is_active() => button(html! {}, "Send again"),
-        Some(_) => button(html! { input type="hidden" name="enable" value="on"; }, "Enable it and send"),
-        None => html! {},
-    }
-}
-
-fn next_attempt(cx: &Context<'_>, tenant: &Tenant, delivery: &Delivery) -> Markup {
-    match delivery.next_attempt_at {
-        Some(at) if at <= cx.now => html! { "as soon as the endpoint takes it" },
-        at => time_or(cx.now, &tenant.time_zone, at, "none"),
-    }
-}
-
-fn attempt_rows(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    delivery: &Delivery,
-    attempts: &[AttemptLog],
-    shown: Option<&AttemptLog>,
-) -> Markup {
-    table(
-        "Attempts",
-        &["Attempt", "Result", "Duration", "Address", "Started"],
-        html! {
-            @for attempt in attempts.iter().take(MAX_ATTEMPTS) {
-                @let is_shown = shown.is_some_and(|shown| shown.attempt == attempt.attempt);
-                tr {
-                    th scope="row" {
-                        a href=(cx.url(&format!("/deliveries/{}?attempt={}", delivery.id, attempt.attempt)))
-                            aria-current=[is_shown.then_some("true")] { "Attempt " (attempt.attempt) }
-                    }
-                    td {
-                        (badge(if attempt.succeeded() { Tone::Good } else { Tone::Bad }, &outcome(Some(attempt.status))))
-                        @if let Some(error) = &attempt.error { div.soft { (error) } }
-                    }
-                    td { (number(u64::from(attempt.duration_ms))) " ms" }
-                    td { @match &attempt.remote_addr { Some(address) => { code { (address) } } None => { span.soft { "–" } } } }
-                    td { (time(cx.now, &tenant.time_zone, attempt.started_at)) }
-                }
-            }
-        },
-    )
-}
-
-/// Returns the beginning of a text, up to a number of bytes, and whether it is all of it.
-fn beginning(text: &str, bytes: usize) -> (&str, bool) {
-    let end = text.floor_char_boundary(bytes);
-    (&text[..end], end == text.len())
-}
-
-/// Returns a body, or its beginning.
-pub(super) fn body(text: &str) -> Markup {
-    let (shown, is_whole) = beginning(text, MAX_SHOWN);
-    html! {
-        pre tabindex="0" { code { (shown) } }
-        @if !is_whole { p.hint { "The first " (number(shown.len() as u64)) " of " (number(text.len() as u64)) " bytes." } }
-    }
-}
-
-fn response(attempt: &AttemptLog) -> Markup {
-    html! {
-        @match attempt.response_body.as_deref() {
-            Some("") => { p.soft { "The body was empty." } }
-            Some(text) => {
-                (body(text))
-                @if attempt.response_truncated { p.hint { "The endpoint sent more than is stored." } }
-            }
-            None if attempt.status > 0 => { p.soft { "The body is not stored." } }
-            None => { p.soft { "There was no response." } }
-        }
-    }
-}
-
-/// Returns the request of an attempt and how its signatures come about. The request is made anew from what is stored, by
-/// the code that sent it.
-fn request_as_sent(
-    delivery: &Delivery,
-    event: &Event,
-    endpoint: Option<&WebhookSubscription>,
-    attempt: &AttemptLog,
-) -> Markup {
-    let Some(endpoint) = endpoint else {
-        return section(
-            "Request",
-            html! { p.soft { "The endpoint was deleted, and the secret that signed with it." } },
-        );
-    };
-    let mut delivery = delivery.clone();
-    delivery.attempts = attempt.attempt;
-    let sent = Attempt {
-        delivery,
-        event: event.clone(),
-        url: endpoint.url.clone(),
-        secrets: endpoint.signing_secrets(attempt.started_at),
-    };
-    let bytes = sent.body(attempt.started_at);
-    let headers = sent.headers(attempt.started_at, &bytes);
-    let text = String::from_utf8_lossy(&bytes);
-    let of = |name| headers.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value.as_str());
-    let signed = format!("{}.{}.", of("webhook-id"), of("webhook-timestamp"));
-    html! {
-        (section("Request", html! {
-            pre tabindex="0" { code {
-                "POST " (endpoint.url) "\ncontent-type: application/json\n"
-                @for (name, value) in &headers { (name) ": " (value) "\n" }
-            } }
-            (body(&text))
-            p.hint { "Made with the address and the secret that the endpoint has now. If they were changed since, this is not \
-                quite what was sent." }
-        }))
-        (section("Verify this signature", html! {
-            ol.steps {
-                li { div {
-                    h3 { "Take the body as it arrived" }
-                    p { (number(bytes.len() as u64)) " bytes, before any program has parsed it. Its SHA-256 is:" }
-                    pre tabindex="0" { code { (hex::encode(sha256(&bytes))) } }
-                } }
-                li { div {
-                    h3 { "Put the id and the time in front of it" }
-                    p { "The headers " code { "webhook-id" } " and " code { "webhook-timestamp" } ", each followed by a full stop. \
-                        The signed text begins with:" }
-                    pre tabindex="0" { code { (signed) (beginning(&text, 60).0) "…" } }
-                } }
-                li { div {
-                    h3 { "Compute the HMAC-SHA256" }
-                    p { "The key is what the secret of the endpoint encodes in base64 after " code { "whsec_" } ". In base64, \
-                        with " code { "v1," } " in front, it is the header " code { "webhook-signature" } ". During a rotation \
-                        there is one for each secret:" }
-                    pre tabindex="0" { code { (of("webhook-signature")) } }
-                } }
-                li { div {
-                    h3 { "Or check the older header" }
-                    p { "The HMAC-SHA256 of the body alone, keyed with the whole text of the secret, in hex after " code { "sha256=" } ", \
-                        is " code { "X-SVC-Signature" } ":" }
-                    pre tabindex="0" { code { (of("x-svc-signature")) } }
-                } }
-            }
-        }))
-    }
-}
-
-/// Sends a delivery again, after its endpoint was enabled if the form says so.
-pub(in crate::dashboard) async fn replay(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let (account, id) = (cx.svc.account(tenant.id), cx.id::<DeliveryId>()?);
-    if cx.form.text("enable") == "on" {
-        let endpoint = account.deliveries().get(id).await?.subscription_id;
-        let change = WebhookUpdate { enabled: Patch::Set(true), ..WebhookUpdate::default() };
-        account.webhooks().update(endpoint, change).await?;
-    }
-    let delivery = account.deliveries().replay(id).await?;
-    Ok(PageResponse::see_other(&cx.url(&format!("/deliveries/{}?notice=replayed", delivery.id))))
-}
-
 /// Sends the selected deliveries again.
 pub(in crate::dashboard) async fn replay_selected(
     cx: &Context<'_>,
@@ -504,5 +301,6 @@ pub(in crate::dashboard) async fn replay_selected(
     for id in ids {
         cx.svc.account(tenant.id).deliveries().replay(id).await?;
     }
-    Ok(PageResponse::see_other(&cx.url("/deliveries?notice=replayed")))
+    let query = cx.query.encoded(&PARAMETERS);
+    Ok(PageResponse::see_other(&cx.url(&format!("/deliveries?{query}&notice=replayed"))))
 }

@@ -11,8 +11,8 @@ use svc_core::webhooks::events::{Event, EventId};
 use super::{deliveries, filters};
 use crate::dashboard::components::{empty, exact_time, facts, heading, number, section, table, time};
 use crate::dashboard::context::Context;
-use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::{json, layout};
 
 /// The number of events that a page lists.
 const PAGE: usize = 50;
@@ -103,8 +103,6 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
     let endpoints = deliveries::endpoints(&cx.svc, tenant.id).await?;
     let wrote = RequestFilter { event_id: Some(event.id), ..RequestFilter::default() };
     let request = account.requests().list(wrote).await?.pop();
-    let value: Result<serde_json::Value, _> = serde_json::from_str(event.data.get());
-    let payload = value.and_then(|value| serde_json::to_string_pretty(&value)).unwrap_or_default();
     let record = record_id(&event);
     let content = html! {
         (heading(event.kind.as_str(), "", html! {}))
@@ -123,10 +121,10 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             @if sent.is_empty() {
                 p.soft { "No endpoint wanted it." }
             } @else {
-                (deliveries::rows(&cx.view(tenant), &sent, &endpoints, false))
+                (deliveries::rows(&cx.view(tenant), &sent, &endpoints))
             }
         }))
-        (section("Payload", deliveries::body(&payload)))
+        (section("Payload", json::body("payload", event.data.get())))
     };
     Ok(layout::page(cx, Some(tenant), "Event", &content))
 }

@@ -9,7 +9,7 @@ use svc_core::accounts::tenants::Tenant;
 use svc_core::values::{Date, Timestamp};
 
 use crate::dashboard::components::number;
-use crate::dashboard::context::Context;
+use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::PageError;
 
@@ -26,8 +26,13 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// Returns a value of the query, if it is given.
 pub(super) fn value<T: FromStr>(cx: &Context<'_>, name: &str) -> Result<Option<T>, PageError> {
+    value_of(&cx.query, name)
+}
+
+/// Returns a value of a query or of a form, if it is given.
+pub(super) fn value_of<T: FromStr>(fields: &Form, name: &str) -> Result<Option<T>, PageError> {
     let refused = |text: &str| PageError::Invalid(format!("“{text}” is no value of the filter “{name}”."));
-    cx.query.given(name).map(|text| text.parse().map_err(|_| refused(text))).transpose()
+    fields.given(name).map(|text| text.parse().map_err(|_| refused(text))).transpose()
 }
 
 /// Returns the time at which a span of the query or of a form begins. `None` for any time.

@@ -10,8 +10,8 @@ use svc_core::accounts::tenants::Tenant;
 use svc_core::values::is_one_line;
 
 use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, empty, heading, overlap_choice, table,
-    time, time_or,
+    Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, distance, empty, heading,
+    overlap_choice, table, time, time_or,
 };
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
@@ -74,6 +74,9 @@ fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Mar
         (None, false) => badge(Tone::Good, "active"),
     };
     let path = |action| format!("/keys/{}/{action}", key.id);
+    let name = key.name.as_deref().unwrap_or(key.prefix.as_str());
+    let used =
+        key.last_used_at.map_or_else(|| "never used".to_owned(), |at| format!("last used {}", distance(cx.now, at)));
     html! {
         tr id={ "key-" (key.id) } {
             th scope="row" {
@@ -91,11 +94,11 @@ fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Mar
             td.end {
                 @if may_change && key.revoked_at.is_none() && !is_expired {
                     div.actions {
-                        (confirmed(cx, "Rotate", "A new key with the same name and scopes is created. The old one stays \
-                            valid meanwhile for:", &path("rotate"), overlap_choice("How long the old key stays valid"),
+                        (confirmed(cx, "Rotate", &format!("A new key takes the place of {name}, {used}, with the same name and scopes. \
+                            The old one stays valid meanwhile for:"), &path("rotate"), overlap_choice("How long the old key stays valid"),
                             "Create new key"))
-                        (confirmed(cx, "Revoke", "Requests with this key are refused at once. This cannot be undone.",
-                            &path("revoke"), html! {}, "Revoke key"))
+                        (confirmed(cx, "Revoke", &format!("Requests with {name}, {used}, are refused at once. This cannot be undone."),
+                            &path("revoke"), html! {}, &format!("Revoke {name}")))
                     }
                 }
             }

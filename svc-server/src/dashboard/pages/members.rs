@@ -65,14 +65,14 @@ fn row(cx: &Context<'_>, tenant: &Tenant, member: &Member) -> Markup {
             td { (time(cx.now, &tenant.time_zone, member.created_at)) }
             td.end {
                 div.actions {
-                    (confirmed(cx, "Change role", "The new role of this member:", &path("role"), html! {
+                    (confirmed(cx, "Change role", &format!("The new role of {}:", member.email), &path("role"), html! {
                         select name="role" aria-label="Role" {
                             @for (role, text) in ROLES {
                                 option value=(role) selected[role == member.role.as_str()] { (text) }
                             }
                         }
                     }, "Change role"))
-                    (confirmed(cx, "Remove", "The person's sessions in this account end.",
+                    (confirmed(cx, "Remove", &format!("{} sees nothing of this account any more, and their sessions in it end.", member.email),
                         &path("remove"), html! {}, "Remove member"))
                 }
             }

@@ -65,8 +65,9 @@ impl live::List for Requests {
     type Item = LoggedRequest;
     type Names = Vec<ApiKey>;
     type Filter = RequestFilter;
+    type Scope = ();
 
-    async fn newest(svc: &Svc, tenant: TenantId) -> Result<Vec<LoggedRequest>, Error> {
+    async fn newest(svc: &Svc, tenant: TenantId, (): &()) -> Result<Vec<LoggedRequest>, Error> {
         svc.account(tenant).requests().newest(PAGE as u32).await
     }
 
@@ -119,7 +120,7 @@ fn filter(cx: &Context<'_>) -> Result<RequestFilter, PageError> {
 /// Sends the newest requests as they come.
 pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let live = &cx.dashboard.live;
-    live.respond(cx, tenant, &live.requests, filter(cx)?)
+    live.respond(cx, tenant, &live.requests, (), filter(cx)?)
 }
 
 /// Lists requests.
@@ -132,7 +133,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     let view = cx.view(tenant);
     let content = html! {
         (heading("Requests", "The newest 1,000 requests to the API of the last 24 hours, without their bodies.", html! {
-            (live::switch(cx, &format!("/requests/live?{}", cx.query.encoded(&FILTERS)), PAGE))
+            (live::switch(cx, &format!("/requests/live?{}", cx.query.encoded(&FILTERS)), PAGE, None))
         }))
         (filters::form(cx, "/requests", filter_fields(cx, &keys)))
         @if requests.is_empty() && !is_filtered {

@@ -9,7 +9,7 @@ use svc_core::values::{Currency, Email, Text, TimeZone};
 
 use super::{members, sign_in};
 use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, confirmed, csrf, facts, heading, section, table, time,
+    Errors, FormState, Tone, badge, confirmed, csrf, distance, facts, heading, section, table, time,
 };
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
@@ -129,7 +129,8 @@ pub(super) fn session_table(
                     td.end {
                         @if may_revoke {
                             div.actions {
-                                (confirmed(cx, "Revoke", "The person is signed out with the next request.",
+                                (confirmed(cx, "Revoke", &format!("{} is signed out of this session, last used {}, with the next request.",
+                                    session.identity, distance(cx.now, session.last_used_at)),
                                     &format!("{path}/{}/revoke", session.id), html! {}, "Revoke session"))
                             }
                         }

@@ -1,23 +1,22 @@
-//! Webhooks: endpoints with their figures, creating them, and what can be done with them.
+//! Webhooks: endpoints with their figures, and what can be done with them.
 
-use http::StatusCode;
 use maud::{Markup, html};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
-use svc_core::error::Error;
 use svc_core::store::DeliveryFilter;
-use svc_core::values::{EventKind, EventSet, Patch, Text, WebhookUrl};
-use svc_core::webhooks::replays::{ReplayCreate, ReplayId};
-use svc_core::webhooks::statistics::{AttemptOutcome, HourOfAttempts, Tally};
-use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
+use svc_core::values::{EventSet, Patch, Text};
+use svc_core::webhooks::replays::ReplayCreate;
+use svc_core::webhooks::statistics::{AttemptOutcome, Backlog, HourOfAttempts, Tally};
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription, WebhookUpdate};
 
+use super::endpoint_forms::{kinds_of, secret};
 use super::{deliveries, filters};
 use crate::dashboard::chart::{Column, Series, Span, bars, spans};
 use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, empty, exact_time, facts, figure,
-    heading, number, overlap_choice, post_button, problem, section, table, time_or,
+    Tone, badge, chosen_overlap, confirmed, csrf, empty, exact_time, facts, figure, heading, number, overlap_choice,
+    post_button, problem, section, table, time_or,
 };
-use crate::dashboard::context::{Context, Form};
+use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
@@ -120,120 +119,6 @@ fn kinds(events: &EventSet) -> String {
     }
 }
 
-/// Shows the form of a new endpoint.
-pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let state = FormState { values: &Form::of(b"events=*"), errors: &Errors::default() };
-    Ok(form(cx, tenant, &state))
-}
-
-fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> PageResponse {
-    let content = html! {
-        (heading("Add an endpoint", "", html! {}))
-        form.card.fields method="post" action=(cx.url("/webhooks/new")) {
-            (csrf(cx))
-            (state.text("url", "URL", "An address of your program that takes POST requests over https."))
-            (state.text("description", "Description", "For your own use. You can leave it empty."))
-            (picker(cx, state))
-            div.actions {
-                button.primary type="submit" { "Add endpoint" }
-                a.button href=(cx.url("/webhooks")) { "Cancel" }
-            }
-        }
-    };
-    layout::page(cx, Some(tenant), "Add an endpoint", &content)
-}
-
-/// Returns boxes for all events or for some of them, by what they are about: the first word of their names.
-fn picker(cx: &Context<'_>, state: &FormState<'_>) -> Markup {
-    let chosen: Vec<&str> = state.values.all("events").collect();
-    let mut groups: Vec<(String, Vec<EventKind>)> = Vec::new();
-    for kind in cx.svc.store().env().event_kinds.all() {
-        let resource = kind.as_str().split('.').next().unwrap_or_default().to_owned();
-        match groups.iter_mut().find(|(known, _)| *known == resource) {
-            Some((_, kinds)) => kinds.push(kind),
-            None => groups.push((resource, vec![kind])),
-        }
-    }
-    html! {
-        fieldset.picker data-picker {
-            legend { "Events" }
-            @if let Some(error) = state.errors.of("events") { p.error { (error) } }
-            label { input type="checkbox" name="events" value="*" checked[chosen.contains(&"*")]; " All events, also those of later versions" }
-            p.hint { "Or these alone. If any of them is chosen, the endpoint receives what is chosen here and not all events." }
-            @for (resource, kinds) in &groups {
-                div.kinds {
-                    h2 { (resource) }
-                    @for kind in kinds {
-                        label { input type="checkbox" name="events" value=(kind) checked[chosen.contains(&kind.as_str())]; " " (kind) }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn read(form: &Form) -> Result<WebhookCreate, Errors> {
-    let mut errors = Errors::default();
-    let url = errors.take("url", WebhookUrl::parse(form.text("url")));
-    let description = form.given("description").map(Text::parse).transpose();
-    let description = errors.take("description", description);
-    let names: Vec<&str> = form.all("events").collect();
-    // The form of a new endpoint has the box of all events ticked, so who chooses single kinds wants these.
-    let kinds: Vec<&str> = names.iter().copied().filter(|name| *name != "*").collect();
-    let names = if kinds.is_empty() { names } else { kinds };
-    let events = EventSet::from_names(names.iter().copied()).filter(|_| !names.is_empty());
-    if events.is_none() {
-        errors.add("events", "Choose all events, or at least one kind.");
-    }
-    match (url, description, events) {
-        (Some(url), Some(description), Some(events)) => {
-            Ok(WebhookCreate { description, ..WebhookCreate::new(url, events) })
-        }
-        _ => Err(errors),
-    }
-}
-
-/// Creates an endpoint and shows its secret.
-pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let errors = match read(&cx.form) {
-        Ok(input) => match cx.svc.account(tenant.id).webhooks().create(input).await {
-            Ok(new) => return Ok(secret(cx, tenant, &new, "Endpoint added")),
-            Err(Error::Store(error)) => return Err(PageError::Internal(error)),
-            Err(refused) => {
-                let mut errors = Errors::default();
-                errors.add(refused_field(&refused), refused.to_string());
-                errors
-            }
-        },
-        Err(errors) => errors,
-    };
-    let state = FormState { values: &cx.form, errors: &errors };
-    Ok(form(cx, tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY))
-}
-
-/// Returns the field at which a refusal by the rules is shown.
-fn refused_field(refused: &Error) -> &'static str {
-    match refused {
-        Error::Validation(fields) if fields.as_slice().iter().any(|failing| failing.field.starts_with("events")) => {
-            "events"
-        }
-        _ => "url",
-    }
-}
-
-/// Shows a new secret. Its text is part of this response alone.
-fn secret(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, title: &str) -> PageResponse {
-    let about = "Copy the secret now and store it where your program verifies signatures. It will not be shown again.";
-    let content = html! {
-        (heading(title, about, html! {}))
-        div.card.fields {
-            (copyable("secret", "Signing secret", endpoint.secret.reveal()))
-            div.actions { a.button.primary href=(cx.url(&format!("/webhooks/{}", endpoint.id))) { "I have stored it" } }
-        }
-    };
-    layout::page(cx, Some(tenant), title, &content)
-}
-
 /// Shows an endpoint.
 pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
@@ -248,7 +133,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
     let zone = &tenant.time_zone;
     let content = html! {
         (heading(endpoint.url.as_str(), endpoint.description.as_ref().map_or("", Text::as_str),
-            html! { @if cx.may(Role::Developer) { (actions(cx, &endpoint)) } }))
+            html! { @if cx.may(Role::Developer) { (actions(cx, &endpoint, &backlog)) } }))
         @if endpoint.disabled_reason.is_some() {
             p.banner.bad role="status" {
                 "This endpoint was paused after " (endpoint.consecutive_failures) " failed attempts in a row. What happens \
@@ -270,7 +155,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             @if recent.is_empty() {
                 p.soft { "None yet. Send a test event to see one arrive." }
             } @else {
-                (deliveries::rows(&cx.view(tenant), &recent, &endpoints, false))
+                (deliveries::rows(&cx.view(tenant), &recent, &endpoints))
             }
         }))
         p { a href=(cx.url(&format!("/deliveries?endpoint={}", endpoint.id))) { "All deliveries of this endpoint" } }
@@ -290,6 +175,10 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
                 }
             }),
         ])))
+        details.card {
+            summary { "What it is sent, and when" }
+            (kinds_of(cx, &endpoint))
+        }
         @if cx.may(Role::Developer) {
             (section("Recover", html! {
                 p { "Sends everything again that failed or was held since a time, in the order in which it happened." }
@@ -317,26 +206,35 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
     Ok(layout::page(cx, Some(tenant), "Endpoint", &content))
 }
 
-fn actions(cx: &Context<'_>, endpoint: &WebhookSubscription) -> Markup {
+fn actions(cx: &Context<'_>, endpoint: &WebhookSubscription, backlog: &Backlog) -> Markup {
     let path = |action: &str| format!("/webhooks/{}/{action}", endpoint.id);
     let button = |action: &str, text: &str, class: &str| post_button(cx, &path(action), class, html! {}, text);
     let overlap = overlap_choice("How long the old secret signs as well");
+    let url = &endpoint.url;
+    let waiting = match backlog.pending + backlog.held {
+        0 => "Nothing is waiting for it.".to_owned(),
+        count => format!("What waits or is held ({}) is never sent: it fails for good.", number(count)),
+    };
     html! {
         @if endpoint.enabled {
             (button("test", "Send test event", "primary"))
         } @else {
             (button("enable", "Enable", "primary"))
         }
+        @if cx.dashboard.trials.is_some() { (button("try", "Try it", "")) }
+        a.button href=(cx.url(&path("edit"))) { "Edit" }
         @if endpoint.previous_until.is_some_and(|until| until > cx.now) {
             (button("finish-rotation", "Finish rotation", ""))
         } @else {
-            (confirmed(cx, "Rotate secret", "A new secret is created. The old one signs as well meanwhile for:",
+            (confirmed(cx, "Rotate secret", &format!("{url} gets a new secret. The old one signs as well meanwhile for:"),
                 &path("rotate"), overlap, "Create new secret"))
         }
         @if endpoint.enabled {
-            (confirmed(cx, "Disable", "Nothing is sent to this endpoint from now on. What is waiting is held.",
+            (confirmed(cx, "Disable", &format!("Nothing is sent to {url} from now on. What is waiting is held."),
                 &path("disable"), html! {}, "Disable endpoint"))
         }
+        (confirmed(cx, "Delete", &format!("{url} is deleted with its secret, for good. {waiting} Deliveries that were sent stay in the \
+            list until they are too old."), &path("delete"), html! {}, "Delete endpoint"))
     }
 }
 
@@ -404,6 +302,12 @@ async fn set_enabled(
     Ok(back(cx, endpoint.id, notice))
 }
 
+/// Deletes an endpoint.
+pub(in crate::dashboard) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    cx.svc.account(tenant.id).webhooks().delete(cx.id::<SubscriptionId>()?).await?;
+    Ok(PageResponse::see_other(&cx.url("/webhooks?notice=endpoint-deleted")))
+}
+
 /// Starts a recovery, and shows its progress.
 pub(in crate::dashboard) async fn recover(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
@@ -411,35 +315,4 @@ pub(in crate::dashboard) async fn recover(cx: &Context<'_>, tenant: &Tenant) -> 
     let input = ReplayCreate { missed: cx.form.text("missed") == "on", ..ReplayCreate::new(endpoint.id, since) };
     let replay = cx.svc.account(tenant.id).replays().create(input).await?;
     Ok(PageResponse::see_other(&cx.url(&format!("/replays/{}", replay.id))))
-}
-
-/// Shows how far a recovery has come.
-pub(in crate::dashboard) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let replay = cx.svc.account(tenant.id).replays().get(cx.id::<ReplayId>()?).await?;
-    let zone = &tenant.time_zone;
-    let state = if replay.broken_off() {
-        badge(Tone::Bad, "broken off")
-    } else if replay.finished_at.is_some() {
-        badge(Tone::Good, "finished")
-    } else {
-        badge(Tone::Neutral, "running")
-    };
-    let content = html! {
-        (heading("Recovery", "Deliveries that failed or were held are sent again in the order in which they happened.", html! {
-            a.button href=(cx.url(&format!("/replays/{}", replay.id))) { "Refresh" }
-        }))
-        (section("Progress", html! {
-            progress max="100" value=(replay.percent()) aria-label="Progress" { (replay.progress()) }
-            (facts(&[
-                ("Status", html! { (state) " " (replay.progress()) }),
-                ("Deliveries", html! { (number(replay.replayed)) " are sent again so far" }),
-                ("Endpoint", html! { a href=(cx.url(&format!("/webhooks/{}", replay.subscription_id))) { code { (replay.subscription_id) } } }),
-                ("Since", exact_time(zone, replay.since)),
-                ("Until", exact_time(zone, replay.until)),
-                ("Started", exact_time(zone, replay.created_at)),
-                ("Ended", time_or(cx.now, zone, replay.finished_at, "not yet")),
-            ]))
-        }))
-    };
-    Ok(layout::page(cx, Some(tenant), "Recovery", &content))
 }

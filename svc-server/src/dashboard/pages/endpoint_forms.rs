@@ -1,0 +1,293 @@
+//! The forms of endpoints: adding one, changing one, trying one before it is saved, and the page that shows a new secret.
+
+use http::StatusCode;
+use maud::{Markup, html};
+use svc_core::accounts::tenants::Tenant;
+use svc_core::error::Error;
+use svc_core::values::{EventKind, EventSet, Patch, Text, WebhookUrl};
+use svc_core::webhooks::addresses;
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
+
+use crate::api::openapi::webhooks::meanings;
+use crate::dashboard::components::{Errors, FormState, copyable, csrf, heading, table};
+use crate::dashboard::context::{Context, Form};
+use crate::dashboard::layout;
+use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::trials::{self, Tried};
+
+/// What the form is of: a new endpoint, or one that is there.
+#[derive(Clone, Copy)]
+enum Of<'e> {
+    New,
+    Existing(&'e WebhookSubscription),
+}
+
+/// Shows the form of a new endpoint.
+pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let state = FormState { values: &Form::of(b"selection=all"), errors: &Errors::default() };
+    Ok(form(cx, tenant, Of::New, &state, None))
+}
+
+/// Shows the form of an endpoint that is there.
+pub(in crate::dashboard) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id()?).await?;
+    let state = FormState { values: &values_of(&endpoint), errors: &Errors::default() };
+    Ok(form(cx, tenant, Of::Existing(&endpoint), &state, None))
+}
+
+fn values_of(endpoint: &WebhookSubscription) -> Form {
+    let selection = if endpoint.events == EventSet::All { "all" } else { "kinds" };
+    let description = endpoint.description.as_ref().map_or("", Text::as_str);
+    let mut fields = vec![
+        ("url", endpoint.url.as_str().to_owned()),
+        ("description", description.to_owned()),
+        ("selection", selection.to_owned()),
+    ];
+    fields.extend(endpoint.events.names().iter().map(|name| ("events", (*name).to_owned())));
+    Form::from_fields(fields)
+}
+
+fn form(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, state: &FormState<'_>, tried: Option<&Tried>) -> PageResponse {
+    let (title, action, back, path) = match of {
+        Of::New => ("Add an endpoint", "Add endpoint", "/webhooks".to_owned(), "/webhooks/new".to_owned()),
+        Of::Existing(endpoint) => {
+            let back = format!("/webhooks/{}", endpoint.id);
+            ("Change an endpoint", "Save", back.clone(), format!("{back}/edit"))
+        }
+    };
+    let try_path = match of {
+        Of::New => "/webhooks/new/try".to_owned(),
+        Of::Existing(_) => format!("{back}/try"),
+    };
+    let of_url = match of {
+        Of::New => "An address of your program that takes POST requests over https.",
+        Of::Existing(_) => {
+            "An address of your program that takes POST requests over https. What is waiting is sent there as well."
+        }
+    };
+    let content = html! {
+        (heading(title, "", html! {}))
+        @if let Some(tried) = tried { (tried.card(tenant, matches!(of, Of::New))) }
+        form.card.fields method="post" action=(cx.url(&path)) {
+            (csrf(cx))
+            (state.text("url", "URL", of_url))
+            (state.text("description", "Description", "For your own use. You can leave it empty."))
+            (picker(cx, of, state))
+            div.actions {
+                button.primary type="submit" { (action) }
+                @if cx.dashboard.trials.is_some() {
+                    button type="submit" formaction=(cx.url(&try_path)) { "Try it" }
+                }
+                a.button href=(cx.url(&back)) { "Cancel" }
+            }
+            @if cx.dashboard.trials.is_some() {
+                p.hint { b { "Try it" } " sends one signed test request to the URL now, and shows what comes back. Nothing is saved." }
+            }
+        }
+    };
+    layout::page(cx, Some(tenant), title, &content)
+}
+
+/// Returns the choice between all events and single kinds, of which the kinds are a table. Without a script, the style hides
+/// the kinds while all are chosen.
+fn picker(cx: &Context<'_>, of: Of<'_>, state: &FormState<'_>) -> Markup {
+    let selection = state.values.text("selection");
+    html! {
+        fieldset.picker {
+            legend { "Events" }
+            @if let Some(error) = state.errors.of("events") { p.error role="alert" { (error) } }
+            label { input type="radio" name="selection" value="all" checked[selection == "all"]; " All events, also those of later versions" }
+            label { input type="radio" name="selection" value="kinds" checked[selection == "kinds"]; " These kinds alone:" }
+            (kinds_table(cx, of, Some(state.values)))
+        }
+    }
+}
+
+/// Returns the table of event kinds with what each is sent for. With `chosen`, kinds can be ticked; else it has the kinds that
+/// the endpoint takes.
+fn kinds_table(cx: &Context<'_>, of: Of<'_>, chosen: Option<&Form>) -> Markup {
+    let mut kinds = meanings(&cx.svc.store().env().event_kinds);
+    if let Of::Existing(WebhookSubscription { events: EventSet::Kinds(own), .. }) = of {
+        let is_known = |kind: &EventKind| kinds.iter().any(|(known, _)| known == kind);
+        let gone: Vec<EventKind> = own.iter().copied().filter(|kind| !is_known(kind)).collect();
+        kinds.extend(gone.into_iter().map(|kind| (kind, "This service does not have the kind any more.".to_owned())));
+    }
+    if let (Of::Existing(endpoint), None) = (of, chosen) {
+        kinds.retain(|(kind, _)| endpoint.events.contains(*kind));
+    }
+    let ticked: Vec<&str> = chosen.map(|form| form.all("events").collect()).unwrap_or_default();
+    table(
+        "Event kinds",
+        &["Event", "Sent when"],
+        html! {
+            @for (kind, meaning) in &kinds {
+                tr {
+                    th scope="row" {
+                        @if chosen.is_some() {
+                            label { input type="checkbox" name="events" value=(kind) checked[ticked.contains(&kind.as_str())]; " " (kind) }
+                        } @else { (kind) }
+                    }
+                    td {
+                        // What stands between backquotes is code.
+                        @for (at, part) in meaning.split('`').enumerate() {
+                            @if at % 2 == 1 { code { (part) } } @else { (part) }
+                        }
+                    }
+                }
+            }
+        },
+    )
+}
+
+/// Returns the table of the kinds that an endpoint takes.
+pub(super) fn kinds_of(cx: &Context<'_>, endpoint: &WebhookSubscription) -> Markup {
+    kinds_table(cx, Of::Existing(endpoint), None)
+}
+
+/// What a form of an endpoint has.
+struct Fields {
+    url: WebhookUrl,
+    description: Option<Text<500>>,
+    events: EventSet,
+}
+
+fn read(form: &Form) -> Result<Fields, Errors> {
+    let mut errors = Errors::default();
+    let url = errors.take("url", WebhookUrl::parse(form.text("url")));
+    let description = errors.take("description", form.given("description").map(Text::parse).transpose());
+    let events = errors.take("events", selected(form));
+    match (url, description, events) {
+        (Some(url), Some(description), Some(events)) => Ok(Fields { url, description, events }),
+        _ => Err(errors),
+    }
+}
+
+/// Returns the events that a form selects: all of them or single kinds, and never both.
+fn selected(form: &Form) -> Result<EventSet, &'static str> {
+    match form.text("selection") {
+        "all" => Ok(EventSet::All),
+        "kinds" => {
+            let names: Vec<&str> = form.all("events").filter(|name| *name != "*").collect();
+            let events = EventSet::from_names(names.iter().copied()).filter(|_| !names.is_empty());
+            events.ok_or("Choose at least one kind, or all events.")
+        }
+        _ => Err("Choose all events, or single kinds."),
+    }
+}
+
+/// Creates an endpoint and shows its secret.
+pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let create = async |fields: Fields| {
+        let new = WebhookCreate { description: fields.description, ..WebhookCreate::new(fields.url, fields.events) };
+        cx.svc.account(tenant.id).webhooks().create(new).await
+    };
+    match save(cx, create).await? {
+        Ok(new) => Ok(secret(cx, tenant, &new, "Endpoint added")),
+        Err(errors) => Ok(refused(cx, tenant, Of::New, &errors)),
+    }
+}
+
+/// Changes an endpoint.
+pub(in crate::dashboard) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
+    let update = async |fields: Fields| {
+        let change = WebhookUpdate {
+            url: Patch::Set(fields.url),
+            events: Patch::Set(fields.events),
+            description: Patch::Set(fields.description),
+            ..WebhookUpdate::default()
+        };
+        cx.svc.account(tenant.id).webhooks().update(endpoint.id, change).await
+    };
+    match save(cx, update).await? {
+        Ok(changed) => Ok(PageResponse::see_other(&cx.url(&format!("/webhooks/{}?notice=saved", changed.id)))),
+        Err(errors) => Ok(refused(cx, tenant, Of::Existing(&endpoint), &errors)),
+    }
+}
+
+/// Saves what the form has. The inner error has the fields that were refused.
+async fn save(
+    cx: &Context<'_>,
+    save: impl AsyncFnOnce(Fields) -> Result<WebhookSubscription, Error>,
+) -> Result<Result<WebhookSubscription, Errors>, PageError> {
+    let fields = match read(&cx.form) {
+        Ok(fields) => fields,
+        Err(errors) => return Ok(Err(errors)),
+    };
+    match save(fields).await {
+        Ok(saved) => Ok(Ok(saved)),
+        Err(error @ (Error::Store(_) | Error::NotFound)) => Err(error.into()),
+        Err(refused) => {
+            let mut errors = Errors::default();
+            errors.add(refused_field(&refused), refused.to_string());
+            Ok(Err(errors))
+        }
+    }
+}
+
+fn refused(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, errors: &Errors) -> PageResponse {
+    form(cx, tenant, of, &FormState { values: &cx.form, errors }, None).status(StatusCode::UNPROCESSABLE_ENTITY)
+}
+
+/// Returns the field at which a refusal by the rules is shown.
+fn refused_field(refused: &Error) -> &'static str {
+    match refused {
+        Error::Validation(fields) if fields.as_slice().iter().any(|failing| failing.field.starts_with("events")) => {
+            "events"
+        }
+        _ => "url",
+    }
+}
+
+/// Sends a test request to the URL of a form that is not saved yet, and shows the form again with what came back.
+pub(in crate::dashboard) async fn try_new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    try_form(cx, tenant, Of::New, &cx.form).await
+}
+
+/// Sends a test request to the URL in the form of an endpoint, or else to its own, whether it is enabled or not.
+pub(in crate::dashboard) async fn try_existing(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
+    let own = values_of(&endpoint);
+    let values = if cx.form.given("selection").is_some() { &cx.form } else { &own };
+    try_form(cx, tenant, Of::Existing(&endpoint), values).await
+}
+
+async fn try_form(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, values: &Form) -> Result<PageResponse, PageError> {
+    let trials = cx.dashboard.trials.as_ref().ok_or(PageError::NotFound)?;
+    let hosts = cx.svc.store().env().webhook_hosts;
+    let url = WebhookUrl::parse(values.text("url"));
+    let url = match url.and_then(|url| addresses::check_url(&url, hosts).map(|()| url)) {
+        Ok(url) => url,
+        Err(issue) => {
+            let mut errors = Errors::default();
+            errors.add("url", issue.to_string());
+            let state = FormState { values, errors: &errors };
+            return Ok(form(cx, tenant, of, &state, None).status(StatusCode::UNPROCESSABLE_ENTITY));
+        }
+    };
+    let kind = match selected(values) {
+        Ok(EventSet::Kinds(kinds)) => kinds.first().copied(),
+        _ => None,
+    };
+    let own = match of {
+        Of::New => None,
+        Of::Existing(endpoint) => Some(endpoint),
+    };
+    let request = trials::request(cx.svc.store().env(), tenant.id, own, url, kind);
+    let tried = trials.send(request).await?;
+    let state = FormState { values, errors: &Errors::default() };
+    Ok(form(cx, tenant, of, &state, Some(&tried)))
+}
+
+/// Shows a new secret. Its text is part of this response alone.
+pub(super) fn secret(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, title: &str) -> PageResponse {
+    let about = "Copy the secret now and store it where your program verifies signatures. It will not be shown again.";
+    let content = html! {
+        (heading(title, about, html! {}))
+        div.card.fields {
+            (copyable("secret", "Signing secret", endpoint.secret.reveal()))
+            div.actions { a.button.primary href=(cx.url(&format!("/webhooks/{}", endpoint.id))) { "I have stored it" } }
+        }
+    };
+    layout::page(cx, Some(tenant), title, &content)
+}

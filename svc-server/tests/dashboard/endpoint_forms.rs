@@ -1,0 +1,171 @@
+//! The forms of endpoints: choosing events, changing, deleting and trying an endpoint.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use http::header::LOCATION;
+use svc_core::accounts::sessions::Role;
+use svc_core::prelude::*;
+
+use crate::browser::{Server, encode};
+use crate::webhooks::{ESCAPED, HOSTILE};
+
+impl Server {
+    async fn endpoints(&self) -> Vec<WebhookSubscription> {
+        self.svc.account(self.tenant).webhooks().list(NoFilter {}, ListParams::default()).await.unwrap().data
+    }
+}
+
+/// Returns the fields of a form that changes an endpoint.
+fn form(url: &str, selection: &str, events: &[&str]) -> String {
+    let mut fields = vec![("url", url), ("description", HOSTILE), ("selection", selection)];
+    fields.extend(events.iter().map(|kind| ("events", *kind)));
+    encode(&fields)
+}
+
+#[tokio::test]
+async fn all_events_and_single_kinds_exclude_each_other() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let page = developer.get("/webhooks/new").await.text;
+    for text in [
+        "name=\"selection\" value=\"all\" checked",
+        "value=\"invoice.paid\"> invoice.paid",
+        "An invoice was paid in full.",
+        "An event <code>order.shipped</code> of the application.",
+    ] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    let url = "https://example.com/a";
+    for (selection, ticked, stored) in [
+        // Ticks from before all events were chosen say nothing.
+        ("all", &["invoice.paid"][..], &["*"][..]),
+        ("kinds", &["*", "invoice.paid", "job.created"], &["invoice.paid", "job.created"]),
+    ] {
+        server.clock.advance(Duration::from_secs(1));
+        assert_eq!(developer.post("/webhooks/new", &form(url, selection, ticked)).await.status, StatusCode::OK);
+        assert_eq!(server.endpoints().await[0].events.names(), stored);
+    }
+    for (selection, ticked) in [("kinds", &[][..]), ("kinds", &["*"]), ("", &["invoice.paid"]), ("x", &["*"])] {
+        let refused = developer.post("/webhooks/new", &form(url, selection, ticked)).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{selection} {ticked:?}");
+    }
+    assert_eq!(server.endpoints().await.len(), 2);
+}
+
+#[tokio::test]
+async fn an_endpoint_is_changed_by_the_rules_of_the_api() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let endpoint = server.endpoint().await;
+    let path = format!("/webhooks/{}/edit", endpoint.id);
+    let page = developer.get(&path).await.text;
+    assert!(page.contains("value=\"https://example.com/hook\"") && page.contains("value=\"all\" checked"), "{page}");
+    let saved = developer.post(&path, &form("https://example.com/new", "kinds", &["job.created"])).await;
+    assert_eq!(saved.headers[LOCATION], format!("/dashboard/webhooks/{}?notice=saved", endpoint.id).as_str());
+    let changed = server.endpoints().await.remove(0);
+    assert_eq!((changed.url.as_str(), changed.events.names()), ("https://example.com/new", vec!["job.created"]));
+    assert_eq!((changed.description.unwrap().as_str(), changed.secret), (HOSTILE, endpoint.secret));
+    let page = developer.get(&path).await.text;
+    assert!(page.contains("value=\"job.created\" checked") && page.contains(&format!("value=\"{ESCAPED}\"")), "{page}");
+    assert!(page.contains("value=\"kinds\" checked"), "{page}");
+
+    for (url, events, error) in [
+        ("http://example.com", &["job.created"][..], "https"),
+        ("https://10.0.0.1/", &["job.created"], "private-use address"),
+        ("https://example.com/new", &["order.unknown"], "order.unknown"),
+        (&format!("https://example.com/{HOSTILE}"), &[], "Choose at least one kind"),
+    ] {
+        let again = developer.post(&path, &form(url, "kinds", events)).await;
+        assert_eq!(again.status, StatusCode::UNPROCESSABLE_ENTITY, "{url}");
+        assert!(again.text.contains(error) && again.text.contains(ESCAPED), "{url}: {}", again.text);
+        assert!(!again.text.contains("<script>alert"), "{}", again.text);
+        let typed = url.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+        assert!(again.text.contains(&format!("value=\"{typed}\"")), "{typed} is kept: {}", again.text);
+    }
+    assert_eq!(server.endpoints().await[0].url.as_str(), "https://example.com/new");
+}
+
+#[tokio::test]
+async fn an_endpoint_is_deleted_after_its_page_has_said_what_is_lost() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let endpoint = server.endpoint().await;
+    server.svc.account(server.tenant).webhooks().send_test(endpoint.id, None).await.unwrap();
+    let path = format!("/webhooks/{}", endpoint.id);
+    let page = developer.get(&path).await.text;
+    for text in [
+        "https://example.com/hook is deleted with its secret, for good. What waits or is held (1) is never sent",
+        "https://example.com/hook gets a new secret.",
+        "Nothing is sent to https://example.com/hook from now on.",
+    ] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    let deleted = developer.post(&format!("{path}/delete"), "").await;
+    assert_eq!(deleted.headers[LOCATION], "/dashboard/webhooks?notice=endpoint-deleted");
+    assert!(server.endpoints().await.is_empty());
+    assert_eq!(developer.post(&format!("{path}/delete"), "").await.status, StatusCode::NOT_FOUND);
+    let list = developer.get("/webhooks?notice=endpoint-deleted").await.text;
+    assert!(list.contains("The endpoint was deleted.") && list.contains("No endpoints yet"), "{list}");
+}
+
+#[tokio::test]
+async fn an_endpoint_is_tried_before_it_is_saved() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    assert!(developer.get("/webhooks/new").await.text.contains("formaction=\"/dashboard/webhooks/new/try\""));
+    server.reads("");
+    let typed = form("https://example.com/a?b='c'", "kinds", &["job.created"]);
+    let tried = developer.post("/webhooks/new/try", &typed).await;
+    assert_eq!(tried.status, StatusCode::OK);
+    for text in [
+        "Your server responded 308, a redirect, which is not followed.",
+        "1,234 ms",
+        "location: /&lt;i&gt;",
+        "<span class=\"json-text\">&quot;&lt;b&gt;&quot;</span>",
+        "signed with a secret made for this try alone",
+        "value=\"https://example.com/a?b='c'\"",
+        "value=\"job.created\" checked",
+        "value=\"kinds\" checked",
+    ] {
+        assert!(tried.text.contains(text), "{text}: {}", tried.text);
+    }
+    let sent = server.tried.lock().unwrap().remove(0);
+    assert_eq!(
+        (sent.event.kind, sent.event.is_test(), sent.url.as_str()),
+        (EventKind::JobCreated, true, "https://example.com/a?b='c'")
+    );
+    assert!(!tried.text.contains(sent.secrets[0].reveal()) && !tried.text.contains("whsec_"), "{}", tried.text);
+    assert!(server.endpoints().await.is_empty());
+    let stored = server.svc.account(server.tenant).deliveries().list(DeliveryFilter::default()).await.unwrap();
+    assert!(stored.is_empty(), "nothing is stored");
+
+    for (url, error) in
+        [("https://127.0.0.1/", "loopback"), ("http://example.com/", "https"), ("", "must not be empty")]
+    {
+        let refused = developer.post("/webhooks/new/try", &form(url, "all", &[])).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{url}");
+        assert!(refused.text.contains(error) && refused.text.contains(ESCAPED), "{url}: {}", refused.text);
+    }
+    assert!(server.tried.lock().unwrap().is_empty(), "nothing was sent");
+}
+
+#[tokio::test]
+async fn an_endpoint_is_tried_in_any_state_with_its_own_secret() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let endpoint = server.endpoint().await;
+    let path = format!("/webhooks/{}", endpoint.id);
+    assert_eq!(developer.post(&format!("{path}/disable"), "").await.status, StatusCode::SEE_OTHER);
+    assert!(developer.get(&path).await.text.contains("Try it"));
+    let tried = developer.post(&format!("{path}/try"), "").await;
+    assert!(tried.text.contains("What came back") && tried.text.contains("Change an endpoint"), "{}", tried.text);
+    // The form of the page tries what is typed.
+    developer.post(&format!("{path}/try"), &form("https://example.com/other", "all", &[])).await;
+    let sent: Vec<_> = std::mem::take(&mut *server.tried.lock().unwrap());
+    let urls: Vec<&str> = sent.iter().map(|sent| sent.url.as_str()).collect();
+    assert_eq!(urls, ["https://example.com/hook", "https://example.com/other"]);
+    assert!(sent.iter().all(|sent| sent.secrets == [endpoint.secret.clone()]));
+    let after = server.endpoints().await.remove(0);
+    assert_eq!((after.enabled, after.last_delivery_at, after.url), (false, None, endpoint.url));
+}
