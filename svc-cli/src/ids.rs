@@ -1,42 +1,45 @@
-//! Ids as people type them: whole, or a part that says which record is meant.
+//! Ids as people type them: whole, a part that says which record is meant, or what the record is called.
 
 use std::fmt;
 use std::str::FromStr;
 
 use svc_core::error::Issue;
+use svc_core::find::MAX_TEXT;
 pub use svc_core::lookup::IdPart;
-use svc_core::lookup::MIN_PART;
-use svc_core::values::parse_uuid;
+use svc_core::values::{Text, parse_uuid};
 use uuid::Uuid;
 
-/// The id of a record as it was typed.
+/// A record as it was named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IdArg {
     /// A whole id.
     Whole(Uuid),
-    /// The beginning or the end of an id, which must be that of one record only.
+    /// The beginning or the end of an id, which must be that of one record only. It can be a number or a name as well.
     Part(IdPart),
+    /// A number, an email address or a name, which must be that of one record only.
+    Name(String),
 }
 
-/// Parses an id, or at least four characters of its beginning or its end.
+/// Parses an id, at least four characters of its beginning or its end, or what the record is called.
 ///
 /// ```
 /// use svc_cli::ids::IdArg;
 /// assert!(matches!("0195a3c8-0000-7000-8000-000000000001".parse(), Ok(IdArg::Whole(_))));
 /// assert!(matches!("0195a3c8-00".parse(), Ok(IdArg::Part(_))));
-/// assert!("INV-0001".parse::<IdArg>().is_err());
+/// assert!(matches!("INV-0001".parse(), Ok(IdArg::Name(_))));
+/// assert!("".parse::<IdArg>().is_err());
 /// ```
 impl FromStr for IdArg {
     type Err = Issue;
 
     fn from_str(text: &str) -> Result<Self, Issue> {
-        parse_uuid(text).map(Self::Whole).or_else(|issue| {
-            IdPart::parse(text).map(Self::Part).ok_or_else(|| Issue {
-                message: format!("{}, or at least {MIN_PART} characters of its beginning or its end", issue.message)
-                    .into(),
-                ..issue
-            })
-        })
+        if let Ok(id) = parse_uuid(text) {
+            return Ok(Self::Whole(id));
+        }
+        if let Some(part) = IdPart::parse(text) {
+            return Ok(Self::Part(part));
+        }
+        Text::<MAX_TEXT>::parse(text).map(|name| Self::Name(name.as_str().to_owned()))
     }
 }
 
@@ -45,6 +48,7 @@ impl fmt::Display for IdArg {
         match self {
             Self::Whole(id) => id.fmt(f),
             Self::Part(part) => part.fmt(f),
+            Self::Name(name) => name.fmt(f),
         }
     }
 }

@@ -90,6 +90,7 @@ async fn find(store: &dyn Store, id: &IdArg) -> Result<PlatformKeyId, Failure> {
     let part = match id {
         IdArg::Whole(id) => return Ok((*id).into()),
         IdArg::Part(part) => part,
+        IdArg::Name(_) => return Err(unknown(id)),
     };
     let keys = all(store).await?;
     let named = keys.iter().map(|key| key.id).filter(|id| part.begins(id.uuid()) || part.ends(id.uuid()));

@@ -16,6 +16,7 @@ mod delivery;
 mod event;
 mod export;
 mod failures;
+mod find;
 mod full;
 mod harness;
 mod ids;
@@ -55,6 +56,7 @@ mod on_server {
     mod delivery;
     mod event;
     mod export;
+    mod find;
     mod ids;
     mod import;
     mod import_running;
