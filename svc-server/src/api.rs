@@ -293,6 +293,16 @@ impl Api {
         invoices::check_overdue(&*self.state.store, || tokio::time::sleep(housekeeping::BATCH_PAUSE)).await
     }
 
+    /// Brings the index of searches up to date ([`find`](svc_core::find)). [`Background`](crate::Background) calls it every 5
+    /// seconds.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Store`] when the store is not available. The next call continues.
+    pub async fn index_changes(&self) -> Result<(), Error> {
+        svc_core::find::index_all(&*self.state.store).await
+    }
+
     /// Stores when API keys were last used. [`Background`](crate::Background) calls it when it ends; call it once more
     /// when the last request has ended later than that.
     ///

@@ -20,11 +20,13 @@ const REQUEST_LOG_INTERVAL: Duration = Duration::from_secs(2);
 const OPERATIONAL_EVENTS_INTERVAL: Duration = Duration::from_secs(1);
 /// How often events and deliveries that are older than the retention period are deleted.
 const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
+/// How often what changed enters the index of searches.
+const SEARCH_INTERVAL: Duration = Duration::from_secs(5);
 /// How often the accounts are found for which a day has begun since their invoices were checked.
 const OVERDUE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The work of an [`Api`] in the background: it sends webhooks, stores when keys were last used and which requests there
-/// were, deletes what has expired, marks invoices as overdue, publishes operational events, and keeps the metrics of backlogs
+/// were, deletes what has expired, marks invoices as overdue, keeps the index of searches up to date, publishes operational events, and keeps the metrics of backlogs
 /// up to date.
 ///
 /// [`Builder::build`](crate::Builder::build) returns it beside the API. Every process that serves the API runs it; those
@@ -54,6 +56,7 @@ impl Background {
         periodic.spawn(every(HOUSEKEEPING_INTERVAL, api.clone(), run_housekeeping));
         periodic.spawn(every(REQUEST_LOG_INTERVAL, api.clone(), |api| async move { api.flush_request_log().await }));
         periodic.spawn(every(RETENTION_INTERVAL, api.clone(), run_retention));
+        periodic.spawn(every(SEARCH_INTERVAL, api.clone(), run_search));
         periodic.spawn(run_operational_events(api.clone()));
         if overdue {
             periodic.spawn(every(OVERDUE_INTERVAL, api.clone(), run_overdue));
@@ -120,6 +123,13 @@ async fn run_operational_events(api: Api) {
             tracing::warn!(%error, "cannot publish operational events; trying again later");
         }
         interval.tick().await;
+    }
+}
+
+/// Brings the index of searches up to date.
+async fn run_search(api: Api) {
+    if let Err(error) = api.index_changes().await {
+        tracing::warn!(%error, "bringing the index of searches up to date failed; trying again later");
     }
 }
 

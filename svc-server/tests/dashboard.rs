@@ -9,6 +9,8 @@ mod audit;
 mod bars;
 #[path = "dashboard/browser.rs"]
 mod browser;
+#[path = "dashboard/find.rs"]
+mod find;
 #[path = "dashboard/forms.rs"]
 mod forms;
 #[path = "dashboard/history.rs"]

@@ -1,5 +1,6 @@
-//! Records that are known by their id alone, or by a part of it.
+//! Records that are known by their id alone, by a part of it, or by a text.
 
+use svc_core::find::{FindText, Found};
 use svc_core::lookup::{IdPart, KindInAccount, KindOfAll, Matches, PartOfId, RecordId};
 use svc_core::platform::{Account, operations};
 use uuid::Uuid;
@@ -25,5 +26,13 @@ impl AccountClient {
     /// Any [`Error`](crate::Error).
     pub async fn find_ids(&self, kind: KindInAccount, part: &IdPart) -> Result<Matches> {
         self.call(&operations::FIND_IDS, &PartOfId { kind, part: part.clone() }).await
+    }
+
+    /// Finds contacts, invoices, quotes, bookings and jobs by a text, which [`svc_core::find::parse`] reads.
+    ///
+    /// # Errors
+    /// Any [`Error`](crate::Error).
+    pub async fn find(&self, text: &FindText) -> Result<Found> {
+        self.call(&operations::FIND_RECORDS, text).await
     }
 }

@@ -312,6 +312,14 @@ fn lookups() -> Vec<Operation> {
              end with it. People type a few characters of an id instead of all of it.",
             "The ids that have the part.",
         ),
+        row(Area::Records, operations::FIND_RECORDS).tagged("accounts").described(
+            "Find records by a text",
+            "Returns the contacts, invoices, quotes, bookings and jobs that have a text in a name, an email address, a phone \
+             number, a company, a suburb, a title or a number, in any case: at most 20, those that are named exactly first, \
+             then those that changed last. `is_complete` is false for some seconds after many records changed at once; then \
+             the newest of them may be missing.",
+            "The records that were found.",
+        ),
     ]
 }
 

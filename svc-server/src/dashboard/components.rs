@@ -384,6 +384,7 @@ pub(super) fn icon(name: &str) -> Markup {
             r#"<circle cx="8" cy="8" r="5.500"/><path d="M8 2.500v11A5.500 5.500 0 0 0 8 2.500z" fill="currentColor"/>"#
         }
         "leave" => r#"<path d="M6 2H2.500v12H6M10.500 4.500 14 8l-3.500 3.500M14 8H6"/>"#,
+        "find" => r#"<circle cx="7" cy="7" r="4.500"/><path d="m10.500 10.500 3.500 3.500"/>"#,
         "done" => r#"<path d="m3 8.500 3.200 3.200L13 4.800"/>"#,
         _ => r#"<circle cx="8" cy="8" r="3"/>"#,
     };

@@ -2,6 +2,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
+use svc_core::find::MAX_TEXT;
 
 use super::Dashboard;
 use super::components::{csrf, icon, post_button};
@@ -75,6 +76,12 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
                     span.logo aria-hidden="true" { (icon("logo")) }
                     span.account title=(owner) { (owner) }
                 }
+                @if cx.session.account().is_some() {
+                    form.find role="search" action=(cx.url("/find")) {
+                        input type="search" name="q" value=(searched(cx)) placeholder="Search" aria-label="Search all records"
+                            aria-keyshortcuts="/ Control+K" maxlength=(MAX_TEXT) data-find;
+                    }
+                }
                 nav aria-label="Pages" {
                     @if cx.session.account().is_some() {
                         (navigation(cx, ACCOUNT))
@@ -115,6 +122,11 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
         }
     };
     document(cx.dashboard, &format!("{title} · {owner}"), &body)
+}
+
+/// Returns what was searched for, on the page of what was found.
+fn searched<'c>(cx: &'c Context<'_>) -> &'c str {
+    if cx.path == "/find" { cx.query.text("q") } else { "" }
 }
 
 /// What the person must know about the account on each page.

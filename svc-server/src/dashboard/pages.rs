@@ -5,6 +5,7 @@ pub(super) mod audit;
 pub(super) mod deliveries;
 pub(super) mod events;
 mod filters;
+pub(super) mod find;
 pub(super) mod keys;
 pub(super) mod members;
 pub(super) mod overview;

@@ -13,7 +13,7 @@ use super::page_response::{PageError, PageResponse};
 #[cfg(feature = "oidc")]
 use super::pages::provider;
 use super::pages::{
-    accounts, audit, deliveries, events, keys, members, overview, records, requests, settings, sign_in, system,
+    accounts, audit, deliveries, events, find, keys, members, overview, records, requests, settings, sign_in, system,
     webhooks,
 };
 use crate::api::router::by_path;
@@ -78,6 +78,7 @@ fn table() -> Vec<Page> {
         get("/switch", Member(|cx, email| Box::pin(members::accounts(cx, email)))),
         post("/switch/{id}", Member(|cx, email| Box::pin(members::choose(cx, email)))),
         get("/", Account(Viewer, |cx, tenant| Box::pin(overview::show(cx, tenant)))),
+        get("/find", Account(Viewer, |cx, tenant| Box::pin(find::show(cx, tenant)))),
         get("/webhooks", Account(Viewer, |cx, tenant| Box::pin(webhooks::list(cx, tenant)))),
         get("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(webhooks::new(cx, tenant)))),
         post("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(webhooks::create(cx, tenant)))),

@@ -27,6 +27,7 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/switch", "member", ""),
     ("POST", "/switch/{id}", "member", ""),
     ("GET", "/", "viewer", ""),
+    ("GET", "/find", "viewer", ""),
     ("GET", "/webhooks", "viewer", ""),
     ("GET", "/webhooks/new", "developer", ""),
     ("POST", "/webhooks/new", "developer", "url=https%3A%2F%2Fexample.com%2Fhook&events=*"),

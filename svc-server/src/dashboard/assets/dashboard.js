@@ -28,6 +28,17 @@
     if (nav) nav.scrollLeft = current.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2;
   });
 
+  // "/" and Ctrl-K begin a search, unless something is being typed.
+  addEventListener("keydown", (event) => {
+    const isTyping = event.target.closest?.("input, textarea, select, [contenteditable]");
+    const isShortcut = (event.key === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !isTyping);
+    const field = document.querySelector("[data-find]");
+    if (!isShortcut || !field) return;
+    event.preventDefault();
+    field.focus();
+    field.select();
+  });
+
   // A live list: the server sends rows as they come and change, and this puts them into the table by their ids, which sort
   // like the rows. A hidden page is not live, so that nobody is sent what nobody sees.
   const live = (element) => {

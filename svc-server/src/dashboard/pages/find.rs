@@ -1,0 +1,66 @@
+//! What a search finds, by kind.
+
+use maud::{Markup, html};
+use svc_core::accounts::tenants::Tenant;
+use svc_core::error::Error;
+use svc_core::find::{self, Found, FoundKind, Hit, MAX_HITS};
+
+use crate::dashboard::components::{empty, heading, section};
+use crate::dashboard::context::Context;
+use crate::dashboard::layout;
+use crate::dashboard::page_response::{PageError, PageResponse};
+
+/// Lists what was found. What is found alone is shown at once.
+pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let typed = cx.query.text("q");
+    let found = match find::parse(typed) {
+        Ok(text) => cx.svc.account(tenant.id).find(text).await?,
+        Err(Error::Validation(_)) => Found { data: Vec::new(), is_complete: true },
+        Err(error) => return Err(error.into()),
+    };
+    if let ([only], true) = (&found.data[..], found.is_complete) {
+        return Ok(PageResponse::see_other(&cx.url(&path(only))));
+    }
+    let about = "Names, email addresses, phone numbers, companies, suburbs, numbers, and the beginnings of ids.";
+    let content = html! {
+        (heading("Search", about, html! {}))
+        @if !found.is_complete {
+            p.banner.warn role="status" { "Many records changed just now. The newest of them are found in some seconds." }
+        }
+        @if found.data.is_empty() {
+            (empty("find", "Nothing found", "Type at least three characters of a name, an email address or a number, or a whole \
+                one.", html! {}))
+        }
+        @for (kind, title) in KINDS {
+            @let hits: Vec<&Hit> = found.data.iter().filter(|hit| hit.kind == kind).collect();
+            @if !hits.is_empty() { (section(title, list(cx, &hits))) }
+        }
+        @if found.data.len() >= MAX_HITS {
+            p.soft { "These are the first " (MAX_HITS) ". Type more to find others." }
+        }
+    };
+    Ok(layout::page(cx, Some(tenant), "Search", &content))
+}
+
+const KINDS: [(FoundKind, &str); 5] = [
+    (FoundKind::Contact, "Contacts"),
+    (FoundKind::Invoice, "Invoices"),
+    (FoundKind::Quote, "Quotes"),
+    (FoundKind::Booking, "Bookings"),
+    (FoundKind::Job, "Jobs"),
+];
+
+fn list(cx: &Context<'_>, hits: &[&Hit]) -> Markup {
+    html! {
+        ul.hits {
+            @for hit in hits {
+                li { a href=(cx.url(&path(hit))) { (hit.title) } " " span.soft { (hit.detail) } }
+            }
+        }
+    }
+}
+
+/// Returns the path of the page of a record.
+fn path(hit: &Hit) -> String {
+    format!("/{}s/{}", hit.kind, hit.id)
+}
