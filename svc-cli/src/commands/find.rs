@@ -16,7 +16,9 @@ pub(super) async fn run(service: &Service, options: Find) -> Result<Outcome, Fai
         [hit.kind.to_string(), hit.id.to_string(), plain(&hit.title), plain(&hit.detail)]
     });
     let note = if !found.is_complete {
-        Some("Many records changed just now; what changed last may be missing. Repeat the command in some seconds.")
+        Some(
+            "Many records changed just now; what changed last may be missing. Repeat the command in some seconds, while a server runs.",
+        )
     } else if found.data.len() >= MAX_HITS {
         Some("There may be more records; give more of the text.")
     } else {

@@ -278,6 +278,14 @@ async fn named<R: Found>(service: &Service, account: TenantId, name: &str) -> Re
     match exact[..] {
         // Those with a number or an email address come before all others, so none of them is missing.
         [only] if is_all || is_email || matches!(kind, FoundKind::Invoice | FoundKind::Job) => Ok(Some(only.id)),
+        // A part of an id has a message of its own.
+        [] if !found.is_complete && IdPart::parse(&name).is_none() => {
+            let reason = format!(
+                "No {word} that is called {name} was found yet, as many records changed just now; give the id, or repeat the \
+                 command in some seconds, while a server runs."
+            );
+            Err(Failure::new(Exit::NotFound, reason))
+        }
         [] if similar.is_empty() => Ok(None),
         [] => {
             let reason = format!("No {word} is called {name}; these {plural} are similar:{}", hits(&similar));
