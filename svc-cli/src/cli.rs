@@ -5,6 +5,7 @@ mod dashboard;
 mod db;
 mod events;
 pub mod fields;
+mod find;
 mod invoices;
 mod keys;
 mod members;
@@ -29,6 +30,7 @@ pub use self::audit::AuditCommand;
 pub use self::dashboard::DashboardCommand;
 pub use self::db::DbCommand;
 pub use self::events::{DeliveryCommand, EventCommand, Listen, Trigger};
+pub use self::find::Find;
 pub use self::invoices::{ContactCommand, InvoiceCommand, QuoteCommand};
 pub use self::keys::KeyCommand;
 pub use self::members::MemberCommand;
@@ -305,6 +307,13 @@ pub enum Command {
                       svc export jobs --since 7d --format csv\n  \
                       svc export all > all.ndjson")]
     Export(Export),
+    /// Find contacts, invoices, quotes, bookings and jobs by a text.
+    ///
+    /// It looks for the text, in any case, in names, email addresses, phone numbers, companies, suburbs, titles and numbers, and
+    /// for records whose ids begin with it. It lists at most 20 records: those that are named exactly, then those that changed
+    /// last.
+    #[command(after_help = "Examples:\n  svc find INV-0001\n  svc find 'ada lovelace'\n  svc find example.com --json")]
+    Find(Find),
     /// Show the audit log: who changed what, and when.
     #[command(subcommand, after_help = "Example:\n  svc audit list")]
     Audit(AuditCommand),
@@ -386,8 +395,9 @@ pub enum Command {
 /// The account that a command works on.
 #[derive(Args, Clone, Debug)]
 pub struct InAccount {
-    /// Account, by its id or a part of it. The default is the only one.
-    #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env = true, value_name = "ID")]
+    /// Account, by its id, a part of it that no other account has, or its name. The default is the only account of the
+    /// database.
+    #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env_values = true, value_name = "ID")]
     pub account: Option<IdArg>,
 }
 

@@ -13,7 +13,6 @@ mod delivery;
 mod event;
 mod export;
 mod find;
-mod follow;
 mod import;
 mod init;
 mod input;
@@ -136,6 +135,7 @@ async fn run_on(service: &Service, command: Command, is_json: bool) -> Result<Ou
         Command::Import(options) => import::run(service, options).await,
         Command::Export(options) => export::run(service, options, is_json).await,
         Command::Listen(options) => listen::run_with_own_webhook(service, options, is_json).await,
+        Command::Find(options) => find::run(service, options).await,
         Command::Audit(command) => audit::run(service, command).await,
         Command::Request(command) => request::run(service, command, is_json).await,
         Command::Api(options) => api::run(service, options).await,

@@ -253,10 +253,10 @@ pub enum RecordCommand<R: ResourceCommands> {
     Update(UpdateRecord<R::Update>),
 }
 
-/// A record that is named by its id.
+/// A record that is named.
 #[derive(Args, Clone, Debug)]
 pub struct Target {
-    /// Id of the record, or a part of it that no other one has.
+    /// Record, by its id, a part of it that no other one has, or its number, email address or name.
     pub id: IdArg,
     /// The account that owns the record.
     #[command(flatten)]

@@ -1,23 +1,29 @@
 //! `svc find`.
 
-use svc_core::find;
+use svc_core::find::MAX_HITS;
 use svc_core::platform::operations::FIND_RECORDS;
 
 use super::lookup;
-use crate::cli::InAccount;
+use crate::cli::Find;
 use crate::exit::Failure;
-use crate::output::{Outcome, plain};
+use crate::output::{Outcome, Table, plain};
 use crate::service::Service;
-use crate::table::Table;
 
-pub(super) async fn run(service: &Service, account: &InAccount, text: &str) -> Result<Outcome, Failure> {
-    let text = find::parse(text)?;
-    let account = lookup::account(service, account).await?.id;
-    let found = service.call(&FIND_RECORDS, account, text.clone()).await?;
-    let table = Table::new(["KIND", "ID", "TITLE", "DETAIL"], &found.data, |hit| {
+pub(super) async fn run(service: &Service, options: Find) -> Result<Outcome, Failure> {
+    let account = lookup::account(service, &options.account).await?.id;
+    let found = service.call(&FIND_RECORDS, account, options.text).await?;
+    let table = Table::new(["KIND", "ID", "NAME", "DETAILS"], &found.data, |hit| {
         [hit.kind.to_string(), hit.id.to_string(), plain(&hit.title), plain(&hit.detail)]
     });
-    let note = "Many records changed just now; the newest of them are found in some seconds.".to_owned();
-    let empty = format!("Nothing has {} in a name, an address or a number.", text.text.as_str());
-    Ok(Outcome::list(&found.data, &table, &empty)?.with_note(Some(note).filter(|_| !found.is_complete)))
+    let note = if !found.is_complete {
+        Some(
+            "Many records changed just now; what changed last may be missing. Repeat the command in some seconds, while a server runs.",
+        )
+    } else if found.data.len() >= MAX_HITS {
+        Some("There may be more records; give more of the text.")
+    } else {
+        None
+    };
+    let outcome = Outcome::list(&found.data, &table, "Nothing was found.")?;
+    Ok(outcome.with_note(note.map(str::to_owned)))
 }

@@ -1,14 +1,15 @@
-//! Finds accounts and records by what was typed: whole ids, parts of ids, numbers, email addresses and names, or nothing where
-//! there is one account only.
+//! Finds accounts and records by what was typed: whole ids, parts of ids, what they are called, or nothing where there is one
+//! account only.
 //!
 //! Ids are unique within an account. An import can give records of two accounts the same id, so a whole id that is given
 //! without an account is refused if several of them have it. Parts of ids are looked up within one account
-//! ([`svc_core::lookup`]).
+//! ([`svc_core::lookup`]), and so are numbers, email addresses and names, which must be whole and those of one record: what
+//! is similar is listed, and never changed ([`svc_core::find`]).
 
 use serde::de::DeserializeOwned;
 use svc_core::accounts::keys;
 use svc_core::accounts::operational::PLATFORM_ACCOUNT;
-use svc_core::find::{FindText, FoundKind, Hit, MAX_TEXT};
+use svc_core::find::{self as texts, FoundKind, Hit, MAX_HITS};
 use svc_core::input::{Input, ToBody};
 use svc_core::lookup::{KindInAccount, KindOfAll, MAX_SEARCHED, Matches, PartOfId, RecordId};
 use svc_core::pages::{MAX_LIMIT, Since};
@@ -142,7 +143,7 @@ pub(super) async fn account(service: &Service, named: &InAccount) -> Result<Acco
     }
 }
 
-/// Returns the account with this id, or the only one with this part of an id.
+/// Returns the account with this id, or the only one with this part of an id, or with this name in any case.
 ///
 /// # Errors
 /// There is no such account, or there are several.
@@ -154,29 +155,32 @@ pub(super) async fn account_by_id(service: &Service, id: &IdArg) -> Result<Accou
             account => Ok(account?),
         },
         IdArg::Part(part) => match accounts_with(service, part).await? {
-            Some(found) if found.is_empty() => account_called(service, &part.to_string(), nothing).await,
+            Some(found) if found.is_empty() => account_by_name(service, part.to_string(), nothing).await,
             found => only(found, "account", "accounts", id, nothing),
         },
-        IdArg::Name(name) => account_called(service, name.as_str(), nothing).await,
+        IdArg::Name(name) => account_by_name(service, name.clone(), nothing).await,
     }
 }
 
-/// Returns the only account with this name, or else the only one whose name contains it, in any case.
-async fn account_called(service: &Service, name: &str, nothing: impl FnOnce() -> String) -> Result<Account, Failure> {
+/// Returns the only account with a name, in any case.
+async fn account_by_name(
+    service: &Service,
+    name: String,
+    nothing: impl FnOnce() -> String,
+) -> Result<Account, Failure> {
     let name = name.to_lowercase();
-    let (mut found, _) = service.accounts(None, u32::try_from(MAX_SEARCHED).unwrap_or(u32::MAX)).await?;
-    found.retain(|account| account.name.to_lowercase().contains(&name));
-    if found.iter().any(|account| account.name.to_lowercase() == name) {
-        found.retain(|account| account.name.to_lowercase() == name);
+    let (mut all, has_more) = service.accounts(None, u32::try_from(MAX_SEARCHED).unwrap_or(u32::MAX)).await?;
+    if has_more {
+        let reason = "There are too many accounts to look for one by its name; give its id.";
+        return Err(Failure::new(Exit::NotFound, reason));
     }
-    match (found.pop(), found.len()) {
-        (None, _) => Err(Failure::new(Exit::NotFound, nothing())),
-        (Some(only), 0) => Ok(only),
-        (Some(last), others) => {
-            found.push(last);
-            found.truncate(LISTED_ACCOUNTS as usize);
-            let (count, listing) = (others + 1, listing(&found));
-            let reason = format!("{count} accounts are called {name}; give the id of one of them:{listing}");
+    all.retain(|account| account.name.to_lowercase() == name);
+    match all.len() {
+        0 => Err(Failure::new(Exit::NotFound, nothing())),
+        1 => Ok(all.remove(0)),
+        count => {
+            all.truncate(LISTED_ACCOUNTS as usize);
+            let reason = format!("{count} accounts have this name; give the id of one of them:{}", listing(&all));
             Err(Failure::new(Exit::Refused, reason))
         }
     }
@@ -247,53 +251,74 @@ pub(super) async fn id_in<R: Found>(service: &Service, account: TenantId, id: &I
     let part = match id {
         IdArg::Whole(id) => return Ok(*id),
         IdArg::Part(part) => part.clone(),
-        IdArg::Name(name) => return id_called::<R>(service, account, id, name.clone()).await,
-    };
-    let parts = PartOfId { kind: R::KIND, part: part.clone() };
-    let Matches { data, is_complete } = service.call(&operations::FIND_IDS, account, parts).await?;
-    // Few names and numbers look like a part of an id.
-    if let (true, Ok(name)) = (data.is_empty(), Text::parse(&part.to_string())) {
-        match id_called::<R>(service, account, id, name).await {
-            Err(failure) if failure.exit() == Exit::NotFound => {}
-            called => return called,
+        IdArg::Name(name) => {
+            let named = named::<R>(service, account, name).await?;
+            return named.ok_or_else(|| nothing_in::<R>(account, id));
         }
+    };
+    let name = part.to_string();
+    let part = PartOfId { kind: R::KIND, part };
+    let Matches { data, is_complete } = service.call(&operations::FIND_IDS, account, part).await?;
+    if data.is_empty()
+        && let Some(named) = named::<R>(service, account, &name).await?
+    {
+        return Ok(named);
     }
     let found = Some(data).filter(|_| is_complete);
     only(found, R::KIND.as_str(), R::PLURAL, id, || nothing_in::<R>(account, id).message().to_owned())
 }
 
-/// Returns the id of the only record with this number, email address or name, or else of the only one that contains it.
-async fn id_called<R: Found>(
-    service: &Service,
-    account: TenantId,
-    id: &IdArg,
-    text: Text<MAX_TEXT>,
-) -> Result<Uuid, Failure> {
-    // Keys, webhooks and deliveries are known by their ids alone.
-    let Some(kind) = FoundKind::from_text(R::KIND.as_str()) else { return Err(nothing_in::<R>(account, id)) };
-    let name = text.as_str().to_lowercase();
-    let mut hits = service.call(&operations::FIND_RECORDS, account, FindText { text }).await?.data;
-    hits.retain(|hit| hit.kind == kind);
-    let is_called = |hit: &Hit| {
-        let names = std::iter::once(hit.title.as_str()).chain(hit.detail.split(" · "));
-        names.map(str::to_lowercase).any(|known| known == name)
-    };
-    if hits.iter().any(is_called) {
-        hits.retain(is_called);
-    }
-    match &hits[..] {
-        [] => Err(nothing_in::<R>(account, id)),
-        [only] => Ok(only.id),
-        hits => {
-            let (count, listing) = (hits.len(), listed(hits));
-            let reason = format!("{count} {} are called {id}; give the id of one of them:{listing}", R::PLURAL);
+/// Returns the only record of an account that is called so: by its whole number, email address or name, in any case. `None`
+/// if none is.
+///
+/// # Errors
+/// Several records are called so, or none is and others are similar: they are listed.
+async fn named<R: Found>(service: &Service, account: TenantId, name: &str) -> Result<Option<Uuid>, Failure> {
+    // Webhooks, deliveries and keys have ids only.
+    let Some(kind) = FoundKind::from_text(R::KIND.as_str()) else { return Ok(None) };
+    let found = service.call(&operations::FIND_RECORDS, account, texts::parse(name)?).await?;
+    let is_all = found.is_complete && found.data.len() < MAX_HITS;
+    let similar: Vec<&Hit> = found.data.iter().filter(|hit| hit.kind == kind).collect();
+    let name = name.to_lowercase();
+    let is_email = name.contains('@');
+    let exact: Vec<&Hit> = similar.iter().copied().filter(|hit| is_called(hit, &name, is_email)).collect();
+    let (word, plural) = (R::KIND, R::PLURAL);
+    match exact[..] {
+        // Those with a number or an email address come before all others, so none of them is missing.
+        [only] if is_all || is_email || matches!(kind, FoundKind::Invoice | FoundKind::Job) => Ok(Some(only.id)),
+        // A part of an id has a message of its own.
+        [] if !found.is_complete && IdPart::parse(&name).is_none() => {
+            let reason = format!(
+                "No {word} that is called {name} was found yet, as many records changed just now; give the id, or repeat the \
+                 command in some seconds, while a server runs."
+            );
+            Err(Failure::new(Exit::NotFound, reason))
+        }
+        [] if similar.is_empty() => Ok(None),
+        [] => {
+            let reason = format!("No {word} is called {name}; these {plural} are similar:{}", hits(&similar));
+            Err(Failure::new(Exit::NotFound, reason))
+        }
+        [_] => {
+            let reason =
+                format!("There may be several {plural} that are called {name}; give the id:{}", hits(&similar));
+            Err(Failure::new(Exit::Refused, reason))
+        }
+        [..] => {
+            let count = exact.len();
+            let reason = format!("{count} {plural} are called {name}; give the id of one of them:{}", hits(&exact));
             Err(Failure::new(Exit::Refused, reason))
         }
     }
 }
 
-/// Lists what was found, one per line.
-fn listed(hits: &[Hit]) -> String {
+/// Returns whether a text in lower case is all of what a record is called.
+fn is_called(hit: &Hit, name: &str, is_email: bool) -> bool {
+    hit.title.to_lowercase() == name || is_email && hit.detail.split(" · ").any(|detail| detail.to_lowercase() == name)
+}
+
+/// Lists records, one per line.
+fn hits(hits: &[&Hit]) -> String {
     hits.iter().map(|hit| format!("\n  {}  {}  {}", hit.id, plain(&hit.title), plain(&hit.detail))).collect()
 }
 

@@ -17,6 +17,7 @@ mod delivery;
 mod event;
 mod export;
 mod failures;
+mod find;
 mod full;
 mod harness;
 mod ids;
@@ -58,6 +59,7 @@ mod on_server {
     mod delivery;
     mod event;
     mod export;
+    mod find;
     mod ids;
     mod import;
     mod import_running;

@@ -3,10 +3,11 @@
 //! To run a single test so: `SVC_TEST_DATABASE=postgres cargo test -p svc-cli --test cli on_server::NAME`.
 
 /// The modules over records, keys, webhooks and deliveries. The others are about files.
-const SELECTED: [&str; 10] = [
+const SELECTED: [&str; 11] = [
     "on_server::account::",
     "on_server::delivery::",
     "on_server::event::",
+    "on_server::find::",
     "on_server::ids::",
     "on_server::invoice::",
     "on_server::key::",
@@ -19,5 +20,5 @@ const SELECTED: [&str; 10] = [
 #[test]
 #[ignore = "a long proof, which .ci/run runs"]
 fn transcripts_are_the_same_on_a_server_with_postgresql() {
-    svc_postgres_server::run_tests_on("postgres", &SELECTED, 52);
+    svc_postgres_server::run_tests_on("postgres", &SELECTED, 55);
 }
