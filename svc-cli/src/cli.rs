@@ -233,20 +233,6 @@ pub enum Command {
     /// Manage quotes, and record that the customer accepted or declined them.
     #[command(subcommand, after_help = "Example:\n  svc quote accept 0195a3c7")]
     Quote(QuoteCommand),
-    /// Find contacts, invoices, quotes, bookings and jobs by a name, an email address, a phone number or a number.
-    ///
-    /// A part of it will do, of at least three characters, in any case. At most 20 records are found: those that are named
-    /// exactly, then those that changed last. Wherever a command takes the id of a record, it takes these as well, if only one
-    /// record has them.
-    #[command(after_help = "Examples:\n  svc find lindqvist\n  svc find INV-0001 --json")]
-    Find {
-        /// The account.
-        #[command(flatten)]
-        account: InAccount,
-        /// What to look for.
-        #[arg(value_name = "TEXT")]
-        text: String,
-    },
     /// Manage webhook subscriptions, the endpoints that events are delivered to.
     #[command(subcommand, after_help = "Example:\n  svc webhook list")]
     Webhook(WebhookCommand),
@@ -395,9 +381,8 @@ pub enum Command {
 /// The account that a command works on.
 #[derive(Args, Clone, Debug)]
 pub struct InAccount {
-    /// Account, by its id, a part of it that no other account has, or its name. The default is the only account of the
-    /// database.
-    #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env_values = true, value_name = "ID")]
+    /// Account, by its id, a part of it, or its name. The default is the only one.
+    #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env = true, value_name = "ID")]
     pub account: Option<IdArg>,
 }
 

@@ -13,6 +13,7 @@ mod delivery;
 mod event;
 mod export;
 mod find;
+mod follow;
 mod import;
 mod init;
 mod input;
@@ -129,7 +130,6 @@ async fn run_on(service: &Service, command: Command, is_json: bool) -> Result<Ou
         Command::Quote(command) => quote::run(service, command).await,
         Command::Webhook(command) => webhook::run(service, command).await,
         Command::Delivery(command) => delivery::run(service, command, is_json).await,
-        Command::Find { account, text } => find::run(service, &account, &text).await,
         Command::Event(command) => event::run(service, command).await,
         Command::Trigger(options) => event::trigger(service, options).await,
         Command::Import(options) => import::run(service, options).await,

@@ -12,9 +12,10 @@ use serde::de::DeserializeOwned;
 use svc_client::{ApiError, Platform, TransportErrorKind};
 use svc_core::env::Env;
 use svc_core::error::{Error, FieldCode, Violation, Violations};
+use svc_core::find::{self, FindText, Found};
 use svc_core::input::{Input, ToBody};
 use svc_core::pages::{Limit, MAX_LIMIT, Page};
-use svc_core::platform::operations::{LIST_ACCOUNTS, Records};
+use svc_core::platform::operations::{FIND_RECORDS, LIST_ACCOUNTS, Records};
 use svc_core::platform::{Account, AccountListParams, FieldProblem, Operation, RowProblem, Target};
 use svc_core::resources::Resource as _;
 use svc_core::resources::contacts::{Contact, ContactId};
@@ -95,6 +96,15 @@ impl Service {
             }
         }
         Ok(names)
+    }
+
+    /// Finds records of an account by a text. Beside a database, what changed enters the index first, as no server may run.
+    pub(crate) async fn find(&self, account: TenantId, text: FindText) -> CallResult<Found> {
+        if let Connection::Database(store) = &self.connection {
+            let index = || store.write("search.index", account, async |tx, &tenant| find::index(tx, tenant).await);
+            while !index().await.map_err(CallError::Rules)? {}
+        }
+        self.call(&FIND_RECORDS, account, text).await
     }
 
     /// Returns the database.

@@ -15,7 +15,7 @@ use svc_core::lookup::{KindInAccount, KindOfAll, MAX_SEARCHED, Matches, PartOfId
 use svc_core::pages::{MAX_LIMIT, Since};
 use svc_core::platform::operations::{self, Records};
 use svc_core::platform::{Account, ApiKey, DeliveryDetails, Event, Operation};
-use svc_core::values::{Id, TenantId, Text, TimeZone, Timestamp};
+use svc_core::values::{Id, TenantId, TimeZone, Timestamp};
 use svc_core::webhooks::deliveries::Delivery;
 use svc_core::webhooks::events;
 use uuid::Uuid;
@@ -276,7 +276,7 @@ pub(super) async fn id_in<R: Found>(service: &Service, account: TenantId, id: &I
 async fn named<R: Found>(service: &Service, account: TenantId, name: &str) -> Result<Option<Uuid>, Failure> {
     // Webhooks, deliveries and keys have ids only.
     let Some(kind) = FoundKind::from_text(R::KIND.as_str()) else { return Ok(None) };
-    let found = service.call(&operations::FIND_RECORDS, account, texts::parse(name)?).await?;
+    let found = service.find(account, texts::parse(name)?).await?;
     let is_all = found.is_complete && found.data.len() < MAX_HITS;
     let similar: Vec<&Hit> = found.data.iter().filter(|hit| hit.kind == kind).collect();
     let name = name.to_lowercase();
@@ -290,7 +290,7 @@ async fn named<R: Found>(service: &Service, account: TenantId, name: &str) -> Re
         [] if !found.is_complete && IdPart::parse(&name).is_none() => {
             let reason = format!(
                 "No {word} that is called {name} was found yet, as many records changed just now; give the id, or repeat the \
-                 command in some seconds, while a server runs."
+                 command in some seconds."
             );
             Err(Failure::new(Exit::NotFound, reason))
         }

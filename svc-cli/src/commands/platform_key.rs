@@ -85,12 +85,12 @@ async fn list(store: &dyn Store) -> Result<Outcome, Failure> {
     Outcome::list(&keys, &table, empty)
 }
 
-/// Returns the id of a key that was named by its id or by a part of it. There are few keys, so all are read.
-async fn find(store: &dyn Store, id: &IdArg) -> Result<PlatformKeyId, Failure> {
-    let part = match id {
-        IdArg::Whole(id) => return Ok((*id).into()),
-        IdArg::Part(part) => part,
-        IdArg::Name(_) => return Err(unknown(id)),
+/// Returns the key that was named by its id or by a part of it. There are few keys, so all are read.
+pub(super) async fn find(store: &dyn Store, id: &IdArg) -> Result<PlatformKey, Failure> {
+    let is_named = |key: &PlatformKey| match id {
+        IdArg::Whole(id) => key.id.uuid() == *id,
+        IdArg::Part(part) => part.begins(key.id.uuid()) || part.ends(key.id.uuid()),
+        IdArg::Name(_) => false,
     };
     let mut named = all(store).await?;
     named.retain(is_named);

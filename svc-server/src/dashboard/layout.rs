@@ -89,7 +89,7 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
                 // A narrow screen shows the pages when it is ticked.
                 label.menu { input type="checkbox"; " Menu" }
                 @if cx.session.account().is_some() {
-                    form.find role="search" action=(cx.url("/find")) {
+                    form.find role="search" aria-label="All records" action=(cx.url("/find")) {
                         input type="search" name="q" value=(searched(cx)) placeholder="Search" aria-label="Search all records"
                             aria-keyshortcuts="/ Control+K" maxlength=(MAX_TEXT) data-find;
                     }

@@ -86,13 +86,13 @@ fn none_yet(tenant: &Tenant, kind: &Kind) -> Markup {
         Records::Invoices => empty(
             kind.icon,
             &title,
-            "The service itself creates invoices, over the platform API or with svc. The API of the account reads them.",
+            "Create one here. The platform API and svc create them as well; the API of the account reads them.",
             html! { pre { code { "svc invoice create --account " (tenant.id) " --total 149.50" } } },
         ),
         Records::Contacts | Records::Quotes | Records::Bookings | Records::Jobs => empty(
             kind.icon,
             &title,
-            "Programs create them through the API.",
+            "Create one here, or let programs create them through the API.",
             html! { pre { code { "POST /api/v1/" (kind.collection) } } },
         ),
     }
@@ -104,7 +104,7 @@ fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'
     let status = cx.query.text("status");
     let contact = cx.query.given("contact");
     html! {
-        form.filters method="get" action=(cx.url(path)) role="search" {
+        form.filters method="get" action=(cx.url(path)) role="search" aria-label=(kind.title) {
             @if let Some(id) = contact {
                 input type="hidden" name="contact" value=(id);
                 p { "Of " a href=(cx.url(&format!("/contacts/{id}"))) { (short(values.contact(id).unwrap_or(id))) } }
