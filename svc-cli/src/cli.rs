@@ -381,7 +381,7 @@ pub enum Command {
 /// The account that a command works on.
 #[derive(Args, Clone, Debug)]
 pub struct InAccount {
-    /// Account, by its id, a part of it, or its name. The default is the only one.
+    /// Account, by its id or its name. The default is the only one.
     #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env = true, value_name = "ID")]
     pub account: Option<IdArg>,
 }

@@ -13,13 +13,15 @@ use crate::sql::{CellError, Cells, Param, SqlTx};
 const INDEXED_UNTIL: &str = "SELECT indexed_until FROM search_progress WHERE tenant_id = $1";
 const SET_INDEXED_UNTIL: &str = "INSERT INTO search_progress (tenant_id, indexed_until) VALUES ($1, $2) \
      ON CONFLICT (tenant_id) DO UPDATE SET indexed_until = excluded.indexed_until";
-const LAST_PLACE: &str = "SELECT max(place) FROM search_texts WHERE place BETWEEN $1 AND $2";
 const PUT: &str = "INSERT INTO search_texts (place, tenant_id, kind, id, text) VALUES ($1, $2, $3, $4, $5) \
      ON CONFLICT (tenant_id, kind, id) DO UPDATE SET text = excluded.text WHERE search_texts.text <> excluded.text";
 const DELETE: &str = "DELETE FROM search_texts WHERE tenant_id = $1 AND kind = $2 AND id = $3";
 const TO_INDEX: &str = "SELECT id FROM tenants LEFT JOIN search_progress ON tenant_id = id \
      WHERE indexed_until IS NULL OR indexed_until < clock LIMIT $1";
 
+/// Accounts that share places share their last one.
+const SQLITE_LAST_PLACE: &str = "SELECT max(place) FROM search_texts WHERE place BETWEEN $1 AND $2";
+const POSTGRES_LAST_PLACE: &str = "SELECT max(place) FROM search_texts WHERE tenant_id = $1";
 /// Reads the index of trigrams from the newest place of the account on, so it ends as soon as it has found enough.
 const SQLITE: &str = "SELECT kind, id FROM search_index JOIN search_texts ON place = search_index.rowid \
      WHERE search_index MATCH $1 AND search_index.rowid BETWEEN $2 AND $3 AND tenant_id = $4 \
@@ -35,15 +37,15 @@ const POSTGRES_ALL: &str = "WITH found AS MATERIALIZED \
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![INDEXED_UNTIL, SET_INDEXED_UNTIL, LAST_PLACE, PUT, DELETE, TO_INDEX]
+    vec![INDEXED_UNTIL, SET_INDEXED_UNTIL, PUT, DELETE, TO_INDEX]
 }
 
 /// Returns the statements that only this database gets.
 #[cfg(test)]
 pub(crate) fn own_statements(dialect: Dialect) -> Vec<&'static str> {
     match dialect {
-        Dialect::Sqlite => vec![SQLITE],
-        Dialect::Postgres => vec![POSTGRES_NEWEST, POSTGRES_ALL],
+        Dialect::Sqlite => vec![SQLITE_LAST_PLACE, SQLITE],
+        Dialect::Postgres => vec![POSTGRES_LAST_PLACE, POSTGRES_NEWEST, POSTGRES_ALL],
     }
 }
 
@@ -62,9 +64,12 @@ impl SearchRepository for SqlTx<'_> {
 
     async fn store_texts(&mut self, tenant: TenantId, texts: &[IndexedText], until: Timestamp) -> StoreResult<()> {
         let (first, last) = places(tenant);
-        let taken: Option<Option<i64>> = self
-            .fetch_one(LAST_PLACE, &[first.param(), last.param()], |cells| cells.take("search_texts", "place"))
-            .await?;
+        let (sql, params) = match self.dialect {
+            Dialect::Sqlite => (SQLITE_LAST_PLACE, vec![first.param(), last.param()]),
+            Dialect::Postgres => (POSTGRES_LAST_PLACE, vec![tenant.param()]),
+        };
+        let taken: Option<Option<i64>> =
+            self.fetch_one(sql, &params, |cells| cells.take("search_texts", "place")).await?;
         let next = taken.flatten().map_or(first, |place| place + 1);
         for (place, IndexedText { kind, id, text, .. }) in (next..).zip(texts) {
             let key = [tenant.param(), kind.param(), id.param()];

@@ -150,6 +150,7 @@ fn path_of(operation: &Operation, account: &str, id: &str) -> String {
     let path = operation.path.replace("{account_id}", account).replace("{id}", id);
     match operation.id {
         "findAccounts" => format!("{path}?kind=invoice&id={id}"),
+        "findRecords" => format!("{path}?text=ada"),
         "findIds" => format!("{path}?kind=contact&part=0195a3c8"),
         _ => path,
     }
@@ -167,7 +168,7 @@ fn scopes() -> BTreeMap<&'static str, &'static str> {
         (
             "records:read",
             "listContacts getContact listInvoices getInvoice listBookings getBooking listQuotes getQuote listJobs getJob \
-             findIds",
+             findIds findRecords",
         ),
         (
             "records:write",

@@ -56,7 +56,7 @@ fn invalid_commands_are_refused() {
     let create = ["invoice", "create", "--account", &account, "--contact", &contact, "--total"];
     session
         .run(&["invoice", "create", "--account", &account])
-        .run(&["invoice", "create", "--account", &account, "--contact", "ada", "--total", "1"])
+        .run(&["invoice", "create", "--account", &account, "--contact", "nobody", "--total", "1"])
         .run(&["invoice", "create", "--account", &account, "--contact", UNKNOWN_ID, "--total", "1"])
         .run(&["invoice", "create", "--account", UNKNOWN_ID, "--contact", UNKNOWN_ID, "--total", "1"])
         .run(&[&create[..], &["-1"]].concat())

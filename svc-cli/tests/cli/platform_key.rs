@@ -117,6 +117,7 @@ const OPERATIONS: [(&str, &str); 86] = [
     ("trigger", "emitSampleEvent"),
     ("import", "importRecords"),
     ("export", "exportRecords listContacts listInvoices listQuotes listBookings listJobs"),
+    ("find", "findRecords"),
     ("audit list", "listAuditLog"),
     ("request list", "listRequests listKeys"),
     ("api", "listAccounts"),
@@ -139,8 +140,8 @@ const OPERATIONS: [(&str, &str); 86] = [
 /// What programs can do and no command does: the dashboard shows it to people.
 const WITHOUT_COMMAND: [&str; 2] = ["getMember", "getStatistics"];
 
-/// How every command finds what was named by an id, or by a part of one.
-const LOOKUPS: [&str; 2] = ["findAccounts", "findIds"];
+/// How every command finds what was named by an id, a part of one, or a name.
+const LOOKUPS: [&str; 3] = ["findAccounts", "findIds", "findRecords"];
 
 #[test]
 fn every_command_names_its_operations() {

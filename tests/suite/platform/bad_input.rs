@@ -36,6 +36,7 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
         ("updateAccount", account_update),
         ("listAccounts", list()),
         ("findAccounts", vec![json!("kind=x&id=x"), json!("kind=invoice"), json!("kind=contact&id=x")]),
+        ("findRecords", vec![json!("text="), json!("txt=ada"), json!(format!("text={}", "x".repeat(201)))]),
         ("findIds", vec![json!("kind=x&part=x"), json!("kind=contact"), json!("kind=contact&part=")]),
         ("createKey", key_create),
         ("rotateKey", overlap()),

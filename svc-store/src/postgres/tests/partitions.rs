@@ -19,6 +19,10 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
     ("FROM tenants t WHERE t.id > $2 ORDER BY t.id LIMIT $3", "retention looks for tenants with old events"),
     ("FROM tenants WHERE id > $1 AND clock > $2", "an operator repairs the clocks of all tenants"),
     ("FROM tenants WHERE overdue_check_at <= $1", "the server looks for tenants for which a day has begun"),
+    (
+        "FROM tenants LEFT JOIN search_progress",
+        "servers look for tenants whose changes are not in the index of searches",
+    ),
     ("FROM invoices WHERE id = $1", "an operator names an invoice by its id alone"),
     ("FROM quotes WHERE id = $1", "an operator names a quote by its id alone"),
     ("FROM subscriptions WHERE id = $1", "an operator names a subscription by its id alone"),
