@@ -3,7 +3,7 @@
 //! To run a single test so: `SVC_TEST_DATABASE=postgres cargo test -p svc-cli --test cli on_server::NAME`.
 
 /// The modules over records, keys, webhooks and deliveries. The others are about files.
-const SELECTED: [&str; 11] = [
+const SELECTED: [&str; 13] = [
     "on_server::account::",
     "on_server::delivery::",
     "on_server::event::",
@@ -12,13 +12,15 @@ const SELECTED: [&str; 11] = [
     "on_server::invoice::",
     "on_server::key::",
     "on_server::member::",
+    "on_server::open::",
     "on_server::quote::",
     "on_server::records::",
+    "on_server::request::",
     "on_server::webhook::",
 ];
 
 #[test]
 #[ignore = "a long proof, which .ci/run runs"]
 fn transcripts_are_the_same_on_a_server_with_postgresql() {
-    svc_postgres_server::run_tests_on("postgres", &SELECTED, 55);
+    svc_postgres_server::run_tests_on("postgres", &SELECTED, 64);
 }
