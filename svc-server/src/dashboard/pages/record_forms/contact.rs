@@ -1,20 +1,17 @@
 //! The contact of another record, as people name it.
 
 use svc_core::accounts::tenants::Tenant;
-use svc_core::pages::{Limit, MAX_LIMIT};
+use svc_core::find::{self, FoundKind, MAX_HITS};
 use svc_core::prelude::*;
 
 use crate::dashboard::context::Context;
-
-/// The number of contacts of an account in which names are looked for.
-const MAX_NAMED: usize = 1_000;
 
 /// Finds the contact with this id, email address or name, or says why there is no such one.
 ///
 /// # Errors
 ///
 /// [`Error::Store`].
-pub(super) async fn find(account: Account<'_>, text: &str) -> Result<Result<ContactId, String>, Error> {
+pub(super) async fn named(account: Account<'_>, text: &str) -> Result<Result<ContactId, String>, Error> {
     if let Ok(id) = text.parse::<ContactId>() {
         return Ok(match account.contacts().get(id).await {
             Ok(contact) => Ok(contact.id),
@@ -30,27 +27,25 @@ pub(super) async fn find(account: Account<'_>, text: &str) -> Result<Result<Cont
     with_name(account, text).await
 }
 
-/// Finds the contact with this name. All contacts are read, so this is for accounts that have few of them.
+/// Finds the contact with this name, which the search of all records knows from three characters on.
 async fn with_name(account: Account<'_>, text: &str) -> Result<Result<ContactId, String>, Error> {
-    let (wanted, mut found, mut read) = (text.to_lowercase(), Vec::new(), 0);
-    let mut params = ListParams { limit: Limit::new(MAX_LIMIT), ..ListParams::default() };
-    loop {
-        let page = account.contacts().list(ContactFilter::default(), params.clone()).await?;
-        read += page.data.len();
-        let is_meant = |contact: &Contact| names(contact).any(|name| name.to_lowercase() == wanted);
-        found.extend(page.data.into_iter().filter(is_meant));
-        match page.next_cursor {
-            None => return Ok(only(&found, "name")),
-            Some(_) if read >= MAX_NAMED => {
-                return Ok(Err(
-                    "Type the email address or the id of the contact: this account has too many contacts to \
-                               look one up by its name here."
-                        .to_owned(),
-                ));
-            }
-            Some(next) => params.cursor = Some(next.into()),
+    let Ok(input) = find::parse(text) else { return Ok(only(&[], "name")) };
+    let found = account.find(input).await?;
+    let (wanted, mut named) = (text.to_lowercase(), Vec::new());
+    for hit in found.data.iter().filter(|hit| hit.kind == FoundKind::Contact) {
+        match account.contacts().get(hit.id.into()).await {
+            Ok(contact) if names(&contact).any(|name| name.to_lowercase() == wanted) => named.push(contact),
+            Ok(_) | Err(Error::NotFound) => {}
+            Err(other) => return Err(other),
         }
     }
+    let may_lack_some = !found.is_complete || found.data.len() >= MAX_HITS;
+    if may_lack_some && named.len() < 2 {
+        let reason =
+            "Type the email address or the id of the contact: too many records have this text to tell by the name.";
+        return Ok(Err(reason.to_owned()));
+    }
+    Ok(only(&named, "name"))
 }
 
 /// Returns the names of a contact: its own and that of its company.

@@ -79,7 +79,7 @@ async fn json(cx: &Context<'_>, tenant: &Tenant, field: &Field, text: &str) -> R
             Ok(at) => Ok(string(&at.to_string())),
             Err(issue) => Err(format!("The time {issue}.")),
         },
-        Control::Contact => contact::find(cx.svc.account(tenant.id), text).await?.map(|id| string(&id.to_string())),
+        Control::Contact => contact::named(cx.svc.account(tenant.id), text).await?.map(|id| string(&id.to_string())),
     })
 }
 
