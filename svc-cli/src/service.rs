@@ -78,12 +78,9 @@ impl Service {
     ) -> CallResult<BTreeMap<ContactId, String>> {
         if let Connection::Database(store) = &self.connection {
             let names = store.read("contact.names", (account, contacts), async |tx, (account, contacts)| {
-                let mut names = BTreeMap::new();
-                for id in contacts {
-                    let contact = Contact::repository(tx).get(*account, *id).await?;
-                    names.extend(contact.map(|contact| (*id, contact.display_name())));
-                }
-                Ok(names)
+                let contacts: Vec<ContactId> = contacts.iter().copied().collect();
+                let found = Contact::repository(tx).get_many(*account, &contacts).await?;
+                Ok(found.iter().map(|contact| (contact.id, contact.display_name())).collect())
             });
             return names.await.map_err(CallError::Rules);
         }

@@ -159,8 +159,8 @@ fn record_changes() -> Vec<Page> {
     use Handler::Account;
     use Role::Developer;
     use record_actions::{Change, run, run_with_amount};
-    use record_forms::RecordKind::{Booking, Contact, Invoice, Job, Quote};
     use record_forms::{create, edit, new, update};
+    use records::RecordKind::{Booking, Contact, Invoice, Job, Quote};
     vec![
         get("/contacts/new", Account(Developer, |cx, tenant| Box::pin(new(cx, tenant, Contact)))),
         post("/contacts/new", Account(Developer, |cx, tenant| Box::pin(create(cx, tenant, Contact)))),

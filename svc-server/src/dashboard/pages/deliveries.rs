@@ -87,7 +87,7 @@ impl live::List for Deliveries {
     }
 
     fn select(delivery: &Delivery) -> Markup {
-        tick(delivery, false)
+        selection_cell(delivery, false)
     }
 
     fn cells(view: &View<'_>, delivery: &Delivery, endpoints: &Endpoints) -> Markup {
@@ -112,10 +112,10 @@ impl live::List for Deliveries {
 }
 
 /// Returns the cell that selects a delivery to be sent again.
-fn tick(delivery: &Delivery, is_ticked: bool) -> Markup {
+fn selection_cell(delivery: &Delivery, is_selected: bool) -> Markup {
     html! {
         td {
-            input type="checkbox" name="id" value=(delivery.id) form=(SELECTION) checked[is_ticked]
+            input type="checkbox" name="id" value=(delivery.id) form=(SELECTION) checked[is_selected]
                 aria-label={ "Select the delivery of " (delivery.kind) " " (delivery.created_at) };
         }
     }
@@ -128,21 +128,21 @@ pub(super) fn rows(view: &View<'_>, deliveries: &[Delivery], endpoints: &Endpoin
 
 const HEADINGS: [&str; 7] = ["Select", "Event", "Endpoint", "Status", "Attempts", "Last response", "When"];
 
-/// Returns a table of deliveries. With `is_ticked` they can be selected to be sent again.
+/// Returns a table of deliveries. With `is_selected` they can be selected to be sent again.
 fn table_of(
     view: &View<'_>,
     deliveries: &[Delivery],
     endpoints: &Endpoints,
-    is_ticked: Option<impl Fn(&Delivery) -> bool>,
+    is_selected: Option<impl Fn(&Delivery) -> bool>,
 ) -> Markup {
-    let headings = if is_ticked.is_some() { &HEADINGS[..] } else { &HEADINGS[1..] };
+    let headings = if is_selected.is_some() { &HEADINGS[..] } else { &HEADINGS[1..] };
     table(
         "Deliveries",
         headings,
         html! {
             @for delivery in deliveries {
                 (live::row(Deliveries::id(delivery), &html! {
-                    @if let Some(is_ticked) = &is_ticked { (tick(delivery, is_ticked(delivery))) }
+                    @if let Some(is_selected) = &is_selected { (selection_cell(delivery, is_selected(delivery))) }
                     (Deliveries::cells(view, delivery, endpoints))
                 }))
             }
@@ -192,8 +192,8 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     let is_filtered = !is_newest || FILTERS.iter().any(is_given);
     let may_replay = cx.may(Role::Developer) && !deliveries.is_empty();
     // A selection that was refused stays.
-    let (is_all, ticked) = (cx.query.text("select") == "all", cx.form.all("id").collect::<Vec<_>>());
-    let is_ticked = |delivery: &Delivery| is_all || ticked.contains(&delivery.id.to_string().as_str());
+    let (is_all, selected) = (cx.query.text("select") == "all", cx.form.all("id").collect::<Vec<_>>());
+    let is_selected = |delivery: &Delivery| is_all || selected.contains(&delivery.id.to_string().as_str());
     let content = html! {
         (heading("Deliveries", "Each event goes to each endpoint that wants it. One that fails is tried again for hours.", html! {
             @if is_newest {
@@ -208,7 +208,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
         } @else if deliveries.is_empty() {
             (empty("delivery", "Nothing found", "No delivery of those that were searched meets all filters.", html! {}))
         } @else {
-            (table_of(&cx.view(tenant), &deliveries, &endpoints, may_replay.then_some(is_ticked)))
+            (table_of(&cx.view(tenant), &deliveries, &endpoints, may_replay.then_some(is_selected)))
         }
         @if let Some(next) = next {
             nav.pages aria-label="Pages of the list" {

@@ -10,7 +10,8 @@ use svc_core::resources::invoices::InvoiceStep;
 use svc_core::values::Amount;
 use uuid::Uuid;
 
-use super::record_forms::{KEY, RecordKind, VERSION, amount, contact_name, make, new_key, refusal};
+use super::record_forms::{KEY, VERSION, amount, make, new_key, refusal};
+use super::records::RecordKind;
 use crate::dashboard::components::{confirmed, csrf, post_button};
 use crate::dashboard::context::Context;
 use crate::dashboard::page_response::{PageError, PageResponse};
@@ -58,7 +59,7 @@ pub(super) async fn buttons(cx: &Context<'_>, tenant: &Tenant, collection: &str,
 async fn customer(account: Account<'_>, id: Option<ContactId>) -> Result<Option<String>, Error> {
     let Some(id) = id else { return Ok(None) };
     match account.contacts().get(id).await {
-        Ok(contact) => Ok(Some(contact_name(&contact))),
+        Ok(contact) => Ok(Some(contact.display_name())),
         Err(Error::NotFound) => Ok(None),
         Err(other) => Err(other),
     }
@@ -75,8 +76,10 @@ fn hidden(cx: &Context<'_>, updated_at: Timestamp) -> Markup {
 fn contact_buttons(cx: &Context<'_>, contact: &Contact, edit: &Markup) -> Markup {
     let id = contact.id;
     let kinds = [RecordKind::Invoice, RecordKind::Quote, RecordKind::Booking, RecordKind::Job];
-    let question =
-        format!("Delete {}? Its invoices, quotes, bookings and jobs stay. It cannot be undone.", contact_name(contact));
+    let question = format!(
+        "Delete {}? Its invoices, quotes, bookings and jobs stay. It cannot be undone.",
+        contact.display_name()
+    );
     html! {
         (edit)
         @for kind in kinds {

@@ -15,14 +15,13 @@ use uuid::Uuid;
 
 pub(in crate::dashboard) use self::changes::Change;
 pub(super) use self::changes::{KEY, VERSION, make, new_key, refusal};
-pub(super) use self::contact::name as contact_name;
-pub(in crate::dashboard) use self::fields::RecordKind;
 use self::fields::{Control, Field, FormOf};
 pub(super) use self::input::amount;
-use crate::dashboard::components::{Errors, FormState, csrf, heading};
+use crate::dashboard::components::{Errors, FormState, capitalized, csrf, heading};
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::pages::records::{self, RecordKind};
 
 /// What a form is about.
 struct Subject {
@@ -95,7 +94,10 @@ pub(in crate::dashboard) async fn edit(
     let values = input::shown(cx, tenant, kind, &record).await?;
     let (errors, key) = (Errors::default(), new_key(cx));
     let state = FormState { values: &values, errors: &errors };
-    let (subject, version) = (Subject { kind, edited: Some((id, kind.name(&record))) }, changes::version(&record));
+    let (subject, version) = (
+        Subject { kind, edited: Some((id, records::short(&records::name(kind.kind(), &record)))) },
+        changes::version(&record),
+    );
     Ok(page(cx, tenant, &Shown { subject: &subject, key: &key, version, state, problem: None }))
 }
 
@@ -113,7 +115,7 @@ pub(in crate::dashboard) async fn update(
         return Ok(PageResponse::see_other(&cx.url(&format!("/{}/{id}?notice=saved", kind.collection()))));
     }
     let parsed = Change::update(kind, id, &body.json());
-    let subject = Subject { kind, edited: Some((id, kind.name(&record))) };
+    let subject = Subject { kind, edited: Some((id, records::short(&records::name(kind.kind(), &record)))) };
     save(cx, tenant, &subject, parsed, body.errors).await
 }
 
@@ -178,7 +180,7 @@ fn explain(cx: &Context<'_>, subject: &Subject, fields: &[&Field], error: &Error
         Error::Validation(_) | Error::ReferenceNotFound(_) if !errors.is_empty() => {
             html! { "Nothing was saved: correct the fields that are marked." }
         }
-        other => html! { (changes::capitalized(&other.to_string())) },
+        other => html! { (capitalized(&other.to_string())) },
     }
 }
 

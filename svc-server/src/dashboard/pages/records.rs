@@ -17,19 +17,49 @@ pub(in crate::dashboard) use self::list::list;
 pub(in crate::dashboard) use self::show::show;
 pub(super) use self::values::{FieldValues, is_amount, label, money, name, short};
 
-/// Which of the facade's accessors has the records.
-#[derive(Clone, Copy)]
-enum Records {
-    Contacts,
-    Invoices,
-    Quotes,
-    Bookings,
-    Jobs,
+/// A kind of record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::dashboard) enum RecordKind {
+    Contact,
+    Invoice,
+    Quote,
+    Booking,
+    Job,
 }
 
-/// A kind of record.
+impl RecordKind {
+    const ALL: [Self; 5] = [Self::Contact, Self::Invoice, Self::Quote, Self::Booking, Self::Job];
+
+    /// Returns what its pages show.
+    pub(super) fn kind(self) -> &'static Kind {
+        match self {
+            Self::Contact => &CONTACTS,
+            Self::Invoice => &INVOICES,
+            Self::Quote => &QUOTES,
+            Self::Booking => &BOOKINGS,
+            Self::Job => &JOBS,
+        }
+    }
+
+    /// Returns the path of its list, which is its collection in the API.
+    pub(super) fn collection(self) -> &'static str {
+        self.kind().collection
+    }
+
+    /// Returns the name of one record, for sentences.
+    pub(super) fn one(self) -> &'static str {
+        self.kind().one
+    }
+
+    /// Returns the kind of the records in a collection.
+    pub(super) fn of_collection(collection: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.collection() == collection)
+    }
+}
+
+/// What the pages of a kind of record show.
 pub(in crate::dashboard) struct Kind {
-    records: Records,
+    records: RecordKind,
     /// The path of its list, which is its collection in the API.
     collection: &'static str,
     title: &'static str,
@@ -47,7 +77,7 @@ pub(in crate::dashboard) struct Kind {
 }
 
 pub(in crate::dashboard) const CONTACTS: Kind = Kind {
-    records: Records::Contacts,
+    records: RecordKind::Contact,
     collection: "contacts",
     title: "Contacts",
     one: "contact",
@@ -70,7 +100,7 @@ pub(in crate::dashboard) const CONTACTS: Kind = Kind {
     ],
 };
 pub(in crate::dashboard) const INVOICES: Kind = Kind {
-    records: Records::Invoices,
+    records: RecordKind::Invoice,
     collection: "invoices",
     title: "Invoices",
     one: "invoice",
@@ -103,7 +133,7 @@ pub(in crate::dashboard) const INVOICES: Kind = Kind {
     ],
 };
 pub(in crate::dashboard) const QUOTES: Kind = Kind {
-    records: Records::Quotes,
+    records: RecordKind::Quote,
     collection: "quotes",
     title: "Quotes",
     one: "quote",
@@ -132,7 +162,7 @@ pub(in crate::dashboard) const QUOTES: Kind = Kind {
     ],
 };
 pub(in crate::dashboard) const BOOKINGS: Kind = Kind {
-    records: Records::Bookings,
+    records: RecordKind::Booking,
     collection: "bookings",
     title: "Bookings",
     one: "booking",
@@ -160,7 +190,7 @@ pub(in crate::dashboard) const BOOKINGS: Kind = Kind {
     ],
 };
 pub(in crate::dashboard) const JOBS: Kind = Kind {
-    records: Records::Jobs,
+    records: RecordKind::Job,
     collection: "jobs",
     title: "Jobs",
     one: "job",
@@ -287,27 +317,29 @@ async fn find(
     let Selection { created, contact, search, status } = selection;
     let created = created.clone();
     match (kind.records, *contact) {
-        (Records::Contacts, _) => {
+        (RecordKind::Contact, _) => {
             let email = parsed("email address", search, Email::parse)?;
             let filter = ContactFilter { email, ..ContactFilter::default() };
             objects(account.contacts().created_in(created, filter, params).await?)
         }
-        (Records::Invoices, Some(contact)) => invoices(account.invoices().of_contact(contact, created, params).await?),
-        (Records::Quotes, Some(contact)) => objects(account.quotes().of_contact(contact, created, params).await?),
-        (Records::Bookings, Some(contact)) => objects(account.bookings().of_contact(contact, created, params).await?),
-        (Records::Jobs, Some(contact)) => objects(account.jobs().of_contact(contact, created, params).await?),
-        (Records::Invoices, None) => {
+        (RecordKind::Invoice, Some(contact)) => {
+            invoices(account.invoices().of_contact(contact, created, params).await?)
+        }
+        (RecordKind::Quote, Some(contact)) => objects(account.quotes().of_contact(contact, created, params).await?),
+        (RecordKind::Booking, Some(contact)) => objects(account.bookings().of_contact(contact, created, params).await?),
+        (RecordKind::Job, Some(contact)) => objects(account.jobs().of_contact(contact, created, params).await?),
+        (RecordKind::Invoice, None) => {
             let status = parsed("status", status, |text| InvoiceStatus::from_text(text).ok_or(known))?;
             let number = parsed("number", search, Text::parse)?;
             let filter = InvoiceFilter { status, number };
             invoices(account.invoices().created_in(created, filter, params).await?)
         }
-        (Records::Quotes, None) => {
+        (RecordKind::Quote, None) => {
             let status = parsed("status", status, |text| QuoteStatus::from_text(text).ok_or(known))?;
             objects(account.quotes().created_in(created, QuoteFilter { status }, params).await?)
         }
-        (Records::Bookings, None) => objects(account.bookings().created_in(created, NoFilter {}, params).await?),
-        (Records::Jobs, None) => {
+        (RecordKind::Booking, None) => objects(account.bookings().created_in(created, NoFilter {}, params).await?),
+        (RecordKind::Job, None) => {
             let status = parsed("status", status, |text| JobStatus::from_text(text).ok_or(known))?;
             let job_number = parsed("number", search, Text::parse)?;
             objects(account.jobs().created_in(created, JobFilter { status, job_number }, params).await?)
@@ -317,10 +349,10 @@ async fn find(
 
 async fn get(account: Account<'_>, kind: &Kind, id: Uuid) -> Result<Map<String, Value>, Error> {
     match kind.records {
-        Records::Contacts => object(&account.contacts().get(id.into()).await?),
-        Records::Invoices => invoice_object(&account.invoices().get(id.into()).await?),
-        Records::Quotes => object(&account.quotes().get(id.into()).await?),
-        Records::Bookings => object(&account.bookings().get(id.into()).await?),
-        Records::Jobs => object(&account.jobs().get(id.into()).await?),
+        RecordKind::Contact => object(&account.contacts().get(id.into()).await?),
+        RecordKind::Invoice => invoice_object(&account.invoices().get(id.into()).await?),
+        RecordKind::Quote => object(&account.quotes().get(id.into()).await?),
+        RecordKind::Booking => object(&account.bookings().get(id.into()).await?),
+        RecordKind::Job => object(&account.jobs().get(id.into()).await?),
     }
 }

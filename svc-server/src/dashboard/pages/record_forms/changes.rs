@@ -9,9 +9,10 @@ use svc_core::prelude::*;
 use svc_core::service::Submission;
 use uuid::Uuid;
 
-use super::fields::RecordKind;
+use crate::dashboard::components::capitalized;
 use crate::dashboard::context::Context;
 use crate::dashboard::page_response::PageError;
+use crate::dashboard::pages::records::RecordKind;
 
 /// The name of the field with the key of a form.
 pub(in crate::dashboard::pages) const KEY: &str = "key";
@@ -232,10 +233,4 @@ fn sentences(violations: &svc_core::error::Violations) -> String {
     let sentences: Vec<String> =
         violations.as_slice().iter().map(|violation| capitalized(&format!("{}.", violation.message))).collect();
     sentences.join(" ")
-}
-
-/// Returns a text with a capital letter at its beginning.
-pub(super) fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -55,12 +55,6 @@ fn names(contact: &Contact) -> impl Iterator<Item = String> {
     [Some(own.join(" ")), company].into_iter().flatten().filter(|name| !name.is_empty())
 }
 
-/// Returns what people call a contact.
-pub(in crate::dashboard::pages) fn name(contact: &Contact) -> String {
-    let email = contact.email.as_ref().map(ToString::to_string);
-    names(contact).next().or(email).unwrap_or_else(|| format!("the contact {}", contact.id))
-}
-
 /// Returns the only contact, or says what to type in place of `what`.
 fn only(found: &[Contact], what: &str) -> Result<ContactId, String> {
     match found {

@@ -1,61 +1,10 @@
 //! What the forms of records ask for: a table for each kind of record. The names are those of the API, whose rules apply.
 
-use serde_json::{Map, Value};
 use svc_core::prelude::*;
 
-use crate::dashboard::pages::records;
-
-/// A kind of record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::dashboard) enum RecordKind {
-    Contact,
-    Invoice,
-    Quote,
-    Booking,
-    Job,
-}
+use crate::dashboard::pages::records::RecordKind;
 
 impl RecordKind {
-    /// Returns the path of its list, which is its collection in the API.
-    pub(in crate::dashboard::pages) fn collection(self) -> &'static str {
-        match self {
-            Self::Contact => "contacts",
-            Self::Invoice => "invoices",
-            Self::Quote => "quotes",
-            Self::Booking => "bookings",
-            Self::Job => "jobs",
-        }
-    }
-
-    /// Returns the name of one record, for sentences.
-    pub(in crate::dashboard::pages) fn one(self) -> &'static str {
-        match self {
-            Self::Contact => "contact",
-            Self::Invoice => "invoice",
-            Self::Quote => "quote",
-            Self::Booking => "booking",
-            Self::Job => "job",
-        }
-    }
-
-    /// Returns what people call a record.
-    pub(super) fn name(self, record: &Map<String, Value>) -> String {
-        let kind = match self {
-            Self::Contact => &records::CONTACTS,
-            Self::Invoice => &records::INVOICES,
-            Self::Quote => &records::QUOTES,
-            Self::Booking => &records::BOOKINGS,
-            Self::Job => &records::JOBS,
-        };
-        records::short(&records::name(kind, record))
-    }
-
-    /// Returns the kind of the records in a collection.
-    pub(in crate::dashboard::pages) fn of_collection(collection: &str) -> Option<Self> {
-        let all = [Self::Contact, Self::Invoice, Self::Quote, Self::Booking, Self::Job];
-        all.into_iter().find(|kind| kind.collection() == collection)
-    }
-
     /// Returns the fields of the form of a new record, or of one that is edited.
     pub(super) fn fields(self, form: FormOf) -> impl Iterator<Item = &'static Field> {
         let fields: &[Field] = match self {

@@ -5,9 +5,10 @@ use svc_core::accounts::tenants::Tenant;
 use svc_core::prelude::*;
 
 use super::contact;
-use super::fields::{Control, Field, FormOf, RecordKind};
+use super::fields::{Control, Field, FormOf};
 use crate::dashboard::components::Errors;
 use crate::dashboard::context::{Context, Form};
+use crate::dashboard::pages::records::RecordKind;
 
 /// What was typed, as the API takes it.
 pub(super) struct Body {

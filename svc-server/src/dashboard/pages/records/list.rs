@@ -10,7 +10,7 @@ use svc_core::prelude::*;
 use uuid::Uuid;
 
 use super::values::{is_amount, text, words};
-use super::{CONTACT, FieldValues, Kind, Records, Selection, find, name, short};
+use super::{CONTACT, FieldValues, Kind, RecordKind, Selection, find, name, short};
 use crate::dashboard::components::{empty, heading, table};
 use crate::dashboard::context::Context;
 use crate::dashboard::csv::Csv;
@@ -83,13 +83,13 @@ pub(in crate::dashboard) async fn list(
 fn none_yet(tenant: &Tenant, kind: &Kind) -> Markup {
     let title = format!("No {} yet", kind.collection);
     match kind.records {
-        Records::Invoices => empty(
+        RecordKind::Invoice => empty(
             kind.icon,
             &title,
             "Create one here. The platform API and svc create them as well; the API of the account reads them.",
             html! { pre { code { "svc invoice create --account " (tenant.id) " --total 149.50" } } },
         ),
-        Records::Contacts | Records::Quotes | Records::Bookings | Records::Jobs => empty(
+        RecordKind::Contact | RecordKind::Quote | RecordKind::Booking | RecordKind::Job => empty(
             kind.icon,
             &title,
             "Create one here, or let programs create them through the API.",

@@ -11,8 +11,10 @@ use svc_core::resources::invoices::MAX_SUMMED;
 use uuid::Uuid;
 
 use super::list::record_table;
-use super::{BOOKINGS, FieldValues, INVOICES, JOBS, Kind, QUOTES, Records, Selection, find, get, label, name, short};
-use crate::dashboard::components::{exact_time, facts, heading, number, section, table};
+use super::{
+    BOOKINGS, FieldValues, INVOICES, JOBS, Kind, QUOTES, RecordKind, Selection, find, get, label, name, short,
+};
+use crate::dashboard::components::{capitalized, exact_time, facts, heading, number, section, table};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
@@ -36,7 +38,7 @@ pub(in crate::dashboard) async fn show(
     let account = cx.svc.account(tenant.id);
     let record = get(account, kind, id).await?;
     let mut history = account.audit_log().changes(ChangeFilter::of(id), HISTORY).await?;
-    if matches!(kind.records, Records::Invoices) {
+    if matches!(kind.records, RecordKind::Invoice) {
         trace_paid(&mut history.data, account.invoices().get(id.into()).await?.amount_paid);
     }
     let changes = ChangeTable::new(cx, tenant, &history.data).await?;
@@ -47,9 +49,9 @@ pub(in crate::dashboard) async fn show(
         (heading(&short(&name), "", record_actions::buttons(cx, tenant, kind.collection, id).await?))
         (section("Details", details(&record, &values)))
         @match kind.records {
-            Records::Contacts => { (of_contact(cx, tenant, id.into()).await?) }
-            Records::Invoices => { (payments(cx, tenant, id.into()).await?) }
-            Records::Quotes | Records::Bookings | Records::Jobs => {}
+            RecordKind::Contact => { (of_contact(cx, tenant, id.into()).await?) }
+            RecordKind::Invoice => { (payments(cx, tenant, id.into()).await?) }
+            RecordKind::Quote | RecordKind::Booking | RecordKind::Job => {}
         }
         section.card {
             h2 { "History" }
@@ -72,14 +74,9 @@ fn details(record: &Map<String, Value>, values: &FieldValues<'_>) -> Markup {
     let fields = record.keys().filter(|field| !matches!(field.as_str(), "currency" | "id"));
     let fields = fields.map(String::as_str).chain(["id"]);
     let fields: Vec<(String, Markup)> =
-        fields.map(|field| (capitalised(&label(field)), values.value(record, field))).collect();
+        fields.map(|field| (capitalized(&label(field)), values.value(record, field))).collect();
     let fields: Vec<(&str, Markup)> = fields.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
     facts(&fields)
-}
-
-fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// Returns what a contact has yet to pay, and its newest records of each kind.

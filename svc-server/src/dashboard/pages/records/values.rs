@@ -9,7 +9,7 @@ use svc_core::error::Error;
 use svc_core::prelude::*;
 use svc_core::values::JOB_SCALE;
 
-use super::{CONTACTS, Kind, Records};
+use super::{CONTACTS, Kind, RecordKind};
 use crate::dashboard::components::{Tone, badge, exact_time};
 use crate::dashboard::context::Context;
 
@@ -102,11 +102,11 @@ pub(in crate::dashboard::pages) fn money(record: &Map<String, Value>, amount: &V
 /// Returns what people call a record.
 pub(in crate::dashboard::pages) fn name(kind: &Kind, record: &Map<String, Value>) -> String {
     let fields: &[&str] = match kind.records {
-        Records::Contacts => &["first_name", "last_name"],
-        Records::Invoices => &["invoice_number"],
-        Records::Quotes => &["quote_number"],
-        Records::Bookings => &["service_name"],
-        Records::Jobs => &["job_number"],
+        RecordKind::Contact => &["first_name", "last_name"],
+        RecordKind::Invoice => &["invoice_number"],
+        RecordKind::Quote => &["quote_number"],
+        RecordKind::Booking => &["service_name"],
+        RecordKind::Job => &["job_number"],
     };
     let names: Vec<&str> = fields.iter().map(|field| text(record, field)).filter(|name| !name.is_empty()).collect();
     let others = ["company_name", "email"].map(|field| text(record, field));
