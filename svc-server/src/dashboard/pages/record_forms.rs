@@ -14,7 +14,7 @@ use svc_core::prelude::*;
 use uuid::Uuid;
 
 pub(in crate::dashboard) use self::changes::Change;
-pub(super) use self::changes::{KEY, VERSION, make, new_key, refusal};
+pub(super) use self::changes::{KEY, VERSION, make, new_key, once, refusal, submission};
 use self::fields::{Control, Field, FormOf};
 pub(super) use self::input::amount;
 use crate::dashboard::components::{Errors, FormState, capitalized, csrf, heading};

@@ -8,6 +8,7 @@ use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::replays::{MAX_TOTAL, Replay, ReplayCreate, ReplayId};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
+use super::record_forms::{KEY, new_key, once, refusal, submission};
 use super::{deliveries, filters};
 use crate::dashboard::components::{Tone, badge, csrf, exact_time, facts, heading, number, problem, section, time_or};
 use crate::dashboard::context::Context;
@@ -16,8 +17,8 @@ use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// The page that replays what matches a filter, below `/dashboard`.
 const MATCHING: &str = "/deliveries/replay-matching";
-/// The number of replays among which one that was started already is looked for.
-const RECENT: u32 = 20;
+/// The fields that say what is replayed.
+const FIELDS: [&str; 4] = ["endpoint", "status", "since", "until"];
 
 /// Returns the replay of all deliveries that match the filter in the query or in the form, or why there is none.
 fn matching(
@@ -91,6 +92,7 @@ fn question(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, r
         ("status", status.to_owned()),
         ("since", replay.since.as_micros().to_string()),
         ("until", replay.until.as_micros().to_string()),
+        (KEY, new_key(cx)),
     ];
     let count = format!("{}{more}", number(replay.total));
     section(
@@ -134,18 +136,13 @@ fn names(statuses: &[DeliveryStatus]) -> String {
 pub(in crate::dashboard) async fn start(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoints = deliveries::list_endpoints(&cx.svc, tenant.id).await?;
     let (_, input) = matching(cx, &endpoints)?.map_err(|reason| PageError::Refused(reason.to_owned()))?;
-    let replays = || cx.svc.account(tenant.id).replays();
-    let is_same = |known: &&Replay| {
-        (known.subscription_id, known.since, Some(known.until)) == (input.subscription, input.since, input.until)
-            && known.statuses == input.statuses
-            && !known.missed
-    };
-    let recent = replays().list(RECENT).await?;
-    let id = match recent.iter().find(is_same) {
-        Some(known) => known.id,
-        None => replays().create(input).await?.id,
-    };
-    Ok(PageResponse::see_other(&cx.url(&format!("/replays/{id}"))))
+    let sent = (tenant.id, input, submission(cx, &FIELDS).map_err(refusal)?);
+    let started = cx.svc.transaction("dashboard.replay_matching", sent, async |tx, (tenant, input, form)| {
+        let account = tx.account(*tenant);
+        let start = async { Ok(format!("/replays/{}", account.replays().create(input.clone()).await?.id)) };
+        once(account, form.as_ref(), start).await
+    });
+    Ok(PageResponse::see_other(&cx.url(&started.await.map_err(refusal)?)))
 }
 
 /// Shows how far a recovery has come.

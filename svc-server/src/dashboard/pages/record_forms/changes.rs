@@ -183,29 +183,52 @@ pub(in crate::dashboard::pages) async fn make(
     change: Change,
     fields: &[&str],
 ) -> Result<String, Error> {
-    let fields = cx.form.encoded(fields);
-    let form = cx.form.given(KEY).map(|key| Submission::new(key, cx.path, fields.as_bytes()));
-    let form = form.transpose().map_err(|issue| issue.on(KEY))?;
-    let sent = Sent { tenant, change, form, version: cx.form.given(VERSION).map(str::to_owned) };
+    let sent =
+        Sent { tenant, change, form: submission(cx, fields)?, version: cx.form.given(VERSION).map(str::to_owned) };
     let made = cx.svc.transaction("dashboard.change_record", sent, async |tx, sent| {
         let account = tx.account(sent.tenant);
-        if let Some(form) = &sent.form
-            && let Some(location) = account.submitted(form).await?
-        {
-            return Ok(location);
-        }
-        if let (Some((kind, id)), Some(shown)) = (sent.change.target(), &sent.version)
-            && version(&read(account, kind, id).await?) != shown
-        {
-            return Err(Error::PreconditionFailed);
-        }
-        let location = sent.change.run(account).await?;
-        if let Some(form) = &sent.form {
-            account.remember_submission(form, &location).await?;
-        }
-        Ok(location)
+        let change = async {
+            if let (Some((kind, id)), Some(shown)) = (sent.change.target(), &sent.version)
+                && version(&read(account, kind, id).await?) != shown
+            {
+                return Err(Error::PreconditionFailed);
+            }
+            sent.change.run(account).await
+        };
+        once(account, sent.form.as_ref(), change).await
     });
     made.await
+}
+
+/// Returns the form that was sent, with these fields, for [`once`]. A form without a key changes as often as it is sent.
+///
+/// # Errors
+///
+/// [`Error::Validation`] if the key is none that a page made.
+pub(in crate::dashboard::pages) fn submission(cx: &Context<'_>, fields: &[&str]) -> Result<Option<Submission>, Error> {
+    let fields = cx.form.encoded(fields);
+    let form = cx.form.given(KEY).map(|key| Submission::new(key, cx.path, fields.as_bytes()));
+    form.transpose().map_err(|issue| issue.on(KEY))
+}
+
+/// Makes a change in its transaction, unless the form was sent before. Returns the path of the page that shows what came of
+/// it, also the second time.
+///
+/// # Errors
+///
+/// [`Error::IdempotencyKeyReused`] if the form was sent before with other values, and those of the change.
+pub(in crate::dashboard::pages) async fn once(
+    account: Account<'_>,
+    form: Option<&Submission>,
+    change: impl Future<Output = Result<String, Error>> + Send,
+) -> Result<String, Error> {
+    let Some(form) = form else { return change.await };
+    if let Some(location) = account.submitted(form).await? {
+        return Ok(location);
+    }
+    let location = change.await?;
+    account.remember_submission(form, &location).await?;
+    Ok(location)
 }
 
 /// Returns a new random key for a form.
