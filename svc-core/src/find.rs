@@ -308,6 +308,8 @@ pub async fn find(tx: &mut dyn Tx, tenant: TenantId, input: &FindText) -> Result
             }
         }
     }
+    // Names and the numbers of quotes are found among others.
+    search.hits.sort_by_key(|hit| hit.title.to_lowercase() != text);
     Ok(Found { data: search.hits, is_complete })
 }
 

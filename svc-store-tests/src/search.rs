@@ -147,6 +147,11 @@ pub(super) async fn exact_matches_come_first(h: Harness) {
     }
     while !h.index(tenant).await {}
     assert_eq!(h.found(tenant, &numbers[1]).await.data[0].title, numbers[1]);
+    for name in ["Whole", "Whole and more", "The whole"] {
+        h.person(tenant, name, "Foods").await;
+    }
+    while !h.index(tenant).await {}
+    assert_eq!(h.found(tenant, "whole foods").await.data[0].title, "Whole Foods");
     // Those that entered the index last come first, and there are at most 20.
     let found = h.found(tenant, &numbers[0][..4]).await;
     let titles: Vec<&str> = found.data.iter().map(|hit| hit.title.as_str()).collect();
