@@ -200,6 +200,9 @@ pub enum Error {
     /// The API key has expired.
     #[error("The API key has expired; create a new one or rotate it.")]
     KeyExpired,
+    /// The access token is malformed, unknown, expired, revoked or for another resource, or its app is disabled.
+    #[error("The access token is not valid, has expired or was revoked; refresh it, or ask the account's owner again.")]
+    InvalidToken,
     /// The API key may only read.
     #[error("The API key has no write scope; use a key with read and write.")]
     InsufficientScope,
@@ -306,6 +309,7 @@ impl Error {
             Self::InvalidKey => "invalid_key",
             Self::KeyRevoked => "key_revoked",
             Self::KeyExpired => "key_expired",
+            Self::InvalidToken => "invalid_token",
             Self::InsufficientScope | Self::MissingPlatformScope(_) => "insufficient_scope",
             Self::AccessNotApproved => "access_not_approved",
             Self::NotFound | Self::UnknownTenant(_) => "not_found",

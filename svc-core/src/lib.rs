@@ -50,6 +50,7 @@
 //! | [`changes`] | What the audit log says: the fields that a change set. |
 //! | [`requests`] | The log of requests to the API, with the events that each wrote. |
 //! | [`lookup`] | Finds records by their id alone, or by a part of it. |
+//! | [`oauth`] | How apps of somebody else get access to an account. |
 //! | [`platform`] | What the platform API of the server takes and returns, for the server and its clients. |
 //! | [`store`] | The interface to a database, and a store in memory. |
 //! | [`input`], [`pages`] | Strict JSON and query strings to typed input; limits, order and cursors of lists. |
@@ -77,6 +78,7 @@ pub mod find;
 pub mod imports;
 pub mod input;
 pub mod lookup;
+pub mod oauth;
 pub mod pages;
 pub mod platform;
 pub mod prelude;

@@ -19,6 +19,7 @@ pub use svc_derive::Resource;
 use uuid::Uuid;
 
 use crate::accounts::clocks::WriteTime;
+use crate::accounts::grants::GrantId;
 use crate::error::Error;
 use crate::input::{Fields, Input, ToBody};
 use crate::store::{Repository, Tx};
@@ -35,6 +36,9 @@ pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + '
     /// The kind of object in the audit log. `None` if changes are not recorded there, as their events tell of them.
     const AUDITED: Option<&'static str> = None;
 
+    /// Whether an app sees only the records that it made.
+    const OWN_ONLY: bool = false;
+
     /// Whether every change of a record changes its `updated_at`, so that the two name a version of it.
     const VERSIONED: bool = true;
 
@@ -46,6 +50,12 @@ pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + '
     fn updated_at(&self) -> Timestamp;
     /// Returns when the record was deleted. Always `None` for a resource without soft deletion.
     fn deleted_at(&self) -> Option<Timestamp> {
+        None
+    }
+
+    /// Returns the grant of the app that the record belongs to, which sees no others of this resource. Always `None` for a
+    /// resource whose records all belong to the account.
+    fn grant_id(&self) -> Option<GrantId> {
         None
     }
 

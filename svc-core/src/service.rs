@@ -45,6 +45,7 @@
 
 mod account;
 mod accounts;
+mod apps;
 mod dashboard;
 mod deliveries;
 mod events;
@@ -72,6 +73,7 @@ use crate::store::memory::MemoryStore;
 use crate::values::TenantId;
 
 pub use self::accounts::Accounts;
+pub use self::apps::{Apps, Grants};
 pub use self::dashboard::Dashboard;
 pub use self::deliveries::Deliveries;
 pub use self::events::{AuditLog, EmittedEvent, Events};
@@ -162,6 +164,11 @@ impl Svc {
     /// Returns the keys of the platform API.
     pub fn platform_keys(&self) -> PlatformKeys<'_> {
         PlatformKeys::new(self.runner())
+    }
+
+    /// Returns the apps of somebody else that can ask accounts for access.
+    pub fn apps(&self) -> Apps<'_> {
+        Apps::new(self, self.runner())
     }
 
     /// Returns the links and the sessions with which people use the dashboard.

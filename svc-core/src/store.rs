@@ -52,6 +52,7 @@
 //! crate `svc-store` on SQLite and PostgreSQL, and the crate `svc-store-tests` has the suite that all of them pass.
 //! `docs/stores.md` of the repository is a guide for whoever writes another one.
 
+mod apps;
 mod attempts;
 mod audit;
 mod deliveries;
@@ -85,6 +86,7 @@ use crate::webhooks::deliveries::DeliveryWakeup;
 use crate::webhooks::events::WrittenEvents;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
+pub use self::apps::{AppRepository, GrantRepository};
 pub use self::attempts::{AttemptCountRepository, AttemptRepository, DeletedResponses};
 pub use self::audit::AuditRepository;
 pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, ReplayRepository, WaitingFor};
@@ -309,6 +311,8 @@ pub trait Tx:
     + TenantRepository
     + ApiKeyRepository
     + PlatformKeyRepository
+    + AppRepository
+    + GrantRepository
     + UsedSignatureRepository
     + SignInRepository
     + MemberRepository

@@ -10,6 +10,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let mut filter: Option<Type> = None;
     let mut soft_delete = false;
     let mut unversioned = false;
+    let mut own_only = false;
     let mut audited: Option<LitStr> = None;
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("resource")) {
         attribute.parse_nested_meta(|meta| {
@@ -21,10 +22,13 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 soft_delete = true;
             } else if meta.path.is_ident("unversioned") {
                 unversioned = true;
+            } else if meta.path.is_ident("own_only") {
+                own_only = true;
             } else if meta.path.is_ident("audited") {
                 audited = Some(meta.value()?.parse()?);
             } else {
-                return Err(meta.error("expected `collection`, `filter`, `soft_delete`, `unversioned` or `audited`"));
+                let expected = "`collection`, `filter`, `soft_delete`, `unversioned`, `own_only` or `audited`";
+                return Err(meta.error(format!("expected {expected}")));
             }
             Ok(())
         })?;
@@ -43,12 +47,21 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         }
     });
     let versioned = unversioned.then(|| quote! { const VERSIONED: bool = false; });
+    let own = own_only.then(|| quote! { const OWN_ONLY: bool = true; });
+    let grant_id = own_only.then(|| {
+        quote! {
+            fn grant_id(&self) -> ::std::option::Option<::svc_core::accounts::grants::GrantId> {
+                self.grant_id
+            }
+        }
+    });
     Ok(quote! {
         impl ::svc_core::resources::Resource for #name {
             const COLLECTION: &'static str = #collection;
             type Filter = #filter;
             #versioned
             #audited
+            #own
 
             fn id(&self) -> ::svc_core::values::Id<Self> {
                 self.id
@@ -60,6 +73,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 self.updated_at
             }
             #deleted_at
+            #grant_id
             fn repository(
                 tx: &mut dyn ::svc_core::store::Tx,
             ) -> &mut dyn ::svc_core::store::Repository<Self> {

@@ -72,8 +72,10 @@ use self::routes::Version;
 pub use self::settings::Settings;
 use self::state::{Listener, State};
 #[cfg(feature = "dashboard")]
-use crate::dashboard::{Admitted, AdmittedPage, Dashboard};
+use crate::dashboard::{Admitted, AdmittedPage, Dashboard, consent};
 use crate::metrics::Metrics;
+#[cfg(feature = "dashboard")]
+use crate::oauth::{Endpoint, Oauth};
 use crate::telemetry;
 
 /// The memory that nearly every page of the dashboard can be made in, in records.
@@ -190,6 +192,11 @@ impl Api {
             let limits = &self.state.limits;
             access.status.unwrap_or_else(|| limits.status(limits.key_of_peer(peer), now)).write(headers);
         }
+        #[cfg(feature = "dashboard")]
+        if let Some(oauth) = self.oauth().filter(|_| !is_page) {
+            oauth.challenge(parts.uri.path(), response.status(), code, response.headers_mut());
+        }
+        let headers = response.headers_mut();
         // Pages are for this origin alone.
         if self.listener != ListenerKind::Platform && !is_page {
             self.state.settings.cors.write(&parts.headers, headers);
@@ -212,7 +219,7 @@ impl Api {
         };
         if let Some(Principal::Key(caller)) = access.client
             && self.state.settings.request_log
-            && !self.state.request_log.add(self.env(), (caller.tenant_id, caller.key_id), &access)
+            && !self.state.request_log.add(self.env(), (caller.tenant_id, caller.id.key_id()), &access)
         {
             self.state.settings.metrics.requests_not_logged(1);
         }
@@ -345,6 +352,12 @@ impl Api {
             .filter(|_| self.listener == ListenerKind::Public && Dashboard::serves(parts.uri.path()))
     }
 
+    /// Returns the authorization server, if it is on and part of this listener.
+    #[cfg(feature = "dashboard")]
+    fn oauth(&self) -> Option<&Oauth> {
+        self.state.oauth.as_ref().filter(|_| self.listener == ListenerKind::Public)
+    }
+
     fn listener(&self) -> &Listener {
         match self.listener {
             ListenerKind::Platform => self.state.platform(),
@@ -369,6 +382,12 @@ impl Api {
         #[cfg(feature = "dashboard")]
         if let Some(dashboard) = self.dashboard(parts) {
             return Ok(Route::Dashboard(dashboard));
+        }
+        #[cfg(feature = "dashboard")]
+        if let Some(oauth) = self.oauth()
+            && let Some(endpoint) = oauth.endpoint(parts.uri.path())
+        {
+            return Ok(Route::Oauth(oauth, endpoint));
         }
         if self.listener != ListenerKind::Platform
             && self.state.settings.cors.is_preflight(&parts.method, &parts.headers)
@@ -396,7 +415,7 @@ impl Api {
                     None if version == Version::Platform => version.path().to_owned(),
                     None => format!("{}{}", self.state.settings.mount, version.path()),
                 };
-                let context = RequestContext { state: &self.state, parts, peer, routed, account, id, base };
+                let context = RequestContext { state: &self.state, parts, peer, routed, account, id, version, base };
                 let response = match routed.operation.method {
                     Method::GET => context.read(access).await,
                     _ => context.write(body, access).await,
@@ -414,6 +433,8 @@ impl Api {
             }
             #[cfg(feature = "dashboard")]
             Route::Dashboard(dashboard) => self.respond_with_page(dashboard, parts, body, peer).await,
+            #[cfg(feature = "dashboard")]
+            Route::Oauth(oauth, endpoint) => self.respond_to_app(oauth, endpoint, parts, body, peer).await,
             #[cfg(feature = "docs")]
             Route::Docs(file) => {
                 let listener = self.listener();
@@ -465,6 +486,38 @@ impl Api {
             memory = responses.acquire(needed).await?;
         }
         Ok(Outcome::Page(page.map(|body| body.within(responses, memory, parts.extensions.get()))))
+    }
+
+    /// Responds at an endpoint of OAuth. Refused requests for tokens count against their address.
+    #[cfg(feature = "dashboard")]
+    async fn respond_to_app<B: Incoming>(
+        &self,
+        oauth: &Oauth,
+        endpoint: Endpoint,
+        parts: &Parts,
+        body: B,
+        peer: IpAddr,
+    ) -> Result<Outcome, Problem> {
+        let State { limits, forms, settings, store, dashboard, .. } = &*self.state;
+        let refusals = limits.key_of_peer(peer);
+        if endpoint.takes_tokens() {
+            limits.check(refusals, self.env().now()).map_err(|limited| Problem::rate_limited(&limited))?;
+        }
+        let form = match parts.method {
+            Method::POST => Some(forms.read(body, settings.body_timeout).await?),
+            _ => None,
+        };
+        let form = form.as_ref().map(|form| form.bytes.clone()).unwrap_or_default();
+        if let (Endpoint::Authorize, Some(dashboard)) = (endpoint, dashboard) {
+            let page = consent::respond(dashboard, oauth.issuer(), parts, form, peer, limits).await;
+            return Ok(Outcome::Page(page));
+        }
+        let response = oauth.respond(&**store, endpoint, parts, form).await;
+        if endpoint.takes_tokens() && response.status().is_client_error() {
+            let counted = limits.count(refusals, self.env().now()).await;
+            counted.map_err(|limited| Problem::rate_limited(&limited))?;
+        }
+        Ok(Outcome::Page(response))
     }
 
     async fn check_database(&self) -> Result<(), Error> {

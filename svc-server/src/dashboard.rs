@@ -29,6 +29,7 @@
 mod assets;
 mod chart;
 mod components;
+pub(crate) mod consent;
 mod context;
 mod csv;
 mod failures;

@@ -30,6 +30,8 @@ mod builder;
 pub mod dashboard;
 pub mod deliver;
 pub mod metrics;
+#[cfg(feature = "dashboard")]
+mod oauth;
 #[cfg(feature = "standalone")]
 pub mod program;
 pub mod telemetry;

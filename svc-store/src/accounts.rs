@@ -1,6 +1,7 @@
 //! The tables of accounts: tenants, their API keys and members, idempotency keys, the dashboard's sessions and the audit log.
 
 pub(crate) mod api_keys;
+pub(crate) mod apps;
 pub(crate) mod audit;
 pub(crate) mod idempotency;
 pub(crate) mod members;

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::limits::RateLimits;
 use svc_core::accounts::platform_keys::PlatformScope;
-use svc_core::values::{Amount, Currency, Date, Email, EventSet, Id, JOB_SCALE, Note, Secret, TenantId};
+use svc_core::values::{Amount, Currency, Date, Email, EventSet, Id, JOB_SCALE, Note, RedirectUri, Secret, TenantId};
 use svc_core::values::{Text, TimeZone, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use uuid::Uuid;
@@ -196,6 +196,9 @@ columns! {
     Text [] Vec<PlatformScope>:
         |scopes| Param::Text(scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ").into()),
         |cell| cell.text()?.split(' ').map(|scope| scope.parse().ok()).collect();
+    Text [] Vec<RedirectUri>:
+        |uris| Param::Text(uris.iter().map(RedirectUri::as_str).collect::<Vec<_>>().join(" ").into()),
+        |cell| Some(cell.text()?.split(' ').map(RedirectUri::from_stored).collect());
     // NULL for a tenant with the limits of the server, so that most requests have nothing to parse.
     Text [] RateLimits:
         |limits| if *limits == Self::default() { Param::Null } else { Param::Text(limits.to_text().into()) },

@@ -12,7 +12,7 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::accounts::{
-    api_keys, audit, idempotency, members, owners, platform_keys, request_log, sign_in, signatures, tenants,
+    api_keys, apps, audit, idempotency, members, owners, platform_keys, request_log, sign_in, signatures, tenants,
 };
 use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
@@ -28,6 +28,7 @@ use crate::webhooks::{
 pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
     let modules = [
         api_keys::statements(),
+        apps::statements(),
         attempt_counts::statements(),
         attempts::statements(),
         audit::statements(),

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use crate::accounts::apps::AppId;
+use crate::accounts::grants::GrantId;
 use crate::accounts::keys::KeyId;
 use crate::accounts::platform_keys::PlatformKeyId;
 use crate::error::Error;
@@ -24,6 +26,13 @@ pub enum Actor {
     Cli(String),
     /// A client of the API, by the id of its key.
     Key(KeyId),
+    /// An app, under a grant of the account.
+    App {
+        /// The app.
+        app: AppId,
+        /// The grant.
+        grant: GrantId,
+    },
     /// A client of the platform API, by the id of its key.
     PlatformKey(PlatformKeyId),
     /// A person in the dashboard, by the name with which they signed in.
@@ -32,12 +41,23 @@ pub enum Actor {
     Sender,
 }
 
+impl Actor {
+    /// Returns the grant under which an app acts.
+    pub fn grant(&self) -> Option<GrantId> {
+        match self {
+            Self::App { grant, .. } => Some(*grant),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::System => f.write_str("system"),
             Self::Cli(user) => write!(f, "cli:{user}"),
             Self::Key(id) => write!(f, "key:{id}"),
+            Self::App { app, .. } => write!(f, "app:{app}"),
             Self::PlatformKey(id) => write!(f, "platform_key:{id}"),
             Self::Dashboard(name) => write!(f, "dashboard:{name}"),
             Self::Sender => f.write_str("sender"),

@@ -7,8 +7,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::actor::Actor;
+use crate::accounts::apps::AppId;
 use crate::accounts::audit::{self, Object};
 use crate::accounts::clocks::{WriteTime, advance_clock};
+use crate::accounts::grants::GrantId;
 use crate::accounts::limits::RateLimits;
 use crate::accounts::tenants::{self, DeveloperAccess};
 use crate::crypto::sha256;
@@ -94,11 +97,43 @@ pub struct Credential {
     pub limits: RateLimits,
 }
 
-/// A client that was authenticated by a valid key.
+/// What a client was authenticated by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CallerId {
+    /// An API key.
+    Key(KeyId),
+    /// A token of an app, under the grant of the account.
+    App {
+        /// The app.
+        app: AppId,
+        /// The grant.
+        grant: GrantId,
+    },
+}
+
+impl CallerId {
+    /// Returns the id of the key, or of the grant: what requests are counted and logged by.
+    pub fn key_id(self) -> KeyId {
+        match self {
+            Self::Key(id) => id,
+            Self::App { grant, .. } => grant.uuid().into(),
+        }
+    }
+
+    /// Returns the client as the audit log names it.
+    pub fn actor(self) -> Actor {
+        match self {
+            Self::Key(id) => Actor::Key(id),
+            Self::App { app, grant } => Actor::App { app, grant },
+        }
+    }
+}
+
+/// A client that was authenticated by a valid key or token.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The id of the key.
-    pub key_id: KeyId,
+    /// The key, or the app.
+    pub id: CallerId,
     /// The tenant that the key belongs to.
     pub tenant_id: TenantId,
     /// The secret that the writes of the key must be signed with; `None` when they need no signature.
@@ -110,6 +145,17 @@ pub struct Caller {
 }
 
 impl Caller {
+    pub(super) fn new(
+        id: CallerId,
+        tenant_id: TenantId,
+        signing_secret: Option<Secret>,
+        limits: RateLimits,
+        writes: bool,
+        developer_access: DeveloperAccess,
+    ) -> Self {
+        Self { id, tenant_id, signing_secret, limits, writes, developer_access }
+    }
+
     /// Checks that the tenant has developer access and that the key has the scope.
     ///
     /// # Errors
@@ -164,15 +210,31 @@ fn checksum(random: &str) -> String {
 
 /// Returns the text of a new key with this prefix.
 pub(crate) fn new_text(env: &Env, prefix: &str) -> String {
-    let mut random = String::with_capacity(RANDOM_LENGTH);
-    while random.len() < RANDOM_LENGTH {
-        // 248 is the largest multiple of 62 in a byte: larger bytes would make the first characters more likely.
-        let bytes: [u8; 64] = env.bytes();
-        let fair = bytes.iter().filter(|b| **b < 248).take(RANDOM_LENGTH - random.len());
-        random.extend(fair.map(|b| char::from(BASE62[usize::from(b % 62)])));
-    }
+    text_from(prefix, || env.bytes())
+}
+
+/// Returns the text of a key with this prefix, whose random part is made from these bytes.
+pub(crate) fn text_from(prefix: &str, bytes: impl FnMut() -> [u8; 64]) -> String {
+    let random = random_base62(RANDOM_LENGTH, bytes);
     let sum = checksum(&random);
     format!("{prefix}{random}{sum}")
+}
+
+/// Returns base62 characters that are as random as the bytes.
+pub(crate) fn random_base62(length: usize, mut bytes: impl FnMut() -> [u8; 64]) -> String {
+    let mut random = String::with_capacity(length);
+    while random.len() < length {
+        // 248 is the largest multiple of 62 in a byte: larger bytes would make the first characters more likely.
+        let bytes = bytes();
+        let fair = bytes.iter().filter(|b| **b < 248).take(length - random.len());
+        random.extend(fair.map(|b| char::from(BASE62[usize::from(b % 62)])));
+    }
+    random
+}
+
+/// Returns the scopes of a client that may read, and perhaps write.
+pub(crate) fn scopes(write: bool) -> Vec<Scope> {
+    if write { vec![Scope::Read, Scope::Write] } else { vec![Scope::Read] }
 }
 
 /// A new key with its text, which is shown once and not stored.
@@ -215,7 +277,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Resu
         return Err(Error::NotAllowed(reason));
     }
     let expires_at = input.expires_in.and_then(|after| wall_clock.checked_add(after));
-    let scopes = if input.write { vec![Scope::Read, Scope::Write] } else { vec![Scope::Read] };
+    let scopes = scopes(input.write);
     let key = ApiKey {
         id: tx.env().id(now),
         tenant_id: tenant,
@@ -340,14 +402,8 @@ fn caller(tx: &dyn Tx, found: Option<Credential>) -> Result<Caller, Error> {
     if found.expires_at.is_some_and(|at| at <= tx.env().now()) {
         return Err(Error::KeyExpired);
     }
-    Ok(Caller {
-        key_id: found.key_id,
-        tenant_id: found.tenant_id,
-        signing_secret: found.signing_secret,
-        limits: found.limits,
-        writes: found.writes,
-        developer_access: found.developer_access,
-    })
+    let Credential { key_id, tenant_id, signing_secret, limits, writes, developer_access, .. } = found;
+    Ok(Caller::new(CallerId::Key(key_id), tenant_id, signing_secret, limits, writes, developer_access))
 }
 
 #[cfg(test)]

@@ -41,6 +41,12 @@ pub enum OperationalKind {
     /// An API key expires within seven days. Each key is reported once.
     #[text = "key.expiring"]
     KeyExpiring,
+    /// An account has let an app work on it, or do more than before.
+    #[text = "app.authorized"]
+    AppAuthorized,
+    /// The access of an app to an account has ended.
+    #[text = "app.revoked"]
+    AppRevoked,
     /// An account that was pending or suspended was approved.
     #[text = "account.approved"]
     AccountApproved,

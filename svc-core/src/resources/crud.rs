@@ -6,8 +6,10 @@
 
 use std::ops::Range;
 
+use crate::accounts::actor::Actor;
 use crate::accounts::audit::{self, Object};
 use crate::accounts::clocks::{WriteTime, advance_clock};
+use crate::accounts::limits::MAX_WEBHOOKS;
 use crate::error::Error;
 use crate::pages::{CursorScope, ListParams, Order, Page};
 use crate::resources::{Create, Delete, NewRecord, Resource, Update};
@@ -21,7 +23,7 @@ use crate::webhooks::events;
 /// [`Error::NotFound`] if the tenant has no such record, or it is deleted.
 pub async fn get<R: Resource>(tx: &mut dyn Tx, tenant: TenantId, id: Id<R>) -> Result<R, Error> {
     let row = R::repository(tx).get(tenant, id).await?;
-    row.filter(|row| row.deleted_at().is_none()).ok_or(Error::NotFound)
+    row.filter(|row| row.deleted_at().is_none() && is_visible(tx.actor(), row)).ok_or(Error::NotFound)
 }
 
 /// Returns one page of a list.
@@ -56,9 +58,20 @@ pub async fn list_created<R: Resource>(
     {
         *before = Some(before.unwrap_or(Timestamp::MAX).min(created.end));
     }
+    let limit = query.limit;
+    if R::OWN_ONLY && tx.actor().grant().is_some() {
+        // An app sees few of them, and there are not many in all.
+        query.limit = MAX_WEBHOOKS;
+    }
     let mut rows = R::repository(tx).list(tenant, &query).await?;
-    rows.retain(|row| row.created_at() >= created.start);
+    rows.retain(|row| row.created_at() >= created.start && is_visible(tx.actor(), row));
+    rows.truncate(limit as usize);
     Ok(params.page(&key, &scope, rows, R::created_at, R::updated_at))
+}
+
+/// Returns whether an actor sees a record: an app does not see those of others where it sees only its own.
+fn is_visible<R: Resource>(actor: &Actor, record: &R) -> bool {
+    !R::OWN_ONLY || actor.grant().is_none_or(|grant| record.grant_id() == Some(grant))
 }
 
 /// Creates a record, with its events and their deliveries.

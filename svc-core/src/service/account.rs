@@ -1,7 +1,7 @@
 //! The records of one account.
 
 use super::executor::{Account, operation};
-use super::{AuditLog, Deliveries, Events, Keys, Members, Records, Replays, Requests};
+use super::{AuditLog, Deliveries, Events, Grants, Keys, Members, Records, Replays, Requests};
 use crate::accounts::tenants::{self, Tenant};
 use crate::error::Error;
 use crate::find::{self, FindText, Found};
@@ -122,6 +122,11 @@ impl<'e> Account<'e> {
     /// Returns the members: the people who may sign in to the dashboard.
     pub fn members(self) -> Members<'e> {
         Members::new(self)
+    }
+
+    /// Returns the apps that may work on the account.
+    pub fn grants(self) -> Grants<'e> {
+        Grants::new(self)
     }
 
     /// Returns the webhook subscriptions.

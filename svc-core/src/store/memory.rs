@@ -1,6 +1,7 @@
 //! The reference store. It keeps everything in memory, runs one transaction at a time, and is made to be obviously
 //! correct rather than fast. Its data ends with the process.
 
+mod apps;
 mod attempts;
 mod audit;
 mod deliveries;
@@ -27,8 +28,10 @@ use uuid::Uuid;
 use self::table::Table;
 use super::{Access, Endpoint, Store, StoreResult, Tx, UnitOfWork};
 use crate::accounts::actor::Actor;
+use crate::accounts::apps::{App, AppId};
 use crate::accounts::audit::Entry;
 use crate::accounts::dashboard_links::DashboardLink;
+use crate::accounts::grants::{AuthorizationCode, Grant, Token};
 use crate::accounts::idempotency::StoredResponse;
 use crate::accounts::keys::{ApiKey, KeyId};
 use crate::accounts::members::Member;
@@ -163,6 +166,11 @@ tables! {
     numbers: (TenantId, NumberKind) => u64,
     api_keys: KeyId => (ApiKey, [u8; 32]),
     platform_keys: PlatformKeyId => (PlatformKey, [u8; 32]),
+    apps: AppId => App,
+    grants: Key<Grant> => Grant,
+    // By the digest of the code or the token.
+    codes: [u8; 32] => AuthorizationCode,
+    tokens: [u8; 32] => Token,
     used_signatures: (KeyId, [u8; 32]) => Timestamp,
     signatures_deleted_until: KeyId => Timestamp,
     // The keys whose expiry was reported.

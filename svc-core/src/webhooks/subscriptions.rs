@@ -21,6 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::clocks::WriteTime;
+use crate::accounts::grants::GrantId;
 use crate::accounts::tenants;
 use crate::env::Env;
 use crate::error::{Error, Violations};
@@ -57,7 +58,7 @@ pub enum DisabledReason {
 
 /// An endpoint that receives events, with the selection of events that are sent to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
-#[resource(collection = "webhooks", filter = NoFilter, soft_delete, unversioned, audited = "webhook")]
+#[resource(collection = "webhooks", filter = NoFilter, soft_delete, unversioned, own_only, audited = "webhook")]
 pub struct WebhookSubscription {
     /// The unique identifier of the subscription, a UUID of version 7 that the service assigns.
     pub id: SubscriptionId,
@@ -118,6 +119,9 @@ pub struct WebhookSubscription {
     /// stays until someone deletes it.
     #[serde(skip)]
     pub expires_at: Option<Timestamp>,
+    /// The grant of the app that made the subscription. `None` for one of the account itself.
+    #[serde(skip)]
+    pub grant_id: Option<GrantId>,
     /// How many attempts of the day have kept the bodies of their responses.
     #[serde(skip)]
     pub responses_kept: u32,
@@ -326,6 +330,7 @@ impl Create for WebhookSubscription {
             deleted_at: None,
             stopped_at: None,
             expires_at: None,
+            grant_id: tx.actor().grant(),
             responses_kept: 0,
             responses_deleted_until: None,
         })

@@ -8,7 +8,8 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 use svc_core::accounts::actor::Actor;
-use svc_core::accounts::keys::{self, Caller, KeyHash};
+use svc_core::accounts::grants::{self, TokenHash};
+use svc_core::accounts::keys::{self, Caller, CallerId, KeyHash};
 use svc_core::accounts::platform_keys::{self, PlatformKey, PlatformKeyHash};
 use svc_core::accounts::signing::{SignedRequest, VerifiedSignature};
 use svc_core::accounts::tenants::Tenant;
@@ -29,6 +30,8 @@ const SIGNATURE: HeaderName = HeaderName::from_static("x-svc-signature");
 /// What a request is authenticated by.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Credentials {
+    /// An access token of an app, and the resource that is asked for, as a path below the issuer.
+    Token(TokenHash, &'static str),
     /// An API key.
     Key(KeyHash),
     /// A platform key, and the account that the path names.
@@ -38,7 +41,7 @@ pub(super) enum Credentials {
 /// An authenticated client.
 #[derive(Clone, Debug)]
 pub(crate) enum Principal {
-    /// The bearer of an API key.
+    /// The bearer of an API key, or of an access token of an app.
     Key(Caller),
     /// The bearer of a platform key.
     Platform {
@@ -58,6 +61,7 @@ impl Credentials {
     /// Returns [`Error::InvalidKey`], [`Error::KeyRevoked`] or [`Error::KeyExpired`].
     pub(super) async fn authenticate(self, tx: &mut dyn Tx) -> Result<Principal, Error> {
         match self {
+            Self::Token(hash, resource) => grants::authenticate(tx, hash, resource).await.map(Principal::Key),
             Self::Key(hash) => keys::authenticate(tx, hash).await.map(Principal::Key),
             Self::Platform { hash, account: account_id } => {
                 let key = Box::new(platform_keys::authenticate(tx, hash).await?);
@@ -77,6 +81,10 @@ impl Credentials {
     /// Those of [`authenticate`](Self::authenticate).
     pub(super) async fn lock_and_authenticate(self, tx: &mut dyn Tx, tenant: TenantId) -> Result<Principal, Error> {
         match self {
+            Self::Token(..) => {
+                tx.lock_tenant(tenant).await?;
+                self.authenticate(tx).await
+            }
             Self::Key(hash) => keys::lock_and_authenticate(tx, tenant, hash).await.map(Principal::Key),
             Self::Platform { account, .. } => {
                 if let Some(account) = account {
@@ -128,10 +136,13 @@ impl Principal {
         self.account().unwrap_or(NO_ACCOUNT)
     }
 
-    /// Returns what an idempotency key is unique within: the account of an API key, or the platform key.
+    /// Returns what an idempotency key is unique within: the account of an API key, the grant of an app, or the platform key.
     pub(super) fn idempotency_scope(&self) -> TenantId {
         match self {
-            Self::Key(caller) => caller.tenant_id,
+            Self::Key(caller) => match caller.id {
+                CallerId::Key(_) => caller.tenant_id,
+                CallerId::App { grant, .. } => TenantId(grant.uuid()),
+            },
             Self::Platform { key, .. } => TenantId(key.id.uuid()),
         }
     }
@@ -139,7 +150,7 @@ impl Principal {
     /// Returns the id of the key.
     pub(crate) fn key_id(&self) -> Uuid {
         match self {
-            Self::Key(caller) => caller.key_id.uuid(),
+            Self::Key(caller) => caller.id.key_id().uuid(),
             Self::Platform { key, .. } => key.id.uuid(),
         }
     }
@@ -147,7 +158,7 @@ impl Principal {
     /// Returns the name of the client in the audit log.
     pub(super) fn actor(&self) -> Actor {
         match self {
-            Self::Key(caller) => Actor::Key(caller.key_id),
+            Self::Key(caller) => caller.id.actor(),
             Self::Platform { key, .. } => Actor::PlatformKey(key.id),
         }
     }

@@ -6,7 +6,8 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use svc_core::accounts::keys::KeyId;
+use svc_core::accounts::grants::{GrantId, GrantUse};
+use svc_core::accounts::keys::{CallerId, KeyId};
 use svc_core::accounts::platform_keys::PlatformKeyId;
 use svc_core::error::Error;
 use svc_core::store::{KeyUse, Store};
@@ -20,6 +21,9 @@ use crate::metrics::Metrics;
 
 /// The number of rows that one transaction of [`delete_expired`] deletes at most, so that other writes do not wait long.
 const DELETE_BATCH: u32 = 500;
+
+/// How long codes and tokens stay after they have expired.
+const CODE_MEMORY: Duration = Duration::from_secs(60 * 60);
 
 /// The pause after each transaction that deletes events or checks invoices, so that other writes can run in between.
 pub(crate) const BATCH_PAUSE: Duration = Duration::from_millis(10);
@@ -60,13 +64,24 @@ impl RetentionSweep {
 #[derive(Default)]
 pub(crate) struct LastUsed {
     keys: Mutex<HashMap<KeyId, Timestamp>>,
+    /// With the number of requests.
+    grants: Mutex<HashMap<GrantId, (Timestamp, u64)>>,
     platform_keys: Mutex<HashMap<PlatformKeyId, Timestamp>>,
 }
 
 impl LastUsed {
-    /// Records the use of a key.
-    pub(crate) fn record(&self, key: KeyId, now: Timestamp) {
-        lock(&self.keys).insert(key, now);
+    /// Records a request of a key, or of an app.
+    pub(crate) fn record(&self, caller: CallerId, now: Timestamp) {
+        match caller {
+            CallerId::Key(key) => {
+                lock(&self.keys).insert(key, now);
+            }
+            CallerId::App { grant, .. } => {
+                let mut grants = lock(&self.grants);
+                let (used_at, requests) = grants.entry(grant).or_insert((now, 0));
+                (*used_at, *requests) = (now, *requests + 1);
+            }
+        }
     }
 
     /// Records the use of a platform key.
@@ -82,21 +97,29 @@ impl LastUsed {
     pub(crate) async fn flush(&self, store: &dyn Store) -> Result<(), Error> {
         let keys = std::mem::take(&mut *lock(&self.keys));
         let platform_keys = std::mem::take(&mut *lock(&self.platform_keys));
-        if keys.is_empty() && platform_keys.is_empty() {
+        let grants = std::mem::take(&mut *lock(&self.grants));
+        if keys.is_empty() && platform_keys.is_empty() && grants.is_empty() {
             return Ok(());
         }
         let uses: Vec<KeyUse> = keys.iter().map(|(&key_id, &used_at)| KeyUse { key_id, used_at }).collect();
         let platform_uses: Vec<KeyUse<PlatformKeyId>> =
             platform_keys.iter().map(|(&key_id, &used_at)| KeyUse { key_id, used_at }).collect();
-        let uses = Arc::new((uses, platform_uses));
+        let of_grant =
+            |(&grant_id, &(used_at, requests)): (&GrantId, &(Timestamp, u64))| GrantUse { grant_id, used_at, requests };
+        let uses = Arc::new((uses, platform_uses, grants.iter().map(of_grant).collect::<Vec<_>>()));
         let write = store.write("keys.record_uses", uses, async |tx, uses| {
             tx.record_key_uses(&uses.0).await?;
+            tx.record_grant_uses(&uses.2).await?;
             Ok(tx.record_platform_key_uses(&uses.1).await?)
         });
         let result = write.await;
         if result.is_err() {
             put_back(&self.keys, keys);
             put_back(&self.platform_keys, platform_keys);
+            let mut recorded = lock(&self.grants);
+            for (grant, (used_at, requests)) in grants {
+                recorded.entry(grant).or_insert((used_at, 0)).1 += requests;
+            }
         }
         result
     }
@@ -110,12 +133,14 @@ fn put_back<K: Eq + Hash>(recorded: &Mutex<HashMap<K, Timestamp>>, uses: HashMap
     }
 }
 
-/// Deletes expired stored responses, request signatures, and links and sessions of the dashboard, in small transactions.
+/// Deletes expired stored responses, request signatures, codes and tokens of apps, and links and sessions of the dashboard, in small transactions.
 pub(crate) async fn delete_expired(store: &dyn Store, idempotency_ttl: Duration) -> Result<(), Error> {
     let delete = store.delete_in_steps("prune", DELETE_BATCH, idempotency_ttl, async |tx, &idempotency_ttl| {
         let now = tx.env().now();
         let requests = tx.delete_request_records(now.minus(idempotency_ttl), now, DELETE_BATCH).await?;
-        Ok(requests.max(tx.delete_expired_sign_ins(now, DELETE_BATCH).await?))
+        // A code is kept for an hour, so that one which comes again is known.
+        let tokens = tx.delete_expired_tokens(now.minus(CODE_MEMORY), DELETE_BATCH).await?;
+        Ok(requests.max(tokens).max(tx.delete_expired_sign_ins(now, DELETE_BATCH).await?))
     });
     delete.await.map(drop)
 }

@@ -185,7 +185,7 @@ impl RateLimiter {
 
     /// Returns the windows of a request with a valid key. The limits of the tenant replace those of the server.
     pub fn key_of_caller(&self, caller: &Caller, write_limit: Option<WriteLimit>) -> RateLimitKey {
-        self.key_with_limits(Subject::Key(caller.key_id), &caller.limits, write_limit)
+        self.key_with_limits(Subject::Key(caller.id.key_id()), &caller.limits, write_limit)
     }
 
     /// Returns the windows of a request with a valid platform key. It has windows for each account, with the limits of the

@@ -11,6 +11,9 @@ use svc_core::accounts::signing::SignatureError;
 use svc_core::error::{Error, FailingField, FieldCode, StoreError};
 use uuid::Uuid;
 
+#[cfg(feature = "dashboard")]
+use crate::api::limits::RateLimited;
+
 /// The `Retry-After` of a 503 response.
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(2);
 
@@ -217,6 +220,12 @@ pub struct RateLimitBody<'a> {
 }
 
 impl Problem {
+    /// Returns the problem of a request over a limit.
+    #[cfg(feature = "dashboard")]
+    pub(super) fn rate_limited(limited: &RateLimited) -> Self {
+        Self::RateLimited { retry_after: limited.retry_after }
+    }
+
     /// Returns the HTTP status.
     pub fn status(&self) -> StatusCode {
         self.status_and_code().0
@@ -380,7 +389,7 @@ fn status_of(error: &Error) -> StatusCode {
         | Error::EmptyPatch
         | Error::ReferenceNotFound(_)
         | Error::IdempotencyKeyReused => StatusCode::BAD_REQUEST,
-        Error::InvalidKey | Error::KeyRevoked | Error::KeyExpired => StatusCode::UNAUTHORIZED,
+        Error::InvalidKey | Error::KeyRevoked | Error::KeyExpired | Error::InvalidToken => StatusCode::UNAUTHORIZED,
         Error::InsufficientScope | Error::MissingPlatformScope(_) | Error::AccessNotApproved => StatusCode::FORBIDDEN,
         Error::NotFound | Error::UnknownTenant(_) => StatusCode::NOT_FOUND,
         Error::EmailTaken { .. } | Error::LimitReached { .. } | Error::IdempotencyInProgress | Error::NotAllowed(_) => {

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use http::header::{IF_MATCH, IF_NONE_MATCH};
 use http::request::Parts;
 use http::{HeaderName, Method, StatusCode};
+use svc_core::accounts::grants::{ACCESS_TOKEN_PREFIX, TokenHash};
 use svc_core::accounts::idempotency::{self, StoredResponse};
 use svc_core::accounts::keys::{Caller, KEY_PREFIX, KeyHash};
 use svc_core::accounts::platform_keys::{PLATFORM_KEY_PREFIX, PlatformKeyHash};
@@ -32,7 +33,7 @@ use crate::api::problem::Problem;
 use crate::api::response::{self, ApiResponse};
 use crate::api::response_memory::MemoryPermit;
 use crate::api::router::RoutedOperation;
-use crate::api::routes::Operation;
+use crate::api::routes::{Operation, Version};
 use crate::api::state::State;
 
 /// How long a used signature is remembered after its timestamp: for the tolerance of the timestamp, and as long again for
@@ -56,6 +57,7 @@ pub(super) struct RequestContext<'a> {
     pub(super) account: Option<&'a str>,
     /// The `{id}` of the path.
     pub(super) id: Option<&'a str>,
+    pub(super) version: Version,
     /// The path in front of the paths of the operations.
     pub(super) base: String,
 }
@@ -199,6 +201,7 @@ impl RequestContext<'_> {
             let read = self.state.store.read(self.operation().id, input, async |tx, input| {
                 let (credentials, state, routed, parsed, records) = input;
                 let client = credentials.authenticate(tx).await?;
+                tx.act_as(client.actor());
                 let result = authorize_and_run(tx, &client, state, routed, parsed.clone(), *records).await;
                 Ok((client, result))
             });
@@ -216,7 +219,11 @@ impl RequestContext<'_> {
     fn credentials(&self) -> Result<Credentials, Problem> {
         let headers = &self.parts.headers;
         if self.operation().area.is_none() {
-            return Ok(Credentials::Key(KeyHash::of(auth::bearer(headers, KEY_PREFIX)?)?));
+            let text = auth::bearer(headers, KEY_PREFIX)?;
+            if self.state.has_apps() && text.starts_with(ACCESS_TOKEN_PREFIX) {
+                return Ok(Credentials::Token(TokenHash::of(text)?, self.version.path()));
+            }
+            return Ok(Credentials::Key(KeyHash::of(text)?));
         }
         let hash = PlatformKeyHash::of(auth::bearer(headers, PLATFORM_KEY_PREFIX)?)?;
         // A malformed id names no account. It is refused when the request is parsed.
@@ -225,7 +232,7 @@ impl RequestContext<'_> {
 
     fn record_client(&self, client: &Principal, access: &mut AccessRecord) {
         match client {
-            Principal::Key(caller) => self.state.last_used.record(caller.key_id, self.now()),
+            Principal::Key(caller) => self.state.last_used.record(caller.id, self.now()),
             Principal::Platform { key, .. } => self.state.last_used.record_platform_key(key.id, self.now()),
         }
         access.client = Some(client.clone());
@@ -298,7 +305,7 @@ impl RequestContext<'_> {
     ) -> Result<bool, Problem> {
         let VerifiedSignature { mac, signed_at } =
             signature.verify(caller, self.parts, &self.state.settings.mount, body, self.now())?;
-        let key_id = caller.key_id;
+        let key_id = caller.id.key_id();
         let claimed = self.state.store.write(
             "signature.claim",
             (signed_at, key_id, mac),

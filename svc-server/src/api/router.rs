@@ -17,6 +17,8 @@ use crate::api::problem::Problem;
 use crate::api::routes::{Operation, Version};
 #[cfg(feature = "dashboard")]
 use crate::dashboard::Dashboard;
+#[cfg(feature = "dashboard")]
+use crate::oauth::{Endpoint, Oauth};
 
 /// The length of the longest request target, in bytes.
 pub const MAX_URI: usize = 8 * 1024;
@@ -55,6 +57,9 @@ pub(super) enum Route<'a> {
     /// A page of the dashboard.
     #[cfg(feature = "dashboard")]
     Dashboard(&'a Dashboard),
+    /// An endpoint of OAuth.
+    #[cfg(feature = "dashboard")]
+    Oauth(&'a Oauth, Endpoint),
     /// A file of the API reference, which may be turned off.
     #[cfg(feature = "docs")]
     Docs(DocsFile),
@@ -142,11 +147,12 @@ impl Router {
 }
 
 impl Route<'_> {
-    /// Returns whether it is for a browser: a page of the dashboard, or of the API reference.
+    /// Returns whether it is for a browser: a page of the dashboard, or of the API reference; or an endpoint of OAuth, to which
+    /// the limits and the CORS of the API do not apply either.
     pub(super) fn is_page(&self) -> bool {
         match self {
             #[cfg(feature = "dashboard")]
-            Route::Dashboard(_) => true,
+            Route::Dashboard(_) | Route::Oauth(..) => true,
             #[cfg(feature = "docs")]
             Route::Docs(_) => true,
             _ => false,

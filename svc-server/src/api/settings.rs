@@ -60,6 +60,10 @@ pub struct Settings {
     /// [`Builder::dashboard_identity`](crate::Builder::dashboard_identity).
     #[cfg(feature = "dashboard")]
     pub dashboard_identity: Option<Identify>,
+    /// The origin of this server as the world sees it, such as `https://api.example.com`, at which it is an authorization server
+    /// for apps (OAuth 2.0). None by default: then there are no apps. It needs the dashboard, in which owners consent.
+    #[cfg(feature = "dashboard")]
+    pub oauth: Option<Origin>,
     /// The identity provider with which members sign in to the dashboard. None by default.
     #[cfg(feature = "oidc")]
     pub oidc: Option<OidcSettings>,
@@ -100,6 +104,8 @@ impl Default for Settings {
             dashboard_identity: None,
             #[cfg(feature = "dashboard")]
             webhook_client: None,
+            #[cfg(feature = "dashboard")]
+            oauth: None,
             #[cfg(feature = "oidc")]
             oidc: None,
             #[cfg(feature = "docs")]

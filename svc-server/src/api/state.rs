@@ -23,6 +23,8 @@ use crate::api::routes::{self, Operation, VERSIONS, Version};
 use crate::api::settings::Settings;
 #[cfg(feature = "dashboard")]
 use crate::dashboard::Dashboard;
+#[cfg(feature = "dashboard")]
+use crate::oauth::Oauth;
 
 /// The store, the settings and the state in memory of an [`Api`](crate::Api).
 pub(super) struct State {
@@ -43,6 +45,8 @@ pub(super) struct State {
     pub(super) home: Home,
     #[cfg(feature = "dashboard")]
     pub(super) dashboard: Option<Dashboard>,
+    #[cfg(feature = "dashboard")]
+    pub(super) oauth: Option<Oauth>,
     pub(super) last_used: LastUsed,
     pub(super) request_log: RequestLog,
     pub(super) retention: RetentionSweep,
@@ -83,6 +87,8 @@ impl State {
         let responses = ResponseMemory::new(settings.response_memory);
         #[cfg(feature = "dashboard")]
         let dashboard = settings.dashboard.then(|| Dashboard::new(Arc::clone(&store), &settings));
+        #[cfg(feature = "dashboard")]
+        let oauth = settings.oauth.as_ref().filter(|_| settings.dashboard).map(|url| Oauth::new(url, &settings.mount));
         let background_reminder = Reminder::new(store.env().now());
         Self {
             store,
@@ -99,12 +105,27 @@ impl State {
             home,
             #[cfg(feature = "dashboard")]
             dashboard,
+            #[cfg(feature = "dashboard")]
+            oauth,
             last_used: LastUsed::default(),
             request_log: RequestLog::default(),
             retention: RetentionSweep::default(),
             background_reminder,
             missing_peer: Once::new(),
         }
+    }
+
+    /// Returns whether apps may send requests with access tokens.
+    #[cfg(feature = "dashboard")]
+    pub(super) fn has_apps(&self) -> bool {
+        self.oauth.is_some()
+    }
+
+    /// Returns that there are no apps, as no owner could consent.
+    #[cfg(not(feature = "dashboard"))]
+    #[expect(clippy::unused_self, reason = "with the feature `dashboard` there may be apps")]
+    pub(super) fn has_apps(&self) -> bool {
+        false
     }
 
     /// Returns what the platform listener serves.

@@ -163,6 +163,16 @@ pub struct Config {
     #[arg(long, env = "SVC_DASHBOARD_FRAME_ANCESTOR", value_name = "ORIGIN")]
     pub dashboard_frame_ancestor: Option<Origin>,
 
+    /// The URL at which the world reaches this server, such as `https://api.example.com`. It names the server to apps, so it is
+    /// never taken from a request. For trying, `http://127.0.0.1:8080` is fine.
+    #[arg(long, env = "SVC_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
+    pub public_url: Option<Origin>,
+
+    /// Whether owners of accounts can let apps of somebody else work on them (OAuth 2.0). Requires --public-url, and the
+    /// dashboard, in which owners consent.
+    #[arg(long, env = "SVC_OAUTH", value_enum, default_value_t = Switch::Off)]
+    pub oauth: Switch,
+
     /// The issuer of an identity provider (OpenID Connect), such as `https://id.example.com`, with which members sign in to the
     /// dashboard. Requires --oidc-client-id and --oidc-client-secret. Register the address of this server followed by
     /// /dashboard/oidc/callback there.
@@ -258,6 +268,20 @@ fn client_secret(text: &str) -> Result<Secret, &'static str> {
     if text.is_empty() { Err("must not be empty") } else { Ok(Secret::new(text)) }
 }
 
+/// Parses the origin of this server. Tokens must not go over plain HTTP, but on one machine.
+fn public_url(text: &str) -> Result<Origin, String> {
+    let origin: Origin = text.strip_suffix('/').unwrap_or(text).parse()?;
+    let host = origin.as_str().strip_prefix("http://").unwrap_or_default();
+    let is_local = ["127.0.0.1", "[::1]", "localhost"]
+        .iter()
+        .any(|local| host.strip_prefix(local).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')));
+    if origin.as_str().starts_with("https://") || is_local {
+        Ok(origin)
+    } else {
+        Err("must use https; http is for 127.0.0.1, [::1] and localhost alone".to_owned())
+    }
+}
+
 fn write_rate_limit(text: &str) -> Result<(CappedCollection, NonZeroU32), Issue> {
     parse_write_limit(text, parse_limit)
 }
@@ -285,6 +309,10 @@ impl Config {
         // Not a rule of clap, since either may stand in the file.
         if config.tls_cert.is_some() != config.tls_key.is_some() {
             let error = "--tls-cert and --tls-key are needed together";
+            return Err(command.error(ErrorKind::MissingRequiredArgument, error));
+        }
+        if config.oauth == Switch::On && (config.public_url.is_none() || config.dashboard == Switch::Off) {
+            let error = "--oauth on needs --public-url, and the dashboard";
             return Err(command.error(ErrorKind::MissingRequiredArgument, error));
         }
         config.oidc().map_err(|error| command.error(ErrorKind::MissingRequiredArgument, error))?;
@@ -350,6 +378,7 @@ impl Config {
             cors: Cors::new(self.cors_origin.clone()),
             platform_webhook: self.platform_webhook.clone(),
             dashboard: self.dashboard == Switch::On,
+            oauth: self.public_url.clone().filter(|_| self.oauth == Switch::On),
             // Checked when the flags were read.
             oidc: self.oidc().ok().flatten(),
             dashboard_frame_ancestor: self.dashboard_frame_ancestor.clone(),
@@ -455,6 +484,26 @@ mod tests {
             assert!(error.to_string().contains(missing), "{error}");
         }
         assert!(!format!("{:?}", load(&flags).unwrap()).contains("hidden"));
+    }
+
+    #[test]
+    fn apps_need_the_public_url_and_the_dashboard() {
+        let load = |given: &[&str]| Config::load_from([&["svc-server"], given].concat());
+        let on = ["--oauth=on", "--public-url=https://api.example.com/"];
+        assert_eq!(load(&on).unwrap().settings().oauth.unwrap().as_str(), "https://api.example.com");
+        assert!(load(&on[1..]).unwrap().settings().oauth.is_none());
+        for url in ["http://127.0.0.1:8080", "http://[::1]:8080", "http://localhost"] {
+            assert!(load(&[on[0], &format!("--public-url={url}")]).is_ok(), "{url}");
+        }
+        for given in [
+            &on[..1],
+            &[on[0], on[1], "--dashboard=off"],
+            &[on[0], "--public-url=http://api.example.com"],
+            &[on[0], "--public-url=http://127.0.0.1.example.com"],
+            &[on[0], "--public-url=https://api.example.com/path"],
+        ] {
+            assert!(load(given).is_err(), "{given:?}");
+        }
     }
 
     #[test]

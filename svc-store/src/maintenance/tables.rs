@@ -1,6 +1,8 @@
 //! The list of all tables with data of tenants, in an order in which every row comes after the rows that it refers to.
 
+use svc_core::accounts::apps::App;
 use svc_core::accounts::audit::Entry;
+use svc_core::accounts::grants::{AuthorizationCode, Grant, Token};
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys::ApiKey;
 use svc_core::accounts::members::Member;
@@ -98,6 +100,10 @@ pub(crate) const TABLES: &[TableInfo] = &[
     TableInfo::of::<ApiKey>(),
     TableInfo::of::<Member>(),
     TableInfo::of::<PlatformKey>(),
+    TableInfo::of::<App>(),
+    TableInfo::of::<Grant>(),
+    TableInfo::of::<AuthorizationCode>(),
+    TableInfo::of::<Token>(),
     TableInfo::of::<UsedSignature>(),
     TableInfo::of::<StoredResponse>(),
     TableInfo::of::<Contact>(),

@@ -13,7 +13,7 @@ use crate::table::{Query, ResourceTable, record};
 
 record!(WebhookSubscription, "subscriptions", key: [tenant_id, id], {
     extra: [tenant_id: TenantId, live: bool],
-    inserted: [id, created_at],
+    inserted: [id, created_at, grant_id],
     updated: [
         url, events, enabled, description, last_delivery_at, last_delivery_status, disabled_reason, paused_at,
         consecutive_failures, backoff_until, secret, previous_secret, previous_until, updated_at, deleted_at,

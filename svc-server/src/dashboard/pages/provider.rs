@@ -66,7 +66,7 @@ async fn sign_in(dashboard: &Dashboard, provider: &Provider, parts: &Parts) -> R
         Err(Error::NotAllowed(reason)) => return Err(PageError::NotSignedIn(StatusCode::FORBIDDEN, reason)),
         result => result?,
     };
-    Ok(sign_in::signed_in(dashboard, &new, is_secure))
+    Ok(sign_in::signed_in(dashboard, parts, &new, is_secure))
 }
 
 /// Logs why the provider did not sign a person in, and returns the page that says what to do.

@@ -8,7 +8,7 @@ use svc_core::error::Error;
 
 use crate::dashboard::context::{self, Context, Form};
 use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::{Dashboard, layout};
+use crate::dashboard::{Dashboard, consent, layout};
 
 /// Shows the button that uses a link up. Opening the link alone does not: programs that check mail open links as well.
 pub(in crate::dashboard) async fn show(dashboard: &Dashboard, parts: &Parts) -> Result<PageResponse, PageError> {
@@ -43,14 +43,14 @@ pub(in crate::dashboard) async fn use_link(
         Err(Error::NotAllowed(reason)) => return Err(PageError::UsedLink(reason)),
         result => result?,
     };
-    Ok(signed_in(dashboard, &new, context::is_secure(parts)))
+    Ok(signed_in(dashboard, parts, &new, context::is_secure(parts)))
 }
 
 /// Responds to someone whose session has begun. `is_secure` says whether the browser came over TLS.
-pub(super) fn signed_in(dashboard: &Dashboard, new: &NewSession, is_secure: bool) -> PageResponse {
+pub(super) fn signed_in(dashboard: &Dashboard, parts: &Parts, new: &NewSession, is_secure: bool) -> PageResponse {
     let session = &new.session;
     tracing::info!(session = %session.id, identity = session.identity, tenant = session.tenant_id.map(tracing::field::display), "signed in to the dashboard");
-    let response = PageResponse::see_other(&format!("{}/", dashboard.base));
+    let response = consent::after_sign_in(dashboard, parts);
     match context::session_cookie(new.token.reveal(), is_secure) {
         Some(cookie) => response.cookie(cookie),
         None => response,

@@ -14,6 +14,8 @@ const WITHIN_TENANT: &[(&str, &str, &str)] = &[
     ("jobs", "contact_id", "contacts"),
     ("jobs", "quote_id", "quotes"),
     ("jobs", "invoice_id", "invoices"),
+    ("oauth_codes", "grant_id", "oauth_grants"),
+    ("oauth_tokens", "grant_id", "oauth_grants"),
     ("subscription_kinds", "subscription_id", "subscriptions"),
     ("events", "only_for", "subscriptions"),
     ("deliveries", "event_id", "events"),
@@ -24,7 +26,8 @@ const WITHIN_TENANT: &[(&str, &str, &str)] = &[
 ];
 
 /// The same for tables without a tenant.
-const GLOBAL: &[(&str, &str, &str)] = &[("used_signatures", "key_id", "api_keys")];
+const GLOBAL: &[(&str, &str, &str)] =
+    &[("used_signatures", "key_id", "api_keys"), ("oauth_grants", "app_id", "oauth_apps")];
 
 /// Adds a finding for each row that refers to a missing one.
 pub(super) async fn orphans(sql: &mut dyn Sql, findings: &mut Vec<Finding>) -> StoreResult<()> {

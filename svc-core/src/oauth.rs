@@ -1,0 +1,31 @@
+//! OAuth 2.0: how an app of somebody else gets to work on an account (`docs/oauth.md`).
+//!
+//! # Protocol
+//!
+//! 1. The app sends the browser of an owner to the service. [`authorization::check`] checks the request. An owner who is signed
+//!    in chooses an account and allows it, which [`authorization::allow`] turns into a [grant](crate::accounts::grants) and a
+//!    code (RFC 6749 §4.1, with PKCE, RFC 7636).
+//! 2. [`tokens::exchange`] gives an access token and a refresh token for the code, once. A code that comes again ends what it
+//!    gave, and nothing else.
+//! 3. The app sends the access token as others send an API key. It is looked up in the transaction of each request.
+//! 4. [`tokens::refresh`] gives another access token. The refresh token of a confidential app stays. That of a public app is
+//!    replaced each time, since nothing else tells the app from a thief.
+//! 5. [`revoke`] ends a grant with its tokens and the webhooks of the app, in one transaction.
+//!
+//! # A response that is lost
+//!
+//! The tokens that replace a refresh token are made from its text and a number that the store alone has. So a repeat of the
+//! request gets the same response, though the store keeps digests only, as long as the new refresh token was not used and
+//! [`tokens::GRACE`] has not passed. Any other repeat means that two hold the token: the grant is revoked.
+//!
+//! # Locks
+//!
+//! Whatever changes a code, a token or a grant locks the account first, and reads them after that.
+
+pub mod authorization;
+mod parameters;
+mod revocation;
+pub mod tokens;
+
+pub use self::parameters::{Parameters, Repeated};
+pub use self::revocation::{AppAuthorized, AppRevoked, RevokeReason, delete_app, revoke};

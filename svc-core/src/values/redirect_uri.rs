@@ -1,0 +1,237 @@
+//! Redirect URIs of apps, and how a requested one is compared with them.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use url::{ParseError, Url};
+
+use crate::error::{FieldCode, Issue};
+
+const MAX_LENGTH: usize = 2000;
+/// The hosts of this device, on which a native app listens at any port (RFC 8252 §7.3).
+const LOOPBACK: [&str; 3] = ["127.0.0.1", "[::1]", "localhost"];
+
+/// A URI to which an app lets the browser return: `https` of any host, `http` of this device, or a scheme of a native app.
+///
+/// A requested URI is compared as a text, character by character. The port of a URI of this device alone may differ, since a
+/// native app gets another one each time.
+///
+/// ```
+/// use svc_core::values::RedirectUri;
+///
+/// let uri = RedirectUri::parse("http://127.0.0.1/callback")?;
+/// assert!(uri.matches("http://127.0.0.1:52113/callback"));
+/// assert!(!uri.matches("http://127.0.0.1:52113/callback/") && !uri.matches("http://localhost/callback"));
+/// # Ok::<(), svc_core::error::Issue>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RedirectUri(Box<str>);
+
+impl RedirectUri {
+    /// Checks a URI.
+    ///
+    /// # Errors
+    /// `too_short`, `too_long` over 2000 characters, and `invalid_format` with what is wrong.
+    pub fn parse(text: &str) -> Result<Self, Issue> {
+        if text.is_empty() {
+            return Err(Issue::new(FieldCode::TooShort, "must not be empty"));
+        }
+        if text.len() > MAX_LENGTH {
+            return Err(Issue::new(FieldCode::TooLong, format!("must have at most {MAX_LENGTH} characters")));
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(invalid("must consist of visible ASCII characters; encode others with %"));
+        }
+        if text.contains(['#', '\\', '*']) {
+            return Err(invalid("must have no fragment (#), no backslash and no placeholder (*)"));
+        }
+        let url = Url::parse(text).map_err(|error| {
+            invalid(match error {
+                ParseError::RelativeUrlWithoutBase => "must begin with https://, as in https://example.com/callback",
+                _ => "must be a URI such as https://example.com/callback",
+            })
+        })?;
+        let authority = text.split_once("://").map_or("", |(_, rest)| rest);
+        if authority.split(['/', '?']).next().unwrap_or_default().contains('@') {
+            return Err(invalid("must not contain a user name or password"));
+        }
+        match url.scheme() {
+            "https" => {}
+            "http" if loopback(text).is_some() => {}
+            "http" => {
+                return Err(invalid("must use https; http is for 127.0.0.1, [::1] and localhost alone"));
+            }
+            scheme if scheme.contains('.') => {}
+            _ => {
+                return Err(invalid(
+                    "must use https, or a scheme of your app with a dot, as in com.example.app:/callback",
+                ));
+            }
+        }
+        if url.port() == Some(0) {
+            return Err(invalid("must have a port from 1 to 65535, or none"));
+        }
+        // Browsers go to the canonical form, and what is compared as a text should have no other.
+        if url.as_str() != text && url.as_str().strip_suffix('/') != Some(text) {
+            return Err(invalid(format!("must be written in its canonical form, {url}")));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// Returns a URI from the store, which was checked before it was stored.
+    pub fn from_stored(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns the URI.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns whether a requested URI is this one: the same text, but for the port if it is one of this device.
+    pub fn matches(&self, requested: &str) -> bool {
+        match (loopback(&self.0), loopback(requested)) {
+            (Some(own), Some(requested)) => own == requested,
+            _ => *self.0 == *requested,
+        }
+    }
+
+    /// Returns the place to which the browser returns, for people: the host, `this device`, or the scheme of a native app.
+    pub fn destination(&self) -> String {
+        if loopback(&self.0).is_some() {
+            return "this device".to_owned();
+        }
+        match self.0.strip_prefix("https://") {
+            Some(rest) => rest.split(['/', '?']).next().unwrap_or_default().to_owned(),
+            None => self.0.split(':').next().unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+text_value!([] RedirectUri, as_str);
+
+impl JsonSchema for RedirectUri {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "RedirectUri".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "uri", "maxLength": MAX_LENGTH })
+    }
+}
+
+fn invalid(message: impl Into<Cow<'static, str>>) -> Issue {
+    Issue::new(FieldCode::InvalidFormat, message)
+}
+
+/// Returns the host and what follows the port of an `http` URI of this device.
+fn loopback(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix("http://")?;
+    let host = LOOPBACK.into_iter().find(|host| rest.starts_with(host))?;
+    let (host, rest) = rest.split_at(host.len());
+    let rest = match rest.strip_prefix(':') {
+        Some(port) => {
+            let digits = port.bytes().take_while(u8::is_ascii_digit).count();
+            let (port, rest) = port.split_at(digits);
+            port.parse::<u16>().ok().filter(|port| *port > 0)?;
+            rest
+        }
+        None => rest,
+    };
+    (rest.is_empty() || rest.starts_with(['/', '?'])).then_some((host, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uris_to_which_a_browser_can_safely_return_are_accepted() {
+        for (text, destination) in [
+            ("https://example.com", "example.com"),
+            ("https://example.com/cb?app=1", "example.com"),
+            ("https://example.com:8443/cb", "example.com:8443"),
+            ("http://127.0.0.1/cb", "this device"),
+            ("http://127.0.0.1:8080/cb", "this device"),
+            ("http://[::1]:1/", "this device"),
+            ("http://localhost:3000/cb", "this device"),
+            ("com.example.app:/cb", "com.example.app"),
+        ] {
+            assert_eq!(RedirectUri::parse(text).map(|uri| uri.destination()), Ok(destination.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_uris_are_refused() {
+        let too_long = format!("https://example.com/{}", "a".repeat(MAX_LENGTH));
+        for text in [
+            "",
+            " ",
+            "/callback",
+            "example.com/cb",
+            "https://",
+            "https://example.com/#",
+            "https://example.com/cb#a",
+            "https://ada@example.com/cb",
+            "https://@example.com/cb",
+            "https://*.example.com/cb",
+            "https://example.com\\@evil.example/",
+            "https://EXAMPLE.com/cb",
+            "https://example.com:443/cb",
+            "https://example.com/a/../cb",
+            "https:/example.com/cb",
+            "https://example.com/ü",
+            "https://example.com/a b",
+            "http://example.com/cb",
+            "http://127.0.0.1.example.com/cb",
+            "http://127.1/cb",
+            "http://localhost.example.com/cb",
+            "http://localhost:0/cb",
+            "http://localhost:65536/cb",
+            "http://127.0.0.1:80@example.com/cb",
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "myapp:/cb",
+            "file:///etc/passwd",
+            &too_long,
+        ] {
+            assert!(RedirectUri::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_requested_uri_is_the_same_text() {
+        let uri = RedirectUri::parse("https://example.com/cb").unwrap();
+        assert!(uri.matches("https://example.com/cb"));
+        for other in [
+            "",
+            "https://example.com/cb/",
+            "https://example.com/CB",
+            "https://example.com/cb?",
+            "https://example.com/cb#",
+            "https://example.com:443/cb",
+            "https://example.com/%63b",
+            "http://example.com/cb",
+            "https://example.com/cb/../cb",
+        ] {
+            assert!(!uri.matches(other), "{other}");
+        }
+        let bare = RedirectUri::parse("http://localhost:3000").unwrap();
+        assert!(bare.matches("http://localhost") && bare.matches("http://localhost:1"));
+        for other in [
+            "http://localhost/",
+            "http://localhost:",
+            "http://localhost:0",
+            "http://localhost:99999",
+            "http://localhostx",
+            "http://localhost:1x",
+            "http://localhost:1@evil.example",
+            "http://127.0.0.1",
+            "https://localhost",
+        ] {
+            assert!(!bare.matches(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The page on which an owner lets an app work on an account (RFC 6749 §4.1.1).
+//!
+//! It is the authorization endpoint itself, at `/oauth/authorize`. Whoever is not signed in is sent to the sign-in page, and a
+//! cookie keeps the request for ten minutes, so that signing in leads back to it by whatever way. The form is sent to the same
+//! URL, so the request is checked again when it is answered.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderValue, Method, Response, StatusCode};
+use maud::{Markup, html};
+use std::net::IpAddr;
+use std::time::Duration;
+use svc_core::accounts::sessions::Session;
+use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
+use svc_core::error::Error;
+use svc_core::oauth::Parameters;
+use svc_core::oauth::authorization::{
+    self, AuthorizationError, AuthorizationRequest, Issuer, Prompt, Refusal, accounts_of, is_granted,
+};
+use svc_core::values::TenantId;
+
+use super::context::{self, Form};
+use super::page_response::{PageError, PageResponse};
+use super::{Dashboard, layout};
+use crate::api::ResponseBody;
+use crate::api::limits::RateLimiter;
+
+/// The name of the cookie that keeps a request while its owner signs in.
+const COOKIE: &str = "svc_authorize";
+const COOKIE_LIFETIME: Duration = Duration::from_secs(10 * 60);
+/// The longest query that fits into a cookie.
+const MAX_KEPT: usize = 2900;
+/// As for the other pages, but nobody may show this one in a frame, and its form leads to the app.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; base-uri 'none'; \
+     frame-ancestors 'none'",
+);
+
+/// Responds at the authorization endpoint. `form` is the body of a POST.
+pub(crate) async fn respond(
+    dashboard: &Dashboard,
+    issuer: &Issuer,
+    parts: &Parts,
+    form: Bytes,
+    peer: IpAddr,
+    limits: &RateLimiter,
+) -> Response<ResponseBody> {
+    let result = answer(dashboard, issuer, parts, form, peer, limits).await;
+    dashboard.finish(parts, result.map(|response| response.policy(POLICY)))
+}
+
+async fn answer(
+    dashboard: &Dashboard,
+    issuer: &Issuer,
+    parts: &Parts,
+    form: Bytes,
+    peer: IpAddr,
+    limits: &RateLimiter,
+) -> Result<PageResponse, PageError> {
+    let store = dashboard.svc.store();
+    let now = store.env().now();
+    let person = dashboard.people.find(parts, true).await?;
+    let window =
+        person.as_ref().map_or_else(|| limits.pages_of_peer(peer), |(_, secret)| limits.pages_of_session(secret));
+    limits.count(window, now).await.map_err(|limited| PageError::RateLimited(limited.retry_after))?;
+    if !matches!(parts.method, Method::GET | Method::POST) {
+        return Err(PageError::MethodNotAllowed);
+    }
+    let query = parts.uri.query().unwrap_or_default();
+    let input = (Parameters::of(query.as_bytes()), issuer.clone());
+    let checked = store.read("oauth.check", input, async |tx, (parameters, issuer)| {
+        authorization::check(tx, parameters, issuer).await
+    });
+    let request = match checked.await? {
+        Ok(request) => request,
+        Err(Refusal::Page(reason)) => return Ok(refused(dashboard, &reason)),
+        Err(Refusal::Return(back)) => return Ok(PageResponse::see_other(&back.url(issuer))),
+    };
+    let back = |error, description| Ok(PageResponse::see_other(&request.refused(error, description).url(issuer)));
+    let Some((session, secret)) = person else {
+        return match request.prompt {
+            Prompt::Never => back(AuthorizationError::LoginRequired, "Nobody is signed in."),
+            _ => Ok(sign_in_first(dashboard, parts, query)),
+        };
+    };
+    let accounts = store.read("oauth.accounts", session.clone(), async |tx, session| accounts_of(tx, session).await);
+    let page = ConsentPage {
+        dashboard,
+        request: &request,
+        session: &session,
+        secret: &secret,
+        query,
+        accounts: accounts.await?,
+    };
+    if parts.method == Method::POST {
+        context::check_origin(&parts.headers)?;
+        let form = Form::read(form).await?;
+        context::check_csrf(&secret, session.tenant_id, form.text("csrf"))?;
+        return match form.text("decision") {
+            "allow" => page.allow(issuer, form.text("account")).await,
+            "deny" => back(AuthorizationError::AccessDenied, "The owner of the account said no."),
+            _ => Err(PageError::Invalid("The form says neither allow nor deny.".to_owned())),
+        };
+    }
+    if request.prompt != Prompt::Always
+        && let Some(account) = page.account_in_view()
+    {
+        let input = (account, request.clone());
+        let granted =
+            store.read("oauth.granted", input, async |tx, (tenant, request)| is_granted(tx, *tenant, request).await);
+        if granted.await? {
+            return page.code(issuer, account).await;
+        }
+    }
+    if request.prompt == Prompt::Never {
+        return back(AuthorizationError::ConsentRequired, "The account has not granted it.");
+    }
+    Ok(page.show(None))
+}
+
+/// Sends the browser to the sign-in page, and keeps the request until it comes back.
+fn sign_in_first(dashboard: &Dashboard, parts: &Parts, query: &str) -> PageResponse {
+    let response = PageResponse::see_other(&format!("{}/sign-in", dashboard.base));
+    let kept = (query.len() <= MAX_KEPT).then(|| URL_SAFE_NO_PAD.encode(query));
+    let cookie = kept.and_then(|kept| context::cookie(COOKIE, &kept, context::is_secure(parts), COOKIE_LIFETIME));
+    match cookie {
+        Some(cookie) => response.cookie(cookie),
+        None => response,
+    }
+}
+
+/// Returns where a person goes who has signed in: back to the request of an app, if one waits. It is forgotten then.
+pub(super) fn after_sign_in(dashboard: &Dashboard, parts: &Parts) -> PageResponse {
+    let kept = context::read_cookie(parts, COOKIE).and_then(|(kept, _)| {
+        let query = String::from_utf8(URL_SAFE_NO_PAD.decode(kept).ok()?).ok()?;
+        // It was a query before. The cookie of a plain connection may come from anywhere.
+        query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#').then_some(query)
+    });
+    let mount = dashboard.base.strip_suffix(super::PATH).unwrap_or_default();
+    match kept {
+        Some(query) => {
+            let response = PageResponse::see_other(&format!("{mount}/oauth/authorize?{query}"));
+            context::expired(COOKIE).into_iter().fold(response, PageResponse::cookie)
+        }
+        None => PageResponse::see_other(&format!("{}/", dashboard.base)),
+    }
+}
+
+fn refused(dashboard: &Dashboard, reason: &str) -> PageResponse {
+    let content = html! {
+        p { (reason) }
+        p { "The app that sent you here has to be corrected by whoever makes it. Nothing was granted." }
+    };
+    let page = layout::card(dashboard, "This app cannot be connected", &content);
+    PageResponse::page(page).status(StatusCode::BAD_REQUEST)
+}
+
+struct ConsentPage<'a> {
+    dashboard: &'a Dashboard,
+    request: &'a AuthorizationRequest,
+    session: &'a Session,
+    /// The secret of the session's forms.
+    secret: &'a str,
+    /// The query of the request, to which the form is sent.
+    query: &'a str,
+    /// The accounts that the person owns.
+    accounts: Vec<Tenant>,
+}
+
+impl ConsentPage<'_> {
+    /// Returns the account that the person has in view, if they own it, or the only one that they own.
+    fn account_in_view(&self) -> Option<TenantId> {
+        let approved = |account: &&Tenant| account.developer_access == DeveloperAccess::Approved;
+        let in_view = self.accounts.iter().filter(approved).find(|account| Some(account.id) == self.session.tenant_id);
+        match (in_view, self.accounts.as_slice()) {
+            (Some(account), _) => Some(account.id),
+            (None, [only]) => Some(only).filter(approved).map(|account| account.id),
+            _ => None,
+        }
+    }
+
+    async fn allow(&self, issuer: &Issuer, account: &str) -> Result<PageResponse, PageError> {
+        let chosen = self.accounts.iter().find(|known| known.id.to_string() == account).map(|known| known.id);
+        match chosen {
+            Some(account) => self.code(issuer, account).await,
+            None => Ok(self.show(Some("Choose an account that you own.")).status(StatusCode::UNPROCESSABLE_ENTITY)),
+        }
+    }
+
+    /// Grants the access and returns to the app with a code.
+    async fn code(&self, issuer: &Issuer, account: TenantId) -> Result<PageResponse, PageError> {
+        let input = (self.session.clone(), account, self.request.clone());
+        let allowed =
+            self.dashboard.svc.store().write("oauth.allow", input, async |tx, (session, account, request)| {
+                authorization::allow(tx, session, *account, request).await
+            });
+        match allowed.await {
+            Ok(code) => Ok(PageResponse::see_other(&self.request.url_with(&code, issuer))),
+            Err(Error::AccessNotApproved) => {
+                let reason =
+                    "Developer access of this account is not approved. Ask the operator of this service for it.";
+                Ok(self.show(Some(reason)).status(StatusCode::CONFLICT))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn show(&self, problem: Option<&str>) -> PageResponse {
+        let app = &self.request.app;
+        let (title, content) = if self.accounts.is_empty() {
+            ("You cannot connect this app", self.nothing_to_grant())
+        } else {
+            ("Connect an app", self.form(problem))
+        };
+        let page = layout::card(self.dashboard, title, &content);
+        tracing::debug!(app = app.client_id, "asks for consent");
+        PageResponse::page(page)
+    }
+
+    fn nothing_to_grant(&self) -> Markup {
+        html! {
+            p { b { (self.request.app.name) } " asks for access to an account." }
+            p {
+                @if self.session.is_operator() {
+                    "You are signed in as an operator. Only an owner of an account can connect an app."
+                } @else {
+                    "Only an owner can connect an app, and " (self.session.identity) " owns no account here. Ask an owner, or sign \
+                     in as one."
+                }
+            }
+            form method="post" action=(self.action()) {
+                (self.csrf())
+                button type="submit" name="decision" value="deny" { "Back to the app" }
+            }
+        }
+    }
+
+    fn form(&self, problem: Option<&str>) -> Markup {
+        let app = &self.request.app;
+        let destination = app.redirect_uris.iter().find(|uri| uri.matches(&self.request.redirect_uri));
+        html! {
+            @if let Some(problem) = problem {
+                p.banner.bad role="alert" { (problem) }
+            }
+            p {
+                b { (app.name) } " asks for access"
+                @if let [only] = self.accounts.as_slice() { " to " b { (only.name) } }
+                ". You are signed in as " (self.session.identity) "."
+            }
+            form method="post" action=(self.action()) {
+                (self.csrf())
+                @match self.accounts.as_slice() {
+                    [only] => input type="hidden" name="account" value=(only.id);,
+                    several => {
+                        label.field {
+                            span { "Account" }
+                            select name="account" {
+                                @for account in several {
+                                    option value=(account.id) selected[Some(account.id) == self.session.tenant_id] { (account.name) }
+                                }
+                            }
+                        }
+                    }
+                }
+                p { "It will be able to:" }
+                ul.scopes {
+                    li { "See all contacts, invoices, quotes, bookings and jobs, and get webhooks of what happens to them." }
+                    @if self.request.writes {
+                        li { "Create, change and delete them, and manage webhooks of its own." }
+                    }
+                }
+                p.hint {
+                    "You return to " b { (destination.map(|uri| uri.destination()).unwrap_or_default()) }
+                    ". Connect it only if you came from there. You can end the access at any time, in Settings under Connected apps."
+                }
+                div.actions {
+                    button.primary type="submit" name="decision" value="allow" { "Allow" }
+                    button type="submit" name="decision" value="deny" { "Deny" }
+                }
+            }
+        }
+    }
+
+    fn action(&self) -> String {
+        let mount = self.dashboard.base.strip_suffix(super::PATH).unwrap_or_default();
+        format!("{mount}/oauth/authorize?{}", self.query)
+    }
+
+    fn csrf(&self) -> Markup {
+        let token = context::csrf_token(self.secret, self.session.tenant_id);
+        html! { input type="hidden" name="csrf" value=(token); }
+    }
+}
