@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use svc_core::accounts::keys::{self, ApiKey, Credential, KeyCreate, KeyHash, KeyId, NewKey, Scope};
+use svc_core::accounts::keys::{self, ApiKey, CallerId, Credential, KeyCreate, KeyHash, KeyId, NewKey, Scope};
 use svc_core::accounts::limits::{CappedCollection, RateLimits};
 use svc_core::accounts::tenants::{self, DeveloperAccess};
 use svc_core::error::{Error, StoreError};
@@ -198,13 +198,13 @@ pub(super) async fn a_credential_shows_revocation_and_expiry(h: Harness) {
     let tenant = h.tenant().await;
     let revoked = h.new_key(tenant, true, None, false).await;
     let expiring = h.new_key(tenant, true, Some(HOUR), false).await;
-    assert_eq!(h.authenticate(&revoked).await.unwrap().key_id, revoked.key.id);
+    assert_eq!(h.authenticate(&revoked).await.unwrap().id, CallerId::Key(revoked.key.id));
     h.revoke(revoked.key.id).await;
     assert_eq!(h.authenticate(&revoked).await.unwrap_err(), Error::KeyRevoked);
     let end = expiring.key.expires_at.unwrap();
     assert_eq!(end, expiring.key.created_at.checked_add(HOUR).unwrap());
     h.clock.set(Timestamp::from_micros(end.as_micros() - 1));
-    assert_eq!(h.authenticate(&expiring).await.unwrap().key_id, expiring.key.id);
+    assert_eq!(h.authenticate(&expiring).await.unwrap().id, CallerId::Key(expiring.key.id));
     h.clock.set(end);
     assert_eq!(h.authenticate(&expiring).await.unwrap_err(), Error::KeyExpired);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use svc_core::accounts::keys::{self, ApiKey, Caller, KEY_PREFIX, KeyCreate, KeyHash, KeyId, NewKey, Scope};
+use svc_core::accounts::keys::{self, ApiKey, Caller, CallerId, KEY_PREFIX, KeyCreate, KeyHash, KeyId, NewKey, Scope};
 use svc_core::accounts::tenants::{self, DeveloperAccess};
 use svc_core::env::Clock as _;
 use svc_core::error::Error;
@@ -41,7 +41,7 @@ impl Fixture {
     /// Checks the last instant at which the key authenticates, and returns its error one microsecond later.
     fn assert_valid_until(&self, key: &NewKey, end: Timestamp) -> Error {
         self.clock.set(Timestamp::from_micros(end.as_micros() - 1));
-        assert_eq!(self.authenticate(key).unwrap().key_id, key.key.id);
+        assert_eq!(self.authenticate(key).unwrap().id, CallerId::Key(key.key.id));
         self.clock.set(end);
         self.authenticate(key).unwrap_err()
     }
@@ -97,7 +97,7 @@ fn scopes_and_developer_access_are_checked() {
             .unwrap();
         let [reader, writer] = [&reader, &writer].map(|key| {
             let caller = fixture.authenticate(key).unwrap();
-            assert_eq!((caller.key_id, caller.tenant_id), (key.key.id, fixture.tenant));
+            assert_eq!((caller.id, caller.tenant_id), (CallerId::Key(key.key.id), fixture.tenant));
             caller
         });
         assert_eq!((reader.require(Scope::Read), writer.require(Scope::Read)), (read.clone(), read), "{access}");
@@ -117,7 +117,7 @@ fn a_revoked_key_is_refused_at_once() {
     let fixture = Fixture::new();
     let key = fixture.key(KeyCreate { expires_in: Some(HOUR), ..PLAIN });
     let kept = fixture.key(PLAIN);
-    assert_eq!(fixture.authenticate(&key).unwrap().key_id, key.key.id);
+    assert_eq!(fixture.authenticate(&key).unwrap().id, CallerId::Key(key.key.id));
     fixture.clock.advance(Duration::from_secs(1));
     let revoked = fixture.revoke(key.key.id).unwrap();
     assert_eq!(revoked.revoked_at, Some(time("2026-03-14T15:09:27.535897Z")));
