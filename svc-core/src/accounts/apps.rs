@@ -95,7 +95,6 @@ pub struct NewApp {
 
 /// The settings of a new app.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct AppCreate {
     /// The account whose people develop the app. `None` for an app of whoever runs the service.
     pub owner: Option<TenantId>,

@@ -22,7 +22,7 @@ CREATE INDEX oauth_apps_of_owner ON oauth_apps (tenant_id, id);
 
 CREATE TABLE oauth_grants (
     tenant_id    uuid        NOT NULL REFERENCES tenants (id),
-    id           uuid        NOT NULL UNIQUE,
+    id           uuid        NOT NULL,
     app_id       uuid        NOT NULL REFERENCES oauth_apps (id),
     can_write    boolean     NOT NULL,
     member       text        NOT NULL,

@@ -22,7 +22,7 @@ CREATE INDEX oauth_apps_of_owner ON oauth_apps (tenant_id, id);
 
 CREATE TABLE oauth_grants (
     tenant_id    BLOB    NOT NULL REFERENCES tenants (id),
-    id           BLOB    NOT NULL UNIQUE CHECK (length(id) = 16),
+    id           BLOB    NOT NULL CHECK (length(id) = 16),
     app_id       BLOB    NOT NULL REFERENCES oauth_apps (id),
     can_write    INTEGER NOT NULL CHECK (can_write IN (0, 1)),
     member       TEXT    NOT NULL,
