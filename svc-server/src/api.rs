@@ -194,7 +194,10 @@ impl Api {
         }
         #[cfg(feature = "dashboard")]
         if let Some(oauth) = self.oauth().filter(|_| !is_page) {
-            oauth.challenge(parts.uri.path(), response.status(), code, response.headers_mut());
+            let status = response.status();
+            // A key that may only read is not refused because of a token.
+            let code = code.filter(|_| status != StatusCode::FORBIDDEN || client_is_app(&access));
+            oauth.challenge(parts.uri.path(), status, code, response.headers_mut());
         }
         let headers = response.headers_mut();
         // Pages are for this origin alone.
@@ -526,6 +529,12 @@ impl Api {
         tokio::time::timeout(READY_TIMEOUT, lookup).await.map_err(timed_out)??;
         Ok(self.state.store.check_writable()?)
     }
+}
+
+/// Returns whether an app has sent the request, with an access token.
+#[cfg(feature = "dashboard")]
+fn client_is_app(access: &AccessRecord) -> bool {
+    access.client.as_ref().is_some_and(Principal::is_app)
 }
 
 fn status_response(status: &str) -> Result<Outcome, Problem> {
