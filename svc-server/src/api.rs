@@ -334,6 +334,11 @@ impl Api {
         }
     }
 
+    /// Returns whether operational events may be recorded: for the platform webhook, or for apps.
+    pub(crate) fn has_operational_events(&self) -> bool {
+        self.has_platform_webhook() || self.state.has_apps()
+    }
+
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.state.store)
     }

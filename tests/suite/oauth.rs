@@ -8,10 +8,12 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use futures_util::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
-use svc_core::accounts::apps::{AppCreate, NewApp};
+use svc_core::accounts::apps::{AppCreate, AppUpdate, NewApp};
 use svc_core::accounts::dashboard_links::DashboardLinkCreate;
+use svc_core::accounts::operational::PLATFORM_ACCOUNT;
 use svc_core::accounts::sessions::Role;
 use svc_core::crypto::sha256;
+use svc_core::store::DeliveryFilter;
 use svc_core::values::{RedirectUri, TenantId};
 use svc_core::{Svc, accounts::tenants::TenantCreate};
 use svc_server::{Api, Settings};
@@ -437,7 +439,7 @@ async fn a_secret_is_rotated_with_an_overlap_and_an_app_is_disabled_at_once() {
     assert_refused(&client.refresh(refresh).await, 401, "invalid_client");
     client.new = rotated;
     let tokens = client.refresh(refresh).await.json();
-    let disable = svc_core::accounts::apps::AppUpdate { disabled: Some(true), ..Default::default() };
+    let disable = AppUpdate { disabled: Some(true), ..AppUpdate::default() };
     client.svc.apps().update(client.new.app.id, disable).await.unwrap();
     assert_refused(&client.refresh(refresh).await, 401, "invalid_client");
     server.expect(401, with_token(Call::get("/contacts"), &tokens)).await;
@@ -468,6 +470,36 @@ async fn of_two_exchanges_of_a_code_at_once_one_gets_tokens() {
     let mut statuses: Vec<u16> = exchanges.iter().map(|response| response.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 400]);
+}
+
+/// The app is told at the URL that it has registered, also when there is no platform webhook.
+#[tokio::test]
+async fn an_app_learns_of_its_disconnection() {
+    let server = with_apps(settings());
+    let mut client = Client::new(&server, false).await;
+    let url = Some(Some("https://app.example.com/gone".parse().unwrap()));
+    let change = AppUpdate { disconnect_url: url, ..AppUpdate::default() };
+    let changed = client.svc.apps().update(client.new.app.id, change).await.unwrap();
+    assert!(changed.webhook_secret.unwrap().reveal().starts_with("whsec_"));
+    client.new.app = changed.app;
+    client.connect().await;
+    let (grant, _) = client.svc.account(client.tenant).grants().list().await.unwrap().remove(0);
+    client.svc.apps().delete(client.new.app.id).await.unwrap();
+    assert_eq!(server.api.publish_operational_events().await, Ok(1));
+    let deliveries = client.svc.account(PLATFORM_ACCOUNT).deliveries().list(DeliveryFilter::default()).await.unwrap();
+    assert_eq!(deliveries.len(), 1);
+    let event = client.svc.account(PLATFORM_ACCOUNT).events().get(deliveries[0].event_id).await.unwrap();
+    assert_eq!((event.kind.as_str(), event.only_for), ("app.disconnected", None));
+    let data: Value = serde_json::from_str(event.data.get()).unwrap();
+    let expected = json!({
+        "id": grant.id,
+        "account_id": client.tenant,
+        "occurred_at": data["occurred_at"],
+        "client_id": client.new.app.client_id,
+        "reason": "app_deleted",
+        "webhook_id": deliveries[0].subscription_id,
+    });
+    assert_eq!(data, expected);
 }
 
 #[tokio::test]

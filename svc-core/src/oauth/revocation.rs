@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::disconnection::{AppDisconnected, release_webhook};
 use crate::accounts::apps::{self, App, AppId};
 use crate::accounts::audit::{self, Object};
 use crate::accounts::grants::{self, Grant, GrantId};
@@ -114,6 +115,12 @@ pub async fn revoke(tx: &mut dyn Tx, tenant: TenantId, id: GrantId, reason: Revo
     let mut report = Report::default();
     report.add(OperationalKind::AppRevoked, &revoked)?;
     operational::record(tx, tenant, report).await?;
+    if let Some(webhook_id) = app.webhook_id {
+        let AppRevoked { id, account_id, occurred_at, reason, .. } = revoked;
+        let client_id = app.client_id;
+        let gone = AppDisconnected { id, account_id, occurred_at, client_id, reason, webhook_id };
+        operational::record_always(tx, tenant, OperationalKind::AppDisconnected, &gone).await?;
+    }
     Ok(grant)
 }
 
@@ -145,6 +152,7 @@ pub async fn delete_app(store: &dyn Store, id: AppId) -> Result<App, Error> {
     }
     let delete = store.write("apps.delete", id, async |tx, &id| {
         let app = apps::get(tx, id).await?;
+        release_webhook(tx, &app).await?;
         tx.delete_app(id).await?;
         apps::audit_change(tx, "delete", Some(&app), None).await?;
         Ok(app)

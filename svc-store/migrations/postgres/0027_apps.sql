@@ -12,6 +12,8 @@ CREATE TABLE oauth_apps (
     redirect_uris  text             NOT NULL,
     can_write      boolean          NOT NULL,
     disconnect_url text,
+    -- The subscription of the platform account that tells the app of its disconnection.
+    webhook_id     uuid,
     disabled_at    timestamptz,
     secret_hash    bytea            CHECK (length(secret_hash) = 32),
     previous_hash  bytea            CHECK (length(previous_hash) = 32),

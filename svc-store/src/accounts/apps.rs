@@ -16,7 +16,7 @@ use crate::table::{TableRow, record, select};
 
 record!(App, "oauth_apps", key: [id], {
     inserted: [id, client_id, tenant_id, confidential, created_at, created_by],
-    updated: [name, website, redirect_uris, scopes as can_write, disconnect_url, disabled_at, secret_hash, previous_hash,
+    updated: [name, website, redirect_uris, scopes as can_write, disconnect_url, webhook_id, disabled_at, secret_hash, previous_hash,
         previous_until],
 });
 
