@@ -17,7 +17,7 @@ async fn an_owner_sees_a_connected_app_and_ends_its_access() {
     let app = server.app(None, "Route <b>Planner").await;
     let grant = server.connect(server.tenant, &app).await;
     let used_at = server.svc.store().env().now();
-    let uses = vec![GrantUse { grant_id: grant, used_at, requests: 1_234 }];
+    let uses = vec![GrantUse { tenant_id: server.tenant, grant_id: grant, used_at, requests: 1_234 }];
     let used = server.svc.store().write("test", uses, async |tx, uses| Ok(tx.record_grant_uses(uses).await?));
     used.await.unwrap();
     let app_acts = server.svc.acting_as(Actor::App { app: app.id, grant });

@@ -60,8 +60,26 @@ async fn an_owner_sees_who_asks_for_what_and_where_the_browser_returns() {
     let change = AppUpdate { website: Some(Some(website)), ..AppUpdate::default() };
     server.svc.apps().update(app.id, change).await.unwrap();
     let owner = server.signed_in(Role::Owner).await;
-    insta::assert_snapshot!("consent_to_write", text(&ask(&owner, &authorize(&app, &[])).await));
-    insta::assert_snapshot!("consent_to_read", text(&ask(&owner, &authorize(&app, &[("scope", "read")])).await));
+    let written = text(&ask(&owner, &authorize(&app, &[])).await);
+    assert_eq!(
+        written,
+        "Connect an app\n\
+         Route Planner\n\
+         www.planner.example:8443\n\
+         It asks for access to Harbour Plumbing. You are signed in as owner@link.\n\
+         It will be able to\n\
+         See all contacts, invoices, quotes, bookings and jobs\n\
+         Create, change and delete them\n\
+         Get what happens to them by webhooks of its own\n\
+         It will not be able to\n\
+         See API keys, members, settings or webhooks that are not its own\n\
+         Allow\n\
+         Deny\n\
+         You return to planner.example. Go on only if you came from there.\n\
+         An owner can end the access at any time, in Settings under Connected apps."
+    );
+    let read = text(&ask(&owner, &authorize(&app, &[("scope", "read")])).await);
+    assert!(read.contains("bookings and jobs\nIt will not be able to\nChange anything\nSee API keys"), "{read}");
 }
 
 #[tokio::test]
@@ -240,7 +258,7 @@ async fn a_form_of_another_page_or_session_grants_nothing() {
         (form(&other.csrf().await), Some(ORIGIN_URL)),
         (form(&csrf), None),
         (form(&csrf), Some("null")),
-        (form(&csrf), Some("https://planner.example")),
+        (form(&csrf), Some("http://planner.example")),
     ] {
         let response = owner.send_to(Method::POST, &request, &form, origin).await;
         assert_eq!(response.status, StatusCode::FORBIDDEN, "{form} {origin:?}");

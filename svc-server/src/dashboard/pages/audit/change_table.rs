@@ -120,8 +120,8 @@ impl<'a> ChangeTable<'a> {
             ("webhook", _) => Some(format!("/webhooks/{id}")),
             ("delivery", _) => Some(format!("/deliveries/{id}")),
             ("key", _) => Some(format!("/keys#key-{id}")),
-            ("grant", _) => Some(format!("/apps#grant-{id}")),
-            ("app", _) => Some(format!("/developer-apps/{id}")),
+            ("grant", _) if self.cx.dashboard.has_apps() => Some(format!("/apps#grant-{id}")),
+            ("app", _) if self.cx.dashboard.has_apps() => Some(format!("/developer-apps/{id}")),
             _ => None,
         };
         let name = html! {
