@@ -123,7 +123,7 @@ async fn answer(
         }
     }
     if request.prompt == Prompt::Never {
-        return back(AuthorizationError::ConsentRequired, "The account has not granted it.");
+        return back(AuthorizationError::ConsentRequired, "An owner has to be asked.");
     }
     Ok(page.show(None))
 }
@@ -240,7 +240,7 @@ impl ConsentPage<'_> {
         PageResponse::page(layout::card(self.dashboard, title, &content))
     }
 
-    /// The app that asks, so that a person can tell it from another with the same name.
+    /// Names the app with the host of its website, which tells it from another with the same name.
     fn app(&self) -> Markup {
         let app = &self.request.app;
         html! {
@@ -291,7 +291,7 @@ impl ConsentPage<'_> {
                 (self.csrf())
                 (self.account_choice())
                 div {
-                    h2 { "It will be able to" }
+                    h2 { "Allowing lets it" }
                     ul.can {
                         li { (icon("done")) span { "See all contacts, invoices, quotes, bookings and jobs" } }
                         @if self.request.writes {
@@ -301,13 +301,13 @@ impl ConsentPage<'_> {
                     }
                 }
                 div {
-                    h2 { "It will not be able to" }
+                    h2 { "Allowing does not let it" }
                     ul.can {
                         @if !self.request.writes { li { (icon("not")) span { "Change anything" } } }
-                        li { (icon("not")) span { "See API keys, members, settings or webhooks that are not its own" } }
+                        li { (icon("not")) span { "See API keys, members, settings, or webhooks that are not its own" } }
                     }
                 }
-                // Allow comes first, so that Enter never says no by mistake, and none of them has the focus.
+                // None of them has the focus, and no field is one in which Enter sends the form.
                 div.actions {
                     button.primary type="submit" name="decision" value="allow" { "Allow" }
                     button type="submit" name="decision" value="deny" formnovalidate { "Deny" }

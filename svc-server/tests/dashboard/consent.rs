@@ -3,10 +3,11 @@
 use http::header::{CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE, X_FRAME_OPTIONS};
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
-use svc_core::accounts::apps::{App, AppUpdate};
+use svc_core::accounts::apps::{App, AppCreate, AppUpdate};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::prelude::*;
+use svc_core::values::RedirectUri;
 use svc_server::{Builder, Settings};
 
 use crate::browser::{Browser, ORIGIN_URL, RETURN, Response, Server, authorize};
@@ -67,19 +68,19 @@ async fn an_owner_sees_who_asks_for_what_and_where_the_browser_returns() {
          Route Planner\n\
          www.planner.example:8443\n\
          It asks for access to Harbour Plumbing. You are signed in as owner@link.\n\
-         It will be able to\n\
+         Allowing lets it\n\
          See all contacts, invoices, quotes, bookings and jobs\n\
          Create, change and delete them\n\
          Get what happens to them by webhooks of its own\n\
-         It will not be able to\n\
-         See API keys, members, settings or webhooks that are not its own\n\
+         Allowing does not let it\n\
+         See API keys, members, settings, or webhooks that are not its own\n\
          Allow\n\
          Deny\n\
          You return to planner.example. Go on only if you came from there.\n\
          An owner can end the access at any time, in Settings under Connected apps."
     );
     let read = text(&ask(&owner, &authorize(&app, &[("scope", "read")])).await);
-    assert!(read.contains("bookings and jobs\nIt will not be able to\nChange anything\nSee API keys"), "{read}");
+    assert!(read.contains("bookings and jobs\nAllowing does not let it\nChange anything\nSee API keys"), "{read}");
 }
 
 #[tokio::test]
@@ -318,4 +319,27 @@ async fn over_tls_the_cookie_of_a_neighbour_does_not_count() {
     let kept = kept.split(';').next().unwrap();
     assert!(!send(kept).await.contains("Route Planner"));
     assert!(send(&format!("__Host-{kept}")).await.contains("Route Planner"));
+}
+
+#[tokio::test]
+async fn an_app_that_another_program_can_imitate_asks_each_time() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    for (public, uri, is_asked) in [
+        (true, "http://127.0.0.1/callback", true),
+        (true, "com.example.planner:/callback", true),
+        (true, "https://planner.example/callback", false),
+        (false, "http://127.0.0.1/callback", false),
+    ] {
+        let uris = vec![RedirectUri::parse(uri).unwrap()];
+        let input = AppCreate { public, write: true, ..AppCreate::new(Text::parse("Planner").unwrap(), uris) };
+        let app = server.svc.apps().create(input).await.unwrap().app;
+        let request =
+            |prompt: &[(&'static str, &'static str)]| authorize(&app, &[&[("redirect_uri", uri)], prompt].concat());
+        assert!(location(&owner.decide(&request(&[]), "allow", server.tenant).await).contains("code=svc_oac_"));
+        let again = ask(&owner, &request(&[])).await;
+        assert_eq!(again.status == StatusCode::OK, is_asked, "{public} {uri}");
+        let never = ask(&owner, &request(&[("prompt", "none")])).await;
+        assert_eq!(location(&never).contains("error=consent_required"), is_asked, "{public} {uri}");
+    }
 }
