@@ -95,12 +95,18 @@ impl Service {
         Ok(names)
     }
 
-    /// Finds records of an account by a text. Beside a database, what changed enters the index first, as no server may run.
-    pub(crate) async fn find(&self, account: TenantId, text: FindText) -> CallResult<Found> {
+    /// Brings the index of searches up to date, beside a database, as no server may run there.
+    pub(crate) async fn index(&self, account: TenantId) -> CallResult<()> {
         if let Connection::Database(store) = &self.connection {
             let index = || store.write("search.index", account, async |tx, &tenant| find::index(tx, tenant).await);
             while !index().await.map_err(CallError::Rules)? {}
         }
+        Ok(())
+    }
+
+    /// Finds records of an account by a text.
+    pub(crate) async fn find(&self, account: TenantId, text: FindText) -> CallResult<Found> {
+        self.index(account).await?;
         self.call(&FIND_RECORDS, account, text).await
     }
 

@@ -8,6 +8,10 @@
 //! [`find`] reads the records that changed since that time beside the index, the oldest change first, and fewer than
 //! [`STEP`] of them are all. So it finds what was written a moment ago; [`Found::is_complete`] is false when there were more.
 
+mod list;
+
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -23,6 +27,8 @@ use crate::resources::quotes::Quote;
 use crate::resources::{Filter as _, Resource};
 use crate::store::{Store, Tx};
 use crate::values::{Email, TenantId, Text, TextEnum, Timestamp, parse_uuid};
+
+pub use self::list::{SearchParams, list};
 
 /// The fewest characters by which a part of a text is found. A shorter text finds a whole number or email address.
 pub const MIN_TEXT: usize = 3;
@@ -95,12 +101,21 @@ pub struct IndexedText {
 }
 
 /// A resource whose records are found.
-trait Findable: Resource {
+pub trait Findable: Resource {
+    /// The kind of record.
     const KIND: FoundKind;
+    /// The kind of record of which an id can begin with the text.
+    const KIND_OF_ID: KindInAccount;
 
     /// The filter of a list of all records, deleted ones included.
     fn all() -> Self::Filter {
         Self::Filter::none()
+    }
+
+    /// Returns the filter of the records that a text names as a whole, by a number or an email address.
+    fn named(text: &str) -> Option<Self::Filter> {
+        let _ = text;
+        None
     }
 
     /// Returns the fields that are searched.
@@ -117,9 +132,15 @@ trait Findable: Resource {
 
 impl Findable for Contact {
     const KIND: FoundKind = FoundKind::Contact;
+    const KIND_OF_ID: KindInAccount = KindInAccount::Contact;
 
     fn all() -> ContactFilter {
         ContactFilter { include_deleted: Some(true), ..ContactFilter::none() }
+    }
+
+    fn named(text: &str) -> Option<ContactFilter> {
+        let email = Email::parse(text).ok()?;
+        Some(ContactFilter { email: Some(email), ..ContactFilter::none() })
     }
 
     fn fields(&self) -> Vec<Option<&str>> {
@@ -140,6 +161,12 @@ impl Findable for Contact {
 
 impl Findable for Invoice {
     const KIND: FoundKind = FoundKind::Invoice;
+    const KIND_OF_ID: KindInAccount = KindInAccount::Invoice;
+
+    fn named(text: &str) -> Option<InvoiceFilter> {
+        let number = Text::parse(text).ok()?;
+        Some(InvoiceFilter { number: Some(number), ..InvoiceFilter::none() })
+    }
 
     fn fields(&self) -> Vec<Option<&str>> {
         vec![Some(&self.invoice_number)]
@@ -152,6 +179,7 @@ impl Findable for Invoice {
 
 impl Findable for Quote {
     const KIND: FoundKind = FoundKind::Quote;
+    const KIND_OF_ID: KindInAccount = KindInAccount::Quote;
 
     fn fields(&self) -> Vec<Option<&str>> {
         vec![Some(&self.quote_number)]
@@ -164,6 +192,7 @@ impl Findable for Quote {
 
 impl Findable for Booking {
     const KIND: FoundKind = FoundKind::Booking;
+    const KIND_OF_ID: KindInAccount = KindInAccount::Booking;
 
     fn fields(&self) -> Vec<Option<&str>> {
         vec![text(&self.service_name)]
@@ -177,6 +206,12 @@ impl Findable for Booking {
 
 impl Findable for Job {
     const KIND: FoundKind = FoundKind::Job;
+    const KIND_OF_ID: KindInAccount = KindInAccount::Job;
+
+    fn named(text: &str) -> Option<JobFilter> {
+        let number = Text::parse(text).ok()?;
+        Some(JobFilter { job_number: Some(number), ..JobFilter::none() })
+    }
 
     fn fields(&self) -> Vec<Option<&str>> {
         vec![
@@ -287,108 +322,87 @@ pub async fn index_all(store: &dyn Store) -> Result<(), Error> {
 /// # Errors
 /// [`Error::Store`].
 pub async fn find(tx: &mut dyn Tx, tenant: TenantId, input: &FindText) -> Result<Found, Error> {
-    let typed = input.text.as_str().trim();
-    let mut search = Search { tx, tenant, hits: Vec::new() };
-    search.exactly(typed).await?;
+    let (ids, is_complete) = with_text(tx, tenant, &input.text, None, 2 * MAX_HITS as u32).await?;
+    let mut data = Vec::new();
+    for (kind, id) in ids {
+        if data.len() == MAX_HITS {
+            break;
+        }
+        data.extend(match kind {
+            FoundKind::Contact => hit::<Contact>(tx, tenant, id).await?,
+            FoundKind::Invoice => hit::<Invoice>(tx, tenant, id).await?,
+            FoundKind::Quote => hit::<Quote>(tx, tenant, id).await?,
+            FoundKind::Booking => hit::<Booking>(tx, tenant, id).await?,
+            FoundKind::Job => hit::<Job>(tx, tenant, id).await?,
+        });
+    }
+    // Names and the numbers of quotes are found among others.
+    let text = folded(input.text.as_str().trim());
+    data.sort_by_key(|hit| hit.title.to_lowercase() != text);
+    Ok(Found { data, is_complete })
+}
+
+async fn hit<R: Findable>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Option<Hit>, Error> {
+    let record = R::repository(tx).get(tenant, id.into()).await?.filter(|record| record.deleted_at().is_none());
+    Ok(record.map(|record| {
+        let (title, others) = record.describe();
+        Hit { kind: R::KIND, id, title, detail: others.join(" · ") }
+    }))
+}
+
+/// Returns the records that have a text, of one kind or of all: those that it names as a whole, then those that changed last, of
+/// which `limit` come from the index. Also returns whether all records were looked at.
+async fn with_text(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    text: &Text<MAX_TEXT>,
+    kind: Option<FoundKind>,
+    limit: u32,
+) -> Result<(Vec<(FoundKind, Uuid)>, bool), Error> {
+    let typed = text.as_str().trim();
+    let is_wanted = |found: FoundKind| kind.is_none_or(|kind| kind == found);
+    let mut found = Vec::new();
+    for kind in FoundKind::ALL.iter().copied().filter(|kind| is_wanted(*kind)) {
+        let named = match kind {
+            FoundKind::Contact => named::<Contact>(tx, tenant, typed).await?,
+            FoundKind::Invoice => named::<Invoice>(tx, tenant, typed).await?,
+            FoundKind::Quote => named::<Quote>(tx, tenant, typed).await?,
+            FoundKind::Booking => named::<Booking>(tx, tenant, typed).await?,
+            FoundKind::Job => named::<Job>(tx, tenant, typed).await?,
+        };
+        found.extend(named.into_iter().map(|id| (kind, id)));
+    }
     let text = folded(typed);
     let mut is_complete = true;
     if text.chars().count() >= MIN_TEXT {
-        let until = search.tx.indexed_until(tenant).await?;
-        let newest = changes(search.tx, tenant, until).await?;
+        let until = tx.indexed_until(tenant).await?;
+        let newest = changes(tx, tenant, until).await?;
         is_complete = newest.len() < STEP;
         for text in [Some(text.clone()), digits(&text).filter(|digits| *digits != text)].into_iter().flatten() {
-            for change in newest.iter().rev().filter(|change| change.text.contains(&text)) {
-                search.add(change.kind, change.id).await?;
-            }
-            let found = search.tx.records_with_text(tenant, &text, 2 * MAX_HITS as u32).await?;
-            for (kind, id) in
-                found.into_iter().filter(|(kind, id)| !newest.iter().any(|new| (new.kind, new.id) == (*kind, *id)))
-            {
-                search.add(kind, id).await?;
-            }
+            let changed = newest.iter().rev().filter(|change| is_wanted(change.kind) && change.text.contains(&text));
+            found.extend(changed.map(|change| (change.kind, change.id)));
+            let indexed = tx.records_with_text(tenant, kind, &text, limit).await?;
+            found.extend(indexed.into_iter().filter(|id| !newest.iter().any(|new| (new.kind, new.id) == *id)));
         }
     }
-    // Names and the numbers of quotes are found among others.
-    search.hits.sort_by_key(|hit| hit.title.to_lowercase() != text);
-    Ok(Found { data: search.hits, is_complete })
+    let mut seen = BTreeSet::new();
+    found.retain(|id| seen.insert(*id));
+    Ok((found, is_complete))
 }
 
-struct Search<'t> {
-    tx: &'t mut dyn Tx,
-    tenant: TenantId,
-    hits: Vec<Hit>,
-}
-
-impl Search<'_> {
-    /// Adds the records that a text names as a whole: by an id or its beginning, a number, or an email address.
-    async fn exactly(&mut self, text: &str) -> Result<(), Error> {
-        if let Ok(number) = Text::parse(text) {
-            let invoices = InvoiceFilter { number: Some(number.clone()), ..InvoiceFilter::none() };
-            self.listed::<Invoice>(invoices).await?;
-            self.listed::<Job>(JobFilter { job_number: Some(number), ..JobFilter::none() }).await?;
-        }
-        if let Ok(email) = Email::parse(text) {
-            self.listed::<Contact>(ContactFilter { email: Some(email), ..ContactFilter::none() }).await?;
-        }
-        const KINDS: [(FoundKind, KindInAccount); 5] = [
-            (FoundKind::Contact, KindInAccount::Contact),
-            (FoundKind::Invoice, KindInAccount::Invoice),
-            (FoundKind::Quote, KindInAccount::Quote),
-            (FoundKind::Booking, KindInAccount::Booking),
-            (FoundKind::Job, KindInAccount::Job),
-        ];
-        let (whole, part) = (parse_uuid(text).ok(), IdPart::parse(text));
-        for (kind, in_account) in KINDS {
-            let found = match (whole, &part) {
-                (Some(id), _) => vec![id],
-                (None, Some(part)) => lookup::ids_that_begin(self.tx, in_account, self.tenant, part).await?,
-                (None, None) => Vec::new(),
-            };
-            for id in found {
-                self.add(kind, id).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn listed<R: Findable>(&mut self, filter: R::Filter) -> Result<(), Error> {
+/// Returns the records of one kind that a text names as a whole: by an id or its beginning, a number, or an email address.
+async fn named<R: Findable>(tx: &mut dyn Tx, tenant: TenantId, text: &str) -> Result<Vec<Uuid>, Error> {
+    let mut found = Vec::new();
+    if let Some(filter) = R::named(text) {
         let query = ListQuery { limit: MAX_HITS as u32, order: Order::NewestFirst { before: None }, filter };
-        for record in R::repository(self.tx).list(self.tenant, &query).await? {
-            self.push(&record);
-        }
-        Ok(())
+        found.extend(R::repository(tx).list(tenant, &query).await?.iter().map(|record| record.id().uuid()));
     }
-
-    /// Adds a record if the account has it.
-    async fn add(&mut self, kind: FoundKind, id: Uuid) -> Result<(), Error> {
-        if self.hits.len() >= MAX_HITS {
-            return Ok(());
-        }
-        match kind {
-            FoundKind::Contact => self.add_of::<Contact>(id).await,
-            FoundKind::Invoice => self.add_of::<Invoice>(id).await,
-            FoundKind::Quote => self.add_of::<Quote>(id).await,
-            FoundKind::Booking => self.add_of::<Booking>(id).await,
-            FoundKind::Job => self.add_of::<Job>(id).await,
-        }
+    match (parse_uuid(text), IdPart::parse(text)) {
+        (Ok(id), _) => found.push(id),
+        (Err(_), Some(part)) => found.extend(lookup::ids_that_begin(tx, R::KIND_OF_ID, tenant, &part).await?),
+        (Err(_), None) => {}
     }
-
-    async fn add_of<R: Findable>(&mut self, id: Uuid) -> Result<(), Error> {
-        if let Some(record) = R::repository(self.tx).get(self.tenant, id.into()).await?
-            && record.deleted_at().is_none()
-        {
-            self.push(&record);
-        }
-        Ok(())
-    }
-
-    fn push<R: Findable>(&mut self, record: &R) {
-        let (kind, id) = (R::KIND, record.id().uuid());
-        if self.hits.len() < MAX_HITS && !self.hits.iter().any(|hit| (hit.kind, hit.id) == (kind, id)) {
-            let (title, others) = record.describe();
-            self.hits.push(Hit { kind, id, title, detail: others.join(" · ") });
-        }
-    }
+    Ok(found)
 }
 
 /// Parses what a person typed to find something.

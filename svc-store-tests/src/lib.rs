@@ -150,6 +150,7 @@ cases! {
         a_search_is_within_one_tenant,
         a_record_that_changed_is_found_by_its_new_text,
         exact_matches_come_first,
+        a_list_of_one_kind_is_searched,
         an_index_is_brought_up_to_date_in_steps,
     }
     pagination {

@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
 use svc_core::find::{self, Found, FoundKind, STEP};
+use svc_core::pages::{Limit, ListParams};
+use svc_core::resources::Filter as _;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
-use svc_core::resources::invoices::{self, Invoice, InvoiceCreate};
+use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceFilter, InvoiceStatus};
 use svc_core::resources::jobs::Job;
 use svc_core::values::{Decimal, TenantId};
 use uuid::Uuid;
@@ -44,6 +46,18 @@ impl Harness {
         let after = self.found(tenant, text).await;
         assert_eq!((&before.data, before.is_complete, after.is_complete), (&after.data, true, true), "{text}");
         after.data.iter().map(|hit| hit.id).collect()
+    }
+
+    /// Returns the invoices that a search of their list finds.
+    async fn searched(&self, tenant: TenantId, text: &str, limit: u32, filter: InvoiceFilter) -> Vec<Invoice> {
+        let params = ListParams { limit: Limit::new(limit), ..ListParams::default() };
+        let input = (tenant, find::parse(text).unwrap().text, params, filter);
+        let list = self.read(input, async |tx, (tenant, text, params, filter)| {
+            find::list::<Invoice>(tx, *tenant, text, params, filter).await
+        });
+        let page = list.await.unwrap();
+        assert_eq!(page.next_cursor, None);
+        page.data
     }
 
     async fn index(&self, tenant: TenantId) -> bool {
@@ -157,6 +171,36 @@ pub(super) async fn exact_matches_come_first(h: Harness) {
     let titles: Vec<&str> = found.data.iter().map(|hit| hit.title.as_str()).collect();
     let newest: Vec<&str> = numbers.iter().rev().take(20).map(String::as_str).collect();
     assert_eq!(titles, newest);
+}
+
+pub(super) async fn a_list_of_one_kind_is_searched(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    h.new_invoice(other, 1).await;
+    let mut invoices = Vec::new();
+    for total in 1..=25 {
+        invoices.push(h.new_invoice(tenant, total).await);
+    }
+    let first = invoices[0].invoice_number.clone();
+    let part = first[..4].to_owned();
+    // A list has none of the other kinds that have the text, and does not miss its own behind them.
+    for _ in 0..50 {
+        h.person(tenant, &part, "Other").await;
+    }
+    for is_indexed in [false, true] {
+        let found = h.searched(tenant, &part, 200, InvoiceFilter::none()).await;
+        let newest: Vec<Invoice> = invoices.iter().rev().cloned().collect();
+        assert_eq!(found, newest, "indexed: {is_indexed}");
+        assert_eq!(h.searched(tenant, &part, 2, InvoiceFilter::none()).await, newest[..2]);
+        assert_eq!(h.searched(tenant, &first, 2, InvoiceFilter::none()).await[0], invoices[0]);
+        let id = invoices[3].id.to_string();
+        assert_eq!(h.searched(tenant, &id, 2, InvoiceFilter::none()).await, invoices[3..4]);
+        while !h.index(tenant).await {}
+    }
+    let send = h.write((tenant, invoices[2].id), async |tx, &(tenant, id)| invoices::send(tx, tenant, id).await);
+    let sent = send.await.unwrap();
+    let filter = InvoiceFilter { status: Some(InvoiceStatus::Sent), ..InvoiceFilter::none() };
+    assert_eq!(h.searched(tenant, &part, 50, filter).await, [sent]);
+    assert_eq!(h.searched(tenant, "nothing", 50, InvoiceFilter::none()).await, []);
 }
 
 pub(super) async fn an_index_is_brought_up_to_date_in_steps(h: Harness) {

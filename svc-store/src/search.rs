@@ -25,15 +25,15 @@ const POSTGRES_LAST_PLACE: &str = "SELECT max(place) FROM search_texts WHERE ten
 /// Reads the index of trigrams from the newest place of the account on, so it ends as soon as it has found enough.
 const SQLITE: &str = "SELECT kind, id FROM search_index JOIN search_texts ON place = search_index.rowid \
      WHERE search_index MATCH $1 AND search_index.rowid BETWEEN $2 AND $3 AND tenant_id = $4 \
-     ORDER BY search_index.rowid DESC LIMIT $5";
+     AND (kind = $5 OR $5 IS NULL) ORDER BY search_index.rowid DESC LIMIT $6";
 /// The newest texts, among which those are found that many records have.
 const POSTGRES_NEWEST: &str = "SELECT kind, id FROM \
      (SELECT kind, id, text FROM search_texts WHERE tenant_id = $1 ORDER BY place DESC LIMIT 2000) AS newest \
-     WHERE text LIKE $2 LIMIT $3";
+     WHERE text LIKE $2 AND (kind = $3 OR $3 IS NULL) LIMIT $4";
 /// All texts, by the index of trigrams if there is one. What many records have was found among the newest.
 const POSTGRES_ALL: &str = "WITH found AS MATERIALIZED \
      (SELECT kind, id, place FROM search_texts WHERE tenant_id = $1 AND text LIKE $2) \
-     SELECT kind, id FROM found ORDER BY place DESC LIMIT $3";
+     SELECT kind, id FROM found WHERE kind = $3 OR $3 IS NULL ORDER BY place DESC LIMIT $4";
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
@@ -86,18 +86,19 @@ impl SearchRepository for SqlTx<'_> {
     async fn records_with_text(
         &mut self,
         tenant: TenantId,
+        kind: Option<FoundKind>,
         text: &str,
         limit: u32,
     ) -> StoreResult<Vec<(FoundKind, Uuid)>> {
-        let (tenant_id, limit_param) = (tenant.param(), limit.param());
+        let (tenant_id, kind, limit_param) = (tenant.param(), kind.param(), limit.param());
         if self.dialect == Dialect::Sqlite {
             let phrase = format!("\"{}\"", text.replace('"', "\"\""));
             let (first, last) = places(tenant);
-            let params = [Param::Text(phrase.into()), first.param(), last.param(), tenant_id, limit_param];
+            let params = [Param::Text(phrase.into()), first.param(), last.param(), tenant_id, kind, limit_param];
             return self.fetch(SQLITE, &params, read).await;
         }
         let pattern = format!("%{}%", text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
-        let params = [tenant_id, Param::Text(pattern.into()), limit_param];
+        let params = [tenant_id, Param::Text(pattern.into()), kind, limit_param];
         let newest = self.fetch(POSTGRES_NEWEST, &params, read).await?;
         if newest.len() >= limit as usize { Ok(newest) } else { self.fetch(POSTGRES_ALL, &params, read).await }
     }

@@ -55,7 +55,8 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
     let mut all: Vec<String> = modules.concat().into_iter().map(str::to_owned).collect();
     all.extend(dialect.own_statements());
     all.extend(TABLES.iter().flat_map(|table| (table.statements)().all()).map(str::to_owned));
-    all.extend([get_many_statement::<Contact>(), get_many_statement::<Invoice>()]);
+    all.extend([get_many_statement::<Contact>(), get_many_statement::<Invoice>(), get_many_statement::<Quote>()]);
+    all.extend([get_many_statement::<Booking>(), get_many_statement::<Job>()]);
     all.extend(every_list(dialect).into_iter().map(|(_, sql, _)| sql));
     all
 }

@@ -400,6 +400,46 @@ async fn a_new_record_comes_with_its_place_and_its_version() {
 }
 
 #[tokio::test]
+async fn the_list_of_each_kind_of_record_is_searched() {
+    let fixture = Fixture::new().await;
+    let account = fixture.account("One").await;
+    one_of_each(&fixture, &fixture.account("Other").await).await;
+    let ids = one_of_each(&fixture, &account).await;
+    let list = async |path: &str| fixture.call(&Method::GET, &format!("/accounts/{account}/{path}"), None, &[]).await;
+    for (collection, text) in [
+        ("contacts", "ADA@example.com"),
+        ("invoices", "inv-0001"),
+        ("quotes", "quo-0"),
+        ("bookings", "drain"),
+        ("jobs", "fix%20tap"),
+    ] {
+        let found = list(&format!("{collection}?search={text}")).await.body;
+        // A record is in the same form as in the whole list.
+        assert_eq!(found, list(collection).await.body);
+        assert_eq!(found["data"][0]["id"], ids[collection]);
+        let nothing = list(&format!("{collection}?search=nothing")).await.body;
+        assert_eq!(nothing, json!({ "data": [], "next_cursor": null }));
+        for other in ["cursor=0195a3c8-8a00-8000-8000-0000000000ff", "updated_since=2026-01-01T00:00:00Z"] {
+            let refused = list(&format!("{collection}?search={text}&{other}")).await;
+            let field = other.split('=').next().unwrap();
+            let error = format!("{field} cannot be combined with search.");
+            assert_eq!((refused.code(), &refused.body["error"]), ("validation_failed", &json!(error)));
+        }
+    }
+    assert_eq!(list("invoices?search=inv-0001&status=paid").await.body["data"], json!([]));
+    assert_eq!(list("webhooks?search=ada").await.body["errors"][0]["code"], "unknown_field");
+    let tenant = TenantId(parse_uuid(&account).unwrap());
+    let key = KeyCreate { name: None, ..KeyCreate::default() };
+    let key = fixture
+        .store
+        .write("test", (tenant, key), async |tx, (tenant, input)| keys::create(tx, *tenant, input.clone()).await);
+    let key = key.await.unwrap();
+    let path = "/api/v1/contacts?search=ada";
+    let public = send(&fixture.public, key.text.reveal(), &Method::GET, path, None, &[]).await;
+    assert_eq!(public.body["errors"][0]["code"], "unknown_field", "only the platform API searches");
+}
+
+#[tokio::test]
 async fn a_temporary_webhook_is_deleted_unless_it_is_kept() {
     let fixture = Fixture::new().await;
     let account = fixture.account("One").await;

@@ -4,16 +4,18 @@
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, value_parser};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use svc_core::find::SearchParams;
 use svc_core::input::{Input, ToBody};
 use svc_core::lookup::KindInAccount;
-use svc_core::platform::Operation;
+use svc_core::pages::{ListParams, Page};
 use svc_core::platform::operations::{self, Records};
-use svc_core::resources::Resource;
+use svc_core::platform::{Listing, Operation};
 use svc_core::resources::bookings::{Booking, BookingCreate, BookingUpdate};
-use svc_core::resources::contacts::{Contact, ContactCreate, ContactId, ContactUpdate};
-use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceUpdate};
-use svc_core::resources::jobs::{Job, JobCreate, JobUpdate};
-use svc_core::resources::quotes::{Quote, QuoteCreate, QuoteUpdate};
+use svc_core::resources::contacts::{Contact, ContactCreate, ContactFilter, ContactId, ContactUpdate};
+use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceFilter, InvoiceUpdate};
+use svc_core::resources::jobs::{Job, JobCreate, JobFilter, JobUpdate};
+use svc_core::resources::quotes::{Quote, QuoteCreate, QuoteFilter, QuoteUpdate};
+use svc_core::resources::{NoFilter, Resource};
 use svc_core::values::{Id, JOB_SCALE, TenantId};
 use svc_core::webhooks::subscriptions::{
     WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
@@ -27,6 +29,8 @@ use crate::values::{self, TimeArg};
 
 /// What the command line knows of a resource.
 pub trait ResourceCommands: Resource<Filter: ToBody> + DeserializeOwned {
+    /// The filters of its list.
+    type ListFilter: Input + ToBody + Clone;
     /// The body that creates a record.
     type Create: Input + ToBody + Clone;
     /// The body that changes a record.
@@ -35,6 +39,8 @@ pub trait ResourceCommands: Resource<Filter: ToBody> + DeserializeOwned {
     type Created: Serialize + DeserializeOwned + Send + 'static;
     /// The kind of record, whose name is that of the command.
     const KIND: KindInAccount;
+    /// Lists records.
+    const LIST: Operation<TenantId, Listing<ListParams, Self::ListFilter>, Page<Self>>;
     /// Creates a record.
     const CREATE: Operation<TenantId, Self::Create, Self::Created>;
     /// Changes a record.
@@ -64,10 +70,12 @@ pub trait ResourceCommands: Resource<Filter: ToBody> + DeserializeOwned {
 }
 
 impl ResourceCommands for Contact {
+    type ListFilter = Listing<SearchParams, ContactFilter>;
     type Create = ContactCreate;
     type Update = ContactUpdate;
     type Created = Self;
     const KIND: KindInAccount = KindInAccount::Contact;
+    const LIST: Operation<TenantId, Listing<ListParams, Self::ListFilter>, Page<Self>> = Records::<Self>::SEARCH;
     const CREATE: Operation<TenantId, Self::Create, Self::Created> = Records::<Self>::CREATE;
     const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
     const CREATE_EXAMPLE: &'static str = "--email ada@example.com --first-name Ada";
@@ -84,10 +92,12 @@ impl ResourceCommands for Contact {
 }
 
 impl ResourceCommands for Booking {
+    type ListFilter = Listing<SearchParams, NoFilter>;
     type Create = BookingCreate;
     type Update = BookingUpdate;
     type Created = Self;
     const KIND: KindInAccount = KindInAccount::Booking;
+    const LIST: Operation<TenantId, Listing<ListParams, Self::ListFilter>, Page<Self>> = Records::<Self>::SEARCH;
     const CREATE: Operation<TenantId, Self::Create, Self::Created> = Records::<Self>::CREATE;
     const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
     const CREATE_EXAMPLE: &'static str =
@@ -108,10 +118,12 @@ impl ResourceCommands for Booking {
 }
 
 impl ResourceCommands for Quote {
+    type ListFilter = Listing<SearchParams, QuoteFilter>;
     type Create = QuoteCreate;
     type Update = QuoteUpdate;
     type Created = Self;
     const KIND: KindInAccount = KindInAccount::Quote;
+    const LIST: Operation<TenantId, Listing<ListParams, Self::ListFilter>, Page<Self>> = Records::<Self>::SEARCH;
     const CREATE: Operation<TenantId, Self::Create, Self::Created> = Records::<Self>::CREATE;
     const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
     const CREATE_EXAMPLE: &'static str = "--contact 0195a3c4 --total 1500 --valid-until 2026-04-13";
@@ -138,10 +150,12 @@ impl ResourceCommands for Quote {
 }
 
 impl ResourceCommands for Job {
+    type ListFilter = Listing<SearchParams, JobFilter>;
     type Create = JobCreate;
     type Update = JobUpdate;
     type Created = Self;
     const KIND: KindInAccount = KindInAccount::Job;
+    const LIST: Operation<TenantId, Listing<ListParams, Self::ListFilter>, Page<Self>> = Records::<Self>::SEARCH;
     const CREATE: Operation<TenantId, Self::Create, Self::Created> = Records::<Self>::CREATE;
     const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
     const CREATE_EXAMPLE: &'static str = "--title 'Replace the boiler' --contact 0195a3c4 --status scheduled";
@@ -165,10 +179,12 @@ impl ResourceCommands for Job {
 }
 
 impl ResourceCommands for Invoice {
+    type ListFilter = Listing<SearchParams, InvoiceFilter>;
     type Create = InvoiceCreate;
     type Update = InvoiceUpdate;
     type Created = Self;
     const KIND: KindInAccount = KindInAccount::Invoice;
+    const LIST: Operation<TenantId, Listing<ListParams, Self::ListFilter>, Page<Self>> = Records::<Self>::SEARCH;
     const CREATE: Operation<TenantId, Self::Create, Self::Created> = operations::CREATE_INVOICE;
     const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = operations::UPDATE_INVOICE;
     const CREATE_EXAMPLE: &'static str = "--contact 0195a3c4 --total 99.95 --due 2026-04-13";
@@ -196,10 +212,12 @@ impl ResourceCommands for Invoice {
 }
 
 impl ResourceCommands for WebhookSubscription {
+    type ListFilter = NoFilter;
     type Create = WebhookCreate;
     type Update = WebhookUpdate;
     type Created = WebhookSubscriptionWithSecret;
     const KIND: KindInAccount = KindInAccount::Webhook;
+    const LIST: Operation<TenantId, Listing<ListParams, Self::ListFilter>, Page<Self>> = Records::<Self>::LIST;
     const CREATE: Operation<TenantId, Self::Create, Self::Created> = operations::CREATE_WEBHOOK;
     const UPDATE: Operation<(TenantId, Id<Self>), Self::Update, Self> = Records::<Self>::UPDATE;
     const CREATE_EXAMPLE: &'static str = "--url https://example.com/hooks --events invoice.paid,invoice.sent";
@@ -244,7 +262,7 @@ pub(crate) fn status(subscription: &WebhookSubscription) -> &'static str {
 #[derive(Clone, Debug)]
 pub enum RecordCommand<R: ResourceCommands> {
     /// `list`
-    List(ListRecords<R::Filter>),
+    List(ListRecords<R::ListFilter>),
     /// `show`
     Show(Target),
     /// `create`
@@ -308,7 +326,7 @@ fn commands<R: ResourceCommands>() -> [Command; 4] {
     let (name, plural) = (R::KIND.as_str(), R::COLLECTION);
     let a_record = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { format!("an {name}") } else { format!("a {name}") };
     // The texts follow the arguments, whose own docs clap would take for those of the command.
-    let list = ListRecords::<R::Filter>::augment_args(Command::new("list"))
+    let list = ListRecords::<R::ListFilter>::augment_args(Command::new("list"))
         .visible_alias("ls")
         .about(format!("List {plural}, newest first"))
         .long_about(None)

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use svc_core::error::Error;
 use svc_core::input::json::Json;
 use svc_core::input::{Fields, Input};
-use svc_core::pages::ListParams;
+use svc_core::pages::{ListParams, MAX_LIMIT};
 use svc_core::platform::Listing;
 use svc_core::platform::operations::Records;
 use svc_core::resources::Delete;
@@ -85,22 +85,30 @@ pub(super) async fn delete<R: ResourceCommands + Delete>(
     Outcome::new(&found.record, format!("Deleted {} {}.", R::KIND, title(&found.record)))
 }
 
-async fn list<R: ResourceCommands>(service: &Service, options: ListRecords<R::Filter>) -> Result<Outcome, Failure> {
+async fn list<R: ResourceCommands>(service: &Service, options: ListRecords<R::ListFilter>) -> Result<Outcome, Failure> {
     let account = lookup::account(service, &options.account).await?.id;
     let ListRecords { updated_since, limit: wanted, .. } = options;
     let updated_since = lookup::since_in(service, account, updated_since).await?;
-    let filter: R::Filter = filter(&options.filters)?;
+    let filter: R::ListFilter = filter(&options.filters)?;
+    let is_search = options.filters.pairs.iter().any(|(name, _)| name == "search");
+    if is_search {
+        service.index(account).await?;
+    }
     let query = |limit, cursor: Option<Uuid>| {
         let page = ListParams { limit, cursor: cursor.map(Into::into), updated_since };
         Listing { page, filter: filter.clone() }
     };
-    let (records, has_more) = service.list(&Records::<R>::LIST, account, wanted, query).await?;
+    let (records, has_more) = service.list(&R::LIST, account, wanted, query).await?;
     let rows = rows(service, account, &records).await?;
     let table = Table::new(R::COLUMNS.iter().map(|(heading, _)| *heading), &rows, |members| {
         R::COLUMNS.iter().map(|(_, fields)| cell(members, fields)).collect::<Vec<_>>()
     });
     let plural = R::COLLECTION;
-    let note = has_more.then(|| format!("There are more {plural}; raise --limit to see them."));
+    let note = if is_search && records.len() >= wanted.min(MAX_LIMIT) as usize {
+        Some(format!("There may be more {plural}; give more of the text."))
+    } else {
+        has_more.then(|| format!("There are more {plural}; raise --limit to see them."))
+    };
     Ok(Outcome::list(&records, &table, format!("No {plural} match."))?.with_note(note))
 }
 

@@ -70,3 +70,31 @@ fn an_account_is_named_by_its_name() {
         .run(&["account", "show", "Hill"])
         .assert("find_accounts");
 }
+
+#[test]
+fn the_list_of_each_kind_is_searched() {
+    let mut session = Session::new();
+    harbour(&session);
+    session.id(&[
+        "booking",
+        "create",
+        "--contact",
+        "Bob",
+        "--service-name",
+        "Gutters",
+        "--start",
+        "2026-03-14T09:00:00Z",
+    ]);
+    session
+        .run(&["contact", "list", "--search", "lovelace"])
+        .run(&["contact", "list", "--search", "lovelace", "--limit", "1"])
+        .run(&["contact", "list", "--search", "example", "--email", "bob@example.com"])
+        .run(&["invoice", "list", "--search", "inv-0001"])
+        .run(&["invoice", "list", "--search", "inv-", "--status", "paid"])
+        .run(&["quote", "list", "--search", "quo"])
+        .run(&["job", "list", "--search", "boiler"])
+        .run(&["booking", "list", "--search", "gutter"])
+        .run(&["contact", "list", "--search", "ada", "--updated-since", "7d"])
+        .run(&["webhook", "list", "--search", "ada"])
+        .assert("find_lists");
+}

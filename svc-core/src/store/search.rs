@@ -17,12 +17,13 @@ pub trait SearchRepository: Send {
     /// empty text removes the record from the index.
     async fn store_texts(&mut self, tenant: TenantId, texts: &[IndexedText], until: Timestamp) -> StoreResult<()>;
 
-    /// Returns the first `limit` records of a tenant whose text contains `text`, those that entered the index last first.
-    /// `text` has at least [`MIN_TEXT`](crate::find::MIN_TEXT) characters, is in lower case, and is no pattern: every
+    /// Returns the first `limit` records of a tenant whose text contains `text`, of one kind or of all, those that entered the
+    /// index last first. `text` has at least [`MIN_TEXT`](crate::find::MIN_TEXT) characters, is in lower case, and is no pattern: every
     /// character stands for itself.
     async fn records_with_text(
         &mut self,
         tenant: TenantId,
+        kind: Option<FoundKind>,
         text: &str,
         limit: u32,
     ) -> StoreResult<Vec<(FoundKind, Uuid)>>;

@@ -9,16 +9,20 @@ mod webhooks;
 use schemars::JsonSchema;
 use serde::Serialize;
 use svc_core::accounts::platform_keys::Area;
+use svc_core::find::Findable;
 use svc_core::input::Input;
 use svc_core::pages::Page;
-use svc_core::platform::operations::{self, Records};
+use svc_core::platform::operations::{self, Records, SearchedList};
 use svc_core::platform::{self, MarkedInvoices, Target};
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
+use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::values::Amount;
 
 use crate::api::handlers::ParseFn;
-use crate::api::routes::{self, Operation, Shape, retrieve_record, schema, wrapped};
+use crate::api::routes::{self, Operation, Shape, inline, retrieve_record, schema, wrapped};
 use crate::api::row::{self, Row, rendered, retrieve};
 
 /// Returns all operations of the platform API.
@@ -73,16 +77,28 @@ fn with_area(operation: Operation) -> Operation {
             let shape = Shape { response: Some(wrapped::<InvoiceWithPayments>), ..operation.shape };
             Operation { parse: get_invoice(), shape, ..operation }
         }
-        "listInvoices" => {
-            let list = rendered(Records::<Invoice>::LIST, |Page { data, next_cursor, .. }| {
-                Page::new(data.into_iter().map(InvoiceWithPayments::from).collect(), next_cursor)
-            });
-            let list = list.reading(|input| input.page.limit.unwrap_or_default().get());
-            let shape = Shape { response: Some(schema::<Page<InvoiceWithPayments>>), ..operation.shape };
-            Operation { parse: list.parser(), shape, ..operation }
-        }
+        "listContacts" => searched::<Contact, Contact>(operation),
+        "listInvoices" => searched::<Invoice, InvoiceWithPayments>(operation),
+        "listQuotes" => searched::<Quote, Quote>(operation),
+        "listBookings" => searched::<Booking, Booking>(operation),
+        "listJobs" => searched::<Job, Job>(operation),
         _ => operation,
     }
+}
+
+/// Returns a list that can be searched, with its records in another form.
+fn searched<R, S>(operation: Operation) -> Operation
+where
+    R: Findable<Filter: Input>,
+    S: From<R> + Serialize + JsonSchema + Send + 'static,
+{
+    let list = rendered(Records::<R>::SEARCH, |Page { data, next_cursor, .. }| {
+        Page::new(data.into_iter().map(S::from).collect(), next_cursor)
+    });
+    let list = list.reading(|input| input.page.limit.unwrap_or_default().get());
+    let query: &[_] = const { &[inline::<SearchedList<R::Filter>> as fn(&mut _) -> _] };
+    let shape = Shape { query, response: Some(schema::<Page<S>>), ..operation.shape };
+    Operation { parse: list.parser(), shape, ..operation }
 }
 
 /// Returns what retrieves an invoice with its payments.

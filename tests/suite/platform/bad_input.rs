@@ -53,7 +53,7 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
         ("createDashboardLink", vec![json!({ "role": 1, "identity": long(201) }), json!({})]),
         ("createContact", [contact(), vec![json!({})]].concat()),
         ("updateContact", contact()),
-        ("listContacts", with(list(), &["email=x", "include_deleted=maybe", "updated_since=x"])),
+        ("listContacts", with(list(), &["email=x", "include_deleted=maybe", "updated_since=x", "search="])),
         ("createInvoice", [money(), vec![json!({})]].concat()),
         ("updateInvoice", money()),
         ("listInvoices", with(list(), &["status=x", "updated_since=x"])),

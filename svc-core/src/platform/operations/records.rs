@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use crate::error::Error;
 use crate::exports;
-use crate::find::{self, FindText, Found};
+use crate::find::{self, FindText, Findable, Found, SearchParams};
 use crate::imports::{AccountRecord, Batch, Import};
 use crate::lookup::{self, Matches, PartOfId};
 use crate::pages::{ListParams, Page};
@@ -20,6 +20,9 @@ use crate::resources::{Create, Delete, Resource, Update, crud};
 use crate::store::Tx;
 use crate::values::{Id, TenantId};
 use crate::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret};
+
+/// The query of a list that can be searched.
+pub type SearchedList<F> = Listing<ListParams, Listing<SearchParams, F>>;
 
 /// The operations that every resource `R` has, as far as clients may do that.
 #[derive(Debug)]
@@ -43,6 +46,24 @@ impl<R: Resource> Records<R> {
         Operation::new("getRecord", Method::Get, R::COLLECTION, "", &async |tx, (account, id), _| {
             crud::get::<R>(tx, account, id).await
         });
+}
+
+impl<R: Findable> Records<R> {
+    /// Lists records, or those that have a text.
+    pub const SEARCH: Operation<TenantId, SearchedList<R::Filter>, Page<R>> = Operation::new(
+        "listRecords",
+        Method::Get,
+        R::COLLECTION,
+        "",
+        &async |tx, account, input: &SearchedList<R::Filter>| {
+            let Listing { page, filter: Listing { page: SearchParams { search }, filter } } = input;
+            match search {
+                Some(text) => find::list::<R>(tx, account, text, page, filter).await,
+                None => crud::list::<R>(tx, account, page, filter).await,
+            }
+        },
+    )
+    .unwrapped();
 }
 
 impl<R: Create<Input: Clone>> Records<R> {

@@ -33,10 +33,12 @@ impl SearchRepository for MemoryTx<'_> {
     async fn records_with_text(
         &mut self,
         tenant: TenantId,
+        kind: Option<FoundKind>,
         text: &str,
         limit: u32,
     ) -> StoreResult<Vec<(FoundKind, Uuid)>> {
-        let texts = self.state.search_texts.range(..).filter(|((of, ..), _)| *of == tenant);
+        let is_wanted = |of: TenantId, found: FoundKind| of == tenant && kind.is_none_or(|kind| kind == found);
+        let texts = self.state.search_texts.range(..).filter(|((of, kind, _), _)| is_wanted(*of, *kind));
         let mut found: Vec<_> = texts.filter(|(_, (_, indexed))| indexed.contains(text)).collect();
         found.sort_by_key(|(_, (place, _))| std::cmp::Reverse(*place));
         Ok(found.into_iter().take(limit as usize).map(|((_, kind, id), _)| (*kind, *id)).collect())
