@@ -182,6 +182,11 @@ impl Oauth {
         }
     }
 
+    /// Refuses a form that is too large to be read.
+    pub(crate) fn too_large() -> Response<ResponseBody> {
+        error(StatusCode::PAYLOAD_TOO_LARGE, "invalid_request", "The form is too large.")
+    }
+
     async fn token(&self, store: &dyn Store, parts: &Parts, form: &[u8]) -> Response<ResponseBody> {
         #[derive(Serialize)]
         struct Tokens<'a> {
