@@ -231,7 +231,8 @@ impl Oauth {
             tokens::revoke_token(tx, credentials, parameters).await
         });
         match outcome.await {
-            Ok(Ok(())) => with_headers(StatusCode::OK, Bytes::new()),
+            // Clients ignore the body (RFC 7009 §2.2), but some, such as simple-oauth2, fail if it is not JSON.
+            Ok(Ok(())) => json_response(StatusCode::OK, &json!({})),
             Ok(Err(refused)) => refusal(parts, refused),
             Err(failed) => failure(&failed),
         }

@@ -224,7 +224,7 @@ async fn a_revocation_needs_a_token_and_says_nothing_of_those_it_does_not_know()
         let response = server.post("/oauth/revoke", &authorization, &change.of(&right)).await;
         match status {
             400 => check(&response, 400, "invalid_request", &format!("{change:?}")),
-            status => assert_eq!((response.status.as_u16(), response.text.as_str()), (status, ""), "{change:?}"),
+            status => assert_eq!((response.status.as_u16(), response.text.as_str()), (status, "{}\n"), "{change:?}"),
         }
     }
     // A token of another app is none that this one knows.
