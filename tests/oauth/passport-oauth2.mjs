@@ -16,7 +16,7 @@ const strategy = new OAuth2Strategy(
     state: true,
     pkce: true,
   },
-  (_access, _refresh, parameters, _profile, done) => done(null, parameters),
+  (_access, refresh_token, parameters, _profile, done) => done(null, { ...parameters, refresh_token }),
 );
 
 /** The session in which the strategy keeps the state and the verifier. */
@@ -42,7 +42,7 @@ await assert.rejects(handle({ code: 'svc_oac_x', state: 'forged' }), /state/);
 const refresh = promisify((token, done) => strategy._oauth2.getOAuthAccessToken(
   token,
   { grant_type: 'refresh_token' },
-  (error, _access, _refresh, parameters) => done(error, parameters),
+  (error, _access, refresh_token, parameters) => done(error, { ...parameters, refresh_token }),
 ));
 const refreshed = await refresh(tokens.refresh_token);
 await checkRefreshed(tokens, refreshed);
