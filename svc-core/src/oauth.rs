@@ -23,9 +23,11 @@
 //! Whatever changes a code, a token or a grant locks the account first, and reads them after that.
 
 pub mod authorization;
+mod disconnection;
 mod parameters;
 mod revocation;
 pub mod tokens;
 
+pub use self::disconnection::{AppDisconnected, create_app, update_app};
 pub use self::parameters::{Parameters, Repeated};
-pub use self::revocation::{AppAuthorized, AppRevoked, RevokeReason, delete_app, revoke};
+pub use self::revocation::{AppAuthorized, AppRevoked, RevokeReason, delete_app, delete_app_at_once, revoke};

@@ -5,6 +5,7 @@
 //! [delivery](crate::webhooks::deliveries) or a [bulk replay](crate::webhooks::replays): without secrets, leases and other
 //! state of the service. Members, log entries of attempts and the records of the public API are the same for both.
 
+mod apps;
 mod inputs;
 mod operation;
 pub mod operations;
@@ -12,6 +13,7 @@ mod records;
 mod transfer;
 mod values;
 
+pub use self::apps::{AppCreate, AppGrant, AppListParams, AppUpdate, AppWithSecret};
 pub use self::inputs::{
     AccountCreate, AccountListParams, AccountUpdate, ApiKeyCreate, ApiKeyRotation, AttemptListParams,
     DashboardLinkCreate, DeliveryListFilter, EventCreate, ExportParams, LogFilter, LogParams, MemberCreate,
@@ -27,5 +29,6 @@ pub use self::transfer::{
     FieldProblem, ImportCreate, ImportKind, ImportReport, ImportRows, ImportedRow, RowOutcome, RowProblem,
 };
 pub use self::values::{
-    AnyObject, AtLeastOne, KeyScopes, Seconds, StatusFilter, Statuses, WebhookCount, WriteLimitChanges, Zone,
+    AnyObject, AtLeastOne, KeyScopes, RedirectUris, Seconds, StatusFilter, Statuses, WebhookCount, WriteLimitChanges,
+    Zone,
 };

@@ -194,7 +194,10 @@ impl Api {
         }
         #[cfg(feature = "dashboard")]
         if let Some(oauth) = self.oauth().filter(|_| !is_page) {
-            oauth.challenge(parts.uri.path(), response.status(), code, response.headers_mut());
+            let status = response.status();
+            // A key that may only read is not refused because of a token.
+            let code = code.filter(|_| status != StatusCode::FORBIDDEN || client_is_app(&access));
+            oauth.challenge(parts.uri.path(), status, code, response.headers_mut());
         }
         let headers = response.headers_mut();
         // Pages are for this origin alone.
@@ -329,6 +332,11 @@ impl Api {
             self.state.settings.metrics.requests_not_logged(lost);
             tracing::warn!(requests = lost, %error, "cannot write the request log; these requests are missing in it");
         }
+    }
+
+    /// Returns whether operational events may be recorded: for the platform webhook, or for apps.
+    pub(crate) fn has_operational_events(&self) -> bool {
+        self.has_platform_webhook() || self.state.has_apps()
     }
 
     pub(crate) fn store(&self) -> Arc<dyn Store> {
@@ -529,6 +537,12 @@ impl Api {
         tokio::time::timeout(READY_TIMEOUT, lookup).await.map_err(timed_out)??;
         Ok(self.state.store.check_writable()?)
     }
+}
+
+/// Returns whether an app has sent the request, with an access token.
+#[cfg(feature = "dashboard")]
+fn client_is_app(access: &AccessRecord) -> bool {
+    access.client.as_ref().is_some_and(Principal::is_app)
 }
 
 fn status_response(status: &str) -> Result<Outcome, Problem> {

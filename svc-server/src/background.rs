@@ -118,7 +118,7 @@ async fn run_operational_events(api: Api) {
             Err(error) => tracing::warn!(%error, "cannot set the platform webhook; trying again"),
         }
     }
-    while api.has_platform_webhook() {
+    while api.has_operational_events() {
         if let Err(error) = api.publish_operational_events().await {
             tracing::warn!(%error, "cannot publish operational events; trying again later");
         }

@@ -22,6 +22,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed case is a panic, as in a test")]
 
 mod api_keys;
+mod apps;
 mod attempts;
 mod audit;
 mod backlog;
@@ -108,6 +109,13 @@ cases! {
         an_id_is_unique,
         an_update_of_a_missing_record_fails,
         a_reference_to_another_tenant_is_refused,
+    }
+    apps {
+        an_app_is_stored,
+        a_tenant_has_one_grant_for_an_app,
+        a_code_and_a_token_are_stored,
+        the_end_of_a_grant_ends_its_tokens,
+        expired_codes_and_tokens_are_deleted,
     }
     isolation {
         tenants_with_the_same_ids_are_apart,

@@ -280,7 +280,7 @@ impl Sample for WebhookSubscription {
             previous_until: None,
             stopped_at: None,
             expires_at: None,
-            grant_id: None,
+            grant_id: Some(new.id.into()),
             responses_kept: 0,
             responses_deleted_until: None,
             updated_at: new.now,
@@ -292,7 +292,7 @@ impl Sample for WebhookSubscription {
         let url = format!("https://EXAMPLE.com/ä?{}", "x".repeat(2048 - 22));
         Self {
             url: WebhookUrl::parse(&url).unwrap(),
-            grant_id: Some(Id::max()),
+
             events: EventSet::Kinds(EventKind::BUILT_IN.to_vec()),
             enabled: true,
             description: Some(longest()),

@@ -148,8 +148,16 @@ pub(crate) fn accepts_body(operation: &str, body: &Value) -> bool {
 pub(crate) fn check(method: &Method, target: &str, response: &TestResponse) {
     let shown = || format!("{method} {target} → {} {}", response.status, String::from_utf8_lossy(&response.body));
     let path = target.split('?').next().unwrap_or_default();
+    // What apps and browsers ask for is not of the API.
+    if path.starts_with("/oauth/") || path.starts_with("/.well-known/") && response.status < 400 {
+        return;
+    }
     let outside = matches!(path, "/healthz" | "/readyz");
     check_headers(response, outside, method, &shown);
+    // Access tokens are refused only where there are apps, which the document of the contract does not have.
+    if response.status == 401 && response.code() == "invalid_token" || lacks_scope(response) {
+        return;
+    }
     if response.status >= 400 && *method != Method::HEAD {
         check_error(response, &shown);
     }
@@ -221,8 +229,15 @@ fn check_headers(response: &TestResponse, outside: bool, method: &Method, shown:
     }
     let present = |name: &str| response.headers.contains_key(name);
     assert_eq!(present("allow"), response.status == 405, "Allow: {}", shown());
-    assert_eq!(present("www-authenticate"), response.status == 401, "WWW-Authenticate: {}", shown());
+    let challenged = response.status == 401 || lacks_scope(response);
+    assert_eq!(present("www-authenticate"), challenged, "WWW-Authenticate: {}", shown());
     assert_eq!(present("retry-after"), matches!(response.status, 429 | 503), "Retry-After: {}", shown());
+}
+
+/// Returns whether an app is told that its token lacks a scope (RFC 6750 §3.1).
+fn lacks_scope(response: &TestResponse) -> bool {
+    let challenge = response.header("www-authenticate").unwrap_or_default();
+    response.status == 403 && challenge.contains("insufficient_scope")
 }
 
 fn check_error(response: &TestResponse, shown: &dyn Fn() -> String) {

@@ -227,6 +227,12 @@ impl Call {
         self.header("content-type", "application/json")
     }
 
+    /// Sets the body to a form.
+    pub(crate) fn form(mut self, fields: String) -> Self {
+        self.body = fields.into();
+        self.anonymous().header("content-type", "application/x-www-form-urlencoded")
+    }
+
     /// Sets a header and replaces an earlier value.
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.insert(HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value).unwrap());

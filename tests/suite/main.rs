@@ -28,6 +28,7 @@ mod limits;
 mod lists;
 mod live;
 mod nodes;
+mod oauth;
 mod order;
 mod platform;
 mod postgres;

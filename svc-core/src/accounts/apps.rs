@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::accounts::audit::{self, Object};
 use crate::accounts::keys::{self, Scope};
@@ -50,6 +51,9 @@ pub struct App {
     pub scopes: Vec<Scope>,
     /// Where the app learns, by a signed `app.disconnected`, that an account has revoked its access. Null if none was given.
     pub disconnect_url: Option<WebhookUrl>,
+    /// The webhook of the platform account that tells the app. `None` without such a URL.
+    #[serde(skip)]
+    pub webhook_id: Option<Uuid>,
     /// When the app was created.
     pub created_at: Timestamp,
     /// Who created the app, as audit logs name them.
@@ -91,11 +95,12 @@ pub struct NewApp {
     pub app: App,
     /// The secret. `None` for a public app.
     pub secret: Option<Secret>,
+    /// The secret that signs `app.disconnected`. `None` unless the URL for it was just set.
+    pub webhook_secret: Option<Secret>,
 }
 
 /// The settings of a new app.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct AppCreate {
     /// The account whose people develop the app. `None` for an app of whoever runs the service.
     pub owner: Option<TenantId>,
@@ -137,7 +142,7 @@ pub struct AppUpdate {
     pub disabled: Option<bool>,
 }
 
-/// Creates an app. The actor of the transaction is stored as the one who made it.
+/// Creates an app without a webhook, which [`create_app`](crate::oauth::create_app) adds. The actor of the transaction is stored as the one who made it.
 ///
 /// # Errors
 /// [`Error::Validation`] without redirect URIs, with more than [`MAX_REDIRECT_URIS`] or with a repeated one,
@@ -164,6 +169,7 @@ pub async fn create(tx: &mut dyn Tx, input: AppCreate) -> Result<NewApp, Error> 
         confidential: !input.public,
         scopes: keys::scopes(input.write),
         disconnect_url: input.disconnect_url,
+        webhook_id: None,
         created_at: now,
         created_by: tx.actor().to_string(),
         disabled_at: None,
@@ -173,7 +179,7 @@ pub async fn create(tx: &mut dyn Tx, input: AppCreate) -> Result<NewApp, Error> 
     };
     tx.insert_app(&app).await?;
     audit_change(tx, "create", None, Some(&app)).await?;
-    Ok(NewApp { app, secret })
+    Ok(NewApp { app, secret, webhook_secret: None })
 }
 
 /// Returns the app with this id.
@@ -193,7 +199,7 @@ pub async fn get_of(tx: &mut dyn Tx, owner: TenantId, id: AppId) -> Result<App, 
     if app.tenant_id == Some(owner) { Ok(app) } else { Err(Error::NotFound) }
 }
 
-/// Changes an app. A change without effect writes nothing.
+/// Changes an app but for its webhook, which [`update_app`](crate::oauth::update_app) changes. A change without effect writes nothing.
 ///
 /// # Errors
 /// [`Error::NotFound`], and [`Error::Validation`] as for a new app.
@@ -238,7 +244,7 @@ pub async fn rotate_secret(tx: &mut dyn Tx, id: AppId, overlap: Duration) -> Res
     };
     tx.update_app(&app).await?;
     audit_change(tx, "rotate", Some(&before), Some(&app)).await?;
-    Ok(NewApp { app, secret: Some(secret) })
+    Ok(NewApp { app, secret: Some(secret), webhook_secret: None })
 }
 
 /// Records a change of an app in the audit log of the account that it belongs to.

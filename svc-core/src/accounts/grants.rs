@@ -127,6 +127,8 @@ pub struct TokenCredential {
 /// The requests that an app has sent with a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GrantUse {
+    /// The account.
+    pub tenant_id: TenantId,
     /// The grant.
     pub grant_id: GrantId,
     /// When the last of them was sent.

@@ -47,6 +47,9 @@ pub enum OperationalKind {
     /// The access of an app to an account has ended.
     #[text = "app.revoked"]
     AppRevoked,
+    /// The same, for the app, which gets it at the URL that it has registered.
+    #[text = "app.disconnected"]
+    AppDisconnected,
     /// An account that was pending or suspended was approved.
     #[text = "account.approved"]
     AccountApproved,
@@ -113,13 +116,28 @@ pub(crate) async fn record(tx: &mut dyn Tx, tenant: TenantId, report: Report) ->
         return Ok(());
     }
     for (kind, data) in report.0 {
-        // The clock of the account, so that what happens in one account is published in its order.
-        let at = advance_clock(tx, tenant).await?;
-        let Some(kind) = kind.event_kind() else { continue };
-        let event = OperationalEvent { id: tx.env().id(at), kind, data };
-        tx.insert_operational_event(&event).await?;
+        insert(tx, tenant, kind, data).await?;
     }
     Ok(())
+}
+
+/// Records what happened in an account also if there is no platform webhook, as somebody else gets it.
+pub(crate) async fn record_always(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    kind: OperationalKind,
+    data: &(impl Serialize + Sync),
+) -> Result<(), Error> {
+    let data = to_raw_value(data).map_err(|error| StoreError::Internal(error.to_string()))?;
+    insert(tx, tenant, kind, data).await
+}
+
+async fn insert(tx: &mut dyn Tx, tenant: TenantId, kind: OperationalKind, data: Box<RawValue>) -> Result<(), Error> {
+    // The clock of the account, so that what happens in one account is published in its order.
+    let at = advance_clock(tx, tenant).await?;
+    let Some(kind) = kind.event_kind() else { return Ok(()) };
+    let event = OperationalEvent { id: tx.env().id(at), kind, data };
+    Ok(tx.insert_operational_event(&event).await?)
 }
 
 /// Returns whether the platform webhook is set and not disabled. While the service has paused it, its events are held.

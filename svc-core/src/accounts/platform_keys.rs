@@ -41,6 +41,8 @@ pub enum Area {
     Webhooks,
     /// Deliveries, their attempts and replays.
     Deliveries,
+    /// Apps of somebody else, and the grants of accounts to them.
+    Apps,
     /// The audit log, which is only read.
     Audit,
     /// The export, which is only read.
@@ -292,7 +294,7 @@ mod tests {
     #[test]
     fn every_scope_is_read_from_its_text() {
         let texts: Vec<String> = PlatformScope::all().map(|scope| scope.to_string()).collect();
-        assert_eq!(texts.len(), 1 + 2 * 7 + 4);
+        assert_eq!(texts.len(), 1 + 2 * 8 + 4);
         for (scope, text) in PlatformScope::all().zip(&texts) {
             assert_eq!(text.parse(), Ok(scope));
         }

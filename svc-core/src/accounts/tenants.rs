@@ -3,8 +3,8 @@
 use uuid::Uuid;
 
 use crate::accounts::audit::{self, Object};
-use crate::accounts::limits::RateLimits;
-use crate::accounts::operational::{self, AccountApproved, OperationalKind};
+use crate::accounts::limits::{MAX_WEBHOOKS, RateLimits};
+use crate::accounts::operational::{self, AccountApproved, OperationalKind, PLATFORM_ACCOUNT};
 use crate::error::{Error, FieldCode, Issue};
 use crate::store::Tx;
 use crate::values::{Currency, TenantId, TextEnum, TimeZone, Timestamp};
@@ -110,6 +110,12 @@ pub(crate) async fn create_as(tx: &mut dyn Tx, id: TenantId, input: TenantCreate
     tx.set_overdue_check_at(tenant.id, tenant.time_zone.next_date_begins(created_at)).await?;
     audit_change(tx, "create", None, &tenant).await?;
     Ok(tenant)
+}
+
+/// Creates the [platform account](crate::accounts::operational::PLATFORM_ACCOUNT), which has a webhook for each app that wants one.
+pub(crate) async fn create_platform(tx: &mut dyn Tx) -> Result<(), Error> {
+    create_as(tx, PLATFORM_ACCOUNT, TenantCreate::named("Platform")).await?;
+    update(tx, PLATFORM_ACCOUNT.0, |tenant| tenant.max_webhooks = Some(MAX_WEBHOOKS)).await.map(drop)
 }
 
 /// Returns the tenant with this id.

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::disconnection::{AppDisconnected, release_webhook};
 use crate::accounts::apps::{self, App, AppId};
 use crate::accounts::audit::{self, Object};
 use crate::accounts::grants::{self, Grant, GrantId};
@@ -114,6 +115,12 @@ pub async fn revoke(tx: &mut dyn Tx, tenant: TenantId, id: GrantId, reason: Revo
     let mut report = Report::default();
     report.add(OperationalKind::AppRevoked, &revoked)?;
     operational::record(tx, tenant, report).await?;
+    if let Some(webhook_id) = app.webhook_id {
+        let AppRevoked { id, account_id, occurred_at, reason, .. } = revoked;
+        let client_id = app.client_id;
+        let gone = AppDisconnected { id, account_id, occurred_at, client_id, reason, webhook_id };
+        operational::record_always(tx, tenant, OperationalKind::AppDisconnected, &gone).await?;
+    }
     Ok(grant)
 }
 
@@ -143,11 +150,34 @@ pub async fn delete_app(store: &dyn Store, id: AppId) -> Result<App, Error> {
             break;
         }
     }
-    let delete = store.write("apps.delete", id, async |tx, &id| {
-        let app = apps::get(tx, id).await?;
-        tx.delete_app(id).await?;
-        apps::audit_change(tx, "delete", Some(&app), None).await?;
-        Ok(app)
-    });
-    delete.await
+    store.write("apps.delete", id, async |tx, &id| delete(tx, id).await).await
+}
+
+/// Deletes an app and ends its access to all accounts, in this transaction.
+///
+/// # Errors
+/// [`Error::NotFound`], and [`Error::NotAllowed`] if it has access to more than 100 accounts, which a transaction must not lock.
+pub async fn delete_app_at_once(tx: &mut dyn Tx, id: AppId) -> Result<(), Error> {
+    apps::get(tx, id).await?;
+    let grants = tx.grants_to(id, BATCH + 1).await?;
+    if grants.len() > BATCH as usize {
+        let reason = format!(
+            "The app has access to more than {BATCH} accounts. Disable it, which ends that at once, and delete it when fewer \
+             are left."
+        );
+        return Err(Error::NotAllowed(reason));
+    }
+    // In the order of their ids, as others lock several accounts.
+    for Grant { tenant_id, id, .. } in grants {
+        revoke(tx, tenant_id, id, RevokeReason::AppDeleted).await?;
+    }
+    delete(tx, id).await.map(drop)
+}
+
+async fn delete(tx: &mut dyn Tx, id: AppId) -> Result<App, Error> {
+    let app = apps::get(tx, id).await?;
+    release_webhook(tx, &app).await?;
+    tx.delete_app(id).await?;
+    apps::audit_change(tx, "delete", Some(&app), None).await?;
+    Ok(app)
 }

@@ -30,7 +30,7 @@ pub enum Method {
     Delete,
 }
 
-/// What the path of an operation names: nothing, an account, or a record of an account.
+/// What the path of an operation names: nothing, an account, a record of an account, or one without an account.
 pub trait Target: Copy + Send + Sync + 'static {
     /// Whether the path names an account.
     const HAS_ACCOUNT: bool = true;
@@ -66,6 +66,23 @@ impl Target for TenantId {
 
     fn account(self) -> Option<TenantId> {
         Some(self)
+    }
+}
+
+impl<R: 'static> Target for Id<R> {
+    const HAS_ACCOUNT: bool = false;
+    const HAS_ID: bool = true;
+
+    fn new(_: TenantId, id: Uuid) -> Self {
+        id.into()
+    }
+
+    fn account(self) -> Option<TenantId> {
+        None
+    }
+
+    fn id(self) -> Option<Uuid> {
+        Some(self.uuid())
     }
 }
 

@@ -4,12 +4,14 @@
 //! client and the commands of `svc` name it.
 
 mod accounts;
+mod apps;
 mod events;
 mod logs;
 mod records;
 mod requests;
 
 pub use self::accounts::*;
+pub use self::apps::*;
 pub use self::events::*;
 pub use self::logs::LogQuery;
 pub use self::records::*;

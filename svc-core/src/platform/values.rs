@@ -11,12 +11,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::accounts::apps::MAX_REDIRECT_URIS;
 use crate::accounts::keys::Scope;
 use crate::accounts::limits::{CappedCollection, MAX_WEBHOOKS};
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::{self, Json};
-use crate::values::TimeZone;
+use crate::values::{RedirectUri, TimeZone};
 use crate::webhooks::deliveries::DeliveryStatus;
 
 /// Implements `JsonSchema` for a type of this module by a schema that is written where it is used, or in one place for all
@@ -205,6 +206,25 @@ impl FromJson for KeyScopes {
 schema!(inline KeyScopes, "KeyScopes", |generator| {
     let scope = generator.subschema_for::<Scope>();
     json_schema!({ "type": "array", "items": scope, "contains": { "const": "read" } })
+});
+
+/// The redirect URIs of an app.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RedirectUris(pub Vec<RedirectUri>);
+
+impl FromJson for RedirectUris {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        let uris = json.into_array()?.into_iter().enumerate();
+        uris.map(|(at, uri)| RedirectUri::from_json(uri).map_err(|issue| issue.at(at.to_string())))
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+schema!(inline RedirectUris, "RedirectUris", |generator| {
+    let uri = generator.subschema_for::<RedirectUri>();
+    json_schema!({ "type": "array", "items": uri, "minItems": 1, "maxItems": MAX_REDIRECT_URIS })
 });
 
 /// A JSON object with any members, as it was written except for white space.

@@ -43,7 +43,7 @@ impl<'e> Apps<'e> {
     /// ```
     pub async fn create(self, input: AppCreate) -> Result<NewApp, Error> {
         let create = operation!("svc.apps.create");
-        self.runner.write(create, input, async |tx, input| apps::create(tx, input.clone()).await).await
+        self.runner.write(create, input, async |tx, input| oauth::create_app(tx, input.clone()).await).await
     }
 
     /// Returns the apps of an account, or those of whoever runs the service, oldest first.
@@ -80,7 +80,7 @@ impl<'e> Apps<'e> {
         self.runner.read(operation!("svc.apps.get", id), id, async |tx, &id| apps::get(tx, id).await).await
     }
 
-    /// Changes an app.
+    /// Changes an app. The result has the secret that signs `app.disconnected`, if the URL for it is new.
     ///
     /// # Errors
     /// [`Error::NotFound`], and [`Error::Validation`] for the redirect URIs.
@@ -95,13 +95,13 @@ impl<'e> Apps<'e> {
     /// let uris = vec!["https://example.com/callback".parse()?];
     /// let app = svc.apps().create(AppCreate::new("Route Planner".parse()?, uris)).await?.app;
     /// let change = AppUpdate { disabled: Some(true), ..AppUpdate::default() };
-    /// assert!(svc.apps().update(app.id, change).await?.disabled_at.is_some());
+    /// assert!(svc.apps().update(app.id, change).await?.app.disabled_at.is_some());
     /// # Ok(()) });
     /// ```
-    pub async fn update(self, id: AppId, change: AppUpdate) -> Result<App, Error> {
+    pub async fn update(self, id: AppId, change: AppUpdate) -> Result<NewApp, Error> {
         self.runner
             .write(operation!("svc.apps.update", id), (id, change), async |tx, (id, change)| {
-                apps::update(tx, *id, change.clone()).await
+                oauth::update_app(tx, *id, change.clone()).await
             })
             .await
     }

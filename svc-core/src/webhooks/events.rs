@@ -278,6 +278,27 @@ pub(crate) async fn emit_to(
     Ok(delivery)
 }
 
+/// Writes an event that one subscription of several for its kind gets, and its delivery. There is none if the subscription is
+/// gone or disabled.
+pub(crate) async fn emit_to_receiver(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    now: Timestamp,
+    kind: EventKind,
+    data: &RawValue,
+    receiver: SubscriptionId,
+) -> Result<(), Error> {
+    let data = data.to_owned();
+    let event = Event { id: tx.env().id(now), tenant_id: tenant, kind, data, created_at: now, only_for: None };
+    tx.insert_event(&event).await?;
+    let matching = tx.matching_subscriptions(tenant, kind).await?;
+    if let Some(to) = matching.into_iter().find(|to| to.subscription_id == receiver) {
+        let delivery = new_delivery(tx.env(), &event, to);
+        tx.insert_delivery(&delivery).await?;
+    }
+    Ok(())
+}
+
 fn new_delivery(env: &Env, event: &Event, to: MatchedSubscription) -> Delivery {
     let mut delivery = event.delivery_to(env.id(event.created_at), to.subscription_id, to.paused);
     // The tenant's clock may be ahead of the wall clock, which decides what is due.

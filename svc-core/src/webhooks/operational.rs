@@ -4,13 +4,14 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::accounts::clocks::advance_clock;
 use crate::accounts::keys::{ApiKey, KeyId, Scope};
 use crate::accounts::limits::MAX_WEBHOOKS;
 use crate::accounts::operational::{OperationalEvent, OperationalKind, PLATFORM_ACCOUNT, Report, is_on, record};
-use crate::accounts::tenants::{self, TenantCreate};
+use crate::accounts::tenants;
 use crate::error::{Error, StoreError};
 use crate::pages::{ListQuery, Order};
 use crate::resources::{NoFilter, crud};
@@ -170,10 +171,25 @@ async fn publish_step(tx: &mut dyn Tx) -> Result<u64, Error> {
     let recorded = tx.operational_events(BATCH).await?;
     for OperationalEvent { id, kind, data } in &recorded {
         let now = advance_clock(tx, PLATFORM_ACCOUNT).await?;
-        events::emit(tx, PLATFORM_ACCOUNT, now, &[*kind], data).await?;
+        match receiver(*kind, data) {
+            Some(webhook) => events::emit_to_receiver(tx, PLATFORM_ACCOUNT, now, *kind, data, webhook).await?,
+            None => events::emit(tx, PLATFORM_ACCOUNT, now, &[*kind], data).await?,
+        }
         tx.delete_operational_event(*id).await?;
     }
     Ok(recorded.len() as u64)
+}
+
+/// Returns the webhook that gets an event which is meant for one app.
+fn receiver(kind: EventKind, data: &RawValue) -> Option<SubscriptionId> {
+    #[derive(Deserialize)]
+    struct Receiver {
+        webhook_id: SubscriptionId,
+    }
+    if OperationalKind::of(kind) != Some(OperationalKind::AppDisconnected) {
+        return None;
+    }
+    serde_json::from_str::<Receiver>(data.get()).ok().map(|receiver| receiver.webhook_id)
 }
 
 /// Records the API keys that expire within [`KEY_EXPIRY_NOTICE`] and were not recorded before, and returns how many there
@@ -243,10 +259,13 @@ async fn set_in(tx: &mut dyn Tx, url: Option<WebhookUrl>) -> Result<(), Error> {
         if url.is_none() {
             return Ok(());
         }
-        tenants::create_as(tx, PLATFORM_ACCOUNT, TenantCreate::named("Platform")).await?;
+        tenants::create_platform(tx).await?;
     }
     let all = ListQuery { limit: MAX_WEBHOOKS, order: Order::NewestFirst { before: None }, filter: NoFilter {} };
-    let oldest = Repository::<WebhookSubscription>::list(tx, PLATFORM_ACCOUNT, &all).await?.pop();
+    // Those of apps are for one kind.
+    let mut webhooks = Repository::<WebhookSubscription>::list(tx, PLATFORM_ACCOUNT, &all).await?;
+    webhooks.retain(|webhook| webhook.events == EventSet::All);
+    let oldest = webhooks.pop();
     match (oldest, url) {
         (None, None) => {}
         (Some(webhook), None) => {

@@ -124,6 +124,14 @@ pub fn operational(kind: OperationalKind) -> Value {
             "reason": "revoked",
             "revoked_by": "dashboard:ada@example.com",
         }),
+        OperationalKind::AppDisconnected => json!({
+            "id": "0195a3c8-8a00-7000-8000-000000001005",
+            "account_id": ACCOUNT,
+            "occurred_at": TIME,
+            "client_id": "svcapp_4fGh2kLmN8pQr6sTuV0wXyZa",
+            "reason": "revoked",
+            "webhook_id": "0195a3c8-8a00-7000-8000-000000001007",
+        }),
         OperationalKind::AccountApproved => json!({
             "id": ACCOUNT,
             "account_id": ACCOUNT,

@@ -147,7 +147,13 @@ impl Principal {
         }
     }
 
-    /// Returns the id of the key.
+    /// Returns whether it is an app, with an access token.
+    #[cfg(feature = "dashboard")]
+    pub(super) fn is_app(&self) -> bool {
+        matches!(self, Self::Key(Caller { id: CallerId::App { .. }, .. }))
+    }
+
+    /// Returns the id of the key, or of the grant of an app.
     pub(crate) fn key_id(&self) -> Uuid {
         match self {
             Self::Key(caller) => caller.id.key_id().uuid(),

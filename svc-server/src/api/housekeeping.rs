@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use svc_core::accounts::grants::{GrantId, GrantUse};
-use svc_core::accounts::keys::{CallerId, KeyId};
+use svc_core::accounts::keys::{Caller, CallerId, KeyId};
 use svc_core::accounts::platform_keys::PlatformKeyId;
 use svc_core::error::Error;
 use svc_core::store::{KeyUse, Store};
 use svc_core::sync::lock;
-use svc_core::values::Timestamp;
+use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::retention::{self, DeletedCounts, Positions};
 use tokio::sync::Mutex as AsyncMutex;
@@ -65,20 +65,20 @@ impl RetentionSweep {
 pub(crate) struct LastUsed {
     keys: Mutex<HashMap<KeyId, Timestamp>>,
     /// With the number of requests.
-    grants: Mutex<HashMap<GrantId, (Timestamp, u64)>>,
+    grants: Mutex<HashMap<(TenantId, GrantId), (Timestamp, u64)>>,
     platform_keys: Mutex<HashMap<PlatformKeyId, Timestamp>>,
 }
 
 impl LastUsed {
     /// Records a request of a key, or of an app.
-    pub(crate) fn record(&self, caller: CallerId, now: Timestamp) {
-        match caller {
+    pub(crate) fn record(&self, caller: &Caller, now: Timestamp) {
+        match caller.id {
             CallerId::Key(key) => {
                 lock(&self.keys).insert(key, now);
             }
             CallerId::App { grant, .. } => {
                 let mut grants = lock(&self.grants);
-                let (used_at, requests) = grants.entry(grant).or_insert((now, 0));
+                let (used_at, requests) = grants.entry((caller.tenant_id, grant)).or_insert((now, 0));
                 (*used_at, *requests) = (now, *requests + 1);
             }
         }
@@ -104,9 +104,11 @@ impl LastUsed {
         let uses: Vec<KeyUse> = keys.iter().map(|(&key_id, &used_at)| KeyUse { key_id, used_at }).collect();
         let platform_uses: Vec<KeyUse<PlatformKeyId>> =
             platform_keys.iter().map(|(&key_id, &used_at)| KeyUse { key_id, used_at }).collect();
-        let of_grant =
-            |(&grant_id, &(used_at, requests)): (&GrantId, &(Timestamp, u64))| GrantUse { grant_id, used_at, requests };
-        let uses = Arc::new((uses, platform_uses, grants.iter().map(of_grant).collect::<Vec<_>>()));
+        let grant_uses: Vec<GrantUse> = grants
+            .iter()
+            .map(|(&(tenant_id, grant_id), &(used_at, requests))| GrantUse { tenant_id, grant_id, used_at, requests })
+            .collect();
+        let uses = Arc::new((uses, platform_uses, grant_uses));
         let write = store.write("keys.record_uses", uses, async |tx, uses| {
             tx.record_key_uses(&uses.0).await?;
             tx.record_grant_uses(&uses.2).await?;

@@ -26,6 +26,7 @@ pub fn operations() -> Vec<Operation> {
     let mut all = accounts();
     all.extend(keys());
     all.extend(members());
+    all.extend(apps());
     // Everything that an API key can do, except to check itself.
     all.extend(routes::records().into_iter().map(with_area));
     all.extend(invoices());
@@ -156,6 +157,61 @@ fn keys() -> Vec<Operation> {
              expires after the overlap. A key that is revoked or expired is refused with 409 \
              `not_allowed`.",
             "The new API key, with its text.",
+        ),
+    ]
+}
+
+fn apps() -> Vec<Operation> {
+    vec![
+        row(Area::Apps, operations::CREATE_APP)
+            .creates()
+            .with_webhook_url(|input| input.disconnect_url.clone())
+            .described(
+                "Create an app",
+                "Creates an app of somebody else, which owners of accounts can let work on them (OAuth 2.0). The response \
+                 contains its secret. Store it, as no other request returns it.",
+                "The created app, with its secret.",
+            ),
+        row(Area::Apps, operations::LIST_APPS).described(
+            "List apps",
+            "Returns the apps of the operator, or those of the account `account_id`, the oldest first.",
+            "The apps.",
+        ),
+        row(Area::Apps, operations::GET_APP).with_etag().described(
+            "Retrieve an app",
+            "Returns the app with this id, without its secret.",
+            "The app with this id.",
+        ),
+        row(Area::Apps, operations::UPDATE_APP)
+            .with_webhook_url(|input| input.disconnect_url.clone().sent().flatten())
+            .described(
+                "Update an app",
+                "Changes the fields that you send and leaves the others as they are (JSON Merge Patch, RFC 7396). The tokens \
+                 of a disabled app are refused from the next request on, and work again once it is enabled.",
+                "The app after the change.",
+            ),
+        row(Area::Apps, operations::ROTATE_APP_SECRET).described(
+            "Rotate the secret of an app",
+            "Creates another secret. The one before is taken until the end of the overlap. A public app, which has no \
+             secret, is refused with 409 `not_allowed`.",
+            "The app, with its new secret.",
+        ),
+        row(Area::Apps, operations::DELETE_APP).described(
+            "Delete an app",
+            "Deletes the app, and ends its access to all accounts. One with access to more than 100 accounts is refused with \
+             409 `not_allowed`; disable it instead.",
+            "The app was deleted. The response has no body.",
+        ),
+        row(Area::Apps, operations::LIST_GRANTS).tagged("apps").described(
+            "List grants",
+            "Returns the apps that may work on the account, the one that was granted first at the top.",
+            "All grants of the account.",
+        ),
+        row(Area::Apps, operations::REVOKE_GRANT).tagged("apps").described(
+            "Revoke a grant",
+            "Ends the access of an app to the account: its tokens are refused from the next request on, and its webhook \
+             subscriptions are deleted.",
+            "The grant that has ended.",
         ),
     ]
 }

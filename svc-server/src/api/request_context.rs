@@ -232,7 +232,7 @@ impl RequestContext<'_> {
 
     fn record_client(&self, client: &Principal, access: &mut AccessRecord) {
         match client {
-            Principal::Key(caller) => self.state.last_used.record(caller.id, self.now()),
+            Principal::Key(caller) => self.state.last_used.record(caller, self.now()),
             Principal::Platform { key, .. } => self.state.last_used.record_platform_key(key.id, self.now()),
         }
         access.client = Some(client.clone());

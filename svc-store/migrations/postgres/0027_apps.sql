@@ -12,6 +12,8 @@ CREATE TABLE oauth_apps (
     redirect_uris  text             NOT NULL,
     can_write      boolean          NOT NULL,
     disconnect_url text,
+    -- The subscription of the platform account that tells the app of its disconnection.
+    webhook_id     uuid,
     disabled_at    timestamptz,
     secret_hash    bytea            CHECK (length(secret_hash) = 32),
     previous_hash  bytea            CHECK (length(previous_hash) = 32),
@@ -22,7 +24,7 @@ CREATE INDEX oauth_apps_of_owner ON oauth_apps (tenant_id, id);
 
 CREATE TABLE oauth_grants (
     tenant_id    uuid        NOT NULL REFERENCES tenants (id),
-    id           uuid        NOT NULL UNIQUE,
+    id           uuid        NOT NULL,
     app_id       uuid        NOT NULL REFERENCES oauth_apps (id),
     can_write    boolean     NOT NULL,
     member       text        NOT NULL,

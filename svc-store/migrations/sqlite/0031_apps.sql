@@ -12,6 +12,8 @@ CREATE TABLE oauth_apps (
     redirect_uris  TEXT    NOT NULL,
     can_write      INTEGER NOT NULL CHECK (can_write IN (0, 1)),
     disconnect_url TEXT,
+    -- The subscription of the platform account that tells the app of its disconnection.
+    webhook_id     BLOB    CHECK (length(webhook_id) = 16),
     disabled_at    INTEGER,
     secret_hash    BLOB    CHECK (length(secret_hash) = 32),
     previous_hash  BLOB    CHECK (length(previous_hash) = 32),
@@ -22,7 +24,7 @@ CREATE INDEX oauth_apps_of_owner ON oauth_apps (tenant_id, id);
 
 CREATE TABLE oauth_grants (
     tenant_id    BLOB    NOT NULL REFERENCES tenants (id),
-    id           BLOB    NOT NULL UNIQUE CHECK (length(id) = 16),
+    id           BLOB    NOT NULL CHECK (length(id) = 16),
     app_id       BLOB    NOT NULL REFERENCES oauth_apps (id),
     can_write    INTEGER NOT NULL CHECK (can_write IN (0, 1)),
     member       TEXT    NOT NULL,

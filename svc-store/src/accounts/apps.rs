@@ -16,7 +16,7 @@ use crate::table::{TableRow, record, select};
 
 record!(App, "oauth_apps", key: [id], {
     inserted: [id, client_id, tenant_id, confidential, created_at, created_by],
-    updated: [name, website, redirect_uris, scopes as can_write, disconnect_url, disabled_at, secret_hash, previous_hash,
+    updated: [name, website, redirect_uris, scopes as can_write, disconnect_url, webhook_id, disabled_at, secret_hash, previous_hash,
         previous_until],
 });
 
@@ -53,7 +53,7 @@ const DELETE_GRANT: [&str; 3] = [
     "DELETE FROM oauth_grants WHERE tenant_id = $1 AND id = $2",
 ];
 const RECORD_USE: &str = "UPDATE oauth_grants SET requests = requests + $1, \
-     last_used_at = CASE WHEN last_used_at > $2 THEN last_used_at ELSE $2 END WHERE id = $3";
+     last_used_at = CASE WHEN last_used_at > $2 THEN last_used_at ELSE $2 END WHERE tenant_id = $3 AND id = $4";
 
 static CODE: LazyLock<String> = LazyLock::new(|| select::<AuthorizationCode>("WHERE code_hash = $1"));
 const USE_CODE: &str = "UPDATE oauth_codes SET is_used = TRUE WHERE code_hash = $1";
@@ -162,8 +162,9 @@ impl GrantRepository for SqlTx<'_> {
         // Always in the same order, so that two nodes never deadlock.
         let mut uses = uses.to_vec();
         uses.sort_unstable();
-        for GrantUse { grant_id, used_at, requests } in &uses {
-            self.pipeline(RECORD_USE, &[requests.param(), used_at.param(), grant_id.param()]).await?;
+        for GrantUse { tenant_id, grant_id, used_at, requests } in &uses {
+            let params = [requests.param(), used_at.param(), tenant_id.param(), grant_id.param()];
+            self.pipeline(RECORD_USE, &params).await?;
         }
         Ok(())
     }

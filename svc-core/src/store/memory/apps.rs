@@ -83,10 +83,8 @@ impl GrantRepository for MemoryTx<'_> {
     }
 
     async fn record_grant_uses(&mut self, uses: &[GrantUse]) -> StoreResult<()> {
-        for GrantUse { grant_id, used_at, requests } in uses {
-            let grants = &mut self.state_mut()?.grants;
-            let Some(key) = grants.keys().find(|(_, id)| id == grant_id).copied() else { continue };
-            grants.change(&key, |grant| {
+        for GrantUse { tenant_id, grant_id, used_at, requests } in uses {
+            self.state_mut()?.grants.change(&(*tenant_id, *grant_id), |grant| {
                 grant.last_used_at = grant.last_used_at.max(Some(*used_at));
                 grant.requests += requests;
             });

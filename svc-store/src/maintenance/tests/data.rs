@@ -3,9 +3,11 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use svc_core::accounts::apps::{self, AppCreate};
 use svc_core::accounts::clocks::advance_clock;
+use svc_core::accounts::grants::{AuthorizationCode, Grant, Token};
 use svc_core::accounts::idempotency::StoredResponse;
-use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::keys::{self, KeyCreate, Scope};
 use svc_core::accounts::members;
 use svc_core::accounts::operational::{OperationalEvent, OperationalKind};
 use svc_core::accounts::platform_keys::{self, PlatformKeyCreate, PlatformScope};
@@ -21,7 +23,7 @@ use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::resources::{Create, Resource as _, Update, crud};
 use svc_core::store::{DeliveryFilter, KeyUse, Store, Tx};
-use svc_core::values::{Email, Id, TenantId, Timestamp};
+use svc_core::values::{Email, Id, RedirectUri, TenantId, Text, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::samples;
@@ -69,6 +71,7 @@ async fn fill_keys(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     let input = PlatformKeyCreate { name: None, scopes: PlatformScope::all().collect(), expires_in: Some(HOUR) };
     let platform_key = platform_keys::create(tx, input).await?.key.id;
     platform_keys::revoke(tx, platform_key).await?;
+    fill_apps(tx, tenant).await?;
     let body = (0..=255).collect();
     let recorded = StoredResponse {
         fingerprint: [7; 32],
@@ -79,6 +82,54 @@ async fn fill_keys(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
         created_at: now,
     };
     Ok(tx.store_response(tenant, "a 'key' of “anything”", &recorded).await?)
+}
+
+async fn fill_apps(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    let now = tx.env().now();
+    let uris = ["https://example.com/cb?a='", "com.example.app:/cb"].map(RedirectUri::from_stored);
+    let mut input = AppCreate::new(Text::from_stored("Zoë's 🗺"), uris.to_vec());
+    (input.owner, input.website) = (Some(tenant), WebhookUrl::parse("https://example.com/ü").ok());
+    let app = apps::create(tx, input.clone()).await?.app.id;
+    apps::rotate_secret(tx, app, HOUR).await?;
+    apps::create(tx, AppCreate { owner: None, public: true, write: true, ..input }).await?;
+    let grant = Grant {
+        id: tx.env().id(now),
+        tenant_id: tenant,
+        app_id: app,
+        scopes: vec![Scope::Read, Scope::Write],
+        member: "ada@example.com".to_owned(),
+        created_at: now,
+        last_used_at: Some(now),
+        requests: 1 << 40,
+    };
+    tx.insert_grant(&grant).await?;
+    let code = AuthorizationCode {
+        id: Id::max(),
+        tenant_id: tenant,
+        grant_id: grant.id,
+        app_id: app,
+        writes: true,
+        redirect_uri: None,
+        challenge: [255; 32],
+        resource: Some("/api/v1".to_owned()),
+        expires_at: now,
+        is_used: true,
+    };
+    tx.insert_code(&code, &tx.env().bytes()).await?;
+    let token = Token {
+        authorization: code.id,
+        tenant_id: tenant,
+        grant_id: grant.id,
+        app_id: app,
+        is_refresh: true,
+        writes: true,
+        resource: None,
+        expires_at: now,
+        nonce: [0; 32],
+        successor: Some([1; 32]),
+        replaced_at: Some(now),
+    };
+    Ok(tx.insert_token(&token, &tx.env().bytes()).await?)
 }
 
 async fn fill_requests(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {

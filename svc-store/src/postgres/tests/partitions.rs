@@ -14,6 +14,11 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
         "FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.key_hash = $1",
         "a request has only its key, which names the tenant",
     ),
+    (
+        "FROM oauth_tokens k JOIN oauth_apps a ON a.id = k.app_id JOIN tenants t ON t.id = k.tenant_id",
+        "a request has only its token, which names the tenant",
+    ),
+    ("FROM oauth_grants WHERE app_id = $1", "whoever deletes an app ends its access to all tenants"),
     ("FROM members WHERE email = $1", "a person signs in with an email address, which may have several accounts"),
     ("FROM tenants WHERE id > $1 ORDER BY id LIMIT $2", "an operator lists all tenants"),
     ("FROM tenants t WHERE t.id > $2 ORDER BY t.id LIMIT $3", "retention looks for tenants with old events"),

@@ -1,0 +1,544 @@
+//! OAuth 2.0 (docs/oauth.md): an app gets access to an account, works on it, and loses it again.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use futures_util::future::join_all;
+use http::Method;
+use serde_json::{Value, json};
+use svc_core::accounts::apps::{AppCreate, AppUpdate, NewApp};
+use svc_core::accounts::dashboard_links::DashboardLinkCreate;
+use svc_core::accounts::operational::PLATFORM_ACCOUNT;
+use svc_core::accounts::sessions::Role;
+use svc_core::crypto::sha256;
+use svc_core::store::DeliveryFilter;
+use svc_core::values::{RedirectUri, TenantId};
+use svc_core::{Svc, accounts::tenants::TenantCreate};
+use svc_server::{Api, Settings};
+
+use crate::harness::{Call, TestResponse, TestServer, limited, settings};
+
+const VERIFIER: &str = "a-verifier-of-at-least-forty-three-characters";
+const RETURN: &str = "https://app.example.com/callback";
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+fn apps(settings: Settings) -> Settings {
+    Settings { dashboard: true, oauth: Some("https://api.example.com".parse().unwrap()), ..settings }
+}
+
+fn with_apps(settings: Settings) -> TestServer {
+    TestServer::with(apps(settings), |store| store)
+}
+
+fn challenge() -> String {
+    URL_SAFE_NO_PAD.encode(sha256(VERIFIER.as_bytes()))
+}
+
+fn query(parameters: &[(&str, &str)]) -> String {
+    url::form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish()
+}
+
+/// An app, and an owner in whose browser it asks.
+struct Client<'s> {
+    server: &'s TestServer,
+    svc: Svc,
+    new: NewApp,
+    tenant: TenantId,
+    cookie: String,
+}
+
+impl<'s> Client<'s> {
+    async fn new(server: &'s TestServer, public: bool) -> Self {
+        let uris = vec![RedirectUri::parse(RETURN).unwrap()];
+        let input = AppCreate { public, write: true, ..AppCreate::new("Route Planner".parse().unwrap(), uris) };
+        let svc = Svc::new(std::sync::Arc::clone(&server.store));
+        let new = svc.apps().create(input).await.unwrap();
+        let cookie = sign_in(&svc, server.seed.tenant).await;
+        Self { server, svc, new, tenant: server.seed.tenant, cookie }
+    }
+
+    /// Asks for access as a browser does. The owner allows it if there is a page.
+    async fn authorize(&self, more: &[(&str, &str)]) -> HashMap<String, String> {
+        let response = self.ask(more).await;
+        let response = match response.status {
+            200 => self.decide(more, &response, "allow").await,
+            _ => response,
+        };
+        returned(&response)
+    }
+
+    fn request(&self, more: &[(&str, &str)]) -> String {
+        let challenge = challenge();
+        let mut parameters = vec![
+            ("response_type", "code"),
+            ("client_id", self.new.app.client_id.as_str()),
+            ("redirect_uri", RETURN),
+            ("scope", "read write"),
+            ("state", "a&b"),
+            ("code_challenge", challenge.as_str()),
+            ("code_challenge_method", "S256"),
+        ];
+        parameters.retain(|(name, _)| !more.iter().any(|(other, _)| other == name));
+        parameters.extend(more);
+        format!("/oauth/authorize?{}", query(&parameters))
+    }
+
+    async fn ask(&self, more: &[(&str, &str)]) -> TestResponse {
+        self.server.send(browser(Method::GET, &self.request(more), &self.cookie)).await
+    }
+
+    async fn decide(&self, more: &[(&str, &str)], page: &TestResponse, decision: &str) -> TestResponse {
+        let text = page.text();
+        let field = |name: &str| {
+            let rest = text.split_once(&format!("name=\"{name}\" value=\"")).map_or("", |(_, rest)| rest);
+            rest.split('"').next().unwrap_or_default().to_owned()
+        };
+        let form = query(&[("csrf", &field("csrf")), ("account", &field("account")), ("decision", decision)]);
+        let call = browser(Method::POST, &self.request(more), &self.cookie);
+        self.server.send(call.form(form)).await
+    }
+
+    async fn token_at(&self, api: &Api, parameters: &[(&str, &str)]) -> TestResponse {
+        let call = Call::absolute(Method::POST, "/oauth/token");
+        let call = match &self.new.secret {
+            Some(secret) => {
+                let pair = format!("{}:{}", self.new.app.client_id, secret.reveal());
+                call.form(query(parameters)).header("authorization", &format!("Basic {}", STANDARD.encode(pair)))
+            }
+            None => {
+                let id = [("client_id", self.new.app.client_id.as_str())];
+                call.form(query(&[&id[..], parameters].concat()))
+            }
+        };
+        self.server.send_to(api, call).await
+    }
+
+    async fn token(&self, parameters: &[(&str, &str)]) -> TestResponse {
+        self.token_at(&self.server.api, parameters).await
+    }
+
+    async fn exchange(&self, code: &str) -> TestResponse {
+        self.token(&exchange_of(code)).await
+    }
+
+    async fn refresh(&self, token: &str) -> TestResponse {
+        self.token(&[("grant_type", "refresh_token"), ("refresh_token", token)]).await
+    }
+
+    /// Returns the tokens that a new code gives.
+    async fn connect(&self) -> Value {
+        let code = self.authorize(&[]).await["code"].clone();
+        let response = self.exchange(&code).await;
+        assert_eq!(response.status, 200, "{}", response.text());
+        response.json()
+    }
+
+    async fn grants(&self) -> usize {
+        self.svc.account(self.tenant).grants().list().await.unwrap().len()
+    }
+}
+
+fn exchange_of(code: &str) -> [(&str, &str); 4] {
+    [("grant_type", "authorization_code"), ("code", code), ("redirect_uri", RETURN), ("code_verifier", VERIFIER)]
+}
+
+async fn sign_in(svc: &Svc, tenant: TenantId) -> String {
+    let link = svc.dashboard().create_link(DashboardLinkCreate::to(tenant, Role::Owner)).await.unwrap();
+    let new = svc.dashboard().sign_in(link.token.reveal()).await.unwrap();
+    format!("svc_session={}", new.token.reveal())
+}
+
+fn browser(method: Method, target: &str, cookie: &str) -> Call {
+    let call = Call::absolute(method, target).anonymous();
+    call.header("cookie", cookie).header("origin", "http://api.example.com")
+}
+
+/// Returns the parameters with which the browser goes back to the app.
+fn returned(response: &TestResponse) -> HashMap<String, String> {
+    assert_eq!(response.status, 303, "{}", response.text());
+    let location = response.header("location").unwrap();
+    let query = location.strip_prefix(&format!("{RETURN}?")).unwrap_or_else(|| panic!("{location}"));
+    url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
+fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_else(|| panic!("no {name} in {value}"))
+}
+
+fn with_token(call: Call, tokens: &Value) -> Call {
+    call.header("authorization", &format!("Bearer {}", text(tokens, "access_token")))
+}
+
+fn assert_refused(response: &TestResponse, status: u16, error: &str) {
+    assert_eq!((response.status, &response.json()["error"]), (status, &json!(error)), "{}", response.text());
+    assert_eq!(response.header("cache-control"), Some("no-store"));
+}
+
+#[tokio::test]
+async fn a_confidential_app_gets_access_works_and_is_disconnected() {
+    let server = with_apps(settings());
+    let client = Client::new(&server, false).await;
+
+    let page = client.ask(&[]).await;
+    assert_eq!(page.status, 200);
+    for shown in ["Route Planner", "app.example.com", "name=\"decision\" value=\"allow\"", "value=\"deny\""] {
+        assert!(page.text().contains(shown), "{shown}: {}", page.text());
+    }
+    assert!(page.header("content-security-policy").unwrap().contains("frame-ancestors 'none'"));
+
+    let denied = returned(&client.decide(&[], &page, "deny").await);
+    assert_eq!((denied["error"].as_str(), denied["state"].as_str()), ("access_denied", "a&b"));
+    assert_eq!((denied["iss"].as_str(), client.grants().await), ("https://api.example.com", 0));
+
+    let allowed = client.authorize(&[]).await;
+    assert_eq!((allowed["state"].as_str(), allowed["iss"].as_str()), ("a&b", "https://api.example.com"));
+    assert!(allowed["code"].starts_with("svc_oac_"));
+    let response = client.exchange(&allowed["code"]).await;
+    assert_eq!((response.status, response.header("cache-control")), (200, Some("no-store")));
+    assert_eq!(response.header("access-control-allow-origin"), Some("*"));
+    let tokens = response.json();
+    let names: Vec<&String> = tokens.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["access_token", "token_type", "expires_in", "refresh_token", "scope", "tenant_id"]);
+    assert!(text(&tokens, "access_token").starts_with("svc_oat_"));
+    assert!(text(&tokens, "refresh_token").starts_with("svc_ort_"));
+    assert_eq!((&tokens["expires_in"], &tokens["scope"]), (&json!(3600), &json!("read write")));
+    assert_eq!((text(&tokens, "token_type"), text(&tokens, "tenant_id")), ("Bearer", &*client.tenant.to_string()));
+
+    server.expect(200, with_token(Call::get("/contacts"), &tokens)).await;
+    let made = with_token(Call::post("/contacts", json!({ "email": "grace@example.com" })), &tokens);
+    server.expect(201, made).await;
+
+    // The refresh token of a confidential app stays, and its old access token lasts.
+    let refreshed = client.refresh(text(&tokens, "refresh_token")).await.json();
+    assert_eq!(refreshed["refresh_token"], tokens["refresh_token"]);
+    assert_ne!(refreshed["access_token"], tokens["access_token"]);
+    for tokens in [&tokens, &refreshed] {
+        server.expect(200, with_token(Call::get("/contacts"), tokens)).await;
+    }
+
+    // It is asked again only for more.
+    assert!(client.authorize(&[]).await.contains_key("code"));
+    assert_eq!(client.ask(&[]).await.status, 303);
+    assert_eq!(client.ask(&[("prompt", "consent")]).await.status, 200);
+
+    server.api.flush_last_used().await.unwrap();
+    let (grant, app) = client.svc.account(client.tenant).grants().list().await.unwrap().remove(0);
+    assert_eq!((grant.requests, grant.member.as_str(), app.id), (4, "owner@link", client.new.app.id));
+    assert!(grant.last_used_at.is_some());
+    client.svc.account(client.tenant).grants().revoke(grant.id).await.unwrap();
+    for tokens in [&tokens, &refreshed] {
+        let refused = server.expect(401, with_token(Call::get("/contacts"), tokens)).await;
+        assert_eq!(refused.code(), "invalid_token");
+        let challenge = "Bearer error=\"invalid_token\", \
+            resource_metadata=\"https://api.example.com/.well-known/oauth-protected-resource/api/v1\"";
+        assert_eq!(refused.header("www-authenticate"), Some(challenge));
+    }
+    assert_refused(&client.refresh(text(&tokens, "refresh_token")).await, 400, "invalid_grant");
+}
+
+#[tokio::test]
+async fn the_audit_log_and_the_events_name_the_app() {
+    let server = with_apps(settings());
+    let client = Client::new(&server, false).await;
+    let since = server.store.env().now();
+    let tokens = client.connect().await;
+    server.clock.advance(Duration::from_secs(1));
+    let made = with_token(Call::post("/contacts", json!({ "email": "grace@example.com" })), &tokens);
+    server.expect(201, made).await;
+    let log = client.svc.account(client.tenant).audit_log().since(since, 10).await.unwrap();
+    let log: Vec<(String, String)> =
+        log.into_iter().map(|entry| (entry.actor, format!("{} {}", entry.action, entry.object_kind))).collect();
+    let app = format!("app:{}", client.new.app.id);
+    assert_eq!(log[0], (app, "created contact".to_owned()));
+    assert!(log.contains(&("dashboard:owner@link".to_owned(), "create grant".to_owned())), "{log:?}");
+}
+
+#[tokio::test]
+async fn a_read_token_changes_nothing() {
+    let server = with_apps(settings());
+    let client = Client::new(&server, false).await;
+    let code = client.authorize(&[("scope", "read offline_access")]).await["code"].clone();
+    let tokens = client.exchange(&code).await.json();
+    assert_eq!(tokens["scope"], "read");
+    let made = with_token(Call::post("/contacts", json!({ "email": "grace@example.com" })), &tokens);
+    let refused = server.expect(403, made).await;
+    assert_eq!(refused.code(), "insufficient_scope");
+    let challenge = refused.header("www-authenticate").unwrap();
+    assert!(challenge.starts_with("Bearer error=\"insufficient_scope\", scope=\"read write\""), "{challenge}");
+    // The owner is asked when more is asked for.
+    assert_eq!(client.ask(&[]).await.status, 200);
+    let more = [("grant_type", "refresh_token"), ("refresh_token", text(&tokens, "refresh_token")), ("scope", "write")];
+    assert_refused(&client.token(&more).await, 400, "invalid_scope");
+}
+
+/// The response of the server was lost, so the app sends the request again.
+#[tokio::test]
+async fn a_lost_response_costs_a_public_app_nothing() {
+    let server = with_apps(settings());
+    let client = Client::new(&server, true).await;
+    let tokens = client.connect().await;
+    let first = client.refresh(text(&tokens, "refresh_token")).await;
+    assert_ne!(first.json()["refresh_token"], tokens["refresh_token"]);
+    server.clock.advance(Duration::from_secs(30 * 60));
+    let again = client.refresh(text(&tokens, "refresh_token")).await;
+    assert_eq!(again.text(), first.text());
+    // The access token lasts as long as the response says.
+    server.clock.advance(Duration::from_secs(59 * 60));
+    server.expect(200, with_token(Call::get("/contacts"), &again.json())).await;
+    server.clock.advance(Duration::from_secs(60));
+    server.expect(401, with_token(Call::get("/contacts"), &again.json())).await;
+    assert_eq!(client.refresh(text(&again.json(), "refresh_token")).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_refresh_token_that_two_hold_ends_the_access() {
+    for is_late in [false, true] {
+        let server = with_apps(settings());
+        let client = Client::new(&server, true).await;
+        let tokens = client.connect().await;
+        let next = client.refresh(text(&tokens, "refresh_token")).await.json();
+        if is_late {
+            server.clock.advance(Duration::from_secs(30 * 60 + 1));
+        } else {
+            assert_eq!(client.refresh(text(&next, "refresh_token")).await.status, 200);
+        }
+        assert_refused(&client.refresh(text(&tokens, "refresh_token")).await, 400, "invalid_grant");
+        assert_eq!(client.grants().await, 0);
+        server.expect(401, with_token(Call::get("/contacts"), &next)).await;
+        let log = client.svc.account(client.tenant).audit_log().since(crate::seed::start(), 50).await.unwrap();
+        assert!(log.iter().any(|entry| entry.action == "revoke" && entry.object_kind == "grant"));
+    }
+}
+
+#[tokio::test]
+async fn a_code_that_comes_again_ends_what_it_gave_and_nothing_else() {
+    let server = with_apps(settings());
+    let client = Client::new(&server, false).await;
+    let other = client.connect().await;
+    let code = client.authorize(&[]).await["code"].clone();
+    let tokens = client.exchange(&code).await.json();
+    assert_refused(&client.exchange(&code).await, 400, "invalid_grant");
+    server.expect(401, with_token(Call::get("/contacts"), &tokens)).await;
+    assert_refused(&client.refresh(text(&tokens, "refresh_token")).await, 400, "invalid_grant");
+    server.expect(200, with_token(Call::get("/contacts"), &other)).await;
+    assert_eq!(client.grants().await, 1);
+}
+
+#[tokio::test]
+async fn codes_and_tokens_expire() {
+    let server = with_apps(settings());
+    let client = Client::new(&server, false).await;
+    let code = client.authorize(&[]).await["code"].clone();
+    server.clock.advance(Duration::from_secs(60));
+    assert_refused(&client.exchange(&code).await, 400, "invalid_grant");
+    let client = Client { cookie: sign_in(&client.svc, client.tenant).await, ..client };
+    let tokens = client.connect().await;
+    server.clock.advance(HOUR);
+    server.expect(401, with_token(Call::get("/contacts"), &tokens)).await;
+    assert_eq!(client.refresh(text(&tokens, "refresh_token")).await.status, 200);
+    // Each use of a refresh token makes it last for 90 days more.
+    for _ in 0..2 {
+        server.clock.advance(HOUR * 24 * 90 - Duration::from_micros(1));
+        assert_eq!(client.refresh(text(&tokens, "refresh_token")).await.status, 200);
+    }
+    server.clock.advance(HOUR * 24 * 90);
+    assert_refused(&client.refresh(text(&tokens, "refresh_token")).await, 400, "invalid_grant");
+    // Upkeep deletes what has expired.
+    server.clock.advance(HOUR * 2);
+    server.api.run_housekeeping().await.unwrap();
+    let left = server
+        .store
+        .write("left", (), async |tx, ()| Ok(tx.delete_expired_tokens(svc_core::values::Timestamp::MAX, 100).await?));
+    assert_eq!(left.await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn an_app_sees_no_webhooks_but_its_own_and_loses_them_with_its_access() {
+    let server = with_apps(settings());
+    let client = Client::new(&server, false).await;
+    let tokens = client.connect().await;
+    let webhook = json!({ "url": "https://hooks.example.com/", "events": ["contact.created"] });
+    let foreign = server.expect(201, Call::post("/webhooks", webhook.clone())).await.id();
+    let own = server.expect(201, with_token(Call::post("/webhooks", webhook), &tokens)).await.id();
+    let list = async |call| {
+        let list = server.expect(200, call).await.json();
+        list["data"].as_array().unwrap().iter().map(|webhook| text(webhook, "id").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(list(with_token(Call::get("/webhooks"), &tokens)).await, [own.as_str()]);
+    assert!(list(Call::get("/webhooks")).await.contains(&own), "the account sees all");
+    for call in [
+        Call::get(&format!("/webhooks/{foreign}")),
+        Call::patch(&format!("/webhooks/{foreign}"), json!({ "enabled": false })),
+        Call::delete(&format!("/webhooks/{foreign}")),
+    ] {
+        server.expect(404, with_token(call, &tokens)).await;
+    }
+    server.expect(200, with_token(Call::get(&format!("/webhooks/{own}")), &tokens)).await;
+
+    let revoked = [("token", text(&tokens, "refresh_token"))];
+    let response = client.revoke(&revoked).await;
+    assert_eq!((response.status, response.text()), (200, "{}\n"));
+    assert_eq!(client.grants().await, 0, "it was its last refresh token");
+    server.expect(404, Call::get(&format!("/webhooks/{own}"))).await;
+    server.expect(200, Call::get(&format!("/webhooks/{foreign}"))).await;
+    server.expect(401, with_token(Call::get("/webhooks"), &tokens)).await;
+    // A token that is not known is revoked already.
+    assert_eq!(client.revoke(&revoked).await.status, 200);
+}
+
+impl Client<'_> {
+    async fn revoke(&self, parameters: &[(&str, &str)]) -> TestResponse {
+        let pair = format!("{}:{}", self.new.app.client_id, self.new.secret.as_ref().unwrap().reveal());
+        let call = Call::absolute(Method::POST, "/oauth/revoke").form(query(parameters));
+        self.server.send(call.header("authorization", &format!("Basic {}", STANDARD.encode(pair)))).await
+    }
+}
+
+#[tokio::test]
+async fn limits_and_idempotency_keys_are_those_of_the_grant() {
+    let server = with_apps(Settings { rate_limit: 3, ..limited() });
+    let client = Client::new(&server, false).await;
+    let tokens = client.connect().await;
+    let refreshed = client.refresh(text(&tokens, "refresh_token")).await.json();
+    let create = || Call::post("/contacts", json!({ "email": "grace@example.com" })).header("idempotency-key", "1");
+    server.expect(201, create()).await;
+    // The same key of the account is another one.
+    server.expect(409, with_token(create(), &tokens)).await;
+    server.expect(409, with_token(create(), &refreshed)).await;
+    server.expect(200, with_token(Call::get("/contacts"), &refreshed)).await;
+    server.expect(429, with_token(Call::get("/contacts"), &tokens)).await;
+    server.expect(200, Call::get("/contacts")).await;
+}
+
+#[tokio::test]
+async fn a_token_is_for_its_resource() {
+    let server = with_apps(settings());
+    let client = Client::new(&server, false).await;
+    let resource = ("resource", "https://api.example.com/api/v2");
+    let code = client.authorize(&[resource]).await["code"].clone();
+    let wrong = [&exchange_of(&code)[..], &[("resource", "https://api.example.com/api/v1")]].concat();
+    assert_refused(&client.token(&wrong).await, 400, "invalid_target");
+    let tokens = client.token(&[&exchange_of(&code)[..], &[resource]].concat()).await.json();
+    server.expect(200, with_token(Call::absolute(Method::GET, "/api/v2/contacts"), &tokens)).await;
+    server.expect(401, with_token(Call::get("/contacts"), &tokens)).await;
+    assert_eq!(client.authorize(&[("resource", "https://other.example.com/")]).await["error"], "invalid_target");
+}
+
+#[tokio::test]
+async fn a_secret_is_rotated_with_an_overlap_and_an_app_is_disabled_at_once() {
+    let server = with_apps(settings());
+    let mut client = Client::new(&server, false).await;
+    let tokens = client.connect().await;
+    let refresh = text(&tokens, "refresh_token");
+    let rotated = client.svc.apps().rotate_secret(client.new.app.id, HOUR).await.unwrap();
+    server.clock.advance(HOUR - Duration::from_micros(1));
+    assert_eq!(client.refresh(refresh).await.status, 200);
+    server.clock.advance(Duration::from_micros(1));
+    assert_refused(&client.refresh(refresh).await, 401, "invalid_client");
+    client.new = rotated;
+    let tokens = client.refresh(refresh).await.json();
+    let disable = AppUpdate { disabled: Some(true), ..AppUpdate::default() };
+    client.svc.apps().update(client.new.app.id, disable).await.unwrap();
+    assert_refused(&client.refresh(refresh).await, 401, "invalid_client");
+    server.expect(401, with_token(Call::get("/contacts"), &tokens)).await;
+    assert_eq!(client.ask(&[]).await.status, 400);
+}
+
+#[tokio::test]
+async fn of_many_refreshes_at_once_one_family_comes() {
+    let server = with_apps(settings());
+    let client = Client::new(&server, true).await;
+    let tokens = client.connect().await;
+    let second = server.second_store();
+    let node = Api::new(std::sync::Arc::clone(&second), apps(settings()));
+    let parameters = [("grant_type", "refresh_token"), ("refresh_token", text(&tokens, "refresh_token"))];
+    let refreshes = (0..100).map(|n| client.token_at(if n % 2 == 0 { &server.api } else { &node }, &parameters));
+    let responses = join_all(refreshes).await;
+    assert!(responses.iter().all(|response| response.status == 200 && response.text() == responses[0].text()));
+    assert_eq!(client.grants().await, 1);
+    second.close().await;
+}
+
+#[tokio::test]
+async fn of_two_exchanges_of_a_code_at_once_one_gets_tokens() {
+    let server = with_apps(settings());
+    let client = Client::new(&server, false).await;
+    let code = client.authorize(&[]).await["code"].clone();
+    let exchanges = join_all((0..2).map(|_| client.exchange(&code))).await;
+    let mut statuses: Vec<u16> = exchanges.iter().map(|response| response.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 400]);
+}
+
+/// The app is told at the URL that it has registered, also when there is no platform webhook.
+#[tokio::test]
+async fn an_app_learns_of_its_disconnection() {
+    let server = with_apps(settings());
+    let mut client = Client::new(&server, false).await;
+    let url = Some(Some("https://app.example.com/gone".parse().unwrap()));
+    let change = AppUpdate { disconnect_url: url, ..AppUpdate::default() };
+    let changed = client.svc.apps().update(client.new.app.id, change).await.unwrap();
+    assert!(changed.webhook_secret.unwrap().reveal().starts_with("whsec_"));
+    client.new.app = changed.app;
+    client.connect().await;
+    let (grant, _) = client.svc.account(client.tenant).grants().list().await.unwrap().remove(0);
+    client.svc.apps().delete(client.new.app.id).await.unwrap();
+    assert_eq!(server.api.publish_operational_events().await, Ok(1));
+    let deliveries = client.svc.account(PLATFORM_ACCOUNT).deliveries().list(DeliveryFilter::default()).await.unwrap();
+    assert_eq!(deliveries.len(), 1);
+    let event = client.svc.account(PLATFORM_ACCOUNT).events().get(deliveries[0].event_id).await.unwrap();
+    assert_eq!((event.kind.as_str(), event.only_for), ("app.disconnected", None));
+    let data: Value = serde_json::from_str(event.data.get()).unwrap();
+    let expected = json!({
+        "id": grant.id,
+        "account_id": client.tenant,
+        "occurred_at": data["occurred_at"],
+        "client_id": client.new.app.client_id,
+        "reason": "app_deleted",
+        "webhook_id": deliveries[0].subscription_id,
+    });
+    assert_eq!(data, expected);
+}
+
+#[tokio::test]
+async fn another_account_learns_nothing_of_a_grant() {
+    let server = with_apps(settings());
+    let client = Client::new(&server, false).await;
+    let tokens = client.connect().await;
+    let other = client.svc.accounts().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
+    assert!(client.svc.account(other).grants().list().await.unwrap().is_empty());
+    let (grant, _) = client.svc.account(client.tenant).grants().list().await.unwrap().remove(0);
+    assert!(client.svc.account(other).grants().revoke(grant.id).await.is_err());
+    server.expect(200, with_token(Call::get("/contacts"), &tokens)).await;
+}
+
+#[tokio::test]
+async fn without_oauth_there_are_no_apps() {
+    let server = TestServer::new();
+    for path in ["/oauth/authorize", "/oauth/token", "/.well-known/oauth-authorization-server"] {
+        let response = server.send(Call::absolute(Method::GET, path)).await;
+        assert_eq!((response.status, response.code().as_str()), (404, "route_not_found"));
+    }
+    let refused = server.expect(401, Call::get("/contacts").header("authorization", "Bearer svc_oat_1")).await;
+    assert_eq!((refused.code().as_str(), refused.header("www-authenticate")), ("invalid_key", Some("Bearer")));
+}
+
+#[tokio::test]
+async fn the_metadata_says_where_everything_is() {
+    let server = with_apps(settings());
+    let get = async |path: &str| -> TestResponse {
+        let response = server.send(Call::absolute(Method::GET, path).anonymous()).await;
+        assert_eq!((response.status, response.header("access-control-allow-origin")), (200, Some("*")), "{path}");
+        response
+    };
+    let authorization_server = get("/.well-known/oauth-authorization-server").await;
+    insta::assert_snapshot!("authorization_server", authorization_server.text());
+    let resource = get("/.well-known/oauth-protected-resource/api/v1").await.json();
+    assert_eq!(resource["resource"], "https://api.example.com/api/v1");
+    assert_eq!(resource["authorization_servers"], json!(["https://api.example.com"]));
+    assert_eq!(get("/.well-known/oauth-protected-resource").await.json()["resource"], "https://api.example.com");
+    let unknown = server.send(Call::absolute(Method::GET, "/.well-known/oauth-protected-resource/api/v9")).await;
+    assert_eq!(unknown.status, 404);
+}
