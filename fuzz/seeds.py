@@ -51,3 +51,12 @@ for table in fixtures.glob("addresses/*.csv"):
     for line in table.read_text().splitlines()[1:]:
         network = line.split(",")[0].strip('"').split("/")[0].split(" ")[0]
         seed("webhook_url", f"https://[{network}]/" if ":" in network else f"https://{network}/")
+
+CALLBACK = "redirect_uri=https%3A%2F%2Fapp.example.com%2Fcallback"
+for form in (
+    f"response_type=code&{CALLBACK}&scope=read&state=a&code_challenge={'A' * 43}&code_challenge_method=S256&prompt=none",
+    f"grant_type=authorization_code&code=svc_oac_&{CALLBACK}&code_verifier={'a' * 43}",
+    "grant_type=refresh_token&refresh_token=svc_ort_",
+    "token=svc_oat_&token_type_hint=access_token",
+):
+    seed("oauth", bytes(2) + form.encode())

@@ -519,7 +519,10 @@ impl Api {
             limits.check(refusals, self.env().now()).map_err(|limited| Problem::rate_limited(&limited))?;
         }
         let form = match parts.method {
-            Method::POST => Some(forms.read(body, settings.body_timeout).await?),
+            Method::POST => match forms.read(body, settings.body_timeout).await {
+                Err(Problem::BodyTooLarge) if endpoint.takes_tokens() => return Ok(Outcome::Page(Oauth::too_large())),
+                form => Some(form?),
+            },
             _ => None,
         };
         let form = form.as_ref().map(|form| form.bytes.clone()).unwrap_or_default();

@@ -140,9 +140,21 @@ struct RenderedDocument {
 impl Documents {
     /// Renders the documents of these versions, which have these operations and event kinds. `mount` is the path of the API in a host application,
     /// empty for none.
-    pub fn new(operations: &[Operation], versions: &[Version], mount: &str, kinds: &EventKinds) -> Self {
+    ///
+    /// `issuer` is the URL of this service as an authorization server for apps, if it is one.
+    pub fn new(
+        operations: &[Operation],
+        versions: &[Version],
+        mount: &str,
+        kinds: &EventKinds,
+        issuer: Option<&str>,
+    ) -> Self {
         let render = |version: Version| {
-            let mut body = serde_json::to_vec(&document(operations, mount, version, kinds)).unwrap_or_default();
+            let mut document = document(operations, mount, version, kinds);
+            if let Some(issuer) = issuer {
+                add_oauth2(&mut document, issuer);
+            }
+            let mut body = serde_json::to_vec(&document).unwrap_or_default();
             body.push(b'\n');
             let etag = Some(etag(&body));
             let response = ApiResponse { status: StatusCode::OK, body: body.into(), etag, ..ApiResponse::no_content() };
@@ -309,6 +321,24 @@ pub fn document(operations: &[Operation], mount: &str, version: Version, kinds: 
         components::adapt_to_platform(&mut document);
     }
     document
+}
+
+/// Adds OAuth 2.0 as a second way to authenticate, for apps of somebody else.
+fn add_oauth2(document: &mut Value, issuer: &str) {
+    document["security"] = json!([{ "bearer": [] }, { "oauth2": [] }]);
+    document["components"]["securitySchemes"]["oauth2"] = json!({
+        "type": "oauth2",
+        "description": "An access token of an app, as a bearer token. An owner of the account consents to what the app may do. \
+                        The app has to be registered with the operator of the service first.",
+        "flows": { "authorizationCode": {
+            "authorizationUrl": format!("{issuer}/oauth/authorize"),
+            "tokenUrl": format!("{issuer}/oauth/token"),
+            "refreshUrl": format!("{issuer}/oauth/token"),
+            "scopes": { "read": "Read all records.", "write": "Create, change and delete records; includes `read`." },
+            // The viewer at `/docs` does PKCE, which the service requires, if it is told so.
+            "x-usePkce": "SHA-256",
+        } },
+    });
 }
 
 /// What differs between the documents, besides their operations.
