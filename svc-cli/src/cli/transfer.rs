@@ -98,7 +98,7 @@ pub struct Import {
     pub strict: bool,
     /// Character before the decimals of amounts in a CSV file: . or ,
     ///
-    /// It is a comma in 1.239,00. The default is the point. An amount can have a sign such as $ before or after it, and separators between its thousands: $1,239.00.
+    /// It is a comma in 1.239,00. The default is the point, but an amount that may be one of two, such as 1.239, is then refused. An amount can have a sign such as $ before or after it, and separators between its thousands: $1,239.00.
     #[arg(long, value_parser = values::decimal, value_name = "CHARACTER")]
     pub decimal: Option<char>,
     /// Form of the dates in a CSV file, such as DD/MM/YYYY.

@@ -184,7 +184,7 @@ fn invoices_are_imported_with_any_status() {
         "bills.csv",
         format!(
             "invoice_number,contact_id,status,total,currency,due_date,paid_at,amount_paid\n\
-             INV-0007,{contact},sent, 99.950 ,AUD,2099-01-01,,\n\
+             INV-0007,{contact},sent, 99.95 ,AUD,2099-01-01,,\n\
              INV-0008,{contact},paid,1500,JPY,,2024-05-06T00:00:00Z,\n\
              A/1,,partial,10,,,,4\n\
              A/2,,partial,10,,,,\n\
