@@ -125,8 +125,12 @@ fn an_invalid_file_is_refused_before_the_first_row() {
         session.run(&["import", kind, "--account", &account, name]);
     }
     session.file("utf16.csv", b"\xff\xfee\0m\0a\0i\0l\0");
+    session.file("people.xlsx", b"PK\x03\x04");
+    session.file("latin.csv", b"email,first_name\na@example.com,Zo\xeb\n");
     session
         .run(&["import", "contacts", "--account", &account, "utf16.csv"])
+        .run(&["import", "contacts", "--account", &account, "people.xlsx"])
+        .run(&["import", "contacts", "--account", &account, "latin.csv"])
         .run(&["import", "contacts", "--account", &account, "nowhere.csv"])
         .run(&["import", "contacts", "--account", &account, "."])
         .run(&["import", "contacts", "--account", UNKNOWN_ID, "empty.ndjson"])

@@ -170,6 +170,17 @@ fn an_import_reads_values_as_options_say() {
 }
 
 #[test]
+fn an_import_reads_months_with_names_and_says_how() {
+    let mut session = session();
+    session.file("a.csv", "total,due_date\n5,3 Apr 2099\n5,2099/4/3\n5,03/04/2099\n");
+    session
+        .run(&["import", "invoices", "a.csv", "--dry-run"])
+        .run(&["import", "invoices", "a.csv", "--date-format", "DD MMM YYYY"])
+        .assert("import_months");
+    assert_eq!(session.json(&["invoice", "list"])[0]["due_date"], "2099-04-03");
+}
+
+#[test]
 fn an_import_does_not_guess_which_of_two_amounts_is_meant() {
     let mut session = session();
     session.file(
@@ -204,8 +215,13 @@ fn an_import_adds_up_the_lines_of_invoices() {
     session
         .run(&["import", "invoices", "lines.csv", "--from", "freshbooks"])
         .run(&["import", "invoices", "lines.csv", "--from", "freshbooks", "--dry-run"])
-        .run(&["invoice", "list"])
         .assert("import_lines");
+    let listed = session.json(&["export", "invoices"]);
+    let invoices = listed.as_array().unwrap().iter();
+    let mut totals: Vec<String> =
+        invoices.map(|invoice| format!("{} {}", invoice["invoice_number"], invoice["total"])).collect();
+    totals.sort();
+    assert_eq!(totals, [r#""F-1" 1000"#, r#""F-3" 2.5"#, r#""INV-0001" 1"#, r#""INV-0002" 1"#]);
 }
 
 #[test]

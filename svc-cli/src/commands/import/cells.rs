@@ -245,9 +245,16 @@ impl CellReader {
             if !text.contains(|char: char| char.is_ascii_digit()) {
                 return None;
             }
+            // The parts that it has, in an order that is only an example.
+            let begins_with_year = text.bytes().take_while(u8::is_ascii_digit).count() == 4;
+            let example = match text.chars().any(char::is_alphabetic) {
+                true => "\"DD MMM YYYY\"",
+                false if begins_with_year => "YYYY/MM/DD",
+                false => "DD/MM/YYYY",
+            };
             return Some(match &self.date_format {
                 Some(format) => format!("{shown} is no date of the form --date-format {format}"),
-                None => format!("name the form of {shown} with --date-format, such as --date-format DD/MM/YYYY"),
+                None => format!("name the form of {shown} with --date-format, such as --date-format {example}"),
             });
         }
         match field {

@@ -362,7 +362,7 @@ fn members(cells: &[(&'static str, &[u8])], reader: &mut CellReader) -> Result<V
     let currency = currency.and_then(|(_, cell)| std::str::from_utf8(cell).ok());
     let read = |(name, cell): &(&'static str, &[u8])| match std::str::from_utf8(cell) {
         Ok(cell) => Ok(((*name).to_owned(), reader.json(name, cell, currency))),
-        Err(_) => Err(Issue::new(FieldCode::InvalidFormat, "must be UTF-8").on(name)),
+        Err(_) => Err(Issue::new(FieldCode::InvalidFormat, "must be UTF-8; save the file as CSV in UTF-8").on(name)),
     };
     cells.iter().map(read).collect()
 }
