@@ -77,6 +77,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0028_plans_of_subscription_kinds",
     "0029_search",
     "0030_history_of_records",
+    "0031_sandboxes",
 };
 
 /// The migrations of PostgreSQL.
@@ -107,6 +108,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0024_contacts_by_email_and_change",
     "0025_search",
     "0026_history_of_records",
+    "0027_sandboxes",
 };
 
 /// A row of `schema_migrations`.

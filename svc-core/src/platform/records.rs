@@ -47,6 +47,10 @@ pub struct Account {
     pub max_webhooks: Option<u32>,
     /// When the account was created.
     pub created_at: Timestamp,
+    /// The `id` of the account whose sandbox this is. Null for a real account.
+    pub sandbox_of: Option<TenantId>,
+    /// The `id` of the sandbox of this account. Null while it has none.
+    pub sandbox_id: Option<TenantId>,
 }
 
 /// The limits of writes by collection. Null where the limit of the server applies.
@@ -85,6 +89,8 @@ impl From<Tenant> for Account {
             },
             max_webhooks: tenant.max_webhooks,
             created_at: tenant.created_at,
+            sandbox_of: tenant.sandbox_of,
+            sandbox_id: tenant.sandbox_id,
         }
     }
 }

@@ -24,7 +24,7 @@ pub const CREATE_ACCOUNT: Operation<(), AccountCreate, Account> =
 pub const LIST_ACCOUNTS: Operation<(), AccountListParams, Page<Account>> =
     Operation::new("listAccounts", Method::Get, "accounts", "", &async |tx, (), input: &AccountListParams| {
         let limit = input.limit.unwrap_or_default().get();
-        let mut tenants = tx.tenants(input.cursor.map(TenantId), limit + 1).await?;
+        let mut tenants = tx.tenants(input.cursor.map(TenantId), limit + 1, input.sandboxes.unwrap_or_default()).await?;
         let has_more = tenants.len() > limit as usize;
         tenants.truncate(limit as usize);
         let next_cursor = tenants.last().filter(|_| has_more).map(|last| last.id.0);

@@ -24,7 +24,11 @@ const WITHIN_TENANT: &[(&str, &str, &str)] = &[
 ];
 
 /// The same for tables without a tenant.
-const GLOBAL: &[(&str, &str, &str)] = &[("used_signatures", "key_id", "api_keys")];
+const GLOBAL: &[(&str, &str, &str)] = &[
+    ("used_signatures", "key_id", "api_keys"),
+    ("tenants", "sandbox_of", "tenants"),
+    ("tenants", "sandbox_id", "tenants"),
+];
 
 /// Adds a finding for each row that refers to a missing one.
 pub(super) async fn orphans(sql: &mut dyn Sql, findings: &mut Vec<Finding>) -> StoreResult<()> {
