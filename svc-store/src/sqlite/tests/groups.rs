@@ -142,5 +142,7 @@ fn named(env: &Env, name: &str) -> tenants::Tenant {
         limits: svc_core::accounts::limits::RateLimits::default(),
         max_webhooks: None,
         created_at: now,
+        sandbox_of: None,
+        sandbox_id: None,
     }
 }
