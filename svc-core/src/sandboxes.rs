@@ -70,7 +70,8 @@ pub async fn create(tx: &mut dyn Tx, account: TenantId) -> Result<NewSandbox, Er
     tx.lock_tenant(account).await?;
     let owner = tenants::get(tx, account).await?;
     if owner.is_sandbox() || account == PLATFORM_ACCOUNT {
-        let reason = "This account is a sandbox or the platform account, which have no sandbox. Use the id of a real account.";
+        let reason =
+            "This account is a sandbox or the platform account, which have no sandbox. Use the id of a real account.";
         return Err(Error::NotAllowed(reason.to_owned()));
     }
     if owner.sandbox_id.is_some() {

@@ -41,6 +41,8 @@ mod records;
 mod reference;
 #[path = "dashboard/roles.rs"]
 mod roles;
+#[path = "dashboard/sandbox.rs"]
+mod sandbox;
 #[path = "dashboard/sessions.rs"]
 mod sessions;
 #[path = "dashboard/webhooks.rs"]

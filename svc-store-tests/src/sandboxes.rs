@@ -175,7 +175,8 @@ pub(super) async fn a_sandbox_is_an_account_of_its_own(h: Harness) {
     assert!(matches!(nested, Err(Error::NotAllowed(_))), "{nested:?}");
 
     let list = async |sandboxes| {
-        let listed = h.read(sandboxes, async |tx, &sandboxes| Ok(tx.tenants(None, 10, sandboxes).await?)).await.unwrap();
+        let listed =
+            h.read(sandboxes, async |tx, &sandboxes| Ok(tx.tenants(None, 10, sandboxes).await?)).await.unwrap();
         listed.into_iter().map(|tenant| tenant.id).collect::<Vec<_>>()
     };
     assert_eq!(list(false).await, [account, other], "a sandbox is listed only when it is asked for");
@@ -184,7 +185,8 @@ pub(super) async fn a_sandbox_is_an_account_of_its_own(h: Harness) {
 
 pub(super) async fn only_one_of_concurrent_creations_succeeds(h: Harness) {
     let account = h.tenant().await;
-    let creations = (0..4).map(|_| h.write(account, async |tx, &account| sandboxes::create(tx, account).await.map(drop)));
+    let creations =
+        (0..4).map(|_| h.write(account, async |tx, &account| sandboxes::create(tx, account).await.map(drop)));
     let created = futures_util::future::join_all(creations).await;
     assert_eq!(created.iter().filter(|created| created.is_ok()).count(), 1, "{created:?}");
     let all = h.read((), async |tx, ()| Ok(tx.tenants(None, 10, true).await?.len())).await;
@@ -407,9 +409,8 @@ pub(super) async fn a_sandbox_is_reset_and_deleted_in_steps(h: Harness) {
 pub(super) async fn people_see_the_sandbox_of_their_account(h: Harness) {
     let (account, other) = (h.tenant().await, h.tenant().await);
     let sandbox = h.new_sandbox(account).await.sandbox.id;
-    let show = |id, sandbox| {
-        h.write((id, sandbox), async |tx, &(id, sandbox)| sessions::show_sandbox(tx, id, sandbox).await)
-    };
+    let show =
+        |id, sandbox| h.write((id, sandbox), async |tx, &(id, sandbox)| sessions::show_sandbox(tx, id, sandbox).await);
     let by_link = h.sign_in(&h.link(DashboardLinkCreate::to(account, Role::Developer)).await).await.unwrap();
     show(by_link.session.id, true).await.unwrap();
     assert_eq!(h.session(&by_link).await.unwrap().account(), Some((sandbox, Role::Developer)));
@@ -443,7 +444,11 @@ pub(super) async fn members_have_their_role_in_the_sandbox(h: Harness) {
     member.await.unwrap();
     assert_eq!(h.session(&new).await.unwrap().account(), Some((sandbox, Role::Viewer)), "a change holds there at once");
     h.choose(new.session.id, other).await.unwrap();
-    assert_eq!(h.session(&new).await.unwrap().account(), Some((other, Role::Owner)), "another account, not its sandbox");
+    assert_eq!(
+        h.session(&new).await.unwrap().account(),
+        Some((other, Role::Owner)),
+        "another account, not its sandbox"
+    );
     h.choose(new.session.id, account).await.unwrap();
     assert_eq!(h.session(&new).await.unwrap().account(), Some((account, Role::Viewer)));
 

@@ -78,8 +78,10 @@ pub(super) async fn settings_are_stored(h: Harness) {
     for (at, after) in all.iter().enumerate() {
         for limit in [1, 2, 1_000] {
             let after = Some(after.id);
-            let page =
-                h.read((after, limit), async |tx, &(after, limit)| Ok(tx.tenants(after, limit, false).await?)).await.unwrap();
+            let page = h
+                .read((after, limit), async |tx, &(after, limit)| Ok(tx.tenants(after, limit, false).await?))
+                .await
+                .unwrap();
             assert_eq!(page, all[at + 1..all.len().min(at + 1 + limit as usize)], "{at} {limit}");
         }
     }

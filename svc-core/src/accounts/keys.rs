@@ -398,8 +398,14 @@ mod tests {
 
     #[test]
     fn keys_of_another_form_are_refused() {
-        for bad in ["", "svc_live_", "svc_test_", "sk_live_abc", "svc_test_00000000000000000000000000000000000000", "svc_live_é"]
-        {
+        for bad in [
+            "",
+            "svc_live_",
+            "svc_test_",
+            "sk_live_abc",
+            "svc_test_00000000000000000000000000000000000000",
+            "svc_live_é",
+        ] {
             assert_eq!(KeyHash::of(bad), Err(Error::InvalidKey), "{bad}");
         }
     }

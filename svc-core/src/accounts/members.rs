@@ -52,7 +52,8 @@ pub async fn add(tx: &mut dyn Tx, tenant: TenantId, email: &Email, role: Role) -
         return Err(Error::UnknownTenant(tenant));
     }
     if tenants::get(tx, tenant).await?.is_sandbox() {
-        let reason = "The members of an account use its sandbox with the same role. Add the member to the account instead.";
+        let reason =
+            "The members of an account use its sandbox with the same role. Add the member to the account instead.";
         return Err(Error::NotAllowed(reason.to_owned()));
     }
     let email = lower(email);

@@ -17,6 +17,7 @@ use crate::input::Record;
 use crate::platform::AnyObject;
 use crate::requests::LoggedRequest;
 use crate::resources::invoices::{Invoice, OverduePosition};
+use crate::sandboxes;
 use crate::values::{Currency, EventKind, Secret, TenantId, Timestamp};
 use crate::webhooks::deliveries::{self, AttemptLog, DeliveryId, DeliveryStatus, FailureReason};
 use crate::webhooks::events::{self, EventId};
@@ -92,6 +93,36 @@ impl From<Tenant> for Account {
             sandbox_of: tenant.sandbox_of,
             sandbox_id: tenant.sandbox_id,
         }
+    }
+}
+
+/// A new sandbox with its first API key, whose text no other response contains.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+pub struct NewSandbox {
+    /// The sandbox, which is an account of its own.
+    pub account: Account,
+    /// A key of the sandbox that reads and writes.
+    pub key: ApiKeyWithSecret,
+}
+
+impl From<sandboxes::NewSandbox> for NewSandbox {
+    fn from(new: sandboxes::NewSandbox) -> Self {
+        Self { account: new.sandbox.into(), key: new.key.into() }
+    }
+}
+
+/// What a step of a reset or a deletion of a sandbox has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
+pub struct SandboxStep {
+    /// The number of rows that the step deleted.
+    pub deleted: u64,
+    /// Whether this was the last step. While it is false, send the request again.
+    pub is_done: bool,
+}
+
+impl From<sandboxes::SandboxStep> for SandboxStep {
+    fn from(sandboxes::SandboxStep { deleted, is_done }: sandboxes::SandboxStep) -> Self {
+        Self { deleted, is_done }
     }
 }
 

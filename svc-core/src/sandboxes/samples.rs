@@ -49,11 +49,7 @@ async fn create_contacts(tx: &mut dyn Tx, tenant: TenantId) -> Result<[ContactId
 }
 
 /// Creates a draft, a sent invoice, one that is paid in part, and one that is paid.
-async fn create_invoices(
-    tx: &mut dyn Tx,
-    sandbox: &Tenant,
-    [mia, liam, priya]: [ContactId; 3],
-) -> Result<(), Error> {
+async fn create_invoices(tx: &mut dyn Tx, sandbox: &Tenant, [mia, liam, priya]: [ContactId; 3]) -> Result<(), Error> {
     let tenant = sandbox.id;
     let due = sandbox.time_zone.date_at(tx.env().now()).plus_days(14);
     // Every currency has whole amounts.

@@ -46,10 +46,7 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
         "FROM endpoint_schedule WHERE (tenant_id, subscription_id) > ($1, $2)",
         "after the clock was set back the sender bounds the waits of all endpoints",
     ),
-    (
-        "FROM deliveries WHERE status = 'failed' AND tenant_id NOT IN",
-        "metrics count the backlog of all tenants",
-    ),
+    ("FROM deliveries WHERE status = 'failed' AND tenant_id NOT IN", "metrics count the backlog of all tenants"),
     ("FROM deliveries WHERE status = 'held' AND tenant_id NOT IN", "metrics count the backlog of all tenants"),
     ("FROM deliveries WHERE status = 'pending' LIMIT $1", "metrics count the backlog of all tenants"),
     (
