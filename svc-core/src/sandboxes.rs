@@ -69,13 +69,16 @@ pub async fn find(tx: &mut dyn Tx, account: TenantId) -> Result<Option<Tenant>, 
 pub async fn create(tx: &mut dyn Tx, account: TenantId) -> Result<NewSandbox, Error> {
     tx.lock_tenant(account).await?;
     let owner = tenants::get(tx, account).await?;
-    if owner.is_sandbox() || account == PLATFORM_ACCOUNT {
-        let reason =
-            "This account is a sandbox or the platform account, which have no sandbox. Use the id of a real account.";
-        return Err(Error::NotAllowed(reason.to_owned()));
-    }
-    if owner.sandbox_id.is_some() {
-        let reason = "The account has a sandbox already. Reset it, or delete it before you create another.";
+    let refusal = if owner.is_sandbox() {
+        Some("This account is a sandbox, which has no sandbox of its own.")
+    } else if account == PLATFORM_ACCOUNT {
+        Some("The account of operational events has no sandbox.")
+    } else if owner.sandbox_id.is_some() {
+        Some("The account has a sandbox already. Reset it, or delete it before you create another.")
+    } else {
+        None
+    };
+    if let Some(reason) = refusal {
         return Err(Error::NotAllowed(reason.to_owned()));
     }
     let now = tx.env().now();
