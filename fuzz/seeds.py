@@ -44,7 +44,7 @@ for vector in json.loads((fixtures / "webhooks" / "vectors.json").read_text()):
     body = base64.b64decode(vector["body_base64"]) if "body_base64" in vector else vector["body"].encode()
     parts = [vector["secret"], vector.get("signature") or vector.get("webhook_signature", "")]
     seed("signature", "".join(parts).encode() + body)
-seed("api_key", bytes(range(32)) + b"\x05xBearer svc_live_")
+seed("api_key", bytes(range(32)) + b"\0\x05xBearer svc_live_")
 seed("cursor", bytes(range(58)) + ID.encode())
 
 for table in fixtures.glob("addresses/*.csv"):

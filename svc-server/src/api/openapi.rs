@@ -109,7 +109,7 @@ const TAGS: [(&str, &str); 8] = [
         "A webhook subscription is an endpoint of yours that receives events, such as `contact.created`.\n\n\
          The service delivers an event as a POST with the JSON body `{event, data, delivered_at, tenant_id}`. `event` is \
          the kind of event, and `data` is the record as a GET would have returned it right after the change, unless its kind says \
-         otherwise below `webhook-events`. A test says so in `X-SVC-Test`. The header \
+         otherwise below `webhook-events`. A test says so in `X-SVC-Test`, and so does a sandbox. The header \
          `X-SVC-Signature` is `sha256=` and the hex HMAC-SHA256 of the raw body, keyed with the secret that the create \
          returned: verify it before you trust a delivery. Deliveries are also signed as Standard Webhooks defines it.\n\n\
          A delivery succeeds with a 2xx response within 10 seconds. By default a failed attempt is retried five times \
@@ -358,7 +358,7 @@ impl Texts {
                 title: "Business Operations API",
                 introduction: INFO,
                 key: "svc_live_…",
-                security: "An API key, such as `svc_live_…`, as a bearer token. Keys are created in the dashboard under \
+                security: "An API key, such as `svc_live_…`, or `svc_test_…` for a sandbox, as a bearer token. Keys are created in the dashboard under \
                            Settings, API keys, or by the operator of the service. A key has the scope `read`, or `read` \
                            and `write`; POST, PATCH and DELETE need `write`.",
             },
