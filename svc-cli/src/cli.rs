@@ -1,5 +1,6 @@
 //! The command line as types. Their doc comments are the text of `--help`, REFERENCE.md and the manual pages.
 
+mod apps;
 mod audit;
 mod dashboard;
 mod db;
@@ -26,6 +27,7 @@ use svc_core::resources::bookings::Booking;
 use svc_core::resources::jobs::Job;
 use svc_core::values::{Currency, EventKinds, Text, TimeZone};
 
+pub use self::apps::{AppArg, AppCommand, GrantCommand, Owner};
 pub use self::audit::AuditCommand;
 pub use self::dashboard::DashboardCommand;
 pub use self::db::DbCommand;
@@ -209,6 +211,15 @@ pub enum Command {
     /// Manage the keys of the platform API, with which programs of the operator work on all accounts
     #[command(subcommand, after_help = "Example:\n  svc platform-key create --scopes accounts:read,records:write")]
     PlatformKey(PlatformKeyCommand),
+    /// Manage apps of somebody else, which owners of accounts can let work on them (OAuth 2.0).
+    #[command(
+        subcommand,
+        after_help = "Example:\n  svc app create --name Desk --redirect-uri https://example.com/callback"
+    )]
+    App(AppCommand),
+    /// See and end the access of apps to an account.
+    #[command(subcommand, after_help = "Example:\n  svc grant list")]
+    Grant(GrantCommand),
     /// Sign people in to the dashboard, the pages of the server in the browser.
     #[command(subcommand, after_help = "Example:\n  svc dashboard link --role viewer")]
     Dashboard(DashboardCommand),

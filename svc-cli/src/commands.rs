@@ -3,6 +3,7 @@
 
 mod account;
 mod api;
+mod app;
 mod audit;
 mod completions;
 mod confirm;
@@ -14,6 +15,7 @@ mod event;
 mod export;
 mod find;
 mod follow;
+mod grant;
 mod import;
 mod init;
 mod input;
@@ -121,6 +123,8 @@ async fn run_on(service: &Service, command: Command, is_json: bool) -> Result<Ou
         Command::Account(command) => account::run(service, command).await,
         Command::Key(command) => key::run(service, command).await,
         Command::PlatformKey(command) => platform_key::run(service.database("svc platform-key")?, command).await,
+        Command::App(command) => app::run(service, command).await,
+        Command::Grant(command) => grant::run(service, command).await,
         Command::Dashboard(command) => dashboard::run(service, command).await,
         Command::Member(command) => member::run(service, command).await,
         Command::Contact(command) => contact::run(service, command).await,

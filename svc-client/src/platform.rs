@@ -1,5 +1,6 @@
 //! The accounts of a service, for programs of its operator.
 
+mod apps;
 mod back_office;
 mod deliveries;
 mod keys;
@@ -346,7 +347,7 @@ pub mod prelude {
     pub use svc_core::imports::{AccountRecord, ContactImport, ImportRecord, ImportRow, InvoiceImport, RecordKind};
     pub use svc_core::platform::*;
     pub use svc_core::resources::invoices::{InvoiceCreate, InvoiceUpdate};
-    pub use svc_core::values::{EventKind, TenantId};
+    pub use svc_core::values::{EventKind, Id, TenantId};
     pub use svc_core::webhooks::deliveries::DeliveryStatus;
 
     pub use crate::prelude::*;

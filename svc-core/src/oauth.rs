@@ -29,5 +29,5 @@ mod revocation;
 pub mod tokens;
 
 pub use self::disconnection::{AppDisconnected, create_app, update_app};
-pub use self::parameters::{Parameters, Repeated};
+pub use self::parameters::{Parameters, Repeated, scope_text};
 pub use self::revocation::{AppAuthorized, AppRevoked, RevokeReason, delete_app, delete_app_at_once, revoke};

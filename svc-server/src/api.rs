@@ -397,6 +397,13 @@ impl Api {
         {
             return Ok(Route::Oauth(oauth, endpoint));
         }
+        #[cfg(feature = "dashboard")]
+        if let Some(oauth) = &self.state.oauth
+            && self.listener == ListenerKind::Platform
+            && parts.uri.path() == "/oauth/introspect"
+        {
+            return Ok(Route::Oauth(oauth, Endpoint::Introspect));
+        }
         if self.listener != ListenerKind::Platform
             && self.state.settings.cors.is_preflight(&parts.method, &parts.headers)
         {
@@ -522,6 +529,15 @@ impl Api {
         if let (Endpoint::Authorize, Some(dashboard)) = (endpoint, dashboard) {
             let page = consent::respond(dashboard, oauth.issuer(), parts, form, peer, limits).await;
             return Ok(Outcome::Page(page));
+        }
+        if endpoint == Endpoint::Introspect && parts.method == Method::POST {
+            return match oauth.introspect(&**store, parts, &form).await {
+                Ok(response) => Ok(Outcome::Page(response)),
+                Err(problem) => {
+                    let counted = limits.count(refusals, self.env().now()).await;
+                    Err(counted.map_or_else(|limited| Problem::rate_limited(&limited), |_| problem))
+                }
+            };
         }
         let response = oauth.respond(&**store, endpoint, parts, form).await;
         if endpoint.takes_tokens() && response.status().is_client_error() {

@@ -58,6 +58,7 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Response};
 use svc_core::Svc;
 use svc_core::accounts::sessions::Session;
+use svc_core::oauth::authorization::Issuer;
 use svc_core::store::Store;
 
 use self::assets::Assets;
@@ -69,6 +70,7 @@ use self::routes::{Handler, Page, Router};
 use self::trials::Trials;
 use crate::api::limits::RateLimiter;
 use crate::api::{ResponseBody, Settings};
+use crate::oauth::Oauth;
 
 /// The path of the dashboard below the mount of the API.
 pub(crate) const PATH: &str = "/dashboard";
@@ -92,6 +94,8 @@ pub(crate) struct Dashboard {
     policy: HeaderValue,
     people: Arc<People>,
     live: Live,
+    /// What this service is to apps. `None` if there are no apps.
+    issuer: Option<Issuer>,
     /// What tries endpoints. `None` if the process has no webhook client.
     trials: Option<Trials>,
     /// Whether the API reference is served, in which people try requests out.
@@ -144,17 +148,19 @@ impl Dashboard {
         let svc = Svc::new(store);
         let people = Arc::new(People::new(svc.clone(), settings.dashboard_identity.clone()));
         let live = Live::new(svc.clone(), Arc::clone(&people), &base);
+        let issuer = settings.oauth.as_ref().map(|url| Oauth::new(url, &settings.mount).issuer().clone());
         #[cfg(feature = "oidc")]
         let provider =
             settings.oidc.clone().map(|provider| oidc::Provider::new(provider, &base, Arc::clone(&settings.resolver)));
         Self {
             svc,
-            router: Router::new(),
+            router: Router::new(issuer.is_some()),
             assets: Assets::new(&base),
             base,
             policy,
             people,
             live,
+            issuer,
             trials: settings.webhook_client.clone().map(Trials::new),
             #[cfg(feature = "docs")]
             has_reference: settings.docs,
@@ -305,6 +311,11 @@ impl Dashboard {
             Ok(response) => Ok(response.status(status)),
             Err(_) => Err(error),
         }
+    }
+
+    /// Returns whether there are apps, which owners let work on their accounts.
+    fn has_apps(&self) -> bool {
+        self.issuer.is_some()
     }
 
     /// Returns whether the API reference is served.

@@ -20,14 +20,18 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
+use svc_core::accounts::keys::Scope;
+use svc_core::accounts::platform_keys::{self, Area, PLATFORM_KEY_PREFIX, PlatformKeyHash};
 use svc_core::error::{Error, StoreError};
-use svc_core::oauth::Parameters;
 use svc_core::oauth::authorization::Issuer;
-use svc_core::oauth::tokens::{self, ACCESS_LIFETIME, ClientCredentials, TokenError};
+use svc_core::oauth::tokens::{self, ACCESS_LIFETIME, ClientCredentials, Introspection, TokenError};
+use svc_core::oauth::{Parameters, scope_text};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 
 use crate::api::ResponseBody;
+use crate::api::auth;
+use crate::api::problem::Problem;
 use crate::api::routes::VERSIONS;
 use crate::dashboard::Origin;
 
@@ -52,6 +56,8 @@ pub(crate) enum Endpoint {
     Authorize,
     Token,
     Revoke,
+    /// RFC 7662, for programs of the operator, on the platform listener.
+    Introspect,
     /// RFC 8414.
     ServerMetadata,
     /// RFC 9728, of the resource with this path below the issuer.
@@ -61,7 +67,7 @@ pub(crate) enum Endpoint {
 impl Endpoint {
     /// Returns whether secrets are sent to it, so that whoever guesses them must be slowed down.
     pub(crate) fn takes_tokens(self) -> bool {
-        matches!(self, Self::Token | Self::Revoke)
+        matches!(self, Self::Token | Self::Revoke | Self::Introspect)
     }
 }
 
@@ -159,7 +165,7 @@ impl Oauth {
         form: Bytes,
     ) -> Response<ResponseBody> {
         let allowed = match endpoint {
-            Endpoint::Token | Endpoint::Revoke => Method::POST,
+            Endpoint::Token | Endpoint::Revoke | Endpoint::Introspect => Method::POST,
             _ => Method::GET,
         };
         if parts.method == Method::OPTIONS {
@@ -178,7 +184,10 @@ impl Oauth {
             Endpoint::ResourceMetadata(resource) => metadata(&self.resource_metadata(resource)),
             Endpoint::Token => self.token(store, parts, &form).await,
             Endpoint::Revoke => self.revoke(store, parts, &form).await,
-            Endpoint::Authorize => error(StatusCode::NOT_FOUND, "invalid_request", "This is a page."),
+            // These are answered before.
+            Endpoint::Authorize | Endpoint::Introspect => {
+                error(StatusCode::NOT_FOUND, "invalid_request", "There is no such endpoint.")
+            }
         }
     }
 
@@ -220,6 +229,41 @@ impl Oauth {
             Ok(Err(refused)) => refusal(parts, refused),
             Err(failed) => failure(&failed),
         }
+    }
+
+    /// Says what a token is, to a platform key with the scope `apps:read`.
+    pub(crate) async fn introspect(
+        &self,
+        store: &dyn Store,
+        parts: &Parts,
+        form: &[u8],
+    ) -> Result<Response<ResponseBody>, Problem> {
+        let hash = PlatformKeyHash::of(auth::bearer(&parts.headers, PLATFORM_KEY_PREFIX)?)?;
+        let found = store.read("oauth.introspect", (hash, Parameters::of(form)), async |tx, (hash, parameters)| {
+            platform_keys::authenticate(tx, *hash).await?.require(Area::Apps, Scope::Read)?;
+            match parameters.one("token") {
+                Ok(Some(token)) => tokens::introspect(tx, token).await.map(Ok),
+                _ => Ok(Err(TokenError::InvalidRequest("token is missing, or repeated."))),
+            }
+        });
+        Ok(match found.await? {
+            Ok(Some(Introspection { token, client_id, member })) => json_response(
+                StatusCode::OK,
+                &json!({
+                    "active": true,
+                    "scope": scope_text(token.writes),
+                    "client_id": client_id,
+                    "username": member,
+                    "token_type": if token.is_refresh { "refresh_token" } else { "Bearer" },
+                    "exp": token.expires_at.as_seconds(),
+                    "aud": format!("{}{}", self.issuer.url, token.resource.unwrap_or_default()),
+                    "iss": self.issuer.url,
+                    "tenant_id": token.tenant_id,
+                }),
+            ),
+            Ok(None) => json_response(StatusCode::OK, &json!({ "active": false })),
+            Err(refused) => error(StatusCode::BAD_REQUEST, refused.code(), &refused.to_string()),
+        })
     }
 
     async fn revoke(&self, store: &dyn Store, parts: &Parts, form: &[u8]) -> Response<ResponseBody> {

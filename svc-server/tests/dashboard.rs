@@ -3,14 +3,20 @@
 #![cfg(feature = "dashboard")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by a panic, in its helpers as well")]
 
+#[path = "dashboard/apps.rs"]
+mod apps;
 #[path = "dashboard/audit.rs"]
 mod audit;
 #[path = "dashboard/bars.rs"]
 mod bars;
 #[path = "dashboard/browser.rs"]
 mod browser;
+#[path = "dashboard/consent.rs"]
+mod consent;
 #[path = "dashboard/deliveries.rs"]
 mod deliveries;
+#[path = "dashboard/developer_apps.rs"]
+mod developer_apps;
 #[path = "dashboard/endpoint_forms.rs"]
 mod endpoint_forms;
 #[path = "dashboard/find.rs"]

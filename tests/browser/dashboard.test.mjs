@@ -6,7 +6,7 @@ import { assertAccessible, assertNoFaults, crawl, open, signIn, start } from "./
 /** The largest page, in bytes of HTML. */
 const MAX_BYTES = 150_000;
 
-const { browser, demo } = await start();
+const { browser, demo } = await start("--oauth", "on", "--public-url", "http://127.0.0.1");
 
 for (const [who, role] of [["an owner", "owner"], ["an operator", "operator"]]) {
   for (const colorScheme of ["light", "dark"]) {

@@ -7,7 +7,7 @@ const HOSTILE = `"><img src=x onerror=alert(1)><script>alert(2)</script>'{{7*7}}
 /** Forms that end the session, which the other forms need. */
 const LAST = /\/(sign-out|sign-out-everywhere|switch\/|sessions\/)/;
 
-const { browser, demo } = await start("--no-rate-limit");
+const { browser, demo } = await start("--no-rate-limit", "--oauth", "on", "--public-url", "http://127.0.0.1");
 
 /** Returns the forms of a page that change something: their places in the page by their kind, the path without ids. */
 async function changes(page) {

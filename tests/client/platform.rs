@@ -56,6 +56,24 @@ async fn work_on_accounts(platform: &Platform) -> AccountClient {
     platform.account(created.id)
 }
 
+async fn work_on_apps(platform: &Platform, account: &AccountClient) {
+    let uris = vec!["https://example.com/callback".parse().unwrap()];
+    let app = platform.create_app(&AppCreate::new("Route Planner".parse().unwrap(), uris)).await.unwrap();
+    let secret = app.client_secret.clone().unwrap();
+    assert!(secret.starts_with("svc_ocs_") && !format!("{app:?}").contains(&secret));
+    assert_eq!(platform.app(app.id).await.unwrap().client_id, app.client_id);
+    assert_eq!(platform.apps(None).await.unwrap().len(), 1);
+    assert!(platform.apps(Some(account.id())).await.unwrap().is_empty());
+    let change = AppUpdate { disabled: Patch::Set(true), ..Default::default() };
+    assert!(platform.update_app(app.id, &change).await.unwrap().disabled_at.is_some());
+    let rotated = platform.rotate_app_secret(app.id, Some(Duration::ZERO)).await.unwrap();
+    assert_ne!(rotated.client_secret, Some(secret));
+    assert!(account.grants().await.unwrap().is_empty());
+    assert_eq!(account.revoke_grant(Id::nil()).await.unwrap_err().code(), Some("not_found"));
+    platform.delete_app(app.id).await.unwrap();
+    assert_eq!(platform.app(app.id).await.unwrap_err().code(), Some("not_found"));
+}
+
 async fn work_on_keys_and_members(account: &AccountClient) {
     let keys = account.keys();
     let new = ApiKeyCreate { signed: Some(true), ..ApiKeyCreate::new(true) };
@@ -260,6 +278,7 @@ async fn every_operation_of_the_document_is_a_method() {
     for database in databases() {
         let server = LiveServer::start(&database, unlimited()).await;
         let account = work_on_accounts(&server.platform().await).await;
+        work_on_apps(&platform, &account).await;
         work_on_keys_and_members(&account).await;
         work_on_records(&account).await;
         work_on_invoices(&account).await;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use svc_core::accounts::apps::{AppCreate, AppUpdate, NewApp};
 use svc_core::accounts::dashboard_links::DashboardLinkCreate;
 use svc_core::accounts::operational::PLATFORM_ACCOUNT;
+use svc_core::accounts::platform_keys::PlatformKeyCreate;
 use svc_core::accounts::sessions::Role;
 use svc_core::crypto::sha256;
 use svc_core::store::DeliveryFilter;
@@ -500,6 +501,49 @@ async fn an_app_learns_of_its_disconnection() {
         "webhook_id": deliveries[0].subscription_id,
     });
     assert_eq!(data, expected);
+}
+
+/// A program of the operator asks what a token is (RFC 7662).
+#[tokio::test]
+async fn a_platform_key_with_the_scope_asks_what_a_token_is() {
+    let server = with_apps(settings());
+    let client = Client::new(&server, true).await;
+    let tokens = client.connect().await;
+    let platform = server.api.for_platform();
+    let new_key = async |scope: &str| {
+        let input = PlatformKeyCreate { name: None, scopes: vec![scope.parse().unwrap()], expires_in: None };
+        client.svc.platform_keys().create(input).await.unwrap().text.reveal().to_owned()
+    };
+    let (key, other) = (new_key("apps:read").await, new_key("keys:read").await);
+    let ask = async |key: &str, token: &str| {
+        let call = Call::absolute(Method::POST, "/oauth/introspect").form(query(&[("token", token)]));
+        server.send_to(&platform, call.header("authorization", &format!("Bearer {key}"))).await
+    };
+    let (access, refresh) = (text(&tokens, "access_token"), text(&tokens, "refresh_token"));
+    let active = ask(&key, access).await;
+    let expires_at = server.store.env().now().as_seconds() + 3600;
+    let expected = json!({
+        "active": true,
+        "scope": "read write",
+        "client_id": client.new.app.client_id,
+        "username": "owner@link",
+        "token_type": "Bearer",
+        "exp": expires_at,
+        "aud": "https://api.example.com",
+        "iss": "https://api.example.com",
+        "tenant_id": client.tenant,
+    });
+    assert_eq!((active.status, active.json()), (200, expected));
+    assert_eq!(ask(&key, refresh).await.json()["token_type"], "refresh_token");
+    assert_eq!(client.refresh(refresh).await.status, 200);
+    for unknown in [refresh, "svc_oat_1", &access.replace("svc_oat_", "svc_ort_"), "x"] {
+        assert_eq!(ask(&key, unknown).await.json(), json!({ "active": false }), "{unknown}");
+    }
+    assert_eq!(ask(&other, access).await.status, 403);
+    assert_eq!(ask(access, access).await.status, 401);
+    assert_eq!(ask(&key, "").await.status, 400);
+    let public = Call::absolute(Method::POST, "/oauth/introspect").form(query(&[("token", access)]));
+    assert_eq!(server.send(public).await.status, 404, "it is not on the public listener");
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ pub enum PlatformKeyCommand {
     ///
     /// The key is printed once and cannot be shown again: the database stores only a hash of it. It works with the data of
     /// all accounts as far as its scopes allow: `*`, or a list of AREA:read and AREA:write. The areas are accounts, keys,
-    /// members, records, events, webhooks and deliveries; audit and export, which are only read; and import and operators,
+    /// members, apps, records, events, webhooks and deliveries; audit and export, which are only read; and import and operators,
     /// which only write. AREA:write includes AREA:read. members:write also makes links that sign in to the dashboard of each
     /// account, with any role: whoever has the key can do all that an owner can. `*` is all but operators:write, which makes
     /// links that sign operators in to the dashboard.

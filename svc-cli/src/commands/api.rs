@@ -13,7 +13,7 @@ use crate::output::{Outcome, plain, stream};
 use crate::service::{CallError, Service};
 
 /// The first segments of paths that are not those of an account.
-const OF_NO_ACCOUNT: [&str; 4] = ["accounts", "find-accounts", "operator-links", "openapi.json"];
+const OF_NO_ACCOUNT: [&str; 5] = ["accounts", "apps", "find-accounts", "operator-links", "openapi.json"];
 
 pub(super) async fn run(service: &Service, options: Api) -> Result<Outcome, Failure> {
     let platform = service.platform("svc api")?;

@@ -15,11 +15,11 @@ use svc_core::values::Decimal;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::lookup::{self, Found, Owned};
-use super::{member, platform_key};
+use super::{app, grant, member, platform_key};
 use crate::cli::records::Target;
 use crate::cli::{
-    AccountCommand, Command, ContactCommand, DbCommand, DeliveryCommand, InAccount, InvoiceCommand, KeyCommand,
-    MemberCommand, PlatformKeyCommand, WebhookCommand,
+    AccountCommand, AppCommand, Command, ContactCommand, DbCommand, DeliveryCommand, GrantCommand, InAccount,
+    InvoiceCommand, KeyCommand, MemberCommand, PlatformKeyCommand, WebhookCommand,
 };
 use crate::exit::{Exit, Failure};
 use crate::ids::IdArg;
@@ -75,6 +75,21 @@ async fn question(service: &Service, command: &mut Command) -> Result<Option<Str
             format!(
                 "Revoke platform key{name} ({prefix}…)? It is rejected from the next request on, and this cannot be undone."
             )
+        }
+        Command::App(AppCommand::Delete(named)) => {
+            let app = app::find(service, named).await?;
+            named.app = IdArg::Whole(app.id.uuid());
+            format!("Delete the app {}? Its access to all accounts ends, and this cannot be undone.", app.name)
+        }
+        Command::Grant(GrantCommand::Revoke { grant, account }) => {
+            let in_account = lookup::account(service, account).await?;
+            account.account = Some(IdArg::Whole(in_account.id.0));
+            let known = grant::find(service, &in_account, grant).await?;
+            *grant = IdArg::Whole(known.id.uuid());
+            let used =
+                known.last_used_at.map_or_else(|| "never used".to_owned(), |at| format!("last used {}", moment(at)));
+            let (app, name) = (known.app_name, in_account.name);
+            format!("End the access of {app}, {used}, to {name}? Its tokens are refused from the next request on.")
         }
         Command::Member(MemberCommand::Remove { account, email }) => {
             let in_account = lookup::account(service, account).await?;

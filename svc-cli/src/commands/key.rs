@@ -168,7 +168,7 @@ fn details(key: &ApiKey, now: Timestamp) -> String {
     ])
 }
 
-fn scopes(scopes: &[Scope]) -> String {
+pub(super) fn scopes(scopes: &[Scope]) -> String {
     scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(",")
 }
 

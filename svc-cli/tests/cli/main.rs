@@ -6,6 +6,7 @@
 
 mod account;
 mod api;
+mod app;
 mod at_once;
 mod audit;
 mod beside;
@@ -55,6 +56,7 @@ mod on_server {
     }
 
     mod account;
+    mod app;
     mod dashboard;
     mod delivery;
     mod event;

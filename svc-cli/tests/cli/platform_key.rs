@@ -47,7 +47,7 @@ fn a_platform_key_is_made_listed_and_revoked() {
 
 /// What each command does over the platform API: the ids of its operations, or why it is local. A command without an entry
 /// fails the test.
-const OPERATIONS: [(&str, &str); 87] = [
+const OPERATIONS: [(&str, &str); 97] = [
     ("init", "local: it makes a database, with an account and a key"),
     ("account create", "createAccount"),
     ("account list", "listAccounts"),
@@ -60,6 +60,16 @@ const OPERATIONS: [(&str, &str); 87] = [
     ("key show", "getKey"),
     ("key revoke", "revokeKey"),
     ("key rotate", "rotateKey"),
+    ("app create", "createApp"),
+    ("app list", "listApps"),
+    ("app show", "getApp"),
+    ("app update", "updateApp"),
+    ("app rotate-secret", "rotateAppSecret"),
+    ("app disable", "updateApp"),
+    ("app enable", "updateApp"),
+    ("app delete", "deleteApp"),
+    ("grant list", "listGrants"),
+    ("grant revoke", "listGrants revokeGrant"),
     ("platform-key create", "local: no platform key can make another"),
     ("platform-key list", "local: no platform key can make another"),
     ("platform-key revoke", "local: no platform key can make another"),

@@ -3,8 +3,9 @@
 //! To run a single test so: `SVC_TEST_DATABASE=postgres cargo test -p svc-cli --test cli on_server::NAME`.
 
 /// The modules over records, keys, webhooks and deliveries. The others are about files.
-const SELECTED: [&str; 13] = [
+const SELECTED: [&str; 14] = [
     "on_server::account::",
+    "on_server::app::",
     "on_server::delivery::",
     "on_server::event::",
     "on_server::find::",
@@ -22,5 +23,5 @@ const SELECTED: [&str; 13] = [
 #[test]
 #[ignore = "a long proof, which .ci/run runs"]
 fn transcripts_are_the_same_on_a_server_with_postgresql() {
-    svc_postgres_server::run_tests_on("postgres", &SELECTED, 64);
+    svc_postgres_server::run_tests_on("postgres", &SELECTED, 70);
 }

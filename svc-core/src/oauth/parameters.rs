@@ -45,7 +45,7 @@ pub(super) fn asks_for_write(scope: Option<&str>) -> Result<bool, ()> {
 }
 
 /// Returns the scope of a token as a response names it.
-pub(super) fn scope_text(writes: bool) -> &'static str {
+pub fn scope_text(writes: bool) -> &'static str {
     if writes { "read write" } else { "read" }
 }
 

@@ -57,6 +57,18 @@ pub(super) fn capitalized(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// Returns a text of a stranger without the characters that change the direction of what stands beside it.
+pub(super) fn without_bidi_controls(text: &str) -> String {
+    let is_control =
+        |char| matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().filter(|char| !is_control(*char)).collect()
+}
+
+/// Returns a name that a stranger chose, such as that of an app. It cannot change the order of the text around it.
+pub(super) fn isolated(name: &str) -> Markup {
+    html! { bdi { (without_bidi_controls(name)) } }
+}
+
 /// Returns a short status.
 pub(super) fn badge(tone: Tone, text: &str) -> Markup {
     html! { span class={ "badge " (tone.class()) } { (text) } }
@@ -425,6 +437,10 @@ pub(super) fn icon(name: &str) -> Markup {
         "quote" => r#"<path d="M3 2h7l3 3v9H3zM10 2v3h3M6 8.500h4M6 11h4"/>"#,
         "booking" => r#"<path d="M2.500 3.500h11v10h-11zM2.500 6.500h11M5.500 2v2.500M10.500 2v2.500"/>"#,
         "job" => r#"<path d="M2 5.500h12v8H2zM5.500 5.500V3h5v2.500M2 9h12"/>"#,
+        "app" => {
+            r#"<path d="M2.500 2.500h4.500v4.500H2.500zM9 2.500h4.500v4.500H9zM2.500 9h4.500v4.500H2.500zM11.250 8.800v5M8.750 11.300h5"/>"#
+        }
+        "code" => r#"<path d="M5 4.500 1.500 8 5 11.500M11 4.500 14.500 8 11 11.500M9.200 3 6.800 13"/>"#,
         "audit" => r#"<circle cx="8" cy="8" r="6"/><path d="M8 4.500V8l2.500 1.800"/>"#,
         "settings" => {
             r#"<path d="M2 4.500h7M13 4.500h1M2 11.500h1M7 11.500h7"/><circle cx="11" cy="4.500" r="1.900"/><circle cx="5" cy="11.500" r="1.900"/>"#
@@ -438,6 +454,7 @@ pub(super) fn icon(name: &str) -> Markup {
         }
         "leave" => r#"<path d="M6 2H2.500v12H6M10.500 4.500 14 8l-3.500 3.500M14 8H6"/>"#,
         "find" => r#"<circle cx="7" cy="7" r="4.500"/><path d="m10.500 10.500 3.500 3.500"/>"#,
+        "not" => r#"<path d="m4 4 8 8M12 4l-8 8"/>"#,
         "done" => r#"<path d="m3 8.500 3.200 3.200L13 4.800"/>"#,
         _ => r#"<circle cx="8" cy="8" r="3"/>"#,
     };
@@ -482,6 +499,12 @@ mod tests {
     #[test]
     fn digits_are_grouped() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(number), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn a_name_cannot_reorder_what_stands_beside_it() {
+        let shown = isolated("\u{202e}<b>\u{2069}שלום\u{200f}").into_string();
+        assert_eq!(shown, "<bdi>&lt;b&gt;שלום</bdi>");
     }
 
     #[test]

@@ -7,11 +7,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
+use http::header::{CONTENT_SECURITY_POLICY, X_FRAME_OPTIONS};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 use maud::{Markup, html};
 use std::net::IpAddr;
 use std::time::Duration;
+use svc_core::accounts::apps::App;
 use svc_core::accounts::sessions::Session;
 use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
 use svc_core::error::Error;
@@ -19,10 +21,12 @@ use svc_core::oauth::Parameters;
 use svc_core::oauth::authorization::{
     self, AuthorizationError, AuthorizationRequest, Issuer, Prompt, Refusal, accounts_of, is_granted,
 };
-use svc_core::values::TenantId;
+use svc_core::values::{RedirectUri, TenantId};
 
+use super::components::{icon, isolated};
 use super::context::{self, Form};
 use super::page_response::{PageError, PageResponse};
+use super::pages::apps::website_host;
 use super::{Dashboard, layout};
 use crate::api::ResponseBody;
 use crate::api::limits::RateLimiter;
@@ -48,7 +52,11 @@ pub(crate) async fn respond(
     limits: &RateLimiter,
 ) -> Response<ResponseBody> {
     let result = answer(dashboard, issuer, parts, form, peer, limits).await;
-    dashboard.finish(parts, result.map(|response| response.policy(POLICY)))
+    let mut response = dashboard.finish(parts, result);
+    // Also those that say what went wrong.
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
+    response.headers_mut().insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    response
 }
 
 async fn answer(
@@ -115,7 +123,7 @@ async fn answer(
         }
     }
     if request.prompt == Prompt::Never {
-        return back(AuthorizationError::ConsentRequired, "The account has not granted it.");
+        return back(AuthorizationError::ConsentRequired, "An owner has to be asked.");
     }
     Ok(page.show(None))
 }
@@ -133,11 +141,7 @@ fn sign_in_first(dashboard: &Dashboard, parts: &Parts, query: &str) -> PageRespo
 
 /// Returns where a person goes who has signed in: back to the request of an app, if one waits. It is forgotten then.
 pub(super) fn after_sign_in(dashboard: &Dashboard, parts: &Parts) -> PageResponse {
-    let kept = context::read_cookie(parts, COOKIE).and_then(|(kept, _)| {
-        let query = String::from_utf8(URL_SAFE_NO_PAD.decode(kept).ok()?).ok()?;
-        // It was a query before. The cookie of a plain connection may come from anywhere.
-        query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#').then_some(query)
-    });
+    let kept = waiting_query(parts).filter(|_| dashboard.has_apps());
     let mount = dashboard.base.strip_suffix(super::PATH).unwrap_or_default();
     match kept {
         Some(query) => {
@@ -146,6 +150,28 @@ pub(super) fn after_sign_in(dashboard: &Dashboard, parts: &Parts) -> PageRespons
         }
         None => PageResponse::see_other(&format!("{}/", dashboard.base)),
     }
+}
+
+/// Returns the query of the request that waits until its owner has signed in.
+fn waiting_query(parts: &Parts) -> Option<String> {
+    let (kept, _) = context::read_cookie(parts, COOKIE)?;
+    let query = String::from_utf8(URL_SAFE_NO_PAD.decode(kept).ok()?).ok()?;
+    // It was a query before. The cookie of a plain connection may come from anywhere.
+    query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#').then_some(query)
+}
+
+/// Returns the app whose request waits until its owner has signed in, if there is one that could be put to an owner.
+pub(super) async fn waiting_app(dashboard: &Dashboard, parts: &Parts) -> Result<Option<App>, PageError> {
+    let (Some(issuer), Some(query)) = (&dashboard.issuer, waiting_query(parts)) else { return Ok(None) };
+    let input = (Parameters::of(query.as_bytes()), issuer.clone());
+    let checked = dashboard.svc.store().read("oauth.check", input, async |tx, (parameters, issuer)| {
+        authorization::check(tx, parameters, issuer).await
+    });
+    Ok(checked.await?.ok().map(|request| request.app))
+}
+
+fn is_approved(account: &Tenant) -> bool {
+    account.developer_access == DeveloperAccess::Approved
 }
 
 fn refused(dashboard: &Dashboard, reason: &str) -> PageResponse {
@@ -172,13 +198,12 @@ struct ConsentPage<'a> {
 impl ConsentPage<'_> {
     /// Returns the account that the person has in view, if they own it, or the only one that they own.
     fn account_in_view(&self) -> Option<TenantId> {
-        let approved = |account: &&Tenant| account.developer_access == DeveloperAccess::Approved;
-        let in_view = self.accounts.iter().filter(approved).find(|account| Some(account.id) == self.session.tenant_id);
-        match (in_view, self.accounts.as_slice()) {
-            (Some(account), _) => Some(account.id),
-            (None, [only]) => Some(only).filter(approved).map(|account| account.id),
-            _ => None,
-        }
+        let in_view = self.accounts.iter().find(|account| Some(account.id) == self.session.tenant_id);
+        let account = match (in_view, self.accounts.as_slice()) {
+            (None, [only]) => Some(only),
+            (in_view, _) => in_view,
+        };
+        account.filter(|account| is_approved(account)).map(|account| account.id)
     }
 
     async fn allow(&self, issuer: &Issuer, account: &str) -> Result<PageResponse, PageError> {
@@ -208,27 +233,38 @@ impl ConsentPage<'_> {
     }
 
     fn show(&self, problem: Option<&str>) -> PageResponse {
-        let app = &self.request.app;
-        let (title, content) = if self.accounts.is_empty() {
-            ("You cannot connect this app", self.nothing_to_grant())
-        } else {
-            ("Connect an app", self.form(problem))
+        let (title, content) = match self.accounts.iter().any(is_approved) {
+            true => ("Connect an app", self.form(problem)),
+            false => ("You cannot connect this app", self.nothing_to_grant()),
         };
-        let page = layout::card(self.dashboard, title, &content);
-        tracing::debug!(app = app.client_id, "asks for consent");
-        PageResponse::page(page)
+        PageResponse::page(layout::card(self.dashboard, title, &content))
+    }
+
+    /// Names the app with the host of its website, which tells it from another with the same name.
+    fn app(&self) -> Markup {
+        let app = &self.request.app;
+        html! {
+            div.app {
+                strong { (isolated(app.name.as_str())) }
+                @if let Some(host) = website_host(app) { span.soft { (host) } }
+            }
+        }
     }
 
     fn nothing_to_grant(&self) -> Markup {
         html! {
-            p { b { (self.request.app.name) } " asks for access to an account." }
-            p {
-                @if self.session.is_operator() {
-                    "You are signed in as an operator. Only an owner of an account can connect an app."
-                } @else {
-                    "Only an owner can connect an app, and " (self.session.identity) " owns no account here. Ask an owner, or sign \
-                     in as one."
+            (self.app())
+            @if self.session.is_operator() {
+                p { "It asks for access to an account. You are signed in as an operator, and only an owner of an account can connect \
+                    an app." }
+            } @else if self.accounts.is_empty() {
+                p { "It asks for access to an account. Only an owner can connect an app, and " (isolated(&self.session.identity))
+                    " owns no account here. Ask an owner to open the link of the app, or sign in as one." }
+            } @else {
+                @for account in &self.accounts {
+                    p { "Developer access of " b { (account.name) } " is " (account.developer_access) ", so no app can work on it." }
                 }
+                p { "The operator of this service approves it. Open the link of the app again after that." }
             }
             form method="post" action=(self.action()) {
                 (self.csrf())
@@ -238,46 +274,87 @@ impl ConsentPage<'_> {
     }
 
     fn form(&self, problem: Option<&str>) -> Markup {
-        let app = &self.request.app;
-        let destination = app.redirect_uris.iter().find(|uri| uri.matches(&self.request.redirect_uri));
         html! {
+            (self.app())
             @if let Some(problem) = problem {
                 p.banner.bad role="alert" { (problem) }
             }
             p {
-                b { (app.name) } " asks for access"
-                @if let [only] = self.accounts.as_slice() { " to " b { (only.name) } }
-                ". You are signed in as " (self.session.identity) "."
-            }
-            form method="post" action=(self.action()) {
-                (self.csrf())
+                "It asks for access to "
                 @match self.accounts.as_slice() {
-                    [only] => input type="hidden" name="account" value=(only.id);,
-                    several => {
-                        label.field {
-                            span { "Account" }
-                            select name="account" {
-                                @for account in several {
-                                    option value=(account.id) selected[Some(account.id) == self.session.tenant_id] { (account.name) }
-                                }
-                            }
+                    [only] => { b { (only.name) } }
+                    _ => { "one of your accounts" }
+                }
+                ". You are signed in as " (isolated(&self.session.identity)) "."
+            }
+            form.consent method="post" action=(self.action()) {
+                (self.csrf())
+                (self.account_choice())
+                div {
+                    h2 { "Allowing lets it" }
+                    ul.can {
+                        li { (icon("done")) span { "See all contacts, invoices, quotes, bookings and jobs" } }
+                        @if self.request.writes {
+                            li { (icon("done")) span { "Create, change and delete them" } }
+                            li { (icon("done")) span { "Get what happens to them by webhooks of its own" } }
                         }
                     }
                 }
-                p { "It will be able to:" }
-                ul.scopes {
-                    li { "See all contacts, invoices, quotes, bookings and jobs, and get webhooks of what happens to them." }
-                    @if self.request.writes {
-                        li { "Create, change and delete them, and manage webhooks of its own." }
+                div {
+                    h2 { "Allowing does not let it" }
+                    ul.can {
+                        @if !self.request.writes { li { (icon("not")) span { "Change anything" } } }
+                        li { (icon("not")) span { "See API keys, members, settings, or webhooks that are not its own" } }
                     }
                 }
-                p.hint {
-                    "You return to " b { (destination.map(|uri| uri.destination()).unwrap_or_default()) }
-                    ". Connect it only if you came from there. You can end the access at any time, in Settings under Connected apps."
-                }
+                // None of them has the focus, and no field is one in which Enter sends the form.
                 div.actions {
                     button.primary type="submit" name="decision" value="allow" { "Allow" }
-                    button type="submit" name="decision" value="deny" { "Deny" }
+                    button type="submit" name="decision" value="deny" formnovalidate { "Deny" }
+                }
+            }
+            p.hint { (self.destination()) }
+            p.hint { "An owner can end the access at any time, in Settings under Connected apps." }
+        }
+    }
+
+    /// Tells where the browser goes from here. Whoever made the app chose the name, but this cannot lie.
+    fn destination(&self) -> Markup {
+        let request = self.request;
+        let uri = request.app.redirect_uris.iter().find(|uri| uri.matches(&request.redirect_uri));
+        let destination = uri.map(RedirectUri::destination).unwrap_or_default();
+        html! {
+            @if destination.contains('.') && !request.redirect_uri.starts_with("https:") {
+                "You return to the program on this device that opens " b { (destination) } " links."
+            } @else {
+                "You return to " b { (destination) } "."
+            }
+            " Go on only if you came from there."
+        }
+    }
+
+    /// Returns the choice of an account, with none chosen for a person who has several and none in view.
+    fn account_choice(&self) -> Markup {
+        let is_chosen = |account: &Tenant| Some(account.id) == self.account_in_view();
+        html! {
+            @match self.accounts.as_slice() {
+                [only] => input type="hidden" name="account" value=(only.id);,
+                several => {
+                    div.field {
+                        label for="account" { "Account" }
+                        select id="account" name="account" required {
+                            @if !several.iter().any(is_chosen) { option value="" { "Choose an account" } }
+                            @for account in several {
+                                option value=(account.id) selected[is_chosen(account)] disabled[!is_approved(account)] {
+                                    (account.name)
+                                    @if !is_approved(account) { " (developer access is " (account.developer_access) ")" }
+                                }
+                            }
+                        }
+                        @if !several.iter().all(is_approved) {
+                            p.hint { "The operator of this service approves developer access." }
+                        }
+                    }
                 }
             }
         }

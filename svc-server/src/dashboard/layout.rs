@@ -39,11 +39,18 @@ const ACCOUNT: &[Group] = &[
     ),
 ];
 
+/// Below the settings, where there are apps.
+const APPS: &[Group] = &[("", &[("/apps", "app", "Connected apps"), ("/developer-apps", "code", "Developer apps")])];
+
 const OPERATOR: &[Group] = &[("Operators", &[("/accounts", "account", "Accounts"), ("/system", "system", "System")])];
 
 /// What the page says after a change, by the query parameter `notice` of the redirect.
 const NOTICES: &[(&str, &str)] = &[
     ("key-revoked", "The key was revoked. Requests with it are refused from now on."),
+    ("app-disconnected", "The app was disconnected. Its requests are refused from now on."),
+    ("app-enabled", "The app is enabled. Accounts can connect it, and what was granted holds again."),
+    ("app-disabled", "The app is disabled. Its requests are refused, and no account can connect it."),
+    ("app-deleted", "The app was deleted. Its access to all accounts has ended."),
     ("saved", "Saved."),
     ("created", "Created."),
     ("contact-deleted", "The contact was deleted."),
@@ -97,6 +104,7 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
                 nav aria-label="Pages" {
                     @if cx.session.account().is_some() {
                         (navigation(cx, ACCOUNT))
+                        @if cx.dashboard.has_apps() { (navigation(cx, APPS)) }
                     }
                     @if cx.session.is_operator() {
                         (navigation(cx, OPERATOR))

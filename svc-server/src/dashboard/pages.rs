@@ -1,10 +1,12 @@
 //! The pages, in the order of the navigation. The table of all of them is [`super::routes`].
 
 pub(super) mod accounts;
+pub(super) mod apps;
 pub(super) mod attempts;
 pub(super) mod audit;
 pub(super) mod deliveries;
 pub(super) mod delivery;
+pub(super) mod developer_apps;
 pub(super) mod endpoint_forms;
 pub(super) mod events;
 mod filters;

@@ -15,8 +15,8 @@ use super::pages::provider;
 #[cfg(feature = "docs")]
 use super::pages::reference;
 use super::pages::{
-    accounts, attempts, audit, deliveries, delivery, endpoint_forms, events, find, keys, members, overview,
-    record_actions, record_forms, records, replays, requests, settings, sign_in, system, webhooks,
+    accounts, apps, attempts, audit, deliveries, delivery, developer_apps, endpoint_forms, events, find, keys, members,
+    overview, record_actions, record_forms, records, replays, requests, settings, sign_in, system, webhooks,
 };
 use crate::api::router::by_path;
 
@@ -69,8 +69,8 @@ fn post(path: &'static str, handler: Handler) -> Page {
     Page { method: Method::POST, path, handler }
 }
 
-/// Returns all pages.
-fn table() -> Vec<Page> {
+/// Returns all pages, those about apps only with apps.
+fn table(has_apps: bool) -> Vec<Page> {
     use Handler::{Account, Anyone, Member, Operator, SignIn, SignedIn, Stream};
     use Role::{Developer, Owner, Viewer};
     let mut pages = vec![
@@ -149,6 +149,9 @@ fn table() -> Vec<Page> {
         post("/system/sessions/{id}/revoke", Operator(|cx| Box::pin(system::revoke_session(cx)))),
     ];
     pages.extend(record_changes());
+    if has_apps {
+        pages.extend(app_pages());
+    }
     pages.extend(provider_pages());
     pages.extend(reference_pages());
     pages
@@ -202,6 +205,29 @@ fn record_changes() -> Vec<Page> {
         post("/invoices/{id}/void", Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::VoidInvoice)))),
         post("/quotes/{id}/accept", Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::AcceptQuote)))),
         post("/quotes/{id}/decline", Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::DeclineQuote)))),
+    ]
+}
+
+/// Returns the pages about apps: those that may work on the account, and those that its people develop.
+fn app_pages() -> Vec<Page> {
+    use Handler::Account;
+    use Role::{Owner, Viewer};
+    vec![
+        get("/apps", Account(Viewer, |cx, tenant| Box::pin(apps::list(cx, tenant)))),
+        post("/apps/{id}/disconnect", Account(Owner, |cx, tenant| Box::pin(apps::disconnect(cx, tenant)))),
+        get("/developer-apps", Account(Viewer, |cx, tenant| Box::pin(developer_apps::list(cx, tenant)))),
+        get("/developer-apps/new", Account(Owner, |cx, tenant| Box::pin(developer_apps::new(cx, tenant)))),
+        post("/developer-apps/new", Account(Owner, |cx, tenant| Box::pin(developer_apps::create(cx, tenant)))),
+        get("/developer-apps/{id}", Account(Viewer, |cx, tenant| Box::pin(developer_apps::show(cx, tenant)))),
+        get("/developer-apps/{id}/edit", Account(Owner, |cx, tenant| Box::pin(developer_apps::edit(cx, tenant)))),
+        post("/developer-apps/{id}/edit", Account(Owner, |cx, tenant| Box::pin(developer_apps::change(cx, tenant)))),
+        post("/developer-apps/{id}/rotate", Account(Owner, |cx, tenant| Box::pin(developer_apps::rotate(cx, tenant)))),
+        post("/developer-apps/{id}/enable", Account(Owner, |cx, tenant| Box::pin(developer_apps::enable(cx, tenant)))),
+        post(
+            "/developer-apps/{id}/disable",
+            Account(Owner, |cx, tenant| Box::pin(developer_apps::disable(cx, tenant))),
+        ),
+        post("/developer-apps/{id}/delete", Account(Owner, |cx, tenant| Box::pin(developer_apps::delete(cx, tenant)))),
     ]
 }
 
@@ -278,15 +304,15 @@ pub fn pages() -> Vec<PageInfo> {
             Handler::Operator(_) => Audience::Operator,
         },
     };
-    table().into_iter().map(info).collect()
+    table(true).into_iter().map(info).collect()
 }
 
 /// Finds pages by method and path.
 pub(super) struct Router(matchit::Router<Vec<Page>>);
 
 impl Router {
-    pub(super) fn new() -> Self {
-        Self(by_path(table().into_iter().map(|page| (page.path.to_owned(), page))))
+    pub(super) fn new(has_apps: bool) -> Self {
+        Self(by_path(table(has_apps).into_iter().map(|page| (page.path.to_owned(), page))))
     }
 
     /// Returns the page and the id in its path.

@@ -10,19 +10,24 @@ use http::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Body as _;
+use svc_core::accounts::apps::{App, AppCreate};
 use svc_core::accounts::dashboard_links::NewDashboardLink;
+use svc_core::accounts::grants::GrantId;
 use svc_core::accounts::sessions::Role;
 use svc_core::env::{Clock as _, Env, ManualClock, SystemEntropy};
 use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
+use svc_core::values::RedirectUri;
 use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use svc_server::deliver::{Trial, WebhookClient};
-use svc_server::{Api, Builder};
+use svc_server::{Api, Builder, Settings};
 
 /// The address of the server in the browser.
-const ORIGIN_URL: &str = "http://localhost:8080";
+pub(crate) const ORIGIN_URL: &str = "http://localhost:8080";
+/// Where the apps of the tests let the browser return.
+pub(crate) const RETURN: &str = "https://planner.example/callback";
 pub(crate) const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A server with two accounts, under a clock that stands still.
@@ -109,7 +114,9 @@ impl Server {
         let other = svc.accounts().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
         let tried = Arc::default();
         let endpoint = Endpoint { tried: Arc::clone(&tried), clock: clock.clone() };
-        let (api, _) = Builder::new(&svc).dashboard(true).webhook_client(Arc::new(endpoint)).build();
+        let oauth = Some("https://svc.example".parse().unwrap());
+        let settings = Settings { dashboard: true, oauth, ..Settings::default() };
+        let (api, _) = Builder::new(&svc).settings(settings).webhook_client(Arc::new(endpoint)).build();
         Self { svc, clock, api, tenant, other, transactions, tried }
     }
 
@@ -121,6 +128,22 @@ impl Server {
 
     pub(crate) async fn link(&self, input: DashboardLinkCreate) -> NewDashboardLink {
         self.svc.dashboard().create_link(input).await.unwrap()
+    }
+
+    /// Creates an app of this owner, which may ask for `write`.
+    pub(crate) async fn app(&self, owner: Option<TenantId>, name: &str) -> App {
+        let uris = vec![RedirectUri::parse(RETURN).unwrap()];
+        let input = AppCreate { owner, write: true, ..AppCreate::new(Text::parse(name).unwrap(), uris) };
+        self.svc.apps().create(input).await.unwrap().app
+    }
+
+    /// Lets an app read and write an account, in the name of its owner, and returns the id of the grant.
+    pub(crate) async fn connect(&self, tenant: TenantId, app: &App) -> GrantId {
+        let owner = self.signed_in_by(DashboardLinkCreate::to(tenant, Role::Owner)).await;
+        let allowed = owner.decide(&authorize(app, &[]), "allow", tenant).await;
+        assert_eq!(allowed.status, StatusCode::SEE_OTHER, "{}", allowed.text);
+        let grants = self.svc.account(tenant).grants().list().await.unwrap();
+        grants.iter().find(|(grant, _)| grant.app_id == app.id).unwrap().0.id
     }
 
     /// Returns a browser in which nobody is signed in.
@@ -170,6 +193,22 @@ pub(crate) fn without_labels(page: &str) -> String {
     parts.filter_map(|part| part.split_once('"')).fold(first, |page, (_, rest)| page + rest)
 }
 
+/// Returns the path of an authorization request of an app, with these parameters in place of the usual ones.
+pub(crate) fn authorize(app: &App, other: &[(&str, &str)]) -> String {
+    let mut parameters = vec![
+        ("response_type", "code"),
+        ("client_id", app.client_id.as_str()),
+        ("redirect_uri", RETURN),
+        ("scope", "read write"),
+        ("state", "a&b"),
+        ("code_challenge", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"),
+        ("code_challenge_method", "S256"),
+    ];
+    parameters.retain(|(name, _)| !other.iter().any(|(known, _)| known == name));
+    parameters.extend(other);
+    format!("/oauth/authorize?{}", encode(&parameters))
+}
+
 /// Encodes the fields of a form.
 pub(crate) fn encode(fields: &[(&str, &str)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
@@ -202,7 +241,20 @@ impl Browser<'_> {
     }
 
     pub(crate) async fn send(&self, method: Method, path: &str, body: &str, origin: Option<&str>) -> Response {
-        let uri = format!("/dashboard{path}");
+        self.send_to(method, &format!("/dashboard{path}"), body, origin).await
+    }
+
+    /// Presses a button of the page that an authorization request gets. `account` is the one that is chosen.
+    pub(crate) async fn decide(&self, request: &str, decision: &str, account: TenantId) -> Response {
+        let page = self.send_to(Method::GET, request, "", None).await;
+        let csrf = page.text.split("name=\"csrf\" value=\"").nth(1).unwrap_or_default();
+        let csrf = csrf.split('"').next().unwrap_or_default();
+        let form = encode(&[("csrf", csrf), ("account", &account.to_string()), ("decision", decision)]);
+        self.send_to(Method::POST, request, &form, Some(ORIGIN_URL)).await
+    }
+
+    /// Sends a request to a path of the server.
+    pub(crate) async fn send_to(&self, method: Method, uri: &str, body: &str, origin: Option<&str>) -> Response {
         let mut request = Request::builder().method(method).uri(uri).header(HOST, "localhost:8080");
         if let Some(cookie) = &self.cookie {
             request = request.header(COOKIE, cookie);

@@ -16,6 +16,9 @@ const MAX_PAGE: usize = 150 * 1024;
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+/// The form of an app.
+const APP: &str = "name=Planner&redirect_uris=https%3A%2F%2Fplanner.example%2Fcallback&kind=confidential&scopes=read";
+
 /// All pages: method, path, who may ask for it (`anyone`, `session`, `member`, a role, or `operator`), and a valid form.
 /// Those of an identity provider (`nobody`) are not there without one.
 const PAGES: &[(&str, &str, &str, &str)] = &[
@@ -64,6 +67,18 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("POST", "/keys/new", "owner", "scopes=read&expires=30"),
     ("POST", "/keys/{id}/rotate", "owner", "overlap=24"),
     ("POST", "/keys/{id}/revoke", "owner", ""),
+    ("GET", "/apps", "viewer", ""),
+    ("POST", "/apps/{id}/disconnect", "owner", ""),
+    ("GET", "/developer-apps", "viewer", ""),
+    ("GET", "/developer-apps/new", "owner", ""),
+    ("POST", "/developer-apps/new", "owner", APP),
+    ("GET", "/developer-apps/{id}", "viewer", ""),
+    ("GET", "/developer-apps/{id}/edit", "owner", ""),
+    ("POST", "/developer-apps/{id}/edit", "owner", APP),
+    ("POST", "/developer-apps/{id}/rotate", "owner", "overlap=24"),
+    ("POST", "/developer-apps/{id}/enable", "owner", ""),
+    ("POST", "/developer-apps/{id}/disable", "owner", ""),
+    ("POST", "/developer-apps/{id}/delete", "owner", ""),
     ("GET", "/settings", "viewer", ""),
     ("POST", "/settings", "owner", "name=Harbour&time_zone=UTC&currency=AUD"),
     ("POST", "/settings/members", "owner", "email=eve%40example.com&role=viewer"),
@@ -214,6 +229,11 @@ async fn id(server: &Server, tenant: TenantId, path: &str) -> String {
             requests::record(&**store, std::slice::from_ref(&request)).await.unwrap();
             request.id.to_string()
         }
+        ["", "apps", ..] => {
+            let app = server.app(None, "Planner").await;
+            server.connect(tenant, &app).await.to_string()
+        }
+        ["", "developer-apps", ..] => server.app(Some(tenant), "Planner").await.id.to_string(),
         ["", "accounts", ..] => tenant.to_string(),
         ["", "switch", ..] => tenant.to_string(),
         ["", "settings", "members", ..] => {

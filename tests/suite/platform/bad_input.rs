@@ -22,6 +22,10 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
     let job = || vec![json!({ "title": "", "status": "x", "priority": 1, "estimated_total": -1 })];
     let webhook = || vec![json!({ "url": "ftp://x", "events": ["endpoint.paused"] }), json!({ "events": [] })];
     let account = || vec![json!({ "name": "", "time_zone": 1, "currency": "XXX", "developer_access": "x" })];
+    let app = || {
+        let uris = json!(["http://example.com/", "https://example.com/#a", "myapp:/", 1]);
+        vec![json!({ "name": long(101), "redirect_uris": uris, "scopes": ["write"], "website": "x" })]
+    };
     let list = || vec![json!("limit=0"), json!("limit=x"), json!("limit=1&limit=2"), json!("cursor=x")];
     let with = |mut list: Vec<Value>, more: &[&str]| {
         list.extend(more.iter().map(|query| json!(query)));
@@ -40,6 +44,10 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
         ("findIds", vec![json!("kind=x&part=x"), json!("kind=contact"), json!("kind=contact&part=")]),
         ("createKey", key_create),
         ("rotateKey", overlap()),
+        ("createApp", [app(), vec![json!({ "name": "x", "redirect_uris": [] }), json!({})]].concat()),
+        ("updateApp", app()),
+        ("listApps", vec![json!("account_id=x"), json!("limit=1")]),
+        ("rotateAppSecret", overlap()),
         ("addMember", vec![json!({ "email": "x", "role": "boss" }), json!({})]),
         ("updateMember", vec![json!({ "role": null }), json!({ "role": "boss" })]),
         ("createDashboardLink", vec![json!({ "role": 1, "identity": long(201) }), json!({})]),

@@ -26,7 +26,11 @@ const CSV_STEP: u32 = 250;
 /// The filters in the query.
 const FILTERS: [&str; 6] = ["actor", "kind", "object", "within", "since", "until"];
 /// The kinds of objects that the log names, besides those of events.
-const KINDS: [&str; 7] = ["webhook", "delivery", "key", "member", "session", "dashboard_link", "tenant"];
+const KINDS: [&str; 9] =
+    ["webhook", "delivery", "key", "grant", "app", "member", "session", "dashboard_link", "tenant"];
+
+/// Those that are there with apps alone.
+const KINDS_OF_APPS: [&str; 2] = ["grant", "app"];
 
 /// Lists the changes, newest first.
 pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
@@ -93,7 +97,8 @@ fn kinds(cx: &Context<'_>) -> Markup {
         }
     }
     let any = std::iter::once((String::new(), "Everything".to_owned()));
-    let kinds = kinds.into_iter().chain(KINDS.map(str::to_owned));
+    let is_there = |kind: &&str| cx.dashboard.has_apps() || !KINDS_OF_APPS.contains(kind);
+    let kinds = kinds.into_iter().chain(KINDS.into_iter().filter(is_there).map(str::to_owned));
     let named = kinds.map(|kind| (object_word(&kind).replace('_', " "), kind)).map(|(name, kind)| (kind, name));
     filters::options(cx.query.text("kind"), any.chain(named))
 }

@@ -11,8 +11,11 @@ use svc_core::requests::{LoggedRequest, LoggedRequestId, RequestFilter};
 use svc_core::values::TenantId;
 use uuid::Uuid;
 
+use super::apps::ConnectedApps;
 use super::{events, filters};
-use crate::dashboard::components::{Tone, View, badge, empty, exact_time, facts, heading, number, section, table};
+use crate::dashboard::components::{
+    Tone, View, badge, empty, exact_time, facts, heading, isolated, number, section, table, without_bidi_controls,
+};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::live::{self, List as _};
@@ -52,10 +55,33 @@ fn duration(request: &LoggedRequest) -> String {
     }
 }
 
-/// Returns how a key is called.
-fn name<'k>(keys: &'k [ApiKey], request: &LoggedRequest) -> &'k str {
-    let key = keys.iter().find(|key| key.id == request.key_id);
-    key.map_or("unknown", |key| key.name.as_deref().unwrap_or(&key.prefix))
+/// Who sends requests: the keys of the account, and the apps that may work on it.
+pub(in crate::dashboard) struct Callers {
+    keys: Vec<ApiKey>,
+    apps: ConnectedApps,
+}
+
+impl Callers {
+    async fn of(svc: &Svc, tenant: TenantId) -> Result<Self, Error> {
+        let keys = svc.account(tenant).keys().list().await?;
+        Ok(Self { keys, apps: ConnectedApps::of(svc, tenant).await? })
+    }
+
+    /// Returns what the sender of a request is called. The log has the id of a grant in place of that of a key.
+    fn name(&self, request: &LoggedRequest) -> Markup {
+        let key = self.keys.iter().find(|key| key.id == request.key_id);
+        match (key, self.apps.by_grant(request.key_id.uuid())) {
+            (Some(key), _) => html! { (key.name.as_deref().unwrap_or(&key.prefix)) },
+            (None, Some(app)) => html! { (isolated(app.name.as_str())) div.soft { "app" } },
+            // Keys stay when they are revoked.
+            (None, None) => html! { span.soft { "no longer connected" } },
+        }
+    }
+}
+
+/// Returns the heading of who sends requests.
+fn sender(cx: &Context<'_>) -> &'static str {
+    if cx.dashboard.has_apps() { "Key or app" } else { "Key" }
 }
 
 /// Requests as a live list.
@@ -63,7 +89,7 @@ pub(in crate::dashboard) struct Requests;
 
 impl live::List for Requests {
     type Item = LoggedRequest;
-    type Names = Vec<ApiKey>;
+    type Names = Callers;
     type Filter = RequestFilter;
     type Scope = ();
 
@@ -71,8 +97,8 @@ impl live::List for Requests {
         svc.account(tenant).requests().newest(PAGE as u32).await
     }
 
-    async fn names(svc: &Svc, tenant: TenantId) -> Result<Vec<ApiKey>, Error> {
-        svc.account(tenant).keys().list().await
+    async fn names(svc: &Svc, tenant: TenantId) -> Result<Callers, Error> {
+        Callers::of(svc, tenant).await
     }
 
     fn id(request: &LoggedRequest) -> Uuid {
@@ -83,13 +109,13 @@ impl live::List for Requests {
         html! {}
     }
 
-    fn cells(view: &View<'_>, request: &LoggedRequest, keys: &Vec<ApiKey>) -> Markup {
+    fn cells(view: &View<'_>, request: &LoggedRequest, callers: &Callers) -> Markup {
         html! {
             th scope="row" {
                 a href=(view.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) }
             }
             td { (status(request)) @if let Some(code) = &request.code { div.soft { (code) } } }
-            td { (name(keys, request)) }
+            td { (callers.name(request)) }
             td { (number(u64::from(request.events))) }
             td.fixed { (duration(request)) }
             td { (view.time(request.started_at)) }
@@ -129,22 +155,22 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     let filter = filter(cx)?;
     let is_filtered = FILTERS.iter().any(|name| cx.query.given(name).is_some());
     let requests = account.requests().list(filter).await?;
-    let keys = account.keys().list().await?;
+    let callers = Callers::of(&cx.svc, tenant.id).await?;
     let view = cx.view(tenant);
     let content = html! {
         (heading("Requests", "The newest 1,000 requests to the API of the last 24 hours, without their bodies.", html! {
             (live::switch(cx, &format!("/requests/live?{}", cx.query.encoded(&FILTERS)), PAGE, None))
         }))
-        (filters::form(cx, "/requests", filter_fields(cx, &keys)))
+        (filters::form(cx, "/requests", filter_fields(cx, &callers)))
         @if requests.is_empty() && !is_filtered {
             (empty("request", "No requests", "Requests with a key of this account appear here some seconds after their \
                 responses, for a day.", html! { a.button href=(cx.url("/keys")) { "API keys" } }))
         } @else if requests.is_empty() {
             (empty("request", "Nothing found", "No request of the log meets all filters.", html! {}))
         } @else {
-            (table("Requests", &["Request", "Status", "Key", "Events", "Duration", "When"], html! {
+            (table("Requests", &["Request", "Status", sender(cx), "Events", "Duration", "When"], html! {
                 @for request in requests.iter().take(PAGE) {
-                    (live::row(Requests::id(request), &Requests::cells(&view, request, &keys)))
+                    (live::row(Requests::id(request), &Requests::cells(&view, request, &callers)))
                 }
             }))
             @if requests.len() > PAGE {
@@ -155,21 +181,26 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     Ok(layout::page(cx, Some(tenant), "Requests", &content))
 }
 
-fn filter_fields(cx: &Context<'_>, keys: &[ApiKey]) -> Markup {
+fn filter_fields(cx: &Context<'_>, callers: &Callers) -> Markup {
     let any = |text: &str| std::iter::once((String::new(), text.to_owned()));
     // The newest ones: an account can have had any number.
-    let names = keys
+    let keys = callers
+        .keys
         .iter()
         .rev()
         .take(MAX_KEYS)
         .map(|key| (key.id.to_string(), key.name.clone().unwrap_or_else(|| key.prefix.clone())));
+    let apps = callers.apps.names().take(MAX_KEYS);
+    let apps = apps.map(|(grant, name)| (grant.to_string(), format!("{} (app)", without_bidi_controls(name))));
+    let names = keys.chain(apps);
+    let any_sender = if cx.dashboard.has_apps() { "All keys and apps" } else { "All keys" };
     let methods = ["GET", "POST", "PATCH", "DELETE"].map(|method| (method.to_owned(), method.to_owned()));
     let classes = STATUSES.map(|(value, text, _)| (value.to_owned(), text.to_owned()));
     html! {
         (filters::choice("method", "Method", filters::options(cx.query.text("method"), any("All methods").chain(methods))))
         (filters::text(cx, "path", "Path contains"))
         (filters::choice("status", "Status", filters::options(cx.query.text("status"), classes)))
-        (filters::choice("key", "Key", filters::options(cx.query.text("key"), any("All keys").chain(names))))
+        (filters::choice("key", sender(cx), filters::options(cx.query.text("key"), any(any_sender).chain(names))))
         (filters::choice("within", "Time", filters::spans_of_day(cx.query.text("within"))))
         (filters::text(cx, "id", "X-Request-Id"))
     }
@@ -180,13 +211,13 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
     let account = cx.svc.account(tenant.id);
     let request = account.requests().get(cx.id::<LoggedRequestId>()?).await?;
     let written = account.requests().events(request.id, MAX_EVENTS).await?;
-    let keys = account.keys().list().await?;
+    let callers = Callers::of(&cx.svc, tenant.id).await?;
     let content = html! {
         (heading(&format!("{} {}", request.method, request.path), "", html! {}))
         (section("Request", facts(&[
             ("Status", html! { (status(&request)) @if let Some(code) = &request.code { " " code { (code) } } }),
             ("X-Request-Id", html! { code { (request.request_id) } }),
-            ("Key", html! { (name(&keys, &request)) }),
+            (sender(cx), callers.name(&request)),
             ("Query", html! {
                 @match &request.query { Some(query) => { code { (query) } } None => { span.soft { "none" } } }
             }),

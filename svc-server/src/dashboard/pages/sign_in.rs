@@ -6,6 +6,7 @@ use svc_core::accounts::dashboard_links;
 use svc_core::accounts::sessions::NewSession;
 use svc_core::error::Error;
 
+use crate::dashboard::components::isolated;
 use crate::dashboard::context::{self, Context, Form};
 use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::{Dashboard, consent, layout};
@@ -19,14 +20,21 @@ pub(in crate::dashboard) async fn show(dashboard: &Dashboard, parts: &Parts) -> 
         let reason = "It is not whole. Copy all of the link, or ask for a new one.";
         return Err(PageError::UsedLink(reason.to_owned()));
     }
+    let waiting = consent::waiting_app(dashboard, parts).await?;
     let content = html! {
         @if let Some(token) = token {
             p { "This link works once. It begins a session of at most twelve hours in this browser." }
+            @if let Some(app) = &waiting {
+                p { "After that you see what " (isolated(app.name.as_str())) " asks for." }
+            }
             form method="post" action={ (dashboard.base) "/sign-in" } {
                 input type="hidden" name="token" value=(token);
                 button.primary type="submit" autofocus { "Sign in" }
             }
         } @else {
+            @if let Some(app) = &waiting {
+                p { (isolated(app.name.as_str())) " asks for access to an account. Sign in to see what it asks for." }
+            }
             (layout::how_to_sign_in(dashboard))
         }
     };

@@ -9,6 +9,7 @@ use svc_core::webhooks::replays::ReplayCreate;
 use svc_core::webhooks::statistics::{AttemptOutcome, Backlog, HourOfAttempts, Tally};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription, WebhookUpdate};
 
+use super::apps::ConnectedApps;
 use super::endpoint_forms::{kinds_of, secret};
 use super::{deliveries, filters};
 use crate::dashboard::chart::{Column, Series, Span, bars, spans};
@@ -69,6 +70,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
         let day = sum(&account.deliveries().attempts_by_hour(Some(endpoint.id)).await?);
         endpoints.push((endpoint, day));
     }
+    let apps = ConnectedApps::of(&cx.svc, tenant.id).await?;
     let create = html! {
         @if cx.may(Role::Developer) {
             a.button.primary href=(cx.url("/webhooks/new")) { "Add endpoint" }
@@ -87,6 +89,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
                         th scope="row" {
                             a.clip href=(cx.url(&format!("/webhooks/{}", endpoint.id))) { (endpoint.url) }
                             @if let Some(text) = &endpoint.description { div.soft { (text.as_str()) } }
+                            @if let Some(app) = apps.owner_of(cx, endpoint) { div.soft { "of the app " (app) } }
                         }
                         td { (status(endpoint)) }
                         td { (rate(day)) }
@@ -128,6 +131,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
     let recent = DeliveryFilter { subscription_id: Some(endpoint.id), limit: RECENT, ..DeliveryFilter::default() };
     let recent = account.deliveries().list(recent).await?;
     let replays = account.replays().list(20).await?;
+    let app = ConnectedApps::of(&cx.svc, tenant.id).await?.owner_of(cx, &endpoint);
     let endpoints = deliveries::Endpoints::from([(endpoint.id, endpoint.clone())]);
     let day = sum(&hours);
     let zone = &tenant.time_zone;
@@ -162,6 +166,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
         (section("Endpoint", facts(&[
             ("Status", status(&endpoint)),
             ("Id", html! { code { (endpoint.id) } }),
+            ("Belongs to", html! { @match &app { Some(app) => { "the app " (app) } None => { "this account" } } }),
             ("Events", html! { (kinds(&endpoint.events)) }),
             ("Last attempt", html! {
                 (deliveries::outcome(endpoint.last_delivery_status)) ", "

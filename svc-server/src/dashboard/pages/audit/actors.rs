@@ -1,30 +1,69 @@
 //! Who made a change, for people.
 
 use maud::{Markup, html};
+use svc_core::accounts::apps::{App, AppId};
 use svc_core::accounts::keys::{ApiKey, KeyId};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 
+use crate::dashboard::components::{isolated, without_bidi_controls};
 use crate::dashboard::context::Context;
+use crate::dashboard::pages::apps::ConnectedApps;
 use crate::dashboard::pages::filters;
 
-/// The number of keys in the filter: the newest ones.
+/// The number of keys and of apps in the filter: the newest keys, and the oldest apps.
 const MAX_KEYS: usize = 100;
+/// What the text of an app that acts begins with.
+const APP: &str = "app:";
 
 /// What the actors of an account are called.
 pub(super) struct Actors<'a> {
     cx: &'a Context<'a>,
     tenant: &'a Tenant,
     keys: Vec<ApiKey>,
+    connected: ConnectedApps,
+    /// The apps that are not connected any more.
+    others: Vec<App>,
     /// The actors of the changes that are shown.
     seen: Vec<String>,
 }
 
 impl<'a> Actors<'a> {
-    pub(super) async fn new(cx: &'a Context<'a>, tenant: &'a Tenant, mut seen: Vec<String>) -> Result<Self, Error> {
-        seen.extend(cx.query.given("actor").map(str::to_owned));
+    /// Looks up the names of those who made changes, `seen`, and of the apps that changes are about.
+    pub(super) async fn new(
+        cx: &'a Context<'a>,
+        tenant: &'a Tenant,
+        mut seen: Vec<String>,
+        about: Vec<AppId>,
+    ) -> Result<Self, Error> {
         let keys = cx.svc.account(tenant.id).keys().list().await?;
-        Ok(Self { cx, tenant, keys, seen })
+        let connected = ConnectedApps::of(&cx.svc, tenant.id).await?;
+        // Only those that the log has: nobody learns the name of an app by its id.
+        let mut ids: Vec<AppId> = seen.iter().filter_map(|actor| app_id(actor)).chain(about).collect();
+        ids.retain(|id| connected.app(*id).is_none());
+        ids.sort_unstable();
+        ids.dedup();
+        let mut others = Vec::new();
+        for id in ids {
+            match cx.svc.apps().get(id).await {
+                Ok(app) => others.push(app),
+                Err(Error::NotFound) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        seen.extend(cx.query.given("actor").map(str::to_owned));
+        Ok(Self { cx, tenant, keys, connected, others, seen })
+    }
+
+    /// Returns the app that acted. `None` for others, and for an app that was deleted.
+    fn app(&self, actor: &str) -> Option<&App> {
+        let id = app_id(actor)?;
+        self.connected.app(id).or_else(|| self.others.iter().find(|app| app.id == id))
+    }
+
+    /// Returns the name of an app that changes are about. `None` if it was deleted.
+    pub(super) fn name_of_app(&self, id: &str) -> Option<String> {
+        self.app(&format!("{APP}{id}")).map(|app| without_bidi_controls(app.name.as_str()))
     }
 
     fn key(&self, actor: &str) -> Option<&ApiKey> {
@@ -37,11 +76,15 @@ impl<'a> Actors<'a> {
         if let Some(key) = self.key(actor) {
             return key_name(key);
         }
+        if let Some(app) = self.app(actor) {
+            return without_bidi_controls(app.name.as_str());
+        }
         match actor.split_once(':') {
             Some(("dashboard", person)) => person.to_owned(),
             Some(("cli", user)) => format!("{user} with svc"),
             Some(("platform_key", _)) => "the platform API".to_owned(),
             Some(("key", id)) => format!("key {id}"),
+            Some(("app", id)) => format!("app {id}"),
             _ => match actor {
                 "system" => "the service".to_owned(),
                 "sender" => "the webhook sender".to_owned(),
@@ -51,8 +94,17 @@ impl<'a> Actors<'a> {
         }
     }
 
-    /// Returns what people call an actor. A key is linked.
+    /// Returns what people call an actor. A key is linked, and so is an app that is connected.
     pub(super) fn render(&self, actor: &str) -> Markup {
+        if let Some(app) = self.app(actor) {
+            return html! {
+                @match self.connected.grant_of(app.id) {
+                    Some(grant) => { a href=(self.cx.url(&format!("/apps#grant-{grant}"))) { (isolated(app.name.as_str())) } }
+                    None => { (isolated(app.name.as_str())) }
+                }
+                div.soft { "app" }
+            };
+        }
         match self.key(actor) {
             Some(key) => html! {
                 a href=(self.cx.url(&format!("/keys#key-{}", key.id))) { (key_name(key)) }
@@ -66,9 +118,10 @@ impl<'a> Actors<'a> {
     pub(super) async fn options(&self, cx: &Context<'_>) -> Result<Markup, Error> {
         let members = cx.svc.account(self.tenant.id).members().list().await?;
         let keys = self.keys.iter().rev().take(MAX_KEYS).map(|key| format!("key:{}", key.id));
+        let apps = self.connected.ids().take(MAX_KEYS).map(|id| format!("{APP}{id}"));
         let members = members.iter().map(|member| format!("dashboard:{}", member.email));
         let others = ["system", "sender"].map(str::to_owned);
-        let mut actors: Vec<String> = keys.chain(members).chain(others).collect();
+        let mut actors: Vec<String> = keys.chain(apps).chain(members).chain(others).collect();
         for actor in &self.seen {
             if !actors.contains(actor) {
                 actors.push(actor.clone());
@@ -77,11 +130,20 @@ impl<'a> Actors<'a> {
         let any = std::iter::once((String::new(), "Everyone".to_owned()));
         let named = actors.into_iter().map(|actor| {
             let name = self.name(&actor);
-            let name = if self.key(&actor).is_some() { format!("{name} (key)") } else { name };
+            let name = match (self.key(&actor), self.app(&actor)) {
+                (Some(_), _) => format!("{name} (key)"),
+                (None, Some(_)) => format!("{name} (app)"),
+                (None, None) => name,
+            };
             (actor, name)
         });
         Ok(filters::options(cx.query.text("actor"), any.chain(named)))
     }
+}
+
+/// Returns the id of an app that acted.
+fn app_id(actor: &str) -> Option<AppId> {
+    actor.strip_prefix(APP)?.parse().ok()
 }
 
 fn key_name(key: &ApiKey) -> String {

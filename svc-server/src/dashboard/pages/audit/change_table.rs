@@ -39,7 +39,9 @@ impl<'a> ChangeTable<'a> {
         let mut seen: Vec<String> = changes.iter().map(|change| change.entry.actor.clone()).collect();
         seen.sort_unstable();
         seen.dedup();
-        let actors = Actors::new(cx, tenant, seen).await?;
+        let grants = changes.iter().filter(|change| change.entry.object_kind == "grant");
+        let apps = grants.filter_map(|change| change.object().get("app_id")?.as_str()?.parse().ok()).collect();
+        let actors = Actors::new(cx, tenant, seen, apps).await?;
         let contacts: Vec<String> = changes
             .iter()
             .flat_map(Change::fields)
@@ -49,7 +51,8 @@ impl<'a> ChangeTable<'a> {
             .collect();
         let contacts = FieldValues::new(cx, tenant, contacts.iter().map(String::as_str)).await?;
         let may_be_logged = |change: &Change| {
-            change.entry.actor.starts_with("key:") && cx.now.since(change.entry.at) < MAX_AGE + Duration::from_secs(60)
+            let is_request = ["key:", "app:"].iter().any(|prefix| change.entry.actor.starts_with(prefix));
+            is_request && cx.now.since(change.entry.at) < MAX_AGE + Duration::from_secs(60)
         };
         let requests = if changes.iter().any(may_be_logged) {
             cx.svc.account(tenant.id).requests().list(RequestFilter::default()).await?
@@ -102,7 +105,7 @@ impl<'a> ChangeTable<'a> {
             change.actions.join(", "),
             object_word(&entry.object_kind).to_owned(),
             entry.object_id.to_string(),
-            object_name(change).unwrap_or_default(),
+            self.object_name(change).unwrap_or_default(),
             changed.join(", "),
             events.join(" "),
         ]
@@ -117,15 +120,26 @@ impl<'a> ChangeTable<'a> {
             ("webhook", _) => Some(format!("/webhooks/{id}")),
             ("delivery", _) => Some(format!("/deliveries/{id}")),
             ("key", _) => Some(format!("/keys#key-{id}")),
+            ("grant", _) if self.cx.dashboard.has_apps() => Some(format!("/apps#grant-{id}")),
+            ("app", _) if self.cx.dashboard.has_apps() => Some(format!("/developer-apps/{id}")),
             _ => None,
         };
         let name = html! {
-            @match object_name(change) { Some(name) => { (short(&name)) } None => { code { (id) } } }
+            @match self.object_name(change) { Some(name) => { (short(&name)) } None => { code { (id) } } }
         };
         match path {
             Some(path) => html! { a href=(self.cx.url(&path)) { (name) } },
             None => name,
         }
+    }
+
+    /// Returns what people call the object, if it has a name. That of a grant is its app.
+    fn object_name(&self, change: &Change) -> Option<String> {
+        if change.entry.object_kind == "grant" {
+            let grant = change.object();
+            return grant.get("app_id").and_then(Value::as_str).and_then(|id| self.actors.name_of_app(id));
+        }
+        object_name(change)
     }
 
     /// Returns the fields that were set, with the values before and after.

@@ -1,0 +1,63 @@
+//! `svc grant`.
+
+use svc_core::platform::{Account, AppGrant, operations};
+
+use super::key::scopes;
+use super::lookup;
+use crate::cli::GrantCommand;
+use crate::exit::{Exit, Failure};
+use crate::ids::IdArg;
+use crate::output::{Outcome, Table, plain};
+use crate::service::Service;
+use crate::times::{full, full_or_dash};
+
+pub(super) async fn run(service: &Service, command: GrantCommand) -> Result<Outcome, Failure> {
+    match command {
+        GrantCommand::List { account } => {
+            let grants = all(service, &lookup::account(service, &account).await?).await?;
+            let table =
+                Table::new(["ID", "APP", "SCOPES", "GRANTED BY", "SINCE", "LAST USED", "REQUESTS"], &grants, |grant| {
+                    [
+                        grant.id.to_string(),
+                        grant.app_name.clone(),
+                        scopes(&grant.scopes),
+                        grant.member.clone(),
+                        full(grant.created_at),
+                        full_or_dash(grant.last_used_at),
+                        grant.requests.to_string(),
+                    ]
+                });
+            Outcome::list(&grants, &table, "No app may work on this account.")
+        }
+        GrantCommand::Revoke { grant, account } => {
+            let account = lookup::account(service, &account).await?;
+            let grant = find(service, &account, &grant).await?;
+            service.call(&operations::REVOKE_GRANT, (account.id, grant.id), ()).await?;
+            let (app, account) = (plain(&grant.app_name), plain(&account.name));
+            Outcome::new(&grant, format!("{app} has no access to {account} from now on."))
+        }
+    }
+}
+
+async fn all(service: &Service, account: &Account) -> Result<Vec<AppGrant>, Failure> {
+    Ok(service.call(&operations::LIST_GRANTS, account.id, ()).await?.data)
+}
+
+/// Returns the grant that is named by its id, or by the name of its app.
+pub(super) async fn find(service: &Service, account: &Account, named: &IdArg) -> Result<AppGrant, Failure> {
+    let text = named.to_string();
+    let mut grants = all(service, account).await?;
+    grants.retain(|grant| match named {
+        IdArg::Whole(id) => grant.id.uuid() == *id,
+        IdArg::Part(part) if part.begins(grant.id.uuid()) || part.ends(grant.id.uuid()) => true,
+        _ => grant.app_name.eq_ignore_ascii_case(&text),
+    });
+    match (grants.pop(), grants.len()) {
+        (Some(grant), 0) => Ok(grant),
+        (None, _) => {
+            let reason = format!("No app {text} may work on this account; `svc grant list` lists those that may.");
+            Err(Failure::new(Exit::NotFound, reason))
+        }
+        _ => Err(Failure::new(Exit::Refused, format!("Several grants are called {text}; name one by its id."))),
+    }
+}
