@@ -496,10 +496,7 @@ impl Api {
         let mut memory = responses.acquire(PAGE_MEMORY).await?;
         let page = dashboard.respond(parts, page, fields, limits).await;
         let needed = ResponseMemory::records_of(page.body().length().unwrap_or_default());
-        if needed > PAGE_MEMORY {
-            drop(memory);
-            memory = responses.acquire(needed).await?;
-        }
+        responses.grow(&mut memory, needed).await?;
         Ok(Outcome::Page(page.map(|body| body.within(responses, memory, parts.extensions.get()))))
     }
 

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns the blocks of a language in the part for developers, in their order.
 fn blocks(language: &str) -> Vec<&'static str> {
-    let (part, _) = PAGE.split_once("\n## For owners").unwrap();
+    let part = PAGE.split("\n## ").find(|part| part.starts_with("For developers of apps\n")).unwrap();
     let blocks = part.split("\n```").filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n'));
     blocks.collect()
 }
