@@ -17,9 +17,10 @@ const PAGE: &str = include_str!("../../../docs/oauth.md");
 /// The longest time that a program takes for a step.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Returns the blocks of a language, in their order.
+/// Returns the blocks of a language in the part for developers, in their order.
 fn blocks(language: &str) -> Vec<&'static str> {
-    let blocks = PAGE.split("\n```").filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n'));
+    let part = PAGE.split("\n## ").find(|part| part.starts_with("For developers of apps\n")).unwrap();
+    let blocks = part.split("\n```").filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n'));
     blocks.collect()
 }
 
