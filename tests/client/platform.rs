@@ -77,6 +77,22 @@ async fn work_on_apps(server: &LiveServer, platform: &Platform, account: &Accoun
     assert_eq!(platform.app(app.id).await.unwrap_err().code(), Some("not_found"));
 }
 
+async fn work_on_a_sandbox(platform: &Platform, account: &AccountClient) {
+    assert_eq!(account.sandbox().await.unwrap_err().code(), Some("not_found"));
+    let new = account.create_sandbox().await.unwrap();
+    assert!(new.key.key.starts_with("svc_test_") && new.account.sandbox_of == Some(account.id()), "{new:?}");
+    assert!(!format!("{new:?}").contains(&new.key.key));
+    assert_eq!(account.create_sandbox().await.unwrap_err().code(), Some("not_allowed"));
+    assert_eq!(account.sandbox().await.unwrap(), new.account);
+    assert!(all(&platform.accounts()).await.iter().all(|listed| listed.id != new.account.id));
+    let sandbox = platform.account(new.account.id);
+    sandbox.contacts().create(&ContactCreate::new("eve@example.com".parse().unwrap())).await.unwrap();
+    account.reset_sandbox().await.unwrap();
+    assert_eq!(all(&sandbox.contacts()).await.len(), 3);
+    account.delete_sandbox().await.unwrap();
+    assert_eq!(account.sandbox().await.unwrap_err().code(), Some("not_found"));
+}
+
 async fn work_on_keys_and_members(account: &AccountClient) {
     let keys = account.keys();
     let new = ApiKeyCreate { signed: Some(true), ..ApiKeyCreate::new(true) };
@@ -283,6 +299,7 @@ async fn every_operation_of_the_document_is_a_method() {
         let platform = server.platform().await;
         let account = work_on_accounts(&platform).await;
         work_on_apps(&server, &platform, &account).await;
+        work_on_a_sandbox(&platform, &account).await;
         work_on_keys_and_members(&account).await;
         work_on_records(&account).await;
         work_on_invoices(&account).await;

@@ -37,6 +37,7 @@ mod program;
 mod python;
 mod readme;
 mod readonly;
+mod sandbox;
 mod seed;
 mod signing;
 mod strict;
