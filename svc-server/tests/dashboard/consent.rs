@@ -3,11 +3,10 @@
 use http::header::{CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE, X_FRAME_OPTIONS};
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
-use svc_core::accounts::apps::{App, AppCreate, AppUpdate};
+use svc_core::accounts::apps::{App, AppUpdate};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::prelude::*;
-use svc_core::values::RedirectUri;
 use svc_server::{Builder, Settings};
 
 use crate::browser::{Browser, ORIGIN_URL, RETURN, Response, Server, authorize};
