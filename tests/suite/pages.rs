@@ -106,9 +106,9 @@ fn demo(page: &Page<'_>, command: &str) -> (Terminal, Terminal, String) {
     (demo, terminal, account)
 }
 
-/// Returns what a command prints last.
+/// Returns what a command prints last to stdout.
 fn printed(terminal: &mut Terminal, command: &str) -> String {
-    terminal.run(&format!("{command}\n"));
+    terminal.run(&format!("{{ {command}; }} 2>/dev/null\n"));
     terminal.printed.iter().rev().nth(2).unwrap_or_else(|| panic!("{command} printed nothing")).clone()
 }
 
