@@ -44,10 +44,19 @@ for vector in json.loads((fixtures / "webhooks" / "vectors.json").read_text()):
     body = base64.b64decode(vector["body_base64"]) if "body_base64" in vector else vector["body"].encode()
     parts = [vector["secret"], vector.get("signature") or vector.get("webhook_signature", "")]
     seed("signature", "".join(parts).encode() + body)
-seed("api_key", bytes(range(32)) + b"\x05xBearer svc_live_")
+seed("api_key", bytes(range(32)) + b"\0\x05xBearer svc_live_")
 seed("cursor", bytes(range(58)) + ID.encode())
 
 for table in fixtures.glob("addresses/*.csv"):
     for line in table.read_text().splitlines()[1:]:
         network = line.split(",")[0].strip('"').split("/")[0].split(" ")[0]
         seed("webhook_url", f"https://[{network}]/" if ":" in network else f"https://{network}/")
+
+CALLBACK = "redirect_uri=https%3A%2F%2Fapp.example.com%2Fcallback"
+for form in (
+    f"response_type=code&{CALLBACK}&scope=read&state=a&code_challenge={'A' * 43}&code_challenge_method=S256&prompt=none",
+    f"grant_type=authorization_code&code=svc_oac_&{CALLBACK}&code_verifier={'a' * 43}",
+    "grant_type=refresh_token&refresh_token=svc_ort_",
+    "token=svc_oat_&token_type_hint=access_token",
+):
+    seed("oauth", bytes(2) + form.encode())

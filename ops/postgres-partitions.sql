@@ -41,7 +41,7 @@ BEGIN
             SELECT 2, pg_get_indexdef(indexrelid) FROM pg_index
             WHERE indrelid = t.oid AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)
             UNION ALL
-            -- Triggers of statements are not inherited, so a partition gets its own.
+            -- Triggers of statements are not inherited, so a partition gets its own; those of rows are.
             SELECT 3, replace(
                 pg_get_triggerdef(tr.oid),
                 format(' ON %I.%I ', current_schema(), t.relname),
@@ -51,7 +51,7 @@ BEGIN
                 array[t.relname::text]
                 || array(SELECT format('%s_p%s', t.relname, lpad(n::text, 2, '0')) FROM generate_series(0, partitions - 1) n)
             ) AS target
-            WHERE tr.tgrelid = t.oid AND NOT tr.tgisinternal
+            WHERE tr.tgrelid = t.oid AND NOT tr.tgisinternal AND (target = t.relname OR tr.tgtype & 1 = 0)
         ) definitions;
 
         EXECUTE format('ALTER TABLE %I RENAME TO %I', t.relname, t.relname || '_whole');

@@ -3,6 +3,7 @@
 //! PostgreSQL its server against pgbench. Prints one table; `README.md` explains it.
 
 mod aged;
+mod apps;
 mod bare_client;
 mod bare_server;
 mod child;

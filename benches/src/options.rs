@@ -62,6 +62,8 @@ pub(crate) struct Options {
 pub(crate) enum Subject {
     /// GET of one contact.
     Get,
+    /// GET of one contact by an access token of an app, beside an API key.
+    Token,
     /// GET of the newest 50 contacts.
     List,
     /// POST of a contact, with its event and its delivery.

@@ -87,7 +87,9 @@ impl Template {
         };
         let id = Uuid::nil().to_string();
         let (text, kind, filler) = match subject {
-            Subject::Get | Subject::PgGet => (head(&format!("GET /api/v1/contacts/{FIELD}"), ""), Field::Id, id),
+            Subject::Get | Subject::Token | Subject::PgGet => {
+                (head(&format!("GET /api/v1/contacts/{FIELD}"), ""), Field::Id, id)
+            }
             Subject::List | Subject::PgList => (head("GET /api/v1/contacts", ""), Field::Nothing, String::new()),
             Subject::Post
             | Subject::Commit

@@ -16,7 +16,7 @@ use crate::requests::Requests;
 use crate::sample::Sample;
 use crate::seed::{self, Tenant};
 use crate::table::{self, Ratio, Row};
-use crate::{aged, dashboard, deliver, growth, load, postgres, scale};
+use crate::{aged, apps, dashboard, deliver, growth, load, postgres, scale};
 
 /// The default page size of the API.
 const PAGE: u32 = 50;
@@ -70,6 +70,7 @@ fn run_on_sqlite(options: &Options, subjects: &[Subject]) -> Result<()> {
                 let [fresh, aged] = ["fresh.db", "aged.db"].map(|name| copy_as(&file, folder.path(), name));
                 aged::run(options, &fresh?, &aged?, &tenants)?;
             }
+            Subject::Token => token(options, &copy(&file, folder.path())?, &tenants)?,
             Subject::Commit => commit(options, &copy(&file, folder.path())?)?,
             Subject::Deliver => {
                 deliver::backlog(options, &copy(&file, folder.path())?)?;
@@ -144,6 +145,24 @@ fn serve(options: &Options, subject: Subject, file: &Path, tenants: &Arc<[Tenant
     table::print_rows(&[
         Row { subject: name, contender: "bare hyper", rounds: &bare_rounds, ratio: Ratio::Baseline },
         Row { subject: "", contender: "svc", rounds: &svc_rounds, ratio: Ratio::To(&bare_rounds) },
+    ])
+}
+
+/// Measures the same GETs by keys and by access tokens of an app, alternately at one server.
+fn token(options: &Options, file: &Path, tenants: &Arc<[Tenant]>) -> Result<()> {
+    let by_key = Requests::new(Subject::Token, tenants);
+    let by_token = Requests::new(Subject::Token, &apps::with_tokens(file, tenants)?);
+    let mut svc = Child::start(&[OsStr::new("serve-svc"), file.as_os_str()])?;
+    let address: SocketAddr = svc.read_line()?.parse()?;
+    let (connections, length) = (options.connections as usize, Duration::from_secs(options.seconds));
+    let (mut key_rounds, mut token_rounds) = (Vec::new(), Vec::new());
+    for _ in 0..options.rounds {
+        key_rounds.push(load::round(&svc, address, connections, length, &by_key)?);
+        token_rounds.push(load::round(&svc, address, connections, length, &by_token)?);
+    }
+    table::print_rows(&[
+        Row { subject: "GET by id", contender: "by key", rounds: &key_rounds, ratio: Ratio::Baseline },
+        Row { subject: "", contender: "by token", rounds: &token_rounds, ratio: Ratio::To(&key_rounds) },
     ])
 }
 

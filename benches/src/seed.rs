@@ -147,7 +147,7 @@ pub(crate) fn tenants(file: &Path) -> Result<Arc<[Tenant]>> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file, Env::system())?);
     let keys = crate::child::runtime()?.block_on(store.write("bench.keys", (), async |tx, ()| {
         let mut made = Vec::new();
-        for tenant in tx.tenants(None, u32::MAX).await? {
+        for tenant in tx.tenants(None, u32::MAX, false).await? {
             let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
             let key = keys::create(tx, tenant.id, input).await?;
             made.push((tenant.id.0, key.text.reveal().to_owned()));

@@ -17,6 +17,7 @@ use svc_server::{Api, Builder, Settings};
 use svc_store::{Options, SecretKey, SqliteStore, open_with};
 use tokio::sync::watch;
 
+use crate::apps;
 use crate::child;
 use crate::error::Result;
 
@@ -31,7 +32,9 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(crate) fn serve(database: &Path, sending: bool, counting: bool) -> Result<()> {
     child::runtime()?.block_on(async {
         let store = open(database).await?;
-        let limits = Settings { limit_rates: counting, rate_limit: u32::MAX, ..Settings::default() };
+        // With apps, as a token is told from a key by its beginning.
+        let (dashboard, oauth) = (true, apps::ISSUER.parse().ok());
+        let limits = Settings { limit_rates: counting, rate_limit: u32::MAX, dashboard, oauth, ..Settings::default() };
         let api = Api::new(Arc::clone(&store), limits);
         let server = Server::bind(([127, 0, 0, 1], 0).into(), CONNECTIONS).await?;
         let url = server.url()?;

@@ -5,16 +5,17 @@
 use http::HeaderMap;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use svc_core::error::Error;
 use svc_core::accounts::keys::KeyHash;
+use svc_core::error::Error;
 use svc_server::api::auth::bearer;
 
-const PREFIX: &str = "svc_live_";
+const PREFIXES: [&str; 2] = ["svc_live_", "svc_test_"];
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {
     random: [u8; 32],
+    is_test: bool,
     at: u8,
     replacement: u8,
     header: &'a [u8],
@@ -22,7 +23,7 @@ struct Input<'a> {
 }
 
 fuzz_target!(|input: Input<'_>| {
-    let good = key(input.random);
+    let good = key(PREFIXES[usize::from(input.is_test)], input.random);
     let hash = KeyHash::of(&good).unwrap();
 
     let mut changed = good.clone().into_bytes();
@@ -34,7 +35,7 @@ fuzz_target!(|input: Input<'_>| {
     }
 
     if KeyHash::of(input.text).is_ok() {
-        let digits = input.text.strip_prefix(PREFIX).unwrap();
+        let digits = PREFIXES.iter().find_map(|prefix| input.text.strip_prefix(prefix)).unwrap();
         assert!(digits.len() == 38 && digits.bytes().all(|byte| BASE62.contains(&byte)));
     }
 
@@ -42,17 +43,17 @@ fuzz_target!(|input: Input<'_>| {
     let mut headers = HeaderMap::new();
     if let Ok(value) = input.header.try_into() {
         headers.insert("authorization", value);
-        if let Ok(parsed) = bearer(&headers) {
+        if let Ok(key) = bearer(&headers, PREFIX) {
             let text = std::str::from_utf8(input.header).unwrap();
-            assert_eq!(KeyHash::of(text.get(7..).unwrap().trim()), Ok(parsed));
+            assert_eq!(text.get(7..).unwrap().trim(), key);
         }
     }
     headers.insert("authorization", format!("bEaReR {good}").try_into().unwrap());
-    assert_eq!(bearer(&headers), Ok(hash));
+    assert_eq!(bearer(&headers, PREFIX).map(KeyHash::of), Ok(Ok(hash)));
 });
 
 /// Returns a key as docs/contract.md, "API keys", defines it: 32 characters and their CRC-32 in base62.
-fn key(random: [u8; 32]) -> String {
+fn key(prefix: &str, random: [u8; 32]) -> String {
     let random: String = random.iter().map(|byte| char::from(BASE62[usize::from(*byte) % 62])).collect();
     let mut rest = crc32(random.as_bytes());
     let mut sum = [b'0'; 6];
@@ -60,7 +61,7 @@ fn key(random: [u8; 32]) -> String {
         *digit = BASE62[rest as usize % 62];
         rest /= 62;
     }
-    format!("{PREFIX}{random}{}", std::str::from_utf8(&sum).unwrap())
+    format!("{prefix}{random}{}", std::str::from_utf8(&sum).unwrap())
 }
 
 /// Computes the CRC-32 bit by bit, independently of the crate that the service uses.

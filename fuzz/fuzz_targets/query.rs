@@ -5,11 +5,11 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use svc_core::resources::contacts::ContactFilter;
 use svc_core::input::{Fields, Input};
+use svc_core::pages::ListParams;
+use svc_core::resources::contacts::ContactFilter;
 use svc_core::resources::invoices::InvoiceFilter;
 use svc_core::resources::jobs::JobFilter;
-use svc_core::pages::ListParams;
 use svc_core::resources::quotes::QuoteFilter;
 use svc_core::values::EventKinds;
 use svc_server::api::handlers::RequestParts;
@@ -31,7 +31,8 @@ fuzz_target!(|query: &str| {
     for operation in READS.iter() {
         let parse_request = |query: &str| {
             let event_kinds = &EventKinds::default();
-            let parts = RequestParts { id: Some(ID), query, body: b"", if_none_match: &[], base: "/api/v1", event_kinds };
+            let parts =
+                RequestParts { id: Some(ID), query, body: b"", if_none_match: &[], base: "/api/v1", event_kinds };
             (operation.parse)(&parts).map(|_| ())
         };
         assert_eq!(parse_request(query), parse_request(&again), "{}", operation.id);
@@ -52,7 +53,7 @@ fn check_filter<F: Input>(pairs: &[(String, String)]) {
         let mut fields = Fields::from_query(pairs.to_vec());
         let (params, filter) = (ListParams::take(&mut fields), F::take(&mut fields));
         if let Some(name) = fields.first_unknown() {
-            return Err(Problem::UnknownParameter(name.to_owned()));
+            return Err(Problem::UnknownParameter { name: name.to_owned(), meant: None });
         }
         Ok(fields.finish(params.zip(filter)).map(drop)?)
     };

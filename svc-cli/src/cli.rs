@@ -422,7 +422,8 @@ pub enum AccountCommand {
     #[command(
         visible_alias = "ls",
         after_help = "Examples:\n  svc account list --json\n  \
-                      svc account list --limit 10 --after 0195a3c1"
+                      svc account list --limit 10 --after 0195a3c1\n  \
+                      svc account list --sandboxes"
     )]
     List {
         /// Maximum number of accounts to list.
@@ -431,6 +432,9 @@ pub enum AccountCommand {
         /// List only accounts that follow the one with this id.
         #[arg(long, value_name = "ID")]
         after: Option<IdArg>,
+        /// List the sandboxes of accounts as well.
+        #[arg(long)]
+        sandboxes: bool,
     },
     /// Show an account.
     #[command(after_help = "Example:\n  svc account show 0195a3c1")]
@@ -467,6 +471,25 @@ pub enum AccountCommand {
         /// The settings to change.
         #[command(flatten)]
         changes: AccountChanges,
+    },
+    /// Create or show the sandbox of an account, in which programs are tried.
+    ///
+    /// The sandbox is an account of its own with sample records. It is created if the account has none; then a key that begins
+    /// with svc_test_ is printed once. Its webhooks are sent with the header X-SVC-Test. The members of the account can use it
+    /// in the dashboard with the same role.
+    #[command(after_help = "Examples:\n  svc account sandbox 0195a3c1\n  \
+                      svc account sandbox 0195a3c1 --reset\n  \
+                      svc account sandbox 0195a3c1 --delete")]
+    Sandbox {
+        /// Id of the account.
+        id: IdArg,
+        /// Delete the records, events, deliveries and logged requests of the sandbox, and create the sample records again. Keys
+        /// and webhooks stay.
+        #[arg(long, conflicts_with = "delete")]
+        reset: bool,
+        /// Delete the sandbox with all that it has.
+        #[arg(long)]
+        delete: bool,
     },
 }
 

@@ -94,7 +94,7 @@ mod tests {
         let store = guarded(store, path);
         let created =
             store.write("test", (), async |tx, ()| tenants::create(tx, TenantCreate::named("Ada")).await).await;
-        let stored = store.read("test", (), async |tx, ()| Ok(tx.tenants(None, 10).await?.len())).await;
+        let stored = store.read("test", (), async |tx, ()| Ok(tx.tenants(None, 10, false).await?.len())).await;
         assert_eq!(stored, Ok(usize::from(created.is_ok())), "reads go on");
         let files = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name());
         assert!(files.into_iter().all(|name| !name.to_string_lossy().contains("clock")), "no file is left");

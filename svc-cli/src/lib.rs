@@ -47,7 +47,8 @@ use std::process::ExitCode;
 
 use clap::builder::Resettable;
 use clap::error::ErrorKind;
-use clap::{Command, CommandFactory as _, FromArgMatches as _};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
 
 use crate::exit::Exit;
 
@@ -101,7 +102,24 @@ fn parse(mut args: Vec<OsString>) -> Result<cli::Cli, clap::Error> {
     let cli = cli::Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut cli::Cli::command()))?;
     let cli = cli::Cli { given: backend::Given::of(&matches), ..cli };
     kinds::check(&cli, &args)?;
+    check_account(&matches)?;
     Ok(cli)
+}
+
+/// Refuses an account that would have no effect. One of the environment is for all commands, so no conflict of the options
+/// can say this.
+fn check_account(matches: &ArgMatches) -> Result<(), clap::Error> {
+    let (command, with) = match matches.subcommand() {
+        Some(("dashboard", link)) => (link.subcommand().map(|(_, link)| link), ["operator", "--operator"]),
+        Some(("listen", listen)) => (Some(listen), ["secrets", "--secret"]),
+        _ => return Ok(()),
+    };
+    let is_given = |id| command.is_some_and(|command| command.value_source(id) == Some(ValueSource::CommandLine));
+    if is_given("account") && is_given(with[0]) {
+        let reason = format!("--account has no effect with {}; omit it", with[1]);
+        return Err(cli::Cli::command().error(ErrorKind::ArgumentConflict, reason));
+    }
+    Ok(())
 }
 
 /// Returns the command without the environment variables that are set to nothing. They count as unset, as a script may leave

@@ -1,15 +1,27 @@
 //! The columns of the files that other programs export, for `svc import --from`.
 //!
-//! A field has the names that its column has in versions of the export, the preferred one first. A column that is not listed
-//! is left out. Names are compared as `--map` compares them. A name in full, where the export has no first and last name, is
-//! the last name. `tests/exports` has a file of each program.
+//! A field has the names of its columns, in versions of the export and for the phones and addresses of a contact, the
+//! preferred one first. A column that is not listed is left out. Names are compared as `--map` compares them. A name in full,
+//! where the export has no first and last name, is the last name. `tests/exports` has a file of each program.
 
 use std::fmt;
 
 use svc_core::platform::ImportKind;
 
-/// A field, and the columns that it is read from: the first of them that the file has.
+/// A field, and the columns that it is read from: the first of them that is not empty. The parts of an address come from one
+/// address, so their columns are in the same order.
 pub type PresetField = (&'static str, &'static [&'static str]);
+
+/// Which rows of an export are one invoice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InvoiceRows {
+    /// Each row is an invoice. If there is a row for each line of it, all rows are alike.
+    Whole,
+    /// There is a row for each line, and the total is the sum of those that follow each other with the same number.
+    Summed,
+    /// There is a row for each line, and only the first of those with the same number has a total.
+    FirstHasTotal,
+}
 
 /// The exports of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +34,8 @@ pub struct Preset {
     pub contacts: &'static [PresetField],
     /// The fields of invoices. Empty if invoices cannot be imported.
     pub invoices: &'static [PresetField],
+    /// Which rows are one invoice.
+    pub invoice_rows: InvoiceRows,
     /// The statuses of invoices, as cells have them, with those of this service.
     pub statuses: &'static [(&'static str, &'static str)],
 }
@@ -62,11 +76,12 @@ pub const PRESETS: [Preset; 12] = [
             ("invoice_number", &["Invoice #", "Invoice Number"]),
             ("status", &["Invoice Status", "Status"]),
             ("issue_date", &["Date Issued", "Issue Date"]),
-            ("due_date", &["Due Date", "Date Due"]),
-            ("total", &["Total", "Amount"]),
+            ("due_date", &["Date Due", "Due Date"]),
+            ("total", &["Line Total", "Total"]),
             ("currency", &["Currency"]),
         ],
-        statuses: &[("Auto-Paid", "paid"), ("Outstanding", "sent"), ("Unpaid", "sent")],
+        invoice_rows: InvoiceRows::Summed,
+        statuses: &[("Auto-Paid", "paid"), ("Outstanding", "sent"), ("Unpaid", "sent"), ("Disputed", "sent")],
     },
     Preset {
         name: "google",
@@ -82,6 +97,7 @@ pub const PRESETS: [Preset; 12] = [
             ("postcode", &["Address 1 - Postal Code"]),
         ],
         invoices: &[],
+        invoice_rows: InvoiceRows::Whole,
         statuses: &[],
     },
     Preset {
@@ -92,12 +108,21 @@ pub const PRESETS: [Preset; 12] = [
             ("first_name", &["First Name"]),
             ("last_name", &["Last Name"]),
             ("phone", &["Phone Number", "Mobile Phone Number"]),
-            ("company_name", &["Company Name", "Associated Company"]),
+            (
+                "company_name",
+                &[
+                    "Company Name",
+                    "Associated Company",
+                    "Associated Company (Primary)",
+                    "Associated Company Names (Primary)",
+                ],
+            ),
             ("city", &["City"]),
             ("state", &["State/Region"]),
             ("postcode", &["Postal Code"]),
         ],
         invoices: &[],
+        invoice_rows: InvoiceRows::Whole,
         statuses: &[],
     },
     Preset {
@@ -111,6 +136,7 @@ pub const PRESETS: [Preset; 12] = [
             ("company_name", &["Company"]),
         ],
         invoices: &[],
+        invoice_rows: InvoiceRows::Whole,
         statuses: &[],
     },
     Preset {
@@ -133,6 +159,7 @@ pub const PRESETS: [Preset; 12] = [
             ("total", &["Amount ($)", "Inc-Tax Amount", "Amount"]),
             ("currency", &["Currency Code"]),
         ],
+        invoice_rows: InvoiceRows::Whole,
         statuses: &[("Open", "sent"), ("Closed", "paid")],
     },
     Preset {
@@ -142,13 +169,14 @@ pub const PRESETS: [Preset; 12] = [
             ("email", &["E-mail Address"]),
             ("first_name", &["First Name"]),
             ("last_name", &["Last Name"]),
-            ("phone", &["Mobile Phone", "Business Phone", "Primary Phone", "Home Phone"]),
+            ("phone", &["Mobile Phone", "Business Phone", "Primary Phone", "Home Phone", "Other Phone"]),
             ("company_name", &["Company"]),
-            ("city", &["Business City", "Home City"]),
-            ("state", &["Business State", "Home State"]),
-            ("postcode", &["Business Postal Code", "Home Postal Code"]),
+            ("city", &["Business City", "Home City", "Other City"]),
+            ("state", &["Business State", "Home State", "Other State"]),
+            ("postcode", &["Business Postal Code", "Home Postal Code", "Other Postal Code"]),
         ],
         invoices: &[],
+        invoice_rows: InvoiceRows::Whole,
         statuses: &[],
     },
     Preset {
@@ -158,20 +186,21 @@ pub const PRESETS: [Preset; 12] = [
             ("email", &["Email", "Main Email"]),
             ("first_name", &["First Name"]),
             ("last_name", &["Last Name", "Name", "Customer", "Customer full name"]),
-            ("phone", &["Phone", "Phone Numbers", "Main Phone"]),
+            ("phone", &["Phone", "Phone Numbers", "Main Phone", "Mobile"]),
             ("company_name", &["Company Name", "Company"]),
-            ("city", &["City", "Billing City"]),
-            ("state", &["State", "Billing State"]),
-            ("postcode", &["Zip", "Billing ZIP"]),
+            ("city", &["City", "Billing City", "Bill City"]),
+            ("state", &["State", "Billing State", "Bill State"]),
+            ("postcode", &["Zip", "Billing ZIP", "Bill Zip"]),
         ],
         invoices: &[
             ("invoice_number", &["Num", "No.", "Invoice No"]),
             ("status", &["Status"]),
-            ("issue_date", &["Date", "Invoice Date"]),
+            ("issue_date", &["Date", "Invoice Date", "Transaction date"]),
             ("due_date", &["Due Date"]),
             ("total", &["Amount", "Total"]),
             ("currency", &["Currency"]),
         ],
+        invoice_rows: InvoiceRows::Whole,
         statuses: &[("Open", "sent"), ("Closed", "paid"), ("Deposited", "paid"), ("Voided", "cancelled")],
     },
     Preset {
@@ -194,6 +223,7 @@ pub const PRESETS: [Preset; 12] = [
             ("total", &["Total"]),
             ("currency", &["Currency"]),
         ],
+        invoice_rows: InvoiceRows::FirstHasTotal,
         statuses: &[("pending", "sent"), ("authorized", "sent"), ("refunded", "cancelled"), ("voided", "cancelled")],
     },
     Preset {
@@ -216,7 +246,15 @@ pub const PRESETS: [Preset; 12] = [
             ("due_date", &["Due Date"]),
             ("total", &["Invoice Amount", "Requested Amount", "Amount"]),
         ],
-        statuses: &[("Unpaid", "sent"), ("Scheduled", "draft"), ("Canceled", "cancelled"), ("Refunded", "cancelled")],
+        invoice_rows: InvoiceRows::Whole,
+        statuses: &[
+            ("Unpaid", "sent"),
+            ("Undelivered", "sent"),
+            ("Payment Pending", "sent"),
+            ("Scheduled", "draft"),
+            ("Canceled", "cancelled"),
+            ("Refunded", "cancelled"),
+        ],
     },
     Preset {
         name: "stripe",
@@ -238,6 +276,7 @@ pub const PRESETS: [Preset; 12] = [
             ("currency", &["Currency"]),
             ("amount_paid", &["Amount Paid"]),
         ],
+        invoice_rows: InvoiceRows::Whole,
         statuses: &[("open", "sent"), ("uncollectible", "overdue"), ("void", "cancelled")],
     },
     Preset {
@@ -262,6 +301,7 @@ pub const PRESETS: [Preset; 12] = [
             ("currency", &["Currency"]),
             ("amount_paid", &["InvoiceAmountPaid"]),
         ],
+        invoice_rows: InvoiceRows::Whole,
         statuses: &[
             ("Submitted", "draft"),
             ("Awaiting Approval", "draft"),
@@ -278,8 +318,8 @@ pub const PRESETS: [Preset; 12] = [
             ("email", &["EmailID", "Email"]),
             ("first_name", &["First Name"]),
             ("last_name", &["Last Name"]),
-            ("phone", &["Phone", "MobilePhone"]),
-            ("company_name", &["Company Name", "Contact Name", "Display Name"]),
+            ("phone", &["Phone", "MobilePhone", "Billing Phone"]),
+            ("company_name", &["Company Name", "Contact Name", "Display Name", "Customer Name"]),
             ("city", &["Billing City"]),
             ("state", &["Billing State"]),
             ("postcode", &["Billing Code"]),
@@ -292,6 +332,7 @@ pub const PRESETS: [Preset; 12] = [
             ("total", &["Total"]),
             ("currency", &["Currency Code"]),
         ],
+        invoice_rows: InvoiceRows::Whole,
         statuses: &[("Unpaid", "sent"), ("Closed", "paid"), ("Void", "cancelled")],
     },
 ];

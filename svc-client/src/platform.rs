@@ -5,6 +5,7 @@ mod back_office;
 mod deliveries;
 mod keys;
 mod lookup;
+mod sandbox;
 mod transfer;
 
 use std::fmt;

@@ -48,6 +48,7 @@
 //! | [`accounts`] | Tenants, API keys, request signatures, rate limits, idempotency keys, the audit log. |
 //! | [`imports`], [`exports`] | Records that were created elsewhere; all records of an account, to be created elsewhere. |
 //! | [`changes`] | What the audit log says: the fields that a change set. |
+//! | [`sandboxes`] | The place of each account in which programs are tried. |
 //! | [`requests`] | The log of requests to the API, with the events that each wrote. |
 //! | [`lookup`] | Finds records by their id alone, or by a part of it. |
 //! | [`oauth`] | How apps of somebody else get access to an account. |
@@ -84,6 +85,7 @@ pub mod platform;
 pub mod prelude;
 pub mod requests;
 pub mod resources;
+pub mod sandboxes;
 pub mod service;
 pub mod store;
 pub mod sync;

@@ -5,10 +5,10 @@
 //! 1. The app sends the browser of an owner to the service. [`authorization::check`] checks the request. An owner who is signed
 //!    in chooses an account and allows it, which [`authorization::allow`] turns into a [grant](crate::accounts::grants) and a
 //!    code (RFC 6749 §4.1, with PKCE, RFC 7636).
-//! 2. [`tokens::exchange`] gives an access token and a refresh token for the code, once. A code that comes again ends what it
+//! 2. [`tokens::request`] gives an access token and a refresh token for the code, once. A code that comes again ends what it
 //!    gave, and nothing else.
 //! 3. The app sends the access token as others send an API key. It is looked up in the transaction of each request.
-//! 4. [`tokens::refresh`] gives another access token. The refresh token of a confidential app stays. That of a public app is
+//! 4. [`tokens::request`] gives another access token for the refresh token. The refresh token of a confidential app stays. That of a public app is
 //!    replaced each time, since nothing else tells the app from a thief.
 //! 5. [`revoke`] ends a grant with its tokens and the webhooks of the app, in one transaction.
 //!

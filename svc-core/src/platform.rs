@@ -23,7 +23,8 @@ pub use self::inputs::{
 pub use self::operation::{Listing, Method, Operation, OperationFn, Run, Target};
 pub use self::records::{
     Account, ApiKey, ApiKeyWithSecret, ApiRequest, AuditEntry, DashboardLink, Delivery, DeliveryDetails, EmittedEvent,
-    Event, ExportPage, HourlyStatistics, MarkedInvoices, OperatorLink, Replay, Statistics, WriteLimits,
+    Event, ExportPage, HourlyStatistics, MarkedInvoices, NewSandbox, OperatorLink, Replay, SandboxStep, Statistics,
+    WriteLimits,
 };
 pub use self::transfer::{
     FieldProblem, ImportCreate, ImportKind, ImportReport, ImportRows, ImportedRow, RowOutcome, RowProblem,

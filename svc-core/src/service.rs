@@ -58,6 +58,7 @@ mod quotes;
 mod records;
 mod replays;
 mod requests;
+mod sandbox;
 mod submissions;
 mod transaction;
 mod webhooks;
@@ -85,6 +86,7 @@ pub use self::platform_keys::PlatformKeys;
 pub use self::records::{AccountResource, Records};
 pub use self::replays::Replays;
 pub use self::requests::Requests;
+pub use self::sandbox::Sandbox;
 pub use self::submissions::Submission;
 pub use self::transaction::{Transaction, TransactionFn};
 

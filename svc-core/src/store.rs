@@ -63,6 +63,7 @@ pub mod memory;
 mod repository;
 mod requests;
 mod retention;
+mod sandboxes;
 mod search;
 mod subscriptions;
 mod tenants;
@@ -96,6 +97,7 @@ pub use self::members::{MemberRepository, SignInRepository};
 pub use self::repository::{ContactEmailRepository, PaymentRepository, RecordsOfContact, Repository};
 pub use self::requests::{CountChange, IdempotencyRepository, RequestCounts, RequestLogRepository, RequestWindow};
 pub use self::retention::RetentionRepository;
+pub use self::sandboxes::{SandboxRepository, SandboxRows};
 pub use self::search::SearchRepository;
 pub use self::subscriptions::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS, SubscriptionMatching};
 pub use self::tenants::{OwnedKind, OwnerRepository, TenantRepository};
@@ -327,6 +329,7 @@ pub trait Tx:
     + AttemptCountRepository
     + ReplayRepository
     + RetentionRepository
+    + SandboxRepository
     + AuditRepository
     + RequestLogRepository
     + OwnerRepository

@@ -496,10 +496,7 @@ impl Api {
         let mut memory = responses.acquire(PAGE_MEMORY).await?;
         let page = dashboard.respond(parts, page, fields, limits).await;
         let needed = ResponseMemory::records_of(page.body().length().unwrap_or_default());
-        if needed > PAGE_MEMORY {
-            drop(memory);
-            memory = responses.acquire(needed).await?;
-        }
+        responses.grow(&mut memory, needed).await?;
         Ok(Outcome::Page(page.map(|body| body.within(responses, memory, parts.extensions.get()))))
     }
 
@@ -519,7 +516,10 @@ impl Api {
             limits.check(refusals, self.env().now()).map_err(|limited| Problem::rate_limited(&limited))?;
         }
         let form = match parts.method {
-            Method::POST => Some(forms.read(body, settings.body_timeout).await?),
+            Method::POST => match forms.read(body, settings.body_timeout).await {
+                Err(Problem::BodyTooLarge) if endpoint.takes_tokens() => return Ok(Outcome::Page(Oauth::too_large())),
+                form => Some(form?),
+            },
             _ => None,
         };
         let form = form.as_ref().map(|form| form.bytes.clone()).unwrap_or_default();

@@ -20,7 +20,8 @@
 //! in place of that ([`Identity`]).
 //!
 //! The token of forms is an HMAC under the secret of the session, or the one that the application gives, and depends on the
-//! account that is shown. So a form that was open before a member chose another account changes nothing.
+//! account that is shown. So a form that was open before a person changed to another account, or between an account and its
+//! sandbox, changes nothing.
 //!
 //! The policy of the pages forbids inline scripts and styles, so charts are SVG whose colours are classes. A new page is a line
 //! in the table, and a line in the table of `tests/dashboard/roles.rs`, which tries it in each role, without its token, and
@@ -49,8 +50,8 @@ pub use self::identity::{Identify, Identity, Origin};
 pub use self::oidc::{Authorities, OidcSettings};
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
@@ -281,8 +282,10 @@ impl Dashboard {
             (Handler::Anyone(run) | Handler::SignIn(run), _) => return run(self, parts, &form).await,
             (_, person) => person.ok_or(PageError::SignedOut)?,
         };
+        // An operator has the same forms, whichever account they look at.
+        let shown = session.account().filter(|_| session.tenant_id.is_some()).map(|(tenant, _)| tenant);
         if page.is_change() {
-            context::check_csrf(&secret, session.tenant_id, form.text("csrf"))?;
+            context::check_csrf(&secret, shown, form.text("csrf"))?;
         }
         let mut cx = Context {
             dashboard: self,
@@ -290,13 +293,14 @@ impl Dashboard {
             svc: self.svc.acting_as(session.actor()),
             session: &session,
             parts,
-            csrf: context::csrf_token(&secret, session.tenant_id),
+            csrf: context::csrf_token(&secret, shown),
             query: Form::of(parts.uri.query().unwrap_or_default().as_bytes()),
             form,
             path,
             id,
             now: self.svc.store().env().now(),
             problem: None,
+            sandbox_of: OnceLock::new(),
         };
         let error = match run(&cx, page).await {
             Err(error @ (PageError::Refused(_) | PageError::Invalid(_))) if page.is_change() => error,
@@ -368,6 +372,9 @@ async fn run(cx: &Context<'_>, page: &Page) -> Result<PageResponse, PageError> {
                 return Err(PageError::Forbidden(needed));
             }
             let tenant = cx.svc.account(tenant).settings().await?;
+            if let Some(owner) = tenant.sandbox_of {
+                let _ = cx.sandbox_of.set(cx.svc.accounts().get(owner).await?.name);
+            }
             run(cx, &tenant).await
         }
     }

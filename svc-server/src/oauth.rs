@@ -191,6 +191,11 @@ impl Oauth {
         }
     }
 
+    /// Refuses a form that is too large to be read.
+    pub(crate) fn too_large() -> Response<ResponseBody> {
+        error(StatusCode::PAYLOAD_TOO_LARGE, "invalid_request", "The form is too large.")
+    }
+
     async fn token(&self, store: &dyn Store, parts: &Parts, form: &[u8]) -> Response<ResponseBody> {
         #[derive(Serialize)]
         struct Tokens<'a> {
@@ -270,7 +275,8 @@ impl Oauth {
             tokens::revoke_token(tx, credentials, parameters).await
         });
         match outcome.await {
-            Ok(Ok(())) => with_headers(StatusCode::OK, Bytes::new()),
+            // Clients ignore the body (RFC 7009 §2.2), but some, such as simple-oauth2, fail if it is not JSON.
+            Ok(Ok(())) => json_response(StatusCode::OK, &json!({})),
             Ok(Err(refused)) => refusal(parts, refused),
             Err(failed) => failure(&failed),
         }

@@ -47,6 +47,8 @@ mod records;
 mod reference;
 #[path = "dashboard/roles.rs"]
 mod roles;
+#[path = "dashboard/sandbox.rs"]
+mod sandbox;
 #[path = "dashboard/sessions.rs"]
 mod sessions;
 #[path = "dashboard/webhooks.rs"]

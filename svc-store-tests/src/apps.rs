@@ -93,7 +93,7 @@ pub(super) async fn an_app_is_stored(h: Harness) {
         h.read(other.client_id.clone(), async |tx, client_id| Ok(tx.app_by_client_id(client_id).await?));
     assert_eq!(by_client_id.await.unwrap(), Some(other.clone()));
     let of = |owner| h.read(owner, async |tx, &owner| Ok(tx.apps(owner).await?));
-    assert_eq!(of(Some(tenant)).await.unwrap(), [own.clone()]);
+    assert_eq!(of(Some(tenant)).await.unwrap(), std::slice::from_ref(&own));
     assert!(of(None).await.unwrap().contains(&other));
     let copy = App { id: Id::max(), ..own.clone() };
     let copied = h.write(copy, async |tx, app| Ok(tx.insert_app(app).await?)).await;
@@ -129,7 +129,8 @@ pub(super) async fn a_tenant_has_one_grant_for_an_app(h: Harness) {
     assert!(matches!(second, Err(Error::Store(StoreError::Conflict { .. }))));
     let to = h.read((tenant, app.id), async |tx, &(tenant, app)| Ok(tx.grant_to(tenant, app).await?));
     assert_eq!(to.await.unwrap().as_ref(), Some(&grant));
-    assert_eq!(h.read(tenant, async |tx, &tenant| Ok(tx.grants(tenant, 9).await?)).await.unwrap(), [grant.clone()]);
+    let grants = h.read(tenant, async |tx, &tenant| Ok(tx.grants(tenant, 9).await?)).await.unwrap();
+    assert_eq!(grants, std::slice::from_ref(&grant));
     let all = h.read(app.id, async |tx, &app| Ok(tx.grants_to(app, 9).await?)).await.unwrap();
     assert!(all.len() == 2 && all.contains(&grant) && all.contains(&foreign));
 

@@ -117,7 +117,7 @@ impl Harness {
 
     async fn due(&self, tenant: TenantId, to: SubscriptionId, now: Timestamp, limit: u32) -> Vec<DeliveryId> {
         let due = call!(self.due_deliveries(tenant, to, now, limit));
-        let ids = due.into_iter().map(|DueDelivery { delivery, event }| {
+        let ids = due.into_iter().map(|DueDelivery { delivery, event, .. }| {
             assert_eq!((event.id, event.kind, event.tenant_id), (delivery.event_id, delivery.kind, tenant));
             delivery.id
         });

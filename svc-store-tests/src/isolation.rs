@@ -26,7 +26,7 @@ const ALL: IdRange = IdRange { first: Uuid::nil(), end: Uuid::max() };
 
 /// Whose records they are: those of the tenant that a case watches, or those of the others.
 #[derive(Clone, Copy, PartialEq)]
-enum Owner {
+pub(super) enum Owner {
     Watched,
     Other,
 }
@@ -217,7 +217,7 @@ const MORE_WRITES: [(&str, WriteFn); 6] = [
 ];
 
 impl Harness {
-    async fn fill(&self, tenant: TenantId, owner: Owner) {
+    pub(super) async fn fill(&self, tenant: TenantId, owner: Owner) {
         let write = self.write((tenant, owner), async |tx, &(tenant, owner)| {
             for id in [SUBSCRIPTION, ELSEWHERE] {
                 let row = subscription(tenant, id, owner);

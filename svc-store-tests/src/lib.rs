@@ -44,6 +44,7 @@ mod request_log;
 mod retention;
 mod retries;
 mod samples;
+mod sandboxes;
 mod schedule;
 mod search;
 mod sign_in;
@@ -305,6 +306,20 @@ cases! {
         a_change_of_a_role_is_stored,
         changes_of_members_are_audited,
         people_keep_an_owner,
+    }
+    sandboxes {
+        a_sandbox_is_an_account_of_its_own,
+        only_one_of_concurrent_creations_succeeds,
+        the_keys_of_a_sandbox_are_test_keys,
+        a_sandbox_has_the_access_of_its_account,
+        a_due_delivery_says_whether_its_tenant_is_a_sandbox,
+        what_failed_in_a_sandbox_is_no_backlog,
+        the_data_of_a_sandbox_is_deleted_and_nothing_else,
+        a_sandbox_is_deleted_whole,
+        nothing_is_deleted_of_a_real_account,
+        a_sandbox_is_reset_and_deleted_in_steps,
+        people_see_the_sandbox_of_their_account,
+        members_have_their_role_in_the_sandbox,
     }
     idempotency {
         a_response_is_stored,

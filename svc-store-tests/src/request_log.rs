@@ -35,7 +35,7 @@ impl Harness {
     }
 
     /// Adds requests, each a millisecond after the one before.
-    async fn log_requests(&self, tenant: TenantId, count: u32) -> Vec<LoggedRequest> {
+    pub(super) async fn log_requests(&self, tenant: TenantId, count: u32) -> Vec<LoggedRequest> {
         let mut requests = Vec::new();
         for _ in 0..count {
             requests.push(self.request(tenant));

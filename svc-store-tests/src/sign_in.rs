@@ -13,16 +13,16 @@ use crate::Harness;
 const MINUTE: Duration = Duration::from_secs(60);
 
 impl Harness {
-    async fn link(&self, input: DashboardLinkCreate) -> NewDashboardLink {
+    pub(super) async fn link(&self, input: DashboardLinkCreate) -> NewDashboardLink {
         self.write(input, async |tx, input| dashboard_links::create(tx, input.clone()).await).await.unwrap()
     }
 
-    async fn sign_in(&self, link: &NewDashboardLink) -> Result<NewSession, Error> {
+    pub(super) async fn sign_in(&self, link: &NewDashboardLink) -> Result<NewSession, Error> {
         let token = link.token.clone();
         self.write(token, async |tx, token| dashboard_links::sign_in(tx, token.reveal()).await).await
     }
 
-    async fn session(&self, new: &NewSession) -> Option<Session> {
+    pub(super) async fn session(&self, new: &NewSession) -> Option<Session> {
         let token = new.token.clone();
         self.read(token, async |tx, token| sessions::find(tx, token.reveal()).await).await.unwrap()
     }
@@ -131,19 +131,19 @@ pub(super) async fn an_operator_views_a_tenant(h: Harness) {
 }
 
 impl Harness {
-    async fn member(&self, tenant: TenantId, role: Role) -> Member {
+    pub(super) async fn member(&self, tenant: TenantId, role: Role) -> Member {
         let ada = Email::parse("Ada@example.com").unwrap();
         self.write((tenant, ada, role), async |tx, (tenant, ada, role)| members::add(tx, *tenant, ada, *role).await)
             .await
             .unwrap()
     }
 
-    async fn sign_in_member(&self, email: &str) -> Result<NewSession, Error> {
+    pub(super) async fn sign_in_member(&self, email: &str) -> Result<NewSession, Error> {
         let email = Email::parse(email).unwrap();
         self.write(email, async |tx, email| sessions::begin_of_member(tx, email).await).await
     }
 
-    async fn choose(&self, id: SessionId, tenant: TenantId) -> Result<Session, Error> {
+    pub(super) async fn choose(&self, id: SessionId, tenant: TenantId) -> Result<Session, Error> {
         self.write((id, tenant), async |tx, &(id, tenant)| sessions::choose(tx, id, tenant).await).await
     }
 }

@@ -27,14 +27,14 @@ fn attempt(started_at: Timestamp, status: i32, duration_ms: u32) -> AttemptLog {
 
 impl Harness {
     /// Records attempts that begin now.
-    async fn record_attempts(&self, tenant: TenantId, to: SubscriptionId, attempts: &[(i32, u32)]) {
+    pub(super) async fn record_attempts(&self, tenant: TenantId, to: SubscriptionId, attempts: &[(i32, u32)]) {
         let (now, mut counter) = (self.store.env().now(), AttemptCounter::default());
         attempts.iter().for_each(|(status, duration)| counter.add(tenant, to, &attempt(now, *status, *duration)));
         statistics::record(&*self.store, &counter.take()).await.unwrap();
         assert_eq!(counter.take(), []);
     }
 
-    async fn attempts_by_hour(&self, tenant: TenantId, to: Option<SubscriptionId>) -> Vec<HourOfAttempts> {
+    pub(super) async fn attempts_by_hour(&self, tenant: TenantId, to: Option<SubscriptionId>) -> Vec<HourOfAttempts> {
         self.read((tenant, to), async |tx, &(tenant, to)| statistics::attempts_by_hour(tx, tenant, to).await)
             .await
             .unwrap()

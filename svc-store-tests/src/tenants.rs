@@ -73,13 +73,15 @@ pub(super) async fn settings_are_stored(h: Harness) {
             .unwrap();
         assert_eq!(h.settings(all[1].id).await.as_ref(), Some(&all[1]));
     }
-    let listed = h.read((), async |tx, ()| Ok(tx.tenants(None, 1_000).await?)).await.unwrap();
+    let listed = h.read((), async |tx, ()| Ok(tx.tenants(None, 1_000, false).await?)).await.unwrap();
     assert_eq!(listed, all, "oldest first, and the others are unchanged");
     for (at, after) in all.iter().enumerate() {
         for limit in [1, 2, 1_000] {
             let after = Some(after.id);
-            let page =
-                h.read((after, limit), async |tx, &(after, limit)| Ok(tx.tenants(after, limit).await?)).await.unwrap();
+            let page = h
+                .read((after, limit), async |tx, &(after, limit)| Ok(tx.tenants(after, limit, false).await?))
+                .await
+                .unwrap();
             assert_eq!(page, all[at + 1..all.len().min(at + 1 + limit as usize)], "{at} {limit}");
         }
     }

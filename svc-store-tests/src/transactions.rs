@@ -76,7 +76,7 @@ impl Harness {
                 deliveries.extend(tx.list_deliveries(*tenant, &DeliveryFilter::of_event(*event)).await?);
             }
             let stored_response = tx.stored_response(*tenant, "k", Timestamp::from_micros(0)).await?;
-            let (tenants, keys) = (tx.tenants(None, 1_000).await?, tx.api_keys(*tenant).await?);
+            let (tenants, keys) = (tx.tenants(None, 1_000, false).await?, tx.api_keys(*tenant).await?);
             let (contacts, jobs, events) = (contacts.clone(), jobs.clone(), events.clone());
             Ok(Snapshot { contacts, jobs, events, deliveries, stored_response, tenants, keys })
         })

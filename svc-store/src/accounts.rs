@@ -8,6 +8,7 @@ pub(crate) mod members;
 pub(crate) mod owners;
 pub(crate) mod platform_keys;
 pub(crate) mod request_log;
+pub(crate) mod sandboxes;
 pub(crate) mod sign_in;
 pub(crate) mod signatures;
 pub(crate) mod tenants;

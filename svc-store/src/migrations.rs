@@ -78,6 +78,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0029_search",
     "0030_history_of_records",
     "0031_apps",
+    "0032_sandboxes",
 };
 
 /// The migrations of PostgreSQL.
@@ -109,6 +110,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0025_search",
     "0026_history_of_records",
     "0027_apps",
+    "0028_sandboxes",
 };
 
 /// A row of `schema_migrations`.

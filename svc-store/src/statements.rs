@@ -12,7 +12,8 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::accounts::{
-    api_keys, apps, audit, idempotency, members, owners, platform_keys, request_log, sign_in, signatures, tenants,
+    api_keys, apps, audit, idempotency, members, owners, platform_keys, request_log, sandboxes, sign_in, signatures,
+    tenants,
 };
 use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
@@ -43,6 +44,7 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
         replays::statements(),
         request_log::statements(),
         retention::STATEMENTS.to_vec(),
+        sandboxes::statements(),
         search::statements(),
         search::own_statements(dialect),
         schedule::statements(),

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use svc_client::{Client, ClientBuilder, Platform};
+use svc_core::accounts::apps::AppId;
+use svc_core::accounts::grants::{Grant, GrantId};
+use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::PlatformKeyCreate;
 use svc_core::env::{Env, ManualClock, SystemEntropy};
 use svc_core::prelude::{Account, KeyCreate, Svc, TenantCreate};
@@ -49,6 +52,21 @@ pub(crate) struct LiveServer {
     svc: Svc,
     key: String,
     _stop: [oneshot::Sender<()>; 2],
+}
+
+impl LiveServer {
+    /// Lets an app work on an account, as an owner does in the dashboard.
+    pub(crate) async fn grant(&self, tenant_id: TenantId, app_id: AppId) -> GrantId {
+        let granted = self.svc.store().write("test", (tenant_id, app_id), async |tx, &(tenant_id, app_id)| {
+            let created_at = tx.env().now();
+            let id = tx.env().id(created_at);
+            let (scopes, member) = (vec![Scope::Read], "ada@example.com".to_owned());
+            let grant = Grant { id, tenant_id, app_id, scopes, member, created_at, last_used_at: None, requests: 0 };
+            tx.insert_grant(&grant).await?;
+            Ok(id)
+        });
+        granted.await.unwrap()
+    }
 }
 
 /// Serves an API until the sender is dropped.

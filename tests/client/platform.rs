@@ -56,7 +56,7 @@ async fn work_on_accounts(platform: &Platform) -> AccountClient {
     platform.account(created.id)
 }
 
-async fn work_on_apps(platform: &Platform, account: &AccountClient) {
+async fn work_on_apps(server: &LiveServer, platform: &Platform, account: &AccountClient) {
     let uris = vec!["https://example.com/callback".parse().unwrap()];
     let app = platform.create_app(&AppCreate::new("Route Planner".parse().unwrap(), uris)).await.unwrap();
     let secret = app.client_secret.clone().unwrap();
@@ -68,10 +68,29 @@ async fn work_on_apps(platform: &Platform, account: &AccountClient) {
     assert!(platform.update_app(app.id, &change).await.unwrap().disabled_at.is_some());
     let rotated = platform.rotate_app_secret(app.id, Some(Duration::ZERO)).await.unwrap();
     assert_ne!(rotated.client_secret, Some(secret));
-    assert!(account.grants().await.unwrap().is_empty());
+    let granted = server.grant(account.id(), app.id).await;
+    let grants = account.grants().await.unwrap();
+    assert_eq!((grants.len(), grants[0].id, grants[0].app_name.as_str()), (1, granted, "Route Planner"));
+    assert_eq!(account.revoke_grant(granted).await.unwrap().id, granted);
     assert_eq!(account.revoke_grant(Id::nil()).await.unwrap_err().code(), Some("not_found"));
     platform.delete_app(app.id).await.unwrap();
     assert_eq!(platform.app(app.id).await.unwrap_err().code(), Some("not_found"));
+}
+
+async fn work_on_a_sandbox(platform: &Platform, account: &AccountClient) {
+    assert_eq!(account.sandbox().await.unwrap_err().code(), Some("not_found"));
+    let new = account.create_sandbox().await.unwrap();
+    assert!(new.key.key.starts_with("svc_test_") && new.account.sandbox_of == Some(account.id()), "{new:?}");
+    assert!(!format!("{new:?}").contains(&new.key.key));
+    assert_eq!(account.create_sandbox().await.unwrap_err().code(), Some("not_allowed"));
+    assert_eq!(account.sandbox().await.unwrap(), new.account);
+    assert!(all(&platform.accounts()).await.iter().all(|listed| listed.id != new.account.id));
+    let sandbox = platform.account(new.account.id);
+    sandbox.contacts().create(&ContactCreate::new("eve@example.com".parse().unwrap())).await.unwrap();
+    account.reset_sandbox().await.unwrap();
+    assert_eq!(all(&sandbox.contacts()).await.len(), 3);
+    account.delete_sandbox().await.unwrap();
+    assert_eq!(account.sandbox().await.unwrap_err().code(), Some("not_found"));
 }
 
 async fn work_on_keys_and_members(account: &AccountClient) {
@@ -277,8 +296,10 @@ async fn every_operation_of_the_document_is_a_method() {
         methods.filter_map(|method| Some(method["operationId"].as_str()?.to_owned())).collect();
     for database in databases() {
         let server = LiveServer::start(&database, unlimited()).await;
-        let account = work_on_accounts(&server.platform().await).await;
-        work_on_apps(&platform, &account).await;
+        let platform = server.platform().await;
+        let account = work_on_accounts(&platform).await;
+        work_on_apps(&server, &platform, &account).await;
+        work_on_a_sandbox(&platform, &account).await;
         work_on_keys_and_members(&account).await;
         work_on_records(&account).await;
         work_on_invoices(&account).await;

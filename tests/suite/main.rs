@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by a panic, in its helpers as well")]
 
+mod apps;
 mod auth;
 mod cli;
 mod client;
@@ -29,18 +30,21 @@ mod live;
 mod nodes;
 mod oauth;
 mod order;
+mod pages;
 mod platform;
 mod postgres;
 mod program;
 mod python;
 mod readme;
 mod readonly;
+mod sandbox;
 mod seed;
 mod signing;
 mod strict;
 mod subscriptions;
 mod surface;
 mod sync;
+mod terminal;
 mod tls;
 mod walks;
 mod wire;

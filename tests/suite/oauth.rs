@@ -380,7 +380,7 @@ async fn an_app_sees_no_webhooks_but_its_own_and_loses_them_with_its_access() {
 
     let revoked = [("token", text(&tokens, "refresh_token"))];
     let response = client.revoke(&revoked).await;
-    assert_eq!((response.status, response.text()), (200, ""));
+    assert_eq!((response.status, response.text()), (200, "{}\n"));
     assert_eq!(client.grants().await, 0, "it was its last refresh token");
     server.expect(404, Call::get(&format!("/webhooks/{own}"))).await;
     server.expect(200, Call::get(&format!("/webhooks/{foreign}"))).await;

@@ -161,8 +161,8 @@ fn path_of(operation: &Operation, account: &str, id: &str) -> String {
 /// The scope that each operation needs. An operation without an entry fails the test.
 fn scopes() -> BTreeMap<&'static str, &'static str> {
     let groups = [
-        ("accounts:read", "listAccounts getAccount findAccounts"),
-        ("accounts:write", "createAccount updateAccount"),
+        ("accounts:read", "listAccounts getAccount findAccounts getSandbox"),
+        ("accounts:write", "createAccount updateAccount createSandbox resetSandbox deleteSandbox"),
         ("keys:read", "listKeys getKey"),
         ("keys:write", "createKey revokeKey rotateKey"),
         ("apps:read", "listApps getApp listGrants"),
@@ -380,6 +380,55 @@ async fn an_account_is_made_changed_and_used() {
 }
 
 /// What a POST creates is at its `Location`, with its ETag.
+#[tokio::test]
+async fn a_sandbox_is_made_reset_and_deleted() {
+    let fixture = Fixture::new().await;
+    let account = fixture.account("Harbour").await;
+    let path = format!("/accounts/{account}/sandbox");
+    let none = fixture.call(&Method::GET, &path, None, &[]).await;
+    assert_eq!((none.status, none.code()), (StatusCode::NOT_FOUND, "not_found"));
+    for action in ["reset", "delete"] {
+        let none = fixture.call(&Method::POST, &format!("{path}/{action}"), None, &[]).await;
+        assert_eq!((none.status, none.code()), (StatusCode::NOT_FOUND, "not_found"), "{action}");
+    }
+    let made = fixture.call(&Method::POST, &path, None, &[("idempotency-key", "one")]).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.body);
+    let repeated = fixture.call(&Method::POST, &path, None, &[("idempotency-key", "one")]).await;
+    assert_eq!(repeated.body, made.body, "a repeat has the key as well");
+    let (sandbox, key) = (&made.body["data"]["account"], &made.body["data"]["key"]);
+    assert_eq!((&sandbox["sandbox_of"], &sandbox["name"]), (&json!(account), &json!("Harbour (sandbox)")));
+    assert!(key["key"].as_str().unwrap().starts_with("svc_test_") && key["tenant_id"] == sandbox["id"], "{key}");
+    let again = fixture.call(&Method::POST, &path, None, &[]).await;
+    assert_eq!((again.status, again.code()), (StatusCode::CONFLICT, "not_allowed"));
+    let id = sandbox["id"].as_str().unwrap();
+    let nested = fixture.call(&Method::POST, &format!("/accounts/{id}/sandbox"), None, &[]).await;
+    assert_eq!((nested.status, nested.code()), (StatusCode::CONFLICT, "not_allowed"));
+    assert_eq!(fixture.call(&Method::GET, &path, None, &[]).await.body["data"], *sandbox);
+    assert_eq!(fixture.call(&Method::GET, &format!("/accounts/{id}"), None, &[]).await.body["data"], *sandbox);
+
+    let listed = async |query: &str| {
+        let list = fixture.call(&Method::GET, &format!("/accounts{query}"), None, &[]).await;
+        list.body["data"].as_array().unwrap().iter().map(|account| account["id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(listed("").await, [json!(account)]);
+    assert_eq!(listed("?sandboxes=false").await, [json!(account)]);
+    assert_eq!(listed("?sandboxes=true").await, [json!(account), json!(id)]);
+    assert_eq!(fixture.call(&Method::GET, "/accounts?sandboxes=1", None, &[]).await.status, StatusCode::BAD_REQUEST);
+
+    let contacts = format!("/accounts/{id}/contacts");
+    fixture.post(&contacts, json!({ "email": "eve@example.com" })).await;
+    let count = async || fixture.call(&Method::GET, &contacts, None, &[]).await.body["data"].as_array().unwrap().len();
+    assert_eq!(count().await, 4);
+    let step = fixture.call(&Method::POST, &format!("{path}/reset"), None, &[]).await;
+    assert!(step.body["data"]["is_done"] == true && step.body["data"]["deleted"].as_u64() > Some(30), "{}", step.body);
+    assert_eq!(count().await, 3);
+    let step = fixture.call(&Method::POST, &format!("{path}/delete"), None, &[]).await;
+    assert_eq!(step.body["data"]["is_done"], true, "{}", step.body);
+    let gone = fixture.call(&Method::GET, &contacts, None, &[]).await;
+    assert_eq!((gone.status, gone.code()), (StatusCode::NOT_FOUND, "not_found"));
+    assert_eq!(fixture.call(&Method::GET, &path, None, &[]).await.status, StatusCode::NOT_FOUND);
+}
+
 #[tokio::test]
 async fn a_new_record_comes_with_its_place_and_its_version() {
     let fixture = Fixture::new().await;

@@ -88,21 +88,21 @@ pub enum DeliveryCommand {
         subscription: Option<IdArg>,
         /// Replay deliveries of events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or
         /// 7d. A date, such as 2026-03-14, is its start in the account's time zone.
-        #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", requires = "subscription")]
+        #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", conflicts_with = "id")]
         since: Option<TimeArg>,
         /// Replay deliveries of events before this time. A date is its start in the account's time zone. The default is now.
-        #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", requires = "subscription")]
+        #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", conflicts_with = "id")]
         until: Option<TimeArg>,
         /// Replay deliveries with these statuses, separated by commas. The default is failed,held.
-        #[arg(long, value_parser = values::delivery_statuses(), value_delimiter = ',', value_name = "STATUS", requires = "subscription")]
+        #[arg(long, value_parser = values::delivery_statuses(), value_delimiter = ',', value_name = "STATUS", conflicts_with = "id")]
         status: Vec<DeliveryStatus>,
         /// Also send events that the webhook missed because it was disabled or did not exist yet.
-        #[arg(long, requires = "subscription")]
+        #[arg(long, conflicts_with = "id")]
         missed: bool,
         /// Wait until the server has scheduled all selected deliveries.
         ///
         /// The attempts themselves follow at the pace of the endpoint. Ctrl-C stops the waiting, not the replay.
-        #[arg(long, requires = "subscription")]
+        #[arg(long, conflicts_with = "id")]
         wait: bool,
     },
     /// List the bulk replays of an account and their progress, newest first.

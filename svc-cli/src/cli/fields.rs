@@ -8,8 +8,9 @@ use std::ffi::OsString;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, value_parser};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, value_parser};
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use svc_core::input::Input;
@@ -20,6 +21,9 @@ use crate::values::KindsOfEvents;
 
 /// The id of the option that takes a whole body.
 const DATA: &str = "data";
+
+/// The id of the option of a change that clears fields.
+const CLEAR: &str = "clear";
 
 /// The fields of a body: one option each, or all of them as JSON with `--data`.
 #[derive(Clone, Debug)]
@@ -254,16 +258,52 @@ impl<I: Input> Args for Body<I> {
     }
 }
 
+/// Returns the option of a change that clears fields which may be empty, if the input has any.
+pub fn clear<I: Input>() -> Option<Arg> {
+    let fields = fields::<I>().into_iter().filter(|field| field.is_nullable);
+    let values: Vec<PossibleValue> = fields
+        .map(|field| {
+            let option = option_name(&field.name);
+            let aliases = [&field.name, &field.name.replace('_', "-")].map(String::clone);
+            PossibleValue::new(option.clone()).aliases(aliases.into_iter().filter(move |alias| *alias != option))
+        })
+        .collect();
+    if values.is_empty() {
+        return None;
+    }
+    let option = Arg::new(CLEAR).long(CLEAR).value_name("FIELD").action(ArgAction::Append).value_delimiter(',');
+    let help = "Clear a field, as the value '' does. Separate several by commas.";
+    Some(
+        option
+            .value_parser(PossibleValuesParser::new(values))
+            .hide_possible_values(true)
+            .help_heading("Fields")
+            .help(help)
+            .conflicts_with(DATA),
+    )
+}
+
 impl<I: Input> FromArgMatches for Body<I> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let source = match matches.get_one::<PathBuf>(DATA) {
             Some(file) => BodySource::File(file.clone()),
-            None => BodySource::Options(
-                fields::<I>()
-                    .into_iter()
-                    .filter_map(|field| Some((field.name.clone(), field.value(matches)?)))
-                    .collect(),
-            ),
+            None => {
+                let fields = fields::<I>();
+                let values = fields.iter().filter_map(|field| Some((field.name.clone(), field.value(matches)?)));
+                let mut values: Vec<(String, FieldValue)> = values.collect();
+                // Only changes have this option.
+                let cleared = matches.try_get_many::<String>(CLEAR).ok().flatten().into_iter().flatten();
+                for typed in cleared {
+                    let option = option_name(&typed.replace('-', "_"));
+                    let Some(field) = fields.iter().find(|field| option_name(&field.name) == option) else { continue };
+                    if values.iter().any(|(name, _)| *name == field.name) {
+                        let reason = format!("--clear {option} cannot be used with --{option}, or twice\n");
+                        return Err(Error::raw(ErrorKind::ArgumentConflict, reason));
+                    }
+                    values.push((field.name.clone(), FieldValue::Json(Json::Null)));
+                }
+                BodySource::Options(values)
+            }
         };
         Ok(Self { source, input: PhantomData })
     }

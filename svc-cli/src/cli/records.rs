@@ -22,7 +22,7 @@ use svc_core::webhooks::subscriptions::{
 };
 
 use super::InAccount;
-use super::fields::{Body, Filters};
+use super::fields::{Body, Filters, clear};
 use crate::ids::IdArg;
 use crate::output::{amount, money};
 use crate::values::{self, TimeArg};
@@ -348,10 +348,11 @@ fn commands<R: ResourceCommands>() -> [Command; 4] {
     let update = UpdateRecord::<R::Update>::augment_args(Command::new("update"))
         .about(format!("Change {a_record}"))
         .long_about(format!(
-            "Change {a_record}.\n\nFields that are not named stay as they are, and '' clears a field that may be empty. The \
-             events of the change are delivered to the account's webhooks."
+            "Change {a_record}.\n\nFields that are not named stay as they are. The events of the change are delivered to \
+             webhooks."
         ))
-        .after_help(format!("Example:\n  svc {name} update 0195a3c8 {}", R::UPDATE_EXAMPLE));
+        .after_help(format!("Example:\n  svc {name} update 0195a3c8 {}", R::UPDATE_EXAMPLE))
+        .args(clear::<R::Update>());
     [list, show, create, update]
 }
 

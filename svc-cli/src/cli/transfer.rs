@@ -98,12 +98,12 @@ pub struct Import {
     pub strict: bool,
     /// Character before the decimals of amounts in a CSV file: . or ,
     ///
-    /// It is a comma in 1.239,00. The default is the point. An amount can have a sign such as $ before or after it, and separators between its thousands: $1,239.00.
+    /// It is a comma in 1.239,00. The default is the point, but an amount that may be one of two, such as 1.239, is then refused. An amount can have a sign such as $ before or after it, and separators between its thousands: $1,239.00.
     #[arg(long, value_parser = values::decimal, value_name = "CHARACTER")]
     pub decimal: Option<char>,
     /// Form of the dates in a CSV file, such as DD/MM/YYYY.
     ///
-    /// It has DD, MM, and YYYY or YY, with any separators. Otherwise, only dates such as 2025-12-31 are read. The order of day and month is never guessed. Fields that are times
+    /// It has DD, MM or MMM, and YYYY or YY, with any separators; MMM is the English name of a month or its first letters. Otherwise, only dates such as 2025-12-31 are read. The order of day and month is never guessed. Fields that are times
     /// get the beginning of the date in the account's time zone.
     #[arg(long, value_parser = DateFormat::parse, value_name = "FORMAT")]
     pub date_format: Option<DateFormat>,

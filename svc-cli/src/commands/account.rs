@@ -1,5 +1,7 @@
 //! `svc account`.
 
+mod sandbox;
+
 use serde_json::{Value, json};
 use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::platform::{
@@ -11,7 +13,7 @@ use super::lookup;
 use crate::cli::{AccountChanges, AccountCommand};
 use crate::exit::Failure;
 use crate::ids::IdArg;
-use crate::output::{Outcome, Table, fields, state};
+use crate::output::{Outcome, Table, fields, or_dash, state};
 use crate::service::Service;
 use crate::times::{full, moment};
 
@@ -27,7 +29,11 @@ pub(super) async fn run(service: &Service, command: AccountCommand) -> Result<Ou
             let account = service.call(&operations::CREATE_ACCOUNT, (), input).await?;
             outcome(&account, format!("Created account {}.\n\n{}", account.name, details(&account)))
         }
-        AccountCommand::List { limit, after } => list(service, limit, after).await,
+        AccountCommand::List { limit, after, sandboxes } => list(service, limit, after, sandboxes).await,
+        AccountCommand::Sandbox { id, reset, delete } => {
+            let account = lookup::account_by_id(service, &id).await?;
+            sandbox::run(service, &account, reset, delete).await
+        }
         AccountCommand::Show { id } => {
             let account = lookup::account_by_id(service, &id).await?;
             outcome(&account, details(&account))
@@ -47,25 +53,29 @@ pub(super) async fn run(service: &Service, command: AccountCommand) -> Result<Ou
     }
 }
 
-async fn list(service: &Service, limit: u32, after: Option<IdArg>) -> Result<Outcome, Failure> {
+async fn list(service: &Service, limit: u32, after: Option<IdArg>, sandboxes: bool) -> Result<Outcome, Failure> {
     let after = match after {
         None => None,
         Some(IdArg::Whole(id)) => Some(TenantId(id)),
         Some(part) => Some(lookup::account_by_id(service, &part).await?.id),
     };
-    let (accounts, has_more) = service.accounts(after, limit).await?;
+    let (accounts, has_more) = match sandboxes {
+        true => service.accounts_and_sandboxes(after, limit).await?,
+        false => service.accounts(after, limit).await?,
+    };
     let last = accounts.last().filter(|_| has_more);
     let note = last.map(|last| format!("There are more accounts; list them with --after {}.", last.id));
     let heading = ["ID", "NAME", "ACCESS", "CURRENCY", "TIME ZONE", "CREATED"];
-    let table = Table::new(heading, &accounts, |account| {
-        [
+    let table = Table::new(heading.into_iter().chain(sandboxes.then_some("SANDBOX OF")), &accounts, |account| {
+        let cells = [
             account.id.to_string(),
             account.name.clone(),
             state(account.developer_access),
             account.currency.to_string(),
             account.time_zone.clone(),
             full(account.created_at),
-        ]
+        ];
+        cells.into_iter().chain(sandboxes.then(|| or_dash(account.sandbox_of.as_ref())))
     });
     let views: Vec<Value> = accounts.iter().map(view).collect();
     let empty = "There are no accounts yet; create one with `svc account create`.";
@@ -117,11 +127,19 @@ fn view(account: &Account) -> Value {
         "unique_contact_email": account.unique_contact_email,
         "limits": { "rate_limit": account.rate_limit, "write_rate_limits": account.write_rate_limits },
         "max_webhooks": account.max_webhooks,
+        "sandbox_of": account.sandbox_of,
+        "sandbox_id": account.sandbox_id,
     })
 }
 
 fn details(account: &Account) -> String {
-    fields([
+    fields(facts(account))
+}
+
+fn facts(account: &Account) -> impl Iterator<Item = (&'static str, String)> {
+    let of = account.sandbox_of.map(|of| ("sandbox of", of.to_string()));
+    let sandbox = account.sandbox_id.map(|sandbox| ("sandbox", sandbox.to_string()));
+    let always = [
         ("id", account.id.to_string()),
         ("name", account.name.clone()),
         ("developer access", account.developer_access.to_string()),
@@ -132,7 +150,8 @@ fn details(account: &Account) -> String {
         ("write rate limits", write_limits(&account.write_rate_limits)),
         ("max webhooks", account.max_webhooks.map_or_else(|| "default".to_owned(), |limit| limit.to_string())),
         ("created at", moment(account.created_at)),
-    ])
+    ];
+    always.into_iter().chain(of).chain(sandbox)
 }
 
 fn limit(limit: Option<u32>) -> String {

@@ -63,6 +63,15 @@ async fn question(service: &Service, command: &mut Command) -> Result<Option<Str
             *id = IdArg::Whole(account.id.0);
             format!("Suspend account {}? Its keys are rejected from the next request on.", account.name)
         }
+        Command::Account(AccountCommand::Sandbox { id, reset, delete }) if *reset || *delete => {
+            let account = lookup::account_by_id(service, id).await?;
+            *id = IdArg::Whole(account.id.0);
+            if *delete {
+                format!("Delete the sandbox of {}, with its keys and webhooks? This cannot be undone.", account.name)
+            } else {
+                format!("Reset the sandbox of {}? What it has is deleted, but for its keys and webhooks.", account.name)
+            }
+        }
         Command::Key(KeyCommand::Revoke { id, account }) => {
             let key: ApiKey = found(service, id, account).await?.record;
             format!("Revoke {}? It is rejected from the next request on, and this cannot be undone.", key_title(&key))

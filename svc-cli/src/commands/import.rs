@@ -162,7 +162,7 @@ async fn import<R: Import>(
     let preset = options.from.map(|preset| preset.fields(kind));
     let names = ColumnNames::new(&options.mapping, preset, options.ignore_unknown, R::Row::FIELD_NAMES)?;
     let zone = TimeZone::parse(&account.time_zone).unwrap_or(TimeZone::UTC);
-    let reader = CellReader::new(&options, R::Row::FIELD_NAMES, R::NUMBERS, zone)?;
+    let reader = CellReader::new(&options, R::Row::FIELD_NAMES, R::NUMBERS, zone, account.currency)?;
     let source = Source::open(file, options.format, options.skip_lines.unwrap_or(0))?;
     if let Some(option) = csv_only(&options).next().filter(|_| source.format == Format::Ndjson) {
         return Err(Failure::new(Exit::Usage, format!("{option} applies to CSV only, and {} is NDJSON.", source.name)));
@@ -188,7 +188,7 @@ async fn import<R: Import>(
         .map_err(|reason| Failure::new(Exit::Failed, format!("The file cannot be read: {reason}.")))?;
 
     // A group is never cancelled midway: Ctrl-C takes effect after it is committed.
-    let mut unused: Vec<String> = Vec::new();
+    let (mut unused, mut assumed): (Vec<String>, Option<String>) = (Vec::new(), None);
     let mut interrupted = pin!(tokio::signal::ctrl_c());
     let interruption = loop {
         let group = tokio::select! {
@@ -207,6 +207,7 @@ async fn import<R: Import>(
         let end = group.end;
         summary.blank = group.blank;
         unused.clone_from(&group.unused);
+        assumed.clone_from(&group.assumed);
         let done = groups.import(group).await;
         // The rows before a failure are counted, too.
         for row in done.rows {
@@ -218,6 +219,9 @@ async fn import<R: Import>(
         }
     };
     progress.finish();
+    if let Some(assumed) = assumed {
+        output::note(&assumed);
+    }
     refusals.flush()?;
     if let Some(failure) = interruption.as_ref().filter(|_| summary.rows == 0) {
         return Err(failure.clone());

@@ -46,7 +46,7 @@ pub(super) async fn run(database: &Database, server_url: &str, name: Text<300>) 
 async fn create(store: &dyn Store, name: Text<300>) -> Result<(Tenant, NewKey), Failure> {
     let created = store.write("init", name, async |tx, name| {
         let input = TenantCreate::named(name.as_str());
-        if let Some(account) = tx.tenants(None, 1).await?.first() {
+        if let Some(account) = tx.tenants(None, 1, false).await?.first() {
             return Err(Error::NotAllowed(format!(
                 "the database already has the account {} ({}); add another one with `svc account create`, or a key with \
                      `svc key create`",

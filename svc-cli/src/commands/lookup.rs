@@ -119,7 +119,7 @@ pub(super) async fn account(service: &Service, named: &InAccount) -> Result<Acco
     if let Some(id) = &named.account {
         return account_by_id(service, id).await;
     }
-    // The account of operational events has no records, so it is meant only where it is named.
+    // The account of operational events has no records, so it is meant only where it is named, and so is a sandbox.
     let (mut accounts, _) = service.accounts(None, LISTED_ACCOUNTS + 2).await?;
     accounts.retain(|account| account.id != PLATFORM_ACCOUNT);
     match accounts.len() {
@@ -169,7 +169,8 @@ async fn account_by_name(
     nothing: impl FnOnce() -> String,
 ) -> Result<Account, Failure> {
     let name = name.to_lowercase();
-    let (mut all, has_more) = service.accounts(None, u32::try_from(MAX_SEARCHED).unwrap_or(u32::MAX)).await?;
+    let wanted = u32::try_from(MAX_SEARCHED).unwrap_or(u32::MAX);
+    let (mut all, has_more) = service.accounts_and_sandboxes(None, wanted).await?;
     if has_more {
         let reason = "There are too many accounts to look for one by its name; give its id.";
         return Err(Failure::new(Exit::NotFound, reason));
@@ -191,13 +192,14 @@ async fn account_by_name(
 async fn accounts_with(service: &Service, part: &IdPart) -> CallResult<Option<Vec<Account>>> {
     if let Some(first) = part.first() {
         let before = TenantId(Uuid::from_u128(first.as_u128().saturating_sub(1)));
-        let (next, _) = service.accounts(Some(before), MAX_LIMIT).await?;
+        let (next, _) = service.accounts_and_sandboxes(Some(before), MAX_LIMIT).await?;
         let found: Vec<Account> = next.into_iter().take_while(|account| part.begins(account.id.0)).collect();
         if !found.is_empty() {
             return Ok(Some(found));
         }
     }
-    let (mut all, has_more) = service.accounts(None, u32::try_from(MAX_SEARCHED).unwrap_or(u32::MAX)).await?;
+    let wanted = u32::try_from(MAX_SEARCHED).unwrap_or(u32::MAX);
+    let (mut all, has_more) = service.accounts_and_sandboxes(None, wanted).await?;
     all.retain(|account| part.ends(account.id.0));
     Ok(Some(all).filter(|_| !has_more))
 }

@@ -22,6 +22,8 @@ pub struct DateFormat {
 enum Part {
     Day,
     Month,
+    /// The English name of a month, or its first letters.
+    MonthName,
     /// A year with all four digits.
     Year,
     /// The last two digits of a year.
@@ -30,16 +32,31 @@ enum Part {
 }
 
 /// The parts that a format names, the longest first.
-const NAMED: [(&str, Part); 4] =
-    [("YYYY", Part::Year), ("YY", Part::ShortYear), ("MM", Part::Month), ("DD", Part::Day)];
+const NAMED: [(&str, Part); 5] =
+    [("YYYY", Part::Year), ("MMM", Part::MonthName), ("YY", Part::ShortYear), ("MM", Part::Month), ("DD", Part::Day)];
+
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
 
 impl DateFormat {
-    /// Parses a format: `DD`, `MM` and `YYYY` or `YY`, in any order, with any separators.
+    /// Parses a format: `DD`, `MM` or `MMM`, and `YYYY` or `YY`, in any order, with any separators.
     ///
     /// # Errors
     /// One of them is missing or there twice, or there are other letters or digits.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        const FORM: &str = "must have DD, MM, and YYYY or YY, such as DD/MM/YYYY";
+        const FORM: &str = "must have DD, MM or MMM, and YYYY or YY, such as DD/MM/YYYY";
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some(next) = rest.chars().next() {
@@ -54,7 +71,8 @@ impl DateFormat {
             rest = &rest[length..];
         }
         let count = |wanted: &[Part]| parts.iter().filter(|part| wanted.contains(part)).count();
-        let counts = [count(&[Part::Day]), count(&[Part::Month]), count(&[Part::Year, Part::ShortYear])];
+        let counts =
+            [count(&[Part::Day]), count(&[Part::Month, Part::MonthName]), count(&[Part::Year, Part::ShortYear])];
         if counts == [1, 1, 1] { Ok(Self { text: text.to_owned(), parts }) } else { Err(FORM) }
     }
 
@@ -66,6 +84,14 @@ impl DateFormat {
             let (digits, number) = match part {
                 Part::Separator(char) => {
                     rest = rest.strip_prefix(*char)?;
+                    continue;
+                }
+                Part::MonthName => {
+                    let (name, after) =
+                        rest.split_at(rest.find(|char: char| !char.is_alphabetic()).unwrap_or(rest.len()));
+                    let name = Some(name.to_lowercase()).filter(|name| name.len() >= 3)?;
+                    month = 1 + u16::try_from(MONTHS.iter().position(|full| full.starts_with(&name))?).ok()?;
+                    rest = after;
                     continue;
                 }
                 Part::Day => (1..=2, &mut day),
@@ -110,11 +136,19 @@ mod tests {
             ("DD/MM/YYYY", "", None),
             ("DD/MM/YYYY", "٣١/12/2025", None),
             ("DD/MM/YYYY", "99/99/2025", Some("2025-99-99")),
+            ("DD MMM YYYY", "3 Apr 2025", Some("2025-04-03")),
+            ("DD-MMM-YY", "03-SEPT-25", Some("2025-09-03")),
+            ("MMM DD, YYYY", "April 3, 2025", Some("2025-04-03")),
+            ("DDMMMYYYY", "03May2025", Some("2025-05-03")),
+            ("DD MMM YYYY", "3 Ap 2025", None),
+            ("DD MMM YYYY", "3 Aprilis 2025", None),
+            ("DD MMM YYYY", "3 4 2025", None),
+            ("DD MMM YYYY", "3 avr\u{ed}l 2025", None),
         ] {
             assert_eq!(DateFormat::parse(format).unwrap().to_iso(text).as_deref(), want, "{format} {text}");
         }
         for bad in
-            ["", "DD/MM", "DD/MM/YYY", "D/M/YYYY", "DD/MMM/YYYY", "DD/MM/YYYY YY", "DD/DD/MM/YYYY", "DD/MM/YYYY hh"]
+            ["", "DD/MM", "DD/MM/YYY", "D/M/YYYY", "DD/MM MMM/YYYY", "DD/MM/YYYY YY", "DD/DD/MM/YYYY", "DD/MM/YYYY hh"]
         {
             assert!(DateFormat::parse(bad).is_err(), "{bad}");
         }

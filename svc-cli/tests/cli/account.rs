@@ -71,6 +71,57 @@ fn invalid_commands_are_refused() {
 }
 
 #[test]
+fn an_account_has_a_sandbox() {
+    let mut session = Session::new();
+    let account = session.account();
+    let sandbox = ["account", "sandbox", &account];
+    session
+        .run(&["account", "sandbox", &account, "--reset"])
+        .run(&["account", "sandbox", &account, "--delete"])
+        .run(&["account", "sandbox", &account, "--reset", "--delete"])
+        .run(&["account", "sandbox", UNKNOWN_ID])
+        .run(&sandbox)
+        .run(&sandbox);
+    let id = session.json(&["account", "show", &account])["sandbox_id"].as_str().unwrap().to_owned();
+    assert_eq!(session.json(&["account", "show", &id])["sandbox_of"], *account);
+    session
+        .run(&["account", "list"])
+        .run(&["account", "list", "--sandboxes"])
+        .run(&["account", "show", &account])
+        .run(&["account", "show", "harbour plumbing (sandbox)"])
+        .run(&["account", "sandbox", &id])
+        .run(&["account", "suspend", &id])
+        .run(&["member", "add", "--account", &id, "--email", "ada@example.com", "--role", "owner"])
+        .run(&["contact", "list", "--account", &id])
+        .run(&["invoice", "list", "--account", &id])
+        .run(&["contact", "list"])
+        .run(&["key", "create", "--account", &id, "--scopes", "read"])
+        .run(&["webhook", "create", "--account", &id, "--url", "https://example.com/hook", "--events", "*"])
+        .run(&["contact", "create", "--account", &id, "--email", "eve@example.com"])
+        .run(&["account", "sandbox", &account, "--reset"]);
+    let of = |list: &str| session.json(&[list, "list", "--account", &id]).as_array().unwrap().len();
+    assert_eq!((of("contact"), of("invoice"), of("quote"), of("booking"), of("job")), (3, 4, 3, 3, 3));
+    assert_eq!((of("webhook"), of("key")), (1, 2), "keys and webhooks stay");
+    session
+        .run(&["account", "sandbox", &account, "--delete"])
+        .run(&["account", "show", &id])
+        .run(&["account", "list", "--sandboxes"])
+        .assert("account_sandbox");
+}
+
+#[test]
+fn the_sandbox_of_an_account_for_programs() {
+    let mut session = Session::new();
+    let account = session.account();
+    session
+        .run(&["account", "sandbox", &account, "--json"])
+        .run(&["account", "sandbox", &account, "--json"])
+        .run(&["account", "sandbox", &account, "--reset", "--json"])
+        .run(&["account", "sandbox", &account, "--delete", "--json"])
+        .assert("account_sandbox_json");
+}
+
+#[test]
 fn tenant_is_an_alias_of_the_command_and_of_the_option() {
     let mut session = Session::new();
     let id = session.id(&["tenant", "create", "--name", "Harbour Plumbing"]);

@@ -25,7 +25,7 @@ pub(crate) const UNKNOWN_ID: &str = "0195a3c8-0000-7000-8000-ffffffffffff";
 
 /// Replacements for text that differs between runs. Each replacement has the length of the original, so that columns
 /// stay aligned. Dates that tests use are in 2099 and remain unchanged.
-const FILTERS: [(&str, &str); 23] = [
+const FILTERS: [(&str, &str); 25] = [
     (r"\b20[0-8]\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z", "2026-03-14 15:09:26.535Z"),
     (r"\b20[0-8]\d-\d\d-\d\d \d\d:\d\d:\d\dZ", "2026-03-14 15:09:26Z"),
     (r"\(\d+ years ago\)", "(6 years ago)"),
@@ -38,6 +38,8 @@ const FILTERS: [(&str, &str); 23] = [
     (r"svcapp_[0-9A-Za-z]{24}\b", "svcapp_xxxxxxxxxxxxxxxxxxxxxxxx"),
     (r"svc_live_[0-9A-Za-z]{38}\b", "svc_live_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
     (r"svc_live_[0-9A-Za-z]{6}\b", "svc_live_xxxxxx"),
+    (r"svc_test_[0-9A-Za-z]{38}\b", "svc_test_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
+    (r"svc_test_[0-9A-Za-z]{6}\b", "svc_test_xxxxxx"),
     (r"svcsig_[0-9A-Za-z+/]{43}=", "svcsig_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx="),
     (r"whsec_[0-9A-Za-z+/]{43}=", "whsec_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx="),
     (r"\btoken=[0-9A-Za-z_-]{43}", "token=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),

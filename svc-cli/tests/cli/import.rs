@@ -125,8 +125,12 @@ fn an_invalid_file_is_refused_before_the_first_row() {
         session.run(&["import", kind, "--account", &account, name]);
     }
     session.file("utf16.csv", b"\xff\xfee\0m\0a\0i\0l\0");
+    session.file("people.xlsx", b"PK\x03\x04");
+    session.file("latin.csv", b"email,first_name\na@example.com,Zo\xeb\n");
     session
         .run(&["import", "contacts", "--account", &account, "utf16.csv"])
+        .run(&["import", "contacts", "--account", &account, "people.xlsx"])
+        .run(&["import", "contacts", "--account", &account, "latin.csv"])
         .run(&["import", "contacts", "--account", &account, "nowhere.csv"])
         .run(&["import", "contacts", "--account", &account, "."])
         .run(&["import", "contacts", "--account", UNKNOWN_ID, "empty.ndjson"])
@@ -184,7 +188,7 @@ fn invoices_are_imported_with_any_status() {
         "bills.csv",
         format!(
             "invoice_number,contact_id,status,total,currency,due_date,paid_at,amount_paid\n\
-             INV-0007,{contact},sent, 99.950 ,AUD,2099-01-01,,\n\
+             INV-0007,{contact},sent, 99.95 ,AUD,2099-01-01,,\n\
              INV-0008,{contact},paid,1500,JPY,,2024-05-06T00:00:00Z,\n\
              A/1,,partial,10,,,,4\n\
              A/2,,partial,10,,,,\n\

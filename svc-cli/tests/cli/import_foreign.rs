@@ -170,6 +170,61 @@ fn an_import_reads_values_as_options_say() {
 }
 
 #[test]
+fn an_import_reads_months_with_names_and_says_how() {
+    let mut session = session();
+    session.file("a.csv", "total,due_date\n5,3 Apr 2099\n5,2099/4/3\n5,03/04/2099\n");
+    session
+        .run(&["import", "invoices", "a.csv", "--dry-run"])
+        .run(&["import", "invoices", "a.csv", "--date-format", "DD MMM YYYY"])
+        .assert("import_months");
+    assert_eq!(session.json(&["invoice", "list"])[0]["due_date"], "2099-04-03");
+}
+
+#[test]
+fn an_import_does_not_guess_which_of_two_amounts_is_meant() {
+    let mut session = session();
+    session.file(
+        "a.csv",
+        "invoice_number,total,currency\nA-1,1.500,AUD\nA-2,\"1,500\",AUD\nA-3,1.500,KWD\nA-4,\"1,500\",KWD\nA-5,-5,AUD\n\
+         A-6,1.500,JPY\n",
+    );
+    let import = |args: &[&'static str]| [&["import", "invoices", "a.csv"], args].concat();
+    session
+        .run(&import(&["--dry-run"]))
+        .run(&import(&["--dry-run", "--decimal", "."]))
+        .run(&import(&["--dry-run", "--decimal", ","]))
+        .run(&import(&[]))
+        .assert("import_ambiguous_amounts");
+    let listed = session.json(&["export", "invoices"]);
+    let invoices = listed.as_array().unwrap().iter();
+    let mut lines: Vec<String> =
+        invoices.map(|invoice| format!("{} {}", invoice["invoice_number"], invoice["total"])).collect();
+    lines.sort();
+    assert_eq!(lines, [r#""A-2" 1500"#, r#""A-3" 1.5"#]);
+}
+
+#[test]
+fn an_import_adds_up_the_lines_of_invoices() {
+    let mut session = session();
+    let header = "Invoice #,Date Issued,Invoice Status,Line Total,Currency\n";
+    let lines = "F-1,2025-11-03,sent,\"$1,000.10\",AUD\nF-1,2025-11-03,sent,0.20,AUD\nF-1,2025-11-03,sent,-0.30,AUD\n\
+                 F-2,2025-11-03,sent,5,AUD\nF-2,2025-11-03,sent,five,AUD\nF-3,2025-11-03,sent,,AUD\nF-3,,,2.5,AUD\n\
+                 F-4,2025-11-03,sent,1,AUD\nF-4,2025-11-03,sent,1,AUD,,more\n,2025-11-03,sent,1,AUD\n,2025-11-03,sent,1,AUD\n\
+                 F-1,2025-11-03,sent,7,AUD\n";
+    session.file("lines.csv", format!("{header}{lines}"));
+    session
+        .run(&["import", "invoices", "lines.csv", "--from", "freshbooks"])
+        .run(&["import", "invoices", "lines.csv", "--from", "freshbooks", "--dry-run"])
+        .assert("import_lines");
+    let listed = session.json(&["export", "invoices"]);
+    let invoices = listed.as_array().unwrap().iter();
+    let mut totals: Vec<String> =
+        invoices.map(|invoice| format!("{} {}", invoice["invoice_number"], invoice["total"])).collect();
+    totals.sort();
+    assert_eq!(totals, [r#""F-1" 1000"#, r#""F-3" 2.5"#, r#""INV-0001" 1"#, r#""INV-0002" 1"#]);
+}
+
+#[test]
 fn an_import_refuses_options_for_values_that_are_not_there() {
     let mut session = session();
     session.file("a.csv", "total\n5\n");

@@ -47,7 +47,7 @@ fn a_platform_key_is_made_listed_and_revoked() {
 
 /// What each command does over the platform API: the ids of its operations, or why it is local. A command without an entry
 /// fails the test.
-const OPERATIONS: [(&str, &str); 97] = [
+const OPERATIONS: [(&str, &str); 98] = [
     ("init", "local: it makes a database, with an account and a key"),
     ("account create", "createAccount"),
     ("account list", "listAccounts"),
@@ -55,6 +55,7 @@ const OPERATIONS: [(&str, &str); 97] = [
     ("account approve", "updateAccount"),
     ("account suspend", "updateAccount"),
     ("account set", "updateAccount"),
+    ("account sandbox", "getSandbox createSandbox resetSandbox deleteSandbox"),
     ("key create", "createKey"),
     ("key list", "listKeys"),
     ("key show", "getKey"),

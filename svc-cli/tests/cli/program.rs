@@ -20,6 +20,23 @@ fn a_group_without_a_command_prints_its_help() {
 }
 
 #[test]
+fn an_option_that_another_leaves_without_effect_is_refused() {
+    let mut session = Session::new();
+    let account = session.account();
+    let secret = "whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=";
+    for options in [&["--since", "2d"][..], &["--until", "1d"], &["--status", "failed"], &["--missed"], &["--wait"]] {
+        session.run(&[&["delivery", "replay", "0195a3c8"], options].concat());
+    }
+    session
+        .run(&["dashboard", "link", "--operator", "--account", &account])
+        .run(&["listen", "--secret", secret, "--account", &account])
+        .assert("without_effect");
+    // The account of the environment is for all commands.
+    let link = session.program(&["dashboard", "link", "--operator"]).env("SVC_TENANT", account).output().unwrap();
+    assert_eq!(link.status.code(), Some(0), "{}", text(&link.stderr));
+}
+
+#[test]
 fn the_database_is_created_and_migrated() {
     let mut session = Session::without_database();
     session

@@ -166,3 +166,24 @@ fn invalid_commands_are_refused() {
         .run(&["webhook", "create", "--url", "https://example.com", "--events", ""])
         .assert("records_refused");
 }
+
+#[test]
+fn fields_are_cleared_by_their_names() {
+    let mut session = Session::new();
+    session.account();
+    let create = ["--email", "ada@example.com", "--phone", "1", "--company-name", "X", "--city", "Perth"];
+    session.json(&[&["contact", "create"], &create[..]].concat());
+    let contact = |session: &Session| session.json(&["contact", "show", "ada@example.com"]);
+    session
+        .run(&["contact", "update", "ada@example.com", "--clear", "phone,company_name", "--city", "Hobart"])
+        .run(&["contact", "update", "ada@example.com", "--clear", "city", "--city", "Sydney"])
+        .run(&["contact", "update", "ada@example.com", "--clear", "city", "--clear", "city"])
+        .run(&["contact", "update", "ada@example.com", "--clear", "town"])
+        .run(&["contact", "update", "ada@example.com", "--clear", "city", "--data", "-"])
+        .run(&["contact", "create", "--email", "eve@example.com", "--clear", "phone"])
+        .run(&["invoice", "update", "INV-0001", "--clear", "total"])
+        .assert("clear");
+    let contact = contact(&session);
+    let fields = ["phone", "company_name", "city"].map(|field| contact[field].to_string());
+    assert_eq!(fields, ["null", "null", r#""Hobart""#]);
+}

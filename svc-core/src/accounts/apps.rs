@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::accounts::audit::{self, Object};
 use crate::accounts::keys::{self, Scope};
+use crate::accounts::tenants;
 use crate::crypto::sha256;
 use crate::env::Env;
 use crate::error::{Error, FieldCode, Issue, Violations};
@@ -149,10 +150,13 @@ pub struct AppUpdate {
 /// [`Error::NotFound`] without the account, and [`Error::NotAllowed`] with [`MAX_APPS`] apps of this owner.
 pub async fn create(tx: &mut dyn Tx, input: AppCreate) -> Result<NewApp, Error> {
     check_redirect_uris(&input.redirect_uris)?;
-    if let Some(owner) = input.owner
-        && !tx.lock_tenant(owner).await?
-    {
-        return Err(Error::NotFound);
+    if let Some(owner) = input.owner {
+        tx.lock_tenant(owner).await?;
+        if tenants::get(tx, owner).await?.is_sandbox() {
+            let reason =
+                "A sandbox has no apps of its own. Create the app in its account, and connect it to the sandbox.";
+            return Err(Error::NotAllowed(reason.to_owned()));
+        }
     }
     if tx.apps(input.owner).await?.len() >= MAX_APPS {
         return Err(Error::NotAllowed(format!("There are {MAX_APPS} apps. Delete one before you create another.")));

@@ -36,8 +36,8 @@ pub struct Entry {
     /// Who made the change: `system`, `cli:<user>`, `key:<id>`, `platform_key:<id>`, `dashboard:<name>` or `sender`;
     /// `unknown` when an older version of the service recorded no actor.
     pub actor: String,
-    /// What was done: `create`, `update`, `delete`, `revoke`, `rotate`, `pause`, `replay`, `import`, `test` or
-    /// `view`; for a
+    /// What was done: `create`, `update`, `delete`, `revoke`, `rotate`, `pause`, `replay`, `import`, `test`,
+    /// `view` or `reset`; for a
     /// record the second part of its event kind, such as `paid`.
     pub action: String,
     /// The kind of the changed object: `tenant`, `key`, `webhook`, `delivery`, `dashboard_link`, `session` or `member`, or

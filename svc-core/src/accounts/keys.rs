@@ -1,7 +1,7 @@
 //! API keys (`docs/contract.md`, "API keys").
 //!
-//! A key is `svc_live_`, 32 random base62 characters, and 6 base62 characters of their CRC-32, so that a typo is
-//! refused without a database lookup. The store keeps only the SHA-256 of the key and its first 15 characters.
+//! A key is `svc_live_`, or `svc_test_` for a sandbox, 32 random base62 characters, and 6 base62 characters of their CRC-32,
+//! so that a typo is refused without a database lookup. The store keeps only the SHA-256 of the key and its first 15 characters.
 
 use std::time::Duration;
 
@@ -26,8 +26,10 @@ pub type KeyId = Id<ApiKey>;
 
 /// The number of keys of an account that can work at a time. It bounds what one person can make.
 pub const MAX_KEYS: usize = 500;
-/// The prefix of every key.
+/// The prefix of the keys of accounts.
 pub const KEY_PREFIX: &str = "svc_live_";
+/// The prefix of the keys of sandboxes, which is as long.
+pub const TEST_KEY_PREFIX: &str = "svc_test_";
 
 const RANDOM_LENGTH: usize = 32;
 const CHECKSUM_LENGTH: usize = 6;
@@ -95,6 +97,8 @@ pub struct Credential {
     pub developer_access: DeveloperAccess,
     /// The rate limits that the tenant has in place of the server's.
     pub limits: RateLimits,
+    /// Whether the tenant is the sandbox of an account.
+    pub is_sandbox: bool,
 }
 
 /// What a client was authenticated by.
@@ -174,7 +178,11 @@ impl Caller {
 
 /// The SHA-256 of a key whose form and checksum are valid. The store finds a key by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct KeyHash([u8; 32]);
+pub struct KeyHash {
+    digest: [u8; 32],
+    /// Whether the key has the prefix of a sandbox.
+    is_test: bool,
+}
 
 impl KeyHash {
     /// Checks the form and the checksum of a key and hashes it.
@@ -183,7 +191,9 @@ impl KeyHash {
     ///
     /// Returns [`Error::InvalidKey`] when the form or the checksum is wrong.
     pub fn of(key: &str) -> Result<Self, Error> {
-        hash_of(KEY_PREFIX, key).map(Self)
+        let is_test = key.starts_with(TEST_KEY_PREFIX);
+        let prefix = if is_test { TEST_KEY_PREFIX } else { KEY_PREFIX };
+        Ok(Self { digest: hash_of(prefix, key)?, is_test })
     }
 }
 
@@ -266,9 +276,9 @@ pub struct KeyCreate {
 ///
 /// Returns [`Error::NotFound`] when the tenant does not exist, and [`Error::NotAllowed`] when it has [`MAX_KEYS`] that work.
 pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Result<NewKey, Error> {
-    tenants::get(tx, tenant).await?;
+    let is_sandbox = tenants::get(tx, tenant).await?.is_sandbox();
     let now = advance_clock(tx, tenant).await?;
-    let text = new_text(tx.env(), KEY_PREFIX);
+    let text = new_text(tx.env(), if is_sandbox { TEST_KEY_PREFIX } else { KEY_PREFIX });
     let wall_clock = WriteTime::new(tx, now).wall_clock;
     let is_live = |key: &&ApiKey| key.revoked_at.is_none() && key.expires_at.is_none_or(|at| wall_clock < at);
     // The clock locks the account, so the count is exact.
@@ -379,8 +389,8 @@ async fn audit_change(
 ///
 /// Returns [`Error::InvalidKey`] when the key is unknown, [`Error::KeyRevoked`] or [`Error::KeyExpired`].
 pub async fn authenticate(tx: &mut dyn Tx, hash: KeyHash) -> Result<Caller, Error> {
-    let found = tx.credential(&hash.0).await?;
-    caller(tx, found)
+    let found = tx.credential(&hash.digest).await?;
+    caller(tx, hash, found)
 }
 
 /// Locks a tenant and returns the client that one of its keys belongs to, as [`authenticate`] does. The key keeps working
@@ -390,12 +400,13 @@ pub async fn authenticate(tx: &mut dyn Tx, hash: KeyHash) -> Result<Caller, Erro
 ///
 /// Returns [`Error::InvalidKey`] when the key is unknown, [`Error::KeyRevoked`] or [`Error::KeyExpired`].
 pub async fn lock_and_authenticate(tx: &mut dyn Tx, tenant: TenantId, hash: KeyHash) -> Result<Caller, Error> {
-    let found = tx.lock_credential(tenant, &hash.0).await?;
-    caller(tx, found)
+    let found = tx.lock_credential(tenant, &hash.digest).await?;
+    caller(tx, hash, found)
 }
 
-fn caller(tx: &dyn Tx, found: Option<Credential>) -> Result<Caller, Error> {
-    let found = found.ok_or(Error::InvalidKey)?;
+fn caller(tx: &dyn Tx, hash: KeyHash, found: Option<Credential>) -> Result<Caller, Error> {
+    // The prefix of a key tells what it opens, whatever is stored.
+    let found = found.filter(|found| found.is_sandbox == hash.is_test).ok_or(Error::InvalidKey)?;
     if found.revoked {
         return Err(Error::KeyRevoked);
     }
@@ -443,7 +454,14 @@ mod tests {
 
     #[test]
     fn keys_of_another_form_are_refused() {
-        for bad in ["", "svc_live_", "sk_live_abc", "svc_test_00000000000000000000000000000000000000", "svc_live_é"] {
+        for bad in [
+            "",
+            "svc_live_",
+            "svc_test_",
+            "sk_live_abc",
+            "svc_test_00000000000000000000000000000000000000",
+            "svc_live_é",
+        ] {
             assert_eq!(KeyHash::of(bad), Err(Error::InvalidKey), "{bad}");
         }
     }

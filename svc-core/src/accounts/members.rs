@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::actor::Actor;
 use crate::accounts::audit::{self, Object};
 use crate::accounts::sessions::{self, Role};
+use crate::accounts::tenants;
 use crate::error::Error;
 use crate::input::Record;
 use crate::store::Tx;
@@ -45,10 +46,15 @@ pub struct Member {
 /// # Errors
 ///
 /// Returns [`Error::UnknownTenant`] when there is no such tenant, and [`Error::NotAllowed`] when the address is a member
-/// already or the tenant has [`MAX_MEMBERS`].
+/// already, the tenant has [`MAX_MEMBERS`], or it is a sandbox.
 pub async fn add(tx: &mut dyn Tx, tenant: TenantId, email: &Email, role: Role) -> Result<Member, Error> {
     if !tx.lock_tenant(tenant).await? {
         return Err(Error::UnknownTenant(tenant));
+    }
+    if tenants::get(tx, tenant).await?.is_sandbox() {
+        let reason =
+            "The members of an account use its sandbox with the same role. Add the member to the account instead.";
+        return Err(Error::NotAllowed(reason.to_owned()));
     }
     let email = lower(email);
     if tx.member_by_email(tenant, &email).await?.is_some() {

@@ -110,9 +110,13 @@ impl Report {
 }
 
 /// Records what happened in an account, in the transaction of the change, which has locked the account. What happens in the
-/// platform account itself is not recorded: a receiver that is down would cause an event about each of its events.
+/// platform account itself is not recorded: a receiver that is down would cause an event about each of its events. Nor is what
+/// happens in a sandbox, where nothing is real.
 pub(crate) async fn record(tx: &mut dyn Tx, tenant: TenantId, report: Report) -> Result<(), Error> {
     if report.0.is_empty() || tenant == PLATFORM_ACCOUNT || !is_on(tx).await? {
+        return Ok(());
+    }
+    if tx.tenant(tenant).await?.is_none_or(|tenant| tenant.is_sandbox()) {
         return Ok(());
     }
     for (kind, data) in report.0 {

@@ -2,7 +2,8 @@
 //!
 //! A session that a link began belongs to a tenant, or to none if an operator signed in. That of a [member](super::members)
 //! belongs to the person, by email address: it shows one of the tenants that the address is a member of, with the role that
-//! it has there at each request, and can change to another.
+//! it has there at each request, and can change to another. Both can show the sandbox of their tenant in its place, with the
+//! same role: a sandbox needs no members of its own. A session that was begun for a sandbox sees the sandbox alone.
 //!
 //! A session ends after twelve hours, after an hour without a
 //! request, or when it is revoked, which deletes it. Its token has 256 random bits, of which the store keeps the SHA-256
@@ -67,17 +68,18 @@ pub struct Session {
     pub expires_at: Timestamp,
     /// When the session was last used, exact to about a minute.
     pub last_used_at: Timestamp,
-    /// The tenant that an operator looks at as its viewers do.
+    /// The tenant that an operator looks at as its viewers do, or the sandbox of their tenant that other people look at.
     pub viewed_tenant_id: Option<TenantId>,
 }
 
 impl Session {
     /// Returns the tenant whose pages the session shows, and the role it has there. An operator who looks at a tenant can
-    /// change nothing of it.
+    /// change nothing of it. People have the role of their tenant in its sandbox as well.
     pub fn account(&self) -> Option<(TenantId, Role)> {
         match self.tenant_id {
-            Some(tenant) => Some((tenant, self.role)),
-            None => self.viewed_tenant_id.map(|tenant| (tenant, Role::Viewer)),
+            Some(tenant) => Some((self.viewed_tenant_id.unwrap_or(tenant), self.role)),
+            None if self.is_operator() => self.viewed_tenant_id.map(|tenant| (tenant, Role::Viewer)),
+            None => None,
         }
     }
 
@@ -187,7 +189,7 @@ async fn with_current_role(tx: &mut dyn Tx, mut session: Session) -> Result<Sess
     if let (Some(tenant), Some(email)) = (session.tenant_id, &session.email) {
         match tx.member_by_email(tenant, email).await? {
             Some(member) => session.role = member.role,
-            None => session.tenant_id = None,
+            None => (session.tenant_id, session.viewed_tenant_id) = (None, None),
         }
     }
     Ok(session)
@@ -249,12 +251,28 @@ pub async fn choose(tx: &mut dyn Tx, id: SessionId, tenant: TenantId) -> Result<
     let mut session = tx.session(id).await?.ok_or(Error::NotFound)?;
     let email = session.email.clone().ok_or(Error::NotFound)?;
     session.role = members::get_by_email(tx, tenant, &email).await?.role;
-    if session.tenant_id != Some(tenant) {
-        session.tenant_id = Some(tenant);
+    let is_other = session.tenant_id != Some(tenant);
+    (session.tenant_id, session.viewed_tenant_id) = (Some(tenant), None);
+    if is_other {
         make_room(tx, &session).await?;
-        tx.update_session(&session).await?;
+    }
+    tx.update_session(&session).await?;
+    if is_other {
         audit_change(tx, "create", None, Some(&session)).await?;
     }
+    Ok(session)
+}
+
+/// Lets a session of a tenant show its sandbox, or the tenant itself again.
+///
+/// # Errors
+///
+/// Returns [`Error::NotFound`] when there is no such session of a tenant, or the tenant has no sandbox.
+pub async fn show_sandbox(tx: &mut dyn Tx, id: SessionId, sandbox: bool) -> Result<Session, Error> {
+    let mut session = tx.session(id).await?.ok_or(Error::NotFound)?;
+    let tenant = tenants::get(tx, session.tenant_id.ok_or(Error::NotFound)?).await?;
+    session.viewed_tenant_id = if sandbox { Some(tenant.sandbox_id.ok_or(Error::NotFound)?) } else { None };
+    tx.update_session(&session).await?;
     Ok(session)
 }
 

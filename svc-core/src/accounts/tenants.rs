@@ -55,6 +55,35 @@ pub struct Tenant {
     pub max_webhooks: Option<u32>,
     /// When the tenant was created.
     pub created_at: Timestamp,
+    /// The account whose sandbox this tenant is. `None` for a real account. It is set at creation.
+    pub sandbox_of: Option<TenantId>,
+    /// The sandbox of this tenant. `None` while it has none.
+    pub sandbox_id: Option<TenantId>,
+}
+
+impl Tenant {
+    /// Returns a tenant with these settings, with the limits of the server and unique email addresses of contacts.
+    pub(crate) fn new(id: TenantId, input: TenantCreate, created_at: Timestamp) -> Self {
+        let TenantCreate { name, time_zone, currency, developer_access } = input;
+        Self {
+            id,
+            name,
+            developer_access,
+            time_zone,
+            currency,
+            unique_contact_email: true,
+            limits: RateLimits::default(),
+            max_webhooks: None,
+            created_at,
+            sandbox_of: None,
+            sandbox_id: None,
+        }
+    }
+
+    /// Returns whether the tenant is the sandbox of an account.
+    pub fn is_sandbox(&self) -> bool {
+        self.sandbox_of.is_some()
+    }
 }
 
 /// The settings of a new tenant.
@@ -94,21 +123,8 @@ pub async fn create(tx: &mut dyn Tx, input: TenantCreate) -> Result<Tenant, Erro
 
 /// Creates the tenant with this id.
 pub(crate) async fn create_as(tx: &mut dyn Tx, id: TenantId, input: TenantCreate) -> Result<Tenant, Error> {
-    let created_at = tx.env().now();
-    let tenant = Tenant {
-        id,
-        name: input.name,
-        developer_access: input.developer_access,
-        time_zone: input.time_zone,
-        currency: input.currency,
-        unique_contact_email: true,
-        limits: RateLimits::default(),
-        max_webhooks: None,
-        created_at,
-    };
-    tx.insert_tenant(&tenant).await?;
-    tx.set_overdue_check_at(tenant.id, tenant.time_zone.next_date_begins(created_at)).await?;
-    audit_change(tx, "create", None, &tenant).await?;
+    let tenant = Tenant::new(id, input, tx.env().now());
+    insert(tx, &tenant).await?;
     Ok(tenant)
 }
 
@@ -116,6 +132,13 @@ pub(crate) async fn create_as(tx: &mut dyn Tx, id: TenantId, input: TenantCreate
 pub(crate) async fn create_platform(tx: &mut dyn Tx) -> Result<(), Error> {
     create_as(tx, PLATFORM_ACCOUNT, TenantCreate::named("Platform")).await?;
     update(tx, PLATFORM_ACCOUNT.0, |tenant| tenant.max_webhooks = Some(MAX_WEBHOOKS)).await.map(drop)
+}
+
+/// Adds a tenant that does not exist yet.
+pub(crate) async fn insert(tx: &mut dyn Tx, tenant: &Tenant) -> Result<(), Error> {
+    tx.insert_tenant(tenant).await?;
+    tx.set_overdue_check_at(tenant.id, tenant.time_zone.next_date_begins(tenant.created_at)).await?;
+    audit_change(tx, "create", None, tenant).await
 }
 
 /// Returns the tenant with this id.
@@ -127,16 +150,24 @@ pub async fn get(tx: &mut dyn Tx, id: TenantId) -> Result<Tenant, Error> {
     tx.tenant(id).await?.ok_or(Error::NotFound)
 }
 
-/// Changes the settings of a tenant and returns it. A change without effect is neither stored nor audited.
+/// Changes the settings of a tenant and returns it. A change without effect is neither stored nor audited. Its sandbox gets the
+/// same developer access.
 ///
 /// # Errors
 ///
-/// Returns [`Error::NotFound`] when there is no such tenant.
+/// Returns [`Error::NotFound`] when there is no such tenant, and [`Error::NotAllowed`] when the developer access of a sandbox is
+/// changed.
 pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant)) -> Result<Tenant, Error> {
     tx.lock_tenant(TenantId(id)).await?;
     let before = get(tx, TenantId(id)).await?;
     let mut tenant = before.clone();
     change(&mut tenant);
+    // Which account is the sandbox of which is no setting.
+    (tenant.sandbox_of, tenant.sandbox_id) = (before.sandbox_of, before.sandbox_id);
+    if tenant.is_sandbox() && tenant.developer_access != before.developer_access {
+        let reason = "A sandbox has the developer access of its account. Change that of the account instead.";
+        return Err(Error::NotAllowed(reason.to_owned()));
+    }
     if tenant != before {
         tx.update_tenant(&tenant).await?;
         if tenant.time_zone != before.time_zone {
@@ -145,6 +176,9 @@ pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant))
             tx.set_overdue_check_at(tenant.id, now).await?;
         }
         audit_change(tx, "update", Some(&before), &tenant).await?;
+        if tenant.developer_access != before.developer_access {
+            share_access(tx, &tenant).await?;
+        }
         if tenant.developer_access == DeveloperAccess::Approved && before.developer_access != tenant.developer_access {
             let mut report = operational::Report::default();
             report.add(
@@ -161,6 +195,29 @@ pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant))
         }
     }
     Ok(tenant)
+}
+
+/// Gives the sandbox of a tenant its developer access. The account is always locked before its sandbox.
+async fn share_access(tx: &mut dyn Tx, tenant: &Tenant) -> Result<(), Error> {
+    let Some(id) = tenant.sandbox_id else { return Ok(()) };
+    tx.lock_tenant(id).await?;
+    let before = get(tx, id).await?;
+    let sandbox = Tenant { developer_access: tenant.developer_access, ..before.clone() };
+    tx.update_tenant(&sandbox).await?;
+    audit_change(tx, "update", Some(&before), &sandbox).await
+}
+
+/// Sets the sandbox of a tenant, which is locked.
+pub(crate) async fn set_sandbox(tx: &mut dyn Tx, before: &Tenant, sandbox_id: Option<TenantId>) -> Result<(), Error> {
+    let after = Tenant { sandbox_id, ..before.clone() };
+    tx.update_tenant(&after).await?;
+    audit_change(tx, "update", Some(before), &after).await
+}
+
+/// Records that the sandbox of a tenant was reset.
+pub(crate) async fn audit_reset(tx: &mut dyn Tx, tenant: &Tenant, sandbox: TenantId) -> Result<(), Error> {
+    let object = Object { kind: audit::TENANT, id: sandbox.0 };
+    audit::record::<Tenant>(tx, tenant.id, "reset", object, None, None).await
 }
 
 async fn audit_change(

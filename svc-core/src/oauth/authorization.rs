@@ -255,15 +255,11 @@ pub async fn accounts_of(tx: &mut dyn Tx, session: &Session) -> Result<Vec<Tenan
     Ok(accounts.into_iter().filter(|(_, role)| *role == Role::Owner).map(|(account, _)| account).collect())
 }
 
-/// Returns whether an account has granted an app what it asks for, so that its owner need not be asked again. A public app at
-/// an address of this device is never sure to be the one that was granted it (RFC 8252 §8.6), so the owner is asked.
+/// Returns whether an account has granted an app what it asks for, so that its owner need not be asked again.
 ///
 /// # Errors
 /// [`Error::Store`].
 pub async fn is_granted(tx: &mut dyn Tx, tenant: TenantId, request: &AuthorizationRequest) -> Result<bool, Error> {
-    if !request.app.confidential && !request.redirect_uri.starts_with("https:") {
-        return Ok(false);
-    }
     let grant = tx.grant_to(tenant, request.app.id).await?;
     Ok(grant.is_some_and(|grant| !request.writes || grant.scopes.contains(&Scope::Write)))
 }

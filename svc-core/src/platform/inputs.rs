@@ -107,6 +107,8 @@ pub struct AccountListParams {
     pub limit: Option<Limit>,
     /// The `next_cursor` of the previous page. Without it, the list starts at its beginning.
     pub cursor: Option<Uuid>,
+    /// Whether the sandboxes of accounts are listed as well. Without it, they are not.
+    pub sandboxes: Option<bool>,
 }
 
 /// A new API key.

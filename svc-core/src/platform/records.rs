@@ -17,6 +17,7 @@ use crate::input::Record;
 use crate::platform::AnyObject;
 use crate::requests::LoggedRequest;
 use crate::resources::invoices::{Invoice, OverduePosition};
+use crate::sandboxes;
 use crate::values::{Currency, EventKind, Secret, TenantId, Timestamp};
 use crate::webhooks::deliveries::{self, AttemptLog, DeliveryId, DeliveryStatus, FailureReason};
 use crate::webhooks::events::{self, EventId};
@@ -47,6 +48,10 @@ pub struct Account {
     pub max_webhooks: Option<u32>,
     /// When the account was created.
     pub created_at: Timestamp,
+    /// The `id` of the account whose sandbox this is. Null for a real account.
+    pub sandbox_of: Option<TenantId>,
+    /// The `id` of the sandbox of this account. Null while it has none.
+    pub sandbox_id: Option<TenantId>,
 }
 
 /// The limits of writes by collection. Null where the limit of the server applies.
@@ -85,7 +90,39 @@ impl From<Tenant> for Account {
             },
             max_webhooks: tenant.max_webhooks,
             created_at: tenant.created_at,
+            sandbox_of: tenant.sandbox_of,
+            sandbox_id: tenant.sandbox_id,
         }
+    }
+}
+
+/// A new sandbox with its first API key, whose text no other response contains.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+pub struct NewSandbox {
+    /// The sandbox, which is an account of its own.
+    pub account: Account,
+    /// A key of the sandbox that reads and writes.
+    pub key: ApiKeyWithSecret,
+}
+
+impl From<sandboxes::NewSandbox> for NewSandbox {
+    fn from(new: sandboxes::NewSandbox) -> Self {
+        Self { account: new.sandbox.into(), key: new.key.into() }
+    }
+}
+
+/// What a step of a reset or a deletion of a sandbox has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
+pub struct SandboxStep {
+    /// The number of rows that the step deleted.
+    pub deleted: u64,
+    /// Whether this was the last step. While it is false, send the request again.
+    pub is_done: bool,
+}
+
+impl From<sandboxes::SandboxStep> for SandboxStep {
+    fn from(sandboxes::SandboxStep { deleted, is_done }: sandboxes::SandboxStep) -> Self {
+        Self { deleted, is_done }
     }
 }
 

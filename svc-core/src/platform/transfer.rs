@@ -230,6 +230,9 @@ pub struct ImportedRow {
 /// The number of failing fields of a row that are reported. The report of a batch is the response to a request and is stored
 /// under its idempotency key, so it must not be many times as long as the request.
 const MAX_FIELD_PROBLEMS: usize = 10;
+/// The most bytes of the names and messages of these fields, of which the first is reported in any case. Unknown fields can
+/// have long names.
+const MAX_FIELD_TEXT: usize = 1_000;
 
 /// Why a row was refused, as a request with this record alone would be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
@@ -242,7 +245,7 @@ pub struct RowProblem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[record(schema = String)]
     pub field: Option<String>,
-    /// The first failing fields, at most 10, if a field failed.
+    /// The first failing fields, at most 10 and fewer if their names are long, if a field failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldProblem>,
     /// The `id` of the contact that has the email address, with the code `email_taken`.
@@ -286,8 +289,14 @@ impl From<Error> for RowProblem {
             code: failing.code.to_owned(),
             message: failing.message.into_owned(),
         };
-        let errors: Vec<FieldProblem> =
-            error.failing_fields().into_iter().take(MAX_FIELD_PROBLEMS).map(field).collect();
+        let mut length = 0;
+        let is_short = |problem: &FieldProblem| {
+            let is_first = length == 0;
+            length += problem.field.len() + problem.message.len();
+            is_first || length <= MAX_FIELD_TEXT
+        };
+        let errors = error.failing_fields().into_iter().take(MAX_FIELD_PROBLEMS).map(field);
+        let errors: Vec<FieldProblem> = errors.take_while(is_short).collect();
         Self {
             error: error.to_string(),
             code: error.code().to_owned(),

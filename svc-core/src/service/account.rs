@@ -1,7 +1,7 @@
 //! The records of one account.
 
 use super::executor::{Account, operation};
-use super::{AuditLog, Deliveries, Events, Grants, Keys, Members, Records, Replays, Requests};
+use super::{AuditLog, Deliveries, Events, Grants, Keys, Members, Records, Replays, Requests, Sandbox};
 use crate::accounts::tenants::{self, Tenant};
 use crate::error::Error;
 use crate::find::{self, FindText, Found};
@@ -117,6 +117,11 @@ impl<'e> Account<'e> {
     /// Returns the API keys.
     pub fn keys(self) -> Keys<'e> {
         Keys::new(self)
+    }
+
+    /// Returns the sandbox: an account of its own, in which programs are tried.
+    pub fn sandbox(self) -> Sandbox<'e> {
+        Sandbox::new(self)
     }
 
     /// Returns the members: the people who may sign in to the dashboard.

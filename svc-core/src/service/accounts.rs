@@ -60,7 +60,8 @@ impl<'e> Accounts<'e> {
     }
 
     /// Returns the accounts after this one in the order of their ids, which is that of their creation. At most `limit` are
-    /// returned; without `after`, the first.
+    /// returned; without `after`, the first. Sandboxes are left out: [`Account::sandbox`](super::Account::sandbox) has that of
+    /// an account.
     ///
     /// # Errors
     /// [`Error::Store`].
@@ -77,7 +78,7 @@ impl<'e> Accounts<'e> {
     /// ```
     pub async fn list(self, after: Option<TenantId>, limit: u32) -> Result<Vec<Tenant>, Error> {
         let list = self.runner.read(operation!("svc.accounts.list"), (after, limit), async |tx, &(after, limit)| {
-            Ok(tx.tenants(after, limit).await?)
+            Ok(tx.tenants(after, limit, false).await?)
         });
         list.await
     }

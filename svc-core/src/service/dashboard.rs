@@ -151,6 +151,35 @@ impl<'e> Dashboard<'e> {
             .await
     }
 
+    /// Lets a session of an account show its sandbox, or with `false` the account itself again. Links and members lead to the
+    /// account; the role is the same in its sandbox.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such session of an account, or the account has no sandbox.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let link = svc.dashboard().create_link(DashboardLinkCreate::to(tenant, Role::Developer)).await?;
+    /// let session = svc.dashboard().sign_in(link.token.reveal()).await?.session;
+    /// let sandbox = svc.account(tenant).sandbox().create().await?.sandbox.id;
+    /// let session = svc.dashboard().show_sandbox(session.id, true).await?;
+    /// assert_eq!(session.account(), Some((sandbox, Role::Developer)));
+    /// let session = svc.dashboard().show_sandbox(session.id, false).await?;
+    /// assert_eq!(session.account(), Some((tenant, Role::Developer)));
+    /// # Ok(()) });
+    /// ```
+    pub async fn show_sandbox(self, id: SessionId, sandbox: bool) -> Result<Session, Error> {
+        self.runner
+            .write(operation!("svc.dashboard.show_sandbox"), (id, sandbox), async |tx, &(id, sandbox)| {
+                sessions::show_sandbox(tx, id, sandbox).await
+            })
+            .await
+    }
+
     /// Ends a session for the person who signed in.
     ///
     /// # Errors

@@ -61,6 +61,9 @@ pub trait AttemptCountRepository: Send {
         hours: &[Timestamp; CHART_HOURS],
     ) -> StoreResult<Vec<AttemptCount>>;
 
+    /// Deletes the counts of these hours of a tenant and of all its endpoints.
+    async fn delete_attempt_counts(&mut self, tenant: TenantId, hours: &[Timestamp; CHART_HOURS]) -> StoreResult<()>;
+
     /// Deletes at most `limit` counts of all tenants of hours before `before`, and returns how many.
     async fn delete_attempt_counts_before(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 }

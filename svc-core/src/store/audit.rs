@@ -7,7 +7,7 @@ use super::StoreResult;
 use crate::accounts::audit::Entry;
 use crate::values::{TenantId, Timestamp};
 
-/// The audit log. Its entries are never changed or deleted.
+/// The audit log. Its entries are never changed, and never deleted but with a [sandbox](super::SandboxRepository).
 #[async_trait]
 pub trait AuditRepository: Send {
     /// Adds an entry.

@@ -17,6 +17,8 @@ pub struct DueDelivery {
     pub delivery: Delivery,
     /// The event.
     pub event: Event,
+    /// Whether the tenant is the sandbox of an account.
+    pub is_sandbox: bool,
 }
 
 /// Deliveries of events to endpoints.
@@ -126,7 +128,8 @@ pub trait DeliveryRepository: Send {
         status: DeliveryStatus,
     ) -> StoreResult<u64>;
 
-    /// Returns how many deliveries of all tenants have a status, and how old the oldest is.
+    /// Returns how many deliveries of all tenants have a status, and how old the oldest is. Of sandboxes, those that are pending
+    /// count alone: the sender has to send them, but whoever runs the service need not mend what failed there.
     ///
     /// It counts up to [`MAX_BACKLOG_COUNT`](crate::webhooks::deliveries::MAX_BACKLOG_COUNT), so its cost is
     /// bounded; of failed and held deliveries it counts the oldest. Succeeded deliveries are not a backlog: for them the

@@ -11,6 +11,7 @@ mod members;
 mod repository;
 mod requests;
 mod retention;
+mod sandboxes;
 mod search;
 mod subscriptions;
 mod table;

@@ -13,13 +13,14 @@ pub trait TenantRepository: Send {
     /// Returns one tenant.
     async fn tenant(&mut self, id: TenantId) -> StoreResult<Option<Tenant>>;
 
-    /// Returns the first `limit` tenants after the tenant `after`, or of all, oldest first: in the order of their ids.
-    async fn tenants(&mut self, after: Option<TenantId>, limit: u32) -> StoreResult<Vec<Tenant>>;
+    /// Returns the first `limit` tenants after the tenant `after`, or of all, oldest first: in the order of their ids. Sandboxes
+    /// are among them with `sandboxes` only.
+    async fn tenants(&mut self, after: Option<TenantId>, limit: u32, sandboxes: bool) -> StoreResult<Vec<Tenant>>;
 
     /// Adds a tenant, whose clock starts at its `created_at`. Its next check for passed due dates is at that time, too.
     async fn insert_tenant(&mut self, tenant: &Tenant) -> StoreResult<()>;
 
-    /// Replaces the settings of a tenant.
+    /// Replaces the settings of a tenant, and which sandbox it has. What it is the sandbox of does not change.
     async fn update_tenant(&mut self, tenant: &Tenant) -> StoreResult<()>;
 
     /// Advances the clock of a tenant to `max(wall clock, last + 1 µs)` and returns it, or `None` if there is no such

@@ -234,4 +234,53 @@ mod tests {
             assert!(!bare.matches(other), "{other}");
         }
     }
+
+    /// Web addresses and those of this device, as close to each other as can be.
+    const URI: &str = r"(https://[ab]\.example(:8443)?|http://(127\.0\.0\.1|localhost|\[::1\])(:[1-9][0-9]{0,4})?)(/[ab.]{0,3}){0,2}(\?[ab=&]{0,3})?";
+
+    /// Returns where a browser goes: everything but the port if it is one of this device.
+    fn place(text: &str) -> Option<Url> {
+        let mut url = Url::parse(text).ok()?;
+        if loopback(text).is_some() {
+            url.set_port(None).ok()?;
+        }
+        Some(url)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_panics_and_what_is_accepted_is_accepted_again(text in "(https?://|[a-z.]{1,5}:)?[ -~é]{0,40}") {
+            if let Ok(uri) = RedirectUri::parse(&text) {
+                proptest::prop_assert_eq!(RedirectUri::parse(uri.as_str()), Ok(uri.clone()));
+                proptest::prop_assert!(uri.matches(&text) && !uri.destination().is_empty());
+            }
+        }
+
+        /// Whoever changes a URI does not get to another place by it.
+        #[test]
+        fn a_changed_uri_matches_only_if_the_browser_goes_to_the_same_place(
+            text in URI,
+            at in 0_usize..60,
+            removed in 0_usize..3,
+            inserted in r"[/:@.?#\\%0-9a-b \[\]]{0,4}",
+        ) {
+            let Ok(uri) = RedirectUri::parse(&text) else { return Ok(()) };
+            let at = at.min(text.len());
+            let changed = format!("{}{inserted}{}", &text[..at], &text[(at + removed).min(text.len())..]);
+            if uri.matches(&changed) {
+                proptest::prop_assert_eq!(place(&changed), place(&text));
+                proptest::prop_assert!(changed == text || loopback(&text).is_some(), "{} for {}", changed, text);
+            }
+        }
+
+        #[test]
+        fn two_uris_match_only_if_they_differ_in_the_port_of_this_device(text in URI, other in URI) {
+            let Ok(uri) = RedirectUri::parse(&text) else { return Ok(()) };
+            let is_same_place = loopback(&text).is_some() && loopback(&text) == loopback(&other);
+            proptest::prop_assert_eq!(uri.matches(&other), text == other || is_same_place);
+            if uri.matches(&other) {
+                proptest::prop_assert_eq!(place(&other), place(&text));
+            }
+        }
+    }
 }

@@ -215,8 +215,17 @@ pub async fn delete_expired(store: &dyn Store) -> Result<u64, Error> {
     delete.await
 }
 
+/// Deletes the counts of a tenant that charts show.
+///
+/// # Errors
+/// [`Error::Store`].
+pub(crate) async fn delete_of_tenant(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    let hours = chart_hours(tx.env().now());
+    Ok(tx.delete_attempt_counts(tenant, &hours).await?)
+}
+
 /// Returns the hours of a chart, oldest first.
-fn chart_hours(now: Timestamp) -> [Timestamp; CHART_HOURS] {
+pub fn chart_hours(now: Timestamp) -> [Timestamp; CHART_HOURS] {
     let current = hour_of(now);
     std::array::from_fn(|n| current.minus(HOUR * (CHART_HOURS - 1 - n) as u32))
 }

@@ -383,3 +383,16 @@ fn the_report_names_the_first_ten_failing_fields_of_a_row() {
     assert_eq!((problem.errors.len(), problem.field.as_ref()), (10, Some(&problem.errors[0].field)));
     assert!(serde_json::to_vec(&problem).unwrap().len() < 1_500, "{problem:?}");
 }
+
+/// Rows of 2,000 bytes make a report of at most as many.
+#[test]
+fn the_report_of_a_row_is_no_longer_than_a_long_row() {
+    let fixture = Fixture::new();
+    for (fields, length) in [(10, 190), (2, 950), (1, 1_900), (100, 18), (300, 5)] {
+        let name = |number: usize| (format!("{number:x>length$}"), json!(1));
+        let row = fixture.contact_row(Value::Object((0..fields).map(name).collect()));
+        let problem = svc_core::platform::ImportedRow::from(row).problem.unwrap();
+        let report = serde_json::to_vec(&problem).unwrap().len();
+        assert!(report < 2_000 && !problem.errors.is_empty(), "{fields} of {length}: {report}");
+    }
+}

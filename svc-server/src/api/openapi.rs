@@ -109,7 +109,7 @@ const TAGS: [(&str, &str); 8] = [
         "A webhook subscription is an endpoint of yours that receives events, such as `contact.created`.\n\n\
          The service delivers an event as a POST with the JSON body `{event, data, delivered_at, tenant_id}`. `event` is \
          the kind of event, and `data` is the record as a GET would have returned it right after the change, unless its kind says \
-         otherwise below `webhook-events`. A test says so in `X-SVC-Test`. The header \
+         otherwise below `webhook-events`. A test says so in `X-SVC-Test`, and so does a sandbox. The header \
          `X-SVC-Signature` is `sha256=` and the hex HMAC-SHA256 of the raw body, keyed with the secret that the create \
          returned: verify it before you trust a delivery. Deliveries are also signed as Standard Webhooks defines it.\n\n\
          A delivery succeeds with a 2xx response within 10 seconds. By default a failed attempt is retried five times \
@@ -140,9 +140,21 @@ struct RenderedDocument {
 impl Documents {
     /// Renders the documents of these versions, which have these operations and event kinds. `mount` is the path of the API in a host application,
     /// empty for none.
-    pub fn new(operations: &[Operation], versions: &[Version], mount: &str, kinds: &EventKinds) -> Self {
+    ///
+    /// `issuer` is the URL of this service as an authorization server for apps, if it is one.
+    pub fn new(
+        operations: &[Operation],
+        versions: &[Version],
+        mount: &str,
+        kinds: &EventKinds,
+        issuer: Option<&str>,
+    ) -> Self {
         let render = |version: Version| {
-            let mut body = serde_json::to_vec(&document(operations, mount, version, kinds)).unwrap_or_default();
+            let mut document = document(operations, mount, version, kinds);
+            if let Some(issuer) = issuer {
+                add_oauth2(&mut document, issuer);
+            }
+            let mut body = serde_json::to_vec(&document).unwrap_or_default();
             body.push(b'\n');
             let etag = Some(etag(&body));
             let response = ApiResponse { status: StatusCode::OK, body: body.into(), etag, ..ApiResponse::no_content() };
@@ -311,6 +323,24 @@ pub fn document(operations: &[Operation], mount: &str, version: Version, kinds: 
     document
 }
 
+/// Adds OAuth 2.0 as a second way to authenticate, for apps of somebody else.
+fn add_oauth2(document: &mut Value, issuer: &str) {
+    document["security"] = json!([{ "bearer": [] }, { "oauth2": [] }]);
+    document["components"]["securitySchemes"]["oauth2"] = json!({
+        "type": "oauth2",
+        "description": "An access token of an app, as a bearer token. An owner of the account consents to what the app may do. \
+                        The app has to be registered with the operator of the service first.",
+        "flows": { "authorizationCode": {
+            "authorizationUrl": format!("{issuer}/oauth/authorize"),
+            "tokenUrl": format!("{issuer}/oauth/token"),
+            "refreshUrl": format!("{issuer}/oauth/token"),
+            "scopes": { "read": "Read all records.", "write": "Create, change and delete records; includes `read`." },
+            // The viewer at `/docs` does PKCE, which the service requires, if it is told so.
+            "x-usePkce": "SHA-256",
+        } },
+    });
+}
+
 /// What differs between the documents, besides their operations.
 struct Texts {
     title: &'static str,
@@ -328,7 +358,7 @@ impl Texts {
                 title: "Business Operations API",
                 introduction: INFO,
                 key: "svc_live_…",
-                security: "An API key, such as `svc_live_…`, as a bearer token. Keys are created in the dashboard under \
+                security: "An API key, such as `svc_live_…`, or `svc_test_…` for a sandbox, as a bearer token. Keys are created in the dashboard under \
                            Settings, API keys, or by the operator of the service. A key has the scope `read`, or `read` \
                            and `write`; POST, PATCH and DELETE need `write`.",
             },

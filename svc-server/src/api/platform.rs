@@ -28,6 +28,7 @@ use crate::api::row::{self, Row, rendered, retrieve};
 /// Returns all operations of the platform API.
 pub fn operations() -> Vec<Operation> {
     let mut all = accounts();
+    all.extend(sandboxes());
     all.extend(keys());
     all.extend(members());
     all.extend(apps());
@@ -125,7 +126,11 @@ fn accounts() -> Vec<Operation> {
             ),
         row(Area::Accounts, operations::LIST_ACCOUNTS)
             .reading(|input| input.limit.unwrap_or_default().get())
-            .described("List accounts", "Returns a page of all accounts, the oldest first.", "A page of accounts."),
+            .described(
+                "List accounts",
+                "Returns a page of all accounts, the oldest first. Sandboxes are among them with `sandboxes` only.",
+                "A page of accounts.",
+            ),
         row(Area::Accounts, operations::GET_ACCOUNT).with_etag().described(
             "Retrieve an account",
             "Returns the account with its settings, its approval and its limits.",
@@ -136,6 +141,39 @@ fn accounts() -> Vec<Operation> {
             "Changes the fields that you send and leaves the others as they are (JSON Merge Patch, \
              RFC 7396). Set `developer_access` to approve or to suspend the account.",
             "The account after the change.",
+        ),
+    ]
+}
+
+fn sandboxes() -> Vec<Operation> {
+    vec![
+        row(Area::Accounts, operations::GET_SANDBOX).tagged("accounts").with_etag().described(
+            "Retrieve the sandbox of an account",
+            "Returns the sandbox of the account: an account of its own in which programs are tried. An account without one \
+             gets 404. Everything else is done with the `id` of the sandbox, as with any account.",
+            "The sandbox of the account.",
+        ),
+        row(Area::Accounts, operations::CREATE_SANDBOX).tagged("accounts").creates().described(
+            "Create the sandbox of an account",
+            "Creates the sandbox of the account, with sample records and an API key that begins with `svc_test_`. Store \
+             the key, as no other request returns it. An account has one sandbox: a second one is refused with 409 \
+             `not_allowed`, and so is the sandbox of a sandbox.",
+            "The created sandbox, with its key.",
+        ),
+        row(Area::Accounts, operations::RESET_SANDBOX).tagged("accounts").described(
+            "Reset the sandbox of an account",
+            "Deletes the next of the sandbox's records, events, deliveries, logged requests and stored responses, at most \
+             500 of them, and creates the sample records when none is left. Repeat the request, each time with another \
+             `Idempotency-Key` or none, until `is_done` is true. API keys, webhook subscriptions, sessions and the audit \
+             log stay.",
+            "What was deleted.",
+        ),
+        row(Area::Accounts, operations::DELETE_SANDBOX).tagged("accounts").described(
+            "Delete the sandbox of an account",
+            "Deletes the next of all that the sandbox has, at most 500 rows, and at last the sandbox itself. Its API keys \
+             are refused from the first request on. Repeat the request, each time with another `Idempotency-Key` or none, \
+             until `is_done` is true.",
+            "What was deleted.",
         ),
     ]
 }

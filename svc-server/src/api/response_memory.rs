@@ -78,11 +78,31 @@ impl ResponseMemory {
     ///
     /// Returns [`StoreError::Unavailable`] when the memory stays used up for ten seconds.
     pub(super) async fn acquire(&self, records: u32) -> Result<MemoryPermit, StoreError> {
+        self.acquire_bytes(self.needed(records)).await
+    }
+
+    /// Takes more for what has turned out to need as much as this number of records. It keeps what it has meanwhile, so that
+    /// no more of them wait than there was memory for.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire).
+    #[cfg(feature = "dashboard")]
+    pub(super) async fn grow(&self, permit: &mut MemoryPermit, records: u32) -> Result<(), StoreError> {
+        let more = self.needed(records).saturating_sub(permit.bytes);
+        if more > 0 {
+            let mut more = self.acquire_bytes(more).await?;
+            permit.bytes += std::mem::take(&mut more.bytes);
+        }
+        Ok(())
+    }
+
+    async fn acquire_bytes(&self, bytes: usize) -> Result<MemoryPermit, StoreError> {
         let (sender, acquired) = oneshot::channel();
         {
             let mut shared = lock(&self.shared);
             let number = shared.next_number();
-            shared.waiting.insert((self.needed(records), number), sender);
+            shared.waiting.insert((bytes, number), sender);
         }
         // There may be enough by now.
         give_back(&self.shared, 0);
@@ -295,6 +315,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[cfg(feature = "dashboard")]
+    #[tokio::test(start_paused = true)]
+    async fn what_needs_more_keeps_what_it_has_while_it_waits() {
+        let memory = ResponseMemory::for_records(4);
+        let (mut first, second) = (memory.try_acquire(2).unwrap(), memory.try_acquire(2).unwrap());
+        assert!(memory.grow(&mut first, 2).await.is_ok(), "it has as much");
+        {
+            let mut more = std::pin::pin!(memory.grow(&mut first, 3));
+            assert!((&mut more).now_or_never().is_none());
+            assert!(memory.try_acquire(1).is_none(), "it keeps its two records");
+            drop(second);
+            assert!(more.await.is_ok());
+        }
+        assert_eq!(memory.free(), 1);
+        assert!(memory.grow(&mut first, 1_000).await.is_ok(), "nothing needs more than there is");
+        assert_eq!(memory.free(), 0);
+        drop(first);
+        assert_eq!(memory.free(), 4);
     }
 
     #[tokio::test(start_paused = true)]

@@ -64,14 +64,20 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    fn new(operations: Vec<Operation>, versions: &'static [Version], store: &dyn Store, settings: &Settings) -> Self {
+    fn new(
+        operations: Vec<Operation>,
+        versions: &'static [Version],
+        store: &dyn Store,
+        settings: &Settings,
+        issuer: Option<&str>,
+    ) -> Self {
         // The platform API has a listener of its own and is never part of a host application.
         let is_platform = versions.contains(&Version::Platform);
         let mount = if is_platform { "" } else { settings.mount.as_str() };
         #[cfg(feature = "docs")]
         let has_dashboard = Pages::of(settings).dashboard && !is_platform;
         Self {
-            documents: Documents::new(&operations, versions, mount, &store.env().event_kinds),
+            documents: Documents::new(&operations, versions, mount, &store.env().event_kinds, issuer),
             #[cfg(feature = "docs")]
             docs: versions.first().filter(|_| settings.docs).map(|version| Docs::new(mount, *version, has_dashboard)),
             router: Router::new(operations, versions, &settings.write_rate_limits, mount),
@@ -81,7 +87,6 @@ impl Listener {
 
 impl State {
     pub(super) fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
-        let public = Listener::new(routes::operations(), &VERSIONS, &*store, &settings);
         let home = Home::new(&settings.mount, &Pages::of(&settings));
         let limits = RateLimiter::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
         let responses = ResponseMemory::new(settings.response_memory);
@@ -89,6 +94,11 @@ impl State {
         let dashboard = settings.dashboard.then(|| Dashboard::new(Arc::clone(&store), &settings));
         #[cfg(feature = "dashboard")]
         let oauth = settings.oauth.as_ref().filter(|_| settings.dashboard).map(|url| Oauth::new(url, &settings.mount));
+        #[cfg(feature = "dashboard")]
+        let issuer = oauth.as_ref().map(|oauth| oauth.issuer().url.as_str());
+        #[cfg(not(feature = "dashboard"))]
+        let issuer = None;
+        let public = Listener::new(routes::operations(), &VERSIONS, &*store, &settings, issuer);
         let background_reminder = Reminder::new(store.env().now());
         Self {
             store,
@@ -131,7 +141,7 @@ impl State {
     /// Returns what the platform listener serves.
     pub(super) fn platform(&self) -> &Listener {
         const VERSIONS: [Version; 1] = [Version::Platform];
-        let new = || Listener::new(platform::operations(), &VERSIONS, &*self.store, &self.settings);
+        let new = || Listener::new(platform::operations(), &VERSIONS, &*self.store, &self.settings, None);
         self.platform.get_or_init(new)
     }
 

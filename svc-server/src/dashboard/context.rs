@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -57,6 +58,8 @@ pub(super) struct Context<'a> {
     pub(super) now: Timestamp,
     /// The form of this page that was sent and refused.
     pub(super) problem: Option<RefusedForm<'a>>,
+    /// The name of the account whose sandbox is shown.
+    pub(super) sandbox_of: OnceLock<String>,
 }
 
 /// A form that the rules refused. The page that has the form is shown again, with the reason beside it.

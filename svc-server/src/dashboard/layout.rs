@@ -1,6 +1,7 @@
 //! The frame around the content: the head, the navigation and the notices.
 
 use maud::{DOCTYPE, Markup, html};
+use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
 use svc_core::find::MAX_TEXT;
 
@@ -11,6 +12,9 @@ use super::page_response::PageResponse;
 
 /// A group of pages in the navigation: its heading, and the path, the icon and the name of each page.
 type Group = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
+
+/// The page of the sandbox, which viewers do not have.
+const SANDBOX: &str = "/settings/sandbox";
 
 const ACCOUNT: &[Group] = &[
     ("", &[("/", "overview", "Overview")]),
@@ -35,7 +39,12 @@ const ACCOUNT: &[Group] = &[
     ),
     (
         "Settings",
-        &[("/settings", "settings", "General"), ("/keys", "key", "API keys"), ("/audit", "audit", "Audit log")],
+        &[
+            ("/settings", "settings", "General"),
+            ("/keys", "key", "API keys"),
+            (SANDBOX, "sandbox", "Sandbox"),
+            ("/audit", "audit", "Audit log"),
+        ],
     ),
 ];
 
@@ -64,6 +73,8 @@ const NOTICES: &[(&str, &str)] = &[
     ("member-added", "The member was added and can sign in now."),
     ("member-changed", "The role was changed. It holds from the person's next request on."),
     ("member-removed", "The member was removed and sees nothing of this account any more."),
+    ("sandbox-reset", "The sandbox was reset. It has its sample records again."),
+    ("sandbox-deleted", "The sandbox was deleted."),
     ("session-revoked", "The session was revoked. The person is signed out with the next request."),
     ("replayed", "It is sent again now, with all its retries ahead."),
     ("test-sent", "The test event is on its way. Refresh this page to see it arrive."),
@@ -158,6 +169,14 @@ fn banners(cx: &Context<'_>, tenant: &Tenant) -> Markup {
                 (post_button(cx, "/accounts/leave", "", html! {}, "Stop"))
             }
         }
+        @if let Some(owner) = cx.sandbox_of.get() {
+            div.banner.warn role="status" {
+                span { "Sandbox of " b { (owner) } ". What happens here is a trial." }
+                @if cx.session.viewed_tenant_id == Some(tenant.id) && !cx.session.is_operator() {
+                    (post_button(cx, "/settings/sandbox/leave", "", html! {}, "Leave the sandbox"))
+                }
+            }
+        }
         @if tenant.developer_access != DeveloperAccess::Approved {
             p.banner.warn role="status" {
                 "Developer access of this account is " (tenant.developer_access) ", so its API keys are refused. The operator \
@@ -178,7 +197,7 @@ fn navigation(cx: &Context<'_>, groups: &[Group]) -> Markup {
                 h2 { (heading) }
             }
             ul {
-                @for (path, symbol, name) in *pages {
+                @for (path, symbol, name) in pages.iter().filter(|(path, ..)| *path != SANDBOX || sees_sandbox(cx)) {
                     li {
                         a href=(cx.url(path)) aria-current=[(current == Some(*path)).then_some("page")] {
                             (icon(symbol)) span { (name) }
@@ -188,6 +207,11 @@ fn navigation(cx: &Context<'_>, groups: &[Group]) -> Markup {
             }
         }
     }
+}
+
+/// Returns whether the person has the page of the sandbox. Who sees a sandbox alone has no part in its account.
+fn sees_sandbox(cx: &Context<'_>) -> bool {
+    cx.may(Role::Developer) && (cx.sandbox_of.get().is_none() || cx.session.viewed_tenant_id.is_some())
 }
 
 /// Returns a query of those parameters that are not empty.

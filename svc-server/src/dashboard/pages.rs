@@ -23,6 +23,7 @@ pub(super) mod records;
 pub(super) mod reference;
 pub(super) mod replays;
 pub(super) mod requests;
+pub(super) mod sandbox;
 mod sent_request;
 pub(super) mod settings;
 pub(super) mod sign_in;

@@ -16,7 +16,7 @@ use super::pages::provider;
 use super::pages::reference;
 use super::pages::{
     accounts, apps, attempts, audit, deliveries, delivery, developer_apps, endpoint_forms, events, find, keys, members,
-    overview, record_actions, record_forms, records, replays, requests, settings, sign_in, system, webhooks,
+    overview, record_actions, record_forms, records, replays, requests, sandbox, settings, sign_in, system, webhooks,
 };
 use crate::api::router::by_path;
 
@@ -120,6 +120,13 @@ fn table(has_apps: bool) -> Vec<Page> {
         post("/keys/{id}/revoke", Account(Owner, |cx, tenant| Box::pin(keys::revoke(cx, tenant)))),
         get("/settings", Account(Viewer, |cx, tenant| Box::pin(settings::show(cx, tenant)))),
         post("/settings", Account(Owner, |cx, tenant| Box::pin(settings::save(cx, tenant)))),
+        get("/settings/sandbox", Account(Developer, |cx, tenant| Box::pin(sandbox::show(cx, tenant)))),
+        post("/settings/sandbox/create", Account(Developer, |cx, tenant| Box::pin(sandbox::create(cx, tenant)))),
+        post("/settings/sandbox/reset", Account(Developer, |cx, tenant| Box::pin(sandbox::reset(cx, tenant)))),
+        post("/settings/sandbox/delete", Account(Developer, |cx, tenant| Box::pin(sandbox::delete(cx, tenant)))),
+        post("/settings/sandbox/open", Account(Developer, |cx, tenant| Box::pin(sandbox::open(cx, tenant)))),
+        // Whoever has another role meanwhile can still leave.
+        post("/settings/sandbox/leave", SignedIn(|cx| Box::pin(sandbox::leave(cx)))),
         post("/settings/members", Account(Owner, |cx, tenant| Box::pin(members::add(cx, tenant)))),
         post("/settings/members/{id}/role", Account(Owner, |cx, tenant| Box::pin(members::set_role(cx, tenant)))),
         post("/settings/members/{id}/remove", Account(Owner, |cx, tenant| Box::pin(members::remove(cx, tenant)))),

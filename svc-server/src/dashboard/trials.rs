@@ -65,7 +65,8 @@ pub(super) fn request(
     let mut delivery = event.delivery_to(env.id(now), subscription, false);
     delivery.attempts = 1;
     let secrets = endpoint.map_or_else(|| vec![new_webhook_secret(env)], |endpoint| endpoint.signing_secrets(now));
-    Attempt { delivery, event, url, secrets }
+    // The event is marked as a test, whatever the account is.
+    Attempt { delivery, event, url, secrets, is_sandbox: false }
 }
 
 impl Trials {

@@ -80,8 +80,8 @@ pub struct Config {
     #[arg(long, env = "SVC_PLATFORM_LISTEN", value_name = "ADDRESS")]
     pub platform_listen: Option<ListenAddress>,
 
-    /// The URL that operational events are sent to as webhooks: endpoint.paused, delivery.exhausted, key.expiring and
-    /// account.approved. Without it they are not recorded. Every node needs the same.
+    /// The URL that operational events are sent to as webhooks: endpoint.paused, delivery.exhausted, key.expiring,
+    /// account.approved, app.authorized and app.revoked. Without it they are not recorded. Every node needs the same.
     #[arg(long, env = "SVC_PLATFORM_WEBHOOK", value_name = "URL")]
     pub platform_webhook: Option<WebhookUrl>,
 

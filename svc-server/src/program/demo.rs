@@ -141,7 +141,7 @@ pub async fn prepare(
 
 /// Returns the tenant of the sample data.
 async fn tenant(tx: &mut dyn Tx, samples: &Samples) -> Result<Option<Tenant>, Error> {
-    let tenants = tx.tenants(None, MAX_TENANTS).await?;
+    let tenants = tx.tenants(None, MAX_TENANTS, false).await?;
     Ok(tenants.into_iter().find(|tenant| tenant.name == samples.tenant.name))
 }
 

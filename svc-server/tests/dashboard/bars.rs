@@ -132,6 +132,45 @@ async fn pages_that_are_not_taken_use_up_the_memory_of_responses() {
     assert_eq!(get().await.status(), StatusCode::OK);
 }
 
+/// A page that is longer than most takes as much of the memory as it needs: while its client does not take it, there is none
+/// for another page.
+#[tokio::test(start_paused = true)]
+async fn a_long_page_takes_the_memory_that_it_needs() {
+    let server = Server::start().await;
+    for number in 0..100 {
+        // An ampersand is five times as long in HTML.
+        let url = format!("https://example.com/{number}?{}", "&".repeat(1_900)).parse().unwrap();
+        let input = WebhookCreate::new(url, EventSet::All);
+        server.svc.account(server.tenant).webhooks().create(input).await.unwrap();
+    }
+    let settings =
+        svc_server::Settings { dashboard: true, response_memory: 1_280 * 1024, ..svc_server::Settings::default() };
+    let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
+    let viewer = server.signed_in(Role::Viewer).await;
+    let get = async |path: &str| {
+        let request = Request::get(path).header(HOST, "localhost:8080").header(COOKIE, viewer.cookie.clone().unwrap());
+        api.call(request.body(http_body_util::Empty::<Bytes>::new()).unwrap(), PEER).await
+    };
+    let (long, short) = ("/dashboard/webhooks", "/dashboard/jobs");
+    let page = get(short).await;
+    assert_eq!(get(short).await.status(), StatusCode::OK, "two short pages have room");
+    drop(page);
+    let taken = get(long).await;
+    assert_eq!(taken.status(), StatusCode::OK);
+    let length = taken.body().size_hint().exact().unwrap();
+    assert!(length > 900 * 1024, "the page has {length} bytes");
+    let waiting = get(short).await;
+    assert_eq!(waiting.status(), StatusCode::SERVICE_UNAVAILABLE, "the long page was not taken");
+    drop(taken);
+    // Pages that turn out long at the same time keep what they have while they wait for more, and one of them gets it.
+    let (first, second) = tokio::join!(get(long), get(long));
+    let mut statuses = [first.status(), second.status()];
+    statuses.sort();
+    assert_eq!(statuses, [StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE]);
+    drop((first, second));
+    assert_eq!(get(long).await.status(), StatusCode::OK);
+}
+
 #[tokio::test]
 async fn keys_are_listed_in_pages() {
     let server = Server::start().await;

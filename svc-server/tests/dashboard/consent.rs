@@ -3,11 +3,10 @@
 use http::header::{CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE, X_FRAME_OPTIONS};
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
-use svc_core::accounts::apps::{App, AppCreate, AppUpdate};
+use svc_core::accounts::apps::{App, AppUpdate};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::prelude::*;
-use svc_core::values::RedirectUri;
 use svc_server::{Builder, Settings};
 
 use crate::browser::{Browser, ORIGIN_URL, RETURN, Response, Server, authorize};
@@ -319,27 +318,4 @@ async fn over_tls_the_cookie_of_a_neighbour_does_not_count() {
     let kept = kept.split(';').next().unwrap();
     assert!(!send(kept).await.contains("Route Planner"));
     assert!(send(&format!("__Host-{kept}")).await.contains("Route Planner"));
-}
-
-#[tokio::test]
-async fn an_app_that_another_program_can_imitate_asks_each_time() {
-    let server = Server::start().await;
-    let owner = server.signed_in(Role::Owner).await;
-    for (public, uri, is_asked) in [
-        (true, "http://127.0.0.1/callback", true),
-        (true, "com.example.planner:/callback", true),
-        (true, "https://planner.example/callback", false),
-        (false, "http://127.0.0.1/callback", false),
-    ] {
-        let uris = vec![RedirectUri::parse(uri).unwrap()];
-        let input = AppCreate { public, write: true, ..AppCreate::new(Text::parse("Planner").unwrap(), uris) };
-        let app = server.svc.apps().create(input).await.unwrap().app;
-        let request =
-            |prompt: &[(&'static str, &'static str)]| authorize(&app, &[&[("redirect_uri", uri)], prompt].concat());
-        assert!(location(&owner.decide(&request(&[]), "allow", server.tenant).await).contains("code=svc_oac_"));
-        let again = ask(&owner, &request(&[])).await;
-        assert_eq!(again.status == StatusCode::OK, is_asked, "{public} {uri}");
-        let never = ask(&owner, &request(&[("prompt", "none")])).await;
-        assert_eq!(location(&never).contains("error=consent_required"), is_asked, "{public} {uri}");
-    }
 }

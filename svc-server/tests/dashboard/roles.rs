@@ -81,6 +81,12 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("POST", "/developer-apps/{id}/delete", "owner", ""),
     ("GET", "/settings", "viewer", ""),
     ("POST", "/settings", "owner", "name=Harbour&time_zone=UTC&currency=AUD"),
+    ("GET", "/settings/sandbox", "developer", ""),
+    ("POST", "/settings/sandbox/create", "developer", ""),
+    ("POST", "/settings/sandbox/reset", "developer", ""),
+    ("POST", "/settings/sandbox/delete", "developer", ""),
+    ("POST", "/settings/sandbox/open", "developer", ""),
+    ("POST", "/settings/sandbox/leave", "session", ""),
     ("POST", "/settings/members", "owner", "email=eve%40example.com&role=viewer"),
     ("POST", "/settings/members/{id}/role", "owner", "role=developer"),
     ("POST", "/settings/members/{id}/remove", "owner", ""),
@@ -339,6 +345,9 @@ async fn every_page_is_for_the_roles_that_may_see_it() {
             let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Viewer)).await;
             let form =
                 if path == "/sign-in" { format!("token={}", link.token.reveal()) } else { filled(&server, form).await };
+            if ["/settings/sandbox/reset", "/settings/sandbox/delete", "/settings/sandbox/open"].contains(&path) {
+                server.svc.account(server.tenant).sandbox().create().await.unwrap();
+            }
             let browser = browser(&server, person).await;
             try_page(&server, &browser, person, ("POST", path, audience, &form)).await;
         }

@@ -39,7 +39,7 @@ fn attempt(url: &str) -> Attempt {
     let mut delivery = event.delivery_to(env.id(now), SubscriptionId::nil(), false);
     delivery.claim(Uuid::nil(), now);
     let secrets = vec![Secret::new("whsec_c2VjcmV0")];
-    Attempt { delivery, event, url: WebhookUrl::parse(url).unwrap(), secrets }
+    Attempt { delivery, event, url: WebhookUrl::parse(url).unwrap(), secrets, is_sandbox: false }
 }
 
 fn client(policy: HostPolicy, resolver: Arc<dyn Resolver>) -> HttpWebhookClient {

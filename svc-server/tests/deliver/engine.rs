@@ -14,6 +14,7 @@ use svc_core::env::Env;
 use svc_core::input::Input as _;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
+use svc_core::sandboxes;
 use svc_core::store::{DeliveryFilter, Store};
 use svc_core::values::{EventKind, EventKinds, HostPolicy, TenantId};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus, RetrySchedule};
@@ -294,6 +295,36 @@ async fn a_replay_can_send_events_from_before_the_subscription() {
     create.await.unwrap();
     let body: Value = serde_json::from_slice(&within(receiver.next()).await.body).unwrap();
     assert_eq!(body["data"]["email"], "early@example.com");
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_delivery_of_a_sandbox_says_so() {
+    let (receiver, real) = (Receiver::with_responses(&[FAILS, OK]).await, Receiver::with_responses(&[OK]).await);
+    let mut fixture = Fixture::start(&[20]).await;
+    fixture.subscribe(&real.url("/")).await;
+    let account = fixture.tenant;
+    let create = fixture.store.write("test", account, async |tx, &account| sandboxes::create(tx, account).await);
+    fixture.tenant = create.await.unwrap().sandbox.id;
+    let hook = fixture.subscribe(&receiver.url("/")).await;
+    fixture.contact("lin@example.com").await;
+    for attempt in ["1", "2"] {
+        let received = within(receiver.next()).await;
+        assert_eq!((text(&received, "x-svc-attempt"), text(&received, "x-svc-test")), (attempt, "true"));
+        svc_webhook_verify::verify(hook.secret.reveal(), text(&received, "x-svc-signature"), &received.body).unwrap();
+        let body: Value = serde_json::from_slice(&received.body).unwrap();
+        assert_eq!(
+            body.as_object().unwrap().keys().collect::<Vec<_>>(),
+            ["event", "data", "delivered_at", "tenant_id"]
+        );
+        assert_eq!(body["tenant_id"], fixture.tenant.to_string());
+    }
+    fixture.tenant = account;
+    fixture.contact("ada@example.com").await;
+    let received = within(real.next()).await;
+    let body: Value = serde_json::from_slice(&received.body).unwrap();
+    assert_eq!((&body["data"]["email"], &body["tenant_id"]), (&"ada@example.com".into(), &account.to_string().into()));
+    assert!(!received.headers.contains_key("x-svc-test"), "the account's deliveries are real");
     fixture.stop().await;
 }
 

@@ -18,7 +18,7 @@ record!(ApiKey, "api_keys", key: [id], {
 });
 
 const CREDENTIAL: &str = "SELECT k.id, k.tenant_id, k.can_write, k.expires_at, k.revoked_at, k.signing_secret, \
-     t.developer_access, t.limits FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.key_hash = $1";
+     t.developer_access, t.limits, t.sandbox_of FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.key_hash = $1";
 static LIST: LazyLock<String> = LazyLock::new(|| select::<ApiKey>("WHERE tenant_id = $1 ORDER BY created_at"));
 const RECORD_USE: &str = "UPDATE api_keys SET last_used_at = $1 \
      WHERE id = $2 AND (last_used_at IS NULL OR last_used_at < $1)";
@@ -42,6 +42,7 @@ fn read_credential(cells: &mut Cells<'_>) -> Result<Credential, CellError> {
         signing_secret: cells.take("api_keys", "signing_secret")?,
         developer_access: cells.take("tenants", "developer_access")?,
         limits: cells.take("tenants", "limits")?,
+        is_sandbox: cells.take::<Option<TenantId>>("tenants", "sandbox_of")?.is_some(),
     })
 }
 

@@ -15,8 +15,8 @@ use crate::table::{TableRow, insert_params, record, select};
 
 record!(Tenant, "tenants", key: [id], {
     extra: [clock: Timestamp, overdue_check_at: Timestamp],
-    inserted: [id, created_at],
-    updated: [name, developer_access, time_zone, currency, unique_contact_email, limits, max_webhooks],
+    inserted: [id, created_at, sandbox_of],
+    updated: [name, developer_access, time_zone, currency, unique_contact_email, limits, max_webhooks, sandbox_id],
 });
 
 /// The last number of a kind that a tenant gave to a document.
@@ -32,6 +32,8 @@ record!(LastNumber, "numbers", key: [tenant_id, kind], {
 });
 
 static LIST: LazyLock<String> = LazyLock::new(|| select::<Tenant>("WHERE id > $1 ORDER BY id LIMIT $2"));
+static LIST_REAL: LazyLock<String> =
+    LazyLock::new(|| select::<Tenant>("WHERE id > $1 AND sandbox_of IS NULL ORDER BY id LIMIT $2"));
 /// For transactions that keep nothing of a tenant. It locks the row until the transaction ends.
 const ADVANCE_CLOCK: &str =
     "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
@@ -88,7 +90,7 @@ static RAISE_NUMBER: LazyLock<String> = LazyLock::new(|| {
 pub(crate) fn statements() -> Vec<&'static str> {
     let clocks = [CLOCK, AHEAD, SET_CLOCK, &LATEST_TIME];
     let overdue = [TO_CHECK_OVERDUE, OVERDUE_CHECK_AT, SET_OVERDUE_CHECK_AT];
-    [&LIST, ADVANCE_CLOCK, &NEXT_NUMBER, &RAISE_NUMBER].into_iter().chain(clocks).chain(overdue).collect()
+    [&LIST, &LIST_REAL, ADVANCE_CLOCK, &NEXT_NUMBER, &RAISE_NUMBER].into_iter().chain(clocks).chain(overdue).collect()
 }
 
 #[async_trait]
@@ -97,9 +99,10 @@ impl TenantRepository for SqlTx<'_> {
         self.get_record(&[id.param()]).await
     }
 
-    async fn tenants(&mut self, after: Option<TenantId>, limit: u32) -> StoreResult<Vec<Tenant>> {
+    async fn tenants(&mut self, after: Option<TenantId>, limit: u32, sandboxes: bool) -> StoreResult<Vec<Tenant>> {
         let after = after.unwrap_or(TenantId(Uuid::nil()));
-        self.fetch(&LIST, &[after.param(), limit.param()], Tenant::read).await
+        let list = if sandboxes { &LIST } else { &LIST_REAL };
+        self.fetch(list, &[after.param(), limit.param()], Tenant::read).await
     }
 
     async fn insert_tenant(&mut self, tenant: &Tenant) -> StoreResult<()> {

@@ -215,7 +215,7 @@ async fn what_was_queued_before_closing_is_completed() {
     let counted = store.request_counts().unwrap().add(&[], SECOND).await;
     assert_eq!(counted, Err(StoreError::Closed));
     let again = self::store(&url).await;
-    let stored = again.read("test", (), async |tx, ()| Ok(tx.tenants(None, 100).await?.len())).await;
+    let stored = again.read("test", (), async |tx, ()| Ok(tx.tenants(None, 100, false).await?.len())).await;
     assert_eq!(stored, Ok(50));
 }
 

@@ -135,7 +135,7 @@ async fn what_was_queued_before_closing_is_completed() {
     assert!(created.iter().all(Result::is_ok), "{created:?}");
     assert_eq!(create(0).await, Err(StoreError::Closed.into()));
     let again = scratch.store();
-    let stored = again.read("test", (), async |tx, ()| Ok(tx.tenants(None, 100).await?.len())).await;
+    let stored = again.read("test", (), async |tx, ()| Ok(tx.tenants(None, 100, false).await?.len())).await;
     assert_eq!(stored, Ok(50));
 }
 
@@ -425,7 +425,7 @@ fn a_second_store_of_a_process_leaves_the_locks_of_the_first_alone() {
     let scratch = Scratch::new();
     let store = scratch.store();
     // It has all connections that a store opens.
-    let read = store.read_in_place("test", (), async |tx, ()| Ok(tx.tenants(None, 1).await?));
+    let read = store.read_in_place("test", (), async |tx, ()| Ok(tx.tenants(None, 1, false).await?));
     assert_eq!(read.now_or_never(), Some(Ok(Vec::new())));
     drop(scratch.store());
     let inode = format!(":{} ", std::fs::metadata(&scratch.path).unwrap().ino());

@@ -186,7 +186,7 @@ async fn a_pool_on_another_database_is_refused() {
     let Some(server) = server() else { return };
     let here = on_postgres(&server.database(), Env::system()).await;
     let pooled: &dyn Store = &PooledStore::new(here.store, PgPool::connect(&server.database()).await.unwrap());
-    let refused = pooled.read("test", (), async |tx, ()| Ok(tx.tenants(None, 1).await?)).await;
+    let refused = pooled.read("test", (), async |tx, ()| Ok(tx.tenants(None, 1, false).await?)).await;
     let error = refused.map(drop).unwrap_err().to_string();
     assert!(error.contains("another database than the store"), "{error}");
 }

@@ -28,6 +28,10 @@ static LIST: LazyLock<String> = LazyLock::new(|| {
     let hours: Vec<String> = (3..3 + CHART_HOURS).map(|n| format!("${n}")).collect();
     select::<AttemptCount>(&format!("WHERE tenant_id = $1 AND subscription_id = $2 AND hour IN ({})", hours.join(", ")))
 });
+static DELETE_OF_TENANT: LazyLock<String> = LazyLock::new(|| {
+    let hours: Vec<String> = (2..2 + CHART_HOURS).map(|n| format!("${n}")).collect();
+    format!("DELETE FROM attempt_counts WHERE tenant_id = $1 AND hour IN ({})", hours.join(", "))
+});
 static DELETE: LazyLock<String> = LazyLock::new(|| {
     let key = AttemptCount::KEY.join(", ");
     format!(
@@ -38,7 +42,7 @@ static DELETE: LazyLock<String> = LazyLock::new(|| {
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    let mut all: Vec<&str> = vec![&LIST, &DELETE];
+    let mut all: Vec<&str> = vec![&LIST, &DELETE_OF_TENANT, &DELETE];
     all.extend(ADD.all());
     all
 }
@@ -58,6 +62,12 @@ impl AttemptCountRepository for SqlTx<'_> {
         let mut params = vec![tenant.param(), subscription.param()];
         params.extend(hours.iter().map(|hour| hour.param()));
         self.fetch(&LIST, &params, AttemptCount::read).await
+    }
+
+    async fn delete_attempt_counts(&mut self, tenant: TenantId, hours: &[Timestamp; CHART_HOURS]) -> StoreResult<()> {
+        let mut params = vec![tenant.param()];
+        params.extend(hours.iter().map(|hour| hour.param()));
+        self.pipeline(&DELETE_OF_TENANT, &params).await
     }
 
     async fn delete_attempt_counts_before(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64> {

@@ -35,7 +35,8 @@ const CLAIM: &str = "UPDATE deliveries SET attempts = $1, next_attempt_at = $2, 
      WHERE tenant_id = $4 AND id = $5 AND lease IS NOT DISTINCT FROM $6";
 static DUE: LazyLock<String> = LazyLock::new(|| {
     format!(
-        "SELECT {}, {} FROM deliveries d JOIN events e ON e.tenant_id = d.tenant_id AND e.id = d.event_id \
+        "SELECT {}, {}, (SELECT sandbox_of FROM tenants WHERE id = $1) \
+         FROM deliveries d JOIN events e ON e.tenant_id = d.tenant_id AND e.id = d.event_id \
          WHERE d.tenant_id = $1 AND d.subscription_id = $2 AND d.status = 'pending' AND d.next_attempt_at <= $3 \
          ORDER BY d.next_attempt_at LIMIT $4",
         fields::<Delivery>("d."),
@@ -86,9 +87,11 @@ const COUNT_HELD: &str = "SELECT count(*) FROM (SELECT 1 FROM deliveries \
 const PENDING: &str = "SELECT count(*), min(created_at) FROM \
      (SELECT created_at FROM deliveries WHERE status = 'pending' LIMIT $1) AS counted";
 const FAILED: &str = "SELECT count(*), min(created_at) FROM \
-     (SELECT created_at FROM deliveries WHERE status = 'failed' ORDER BY created_at LIMIT $1) AS counted";
+     (SELECT created_at FROM deliveries WHERE status = 'failed' \
+     AND tenant_id NOT IN (SELECT id FROM tenants WHERE sandbox_of IS NOT NULL) ORDER BY created_at LIMIT $1) AS counted";
 const HELD: &str = "SELECT count(*), min(created_at) FROM \
-     (SELECT created_at FROM deliveries WHERE status = 'held' ORDER BY created_at LIMIT $1) AS counted";
+     (SELECT created_at FROM deliveries WHERE status = 'held' \
+     AND tenant_id NOT IN (SELECT id FROM tenants WHERE sandbox_of IS NOT NULL) ORDER BY created_at LIMIT $1) AS counted";
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
@@ -303,8 +306,11 @@ impl DeliveryRepository for SqlTx<'_> {
         limit: u32,
     ) -> StoreResult<Vec<DueDelivery>> {
         let params = [tenant.param(), subscription.param(), now.param(), limit.param()];
-        let read =
-            |cells: &mut Cells<'_>| Ok(DueDelivery { delivery: Delivery::read(cells)?, event: Event::read(cells)? });
+        let read = |cells: &mut Cells<'_>| {
+            let (delivery, event) = (Delivery::read(cells)?, Event::read(cells)?);
+            let is_sandbox = cells.take::<Option<TenantId>>("tenants", "sandbox_of")?.is_some();
+            Ok(DueDelivery { delivery, event, is_sandbox })
+        };
         self.fetch(&DUE, &params, read).await
     }
 

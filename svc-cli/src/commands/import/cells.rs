@@ -10,6 +10,7 @@ use svc_core::input::json::Json;
 use svc_core::resources::invoices::InvoiceStatus;
 use svc_core::values::{Currency, Date, TimeZone, formulas};
 
+use super::columns::Columns;
 use crate::cli::Import as Options;
 use crate::exit::{Exit, Failure};
 use crate::values::{DateFormat, ValueMapping};
@@ -33,14 +34,18 @@ enum Enumerated {
 pub(super) struct CellReader {
     /// The names of the fields that are numbers.
     numbers: &'static [&'static str],
-    /// The character before the decimals of an amount.
-    decimal: char,
+    /// The character before the decimals of an amount, if an option names it.
+    decimal: Option<char>,
     date_format: Option<DateFormat>,
     values: Vec<MappedValue>,
     /// The statuses of `--from`.
     statuses: &'static [(&'static str, &'static str)],
     /// The account's time zone.
     zone: TimeZone,
+    /// The account's currency.
+    currency: Currency,
+    /// The first amount whose point was taken for that of decimals, though it may separate thousands.
+    assumed: Option<String>,
 }
 
 /// One `--map-value`.
@@ -66,6 +71,7 @@ impl CellReader {
         fields: &[&str],
         numbers: &'static [&'static str],
         zone: TimeZone,
+        currency: Currency,
     ) -> Result<Self, Failure> {
         let misused = |reason: String| Failure::new(Exit::Usage, reason);
         let has = |names: &[&str]| names.iter().any(|name| fields.contains(name));
@@ -96,17 +102,17 @@ impl CellReader {
             }
             values.push(MappedValue { given: given.clone(), text, field, value, is_used: false });
         }
-        let (decimal, date_format) = (options.decimal.unwrap_or('.'), options.date_format.clone());
+        let (decimal, date_format) = (options.decimal, options.date_format.clone());
         let statuses = options.from.map_or(&[][..], |preset| preset.statuses);
-        Ok(Self { numbers, decimal, date_format, values, statuses, zone })
+        Ok(Self { numbers, decimal, date_format, values, statuses, zone, currency, assumed: None })
     }
 
     /// Checks that the columns of a file have cells that the options are for.
     ///
     /// # Errors
     /// An option has no effect, as no column is for a field of its kind.
-    pub(super) fn check(&self, file: &str, columns: &[Option<&str>], options: &Options) -> Result<(), Failure> {
-        let has = |names: &[&str]| names.iter().any(|name| columns.contains(&Some(*name)));
+    pub(super) fn check(&self, file: &str, columns: &Columns, options: &Options) -> Result<(), Failure> {
+        let has = |names: &[&str]| columns.have(names);
         let (option, what) = if options.decimal.is_some() && !has(self.numbers) {
             ("--decimal", "an amount")
         } else if options.date_format.is_some() && !has(&DATES) && !has(&TIMES) {
@@ -117,17 +123,21 @@ impl CellReader {
         Err(Failure::new(Exit::Usage, format!("{option} has no effect: no column of {file} is for {what}.")))
     }
 
-    /// Reads the cell of a field. An empty cell is null.
-    pub(super) fn json(&mut self, field: &str, cell: &str) -> Json {
+    /// Reads the cell of a field. An empty cell is null. `currency` is the cell of the currency, if the row has one.
+    pub(super) fn json(&mut self, field: &str, cell: &str, currency: Option<&str>) -> Json {
         let text = formulas::from_cell(cell.trim());
         if text.is_empty() {
             return Json::Null;
         }
         if self.numbers.contains(&field) {
-            return match amount(&text, self.decimal) {
+            if self.is_ambiguous(&text, currency) {
+                return Json::Number(String::new());
+            }
+            let decimal = self.decimal.unwrap_or('.');
+            return match amount(&text, decimal) {
                 Some(number) => Json::Number(number),
                 // JSON may have other forms, such as one with an exponent.
-                None if self.decimal == '.' => Json::Number(text.into_owned()),
+                None if decimal == '.' => Json::Number(text.into_owned()),
                 None => Json::Number(String::new()),
             };
         }
@@ -139,6 +149,28 @@ impl CellReader {
             _ => None,
         };
         Json::String(read.unwrap_or_else(|| formulas::from_cell(cell).into_owned()))
+    }
+
+    /// Returns whether an amount is one of two, a thousand times apart, and no option says which: in `1.239` and `1,239`,
+    /// the character may be before decimals or between thousands. A point is taken for that of decimals only if the currency
+    /// has as many, and a comma for one of thousands only if it does not.
+    fn is_ambiguous(&mut self, text: &str, currency: Option<&str>) -> bool {
+        let (None, Some(separator)) = (self.decimal, either(text)) else { return false };
+        let named = currency.and_then(|cell| self.named(Enumerated::Currency, formulas::from_cell(cell).trim()));
+        let currency = named.and_then(|code| Currency::parse(&code).ok());
+        let fits = currency.unwrap_or(self.currency).scale() > 2;
+        if separator == '.' && fits && self.assumed.is_none() {
+            self.assumed = Some(text.to_owned());
+        }
+        (separator == '.') != fits
+    }
+
+    /// Returns what to say of an amount that was read as one of two.
+    pub(super) fn assumed(&self) -> Option<String> {
+        let text = self.assumed.as_ref()?;
+        Some(format!(
+            "Amounts such as {text} were read with a decimal point. If it separates thousands, use --decimal , instead."
+        ))
     }
 
     /// Returns the value that an option names for a text, or that the text is in another case.
@@ -179,8 +211,11 @@ impl CellReader {
     pub(super) fn with_hints<'c>(&self, error: Error, cell: impl Fn(&str) -> Option<&'c str>) -> Error {
         let Error::Validation(violations) = error else { return error };
         let hinted = |violation: &Violation| {
-            let text = cell(&violation.field).map(str::trim).filter(|text| !text.is_empty());
-            let hint = text.and_then(|text| self.hint(&violation.field, text));
+            let hint = match cell(&violation.field).map(str::trim) {
+                Some("") => Some("its cell is empty".to_owned()),
+                Some(text) => self.hint(&violation.field, text),
+                None => None,
+            };
             let message = match hint {
                 Some(hint) => format!("{} ({hint})", violation.message),
                 None => violation.message.clone(),
@@ -194,20 +229,32 @@ impl CellReader {
     fn hint(&self, field: &str, text: &str) -> Option<String> {
         let shown: String = text.chars().take(100).collect();
         if self.numbers.contains(&field) {
-            let other = if self.decimal == '.' { ',' } else { '.' };
-            return Some(match amount(text, other) {
-                Some(_) if other == ',' => format!("--decimal , reads {shown}"),
-                Some(_) => format!("--decimal , does not read {shown}"),
-                None => format!("it is {shown:?}"),
-            });
+            let [point, comma] = ['.', ','].map(|decimal| amount(text, decimal));
+            let is_comma = self.decimal == Some(',');
+            return match (point, comma) {
+                (Some(point), Some(comma)) if point != comma => {
+                    Some(format!("{shown} is {point} with --decimal . and {comma} with --decimal ,"))
+                }
+                (Some(_), Some(_)) => None,
+                (None, Some(_)) if !is_comma => Some(format!("--decimal , reads {shown}")),
+                (Some(_), None) if is_comma => Some(format!("--decimal , does not read {shown}")),
+                _ => Some(format!("it is {shown:?}")),
+            };
         }
         if DATES.contains(&field) || TIMES.contains(&field) {
             if !text.contains(|char: char| char.is_ascii_digit()) {
                 return None;
             }
+            // The parts that it has, in an order that is only an example.
+            let begins_with_year = text.bytes().take_while(u8::is_ascii_digit).count() == 4;
+            let example = match text.chars().any(char::is_alphabetic) {
+                true => "\"DD MMM YYYY\"",
+                false if begins_with_year => "YYYY/MM/DD",
+                false => "DD/MM/YYYY",
+            };
             return Some(match &self.date_format {
                 Some(format) => format!("{shown} is no date of the form --date-format {format}"),
-                None => format!("name the form of {shown} with --date-format, such as --date-format DD/MM/YYYY"),
+                None => format!("name the form of {shown} with --date-format, such as --date-format {example}"),
             });
         }
         match field {
@@ -253,6 +300,15 @@ fn is_time(text: &str) -> bool {
     })
 }
 
+/// Returns the separator of an amount that has one, with one to three digits before it and three after it, so that it may
+/// be before decimals or between thousands.
+fn either(text: &str) -> Option<char> {
+    let (point, comma) = (amount(text, '.')?, amount(text, ',')?);
+    let separator = text.chars().find(|char| matches!(char, '.' | ','))?;
+    // Zero thousands are not written.
+    (point != comma && !point.trim_start_matches('-').starts_with('0')).then_some(separator)
+}
+
 /// Returns an amount of a spreadsheet as JSON has it, or `None` if it has another form: a sign of a currency before or after
 /// it, thousands in groups of three digits, and the decimal character before the decimals.
 fn amount(text: &str, decimal: char) -> Option<String> {
@@ -291,6 +347,27 @@ fn amount(text: &str, decimal: char) -> Option<String> {
     }
 }
 
+/// Returns the sum of two amounts as JSON has them, or `None` if one has another form or is too long.
+pub(super) fn sum(left: &str, right: &str) -> Option<String> {
+    /// More decimals than a currency has.
+    const DECIMALS: usize = 9;
+    let parse = |text: &str| {
+        let (sign, text) = text.strip_prefix('-').map_or((1, text), |text| (-1, text));
+        let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+        let digits = [whole, decimals].concat();
+        let is_amount = !whole.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let digits = (is_amount && whole.len() <= 18 && decimals.len() <= DECIMALS).then_some(digits)?;
+        format!("{digits:0<width$}", width = whole.len() + DECIMALS).parse::<i128>().ok().map(|value| sign * value)
+    };
+    let sum = parse(left)? + parse(right)?;
+    let sign = if sum < 0 { "-" } else { "" };
+    let digits = format!("{:0>width$}", sum.unsigned_abs(), width = DECIMALS + 1);
+    let (whole, decimals) = digits.split_at(digits.len() - DECIMALS);
+    let decimals = decimals.trim_end_matches('0');
+    let point = if decimals.is_empty() { "" } else { "." };
+    Some(format!("{sign}{whole}{point}{decimals}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,11 +375,13 @@ mod tests {
     fn reader(date_format: Option<&str>) -> CellReader {
         CellReader {
             numbers: &["total"],
-            decimal: '.',
+            decimal: None,
             date_format: date_format.map(|format| DateFormat::parse(format).unwrap()),
             values: Vec::new(),
             statuses: &[],
             zone: TimeZone::parse("Australia/Sydney").unwrap(),
+            currency: Currency::parse("AUD").unwrap(),
+            assumed: None,
         }
     }
 
@@ -336,6 +415,64 @@ mod tests {
             ("٣", '.', None),
         ] {
             assert_eq!(amount(text, decimal).as_deref(), want, "{text:?} {decimal}");
+        }
+    }
+
+    #[test]
+    fn an_amount_that_may_be_two_is_not_read() {
+        for (text, currency, decimal, want) in [
+            ("1.239", "AUD", None, None),
+            ("1.500", "AUD", None, None),
+            ("-$1.500", "AUD", None, None),
+            ("12.500", "kwd", None, Some("12.500")),
+            ("12,500", "kwd", None, None),
+            ("1,239", "AUD", None, Some("1239")),
+            ("1,239", "", None, Some("1239")),
+            ("1,239", "JPY", None, Some("1239")),
+            ("1,239", "AUD", Some(','), Some("1.239")),
+            ("1.239", "AUD", Some(','), Some("1239")),
+            ("1.239", "AUD", Some('.'), Some("1.239")),
+            ("12,500", "KWD", Some('.'), Some("12500")),
+            ("0.500", "KWD", None, Some("0.500")),
+            ("1239.500", "KWD", None, Some("1239.500")),
+            ("1,239.500", "KWD", None, Some("1239.500")),
+            ("1.5", "AUD", None, Some("1.5")),
+            ("1.23", "AUD", None, Some("1.23")),
+            ("1.2345", "UYW", None, Some("1.2345")),
+            ("1 239", "KWD", None, Some("1239")),
+        ] {
+            let mut reader = CellReader { decimal, ..reader(None) };
+            let want = Json::Number(want.unwrap_or_default().to_owned());
+            assert_eq!(reader.json("total", text, Some(currency)), want, "{text} {currency} {decimal:?}");
+        }
+        let hint = |text, decimal| CellReader { decimal, ..reader(None) }.hint("total", text);
+        for (text, decimal, want) in [
+            ("$1.239", None, Some("$1.239 is 1.239 with --decimal . and 1239 with --decimal ,")),
+            ("1,239", Some(','), Some("1,239 is 1239 with --decimal . and 1.239 with --decimal ,")),
+            ("1.239", Some('.'), Some("1.239 is 1.239 with --decimal . and 1239 with --decimal ,")),
+            ("1.239,00", None, Some("--decimal , reads 1.239,00")),
+            ("12.50", Some(','), Some("--decimal , does not read 12.50")),
+            ("a lot", None, Some("it is \"a lot\"")),
+            ("-5", None, None),
+        ] {
+            assert_eq!(hint(text, decimal).as_deref(), want, "{text} {decimal:?}");
+        }
+    }
+
+    #[test]
+    fn amounts_add_up_exactly() {
+        for (left, right, want) in [
+            ("0.1", "0.2", Some("0.3")),
+            ("10000.00", "12212.15", Some("22212.15")),
+            ("5", "-7.5", Some("-2.5")),
+            ("0.5", "0.5", Some("1")),
+            ("0.0000000001", "1", None),
+            ("1e3", "1", None),
+            ("", "1", None),
+            ("12345678901234567890", "1", None),
+        ] {
+            assert_eq!(sum(left, right).as_deref(), want, "{left} + {right}");
+            assert_eq!(sum(right, left).as_deref(), want, "{right} + {left}");
         }
     }
 
@@ -375,7 +512,7 @@ mod tests {
             ("phone", " 0412", text(" 0412")),
             ("city", "  ", Json::Null),
         ] {
-            assert_eq!(reader.json(field, cell), want, "{field} {cell:?}");
+            assert_eq!(reader.json(field, cell, None), want, "{field} {cell:?}");
         }
     }
 }

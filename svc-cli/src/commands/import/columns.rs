@@ -14,6 +14,9 @@ use crate::values::ColumnMapping;
 /// The most columns of a file that an error names.
 const MAX_NAMED: usize = 50;
 
+/// The fields that are parts of an address.
+const ADDRESS: [&str; 3] = ["city", "state", "postcode"];
+
 /// How the names of columns are read.
 #[derive(Clone, Debug)]
 pub(super) struct ColumnNames {
@@ -44,6 +47,51 @@ pub(super) struct Header<'h> {
     pub(super) line: u64,
     /// The names of the columns.
     pub(super) names: Vec<String>,
+}
+
+/// The columns of a file.
+#[derive(Debug)]
+pub(super) struct Columns {
+    /// The field that each column is for.
+    fields: Vec<Option<&'static str>>,
+    /// The fields that `--from` reads from one of several columns: where these are, the preferred one first.
+    alternatives: Vec<(&'static str, Vec<Option<usize>>)>,
+}
+
+impl Columns {
+    /// Returns how many columns there are.
+    pub(super) fn count(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Returns whether a column is for one of these fields.
+    pub(super) fn have(&self, fields: &[&str]) -> bool {
+        self.fields.iter().flatten().any(|field| fields.contains(field))
+    }
+
+    /// Returns the fields with their cells in a row. Cells that are missing at its end are empty. Of several columns of a
+    /// field, the first counts whose cell is not empty; the parts of an address come from one address.
+    pub(super) fn cells<'r>(&self, row: &[&'r [u8]]) -> Vec<(&'static str, &'r [u8])> {
+        let cell = |position: usize| row.get(position).copied().unwrap_or_default();
+        let alternative = |(_, columns): &(&str, Vec<Option<usize>>)| {
+            columns.iter().position(|column| column.is_some_and(|position| !cell(position).trim_ascii().is_empty()))
+        };
+        let addresses = self.alternatives.iter().filter(|(field, _)| ADDRESS.contains(field));
+        let address = addresses.filter_map(alternative).min();
+        let read = |(position, field): (usize, &Option<&'static str>)| {
+            let field = (*field)?;
+            let Some(several) = self.alternatives.iter().find(|(name, _)| *name == field) else {
+                return Some((field, cell(position)));
+            };
+            // A version of the export may name one part of an address otherwise than the rest.
+            let of_address =
+                address.filter(|at| ADDRESS.contains(&field) && several.1.get(*at).is_some_and(Option::is_some));
+            let chosen = of_address.or_else(|| alternative(several));
+            let column = chosen.and_then(|chosen| several.1[chosen]);
+            Some((field, column.map_or(&[][..], cell)))
+        };
+        self.fields.iter().enumerate().filter_map(read).collect()
+    }
 }
 
 impl ColumnNames {
@@ -77,11 +125,11 @@ impl ColumnNames {
         Ok(Self { mapping: read, preset, ignore_unknown, fields })
     }
 
-    /// Returns the field that each column of a header is for.
+    /// Returns the columns of a header.
     ///
     /// # Errors
     /// A column of `--map` is missing, a column that is used is there twice, or a column is unknown.
-    pub(super) fn columns(&self, header: &Header<'_>) -> Result<Vec<Option<&'static str>>, Failure> {
+    pub(super) fn columns(&self, header: &Header<'_>) -> Result<Columns, Failure> {
         let names: Vec<String> = header.names.iter().map(|name| normalized(name)).collect();
         let mut columns: Vec<Option<&'static str>> = vec![None; names.len()];
         let mut is_mapped = vec![false; names.len()];
@@ -102,12 +150,15 @@ impl ColumnNames {
         }
         let mapped = columns.clone();
         let mut unknown = Vec::new();
-        for (field, candidates) in self.preset.unwrap_or_default() {
+        let mut alternatives = Vec::new();
+        let preset = self.preset.unwrap_or_default().iter();
+        for (field, candidates) in preset.filter(|(field, _)| !mapped.contains(&Some(*field))) {
             let free = |position: &usize| !is_mapped[*position];
-            let found =
-                candidates.iter().find_map(|name| positions(name, &header.names, &names).into_iter().find(free));
-            if let Some(position) = found.filter(|_| !mapped.contains(&Some(*field))) {
-                columns[position] = Some(field);
+            let find = |name: &&str| positions(name, &header.names, &names).into_iter().find(free);
+            let found: Vec<Option<usize>> = candidates.iter().map(find).collect();
+            if let Some(first) = found.iter().flatten().next() {
+                columns[*first] = Some(field);
+                alternatives.push((*field, found));
             }
         }
         if self.preset.is_some() {
@@ -143,7 +194,7 @@ impl ColumnNames {
                 ),
             ));
         }
-        Ok(columns)
+        Ok(Columns { fields: columns, alternatives })
     }
 
     /// Gives the members of a JSON object the names of the fields that they are for. Unknown ones keep their names, or are
@@ -315,7 +366,7 @@ mod tests {
         let header = Header { file: "a.csv", line: 1, names: header };
         let columns = names(mapping, ignore_unknown).unwrap().columns(&header);
         let shown =
-            |columns: Vec<Option<&str>>| columns.iter().map(|field| field.unwrap_or("-")).collect::<Vec<_>>().join(" ");
+            |columns: Columns| columns.fields.iter().map(|field| field.unwrap_or("-")).collect::<Vec<_>>().join(" ");
         columns.map(shown).map_err(|failure| failure.message().to_owned())
     }
 
@@ -338,6 +389,36 @@ mod tests {
         assert_eq!(columns(&["email", "x", "x"], &[], true).unwrap(), "email - -");
         assert_eq!(suggestion("Post Code", &FIELDS), " (did you mean postcode?)");
         assert_eq!(suggestion("total", &FIELDS), "");
+    }
+
+    #[test]
+    fn a_preset_reads_the_first_column_that_is_not_empty_and_one_address() {
+        const PRESET: &[PresetField] = &[
+            ("phone", &["Mobile", "Work", "Home"]),
+            ("city", &["Work City", "Home City"]),
+            ("state", &["Work State", "Home State"]),
+        ];
+        let fields = &["phone", "city", "state", "email"];
+        let names = ColumnNames::new(&[], Some(PRESET), false, fields).unwrap();
+        let header = ["Home", "Mobile", "Work City", "Work State", "Home City", "Home State"];
+        let header = header.iter().map(|name| (*name).to_owned()).collect();
+        let columns = names.columns(&Header { file: "a.csv", line: 1, names: header }).unwrap();
+        for (row, want) in [
+            (&["1", "2", "Perth", "WA", "Hobart", "TAS"][..], ["2", "Perth", "WA"]),
+            (&["1", " ", "", "", "Hobart", "TAS"], ["1", "Hobart", "TAS"]),
+            (&["", "2", "Perth", "", "Hobart", "TAS"], ["2", "Perth", ""]),
+            (&["1"], ["1", "", ""]),
+            (&[], ["", "", ""]),
+        ] {
+            let row: Vec<&[u8]> = row.iter().map(|cell| cell.as_bytes()).collect();
+            let mut cells: Vec<(&str, &str)> = columns
+                .cells(&row)
+                .into_iter()
+                .map(|(field, cell)| (field, std::str::from_utf8(cell).unwrap()))
+                .collect();
+            cells.sort_by_key(|(field, _)| ["phone", "city", "state"].iter().position(|name| name == field));
+            assert_eq!(cells.iter().map(|(_, cell)| *cell).collect::<Vec<_>>(), want, "{row:?}");
+        }
     }
 
     #[test]

@@ -9,14 +9,15 @@ use svc_core::input::json::{self, Json};
 use svc_core::platform::RowProblem;
 use tokio::sync::mpsc;
 
-use super::cells::CellReader;
-use super::columns::{ColumnNames, Header};
-use super::csv::{Cells, Records};
+use super::cells::{self, CellReader};
+use super::columns::{ColumnNames, Columns, Header};
+use super::csv::Records;
 use super::ndjson::Lines;
 use super::refusals::{by_rules, too_long};
 use super::source::{Input, MAX_ROW, Source};
 use crate::cli::{Format, Import as Options};
 use crate::exit::{Exit, Failure};
+use crate::presets::InvoiceRows;
 
 /// The number of bytes of the file after which a group is complete, however few rows it has.
 const GROUP_BYTES: u64 = 8 << 20;
@@ -42,6 +43,8 @@ pub(super) struct Group {
     pub(super) blank: u64,
     /// In the last group, what to say of options that had no effect on any row.
     pub(super) unused: Vec<String>,
+    /// In the last group, what to say of amounts that were read as one of two.
+    pub(super) assumed: Option<String>,
 }
 
 /// Reads until the end of the file or until the channel is closed. `unique_email` says whether an email address identifies a
@@ -60,8 +63,8 @@ pub(super) fn read<R: Import>(mut parser: Parser, unique_email: bool, groups: &m
         let (line, input) = match parser.next::<R>() {
             Ok(Some(next)) => next,
             Ok(None) => {
-                let (end, blank, unused) = ((parser.position)(), parser.blank(), parser.unused());
-                send(Group { end, blank, unused, ..group });
+                let (end, blank) = ((parser.position)(), parser.blank());
+                send(Group { end, blank, unused: parser.unused(), assumed: parser.assumed(), ..group });
                 return;
             }
             Err(error) => {
@@ -125,11 +128,22 @@ enum Rows {
 /// The rows of a CSV file.
 struct CsvRows {
     records: Records<Input>,
-    /// The field of each column.
-    columns: Vec<Option<&'static str>>,
+    columns: Columns,
     reader: CellReader,
     /// The number of cells that each row must have, if it matters.
     width: Option<usize>,
+    /// Which rows are one invoice.
+    invoice_rows: InvoiceRows,
+    /// A row that was read to see whether it is of the same invoice as the row before.
+    next: Option<CsvRow>,
+}
+
+/// A row of a CSV file.
+struct CsvRow {
+    line: u64,
+    members: Result<Vec<(String, Json)>, RowProblem>,
+    /// The fields with the texts of their cells.
+    texts: Vec<(&'static str, String)>,
 }
 
 /// The line on which a row begins, and the row.
@@ -151,7 +165,9 @@ impl Parser {
                 let mut records = Records::new(input, delimiter, line_end, line);
                 let (columns, width) = columns::<R>(&mut records, &name, &names)?;
                 reader.check(&name, &columns, options)?;
-                Rows::Csv(Box::new(CsvRows { records, columns, reader, width: options.strict.then_some(width) }))
+                let width = options.strict.then_some(width);
+                let invoice_rows = options.from.map_or(InvoiceRows::Whole, |preset| preset.invoice_rows);
+                Rows::Csv(Box::new(CsvRows { records, columns, reader, width, invoice_rows, next: None }))
             }
         };
         Ok(Self { name, position, rows, keep_empty: options.keep_empty })
@@ -186,23 +202,94 @@ impl Parser {
             Rows::Ndjson { names, .. } => names.unused(),
         }
     }
+
+    /// Returns what to say of amounts that were read as one of two.
+    fn assumed(&self) -> Option<String> {
+        match &self.rows {
+            Rows::Csv(rows) => rows.reader.assumed(),
+            Rows::Ndjson { .. } => None,
+        }
+    }
 }
 
 impl CsvRows {
     fn next<R: Import>(&mut self, keep_empty: bool) -> io::Result<Option<ReadRow<R>>> {
-        let Self { records, columns, reader, width } = self;
-        let Some(record) = records.next()? else { return Ok(None) };
-        let Some(cells) = record.cells else {
-            return Ok(Some((record.line, Err(too_long("a closing quote may be missing")))));
+        let first = match self.next.take() {
+            Some(row) => Some(row),
+            None => self.read()?,
         };
-        let input = members(columns, &cells, reader, *width).and_then(|members| {
-            let cell = |field: &str| {
-                let position = columns.iter().position(|column| *column == Some(field))?;
-                std::str::from_utf8(cells.iter().nth(position)?).ok()
-            };
-            from_members::<R>(members, keep_empty).map_err(|error| reader.with_hints(error, cell))
+        let Some(mut row) = first else { return Ok(None) };
+        if self.invoice_rows != InvoiceRows::Whole {
+            while let Some(more) = self.read()? {
+                if !row.is_continued_by(&more, self.invoice_rows) {
+                    self.next = Some(more);
+                    break;
+                }
+                row.add(more);
+            }
+        }
+        let CsvRow { line, members, texts } = row;
+        let cell = |field: &str| texts.iter().find(|(name, _)| *name == field).map(|(_, text)| text.as_str());
+        let input = members.and_then(|members| {
+            from_members::<R>(members, keep_empty).map_err(|error| by_rules(self.reader.with_hints(error, cell)))
         });
-        Ok(Some((record.line, input.map_err(by_rules))))
+        Ok(Some((line, input)))
+    }
+
+    fn read(&mut self) -> io::Result<Option<CsvRow>> {
+        let Self { records, columns, reader, width, .. } = self;
+        let Some(record) = records.next()? else { return Ok(None) };
+        let line = record.line;
+        let Some(cells) = record.cells else {
+            let members = Err(too_long("a closing quote may be missing"));
+            return Ok(Some(CsvRow { line, members, texts: Vec::new() }));
+        };
+        let row: Vec<&[u8]> = cells.iter().collect();
+        let cells = columns.cells(&row);
+        let members = check_width(&row, columns, *width).and_then(|()| members(&cells, reader)).map_err(by_rules);
+        let texts = cells.iter().map(|(field, cell)| (*field, String::from_utf8_lossy(cell).into_owned())).collect();
+        Ok(Some(CsvRow { line, members, texts }))
+    }
+}
+
+impl CsvRow {
+    fn text(&self, field: &str) -> &str {
+        self.texts.iter().find(|(name, _)| *name == field).map_or("", |(_, text)| text.trim())
+    }
+
+    /// Returns whether the next row has another line of the same invoice.
+    fn is_continued_by(&self, next: &Self, rows: InvoiceRows) -> bool {
+        let number = self.text("invoice_number");
+        let is_same = !number.is_empty() && number == next.text("invoice_number");
+        is_same && (rows == InvoiceRows::Summed || next.text("total").is_empty())
+    }
+
+    /// Adds the total of another line of the same invoice. If one of the rows is wrong, the invoice is.
+    fn add(&mut self, next: Self) {
+        let Ok(members) = &mut self.members else { return };
+        let more = match next.members {
+            Err(problem) => {
+                self.members = Err(problem);
+                return;
+            }
+            Ok(more) => more.into_iter().find(|(field, value)| field == "total" && *value != Json::Null),
+        };
+        let total = members.iter_mut().find(|(field, _)| field == "total");
+        let (Some((_, total)), Some((_, more))) = (total, more) else { return };
+        if *total == Json::Null {
+            *total = more;
+            return;
+        }
+        let (Json::Number(sum), Json::Number(line)) = (total, &more) else { return };
+        match cells::sum(sum, line) {
+            Some(total) => *sum = total,
+            // The rules refuse the one that is no amount.
+            None if cells::sum(sum, "0").is_some() => {
+                sum.clone_from(line);
+                self.texts = next.texts;
+            }
+            None => {}
+        }
     }
 }
 
@@ -211,7 +298,7 @@ fn columns<R: Import>(
     records: &mut Records<Input>,
     file: &str,
     names: &ColumnNames,
-) -> Result<(Vec<Option<&'static str>>, usize), Failure> {
+) -> Result<(Columns, usize), Failure> {
     let failed = |reason: String| Failure::new(Exit::Failed, format!("{file} {reason}"));
     let header = match records.next() {
         Err(reason) => return Err(failed(format!("cannot be read: {reason}."))),
@@ -227,7 +314,7 @@ fn columns<R: Import>(
     // Spreadsheets write the empty cells at the end of a header, which are no columns.
     while shown.pop_if(|name| name.is_empty()).is_some() {}
     let columns = names.columns(&Header { file, line: header.line, names: shown })?;
-    match R::REQUIRED.iter().find(|field| !columns.contains(&Some(**field))) {
+    match R::REQUIRED.iter().find(|field| !columns.have(&[**field])) {
         Some(field) => Err(failed(format!(
             "has no column {field}, which is required. Name the column that has it with --map COLUMN={field}."
         ))),
@@ -255,27 +342,27 @@ fn object<R: Import>(bytes: &[u8], names: &mut ColumnNames, keep_empty: bool) ->
     }
 }
 
-/// Returns the fields of a row as JSON. An empty cell is null, as is one that is missing at the end of the row.
-fn members(
-    columns: &[Option<&'static str>],
-    cells: &Cells<'_>,
-    reader: &mut CellReader,
-    width: Option<usize>,
-) -> Result<Vec<(String, Json)>, Error> {
-    let filled = cells.iter().enumerate().filter(|(_, cell)| !cell.trim_ascii().is_empty());
-    let used = filled.last().map_or(0, |(position, _)| position + 1);
+/// Checks how many cells a row has: as many as the header if `width` says how many these are, or else no more that are not
+/// empty.
+fn check_width(row: &[&[u8]], columns: &Columns, width: Option<usize>) -> Result<(), Error> {
+    let used = row.iter().rposition(|cell| !cell.trim_ascii().is_empty()).map_or(0, |last| last + 1);
     let reason = match width {
-        Some(width) if width != cells.len() => format!("must have {width} cells, like the header, not {}", cells.len()),
-        _ if used > columns.len() => format!("must have at most {} cells, like the header, not {used}", columns.len()),
-        _ => String::new(),
+        Some(width) if width != row.len() => format!("must have {width} cells, like the header, not {}", row.len()),
+        _ if used > columns.count() => {
+            format!("must have at most {} cells, like the header, not {used}", columns.count())
+        }
+        _ => return Ok(()),
     };
-    if !reason.is_empty() {
-        return Err(Issue::new(FieldCode::InvalidFormat, reason).on("row"));
-    }
-    let read = |(name, cell): (&'static str, &[u8])| match std::str::from_utf8(cell) {
-        Ok(cell) => Ok((name.to_owned(), reader.json(name, cell))),
-        Err(_) => Err(Issue::new(FieldCode::InvalidFormat, "must be UTF-8").on(name)),
+    Err(Issue::new(FieldCode::InvalidFormat, reason).on("row"))
+}
+
+/// Returns the fields of a row as JSON. An empty cell is null.
+fn members(cells: &[(&'static str, &[u8])], reader: &mut CellReader) -> Result<Vec<(String, Json)>, Error> {
+    let currency = cells.iter().find(|(field, _)| *field == "currency");
+    let currency = currency.and_then(|(_, cell)| std::str::from_utf8(cell).ok());
+    let read = |(name, cell): &(&'static str, &[u8])| match std::str::from_utf8(cell) {
+        Ok(cell) => Ok(((*name).to_owned(), reader.json(name, cell, currency))),
+        Err(_) => Err(Issue::new(FieldCode::InvalidFormat, "must be UTF-8; save the file as CSV in UTF-8").on(name)),
     };
-    let filled = cells.iter().chain(std::iter::repeat(&b""[..]));
-    columns.iter().zip(filled).filter_map(|(field, cell)| Some(((*field)?, cell))).map(read).collect()
+    cells.iter().map(read).collect()
 }

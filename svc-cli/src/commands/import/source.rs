@@ -61,6 +61,12 @@ impl Source {
             mark.clear();
         } else if mark.starts_with(b"\xff\xfe") || mark.starts_with(b"\xfe\xff") {
             return Err(Failure::new(Exit::Failed, format!("{name} is encoded in UTF-16; save it as UTF-8.")));
+        } else if mark == b"PK\x03" || mark == b"\xd0\xcf\x11" {
+            // The new and the old format of workbooks.
+            return Err(Failure::new(
+                Exit::Failed,
+                format!("{name} is a workbook of a spreadsheet; save it as CSV in UTF-8."),
+            ));
         }
         let mut head = Head::new(Cursor::new(mark).chain(input));
         if head.skip(skip_lines).map_err(failed)? < skip_lines {

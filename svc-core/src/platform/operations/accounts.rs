@@ -5,13 +5,15 @@ use crate::accounts::dashboard_links;
 use crate::accounts::keys::{self, KeyCreate, KeyId};
 use crate::accounts::members::{self, Member, MemberId};
 use crate::accounts::{audit, tenants};
+use crate::error::Error;
 use crate::lookup::{self, RecordId};
 use crate::pages::Page;
 use crate::platform::{
     Account, AccountCreate, AccountListParams, AccountUpdate, ApiKey, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret,
-    AuditEntry, DashboardLink, DashboardLinkCreate, MemberCreate, MemberUpdate, Method, Operation, OperatorLink,
-    OperatorLinkCreate, Seconds,
+    AuditEntry, DashboardLink, DashboardLinkCreate, MemberCreate, MemberUpdate, Method, NewSandbox, Operation,
+    OperatorLink, OperatorLinkCreate, SandboxStep, Seconds,
 };
+use crate::sandboxes;
 use crate::values::TenantId;
 
 /// Creates an account.
@@ -20,11 +22,12 @@ pub const CREATE_ACCOUNT: Operation<(), AccountCreate, Account> =
         Ok(tenants::create(tx, input.clone().into()).await?.into())
     });
 
-/// Lists the accounts. The cursor is the id of the last account, by which they are sorted.
+/// Lists the accounts, without sandboxes unless they are asked for. The cursor is the id of the last account, by which they are sorted.
 pub const LIST_ACCOUNTS: Operation<(), AccountListParams, Page<Account>> =
     Operation::new("listAccounts", Method::Get, "accounts", "", &async |tx, (), input: &AccountListParams| {
         let limit = input.limit.unwrap_or_default().get();
-        let mut tenants = tx.tenants(input.cursor.map(TenantId), limit + 1).await?;
+        let mut tenants =
+            tx.tenants(input.cursor.map(TenantId), limit + 1, input.sandboxes.unwrap_or_default()).await?;
         let has_more = tenants.len() > limit as usize;
         tenants.truncate(limit as usize);
         let next_cursor = tenants.last().filter(|_| has_more).map(|last| last.id.0);
@@ -50,6 +53,30 @@ pub const GET_ACCOUNT: Operation<TenantId, (), Account> =
 pub const UPDATE_ACCOUNT: Operation<TenantId, AccountUpdate, Account> =
     Operation::new("updateAccount", Method::Patch, "", "", &async |tx, account: TenantId, input: &AccountUpdate| {
         Ok(tenants::update(tx, account.0, |tenant| input.clone().apply(tenant)).await?.into())
+    });
+
+/// Retrieves the sandbox of an account.
+pub const GET_SANDBOX: Operation<TenantId, (), Account> =
+    Operation::new("getSandbox", Method::Get, "sandbox", "", &async |tx, account, _| {
+        Ok(sandboxes::find(tx, account).await?.ok_or(Error::NotFound)?.into())
+    });
+
+/// Creates the sandbox of an account, with a key.
+pub const CREATE_SANDBOX: Operation<TenantId, (), NewSandbox> =
+    Operation::new("createSandbox", Method::Post, "sandbox", "", &async |tx, account, _| {
+        Ok(sandboxes::create(tx, account).await?.into())
+    });
+
+/// Takes one step of resetting the sandbox of an account.
+pub const RESET_SANDBOX: Operation<TenantId, (), SandboxStep> =
+    Operation::new("resetSandbox", Method::Post, "sandbox", "reset", &async |tx, account, _| {
+        Ok(sandboxes::reset_step(tx, account).await?.into())
+    });
+
+/// Takes one step of deleting the sandbox of an account.
+pub const DELETE_SANDBOX: Operation<TenantId, (), SandboxStep> =
+    Operation::new("deleteSandbox", Method::Post, "sandbox", "delete", &async |tx, account, _| {
+        Ok(sandboxes::delete_step(tx, account).await?.into())
     });
 
 /// Lists the API keys of an account.

@@ -97,6 +97,12 @@ impl AttemptCountRepository for MemoryTx<'_> {
         Ok(all.filter(wanted).collect())
     }
 
+    async fn delete_attempt_counts(&mut self, tenant: TenantId, hours: &[Timestamp; CHART_HOURS]) -> StoreResult<()> {
+        let counts = &mut self.state_mut()?.attempt_counts;
+        counts.take_first(u32::MAX, |(hour, of, ..), _| *of == tenant && hours.contains(hour));
+        Ok(())
+    }
+
     async fn delete_attempt_counts_before(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64> {
         Ok(self.state_mut()?.attempt_counts.take_first(limit, |(hour, ..), _| *hour < before))
     }

@@ -98,7 +98,8 @@ impl DeliveryRepository for MemoryTx<'_> {
         let due = self.state.pending(tenant, subscription).take_while(|(due_at, _)| *due_at <= now);
         let with_event = due.filter_map(|(_, delivery)| {
             let event = self.state.events.get(&(tenant, delivery.event_id))?.clone();
-            Some(DueDelivery { delivery: delivery.clone(), event })
+            let is_sandbox = self.state.is_sandbox(tenant);
+            Some(DueDelivery { delivery: delivery.clone(), event, is_sandbox })
         });
         Ok(with_event.take(limit as usize).collect())
     }
@@ -194,7 +195,11 @@ impl DeliveryRepository for MemoryTx<'_> {
     }
 
     async fn backlog(&mut self, status: DeliveryStatus) -> StoreResult<Backlog> {
-        let counts = |delivery: &&Delivery| delivery.status == status && status != DeliveryStatus::Succeeded;
+        let counts = |delivery: &&Delivery| {
+            delivery.status == status
+                && status != DeliveryStatus::Succeeded
+                && (status == DeliveryStatus::Pending || !self.state.is_sandbox(delivery.tenant_id))
+        };
         let mut times: Vec<Timestamp> =
             self.state.deliveries.values().filter(counts).map(|delivery| delivery.created_at).collect();
         times.sort_unstable();

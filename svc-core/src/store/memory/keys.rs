@@ -22,6 +22,7 @@ impl ApiKeyRepository for MemoryTx<'_> {
                 signing_secret: key.signing_secret.clone(),
                 developer_access: tenant.developer_access,
                 limits: tenant.limits,
+                is_sandbox: tenant.is_sandbox(),
             })
         }))
     }

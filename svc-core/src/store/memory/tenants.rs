@@ -14,8 +14,9 @@ impl TenantRepository for MemoryTx<'_> {
         Ok(self.state.tenants.get(&id).cloned())
     }
 
-    async fn tenants(&mut self, after: Option<TenantId>, limit: u32) -> StoreResult<Vec<Tenant>> {
+    async fn tenants(&mut self, after: Option<TenantId>, limit: u32, sandboxes: bool) -> StoreResult<Vec<Tenant>> {
         let following = self.state.tenants.values().filter(|tenant| Some(tenant.id) > after);
+        let following = following.filter(|tenant| sandboxes || !tenant.is_sandbox());
         Ok(following.take(limit as usize).cloned().collect())
     }
 

@@ -18,6 +18,8 @@ pub struct Attempt {
     pub url: WebhookUrl,
     /// The secrets that sign the request, the newest first.
     pub secrets: Vec<Secret>,
+    /// Whether the tenant is the sandbox of an account. Its receivers are told so.
+    pub is_sandbox: bool,
 }
 
 /// The result of an attempt.
@@ -58,7 +60,7 @@ impl Attempt {
             ("webhook-id", id),
             ("webhook-timestamp", timestamp),
         ];
-        if self.event.is_test() {
+        if self.is_sandbox || self.event.is_test() {
             headers.push(("x-svc-test", "true".to_owned()));
         }
         headers

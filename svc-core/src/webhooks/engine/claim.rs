@@ -67,7 +67,7 @@ async fn claim_endpoint(
     let lease_ends = now.checked_add(policy.lease()).unwrap_or(now);
     let lease = tx.env().id(lease_ends);
     let due = tx.due_deliveries(tenant, id, now, u32::try_from(limit).unwrap_or(u32::MAX)).await?;
-    for DueDelivery { mut delivery, event } in due {
+    for DueDelivery { mut delivery, event, is_sandbox } in due {
         let previous_lease = delivery.lease;
         // The id of a lease contains the time when it ends. `next_attempt_at` is earlier if the lease was bounded, and later
         // once it was extended past that time. No lease is extended after that, so repeated clock jumps cannot defer a
@@ -80,7 +80,7 @@ async fn claim_endpoint(
         delivery.claim(lease, lease_ends);
         tx.claim_delivery(&delivery, previous_lease).await?;
         let (url, secrets) = (subscription.url.clone(), subscription.signing_secrets(now));
-        attempts.push(Attempt { delivery, event, url, secrets });
+        attempts.push(Attempt { delivery, event, url, secrets, is_sandbox });
         if subscription.backoff_until.is_some() {
             subscription.begin_single_attempt(lease_ends);
             tx.update_delivery_outcome(tenant, &subscription).await?;

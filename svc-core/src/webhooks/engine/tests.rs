@@ -410,6 +410,10 @@ fn the_headers_of_an_attempt_identify_and_sign_the_delivery() {
     ];
     assert_eq!(attempt.headers(now, &body), want);
     let event = Event { only_for: Some(attempt.delivery.subscription_id), ..attempt.event.clone() };
-    let test = Attempt { event, ..attempt };
-    assert_eq!(test.headers(now, &body)[want.len()..], [("x-svc-test", "true".to_owned())]);
+    let test = Attempt { event, ..attempt.clone() };
+    let marked = [("x-svc-test", "true".to_owned())];
+    assert_eq!(test.headers(now, &body)[want.len()..], marked, "a test of the subscription");
+    let of_sandbox = Attempt { is_sandbox: true, ..attempt };
+    assert_eq!(of_sandbox.headers(now, &body)[want.len()..], marked, "every delivery of a sandbox");
+    assert_eq!(of_sandbox.body(now), body);
 }

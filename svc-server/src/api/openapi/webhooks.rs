@@ -168,7 +168,8 @@ pub(super) fn parameters() -> [(&'static str, Value); HEADERS.len()] {
                 "in": "header",
                 "description": "Present on a test, which the dashboard or the operator of the service can send to a \
                                 subscription with any of its event kinds: `data` is the example of the kind, and nothing happened to any record. \
-                                The signatures do not cover this header.",
+                                Present as well on every delivery of a sandbox, whose `data` is a record of the sandbox. The signatures do not cover \
+                                this header.",
                 "schema": { "type": "string", "const": "true" },
             }),
         ),

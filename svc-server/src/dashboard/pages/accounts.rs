@@ -93,8 +93,13 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>) -> Result<PageResponse,
 
 fn detail(cx: &Context<'_>, tenant: &Tenant, limits: &FormState<'_>) -> PageResponse {
     let path = |action: &str| format!("/accounts/{}/{action}", tenant.id);
+    let link = |id: TenantId| html! { a href=(cx.url(&format!("/accounts/{id}"))) { code { (id) } } };
+    let sandbox = tenant.sandbox_id.map(|id| ("Sandbox", link(id)));
+    let owner = tenant.sandbox_of.map(|id| ("Sandbox of", link(id)));
     let actions = html! {
         @match tenant.developer_access {
+            // It follows that of the account.
+            _ if tenant.is_sandbox() => {}
             DeveloperAccess::Approved => {
                 (confirmed(cx, "Withdraw access", &format!("Requests with the keys of {} are refused at once. Its data is kept.", tenant.name),
                     &path("access"), html! { input type="hidden" name="access" value="suspended"; }, "Withdraw access"))
@@ -106,15 +111,17 @@ fn detail(cx: &Context<'_>, tenant: &Tenant, limits: &FormState<'_>) -> PageResp
         }
         (post_button(cx, &path("view"), "primary", html! {}, "View as this account"))
     };
+    let mut known = vec![
+        ("Id", html! { code { (tenant.id) } }),
+        ("Developer access", access(tenant)),
+        ("Time zone", html! { (tenant.time_zone) }),
+        ("Currency", html! { (tenant.currency) }),
+        ("Created", exact_time(&tenant.time_zone, tenant.created_at)),
+    ];
+    known.extend(sandbox.into_iter().chain(owner));
     let content = html! {
         (heading(&tenant.name, "", actions))
-        (section("Account", facts(&[
-            ("Id", html! { code { (tenant.id) } }),
-            ("Developer access", access(tenant)),
-            ("Time zone", html! { (tenant.time_zone) }),
-            ("Currency", html! { (tenant.currency) }),
-            ("Created", exact_time(&tenant.time_zone, tenant.created_at)),
-        ])))
+        (section("Account", facts(&known)))
         form.card.fields method="post" action=(cx.url(&path("limits"))) {
             h2 { "Limits" }
             p.hint { "An empty field means the limit of the server. Rates are requests of one key per minute." }

@@ -35,8 +35,9 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
         None => logs.last(),
     };
     let compared = compared(cx)?;
-    let request =
-        |log: &AttemptLog| endpoint.as_ref().map(|endpoint| SentRequest::new(&delivery, &event, endpoint, log));
+    let request = |log: &AttemptLog| {
+        endpoint.as_ref().map(|endpoint| SentRequest::new(&delivery, &event, endpoint, log, tenant.is_sandbox()))
+    };
     let zone = &tenant.time_zone;
     let content = html! {
         (heading(delivery.kind.as_str(), "", html! {

@@ -25,6 +25,7 @@ impl SentRequest {
         event: &Event,
         endpoint: &WebhookSubscription,
         attempt: &AttemptLog,
+        is_sandbox: bool,
     ) -> Self {
         let at: Timestamp = attempt.started_at;
         let sent = Attempt {
@@ -32,6 +33,7 @@ impl SentRequest {
             event: event.clone(),
             url: endpoint.url.clone(),
             secrets: endpoint.signing_secrets(at),
+            is_sandbox,
         };
         let bytes = sent.body(at);
         let headers = sent.headers(at, &bytes);

@@ -65,16 +65,21 @@ async fn page(
             ])))
         }
         (section("Limits", limits(tenant)))
-        @if cx.may(Role::Owner) {
+        @if cx.may(Role::Owner) && !tenant.is_sandbox() {
             (members::card(cx, tenant, &list, new_member))
         }
         section.card {
             div {
                 h2 { "Sessions" }
-                p.soft { "Who is signed in to this account. A session ends by itself after twelve hours, or after an idle one." }
+                p.soft {
+                    "Who is signed in to this account. A session ends by itself after twelve hours, or after an idle one."
+                    @if let Some(owner) = cx.sandbox_of.get() {
+                        " Members of " (owner) " use its sandbox with the same role, and their sessions are listed there."
+                    }
+                }
             }
             (session_table(cx, &tenant.time_zone, &sessions, cx.may(Role::Owner), "/settings/sessions"))
-            @if cx.session.email.is_some() {
+            @if cx.session.email.is_some() && !tenant.is_sandbox() {
                 div.actions {
                     (confirmed(cx, "Sign out everywhere", "All sessions in which you see this account end, also this one. Those \
                         in which you see another account go on.", "/settings/sign-out-everywhere", html! {},

@@ -26,8 +26,12 @@ const WITHIN_TENANT: &[(&str, &str, &str)] = &[
 ];
 
 /// The same for tables without a tenant.
-const GLOBAL: &[(&str, &str, &str)] =
-    &[("used_signatures", "key_id", "api_keys"), ("oauth_grants", "app_id", "oauth_apps")];
+const GLOBAL: &[(&str, &str, &str)] = &[
+    ("used_signatures", "key_id", "api_keys"),
+    ("oauth_grants", "app_id", "oauth_apps"),
+    ("tenants", "sandbox_of", "tenants"),
+    ("tenants", "sandbox_id", "tenants"),
+];
 
 /// Adds a finding for each row that refers to a missing one.
 pub(super) async fn orphans(sql: &mut dyn Sql, findings: &mut Vec<Finding>) -> StoreResult<()> {

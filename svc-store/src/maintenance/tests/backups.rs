@@ -49,7 +49,7 @@ async fn a_backup_is_a_consistent_snapshot() {
     let folder = Folder::new();
     let url = folder.filled("svc.db").await;
     let store = store(&url).await;
-    let tenant = store.read("test", (), async |tx, ()| Ok(tx.tenants(None, 1_000).await?[0].id)).await.unwrap();
+    let tenant = store.read("test", (), async |tx, ()| Ok(tx.tenants(None, 1_000, false).await?[0].id)).await.unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let written = Arc::new(AtomicU32::new(0));
     let writer = tokio::spawn(write(store, tenant, Arc::clone(&stop), Arc::clone(&written)));

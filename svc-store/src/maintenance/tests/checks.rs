@@ -22,6 +22,8 @@ const DAMAGES: &[(&str, &str, &str)] = &[
     ("DELETE FROM api_keys WHERE name IS NOT NULL", "used_signatures", "key_id refers to"),
     ("DELETE FROM tenants WHERE name = 'Harbour Plumbing'", "contacts", "tenant_id refers to"),
     ("UPDATE tenants SET clock = clock + 100000000000000", "tenants", "the clock of the account is at"),
+    ("UPDATE tenants SET sandbox_of = (SELECT id FROM contacts LIMIT 1)", "tenants", "sandbox_of refers to"),
+    ("UPDATE tenants SET sandbox_id = (SELECT id FROM contacts LIMIT 1)", "tenants", "sandbox_id refers to"),
     ("UPDATE numbers SET last = 1 WHERE kind = 'INV'", "numbers", "the last number given is 1, but INV-0002 is in use"),
     ("DELETE FROM numbers WHERE kind = 'QUO'", "numbers", "the last number given is 0, but QUO-0001"),
     ("DELETE FROM endpoint_schedule", "subscriptions", "but no row in endpoint_schedule"),

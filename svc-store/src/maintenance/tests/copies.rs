@@ -58,7 +58,7 @@ async fn a_file_is_copied_to_a_file() {
     let store = store(&to).await;
     let opened = store.read("test", (), async |tx, ()| {
         let mut signed = 0;
-        for tenant in tx.tenants(None, 1_000).await? {
+        for tenant in tx.tenants(None, 1_000, false).await? {
             signed += tx.api_keys(tenant.id).await?.iter().filter(|key| key.signing_secret.is_some()).count();
         }
         Ok(signed)
@@ -87,7 +87,7 @@ async fn a_file_is_copied_to_postgres_and_back() {
     assert_equal(&copy_between(ends.0, ends.1, false, &env, &mut |_| {}).await.unwrap());
     let key = crate::vault::key_for(&folder.path("from.db"), &env, false).unwrap();
     let store = open_with(&middle, env, Options { secret_key: Some(key), ..Options::default() }).await.unwrap();
-    let tenants = store.read("test", (), async |tx, ()| Ok(tx.tenants(None, 1_000).await?.len())).await;
+    let tenants = store.read("test", (), async |tx, ()| Ok(tx.tenants(None, 1_000, false).await?.len())).await;
     assert_eq!(tenants, Ok(2));
 }
 

@@ -21,6 +21,7 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
     ("FROM oauth_grants WHERE app_id = $1", "whoever deletes an app ends its access to all tenants"),
     ("FROM members WHERE email = $1", "a person signs in with an email address, which may have several accounts"),
     ("FROM tenants WHERE id > $1 ORDER BY id LIMIT $2", "an operator lists all tenants"),
+    ("FROM tenants WHERE id > $1 AND sandbox_of IS NULL ORDER BY id", "an operator lists all accounts but sandboxes"),
     ("FROM tenants t WHERE t.id > $2 ORDER BY t.id LIMIT $3", "retention looks for tenants with old events"),
     ("FROM tenants WHERE id > $1 AND clock > $2", "an operator repairs the clocks of all tenants"),
     ("FROM tenants WHERE overdue_check_at <= $1", "the server looks for tenants for which a day has begun"),
@@ -50,11 +51,8 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
         "FROM endpoint_schedule WHERE (tenant_id, subscription_id) > ($1, $2)",
         "after the clock was set back the sender bounds the waits of all endpoints",
     ),
-    (
-        "FROM deliveries WHERE status = 'failed' ORDER BY created_at LIMIT $1",
-        "metrics count the backlog of all tenants",
-    ),
-    ("FROM deliveries WHERE status = 'held' ORDER BY created_at LIMIT $1", "metrics count the backlog of all tenants"),
+    ("FROM deliveries WHERE status = 'failed' AND tenant_id NOT IN", "metrics count the backlog of all tenants"),
+    ("FROM deliveries WHERE status = 'held' AND tenant_id NOT IN", "metrics count the backlog of all tenants"),
     ("FROM deliveries WHERE status = 'pending' LIMIT $1", "metrics count the backlog of all tenants"),
     (
         "DELETE FROM idempotency WHERE (tenant_id, key) IN",

@@ -83,7 +83,7 @@ async fn a_full_database_refuses_writes_and_loses_none() {
     let acknowledged = results.iter().filter(|result| matches!(result, Ok(Ok(())))).count();
     assert!(acknowledged < 64, "the database never filled up");
     let store = scratch.store();
-    let stored = store.read("test", (), async |tx, ()| Ok(tx.tenants(None, 1_000).await?)).await.unwrap();
+    let stored = store.read("test", (), async |tx, ()| Ok(tx.tenants(None, 1_000, false).await?)).await.unwrap();
     assert_eq!(stored.len(), acknowledged + 1);
     assert!(stored.iter().any(|row| row.id == tenant));
 }
@@ -142,5 +142,7 @@ fn named(env: &Env, name: &str) -> tenants::Tenant {
         limits: svc_core::accounts::limits::RateLimits::default(),
         max_webhooks: None,
         created_at: now,
+        sandbox_of: None,
+        sandbox_id: None,
     }
 }

@@ -1,0 +1,122 @@
+//! The sandbox of an account: a part of its settings. People who look at the sandbox see the same page there.
+
+use maud::{Markup, html};
+use svc_core::accounts::tenants::Tenant;
+use svc_core::sandboxes::NewSandbox;
+use svc_core::values::TenantId;
+
+use crate::dashboard::components::{confirmed, copyable, empty, facts, heading, post_button, section, time};
+use crate::dashboard::context::Context;
+use crate::dashboard::layout;
+use crate::dashboard::page_response::{PageError, PageResponse};
+
+const ABOUT: &str =
+    "A place to try programs in, apart from the account: it has records, keys, webhooks and limits of its own.";
+
+/// Returns the account whose sandbox a page is about: the one that is shown, or the one whose sandbox is shown. Who may see a
+/// sandbox alone has no part in its account.
+fn owner(cx: &Context<'_>, shown: &Tenant) -> Result<TenantId, PageError> {
+    match shown.sandbox_of {
+        None => Ok(shown.id),
+        Some(owner) if cx.session.tenant_id == Some(owner) => Ok(owner),
+        Some(_) => Err(PageError::NotFound),
+    }
+}
+
+/// Shows the sandbox, or offers to create it.
+pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let sandbox = cx.svc.account(owner(cx, tenant)?).sandbox().find().await?;
+    let content = html! {
+        (heading("Sandbox", ABOUT, html! {}))
+        @match &sandbox {
+            None => {
+                (empty("sandbox", "No sandbox yet", "It begins with a few sample records and a key of its own. Members of this account \
+                    can use it with the same role.",
+                    post_button(cx, "/settings/sandbox/create", "primary", html! {}, "Create sandbox")))
+            }
+            Some(sandbox) => { (card(cx, tenant, sandbox)) }
+        }
+    };
+    Ok(layout::page(cx, Some(tenant), "Sandbox", &content))
+}
+
+fn card(cx: &Context<'_>, shown: &Tenant, sandbox: &Tenant) -> Markup {
+    let known = facts(&[
+        ("Id", html! { code { (sandbox.id) } }),
+        ("Name", html! { (sandbox.name) }),
+        ("Created", time(cx.now, &shown.time_zone, sandbox.created_at)),
+    ]);
+    section(
+        "This account has a sandbox",
+        html! {
+            (known)
+            p { "Its API keys begin with " code { "svc_test_" } ", and its webhooks are sent with the header "
+                code { "X-SVC-Test: true" } "." }
+            div.actions {
+                @if shown.id == sandbox.id {
+                    (post_button(cx, "/settings/sandbox/leave", "", html! {}, "Back to the account"))
+                } @else if can_switch(cx) {
+                    (post_button(cx, "/settings/sandbox/open", "primary", html! {}, "Open the sandbox"))
+                }
+                (confirmed(cx, "Reset", &format!("The records, events, deliveries and logged requests of {} are deleted, and the sample \
+                    records are created again. Its keys and webhooks stay.", sandbox.name),
+                    "/settings/sandbox/reset", html! {}, "Reset sandbox"))
+                (confirmed(cx, "Delete", &format!("{} is deleted with all that it has. Its keys are refused at once.", sandbox.name),
+                    "/settings/sandbox/delete", html! {}, "Delete sandbox"))
+            }
+        },
+    )
+}
+
+/// Returns whether the person can choose what their session shows. Where an application signs people in, it chooses.
+fn can_switch(cx: &Context<'_>) -> bool {
+    !cx.session.id.uuid().is_nil()
+}
+
+/// Creates the sandbox, and shows its first key.
+pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let NewSandbox { key, .. } = cx.svc.account(owner(cx, tenant)?).sandbox().create().await?;
+    let text = key.text.reveal();
+    let example = format!("curl '{}/api/v1/contacts' -H 'Authorization: Bearer {text}'", cx.address());
+    let about = "It has a few sample records, and this key. Copy the key now and store it where your program reads it. It will \
+                 not be shown again.";
+    let content = html! {
+        (heading("Sandbox created", about, html! {}))
+        div.card.fields {
+            (copyable("key", "API key of the sandbox", text))
+            p.hint { "Try it:" }
+            pre { code { (example) } }
+            div.actions { a.button.primary href=(cx.url("/settings/sandbox")) { "I have stored it" } }
+        }
+    };
+    Ok(layout::page(cx, Some(tenant), "Sandbox created", &content))
+}
+
+/// Deletes what the sandbox has, and creates the sample records again.
+pub(in crate::dashboard) async fn reset(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    cx.svc.account(owner(cx, tenant)?).sandbox().reset().await?;
+    Ok(PageResponse::see_other(&cx.url("/settings/sandbox?notice=sandbox-reset")))
+}
+
+/// Deletes the sandbox. Sessions that show it then show the account.
+pub(in crate::dashboard) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    cx.svc.account(owner(cx, tenant)?).sandbox().delete().await?;
+    cx.dashboard.check_sessions();
+    Ok(PageResponse::see_other(&cx.url("/settings/sandbox?notice=sandbox-deleted")))
+}
+
+/// Shows the pages of the sandbox from now on.
+pub(in crate::dashboard) async fn open(cx: &Context<'_>, _: &Tenant) -> Result<PageResponse, PageError> {
+    cx.svc.dashboard().show_sandbox(cx.session.id, true).await?;
+    cx.dashboard.check_sessions();
+    Ok(PageResponse::see_other(&cx.url("/")))
+}
+
+/// Shows the pages of the account again.
+pub(in crate::dashboard) async fn leave(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+    if cx.session.tenant_id.is_some() && cx.session.viewed_tenant_id.is_some() {
+        cx.svc.dashboard().show_sandbox(cx.session.id, false).await?;
+        cx.dashboard.check_sessions();
+    }
+    Ok(PageResponse::see_other(&cx.url("/")))
+}

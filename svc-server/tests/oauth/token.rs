@@ -1,0 +1,263 @@
+//! Every parameter of `/oauth/token` and `/oauth/revoke`.
+
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{Method, StatusCode};
+use serde_json::json;
+use svc_core::accounts::apps::AppUpdate;
+
+use crate::harness::Change::{None as Unchanged, Repeated, With, Without};
+use crate::harness::{Pairs, Received, Server, VERIFIER, basic, exchange, pairs};
+
+/// Checks that an error has the headers of RFC 6749 §5.2, and a description in the characters that it allows.
+fn check(response: &Received, status: u16, code: &str, shown: &str) {
+    assert_eq!(response.error(), (status, code.to_owned()), "{shown}: {}", response.text);
+    let body = response.json();
+    assert_eq!(body.as_object().unwrap().len(), 2, "{shown}: {}", response.text);
+    let description = body["error_description"].as_str().unwrap();
+    assert!(description.bytes().all(|byte| matches!(byte, 0x20..=0x7e) && !b"\"\\".contains(&byte)), "{description}");
+    for (name, value) in [
+        ("cache-control", "no-store"),
+        ("pragma", "no-cache"),
+        ("content-type", "application/json"),
+        ("access-control-allow-origin", "*"),
+    ] {
+        assert_eq!(response.header(name), value, "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_code_is_exchanged_by_the_right_form_alone() {
+    let server = Server::start().await;
+    let app = &server.confidential;
+    let code = server.code(&server.request(app)).await;
+    let right = exchange(&code);
+    let long = "a".repeat(4096);
+    let other_code = format!("{}{}", &code[..code.len() - 1], if code.ends_with('0') { '1' } else { '0' });
+    for (change, error) in [
+        (Without("grant_type"), "invalid_request"),
+        (With("grant_type", ""), "invalid_request"),
+        (Repeated("grant_type"), "invalid_request"),
+        (With("grant_type", "password"), "unsupported_grant_type"),
+        (With("grant_type", "client_credentials"), "unsupported_grant_type"),
+        (With("grant_type", "urn:ietf:params:oauth:grant-type:device_code"), "unsupported_grant_type"),
+        (With("grant_type", &long), "unsupported_grant_type"),
+        (Without("code"), "invalid_request"),
+        (With("code", ""), "invalid_request"),
+        (Repeated("code"), "invalid_request"),
+        (With("code", "svc_oac_unknown"), "invalid_grant"),
+        (With("code", &other_code), "invalid_grant"),
+        (With("code", &code.to_uppercase()), "invalid_grant"),
+        (With("code", &long), "invalid_grant"),
+        (With("code", "\0"), "invalid_grant"),
+        (Without("redirect_uri"), "invalid_grant"),
+        (Repeated("redirect_uri"), "invalid_request"),
+        (With("redirect_uri", "https://app.example.com/callback/"), "invalid_grant"),
+        (With("redirect_uri", &long), "invalid_grant"),
+        (Without("code_verifier"), "invalid_request"),
+        (With("code_verifier", ""), "invalid_request"),
+        (Repeated("code_verifier"), "invalid_request"),
+        (With("code_verifier", &VERIFIER[..42]), "invalid_grant"),
+        (With("code_verifier", &VERIFIER.to_uppercase()), "invalid_grant"),
+        (With("code_verifier", &long), "invalid_grant"),
+        (With("resource", "https://other.example.com"), "invalid_target"),
+        (With("resource", "https://api.example.com/api/v9"), "invalid_target"),
+        (With("client_id", "svcapp_other"), "invalid_request"),
+        (With("client_secret", "svc_ocs_x"), "invalid_request"),
+    ] {
+        let response = server.post("/oauth/token", &basic(app), &change.of(&right)).await;
+        check(&response, 400, error, &format!("{change:?}"));
+    }
+    let mut repeated = right.clone();
+    repeated.extend(pairs(&[("resource", "https://api.example.com"), ("resource", "https://api.example.com/api/v1")]));
+    check(&server.post("/oauth/token", &basic(app), &repeated).await, 400, "invalid_target", "two resources");
+
+    // None of them has used the code up.
+    let response = server.post("/oauth/token", &basic(app), &right).await;
+    assert_eq!(response.status, StatusCode::OK, "{}", response.text);
+    let tokens = response.json();
+    let (access, refresh) = (tokens["access_token"].as_str().unwrap(), tokens["refresh_token"].as_str().unwrap());
+    assert!(access.starts_with("svc_oat_") && refresh.starts_with("svc_ort_"));
+    let expected = json!({
+        "access_token": access,
+        "token_type": "Bearer",
+        "expires_in": 3600,
+        "refresh_token": refresh,
+        "scope": "read write",
+        "tenant_id": server.tenant,
+    });
+    assert_eq!(tokens, expected);
+    assert_eq!((response.header("cache-control"), response.header("pragma")), ("no-store", "no-cache"));
+}
+
+#[tokio::test]
+async fn a_token_is_refreshed_by_the_right_form_alone() {
+    let server = Server::start().await;
+    for app in [&server.confidential, &server.public] {
+        let tokens = server.tokens(app).await;
+        let refresh = tokens["refresh_token"].as_str().unwrap();
+        let right = pairs(&[("grant_type", "refresh_token"), ("refresh_token", refresh)]);
+        let long = "a".repeat(4096);
+        for (change, error) in [
+            (Without("refresh_token"), "invalid_request"),
+            (With("refresh_token", ""), "invalid_request"),
+            (Repeated("refresh_token"), "invalid_request"),
+            (With("refresh_token", "svc_ort_unknown"), "invalid_grant"),
+            (With("refresh_token", tokens["access_token"].as_str().unwrap()), "invalid_grant"),
+            (With("refresh_token", &long), "invalid_grant"),
+            (With("scope", "admin"), "invalid_scope"),
+            (With("scope", "read write admin"), "invalid_scope"),
+            (With("scope", &long), "invalid_scope"),
+            (With("resource", "https://other.example.com"), "invalid_target"),
+        ] {
+            let response = server.post("/oauth/token", &basic(app), &change.of(&right)).await;
+            check(&response, 400, error, &format!("{change:?}"));
+        }
+        let less = server.post("/oauth/token", &basic(app), &With("scope", "read").of(&right)).await.json();
+        assert_eq!(less["scope"], "read");
+        let contact = [("authorization", &*format!("Bearer {}", less["access_token"].as_str().unwrap()))];
+        let refused = server.send(Method::POST, "/api/v1/contacts", &contact, r#"{"first_name":"Ada"}"#).await;
+        assert_eq!(refused.status, StatusCode::FORBIDDEN, "{}", refused.text);
+        // The refresh token has what was granted, whatever the access token has.
+        let next = With("refresh_token", less["refresh_token"].as_str().unwrap()).of(&right);
+        assert_eq!(server.post("/oauth/token", &basic(app), &next).await.json()["scope"], "read write");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_is_not_who_it_says_gets_401_and_learns_no_more() {
+    let server = Server::start().await;
+    let code = server.code(&server.request(&server.confidential)).await;
+    let right = exchange(&code);
+    let id = server.confidential.app.client_id.as_str();
+    let public = server.public.app.client_id.as_str();
+    let secret = server.confidential.secret.as_ref().unwrap().reveal();
+    let with = |more: &[(&str, &str)]| -> Pairs { [right.clone(), pairs(more)].concat() };
+    for (authorization, form) in [
+        ("", right.clone()),
+        ("", with(&[("client_id", id)])),
+        ("", with(&[("client_id", id), ("client_secret", "")])),
+        ("", with(&[("client_id", id), ("client_secret", "svc_ocs_wrong")])),
+        ("", with(&[("client_id", id), ("client_secret", server.reader.secret.as_ref().unwrap().reveal())])),
+        ("", with(&[("client_id", "svcapp_unknown"), ("client_secret", secret)])),
+        ("", with(&[("client_id", public), ("client_secret", secret)])),
+        ("", with(&[("client_secret", secret)])),
+        ("Basic", right.clone()),
+        ("Basic !", right.clone()),
+        ("Bearer svc_oat_x", right.clone()),
+    ] {
+        for path in ["/oauth/token", "/oauth/revoke"] {
+            let response = server.post(path, authorization, &form).await;
+            check(&response, 401, "invalid_client", &format!("{authorization} {form:?}"));
+            let challenge = response.header("www-authenticate");
+            assert_eq!(challenge.starts_with("Basic "), !authorization.is_empty(), "{challenge}");
+        }
+    }
+    let unknown =
+        server.post("/oauth/token", "", &with(&[("client_id", "svcapp_unknown"), ("client_secret", "x")])).await;
+    let wrong = server.post("/oauth/token", "", &with(&[("client_id", id), ("client_secret", "x")])).await;
+    assert_eq!(unknown.text, wrong.text);
+    for (authorization, form) in [
+        (basic(&server.confidential), with(&[("client_secret", secret)])),
+        (basic(&server.confidential), with(&[("client_id", public)])),
+        (String::new(), with(&[("client_id", id), ("client_id", id), ("client_secret", secret)])),
+        (String::new(), with(&[("client_id", id), ("client_secret", secret), ("client_secret", secret)])),
+    ] {
+        let response = server.post("/oauth/token", &authorization, &form).await;
+        check(&response, 400, "invalid_request", &format!("{authorization} {form:?}"));
+    }
+    let disable = AppUpdate { disabled: Some(true), ..AppUpdate::default() };
+    server.svc.apps().update(server.confidential.app.id, disable).await.unwrap();
+    let disabled = server.post("/oauth/token", &basic(&server.confidential), &right).await;
+    check(&disabled, 401, "invalid_client", "a disabled app");
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_form_is_refused_as_the_rfc_says() {
+    let server = Server::start().await;
+    let authorization = basic(&server.confidential);
+    let authorization = (AUTHORIZATION.as_str(), authorization.as_str());
+    let form = (CONTENT_TYPE.as_str(), "application/x-www-form-urlencoded");
+    let many = "a=1&".repeat(65);
+    let no_text = "grant_type=%ff%fe&code=%00";
+    for (headers, body, code) in [
+        (vec![authorization], "grant_type=refresh_token", "invalid_request"),
+        (vec![authorization, (CONTENT_TYPE.as_str(), "application/json")], "{}", "invalid_request"),
+        (vec![authorization, form, form], "grant_type=refresh_token", "invalid_request"),
+        (vec![authorization, form, ("content-encoding", "gzip")], "grant_type=refresh_token", "invalid_request"),
+        (vec![authorization, form], "", "invalid_request"),
+        (vec![authorization, form], "=&&&;", "invalid_request"),
+        (vec![authorization, form], no_text, "unsupported_grant_type"),
+        (vec![authorization, form], many.as_str(), "invalid_request"),
+        (vec![authorization, authorization, form], "grant_type=refresh_token", "invalid_request"),
+    ] {
+        check(
+            &server.send(Method::POST, "/oauth/token", &headers, body).await,
+            400,
+            code,
+            &format!("{headers:?} {body}"),
+        );
+    }
+    let large = format!("code={}", "a".repeat(1 << 21));
+    let response = server.send(Method::POST, "/oauth/token", &[authorization, form], &large).await;
+    check(&response, 413, "invalid_request", "a large body");
+    for path in ["/oauth/token", "/oauth/revoke"] {
+        let response = server.send(Method::GET, path, &[], "").await;
+        check(&response, 405, "invalid_request", path);
+        assert_eq!(response.header("allow"), "POST, OPTIONS");
+    }
+}
+
+#[tokio::test]
+async fn a_revocation_needs_a_token_and_says_nothing_of_those_it_does_not_know() {
+    let server = Server::start().await;
+    let tokens = server.tokens(&server.confidential).await;
+    let authorization = basic(&server.confidential);
+    let access = tokens["access_token"].as_str().unwrap();
+    let right = pairs(&[("token", access)]);
+    for (change, status) in [
+        (Without("token"), 400),
+        (With("token", ""), 400),
+        (Repeated("token"), 400),
+        (With("token", "svc_oat_unknown"), 200),
+        (With("token", &"a".repeat(4096)), 200),
+    ] {
+        let response = server.post("/oauth/revoke", &authorization, &change.of(&right)).await;
+        match status {
+            400 => check(&response, 400, "invalid_request", &format!("{change:?}")),
+            status => assert_eq!((response.status.as_u16(), response.text.as_str()), (status, "{}\n"), "{change:?}"),
+        }
+    }
+    // A token of another app is none that this one knows.
+    let foreign = server.post("/oauth/revoke", &basic(&server.reader), &right).await;
+    assert_eq!((foreign.status, server.call(&tokens).await.status), (StatusCode::OK, StatusCode::OK));
+    // A hint is a hint: a wrong one does not hide the token (RFC 7009 §2.1).
+    for (change, hint) in
+        [(Unchanged, "refresh_token"), (With("token", tokens["refresh_token"].as_str().unwrap()), "access_token")]
+    {
+        let form = [change.of(&right), pairs(&[("token_type_hint", hint)])].concat();
+        assert_eq!(server.post("/oauth/revoke", &authorization, &form).await.status, StatusCode::OK);
+        assert_eq!(server.call(&tokens).await.status, StatusCode::UNAUTHORIZED);
+    }
+    assert!(server.svc.account(server.tenant).grants().list().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn scripts_of_other_pages_may_ask_for_tokens_and_metadata() {
+    let server = Server::start().await;
+    for (path, method) in [
+        ("/oauth/token", "POST"),
+        ("/oauth/revoke", "POST"),
+        ("/.well-known/oauth-authorization-server", "GET, HEAD"),
+        ("/.well-known/oauth-protected-resource/api/v1", "GET, HEAD"),
+    ] {
+        let headers = [("origin", "https://app.example.com"), ("access-control-request-method", "POST")];
+        let response = server.send(Method::OPTIONS, path, &headers, "").await;
+        assert_eq!(response.status, StatusCode::NO_CONTENT, "{path}");
+        assert_eq!(response.header("access-control-allow-origin"), "*", "{path}");
+        assert_eq!(response.header("access-control-allow-methods"), method, "{path}");
+        assert_eq!(response.header("access-control-allow-headers"), "authorization, content-type", "{path}");
+        assert_eq!(response.header("access-control-allow-credentials"), "", "{path}");
+    }
+    let page = server.authorize(&server.request(&server.confidential)).await;
+    assert_eq!(page.header("access-control-allow-origin"), "");
+}
