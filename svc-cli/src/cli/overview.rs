@@ -7,7 +7,10 @@ use clap::{Command, Subcommand as _};
 
 /// The commands, grouped by purpose.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Accounts", &["init", "account", "key", "member", "dashboard", "audit", "request", "platform-key"]),
+    (
+        "Accounts",
+        &["init", "account", "key", "member", "dashboard", "app", "grant", "audit", "request", "platform-key"],
+    ),
     ("Business", &["contact", "quote", "booking", "job", "invoice", "import", "export", "find"]),
     ("Webhooks", &["webhook", "delivery", "event", "trigger", "listen"]),
     ("Database", &["db"]),
