@@ -22,7 +22,7 @@ _svc-server() {
 '--database-write-connections=[The number of PostgreSQL connections for writing, and so of transactions that write at the same time. The connections for reading and writing and two more, times the number of nodes, must stay below max_connections of the database server. SQLite ignores it]:N:_default' \
 '--ops-listen=[The address and port for operators, which serves /metrics, /healthz and /readyz apart from the public listener. The default is 127.0.0.1\:9464, if that port is free]:ADDRESS:_default' \
 '--platform-listen=[Address of the platform API, with which programs of the operator work on all accounts by platform keys, such as 127.0.0.1\:8081. It is not served unless this is set. Let only these programs reach it]:ADDRESS:_default' \
-'--platform-webhook=[The URL that operational events are sent to as webhooks\: endpoint.paused, delivery.exhausted, key.expiring and account.approved. Without it they are not recorded. Every node needs the same]:URL:_default' \
+'--platform-webhook=[The URL that operational events are sent to as webhooks\: endpoint.paused, delivery.exhausted, key.expiring, account.approved, app.authorized and app.revoked. Without it they are not recorded. Every node needs the same]:URL:_default' \
 '--rate-limit=[The number of requests per minute that are allowed for each API key, and for each address without a valid key. \`svc account set\` sets another limit for the keys of one account]:N:_default' \
 '*--write-rate-limit=[The number of writes per minute that are allowed for each API key, per method and route of a resource, such as quotes=20. Can be repeated or separated by commas. \`svc account set\` sets other limits for the keys of one account]:RESOURCE=N:_default' \
 '--max-webhooks=[The number of webhook subscriptions that each account can have, from 1 to 1000. \`svc account set\` sets another limit for one account]:N:_default' \
@@ -41,6 +41,9 @@ off\:"It does not run"))' \
 '--dashboard=[Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of \`svc dashboard link\`, and members at the provider of --oidc-issuer]:DASHBOARD:((on\:"It runs"
 off\:"It does not run"))' \
 '--dashboard-frame-ancestor=[The origin of pages that may show the dashboard in a frame, such as \`https\://app.example.com\`. It must belong to the same site as this server, or browsers keep the cookie of the session from the frame]:ORIGIN:_default' \
+'--public-url=[The URL at which the world reaches this server, such as \`https\://api.example.com\`. It names the server to apps, so it is never taken from a request. For trying, \`http\://127.0.0.1\:8080\` is fine]:URL:_default' \
+'--oauth=[Whether owners of accounts can let apps of somebody else work on them (OAuth 2.0). Requires --public-url, and the dashboard, in which owners consent]:OAUTH:((on\:"It runs"
+off\:"It does not run"))' \
 '--oidc-issuer=[The issuer of an identity provider (OpenID Connect), such as \`https\://id.example.com\`, with which members sign in to the dashboard. Requires --oidc-client-id and --oidc-client-secret. Register the address of this server followed by /dashboard/oidc/callback there]:URL:_default' \
 '--oidc-client-id=[The client that the identity provider knows this server as]:ID:_default' \
 '--oidc-client-secret=[The secret of this client. Rather set it in the environment or in the file of settings, since other users can see the flags of a process]:SECRET:_default' \

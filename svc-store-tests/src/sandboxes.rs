@@ -111,7 +111,7 @@ impl Harness {
             let payments = ("payments", number);
             let responses = ("responses", tx.stored_response(tenant, "key", beginning).await?.iter().len());
             let requests = ("requests", tx.logged_requests(tenant, beginning, 100).await?.len());
-            let texts = ("texts", tx.records_with_text(tenant, "nguyen", 10).await?.len());
+            let texts = ("texts", tx.records_with_text(tenant, None, "nguyen", 10).await?.len());
             let progress = ("progress", tx.indexed_until(tenant).await?.iter().len());
             let replays = ("replays", tx.replays(tenant, 100).await?.len());
             let deliveries = ("deliveries", tx.list_deliveries(tenant, &Default::default()).await?.len());

@@ -118,7 +118,8 @@ impl JsonSchema for RedirectUri {
         "RedirectUri".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "format": "uri", "maxLength": MAX_LENGTH })
+        // Parsers of the format `uri` refuse some of what is sent back as it was registered.
+        json_schema!({ "type": "string", "maxLength": MAX_LENGTH })
     }
 }
 

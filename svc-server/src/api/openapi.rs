@@ -50,7 +50,7 @@ const INFO: &str = include_str!("openapi/introduction.md");
 const PLATFORM_INFO: &str = include_str!("openapi/platform.md");
 
 /// The tags of the platform API that the public API does not have, or describes otherwise.
-const PLATFORM_TAGS: [(&str, &str); 14] = [
+const PLATFORM_TAGS: [(&str, &str); 15] = [
     (
         "accounts",
         "An account is that of one business. Everything else belongs to one account, whose id is in its path.",
@@ -58,6 +58,11 @@ const PLATFORM_TAGS: [(&str, &str); 14] = [
     (
         "keys",
         "An API key opens the public API for the data of one account. Its text is returned once, at its creation.",
+    ),
+    (
+        "apps",
+        "An app is a program of somebody else, which owners of accounts can let work on them (OAuth 2.0). A grant says that \
+         an account does.",
     ),
     ("members", "A member is a person who signs in to the dashboard of an account with an email address."),
     (

@@ -77,8 +77,8 @@ impl GrantRepository for MemoryTx<'_> {
     async fn delete_grant(&mut self, tenant: TenantId, id: GrantId) -> StoreResult<()> {
         let state = self.state_mut()?;
         state.grants.take(&(tenant, id));
-        state.codes.take_first(u32::MAX, |_, code| code.grant_id == id);
-        state.tokens.take_first(u32::MAX, |_, token| token.grant_id == id);
+        state.codes.take_first(u32::MAX, |_, code| code.tenant_id == tenant && code.grant_id == id);
+        state.tokens.take_first(u32::MAX, |_, token| token.tenant_id == tenant && token.grant_id == id);
         Ok(())
     }
 
@@ -127,14 +127,17 @@ impl GrantRepository for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn delete_tokens_of(&mut self, _: TenantId, authorization: AuthorizationId) -> StoreResult<()> {
-        self.state_mut()?.tokens.take_first(u32::MAX, |_, token| token.authorization == authorization);
+    async fn delete_tokens_of(&mut self, tenant: TenantId, authorization: AuthorizationId) -> StoreResult<()> {
+        let is_of = |token: &Token| token.tenant_id == tenant && token.authorization == authorization;
+        self.state_mut()?.tokens.take_first(u32::MAX, |_, token| is_of(token));
         Ok(())
     }
 
-    async fn has_refresh_token(&mut self, _: TenantId, grant: GrantId, now: Timestamp) -> StoreResult<bool> {
+    async fn has_refresh_token(&mut self, tenant: TenantId, grant: GrantId, now: Timestamp) -> StoreResult<bool> {
         let mut tokens = self.state.tokens.values();
-        Ok(tokens.any(|token| token.grant_id == grant && token.is_refresh && now < token.expires_at))
+        Ok(tokens.any(|token| {
+            token.tenant_id == tenant && token.grant_id == grant && token.is_refresh && now < token.expires_at
+        }))
     }
 
     async fn token_credential(&mut self, token_hash: &[u8; 32]) -> StoreResult<Option<TokenCredential>> {
