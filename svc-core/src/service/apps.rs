@@ -70,7 +70,8 @@ impl<'e> Apps<'e> {
     /// # Examples
     ///
     /// ```
-    /// use svc_core::prelude::*;
+    /// use svc_core::error::Error;
+    /// use svc_core::values::Id;
     ///
     /// # svc_core::service::example(async |svc, _| {
     /// assert_eq!(svc.apps().get(Id::nil()).await.unwrap_err(), Error::NotFound);
@@ -192,7 +193,8 @@ impl<'e> Grants<'e> {
     /// # Examples
     ///
     /// ```
-    /// use svc_core::prelude::*;
+    /// use svc_core::error::Error;
+    /// use svc_core::values::Id;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
     /// assert_eq!(svc.account(tenant).grants().revoke(Id::nil()).await.unwrap_err(), Error::NotFound);
