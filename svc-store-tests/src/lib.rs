@@ -276,6 +276,7 @@ cases! {
         many_operational_events_are_published_in_their_order,
         an_expiring_key_is_reported_once,
         a_pause_and_a_last_failure_are_reported,
+        what_happens_in_a_sandbox_is_not_reported,
         events_of_a_paused_platform_webhook_are_held,
     }
     platform_keys {

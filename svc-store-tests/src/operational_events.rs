@@ -11,6 +11,7 @@ use svc_core::accounts::operational::{OperationalKind, PLATFORM_ACCOUNT};
 use svc_core::accounts::tenants::{self, DeveloperAccess};
 use svc_core::error::Error;
 use svc_core::resources::Resource as _;
+use svc_core::sandboxes;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{EventKind, TenantId, WebhookUrl};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
@@ -241,6 +242,25 @@ pub(super) async fn a_pause_and_a_last_failure_are_reported(h: Harness) {
     // What happens to the deliveries of the platform account itself is not reported, or it would never end.
     h.attempt(PLATFORM_ACCOUNT, 410).await;
     assert_eq!(h.recorded().await, 0);
+}
+
+pub(super) async fn what_happens_in_a_sandbox_is_not_reported(h: Harness) {
+    h.set_platform_webhook(Some("https://example.com")).await.unwrap();
+    let account = h.tenant().await;
+    let create = h.write(account, async |tx, &account| sandboxes::create(tx, account).await);
+    let sandbox = create.await.unwrap().sandbox.id;
+    h.key_for(sandbox, DAY).await;
+    h.endpoint(sandbox).await;
+    for _ in 0..10 {
+        h.attempt(sandbox, 410).await;
+    }
+    operational::report_expiring_keys(&*h.store).await.unwrap();
+    assert_eq!(h.recorded().await, 0);
+    // The access that it gets from its account is reported once, for the account.
+    h.approve(account).await;
+    let published = h.published().await;
+    assert_eq!(published.len(), 1, "{published:?}");
+    assert_eq!(published[0].1["account_id"], account.to_string());
 }
 
 pub(super) async fn events_of_a_paused_platform_webhook_are_held(h: Harness) {
