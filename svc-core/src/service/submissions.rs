@@ -69,9 +69,6 @@ impl Account<'_> {
         let submitted = runner.write(operation!("svc.submissions.get"), (id, form.clone()), async |tx, (id, form)| {
             // The lock comes first: of two forms at the same time, the second one waits for the outcome of the first.
             tx.lock_tenant(*id).await?;
-            if !tx.claim_idempotency(*id, &form.key).await? {
-                return Err(Error::IdempotencyInProgress);
-            }
             let since = tx.env().now().minus(REMEMBERED);
             match tx.stored_response(*id, &form.key, since).await? {
                 Some(stored) if stored.fingerprint != form.fingerprint => Err(Error::IdempotencyKeyReused),
