@@ -198,11 +198,18 @@ impl<B: Backend> SessionOn<B> {
         self
     }
 
-    /// Replaces ids by numbers.
+    /// Replaces ids by numbers, and whoever acted by one name.
     fn number_ids(&mut self, entry: &str) -> String {
         let mut numbered = String::new();
         let mut rest = entry;
         while let Some(next) = rest.chars().next() {
+            // On a server a key acts, beside the database the person who runs the program. The transcripts are the same.
+            let key = rest.strip_prefix("platform_key:").and_then(|key| key.split_at_checked(36));
+            if let Some((_, after)) = key.filter(|(id, _)| parse_uuid(id).is_ok()) {
+                numbered.push_str("cli:ada");
+                rest = after;
+                continue;
+            }
             let id = rest.get(..36).filter(|id| !id.starts_with(EXAMPLE)).and_then(|id| parse_uuid(id).ok());
             let Some(id) = id else {
                 numbered.push(next);
