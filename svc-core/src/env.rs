@@ -153,7 +153,8 @@ impl Entropy for SystemEntropy {
     }
 }
 
-/// A clock that stands still until [`advance`](Self::advance) or [`set`](Self::set), for tests and simulations. Its clones share one time.
+/// A clock that stands still until [`advance`](Self::advance) or [`set`](Self::set), for tests and simulations. Its clones
+/// share one time.
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<Mutex<Timestamp>>);
 

@@ -1,9 +1,10 @@
 //! Finds records of an account by a text: a part of a name, an email address, a phone number, a company, a suburb, or the
 //! number of an invoice, a quote or a job.
 //!
-//! A store has an index with a text for each record. Writes do not touch it, since keeping it in their transactions would cost
-//! each of them about half of its time more. [`index`] brings it up to date: one step takes the records that changed since the last one, in the order of their
-//! changes. Changes of an account have different times, which only increase, so one time says what the index has.
+//! A store has an index with a text for each record. Writes do not touch it, since keeping it in their transactions would
+//! cost each of them about half of its time more. [`index`] brings it up to date: one step takes the records that changed
+//! since the last one, in the order of their changes. Changes of an account have different times, which only increase, so one
+//! time says what the index has.
 //!
 //! [`find`] reads the records that changed since that time beside the index, the oldest change first, and fewer than
 //! [`STEP`] of them are all. So it finds what was written a moment ago; [`Found::is_complete`] is false when there were more.

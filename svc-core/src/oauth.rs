@@ -8,8 +8,8 @@
 //! 2. [`tokens::request`] gives an access token and a refresh token for the code, once. A code that comes again ends what it
 //!    gave, and nothing else.
 //! 3. The app sends the access token as others send an API key. It is looked up in the transaction of each request.
-//! 4. [`tokens::request`] gives another access token for the refresh token. The refresh token of a confidential app stays. That of a public app is
-//!    replaced each time, since nothing else tells the app from a thief.
+//! 4. [`tokens::request`] gives another access token for the refresh token. The refresh token of a confidential app stays.
+//!    That of a public app is replaced each time, since nothing else tells the app from a thief.
 //! 5. [`revoke`] ends a grant with its tokens and the webhooks of the app, in one transaction.
 //!
 //! # A response that is lost

@@ -283,7 +283,7 @@ impl Dashboard {
             (_, person) => person.ok_or(PageError::SignedOut)?,
         };
         // An operator has the same forms, whichever account they look at.
-        let shown = session.account().filter(|_| session.tenant_id.is_some()).map(|(tenant, _)| tenant);
+        let shown = session.own_account();
         if page.is_change() {
             context::check_csrf(&secret, shown, form.text("csrf"))?;
         }

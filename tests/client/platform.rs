@@ -58,14 +58,15 @@ async fn work_on_accounts(platform: &Platform) -> AccountClient {
 
 async fn work_on_apps(server: &LiveServer, platform: &Platform, account: &AccountClient) {
     let uris = vec!["https://example.com/callback".parse().unwrap()];
-    let app = platform.create_app(&AppCreate::new("Route Planner".parse().unwrap(), uris)).await.unwrap();
-    let secret = app.client_secret.clone().unwrap();
-    assert!(secret.starts_with("svc_ocs_") && !format!("{app:?}").contains(&secret));
+    let new = platform.create_app(&AppCreate::new("Route Planner".parse().unwrap(), uris)).await.unwrap();
+    let secret = new.client_secret.clone().unwrap();
+    assert!(secret.starts_with("svc_ocs_") && !format!("{new:?}").contains(&secret));
+    let app = new.app;
     assert_eq!(platform.app(app.id).await.unwrap().client_id, app.client_id);
     assert_eq!(platform.apps(None).await.unwrap().len(), 1);
     assert!(platform.apps(Some(account.id())).await.unwrap().is_empty());
     let change = AppUpdate { disabled: Patch::Set(true), ..Default::default() };
-    assert!(platform.update_app(app.id, &change).await.unwrap().disabled_at.is_some());
+    assert!(platform.update_app(app.id, &change).await.unwrap().app.disabled_at.is_some());
     let rotated = platform.rotate_app_secret(app.id, Some(Duration::ZERO)).await.unwrap();
     assert_ne!(rotated.client_secret, Some(secret));
     let granted = server.grant(account.id(), app.id).await;

@@ -26,7 +26,7 @@ pub(super) async fn run(service: &Service, command: AppCommand) -> Result<Outcom
                 ..AppCreate::new(name, redirect_uri)
             };
             let new = service.call(&operations::CREATE_APP, (), input).await?;
-            let text = format!("Created the app {}.\n\n{}", plain(new.name.as_str()), secrets(&new));
+            let text = format!("Created the app {}.\n\n{}", plain(new.app.name.as_str()), secrets(&new));
             Outcome::new(&new, text)
         }
         AppCommand::List { owner } => list(service, &owner).await,
@@ -50,14 +50,14 @@ pub(super) async fn run(service: &Service, command: AppCommand) -> Result<Outcom
             }
             let id = find(service, &app).await?.id;
             let changed = service.call(&operations::UPDATE_APP, id, change).await?;
-            let text = format!("Changed the app {}.\n{}", plain(changed.name.as_str()), secrets(&changed));
+            let text = format!("Changed the app {}.\n{}", plain(changed.app.name.as_str()), secrets(&changed));
             Outcome::new(&changed, text)
         }
         AppCommand::RotateSecret { app, overlap } => {
             let id = find(service, &app).await?.id;
             let rotation = SecretRotation { overlap: Some(seconds("overlap", overlap)?) };
             let new = service.call(&operations::ROTATE_APP_SECRET, id, rotation).await?;
-            let text = format!("Replaced the secret of the app {}.\n\n{}", plain(new.name.as_str()), secrets(&new));
+            let text = format!("Replaced the secret of the app {}.\n\n{}", plain(new.app.name.as_str()), secrets(&new));
             Outcome::new(&new, text)
         }
         AppCommand::Disable(app) => set_disabled(service, find(service, &app).await?.id, true).await,
@@ -134,13 +134,13 @@ async fn list(service: &Service, owner: &Owner) -> Result<Outcome, Failure> {
 
 async fn set_disabled(service: &Service, id: AppId, disabled: bool) -> Result<Outcome, Failure> {
     let change = AppUpdate { disabled: Patch::Set(disabled), ..AppUpdate::default() };
-    let app = service.call(&operations::UPDATE_APP, id, change).await?;
-    let name = plain(app.name.as_str());
+    let changed = service.call(&operations::UPDATE_APP, id, change).await?;
+    let name = plain(changed.app.name.as_str());
     let text = match disabled {
         true => format!("Disabled the app {name}. Its tokens are refused from now on."),
         false => format!("Enabled the app {name}. Its tokens that have not expired work again."),
     };
-    Outcome::new(&app, text)
+    Outcome::new(&changed, text)
 }
 
 fn status(app: &App) -> &'static str {
@@ -170,10 +170,10 @@ fn details(app: &App) -> String {
 }
 
 /// Formats what the developer of an app needs, with the secrets that were just made.
-fn secrets(app: &AppWithSecret) -> String {
-    let mut shown = vec![("id", app.id.to_string()), ("client id", app.client_id.clone())];
-    shown.extend(app.client_secret.clone().map(|secret| ("client secret", secret)));
-    shown.extend(app.webhook_secret.clone().map(|secret| ("webhook secret", secret)));
+fn secrets(made: &AppWithSecret) -> String {
+    let mut shown = vec![("id", made.app.id.to_string()), ("client id", made.app.client_id.clone())];
+    shown.extend(made.client_secret.clone().map(|secret| ("client secret", secret)));
+    shown.extend(made.webhook_secret.clone().map(|secret| ("webhook secret", secret)));
     let is_secret = shown.len() > 2;
     let note = if is_secret { "\nStore the secret now. It will not be shown again.\n" } else { "" };
     format!("{}{note}", fields(shown))

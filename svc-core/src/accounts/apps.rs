@@ -143,7 +143,8 @@ pub struct AppUpdate {
     pub disabled: Option<bool>,
 }
 
-/// Creates an app without a webhook, which [`create_app`](crate::oauth::create_app) adds. The actor of the transaction is stored as the one who made it.
+/// Creates an app without a webhook, which [`create_app`](crate::oauth::create_app) adds. The actor of the transaction is
+/// stored as the one who made it.
 ///
 /// # Errors
 /// [`Error::Validation`] without redirect URIs, with more than [`MAX_REDIRECT_URIS`] or with a repeated one,
@@ -203,7 +204,8 @@ pub async fn get_of(tx: &mut dyn Tx, owner: TenantId, id: AppId) -> Result<App, 
     if app.tenant_id == Some(owner) { Ok(app) } else { Err(Error::NotFound) }
 }
 
-/// Changes an app but for its webhook, which [`update_app`](crate::oauth::update_app) changes. A change without effect writes nothing.
+/// Changes an app but for its webhook, which [`update_app`](crate::oauth::update_app) changes. A change without effect
+/// writes nothing.
 ///
 /// # Errors
 /// [`Error::NotFound`], and [`Error::Validation`] as for a new app.

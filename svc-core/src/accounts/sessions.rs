@@ -83,6 +83,11 @@ impl Session {
         }
     }
 
+    /// Returns the tenant that the session of its people shows. An operator who looks at a tenant is none of them.
+    pub fn own_account(&self) -> Option<TenantId> {
+        self.account().filter(|_| self.tenant_id.is_some()).map(|(tenant, _)| tenant)
+    }
+
     /// Returns whether an operator signed in.
     pub fn is_operator(&self) -> bool {
         self.tenant_id.is_none() && self.email.is_none()

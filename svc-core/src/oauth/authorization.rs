@@ -10,9 +10,8 @@ use crate::accounts::apps::App;
 use crate::accounts::audit::{self, Object};
 use crate::accounts::grants::{AuthorizationCode, CODE_PREFIX, Grant};
 use crate::accounts::keys::{self, Scope};
-use crate::accounts::members;
 use crate::accounts::operational::{self, OperationalKind, Report};
-use crate::accounts::sessions::{Role, Session};
+use crate::accounts::sessions::{self, Role, Session};
 use crate::accounts::tenants::{self, DeveloperAccess, Tenant};
 use crate::crypto::sha256;
 use crate::error::Error;
@@ -239,20 +238,26 @@ fn checked(
     Ok(AuthorizationRequest { app, redirect_uri, state, writes, prompt, is_uri_named, challenge, resource })
 }
 
-/// Returns the accounts that a person may let an app work on, in the order of their names: those that the person owns. An
-/// operator who looks at an account owns none.
+/// Returns the accounts that a person may let an app work on, in the order of their names: those that the person owns, each
+/// followed by its sandbox. An operator who looks at an account owns none.
 ///
 /// # Errors
 /// [`Error::Store`].
 pub async fn accounts_of(tx: &mut dyn Tx, session: &Session) -> Result<Vec<Tenant>, Error> {
-    let Some(email) = &session.email else {
-        return Ok(match session.tenant_id.filter(|_| session.role == Role::Owner) {
-            Some(tenant) => vec![tenants::get(tx, tenant).await?],
-            None => Vec::new(),
-        });
+    let owned = match (&session.email, session.tenant_id) {
+        (Some(email), _) => sessions::accounts_of(tx, email).await?,
+        (None, Some(tenant)) => vec![(tenants::get(tx, tenant).await?, session.role)],
+        (None, None) => Vec::new(),
     };
-    let accounts = crate::accounts::sessions::accounts_of(tx, email).await?;
-    Ok(accounts.into_iter().filter(|(_, role)| *role == Role::Owner).map(|(account, _)| account).collect())
+    let mut accounts = Vec::new();
+    for (account, _) in owned.into_iter().filter(|(_, role)| *role == Role::Owner) {
+        let sandbox = account.sandbox_id;
+        accounts.push(account);
+        if let Some(sandbox) = sandbox {
+            accounts.push(tenants::get(tx, sandbox).await?);
+        }
+    }
+    Ok(accounts)
 }
 
 /// Returns whether an account has granted an app what it asks for, so that its owner need not be asked again.
@@ -278,10 +283,9 @@ pub async fn allow(
         return Err(Error::NotFound);
     }
     tx.act_as(session.actor());
-    if !owns(tx, session, tenant).await? {
-        return Err(Error::NotFound);
-    }
-    if tenants::get(tx, tenant).await?.developer_access != DeveloperAccess::Approved {
+    let accounts = accounts_of(tx, session).await?;
+    let account = accounts.iter().find(|account| account.id == tenant).ok_or(Error::NotFound)?;
+    if account.developer_access != DeveloperAccess::Approved {
         return Err(Error::AccessNotApproved);
     }
     let app = tx.app(request.app.id).await?.filter(|app| app.disabled_at.is_none()).ok_or(Error::NotFound)?;
@@ -302,13 +306,6 @@ pub async fn allow(
     };
     tx.insert_code(&code, &sha256(text.as_bytes())).await?;
     Ok(Secret::new(text))
-}
-
-async fn owns(tx: &mut dyn Tx, session: &Session, tenant: TenantId) -> Result<bool, Error> {
-    Ok(match &session.email {
-        Some(email) => members::get_by_email(tx, tenant, email).await.is_ok_and(|member| member.role == Role::Owner),
-        None => session.tenant_id == Some(tenant) && session.role == Role::Owner,
-    })
 }
 
 /// Creates the grant, or adds what is asked for to the one that there is.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -93,62 +94,28 @@ pub struct AppListParams {
 }
 
 /// An app with its secrets, where the request has made them. No other response contains them.
-#[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AppWithSecret {
-    /// The unique identifier of the app, a UUID of version 7.
-    pub id: AppId,
-    /// The public identifier that the app sends as `client_id`.
-    pub client_id: String,
+    /// The app.
+    #[serde(flatten)]
+    pub app: App,
     /// The secret with which the app authenticates. Null for a public app, and if the request has made none.
     pub client_secret: Option<String>,
     /// The secret that signs `app.disconnected`. Null unless the request has set the URL for it.
     pub webhook_secret: Option<String>,
-    /// The account whose people develop the app. Null for an app of the operator.
-    pub tenant_id: Option<TenantId>,
-    /// The name that owners of accounts see.
-    pub name: Text<100>,
-    /// The website of the app. Null if none was given.
-    pub website: Option<WebhookUrl>,
-    /// The URIs to which the app lets the browser return.
-    pub redirect_uris: Vec<RedirectUri>,
-    /// Whether the app keeps a secret.
-    pub confidential: bool,
-    /// What the app may ask for: `read`, or `read` and `write`.
-    pub scopes: Vec<Scope>,
-    /// The URL that is told when an account ends the access of the app. Null if none was given.
-    pub disconnect_url: Option<WebhookUrl>,
-    /// When the app was created.
-    pub created_at: Timestamp,
-    /// When the app was disabled. Null while it is not.
-    pub disabled_at: Option<Timestamp>,
 }
 
 impl fmt::Debug for AppWithSecret {
     /// Shows no secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AppWithSecret").field("client_id", &self.client_id).finish_non_exhaustive()
+        f.debug_struct("AppWithSecret").field("app", &self.app).finish_non_exhaustive()
     }
 }
 
 impl From<NewApp> for AppWithSecret {
     fn from(new: NewApp) -> Self {
         let reveal = |secret: Option<Secret>| secret.map(|secret| secret.reveal().to_owned());
-        let app = new.app;
-        Self {
-            id: app.id,
-            client_id: app.client_id,
-            client_secret: reveal(new.secret),
-            webhook_secret: reveal(new.webhook_secret),
-            tenant_id: app.tenant_id,
-            name: app.name,
-            website: app.website,
-            redirect_uris: app.redirect_uris,
-            confidential: app.confidential,
-            scopes: app.scopes,
-            disconnect_url: app.disconnect_url,
-            created_at: app.created_at,
-            disabled_at: app.disabled_at,
-        }
+        Self { app: new.app, client_secret: reveal(new.secret), webhook_secret: reveal(new.webhook_secret) }
     }
 }
 

@@ -143,8 +143,8 @@ struct RenderedDocument {
 }
 
 impl Documents {
-    /// Renders the documents of these versions, which have these operations and event kinds. `mount` is the path of the API in a host application,
-    /// empty for none.
+    /// Renders the documents of these versions, which have these operations and event kinds. `mount` is the path of the API
+    /// in a host application, empty for none.
     ///
     /// `issuer` is the URL of this service as an authorization server for apps, if it is one.
     pub fn new(
@@ -363,9 +363,9 @@ impl Texts {
                 title: "Business Operations API",
                 introduction: INFO,
                 key: "svc_live_…",
-                security: "An API key, such as `svc_live_…`, or `svc_test_…` for a sandbox, as a bearer token. Keys are created in the dashboard under \
-                           Settings, API keys, or by the operator of the service. A key has the scope `read`, or `read` \
-                           and `write`; POST, PATCH and DELETE need `write`.",
+                security: "An API key, such as `svc_live_…`, or `svc_test_…` for a sandbox, as a bearer token. Keys are \
+                           created in the dashboard under Settings, API keys, or by the operator of the service. A key \
+                           has the scope `read`, or `read` and `write`; POST, PATCH and DELETE need `write`.",
             },
             Version::Platform => Self {
                 title: "Platform API",

@@ -229,7 +229,7 @@ fn apps() -> Vec<Operation> {
         row(Area::Apps, operations::LIST_APPS).described(
             "List apps",
             "Returns the apps of the operator, or those of the account `account_id`, the oldest first.",
-            "The apps.",
+            "All apps of the operator, or of the account.",
         ),
         row(Area::Apps, operations::GET_APP).with_etag().described(
             "Retrieve an app",

@@ -105,7 +105,7 @@ async fn answer(
     if parts.method == Method::POST {
         context::check_origin(&parts.headers)?;
         let form = Form::read(form).await?;
-        context::check_csrf(&secret, session.tenant_id, form.text("csrf"))?;
+        context::check_csrf(&secret, session.own_account(), form.text("csrf"))?;
         return match form.text("decision") {
             "allow" => page.allow(issuer, form.text("account")).await,
             "deny" => back(AuthorizationError::AccessDenied, "The owner of the account said no."),
@@ -198,7 +198,7 @@ struct ConsentPage<'a> {
 impl ConsentPage<'_> {
     /// Returns the account that the person has in view, if they own it, or the only one that they own.
     fn account_in_view(&self) -> Option<TenantId> {
-        let in_view = self.accounts.iter().find(|account| Some(account.id) == self.session.tenant_id);
+        let in_view = self.accounts.iter().find(|account| Some(account.id) == self.session.own_account());
         let account = match (in_view, self.accounts.as_slice()) {
             (None, [only]) => Some(only),
             (in_view, _) => in_view,
@@ -366,7 +366,7 @@ impl ConsentPage<'_> {
     }
 
     fn csrf(&self) -> Markup {
-        let token = context::csrf_token(self.secret, self.session.tenant_id);
+        let token = context::csrf_token(self.secret, self.session.own_account());
         html! { input type="hidden" name="csrf" value=(token); }
     }
 }

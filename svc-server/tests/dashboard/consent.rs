@@ -153,6 +153,44 @@ async fn each_kind_of_session_gets_what_it_may_grant() {
 }
 
 #[tokio::test]
+async fn an_app_can_be_tried_on_a_sandbox() {
+    let server = Server::start().await;
+    let app = server.app(None, "Route Planner").await;
+    let request = authorize(&app, &[]);
+    let sandbox = server.svc.account(server.tenant).sandbox().create().await.unwrap().sandbox.id;
+    let foreign = server.svc.account(server.other).sandbox().create().await.unwrap().sandbox.id;
+    let owner = server.signed_in(Role::Owner).await;
+    let member = server.signed_in_member("ada@example.com", &[(server.tenant, Role::Owner)]).await;
+    let developer = server.signed_in_member("bob@example.com", &[(server.tenant, Role::Developer)]).await;
+    for browser in [&owner, &member] {
+        let page = ask(browser, &request).await;
+        assert!(text(&page).contains("It asks for access to one of your accounts."), "{}", text(&page));
+        // The account in view is chosen, and its sandbox offered.
+        let options = format!(
+            "<option value=\"{}\" selected>Harbour Plumbing</option>\
+             <option value=\"{sandbox}\">Harbour Plumbing (sandbox)</option></select>",
+            server.tenant
+        );
+        assert!(page.text.contains(&options), "{}", page.text);
+        let refused = browser.decide(&request, "allow", foreign).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", refused.text);
+    }
+    let refused = developer.decide(&request, "allow", sandbox).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", refused.text);
+    let grants = async |tenant| server.svc.account(tenant).grants().list().await.unwrap().len();
+    assert_eq!((grants(server.tenant).await, grants(sandbox).await), (0, 0));
+
+    owner.post("/settings/sandbox/open", "").await;
+    let page = ask(&owner, &request).await;
+    assert!(page.text.contains(&format!("<option value=\"{sandbox}\" selected>")), "{}", page.text);
+    assert!(location(&owner.decide(&request, "allow", sandbox).await).contains("code=svc_oac_"));
+    assert_eq!((grants(server.tenant).await, grants(sandbox).await), (0, 1));
+    // Who has it in view is asked only once.
+    assert!(location(&ask(&owner, &request).await).contains("code=svc_oac_"));
+    assert_eq!(ask(&member, &request).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn an_account_without_developer_access_is_explained() {
     let server = Server::start().await;
     let app = server.app(None, "Route Planner").await;
