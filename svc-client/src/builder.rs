@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use http::HeaderValue;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls_platform_verifier::Verifier;
@@ -17,7 +16,7 @@ use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::platform::Platform;
 use crate::retry::RetryPolicy;
-use crate::transport::{Sleep, Transport};
+use crate::transport::{Credential, Sleep, Transport, bearer};
 
 /// Sets up a [`Client`].
 ///
@@ -37,7 +36,7 @@ use crate::transport::{Sleep, Transport};
 #[must_use]
 pub struct ClientBuilder {
     url: String,
-    key: Secret,
+    credential: Credential,
     signing_secret: Option<Secret>,
     connect_timeout: Duration,
     timeout: Duration,
@@ -50,10 +49,10 @@ pub struct ClientBuilder {
 }
 
 impl ClientBuilder {
-    pub(crate) fn new(url: &str, key: &str) -> Self {
+    pub(crate) fn new(url: &str, credential: Credential) -> Self {
         Self {
             url: url.to_owned(),
-            key: Secret::new(key),
+            credential,
             signing_secret: None,
             connect_timeout: Duration::from_secs(5),
             timeout: Duration::from_secs(30),
@@ -116,25 +115,31 @@ impl ClientBuilder {
     /// Returns the client. It does not connect before its first call.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the URL is not `http` or `https`, the key or the user agent cannot be sent, or the
-    /// certificates cannot be read.
+    /// [`Error::InvalidArgument`] if the URL is not `http` or `https`, the key or the user agent cannot be sent, the
+    /// certificates cannot be read, or an app is to sign.
     pub fn build(self) -> Result<Client> {
+        if matches!(self.credential, Credential::Tokens(_)) && self.signing_secret.is_some() {
+            return Err(Error::InvalidArgument("apps do not sign their requests; leave the signing secret out".into()));
+        }
         self.connect().map(|(base, transport)| Client::new(&base, "api/v1", transport))
     }
 
     /// Returns a client of the platform API, for a platform key. The URL is that of the platform listener.
     ///
     /// # Errors
-    /// As [`build`](Self::build).
+    /// As [`build`](Self::build), and with the tokens of an app.
     pub fn build_platform(self) -> Result<Platform> {
+        if matches!(self.credential, Credential::Tokens(_)) {
+            return Err(Error::InvalidArgument("the platform API takes platform keys, and no tokens of apps".into()));
+        }
         self.connect().map(|(base, transport)| Platform::new(base, transport))
     }
 
     fn connect(self) -> Result<(Url, Arc<Transport>)> {
         let base = base_url(&self.url)?;
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", self.key.reveal()))
-            .map_err(|_| Error::InvalidArgument("the API key has characters that no key has".into()))?;
-        authorization.set_sensitive(true);
+        if let Credential::Key(key) = &self.credential {
+            bearer(key)?;
+        }
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls(&self.certificates)?)
             // The service redirects nothing, and the key is for this host alone.
@@ -144,8 +149,10 @@ impl ClientBuilder {
             .user_agent(self.user_agent)
             .build()
             .map_err(|error| Error::InvalidArgument(format!("the client cannot be set up: {error}")))?;
-        let Self { signing_secret, retry, env, sleep, .. } = self;
-        Ok((base, Arc::new(Transport { http, authorization, signing_secret, retry, env, sleep })))
+        let Self { credential, signing_secret, retry, env, sleep, .. } = self;
+        let mut token_url = base.clone();
+        token_url.set_path(&format!("{}oauth/token", base.path()));
+        Ok((base, Arc::new(Transport { http, credential, token_url, signing_secret, retry, env, sleep })))
     }
 }
 
@@ -154,7 +161,7 @@ impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientBuilder")
             .field("url", &self.url)
-            .field("key", &self.key)
+            .field("credential", &self.credential)
             .field("signing_secret", &self.signing_secret)
             .field("connect_timeout", &self.connect_timeout)
             .field("timeout", &self.timeout)

@@ -15,7 +15,7 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::{Secret, TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use url::Url;
 use uuid::Uuid;
@@ -24,9 +24,10 @@ use crate::builder::ClientBuilder;
 use crate::collection::Collection;
 use crate::error::{Error, Result};
 use crate::records::Record;
-use crate::transport::{Request, Response, Transport};
+use crate::tokens::TokenSource;
+use crate::transport::{Credential, Request, Response, Transport};
 
-/// A client of the API for one API key, and so for one account. Its clones share their connections.
+/// A client of the API for one API key or one access of an app, and so for one account. Its clones share their connections.
 ///
 /// # Cancel safety
 ///
@@ -56,7 +57,12 @@ impl Client {
     /// Returns the settings of a client for the service at this URL, such as `https://svc.example.com`, with this API key.
     /// An application that mounts the service under a path of its own has that path in its URL.
     pub fn builder(url: &str, key: &str) -> ClientBuilder {
-        ClientBuilder::new(url, key)
+        ClientBuilder::new(url, Credential::Key(Secret::new(key)))
+    }
+
+    /// Returns the settings of a client for the service at this URL that works on an account as an app, with its tokens.
+    pub fn builder_with_tokens(url: &str, tokens: TokenSource) -> ClientBuilder {
+        ClientBuilder::new(url, Credential::Tokens(Box::new(tokens)))
     }
 
     /// Returns a client of what is below this path of the service.

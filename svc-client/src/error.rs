@@ -22,6 +22,9 @@ pub enum Error {
     /// The request cannot be sent, or the client not be built, as this argument is not valid.
     #[error("{0}")]
     InvalidArgument(String),
+    /// The service gave an app new tokens, and the app could not store them. They are not used; the next call gets them again.
+    #[error("the new tokens of the app could not be stored: {0}")]
+    TokensNotStored(#[source] crate::tokens::StoreError),
 }
 
 /// The result of a call.
@@ -148,7 +151,7 @@ impl Error {
         match self {
             Self::Api(error) => Some(error.status),
             Self::UnexpectedResponse(error) => Some(error.status),
-            Self::Transport(_) | Self::InvalidArgument(_) => None,
+            Self::Transport(_) | Self::InvalidArgument(_) | Self::TokensNotStored(_) => None,
         }
     }
 
@@ -170,7 +173,7 @@ impl Error {
         match self {
             Self::Api(error) => error.retry_after,
             Self::UnexpectedResponse(error) => error.retry_after,
-            Self::Transport(_) | Self::InvalidArgument(_) => None,
+            Self::Transport(_) | Self::InvalidArgument(_) | Self::TokensNotStored(_) => None,
         }
     }
 
@@ -180,7 +183,7 @@ impl Error {
             Self::Api(error) => error.attempts,
             Self::UnexpectedResponse(error) => error.attempts,
             Self::Transport(error) => error.attempts,
-            Self::InvalidArgument(_) => 0,
+            Self::InvalidArgument(_) | Self::TokensNotStored(_) => 0,
         }
     }
 
@@ -189,7 +192,7 @@ impl Error {
         match self {
             Self::Api(error) => error.request_id.as_deref(),
             Self::UnexpectedResponse(error) => error.request_id.as_deref(),
-            Self::Transport(_) | Self::InvalidArgument(_) => None,
+            Self::Transport(_) | Self::InvalidArgument(_) | Self::TokensNotStored(_) => None,
         }
     }
 
@@ -216,7 +219,7 @@ impl Error {
             Self::Api(error) => error.attempts = made,
             Self::UnexpectedResponse(error) => error.attempts = made,
             Self::Transport(error) => error.attempts = made,
-            Self::InvalidArgument(_) => {}
+            Self::InvalidArgument(_) | Self::TokensNotStored(_) => {}
         }
         self
     }

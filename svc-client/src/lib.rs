@@ -44,6 +44,11 @@
 //! A record comes with its version, an [`ETag`]. `update_if` changes the record only if it still has that version, so that
 //! two programs do not undo each other's changes.
 //!
+//! # Apps
+//!
+//! An app that owners let work on their accounts (OAuth 2.0) has a [`TokenSource`] in place of a key:
+//! [`Client::builder_with_tokens`]. The client refreshes its tokens.
+//!
 //! # The platform API
 //!
 //! [`ClientBuilder::build_platform`] returns a [`Platform`], with which programs of whoever runs the service work on all
@@ -87,6 +92,7 @@ pub mod prelude;
 pub mod records;
 mod retry;
 mod sync;
+mod tokens;
 mod transport;
 
 pub use svc_core;
@@ -101,6 +107,7 @@ pub use self::list::List;
 pub use self::platform::{AccountClient, Platform};
 pub use self::retry::RetryPolicy;
 pub use self::sync::{SyncPage, SyncPosition};
+pub use self::tokens::{StoreError, TokenSource, Tokens};
 
 /// Compiles the code of the README.
 #[cfg(doctest)]

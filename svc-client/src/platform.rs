@@ -148,7 +148,7 @@ impl Platform {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let Response { status, headers, body } = self.transport.send_once(&request).await?;
+        let Response { status, headers, body } = self.transport.send_once(request).await?;
         let mut response = http::Response::new(body);
         (*response.status_mut(), *response.headers_mut()) = (status, headers);
         Ok(response)

@@ -7,7 +7,7 @@ pub use svc_core::resources::contacts::{
 pub use svc_core::resources::invoices::{Invoice, InvoiceFilter, InvoiceId, InvoiceStatus};
 pub use svc_core::resources::jobs::{Job, JobCreate, JobFilter, JobId, JobStatus, JobUpdate};
 pub use svc_core::resources::quotes::{Quote, QuoteCreate, QuoteFilter, QuoteId, QuoteStatus, QuoteUpdate};
-pub use svc_core::values::{Amount, Currency, Date, Decimal, Email, Patch, Timestamp};
+pub use svc_core::values::{Amount, Currency, Date, Decimal, Email, Patch, Secret, Timestamp};
 pub use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
 
 pub use crate::{Client, ETag, Error, RetryPolicy, SyncPage, SyncPosition, Versioned};

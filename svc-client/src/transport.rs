@@ -20,6 +20,7 @@ use uuid::Uuid;
 
 use crate::error::{ApiError, Error, FieldError, Result, TransportError, UnexpectedResponse};
 use crate::retry::{RetryPolicy, retry_after};
+use crate::tokens::TokenSource;
 
 /// The most bytes that are read of a response. A page of 200 records, each as large as it can be, has fewer.
 const MAX_BODY: usize = 32 << 20;
@@ -40,11 +41,21 @@ fn most(status: StatusCode) -> usize {
 /// How a client waits between attempts.
 pub(crate) type Sleep = Arc<dyn Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync>;
 
+/// What says who calls.
+#[derive(Debug)]
+pub(crate) enum Credential {
+    /// An API key or a platform key.
+    Key(Secret),
+    /// The tokens of an app.
+    Tokens(Box<TokenSource>),
+}
+
 /// What all calls of a client share.
 pub(crate) struct Transport {
     pub(crate) http: reqwest::Client,
-    /// The header `Authorization`.
-    pub(crate) authorization: HeaderValue,
+    pub(crate) credential: Credential,
+    /// The URL of the endpoint for tokens.
+    pub(crate) token_url: Url,
     pub(crate) signing_secret: Option<Secret>,
     pub(crate) retry: RetryPolicy,
     pub(crate) env: Env,
@@ -69,7 +80,7 @@ pub(crate) struct Response {
 }
 
 /// The body of a failure.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Problem {
     error: String,
     code: String,
@@ -78,6 +89,21 @@ struct Problem {
     errors: Vec<FieldError>,
     existing_id: Option<Uuid>,
     retry_after_ms: Option<u64>,
+}
+
+/// The body of a failure at the endpoint for tokens (RFC 6749 §5.2).
+#[derive(Deserialize)]
+struct OauthProblem {
+    error: String,
+    error_description: String,
+}
+
+/// Returns the header `Authorization` with a key or a token.
+pub(crate) fn bearer(credential: &Secret) -> Result<HeaderValue> {
+    let mut header = HeaderValue::from_str(&format!("Bearer {}", credential.reveal()))
+        .map_err(|_| Error::InvalidArgument("the key or token has characters that none has".into()))?;
+    header.set_sensitive(true);
+    Ok(header)
 }
 
 impl Request {
@@ -98,11 +124,38 @@ impl Request {
         self.body = Some(body.into());
         self.header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
     }
+
+    pub(crate) fn form(mut self, pairs: &[(&str, &str)]) -> Self {
+        let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+        self.body = Some(form.into());
+        self.header(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"))
+    }
 }
 
 impl Transport {
-    /// Sends a request until it succeeds, or fails for good.
+    /// Sends a request until it succeeds, or fails for good. An app whose access token is refused gets another one and sends
+    /// it again.
     pub(crate) async fn send(&self, request: Request) -> Result<Response> {
+        let source = match &self.credential {
+            Credential::Key(key) => return self.send_as(request, Some(key)).await,
+            Credential::Tokens(source) => source,
+        };
+        let token = source.access_token().await;
+        match self.send_as(request.clone(), Some(&token)).await {
+            Err(error) if error.status() == Some(401) => {
+                let token = source.access_token_after(&token, self).await?;
+                self.send_as(request, Some(&token)).await
+            }
+            result => result,
+        }
+    }
+
+    /// Sends a request with this key or token until it succeeds, or fails for good.
+    pub(crate) async fn send_as(&self, request: Request, credential: Option<&Secret>) -> Result<Response> {
+        let request = match credential {
+            Some(credential) => request.header(AUTHORIZATION, bearer(credential)?),
+            None => request,
+        };
         let span = tracing::info_span!(
             "svc_request",
             method = %request.method,
@@ -152,19 +205,26 @@ impl Transport {
 
     /// Sends the request once, and fails unless it succeeds.
     async fn attempt(&self, request: &Request) -> Result<Response> {
-        let response = self.send_once(request).await?;
+        let response = self.exchange(request).await?;
         if has_succeeded(response.status) {
             return Ok(response);
         }
         Err(self.failure(response.status, &response.headers, &response.body))
     }
 
+    /// Sends a request with the key once, and returns the response, whatever its status.
+    pub(crate) async fn send_once(&self, request: Request) -> Result<Response> {
+        match &self.credential {
+            Credential::Key(key) => self.exchange(&request.header(AUTHORIZATION, bearer(key)?)).await,
+            Credential::Tokens(_) => self.exchange(&request).await,
+        }
+    }
+
     /// Sends the request once, with a signature of its own, and returns the response, whatever its status.
-    pub(crate) async fn send_once(&self, request: &Request) -> Result<Response> {
+    async fn exchange(&self, request: &Request) -> Result<Response> {
         let Request { method, url, headers, body } = request.clone();
         let mut sent = reqwest::Request::new(method, url);
         *sent.headers_mut() = headers;
-        sent.headers_mut().insert(AUTHORIZATION, self.authorization.clone());
         for (name, value) in self.sign(request).into_iter().flatten() {
             let value = HeaderValue::from_str(&value).map_err(|error| Error::InvalidArgument(error.to_string()))?;
             sent.headers_mut().insert(name, value);
@@ -200,7 +260,14 @@ impl Transport {
     }
 
     fn failure(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
-        match serde_json::from_slice::<Problem>(body) {
+        let oauth = |OauthProblem { error, error_description }| Problem {
+            error: error_description,
+            code: error,
+            ..Problem::default()
+        };
+        let problem =
+            serde_json::from_slice(body).or_else(|error| serde_json::from_slice(body).map(oauth).map_err(|_| error));
+        match problem {
             Ok(problem) => Error::Api(Box::new(ApiError {
                 status: status.as_u16(),
                 code: problem.code,

@@ -6,6 +6,7 @@ mod examples;
 mod live;
 mod platform;
 mod sync;
+mod tokens;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

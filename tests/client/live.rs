@@ -5,12 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use svc_client::{Client, ClientBuilder, Platform};
-use svc_core::accounts::apps::AppId;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use svc_client::{Client, ClientBuilder, Platform, Tokens};
+use svc_core::accounts::apps::{AppId, NewApp};
+use svc_core::accounts::dashboard_links::DashboardLinkCreate;
 use svc_core::accounts::grants::{Grant, GrantId};
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::PlatformKeyCreate;
+use svc_core::accounts::sessions::Role;
+use svc_core::crypto::sha256;
 use svc_core::env::{Env, ManualClock, SystemEntropy};
+use svc_core::oauth::Parameters;
+use svc_core::oauth::authorization::{self, Issuer};
+use svc_core::oauth::tokens::{self, ClientCredentials};
 use svc_core::prelude::{Account, KeyCreate, Svc, TenantCreate};
 use svc_core::values::{HostPolicy, TenantId};
 use svc_server::metrics::Metrics;
@@ -49,7 +57,7 @@ pub(crate) struct LiveServer {
     pub(crate) metrics: Arc<Metrics>,
     /// The listener of the platform API.
     platform: SocketAddr,
-    svc: Svc,
+    pub(crate) svc: Svc,
     key: String,
     _stop: [oneshot::Sender<()>; 2],
 }
@@ -66,6 +74,32 @@ impl LiveServer {
             Ok(id)
         });
         granted.await.unwrap()
+    }
+}
+
+impl LiveServer {
+    /// Returns the tokens of an app that the owner of the account lets work on it.
+    pub(crate) async fn connect(&self, new: &NewApp) -> Tokens {
+        const VERIFIER: &str = "a-verifier-of-at-least-forty-three-characters";
+        let link = DashboardLinkCreate::to(self.tenant, Role::Owner);
+        let link = self.svc.dashboard().create_link(link).await.unwrap();
+        let session = self.svc.dashboard().sign_in(link.token.reveal()).await.unwrap().session;
+        let issuer = Issuer { url: format!("http://{}", self.address), resources: Vec::new() };
+        let client_id = new.app.client_id.clone();
+        let challenge = URL_SAFE_NO_PAD.encode(sha256(VERIFIER.as_bytes()));
+        let ask = format!(
+            "response_type=code&client_id={client_id}&scope=read+write&code_challenge={challenge}&code_challenge_method=S256"
+        );
+        let client = ClientCredentials { client_id, secret: new.secret.clone() };
+        let input = (session, self.tenant, Parameters::of(ask.as_bytes()), client, issuer);
+        let given = self.svc.store().write("test", input, async |tx, (session, tenant, ask, client, issuer)| {
+            let request = authorization::check(tx, ask, issuer).await?.unwrap();
+            let code = authorization::allow(tx, session, *tenant, &request).await?;
+            let exchange = format!("grant_type=authorization_code&code={}&code_verifier={VERIFIER}", code.reveal());
+            tokens::request(tx, client, &Parameters::of(exchange.as_bytes()), issuer).await
+        });
+        let given = given.await.unwrap().unwrap();
+        Tokens { access_token: given.access_token, refresh_token: given.refresh_token }
     }
 }
 
@@ -139,10 +173,14 @@ impl LiveServer {
         self.builder_for(url, &self.key)
     }
 
-    /// Returns a client whose waits take no time of the test, and pass on the clock of the server.
     pub(crate) fn builder_for(&self, url: &str, key: &str) -> ClientBuilder {
+        self.in_time(Client::builder(url, key))
+    }
+
+    /// Lets the waits of a client take no time of the test, and pass on the clock of the server.
+    pub(crate) fn in_time(&self, builder: ClientBuilder) -> ClientBuilder {
         let (clock, waits) = (self.clock.clone(), Arc::clone(&self.waits));
-        Client::builder(url, key).env(Env::new(clock.clone(), SystemEntropy)).sleep(move |wait| {
+        builder.env(Env::new(clock.clone(), SystemEntropy)).sleep(move |wait| {
             clock.advance(wait);
             waits.fetch_add(1, Ordering::SeqCst);
             Box::pin(std::future::ready(()))

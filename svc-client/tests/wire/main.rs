@@ -10,3 +10,4 @@ mod platform;
 mod retries;
 mod settings;
 mod signing;
+mod tokens;
