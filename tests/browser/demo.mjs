@@ -8,7 +8,8 @@ const programs = process.env.SVC_PROGRAMS ?? path.resolve("target/debug");
 /** A demo server, the variables that it prints, and the link that signs in to its dashboard. */
 export class Demo {
   static async start(...options) {
-    const child = spawn(path.join(programs, "svc-server"), ["--demo", "--listen", "127.0.0.1:0", ...options], {
+    const listen = options.includes("--listen") ? [] : ["--listen", "127.0.0.1:0"];
+    const child = spawn(path.join(programs, "svc-server"), ["--demo", ...listen, ...options], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     const log = [];

@@ -1,9 +1,21 @@
 // The API reference in a real browser: `.ci/browser` runs these tests.
 import assert from "node:assert/strict";
+import { createServer } from "node:net";
 import { test } from "node:test";
 import { assertAccessible, assertNoFaults, open, signIn, start } from "./browser.mjs";
 
-const { browser, demo } = await start("--platform-listen", "127.0.0.1:0");
+const address = `127.0.0.1:${await freePort()}`;
+const oauth = ["--oauth", "on", "--public-url", `http://${address}`];
+const { browser, demo } = await start("--listen", address, "--platform-listen", "127.0.0.1:0", ...oauth);
+
+/** Returns a port that nothing listens on: the address of the service is part of its document. */
+async function freePort() {
+  const server = createServer();
+  await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+  const { port } = server.address();
+  await new Promise((closed) => server.close(closed));
+  return port;
+}
 
 /** Opens the API reference and waits until the document is shown. */
 async function openReference(options) {
@@ -83,6 +95,41 @@ test("the dashboard makes a key for trying, which reads, and which the page keep
   const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
   assert.ok(!stored.includes("svc_live_"), stored);
   assertNoFaults(page, "the reference with a key");
+  await page.context().close();
+});
+
+test("a reader signs in as an app that an owner connects", async () => {
+  const app = ["--name", "Reference", "--public", "--redirect-uri", `${demo.url}/docs`, "--scopes", "read,write"];
+  const { client_id: clientId } = JSON.parse(demo.svc("app", "create", ...app, "--json"));
+  const page = await openReference();
+  await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "owner"));
+  await page.goto(`${demo.url}/docs`);
+  await page.getByText("Selected Auth Type").click();
+  await page.getByRole("option", { name: "oauth2" }).click();
+  await page.getByRole("option", { name: "bearer" }).click();
+  await page.keyboard.press("Escape");
+  await page.getByLabel("Client ID").first().fill(clientId);
+  await page.getByRole("button", { name: "Select All" }).first().click();
+  const [popup] = await Promise.all([
+    page.waitForEvent("popup"),
+    page.getByRole("button", { name: "Authorize", exact: true }).first().click(),
+  ]);
+  const [given] = await Promise.all([
+    page.waitForResponse((response) => response.url() === `${demo.url}/oauth/token`),
+    popup.getByRole("button", { name: "Allow" }).click(),
+  ]);
+  assert.equal(given.status(), 200);
+  await page.getByRole("link", { name: "Check the API key" }).first().click();
+  await page.getByRole("button", { name: /Test Request/ }).first().click();
+  const [response] = await Promise.all([
+    page.waitForResponse((response) => response.url() === `${demo.url}/api/v1/ping`),
+    page.getByRole("button", { name: /Send/ }).first().click(),
+  ]);
+  assert.equal(response.status(), 200);
+  assert.match(await response.request().headerValue("authorization"), /^Bearer svc_oat_/);
+  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
+  assert.ok(!/svc_o[ar]/.test(stored), stored);
+  assertNoFaults(page, "the reference as an app");
   await page.context().close();
 });
 

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG};
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::crypto::sha256;
 
 use super::home::escaped;
@@ -29,6 +29,9 @@ pub(crate) const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; font-src data:; connect-src 'self'; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
+/// The window in which an owner consents has this policy too, so that the page sees how it ends.
+const OPENER_POLICY: (HeaderName, HeaderValue) =
+    (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin"));
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const SCRIPT: HeaderValue = HeaderValue::from_static("text/javascript; charset=utf-8");
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
@@ -89,6 +92,7 @@ impl Docs {
         };
         headers.insert(CONTENT_TYPE, kind);
         headers.insert(CONTENT_SECURITY_POLICY, POLICY);
+        headers.extend([OPENER_POLICY]);
         Ok((headers, body))
     }
 }

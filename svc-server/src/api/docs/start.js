@@ -30,9 +30,14 @@ const start = (content) => Scalar.createApiReference('#reference', {
   showDeveloperTools: 'never',
   // The key of the reader stays in the memory of the page.
   persistAuth: false,
-  ...(key && {
-    authentication: { preferredSecurityScheme: 'bearer', securitySchemes: { bearer: { token: key } } },
-  }),
+  authentication: {
+    preferredSecurityScheme: 'bearer',
+    securitySchemes: {
+      ...(key && { bearer: { token: key } }),
+      // Most apps that sign in here are public and have no secret.
+      oauth2: { flows: { authorizationCode: { 'x-scalar-credentials-location': 'body' } } },
+    },
+  },
   // Colours with the contrast of WCAG 2.2 AA, and a button that is large enough to hit.
   customCss: `
     .light-mode {
