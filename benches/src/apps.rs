@@ -28,9 +28,7 @@ const VERIFIER: &str = "a-verifier-of-at-least-forty-three-characters";
 pub(crate) fn with_tokens(file: &Path, tenants: &Arc<[Tenant]>) -> Result<Arc<[Tenant]>> {
     let svc = Svc::new(SqliteStore::open(file, Env::system())?);
     let with_tokens = crate::child::runtime()?.block_on(async {
-        let uris = vec![RedirectUri::from_stored("http://127.0.0.1/callback")];
-        let input = AppCreate { public: true, ..AppCreate::new(Text::from_stored("Bench"), uris) };
-        let client_id = svc.apps().create(input).await?.app.client_id;
+        let client_id = create(&svc).await?;
         let all = svc.accounts().list(None, u32::try_from(tenants.len()).unwrap_or(u32::MAX)).await?;
         let mut made = Vec::new();
         // Both are in the order of their ids.
@@ -43,12 +41,27 @@ pub(crate) fn with_tokens(file: &Path, tenants: &Arc<[Tenant]>) -> Result<Arc<[T
     Ok(with_tokens.into())
 }
 
+/// Creates an app, and returns its client id.
+pub(crate) async fn create(svc: &Svc) -> Result<String> {
+    let uris = vec![RedirectUri::from_stored("http://127.0.0.1/callback")];
+    let input = AppCreate { public: true, ..AppCreate::new(Text::from_stored("Bench"), uris) };
+    Ok(svc.apps().create(input).await?.app.client_id)
+}
+
+/// Returns the path with the query of an authorization request.
+pub(crate) fn authorization_path(client_id: &str) -> String {
+    let challenge = URL_SAFE_NO_PAD.encode(sha256(VERIFIER.as_bytes()));
+    format!(
+        "/oauth/authorize?response_type=code&client_id={client_id}&code_challenge={challenge}&code_challenge_method=S256"
+    )
+}
+
 async fn token(svc: &Svc, tenant: TenantId, client_id: &str) -> Result<String> {
     let link = svc.dashboard().create_link(DashboardLinkCreate::to(tenant, Role::Owner)).await?;
     let session = svc.dashboard().sign_in(link.token.reveal()).await?.session;
     let issuer = Issuer { url: ISSUER.to_owned(), resources: Vec::new() };
-    let challenge = URL_SAFE_NO_PAD.encode(sha256(VERIFIER.as_bytes()));
-    let ask = format!("response_type=code&client_id={client_id}&code_challenge={challenge}&code_challenge_method=S256");
+    let path = authorization_path(client_id);
+    let ask = path.split_once('?').map_or("", |(_, query)| query);
     let input = (session, tenant, Parameters::of(ask.as_bytes()), issuer.clone());
     let code =
         svc.store().write("bench.allow", input, async |tx, (session, tenant, ask, issuer)| match authorization::check(

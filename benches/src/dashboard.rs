@@ -13,6 +13,7 @@ use svc_core::env::Env;
 use svc_core::prelude::*;
 use svc_store::SqliteStore;
 
+use crate::apps;
 use crate::child::Child;
 use crate::error::Result;
 use crate::load;
@@ -95,9 +96,9 @@ fn paths(file: &Path) -> Result<Vec<String>> {
             account.webhooks().list(NoFilter {}, ListParams::default()).await?.data.pop().ok_or("no endpoint")?;
         let newest = DeliveryFilter { limit: 1, ..DeliveryFilter::default() };
         let delivery = account.deliveries().list(newest).await?.pop().ok_or("no delivery")?;
-        Ok((endpoint.id, delivery))
+        Ok((endpoint.id, delivery, apps::create(&svc).await?))
     });
-    let (endpoint, delivery) = found?;
+    let (endpoint, delivery, client_id) = found?;
     let mut paths: Vec<String> =
         ["", "/webhooks", "/deliveries", "/deliveries?status=failed", "/deliveries?kind=job.created"]
             .into_iter()
@@ -109,25 +110,26 @@ fn paths(file: &Path) -> Result<Vec<String>> {
                 "/contacts",
                 "/invoices",
             ])
-            .chain(["/keys", "/settings", "/audit", "/accounts", "/system"])
-            .map(str::to_owned)
+            .chain(["/keys", "/settings", "/audit", "/accounts", "/system", "/find?q=turing"])
+            .map(|path| format!("/dashboard{path}"))
             .collect();
     paths.extend([
-        format!("/webhooks/{endpoint}"),
-        format!("/deliveries?endpoint={endpoint}"),
-        format!("/deliveries?endpoint={endpoint}&status=held"),
-        format!("/deliveries/{}", delivery.id),
-        format!("/events/{}", delivery.event_id),
+        format!("/dashboard/webhooks/{endpoint}"),
+        format!("/dashboard/deliveries?endpoint={endpoint}"),
+        format!("/dashboard/deliveries?endpoint={endpoint}&status=held"),
+        format!("/dashboard/deliveries/{}", delivery.id),
+        format!("/dashboard/events/{}", delivery.event_id),
+        format!("{}&prompt=consent", apps::authorization_path(&client_id)),
     ]);
     Ok(paths)
 }
 
 fn is_for_operators(path: &str) -> bool {
-    ["/accounts", "/system"].contains(&path)
+    ["/dashboard/accounts", "/dashboard/system"].contains(&path)
 }
 
 fn request(path: &str, cookie: &str) -> String {
-    format!("GET /dashboard{path} HTTP/1.1\r\nHost: localhost\r\nCookie: {cookie}\r\n\r\n")
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nCookie: {cookie}\r\n\r\n")
 }
 
 fn print_page(address: SocketAddr, path: &str, cookie: &str) -> Result<()> {
@@ -141,7 +143,7 @@ fn print_page(address: SocketAddr, path: &str, cookie: &str) -> Result<()> {
     taken.sort_unstable();
     let of = |percent: usize| taken[taken.len() * percent / 100].as_secs_f64() * 1e3;
     let kilobytes = bytes as f64 / 1e3;
-    table::print_line(&format!("{:>8.2} ms p50 {:>8.2} ms p99 {kilobytes:>7.1} KB  /dashboard{path}", of(50), of(99)))
+    table::print_line(&format!("{:>8.2} ms p50 {:>8.2} ms p99 {kilobytes:>7.1} KB  {path}", of(50), of(99)))
 }
 
 /// Prints the processor time of the server without viewers, with viewers, and with viewers of what is written meanwhile.
@@ -165,7 +167,7 @@ fn viewers(
     let (idle, writing) = (share(false)?, share(true)?);
     for _ in 0..VIEWERS {
         let mut stream = TcpStream::connect(address)?;
-        stream.write_all(request("/deliveries/live", cookie).as_bytes())?;
+        stream.write_all(request("/dashboard/deliveries/live", cookie).as_bytes())?;
         std::thread::Builder::new().stack_size(64 * 1024).spawn(move || {
             let mut buffer = vec![0; 16 * 1024];
             while stream.read(&mut buffer).is_ok_and(|read| read > 0) {}

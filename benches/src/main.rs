@@ -22,6 +22,7 @@ mod requests;
 mod run;
 mod sample;
 mod scale;
+mod search;
 mod seed;
 mod server;
 mod table;
@@ -39,7 +40,9 @@ fn main() -> ExitCode {
     let Cli { options, role } = Cli::parse();
     let done = match role {
         None => run::run(&options),
-        Some(Role::ServeSvc { database, sending, counting }) => server::serve(&database, sending, counting),
+        Some(Role::ServeSvc { database, sending, counting, indexing }) => {
+            server::serve(&database, sending, counting, indexing)
+        }
         Some(Role::ServeDashboard { database, request_log }) => server::serve_whole(&database, request_log),
         Some(Role::ServeBare) => bare_server::serve(),
         Some(Role::PostBare) => bare_client::post(),

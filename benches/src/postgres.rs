@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use self::database::{Database, SETTINGS};
+pub(crate) use self::database::Database;
+use self::database::SETTINGS;
 use self::recording::Statement;
 use self::script::{Dataset, Script};
 use crate::child::Child;

@@ -16,34 +16,24 @@ use crate::requests::Requests;
 use crate::sample::Sample;
 use crate::seed::{self, Tenant};
 use crate::table::{self, Ratio, Row};
-use crate::{aged, apps, dashboard, deliver, growth, load, postgres, scale};
+use crate::{aged, apps, dashboard, deliver, growth, load, postgres, scale, search};
 
 /// The default page size of the API.
 const PAGE: u32 = 50;
 
 /// Measures all blocks.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let is_named =
-        |subject: &Subject| matches!(subject, Subject::Aged | Subject::Scale | Subject::Growth | Subject::Dashboard);
     if options.contacts / options.tenants <= PAGE {
         return Err(format!("a tenant needs more than {PAGE} contacts").into());
     }
-    let default = Subject::value_variants().iter().filter(|subject| !is_named(subject));
+    let is_default = |subject: &Subject| *subject != Subject::Aged && subject.alone().is_none();
+    let default = Subject::value_variants().iter().filter(|subject| is_default(subject));
     let subjects: Vec<Subject> =
         if options.only.is_empty() { default.copied().collect() } else { options.only.clone() };
-    let (scale, subjects): (Vec<_>, Vec<_>) = subjects.into_iter().partition(|subject| *subject == Subject::Scale);
-    let (dashboard, subjects): (Vec<_>, Vec<_>) =
-        subjects.into_iter().partition(|subject| *subject == Subject::Dashboard);
-    let (growth, subjects): (Vec<_>, Vec<_>) = subjects.into_iter().partition(|subject| *subject == Subject::Growth);
+    let (alone, subjects): (Vec<_>, Vec<_>) = subjects.into_iter().partition(|subject| subject.alone().is_some());
     let (on_postgres, on_sqlite): (Vec<_>, Vec<_>) = subjects.into_iter().partition(|subject| subject.is_postgres());
-    if !scale.is_empty() {
-        scale::run(options)?;
-    }
-    if !dashboard.is_empty() {
-        dashboard::run(options)?;
-    }
-    if !growth.is_empty() {
-        growth::run(options)?;
+    for run in alone.into_iter().filter_map(Subject::alone) {
+        run(options)?;
     }
     if on_postgres.is_empty() && on_sqlite.is_empty() {
         return Ok(());
@@ -53,6 +43,19 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         run_on_sqlite(options, &on_sqlite)?;
     }
     if on_postgres.is_empty() { Ok(()) } else { postgres::run(options, &on_postgres) }
+}
+
+impl Subject {
+    /// Returns what measures a block that has databases of its own. It is measured only if it is named.
+    fn alone(self) -> Option<fn(&Options) -> Result<()>> {
+        match self {
+            Self::Scale => Some(scale::run),
+            Self::Dashboard => Some(dashboard::run),
+            Self::Growth => Some(growth::run),
+            Self::Search => Some(search::run),
+            _ => None,
+        }
+    }
 }
 
 fn run_on_sqlite(options: &Options, subjects: &[Subject]) -> Result<()> {
@@ -81,6 +84,7 @@ fn run_on_sqlite(options: &Options, subjects: &[Subject]) -> Result<()> {
             Subject::Scale
             | Subject::Growth
             | Subject::Dashboard
+            | Subject::Search
             | Subject::PgGet
             | Subject::PgList
             | Subject::PgPost => {}

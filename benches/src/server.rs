@@ -24,12 +24,15 @@ use crate::error::Result;
 /// Far more than the load generator opens.
 const CONNECTIONS: u32 = 10_000;
 
+/// The interval of the program.
+const INDEX_INTERVAL: Duration = Duration::from_secs(5);
+
 /// How long requests and attempts in progress may take at the end.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Serves until stdin is closed. With `sending` it also sends deliveries, with the default settings except that
-/// receivers may be local.
-pub(crate) fn serve(database: &Path, sending: bool, counting: bool) -> Result<()> {
+/// receivers may be local. With `indexing` it brings the index of searches up to date as often as the program does.
+pub(crate) fn serve(database: &Path, sending: bool, counting: bool, indexing: bool) -> Result<()> {
     child::runtime()?.block_on(async {
         let store = open(database).await?;
         // With apps, as a token is told from a key by its beginning.
@@ -52,7 +55,11 @@ pub(crate) fn serve(database: &Path, sending: bool, counting: bool) -> Result<()
             child::stdin_closed().await;
             drop(stop);
         });
+        let index = indexing.then(|| tokio::spawn(index(api.clone())));
         server.run(api, until_stopped(stopped), GRACE).await;
+        if let Some(index) = index {
+            index.abort();
+        }
         if let Some(sender) = sender {
             sender.await?;
         }
@@ -60,10 +67,19 @@ pub(crate) fn serve(database: &Path, sending: bool, counting: bool) -> Result<()
     })
 }
 
+async fn index(api: Api) -> Result<()> {
+    let mut interval = tokio::time::interval(INDEX_INTERVAL);
+    loop {
+        interval.tick().await;
+        api.index_changes().await?;
+    }
+}
+
 /// Serves the API with the dashboard and all its background work until stdin is closed.
 pub(crate) fn serve_whole(database: &Path, request_log: bool) -> Result<()> {
     child::runtime()?.block_on(async {
-        let settings = Settings { limit_rates: false, dashboard: true, request_log, ..Settings::default() };
+        let (dashboard, oauth) = (true, apps::ISSUER.parse().ok());
+        let settings = Settings { limit_rates: false, dashboard, oauth, request_log, ..Settings::default() };
         let svc = Svc::new(SqliteStore::open(database, Env::system())?);
         let (api, background) = Builder::new(&svc).settings(settings).build();
         let server = Server::bind(([127, 0, 0, 1], 0).into(), CONNECTIONS).await?;

@@ -82,8 +82,8 @@ pub struct Found {
 /// The parameters of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Input)]
 pub struct FindText {
-    /// What to look for, at most 200 characters: the whole number or email address of a record, at least four characters of
-    /// the beginning of its id, or at least three characters of its name, email address, phone number, company, suburb,
+    /// What to look for, at most 200 characters: the whole name, number or email address of a record, at least four characters
+    /// of the beginning of its id, or at least three characters of its name, email address, phone number, company, suburb,
     /// title or number.
     pub text: Text<MAX_TEXT>,
 }
@@ -97,9 +97,13 @@ pub struct IndexedText {
     pub id: Uuid,
     /// When the record last changed.
     pub changed_at: Timestamp,
-    /// Its searched fields in lower case, a line each. Empty if it is not to be found.
+    /// Its searched fields in lower case, a line each, of which the first is what people call it. Empty if it is not to be
+    /// found.
     pub text: String,
 }
+
+/// Begins the text of each record, so that the record is found by its whole title among all that contain it. No field has it.
+const TITLE: char = '\u{1}';
 
 /// A resource whose records are found.
 pub trait Findable: Resource {
@@ -251,12 +255,17 @@ fn digits(text: &str) -> Option<String> {
     (is_phone && digits.len() >= MIN_TEXT).then_some(digits)
 }
 
+/// Returns what the text of a record with this title has, and of none with a longer one.
+fn whole_title(title: &str) -> String {
+    format!("{TITLE}{title}\n")
+}
+
 fn indexed<R: Findable>(record: &R) -> IndexedText {
     let title = folded(&record.describe().0);
     let fields: Vec<String> =
         record.fields().into_iter().flatten().map(folded).filter(|field| *field != title).collect();
     let lines: Vec<String> = std::iter::once(title).chain(fields).chain(record.phone().and_then(digits)).collect();
-    let text = if record.deleted_at().is_none() { lines.join("\n") } else { String::new() };
+    let text = if record.deleted_at().is_none() { whole_title(&lines.join("\n")) } else { String::new() };
     IndexedText { kind: R::KIND, id: record.id().uuid(), changed_at: record.updated_at(), text }
 }
 
@@ -337,9 +346,6 @@ pub async fn find(tx: &mut dyn Tx, tenant: TenantId, input: &FindText) -> Result
             FoundKind::Job => hit::<Job>(tx, tenant, id).await?,
         });
     }
-    // Names and the numbers of quotes are found among others.
-    let text = folded(input.text.as_str().trim());
-    data.sort_by_key(|hit| hit.title.to_lowercase() != text);
     Ok(Found { data, is_complete })
 }
 
@@ -351,8 +357,8 @@ async fn hit<R: Findable>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result
     }))
 }
 
-/// Returns the records that have a text, of one kind or of all: those that it names as a whole, then those that changed last, of
-/// which `limit` come from the index. Also returns whether all records were looked at.
+/// Returns the records that have a text, of one kind or of all: those that it names as a whole, then those that changed last. At
+/// most `limit` of either come from the index. Also returns whether all records were looked at.
 async fn with_text(
     tx: &mut dyn Tx,
     tenant: TenantId,
@@ -374,21 +380,22 @@ async fn with_text(
         found.extend(named.into_iter().map(|id| (kind, id)));
     }
     let text = folded(typed);
-    let mut is_complete = true;
+    let mut texts = vec![whole_title(&text)];
     if text.chars().count() >= MIN_TEXT {
-        let until = tx.indexed_until(tenant).await?;
-        let newest = changes(tx, tenant, until).await?;
-        is_complete = newest.len() < STEP;
-        for text in [Some(text.clone()), digits(&text).filter(|digits| *digits != text)].into_iter().flatten() {
-            let changed = newest.iter().rev().filter(|change| is_wanted(change.kind) && change.text.contains(&text));
-            found.extend(changed.map(|change| (change.kind, change.id)));
-            let indexed = tx.records_with_text(tenant, kind, &text, limit).await?;
-            found.extend(indexed.into_iter().filter(|id| !newest.iter().any(|new| (new.kind, new.id) == *id)));
-        }
+        let digits = digits(&text).filter(|digits| *digits != text);
+        texts.extend([Some(text), digits].into_iter().flatten());
+    }
+    let until = tx.indexed_until(tenant).await?;
+    let newest = changes(tx, tenant, until).await?;
+    for text in texts {
+        let changed = newest.iter().rev().filter(|change| is_wanted(change.kind) && change.text.contains(&text));
+        found.extend(changed.map(|change| (change.kind, change.id)));
+        let indexed = tx.records_with_text(tenant, kind, &text, limit).await?;
+        found.extend(indexed.into_iter().filter(|id| !newest.iter().any(|new| (new.kind, new.id) == *id)));
     }
     let mut seen = BTreeSet::new();
     found.retain(|id| seen.insert(*id));
-    Ok((found, is_complete))
+    Ok((found, newest.len() < STEP))
 }
 
 /// Returns the records of one kind that a text names as a whole: by an id or its beginning, a number, or an email address.

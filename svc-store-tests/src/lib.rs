@@ -147,6 +147,7 @@ cases! {
     }
     search {
         a_record_is_found_by_a_part_of_each_field,
+        a_record_is_found_by_its_whole_title_among_many,
         every_character_of_a_search_stands_for_itself,
         a_search_is_within_one_tenant,
         a_record_that_changed_is_found_by_its_new_text,

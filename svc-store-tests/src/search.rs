@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
-use svc_core::find::{self, Found, FoundKind, STEP};
+use svc_core::find::{self, Findable, Found, FoundKind, MAX_HITS, STEP};
 use svc_core::pages::{Limit, ListParams};
 use svc_core::resources::Filter as _;
 use svc_core::resources::bookings::Booking;
-use svc_core::resources::contacts::Contact;
+use svc_core::resources::contacts::{Contact, ContactFilter};
 use svc_core::resources::crud;
 use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceFilter, InvoiceStatus};
 use svc_core::resources::jobs::Job;
@@ -48,12 +48,12 @@ impl Harness {
         after.data.iter().map(|hit| hit.id).collect()
     }
 
-    /// Returns the invoices that a search of their list finds.
-    async fn searched(&self, tenant: TenantId, text: &str, limit: u32, filter: InvoiceFilter) -> Vec<Invoice> {
+    /// Returns the records that a search of their list finds.
+    async fn searched<R: Findable>(&self, tenant: TenantId, text: &str, limit: u32, filter: R::Filter) -> Vec<R> {
         let params = ListParams { limit: Limit::new(limit), ..ListParams::default() };
         let input = (tenant, find::parse(text).unwrap().text, params, filter);
         let list = self.read(input, async |tx, (tenant, text, params, filter)| {
-            find::list::<Invoice>(tx, *tenant, text, params, filter).await
+            find::list::<R>(tx, *tenant, text, params, filter).await
         });
         let page = list.await.unwrap();
         assert_eq!(page.next_cursor, None);
@@ -105,6 +105,20 @@ pub(super) async fn a_record_is_found_by_a_part_of_each_field(h: Harness) {
         let found = h.found(tenant, text).await.data;
         assert!(found.iter().any(|hit| (hit.kind, hit.id) == (kind, id)), "{text}: {found:?}");
     }
+}
+
+pub(super) async fn a_record_is_found_by_its_whole_title_among_many(h: Harness) {
+    let tenant = h.tenant().await;
+    let (ada, bo) = (h.person(tenant, "Ada", "Byron").await, h.person(tenant, "Bo", "").await);
+    for number in 0..50 {
+        h.person(tenant, "Ada", &format!("Byron {number}")).await;
+        h.person(tenant, "Bob", &number.to_string()).await;
+    }
+    let found = h.find(tenant, "ADA byron").await;
+    assert_eq!((found.len(), found[0]), (MAX_HITS, ada));
+    assert_eq!(h.find(tenant, "bo").await, [bo], "shorter than a part of a name");
+    let titled = h.searched::<Contact>(tenant, "ada byron", 1, ContactFilter::none()).await;
+    assert_eq!(titled.iter().map(|contact| contact.id.uuid()).collect::<Vec<_>>(), [ada]);
 }
 
 pub(super) async fn every_character_of_a_search_stands_for_itself(h: Harness) {
@@ -187,20 +201,20 @@ pub(super) async fn a_list_of_one_kind_is_searched(h: Harness) {
         h.person(tenant, &part, "Other").await;
     }
     for is_indexed in [false, true] {
-        let found = h.searched(tenant, &part, 200, InvoiceFilter::none()).await;
+        let found = h.searched::<Invoice>(tenant, &part, 200, InvoiceFilter::none()).await;
         let newest: Vec<Invoice> = invoices.iter().rev().cloned().collect();
         assert_eq!(found, newest, "indexed: {is_indexed}");
-        assert_eq!(h.searched(tenant, &part, 2, InvoiceFilter::none()).await, newest[..2]);
-        assert_eq!(h.searched(tenant, &first, 2, InvoiceFilter::none()).await[0], invoices[0]);
+        assert_eq!(h.searched::<Invoice>(tenant, &part, 2, InvoiceFilter::none()).await, newest[..2]);
+        assert_eq!(h.searched::<Invoice>(tenant, &first, 2, InvoiceFilter::none()).await[0], invoices[0]);
         let id = invoices[3].id.to_string();
-        assert_eq!(h.searched(tenant, &id, 2, InvoiceFilter::none()).await, invoices[3..4]);
+        assert_eq!(h.searched::<Invoice>(tenant, &id, 2, InvoiceFilter::none()).await, invoices[3..4]);
         while !h.index(tenant).await {}
     }
     let send = h.write((tenant, invoices[2].id), async |tx, &(tenant, id)| invoices::send(tx, tenant, id).await);
     let sent = send.await.unwrap();
     let filter = InvoiceFilter { status: Some(InvoiceStatus::Sent), ..InvoiceFilter::none() };
-    assert_eq!(h.searched(tenant, &part, 50, filter).await, [sent]);
-    assert_eq!(h.searched(tenant, "nothing", 50, InvoiceFilter::none()).await, []);
+    assert_eq!(h.searched::<Invoice>(tenant, &part, 50, filter).await, [sent]);
+    assert_eq!(h.searched::<Invoice>(tenant, "nothing", 50, InvoiceFilter::none()).await, []);
 }
 
 pub(super) async fn an_index_is_brought_up_to_date_in_steps(h: Harness) {

@@ -50,16 +50,16 @@ fn contact_id(number: u32) -> Result<Uuid> {
 }
 
 /// A server with a seeded database. It is removed when it is dropped.
-pub(super) struct Database {
+pub(crate) struct Database {
     server: Server,
     programs: PathBuf,
-    pub(super) url: String,
+    pub(crate) url: String,
     pub(super) tenants: Arc<[Tenant]>,
 }
 
 impl Database {
     /// Creates the database. Returns `None` if PostgreSQL or pgbench is not installed.
-    pub(super) fn create(tenants: u32, contacts: u32) -> Result<Option<Self>> {
+    pub(crate) fn create(tenants: u32, contacts: u32) -> Result<Option<Self>> {
         let Some(programs) = svc_postgres_server::programs() else { return Ok(None) };
         if ["pgbench", "psql"].iter().any(|program| !programs.join(program).exists()) {
             return Ok(None);
@@ -108,7 +108,7 @@ impl Database {
     }
 
     /// Runs statements and returns their output.
-    pub(super) fn psql(&self, sql: &str) -> Result<String> {
+    pub(crate) fn psql(&self, sql: &str) -> Result<String> {
         let mut psql = self.program("psql");
         psql.args([
             self.url.as_str(),

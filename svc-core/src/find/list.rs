@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Findable, MAX_TEXT, folded, with_text};
+use super::{Findable, MAX_TEXT, with_text};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::Input;
 use crate::pages::{ListParams, MAX_LIMIT, Page};
@@ -13,7 +13,7 @@ use crate::values::{Id, TenantId, Text};
 /// The query parameter of a list that can be searched, besides those that every list has.
 #[derive(Clone, Debug, Default, PartialEq, Input)]
 pub struct SearchParams {
-    /// Returns only records that have this text: a whole number or email address, at least four characters of the beginning of
+    /// Returns only records that have this text: a whole name, number or email address, at least four characters of the beginning of
     /// an id, or at least three characters of a name, email address, phone number, company, suburb, title or number, in any
     /// case. Those that are named exactly come first, then those that changed last.
     ///
@@ -44,9 +44,7 @@ pub async fn list<R: Findable>(
     let places: BTreeMap<Id<R>, usize> = ids.iter().copied().zip(0..).collect();
     let mut records = R::repository(tx).get_many(tenant, &ids).await?;
     records.retain(|record| filter.matches(record));
-    let text = folded(text.as_str().trim());
-    records
-        .sort_by_cached_key(|record| (record.describe().0.to_lowercase() != text, places.get(&record.id()).copied()));
+    records.sort_by_key(|record| places.get(&record.id()).copied());
     records.truncate(params.limit.unwrap_or_default().get() as usize);
     Ok(Page::whole(records))
 }
