@@ -16,8 +16,9 @@ use svc_core::accounts::clocks::advance_clock;
 use svc_core::accounts::keys::{self as keys_of, KeyCreate};
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::{ManualClock, SeededEntropy};
+use svc_core::find;
 use svc_core::input::Input;
-use svc_core::resources::contacts::Contact;
+use svc_core::resources::contacts::{Contact, ContactCreate};
 use svc_core::resources::crud;
 use svc_core::resources::jobs::{Job, JobCreate};
 use svc_core::store::{Repository, Tx};
@@ -140,6 +141,33 @@ async fn an_interrupted_concurrent_migration_is_applied_again() {
     let invalid: i64 = connection.client.query_one(invalid, &[]).await.unwrap().get(0);
     assert_eq!(invalid, 0);
     assert_eq!(crate::migrate(&url).await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn without_the_right_to_create_extensions_searches_read_all_texts() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let superuser = direct_connection(&url).await;
+    let plain = "CREATE ROLE plain LOGIN; GRANT CREATE, USAGE ON SCHEMA public TO plain";
+    superuser.client.batch_execute(plain).await.unwrap();
+    let store = store(&url.replace("://svc@", "://plain@")).await;
+    let extensions = "SELECT 1 FROM pg_extension WHERE extname IN ('pg_trgm', 'btree_gin')";
+    assert!(superuser.client.query(extensions, &[]).await.unwrap().is_empty());
+    let tenant = new_tenant(&*store).await;
+    let create = store.write("test", tenant, async |tx, &tenant| {
+        let mia =
+            ContactCreate::from_body(br#"{"first_name": "Mia", "city": "Geelong", "email": "mia@kiln.example"}"#)?;
+        crud::create::<Contact>(tx, tenant, mia).await
+    });
+    let mia = create.await.unwrap();
+    find::index_all(&*store).await.unwrap();
+    for text in ["mia", "geelo", "kiln.ex"] {
+        let found = store.read("test", (tenant, find::parse(text).unwrap()), async |tx, (tenant, text)| {
+            find::find(tx, *tenant, text).await
+        });
+        let ids: Vec<_> = found.await.unwrap().data.iter().map(|hit| hit.id).collect();
+        assert_eq!(ids, [mia.id.uuid()], "{text}");
+    }
 }
 
 /// Events from before there was a history of records are part of it.
