@@ -25,7 +25,9 @@ export async function start(...options) {
 
 /** Opens a page in a context of its own, so with cookies of its own. */
 export async function open(browser, origin, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  // Without transitions, so that a page is looked at in its final colours.
+  const still = { viewport: { width: 1280, height: 900 }, reducedMotion: "reduce" };
+  const context = await browser.newContext({ ...still, ...options });
   const page = await context.newPage();
   const faults = [];
   page.on("console", (message) => {

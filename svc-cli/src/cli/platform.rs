@@ -1,13 +1,11 @@
 //! `svc platform-key`.
 
-use std::time::Duration;
-
 use clap::Subcommand;
 use svc_core::accounts::platform_keys::PlatformScope;
 use svc_core::values::Text;
 
 use crate::ids::IdArg;
-use crate::values;
+use crate::values::{self, Expiry};
 
 /// `svc platform-key …`
 #[derive(Clone, Debug, Subcommand)]
@@ -29,9 +27,9 @@ pub enum PlatformKeyCommand {
         /// Name that tells what the key is for: one line of at most 300 characters.
         #[arg(long, value_parser = Text::<300>::parse, value_name = "TEXT")]
         name: Option<Text<300>>,
-        /// Time after which the key expires, such as 90d or 24h. The default is never.
-        #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, value_name = "DURATION")]
-        expires: Option<Duration>,
+        /// When the key expires: a duration such as 90d, a time, or a date, which is its start in UTC. The default is never.
+        #[arg(long, value_parser = values::expiry, allow_hyphen_values = true, value_name = "DURATION|TIME")]
+        expires: Option<Expiry>,
     },
     /// List the keys of the platform API, oldest first, with who created and who revoked them.
     #[command(visible_alias = "ls", after_help = "Example:\n  svc platform-key list")]

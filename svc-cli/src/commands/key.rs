@@ -57,11 +57,17 @@ pub(super) async fn run(service: &Service, command: KeyCommand) -> Result<Outcom
 /// # Errors
 /// The time at which it expires is not after now.
 async fn lifetime(service: &Service, account: &Account, expires: Expiry) -> Result<Duration, Failure> {
-    let at = match expires {
-        Expiry::In(duration) => return Ok(duration),
-        Expiry::At(at) => lookup::time_in(service, account.id, at).await?,
-    };
-    let now = service.now();
+    match expires {
+        Expiry::In(duration) => Ok(duration),
+        Expiry::At(at) => lifetime_until(lookup::time_in(service, account.id, at).await?, service.now()),
+    }
+}
+
+/// Returns how long a key is valid that expires at a time.
+///
+/// # Errors
+/// The time is not after now.
+pub(super) fn lifetime_until(at: Timestamp, now: Timestamp) -> Result<Duration, Failure> {
     if at <= now {
         return Err(Failure::new(Exit::Usage, format!("--expires must be after now; {} is past.", full(at))));
     }

@@ -6,13 +6,15 @@ use serde::Serialize;
 use svc_core::accounts::platform_keys::{self, PlatformKey, PlatformKeyCreate};
 use svc_core::error::Error;
 use svc_core::store::Store;
+use svc_core::values::TimeZone;
 
-use super::key::status;
+use super::key::{lifetime_until, status};
 use crate::cli::PlatformKeyCommand;
 use crate::exit::{Exit, Failure};
 use crate::ids::IdArg;
 use crate::output::{Outcome, Table, fields, or_dash, state};
 use crate::times::{full, full_or_dash, moment};
+use crate::values::{Expiry, TimeArg};
 
 /// A new key in the JSON output, with its text, which is never shown again.
 #[derive(Serialize)]
@@ -27,7 +29,14 @@ pub(super) async fn run(store: &dyn Store, command: PlatformKeyCommand) -> Resul
     match command {
         PlatformKeyCommand::Create { scopes, name, expires } => {
             let name = name.map(|name| name.as_str().to_owned());
-            create(store, PlatformKeyCreate { name, scopes, expires_in: expires }).await
+            let now = store.env().now();
+            let expires_in = match expires {
+                Some(Expiry::In(duration)) => Some(duration),
+                Some(Expiry::At(TimeArg::At(at))) => Some(lifetime_until(at, now)?),
+                Some(Expiry::At(TimeArg::Date(date))) => Some(lifetime_until(TimeZone::UTC.date_begins(date), now)?),
+                None => None,
+            };
+            create(store, PlatformKeyCreate { name, scopes, expires_in }).await
         }
         PlatformKeyCommand::List => list(store).await,
         PlatformKeyCommand::Revoke { id } => {

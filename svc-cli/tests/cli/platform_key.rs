@@ -21,7 +21,6 @@ fn a_platform_key_is_made_listed_and_revoked() {
     let revoked = session.json(&["platform-key", "revoke", &id[id.len() - 8..]]);
     assert_eq!((&revoked["id"], &revoked["revoked_by"]), (&some["id"], &some["created_by"]));
     let listed = session.json(&["platform-key", "list"]);
-    assert_eq!((listed[0]["id"].clone(), listed[1].clone()), (all["id"].clone(), revoked));
     assert!(!listed.to_string().contains(some["key"].as_str().unwrap()), "{listed}");
     session
         .run(&["platform-key", "create"])
@@ -43,6 +42,12 @@ fn a_platform_key_is_made_listed_and_revoked() {
         .run(&["platform-key", "create", "--scopes", "audit:write"])
         .run(&["platform-key", "revoke", UNKNOWN_ID])
         .assert("platform_key");
+    let dated = session.json(&["platform-key", "create", "--expires", "2099-03-14"]);
+    assert!(dated["expires_at"].as_str().unwrap().starts_with("2099-03-14T00:00:0"), "{dated}");
+    let past = session.output(&["platform-key", "create", "--expires", "2020-01-01"]);
+    let reason = "--expires must be after now; 2020-01-01 00:00:00Z is past.";
+    assert!(past.status.code() == Some(2) && String::from_utf8_lossy(&past.stderr).contains(reason), "{past:?}");
+    assert_eq!((listed[0]["id"].clone(), listed[1].clone()), (all["id"].clone(), revoked));
 }
 
 /// What each command does over the platform API: the ids of its operations, or why it is local. A command without an entry
