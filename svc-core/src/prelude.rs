@@ -11,7 +11,7 @@ pub use crate::accounts::tenants::{Tenant, TenantCreate};
 pub use crate::error::Error;
 pub use crate::pages::{ListParams, Page};
 pub use crate::resources::NoFilter;
-pub use crate::resources::bookings::{Booking, BookingCreate, BookingId, BookingStatus, BookingUpdate};
+pub use crate::resources::bookings::{Booking, BookingCreate, BookingFilter, BookingId, BookingStatus, BookingUpdate};
 pub use crate::resources::contacts::{Contact, ContactCreate, ContactDetails, ContactFilter, ContactId, ContactUpdate};
 pub use crate::resources::invoices::{Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceStatus, InvoiceUpdate};
 pub use crate::resources::jobs::{Job, JobCreate, JobFilter, JobId, JobStatus, JobUpdate};

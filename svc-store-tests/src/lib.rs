@@ -134,6 +134,7 @@ cases! {
         contacts_are_filtered_by_email_and_deletion,
         invoices_are_filtered_by_status_and_number,
         quotes_are_filtered_by_status,
+        bookings_are_filtered_by_status,
         jobs_are_filtered_by_status_and_number,
         filters_compare_exactly,
         deleted_subscriptions_are_not_listed,

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use svc_core::pages::{ListQuery, Order};
+use svc_core::resources::bookings::{Booking, BookingFilter, BookingStatus};
 use svc_core::resources::contacts::{Contact, ContactFilter};
 use svc_core::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
 use svc_core::resources::jobs::{Job, JobFilter, JobStatus};
@@ -198,6 +199,20 @@ pub(super) async fn quotes_are_filtered_by_status(h: Harness) {
     compare(&h, tenant, &rows, QuoteFilter::none(), |_| true).await;
     for status in QuoteStatus::ALL.iter().copied() {
         compare(&h, tenant, &rows, QuoteFilter { status: Some(status) }, |row| row.status == status).await;
+    }
+}
+
+pub(super) async fn bookings_are_filtered_by_status(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let mut rows = Vec::new();
+    for status in BookingStatus::ALL.iter().copied().cycle().take(16) {
+        rows.push(h.insert(tenant, move |new| Booking { status, ..Booking::bare(new) }).await);
+        h.insert(other, move |new| Booking { status, ..Booking::bare(new) }).await;
+    }
+    rows[3] = h.replace(tenant, &Booking { status: BookingStatus::Completed, ..rows[3].clone() }).await;
+    compare(&h, tenant, &rows, BookingFilter::none(), |_| true).await;
+    for status in BookingStatus::ALL.iter().copied() {
+        compare(&h, tenant, &rows, BookingFilter { status: Some(status) }, |row| row.status == status).await;
     }
 }
 

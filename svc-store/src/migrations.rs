@@ -79,7 +79,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0030_history_of_records",
     "0031_apps",
     "0032_sandboxes",
-    "0033_search_by_title",
+    "0033_search_by_title_and_bookings_by_status",
 };
 
 /// The migrations of PostgreSQL.
@@ -112,7 +112,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0026_history_of_records",
     "0027_apps",
     "0028_sandboxes",
-    "0029_search_by_title",
+    "0029_search_by_title_and_bookings_by_status",
 };
 
 /// A row of `schema_migrations`.

@@ -1,7 +1,7 @@
 //! Every statement of the store, for the tests that prepare and explain them on each database.
 
 use svc_core::pages::{ListQuery, Order};
-use svc_core::resources::bookings::Booking;
+use svc_core::resources::bookings::{Booking, BookingFilter, BookingStatus};
 use svc_core::resources::contacts::{Contact, ContactFilter, OfContact};
 use svc_core::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
 use svc_core::resources::jobs::{Job, JobFilter, JobStatus};
@@ -77,7 +77,8 @@ pub(crate) fn every_list(dialect: Dialect) -> Vec<(String, String, Vec<Param<'st
     lists.extend(orders::<Invoice>(dialect, &InvoiceFilter { status: Some(status), number: None }));
     lists.extend(orders::<Invoice>(dialect, &InvoiceFilter { status: None, number: Some(number()) }));
     lists.extend(orders::<Invoice>(dialect, &InvoiceFilter { status: Some(status), number: Some(number()) }));
-    lists.extend(orders::<Booking>(dialect, &NoFilter {}));
+    lists.extend(orders::<Booking>(dialect, &BookingFilter::none()));
+    lists.extend(orders::<Booking>(dialect, &BookingFilter { status: Some(BookingStatus::Confirmed) }));
     lists.extend(orders::<Quote>(dialect, &QuoteFilter::none()));
     lists.extend(orders::<Quote>(dialect, &QuoteFilter { status: Some(QuoteStatus::Sent) }));
     lists.extend(orders::<Job>(dialect, &JobFilter::none()));

@@ -10,7 +10,7 @@ use svc_core::lookup::KindInAccount;
 use svc_core::pages::{ListParams, Page};
 use svc_core::platform::operations::{self, Records};
 use svc_core::platform::{Listing, Operation};
-use svc_core::resources::bookings::{Booking, BookingCreate, BookingUpdate};
+use svc_core::resources::bookings::{Booking, BookingCreate, BookingFilter, BookingUpdate};
 use svc_core::resources::contacts::{Contact, ContactCreate, ContactFilter, ContactId, ContactUpdate};
 use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceFilter, InvoiceUpdate};
 use svc_core::resources::jobs::{Job, JobCreate, JobFilter, JobUpdate};
@@ -92,7 +92,7 @@ impl ResourceCommands for Contact {
 }
 
 impl ResourceCommands for Booking {
-    type ListFilter = Listing<SearchParams, NoFilter>;
+    type ListFilter = Listing<SearchParams, BookingFilter>;
     type Create = BookingCreate;
     type Update = BookingUpdate;
     type Created = Self;

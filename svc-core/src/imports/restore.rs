@@ -16,12 +16,12 @@ use crate::accounts::tenants::{self, NumberKind, Tenant};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{FieldNames, Fields, Input};
 use crate::pages::{ListQuery, Order};
-use crate::resources::bookings::Booking;
+use crate::resources::bookings::{Booking, BookingFilter};
 use crate::resources::contacts::{Contact, ContactFilter, ContactId};
 use crate::resources::invoices::{Invoice, InvoiceFilter};
 use crate::resources::jobs::{Job, JobFilter};
 use crate::resources::quotes::{Quote, QuoteFilter};
-use crate::resources::{Filter as _, NoFilter, Resource};
+use crate::resources::{Filter as _, Resource};
 use crate::store::{Repository, Tx};
 use crate::values::{Amount, EventKind, JOB_SCALE, TenantId, TextEnum, Timestamp};
 
@@ -176,8 +176,8 @@ impl Restore for Quote {
 
 #[async_trait]
 impl Restore for Booking {
-    fn unfiltered() -> NoFilter {
-        NoFilter {}
+    fn unfiltered() -> BookingFilter {
+        BookingFilter::none()
     }
 
     fn check(&mut self) -> Result<(), Error> {

@@ -4,13 +4,15 @@ use crate::resources::contacts::{ContactId, OfContact};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::clocks::WriteTime;
 use crate::error::{Error, FieldCode, Issue};
-use crate::input::{Apply, Input, Record};
+use crate::input::schema::JsonSchema;
+use crate::input::{Apply, Fields, Input, Record, ToBody};
 use crate::resources::contacts;
-use crate::resources::{Create, NewRecord, NoFilter, Resource, Update};
+use crate::resources::{Create, Filter, NewRecord, Resource, Update};
 use crate::store::{RecordsOfContact, Tx};
 use crate::values::EventKind;
 use crate::values::{Id, Note, Patch, Text, TextEnum, Timestamp};
@@ -36,7 +38,7 @@ pub enum BookingStatus {
 
 /// A booking: an appointment with a contact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
-#[resource(collection = "bookings", filter = NoFilter)]
+#[resource(collection = "bookings", filter = BookingFilter)]
 #[record(input)]
 pub struct Booking {
     /// The unique identifier of the booking, a UUID of version 7 that the service assigns.
@@ -109,6 +111,36 @@ pub struct BookingUpdate {
     pub start_time: Patch<Timestamp>,
     /// When the appointment ends, in RFC 3339 with an offset. It must be after `start_time` once the change is applied.
     pub end_time: Patch<Timestamp>,
+}
+
+/// The filter of the list of bookings. Requests cannot send it: the contract gives the list no parameters of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct BookingFilter {
+    /// Returns only bookings with this status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub status: Option<BookingStatus>,
+}
+
+impl Input for BookingFilter {
+    fn take(_fields: &mut Fields) -> Option<Self> {
+        Some(Self::default())
+    }
+}
+
+impl ToBody for BookingFilter {
+    fn write_fields<M: SerializeMap>(&self, _object: &mut M) -> Result<(), M::Error> {
+        Ok(())
+    }
+}
+
+impl Filter<Booking> for BookingFilter {
+    fn none() -> Self {
+        Self::default()
+    }
+    fn matches(&self, row: &Booking) -> bool {
+        self.status.is_none_or(|status| status == row.status)
+    }
 }
 
 impl Booking {

@@ -223,7 +223,7 @@ mod tests {
         let overdue = account.invoices().list(overdue, all()).await.unwrap().data;
         assert_eq!(overdue.len(), 2);
         assert!(overdue.iter().all(|invoice| invoice.due_date.unwrap() < zone.date_at(now)), "{overdue:?}");
-        let bookings = account.bookings().list(NoFilter {}, all()).await.unwrap().data;
+        let bookings = account.bookings().list(BookingFilter::default(), all()).await.unwrap().data;
         for booking in &bookings {
             let local = zone.date_and_time_at(booking.start_time);
             assert!(("07:00:00".."18:00:00").contains(&&local[11..]), "{local}");

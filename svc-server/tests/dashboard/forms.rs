@@ -220,6 +220,11 @@ async fn records_are_found_and_have_a_history() {
     }
     assert!(viewer.get("/invoices?status=sent").await.text.contains("INV-0001"));
     assert!(viewer.get("/invoices?status=paid").await.text.contains("Nothing found"));
+
+    let drain = BookingCreate::new(ada.id, "Blocked drain".parse().unwrap(), "2026-03-21T09:00:00Z".parse().unwrap());
+    let booking = account.bookings().create(drain).await.unwrap();
+    assert!(viewer.get("/bookings?status=confirmed").await.text.contains(&booking.id.to_string()));
+    assert!(viewer.get("/bookings?status=no_show").await.text.contains("Nothing found"));
 }
 
 #[tokio::test]

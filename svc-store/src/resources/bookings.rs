@@ -1,7 +1,6 @@
 //! The table of bookings.
 
-use svc_core::resources::NoFilter;
-use svc_core::resources::bookings::Booking;
+use svc_core::resources::bookings::{Booking, BookingFilter};
 use svc_core::values::TenantId;
 
 use crate::table::{Query, ResourceTable, record};
@@ -13,5 +12,9 @@ record!(Booking, "bookings", key: [tenant_id, id], {
 });
 
 impl ResourceTable for Booking {
-    fn restrict(_filter: &NoFilter, _query: &mut Query) {}
+    fn restrict(filter: &BookingFilter, query: &mut Query) {
+        if let Some(status) = filter.status {
+            query.equals("status", status.as_str().into());
+        }
+    }
 }

@@ -168,7 +168,7 @@ pub(in crate::dashboard) const BOOKINGS: Kind = Kind {
     one: "booking",
     icon: "booking",
     search: "Id",
-    statuses: Vec::new,
+    statuses: || BookingStatus::ALL.iter().map(|status| status.as_str()).collect(),
     columns: &[
         ("Contact", "contact_id"),
         ("Status", "status"),
@@ -338,7 +338,10 @@ async fn find(
             let status = parsed("status", status, |text| QuoteStatus::from_text(text).ok_or(known))?;
             objects(account.quotes().created_in(created, QuoteFilter { status }, params).await?)
         }
-        (RecordKind::Booking, None) => objects(account.bookings().created_in(created, NoFilter {}, params).await?),
+        (RecordKind::Booking, None) => {
+            let status = parsed("status", status, |text| BookingStatus::from_text(text).ok_or(known))?;
+            objects(account.bookings().created_in(created, BookingFilter { status }, params).await?)
+        }
         (RecordKind::Job, None) => {
             let status = parsed("status", status, |text| JobStatus::from_text(text).ok_or(known))?;
             let job_number = parsed("number", search, Text::parse)?;

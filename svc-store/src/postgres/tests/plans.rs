@@ -34,7 +34,8 @@ INSERT INTO jobs (tenant_id, id, job_number, title, status, created_at, updated_
     SELECT tenant(n), id(n), 'JOB-' || n, 'x', word('{quoted,scheduled,in_progress,on_hold,completed,invoiced}', n),
     at(n), at(n) FROM generate_series(1, 60000) n;
 INSERT INTO bookings (tenant_id, id, start_time, end_time, status, created_at, updated_at)
-    SELECT tenant(n), id(n), at(n), at(n + 1), 'confirmed', at(n), at(n) FROM generate_series(1, 60000) n;
+    SELECT tenant(n), id(n), at(n), at(n + 1), word('{cancelled,confirmed,completed,no_show}', n), at(n), at(n)
+    FROM generate_series(1, 60000) n;
 INSERT INTO subscriptions (tenant_id, live, id, url, events, enabled, created_at, consecutive_failures, secret,
     updated_at, deleted_at)
     SELECT tenant(n), n % 10 > 0, id(n), 'https://example.com/', '*', true, at(n), 0, '', at(n),
