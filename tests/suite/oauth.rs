@@ -1,6 +1,7 @@
 //! OAuth 2.0 (docs/oauth.md): an app gets access to an account, works on it, and loses it again.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -14,8 +15,9 @@ use svc_core::accounts::operational::PLATFORM_ACCOUNT;
 use svc_core::accounts::platform_keys::PlatformKeyCreate;
 use svc_core::accounts::sessions::Role;
 use svc_core::crypto::sha256;
-use svc_core::store::DeliveryFilter;
+use svc_core::store::{DeliveryFilter, Store};
 use svc_core::values::{RedirectUri, TenantId};
+use svc_core::webhooks::engine::{Attempt, DueWork, InFlight, Policy, poll, run_batch};
 use svc_core::{Svc, accounts::tenants::TenantCreate};
 use svc_server::{Api, Settings};
 
@@ -471,6 +473,65 @@ async fn of_two_exchanges_of_a_code_at_once_one_gets_tokens() {
     let mut statuses: Vec<u16> = exchanges.iter().map(|response| response.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 400]);
+}
+
+/// Takes what the sender would send next on a node that has looked for it already.
+async fn start_deliveries(node: &dyn Store, due: DueWork) -> Vec<Attempt> {
+    let policy = Policy::default();
+    let mut attempts = Vec::new();
+    for batch in InFlight::default().plan(&policy, &due, BTreeMap::new()) {
+        let run =
+            node.write("test", (policy.clone(), batch), async |tx, (policy, batch)| run_batch(tx, policy, batch).await);
+        attempts.extend(run.await.unwrap().attempts);
+    }
+    attempts
+}
+
+async fn due_deliveries(node: &dyn Store) -> DueWork {
+    node.read("test", (), async |tx, ()| poll(tx).await).await.unwrap()
+}
+
+/// Whichever comes first: once access has ended, no token of it works and no delivery to the app starts, on any node.
+#[tokio::test]
+async fn access_that_ends_beside_a_refresh_and_a_delivery_has_ended() {
+    let server = with_apps(settings());
+    let second = server.second_store();
+    let node = Api::new(Arc::clone(&second), apps(settings()));
+    for round in 0..20 {
+        let client = Client::new(&server, round % 2 == 0).await;
+        let tokens = client.connect().await;
+        let url = format!("https://hooks.example.com/{round}");
+        let webhook = json!({ "url": url, "events": ["contact.created"] });
+        server.expect(201, with_token(Call::post("/webhooks", webhook), &tokens)).await;
+        let contact = json!({ "email": format!("person{round}@example.com") });
+        server.expect(201, Call::post("/contacts", contact)).await;
+        let due = due_deliveries(&*second).await;
+        let (grant, _) = client.svc.account(client.tenant).grants().list().await.unwrap().remove(0);
+
+        let refresh = [("grant_type", "refresh_token"), ("refresh_token", text(&tokens, "refresh_token"))];
+        let account = client.svc.account(client.tenant);
+        let (refreshed, revoked, started) = tokio::join!(
+            client.token_at(&node, &refresh),
+            account.grants().revoke(grant.id),
+            start_deliveries(&*second, due),
+        );
+        revoked.unwrap();
+        assert_eq!(client.grants().await, 0);
+        match refreshed.status {
+            200 => {
+                let new = refreshed.json();
+                server.expect(401, with_token(Call::get("/contacts"), &new)).await;
+                assert_refused(&client.refresh(text(&new, "refresh_token")).await, 400, "invalid_grant");
+            }
+            _ => assert_refused(&refreshed, 400, "invalid_grant"),
+        }
+        server.expect(401, with_token(Call::get("/contacts"), &tokens)).await;
+        let to_app = |attempts: &[Attempt]| attempts.iter().filter(|attempt| attempt.url.as_str() == url).count();
+        assert!(to_app(&started) <= 1);
+        let due = due_deliveries(&*second).await;
+        assert_eq!(to_app(&start_deliveries(&*second, due).await), 0);
+    }
+    second.close().await;
 }
 
 /// The app is told at the URL that it has registered, also when there is no platform webhook.

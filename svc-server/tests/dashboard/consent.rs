@@ -248,6 +248,36 @@ async fn signing_in_in_between_leads_back() {
 }
 
 #[tokio::test]
+async fn an_application_mounts_the_page() {
+    let server = Server::start().await;
+    let app = server.app(None, "Route Planner").await;
+    let settings =
+        Settings { dashboard: true, oauth: Some("https://shop.example".parse().unwrap()), ..Settings::default() };
+    let (api, _) = Builder::new(&server.svc).settings(settings).mount("/business").build();
+    let server = Server { api, ..server };
+    let request = authorize(&app, &[]);
+    // The application takes the mount off before it passes a request on.
+    let sent = ask(&server.browser(), &request).await;
+    assert_eq!(location(&sent), "/business/dashboard/sign-in");
+    let kept = sent.headers[SET_COOKIE].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let mut browser = server.browser();
+    browser.cookie = Some(kept);
+    let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Owner)).await;
+    assert_eq!(location(&browser.sign_in(link.token.reveal()).await), format!("/business{request}"));
+    let owner = server.signed_in(Role::Owner).await;
+    let page = ask(&owner, &request).await.text;
+    assert!(page.contains("action=\"/business/oauth/authorize?response_type=code"), "{page}");
+    let allowed = owner.decide(&request, "allow", server.tenant).await;
+    assert!(location(&allowed).ends_with("&iss=https%3A%2F%2Fshop.example%2Fbusiness"), "{}", location(&allowed));
+    // The metadata is behind the well-known path of the host (RFC 8414 §3.1, RFC 9728 §3.1).
+    for path in ["oauth-authorization-server/business", "oauth-protected-resource/business/api/v1"] {
+        let metadata = ask(&server.browser(), &format!("/.well-known/{path}")).await;
+        assert_eq!(metadata.status, StatusCode::OK, "{path}");
+        assert!(metadata.text.contains("\"https://shop.example/business"), "{}", metadata.text);
+    }
+}
+
+#[tokio::test]
 async fn nobody_shows_the_page_in_a_frame() {
     let server = Server::start().await;
     let app = server.app(None, "Route Planner").await;

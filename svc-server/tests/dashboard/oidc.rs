@@ -24,7 +24,7 @@ use url::Url;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use crate::browser::{Browser, Response, Server};
+use crate::browser::{Browser, Response, Server, authorize};
 
 const OWN: &str = "http://localhost:8080";
 
@@ -63,7 +63,8 @@ fn settings(issuer: &str) -> OidcSettings {
 /// Returns a server whose members sign in at a provider.
 async fn server_of(provider: OidcSettings) -> Server {
     let server = Server::start().await;
-    let settings = Settings { dashboard: true, oidc: Some(provider), ..Settings::default() };
+    let oauth = Some("http://localhost:8080".parse().unwrap());
+    let settings = Settings { dashboard: true, oidc: Some(provider), oauth, ..Settings::default() };
     let (api, _) = Builder::new(&server.svc).settings(settings).build();
     Server { api, ..server }
 }
@@ -196,6 +197,23 @@ async fn a_member_signs_in_at_the_provider() {
     assert_eq!(field("redirect_uri"), "http://localhost:8080/dashboard/oidc/callback");
     assert_eq!(URL_SAFE_NO_PAD.encode(sha256(field("code_verifier").as_bytes())), begun.challenge);
     assert!(exchange.headers["authorization"].to_str().unwrap().starts_with("Basic "));
+}
+
+#[tokio::test]
+async fn signing_in_at_the_provider_leads_back_to_the_app_that_asks() {
+    let fixture = Fixture::start().await;
+    let app = fixture.server.app(None, "Route Planner").await;
+    let request = authorize(&app, &[]);
+    let mut browser = fixture.server.browser();
+    let sent = browser.send_to(Method::GET, &request, "", None).await;
+    let waiting = sent.headers[SET_COOKIE].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let begun = fixture.begin(&mut browser, OWN).await;
+    fixture.serve_token(&signed("first", &fixture.claims(&begun))).await;
+    browser.cookie = Some(format!("{}; {waiting}", browser.cookie.unwrap()));
+    let answer = fixture.answer(&browser, &format!("code=a-code&state={}", begun.state)).await;
+    assert_eq!((answer.status, answer.headers[LOCATION].to_str().unwrap()), (StatusCode::SEE_OTHER, request.as_str()));
+    browser.cookie = session_cookie(&answer);
+    assert_eq!(browser.send_to(Method::GET, &request, "", None).await.status, StatusCode::OK);
 }
 
 #[tokio::test]
