@@ -150,7 +150,7 @@ pub(super) fn record_table(
                         a href=(cx.url(&kind.path(text(record, "id")))) { (short(&name(kind, record))) }
                     }
                     @for (_, field) in &columns {
-                        td class=[is_amount(field).then_some("number")] { (values.value(record, field)) }
+                        td class=[class(field)] { (values.value(record, field)) }
                     }
                 }
             }
@@ -190,5 +190,14 @@ fn cell(record: &Map<String, Value>, field: &str, values: &FieldValues<'_>) -> S
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
+    }
+}
+
+/// Returns the class of the cells of a field: those of amounts are aligned, and phone numbers stay in a line.
+fn class(field: &str) -> Option<&'static str> {
+    match field {
+        "phone" => Some("fixed"),
+        field if is_amount(field) => Some("number"),
+        _ => None,
     }
 }
