@@ -22,10 +22,14 @@ const TO_INDEX: &str = "SELECT id FROM tenants LEFT JOIN search_progress ON tena
 /// Accounts that share places share their last one.
 const SQLITE_LAST_PLACE: &str = "SELECT max(place) FROM search_texts WHERE place BETWEEN $1 AND $2";
 const POSTGRES_LAST_PLACE: &str = "SELECT max(place) FROM search_texts WHERE tenant_id = $1";
-/// Reads the index of trigrams from the newest place of the account on, so it ends as soon as it has found enough.
-const SQLITE: &str = "SELECT kind, id FROM search_index JOIN search_texts ON place = search_index.rowid \
+/// Reads the index of trigrams from the newest place of the account on, so it ends as soon as it has found enough. A plain
+/// join would ask the index for each text of the account.
+const SQLITE: &str = "SELECT kind, id FROM search_index CROSS JOIN search_texts ON place = search_index.rowid \
      WHERE search_index MATCH $1 AND search_index.rowid BETWEEN $2 AND $3 AND tenant_id = $4 \
-     AND (kind = $5 OR $5 IS NULL) ORDER BY search_index.rowid DESC LIMIT $6";
+     AND (kind = $5 OR $5 IS NULL) AND instr(search_texts.text, $6) > 0 ORDER BY search_index.rowid DESC LIMIT $7";
+/// How many characters the index of trigrams is asked for. Each costs a look into it for each text that has the others; few
+/// texts have the beginning of a long text and not the rest.
+const PHRASE: usize = 16;
 /// The newest texts, among which those are found that many records have.
 const POSTGRES_NEWEST: &str = "SELECT kind, id FROM \
      (SELECT kind, id, text FROM search_texts WHERE tenant_id = $1 ORDER BY place DESC LIMIT 2000) AS newest \
@@ -92,9 +96,11 @@ impl SearchRepository for SqlTx<'_> {
     ) -> StoreResult<Vec<(FoundKind, Uuid)>> {
         let (tenant_id, kind, limit_param) = (tenant.param(), kind.param(), limit.param());
         if self.dialect == Dialect::Sqlite {
-            let phrase = format!("\"{}\"", text.replace('"', "\"\""));
+            let beginning: String = text.chars().take(PHRASE).collect();
+            let phrase = format!("\"{}\"", beginning.replace('"', "\"\""));
             let (first, last) = places(tenant);
-            let params = [Param::Text(phrase.into()), first.param(), last.param(), tenant_id, kind, limit_param];
+            let whole = Param::Text(text.into());
+            let params = [Param::Text(phrase.into()), first.param(), last.param(), tenant_id, kind, whole, limit_param];
             return self.fetch(SQLITE, &params, read).await;
         }
         let pattern = format!("%{}%", text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));

@@ -34,6 +34,19 @@ fn a_retention_step_scans_no_table() {
     }
 }
 
+/// A search reads the index of trigrams once, in the order of its places, and a text for what it finds.
+#[test]
+fn a_search_reads_the_index_of_trigrams_once() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    let searches = crate::search::own_statements(Dialect::Sqlite);
+    let sql = searches.iter().find(|sql| sql.contains("MATCH")).unwrap();
+    let plan = explained(&connection, sql);
+    let [index, text] = plan.as_slice() else { panic!("{plan:?}") };
+    assert!(index.starts_with("SCAN search_index VIRTUAL TABLE"), "{plan:?}");
+    assert_eq!(text, "SEARCH search_texts USING INTEGER PRIMARY KEY (rowid=?)");
+}
+
 /// A page costs O(limit) when the plan reads one index in the requested order, without a scan or a sort. The plan depends
 /// only on the schema, as this store never runs ANALYZE.
 #[test]
