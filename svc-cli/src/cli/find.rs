@@ -10,7 +10,7 @@ use super::InAccount;
 /// `svc find`
 #[derive(Args, Clone, Debug)]
 pub struct Find {
-    /// What to look for: a whole number or email address, or at least three characters of any text.
+    /// What to look for: a whole name, number or email address, or at least three characters of any text.
     #[arg(value_parser = text, value_name = "TEXT")]
     pub text: FindText,
     /// The account.
