@@ -19,7 +19,8 @@ async function freePort() {
 
 /** Opens the API reference and waits until the document is shown. */
 async function openReference(options) {
-  const page = await open(browser, demo.url, options);
+  // With reduced motion, the viewer shows its first picture in the colours of the other theme.
+  const page = await open(browser, demo.url, { reducedMotion: "no-preference", ...options });
   await page.goto(`${demo.url}/docs`);
   await page.getByRole("heading", { name: "Business Operations API" }).waitFor();
   return page;
