@@ -10,7 +10,7 @@ use svc_core::find;
 use svc_core::pages::Limit;
 use svc_core::prelude::*;
 use svc_core::store::Store;
-use svc_store::{Options as StoreOptions, SqliteStore, open_with};
+use svc_store::SqliteStore;
 
 use crate::child::Child;
 use crate::error::Result;
@@ -19,7 +19,7 @@ use crate::postgres::Database;
 use crate::requests::Requests;
 use crate::sample::Sample;
 use crate::table::{self, Ratio, Row};
-use crate::{load, seed};
+use crate::{load, seed, server};
 
 /// The number of contacts whose fields are looked for.
 const SEARCHES: u32 = 200;
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     table::print_line(&format!("SQLite: the index has {bytes} bytes for a contact"))?;
     if let Some(database) = Database::create(1, options.contacts)? {
         let before: u64 = database.psql("SELECT pg_database_size(current_database())")?.parse()?;
-        let store = runtime.block_on(open_with(&database.url, Env::system(), StoreOptions::default()))?;
+        let store = runtime.block_on(server::open(Path::new(&database.url)))?;
         runtime.block_on(searches("PostgreSQL", store))?;
         let after: u64 = database.psql("SELECT pg_database_size(current_database())")?.parse()?;
         let bytes = after.saturating_sub(before) / u64::from(options.contacts);

@@ -39,6 +39,11 @@ const POSTGRES_ALL: &str = "WITH found AS MATERIALIZED \
      (SELECT kind, id, place FROM search_texts WHERE tenant_id = $1 AND text LIKE $2) \
      SELECT kind, id FROM found WHERE kind = $3 OR $3 IS NULL ORDER BY place DESC LIMIT $4";
 
+/// The index of trigrams can only be read as a bitmap, which the settings of connections avoid for lists. A statement keeps the
+/// plan of its first run.
+const POSTGRES_BITMAPS: &str = "SELECT current_setting('enable_bitmapscan')";
+const POSTGRES_SET_BITMAPS: &str = "SELECT set_config('enable_bitmapscan', $1, true)";
+
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
     vec![INDEXED_UNTIL, SET_INDEXED_UNTIL, PUT, DELETE, TO_INDEX]
@@ -49,7 +54,9 @@ pub(crate) fn statements() -> Vec<&'static str> {
 pub(crate) fn own_statements(dialect: Dialect) -> Vec<&'static str> {
     match dialect {
         Dialect::Sqlite => vec![SQLITE_LAST_PLACE, SQLITE],
-        Dialect::Postgres => vec![POSTGRES_LAST_PLACE, POSTGRES_NEWEST, POSTGRES_ALL],
+        Dialect::Postgres => {
+            vec![POSTGRES_LAST_PLACE, POSTGRES_NEWEST, POSTGRES_ALL, POSTGRES_BITMAPS, POSTGRES_SET_BITMAPS]
+        }
     }
 }
 
@@ -106,7 +113,14 @@ impl SearchRepository for SqlTx<'_> {
         let pattern = format!("%{}%", text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
         let params = [tenant_id, Param::Text(pattern.into()), kind, limit_param];
         let newest = self.fetch(POSTGRES_NEWEST, &params, read).await?;
-        if newest.len() >= limit as usize { Ok(newest) } else { self.fetch(POSTGRES_ALL, &params, read).await }
+        if newest.len() >= limit as usize {
+            return Ok(newest);
+        }
+        let before = self.fetch_one(POSTGRES_BITMAPS, &[], read_setting).await?.unwrap_or_default();
+        self.set_bitmaps("on").await?;
+        let all = self.fetch(POSTGRES_ALL, &params, read).await?;
+        self.set_bitmaps(&before).await?;
+        Ok(all)
     }
 
     async fn tenants_to_index(&mut self, limit: u32) -> StoreResult<Vec<TenantId>> {
@@ -115,6 +129,17 @@ impl SearchRepository for SqlTx<'_> {
         }
         self.fetch(TO_INDEX, &[limit.param()], |cells| cells.take("tenants", "id")).await
     }
+}
+
+impl SqlTx<'_> {
+    /// Sets whether the rest of the transaction may read indexes as bitmaps.
+    async fn set_bitmaps(&mut self, value: &str) -> StoreResult<()> {
+        self.fetch_one(POSTGRES_SET_BITMAPS, &[Param::Text(value.into())], read_setting).await.map(drop)
+    }
+}
+
+fn read_setting(cells: &mut Cells<'_>) -> Result<String, CellError> {
+    cells.take("settings", "enable_bitmapscan")
 }
 
 fn read(cells: &mut Cells<'_>) -> Result<(FoundKind, Uuid), CellError> {
