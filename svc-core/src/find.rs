@@ -255,7 +255,7 @@ fn digits(text: &str) -> Option<String> {
     (is_phone && digits.len() >= MIN_TEXT).then_some(digits)
 }
 
-/// Returns what the text of a record with this title has, and of none with a longer one.
+/// Returns what the texts of records with this title have, and no others.
 fn whole_title(title: &str) -> String {
     format!("{TITLE}{title}\n")
 }
@@ -265,7 +265,7 @@ fn indexed<R: Findable>(record: &R) -> IndexedText {
     let fields: Vec<String> =
         record.fields().into_iter().flatten().map(folded).filter(|field| *field != title).collect();
     let lines: Vec<String> = std::iter::once(title).chain(fields).chain(record.phone().and_then(digits)).collect();
-    let text = if record.deleted_at().is_none() { whole_title(&lines.join("\n")) } else { String::new() };
+    let text = if record.deleted_at().is_none() { format!("{TITLE}{}\n", lines.join("\n")) } else { String::new() };
     IndexedText { kind: R::KIND, id: record.id().uuid(), changed_at: record.updated_at(), text }
 }
 

@@ -26,6 +26,20 @@ async function openReference(options) {
   return page;
 }
 
+/** Tries an operation out, and returns what the request was authorized with and what the browser keeps. */
+async function tryOut(page) {
+  await page.getByRole("link", { name: "Check the API key" }).first().click();
+  await page.getByRole("button", { name: /Test Request/ }).first().click();
+  const [response] = await Promise.all([
+    page.waitForResponse((response) => response.url() === `${demo.url}/api/v1/ping`),
+    page.getByRole("button", { name: /Send/ }).first().click(),
+  ]);
+  assert.equal(response.status(), 200);
+  const authorization = await response.request().headerValue("authorization");
+  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
+  return { authorization, stored };
+}
+
 for (const colorScheme of ["light", "dark"]) {
   test(`the document is shown, with its webhooks and examples in four languages, ${colorScheme}`, async () => {
     const page = await openReference({ colorScheme });
@@ -43,15 +57,8 @@ for (const colorScheme of ["light", "dark"]) {
 test("a request is tried out with a key that stays in the page", async () => {
   const page = await openReference();
   await page.getByPlaceholder("Token").first().fill(demo.key);
-  await page.getByRole("link", { name: "Check the API key" }).first().click();
-  await page.getByRole("button", { name: /Test Request/ }).first().click();
-  const [response] = await Promise.all([
-    page.waitForResponse((response) => response.url() === `${demo.url}/api/v1/ping`),
-    page.getByRole("button", { name: /Send/ }).first().click(),
-  ]);
-  assert.equal(response.status(), 200);
-  assert.equal(await response.request().headerValue("authorization"), `Bearer ${demo.key}`);
-  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
+  const { authorization, stored } = await tryOut(page);
+  assert.equal(authorization, `Bearer ${demo.key}`);
   assert.ok(!stored.includes(demo.key), stored);
   assert.ok(!page.url().includes(demo.key));
   assertNoFaults(page, "/docs");
@@ -86,14 +93,7 @@ test("the dashboard makes a key for trying, which reads, and which the page keep
   await page.getByRole("button", { name: "Open the reference with a key" }).click();
   await page.getByRole("heading", { name: "Business Operations API" }).waitFor();
   await assertAccessible(page, "the reference with a key", ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]);
-  await page.getByRole("link", { name: "Check the API key" }).first().click();
-  await page.getByRole("button", { name: /Test Request/ }).first().click();
-  const [response] = await Promise.all([
-    page.waitForResponse((response) => response.url() === `${demo.url}/api/v1/ping`),
-    page.getByRole("button", { name: /Send/ }).first().click(),
-  ]);
-  assert.equal(response.status(), 200);
-  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
+  const { stored } = await tryOut(page);
   assert.ok(!stored.includes("svc_live_"), stored);
   assertNoFaults(page, "the reference with a key");
   await page.context().close();
@@ -120,15 +120,8 @@ test("a reader signs in as an app that an owner connects", async () => {
     popup.getByRole("button", { name: "Allow" }).click(),
   ]);
   assert.equal(given.status(), 200);
-  await page.getByRole("link", { name: "Check the API key" }).first().click();
-  await page.getByRole("button", { name: /Test Request/ }).first().click();
-  const [response] = await Promise.all([
-    page.waitForResponse((response) => response.url() === `${demo.url}/api/v1/ping`),
-    page.getByRole("button", { name: /Send/ }).first().click(),
-  ]);
-  assert.equal(response.status(), 200);
-  assert.match(await response.request().headerValue("authorization"), /^Bearer svc_oat_/);
-  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
+  const { authorization, stored } = await tryOut(page);
+  assert.match(authorization, /^Bearer svc_oat_/);
   assert.ok(!/svc_o[ar]/.test(stored), stored);
   assertNoFaults(page, "the reference as an app");
   await page.context().close();

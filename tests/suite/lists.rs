@@ -186,6 +186,9 @@ async fn unknown_and_malformed_parameters_are_refused() {
     }
     let response = server.expect(200, Call::get("/contacts?&limit=1&")).await;
     assert_eq!(rows(&response.json()).len(), 1);
+    // The filter of the dashboard is none of the API.
+    let response = server.expect(400, Call::get("/bookings?status=confirmed")).await;
+    assert_eq!((response.code().as_str(), &response.json()["field"]), ("unknown_parameter", &json!("status")));
 }
 
 async fn only(server: &TestServer, path: &str) -> Vec<String> {

@@ -13,9 +13,9 @@ use crate::values::{Id, TenantId, Text};
 /// The query parameter of a list that can be searched, besides those that every list has.
 #[derive(Clone, Debug, Default, PartialEq, Input)]
 pub struct SearchParams {
-    /// Returns only records that have this text: a whole name, number or email address, at least four characters of the beginning of
-    /// an id, or at least three characters of a name, email address, phone number, company, suburb, title or number, in any
-    /// case. Those that are named exactly come first, then those that changed last.
+    /// Returns only records that have this text: a whole name, number or email address, at least four characters of the
+    /// beginning of an id, or at least three characters of a name, email address, phone number, company, suburb, title or
+    /// number, in any case. Those that are named exactly come first, then those that changed last.
     ///
     /// The response is one page of at most `limit` records. The other filters are applied to the 200 records that come
     /// first. It cannot be combined with `cursor` and `updated_since`. For some seconds after more than 200 records changed at

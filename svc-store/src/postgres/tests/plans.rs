@@ -94,6 +94,35 @@ async fn every_list_reads_an_index_in_order() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
+/// A search for a rare text reads the index of trigrams, which the settings of connections alone would not let it.
+#[tokio::test]
+async fn a_search_reads_the_index_of_trigrams() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let store = store(&url).await;
+    let connection = direct_connection(&url).await;
+    let texts = "SET session_replication_role = replica;
+        INSERT INTO search_texts (place, tenant_id, kind, id, text)
+            SELECT n, lpad(to_hex(n % 3), 32, '0')::uuid, 'contact', gen_random_uuid(), 'text ' || md5(n::text)
+            FROM generate_series(1, 60000) n;
+        ANALYZE search_texts";
+    connection.client.batch_execute(texts).await.unwrap();
+    let rare = "5d41402abc";
+    for _ in 0..2 {
+        let search = store.read("test", TenantId(uuid::Uuid::nil()), async |tx, &tenant| {
+            Ok(tx.records_with_text(tenant, None, rare, 40).await?)
+        });
+        assert_eq!(search.await.unwrap(), []);
+    }
+    // The backend reports what it has read when it ends.
+    store.close().await;
+    let scans = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'search_texts_by_text'";
+    let read = timeout(30 * SECOND, async {
+        while connection.client.query_one(scans, &[]).await.unwrap().get::<_, i64>(0) < 2 {}
+    });
+    read.await.expect("both searches read the index");
+}
+
 /// What is asked of all tenants searches an index for each record or tenant, and scans no table.
 #[tokio::test]
 async fn questions_to_all_tenants_read_indexes() {
