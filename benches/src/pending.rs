@@ -108,7 +108,7 @@ async fn create_endpoints(
     let tenant = tenants::create(tx, TenantCreate::named("Hanging")).await?.id;
     for number in 0..endpoints {
         let url = WebhookUrl::parse(&format!("http://{address}/{number}")).map_err(|issue| issue.on("url"))?;
-        let input = WebhookCreate { url, events: EventSet::All, description: None };
+        let input = WebhookCreate::new(url, EventSet::All);
         crud::create::<WebhookSubscription>(tx, tenant, input).await?;
     }
     for number in 0..each {

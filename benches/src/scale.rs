@@ -54,10 +54,7 @@ async fn tenant_with_subscriptions(svc: &Svc, subscriptions: u32) -> Result<Tena
             for number in 0..*subscriptions {
                 let url =
                     WebhookUrl::parse(&format!("https://example.com/{number}")).map_err(|issue| issue.on("url"))?;
-                tx.account(*tenant)
-                    .webhooks()
-                    .create(WebhookCreate { url, events: EventSet::All, description: None })
-                    .await?;
+                tx.account(*tenant).webhooks().create(WebhookCreate::new(url, EventSet::All)).await?;
             }
             Ok(())
         });

@@ -52,7 +52,7 @@ async fn searches(database: &str, store: Arc<dyn Store>) -> Result<()> {
     let svc = Svc::new(Arc::clone(&store));
     let tenant = svc.accounts().list(None, 1).await?.pop().ok_or("no tenant")?.id;
     let started = Instant::now();
-    find::index_all(&*store).await?;
+    find::index_all(&*store, |_| std::future::ready(())).await?;
     table::print_line(&format!("{database}: indexed in {:.1} s", started.elapsed().as_secs_f64()))?;
     let newest = ListParams { limit: Limit::new(SEARCHES), ..ListParams::default() };
     let contacts = svc.account(tenant).contacts().list(ContactFilter::default(), newest).await?.data;

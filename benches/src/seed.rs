@@ -93,7 +93,7 @@ async fn create_tenants(store: &dyn Store, numbers: Vec<u32>) -> std::result::Re
             for number in numbers.clone() {
                 let tenant = tenants::create(tx, TenantCreate::named(&format!("Tenant {number}"))).await?.id;
                 let url = WebhookUrl::parse("https://hooks.example.com/svc").map_err(|issue| issue.on("url"))?;
-                let input = WebhookCreate { url, events: EventSet::All, description: None };
+                let input = WebhookCreate::new(url, EventSet::All);
                 crud::create::<WebhookSubscription>(tx, tenant, input).await?;
                 ids.push(tenant.0);
             }

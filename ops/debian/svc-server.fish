@@ -11,6 +11,7 @@ complete -c svc-server -l write-rate-limit -d 'The number of writes per minute t
 complete -c svc-server -l max-webhooks -d 'The number of webhook subscriptions that each account can have, from 1 to 1000. `svc account set` sets another limit for one account' -r
 complete -c svc-server -l event-kinds -d 'A JSON file with the event kinds of your own, beside those of the service: an object that has the JSON Schema of the data of each kind under its name, such as order.shipped. Every node needs the same file' -r -F
 complete -c svc-server -l webhook-timeout -d 'The timeout of one webhook delivery attempt, from resolving the host name to the end of the response, such as 10s. At most 1h' -r
+complete -c svc-server -l webhook-max-timeout -d 'The longest timeout that a webhook subscription can have instead, from 1s to 30s' -r
 complete -c svc-server -l webhook-retry -d 'The delays before the retries of a webhook delivery, separated by commas. Up to 10 % is added to each at random' -r
 complete -c svc-server -l webhook-concurrency -d 'The highest number of webhook delivery attempts at the same time. One account can use half of them' -r
 complete -c svc-server -l idempotency-ttl -d 'How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again' -r
@@ -18,6 +19,8 @@ complete -c svc-server -l retention -d 'How long events are stored, with their d
 complete -c svc-server -l request-log -d 'Whether requests to the API are logged for their account, without bodies: the newest 1,000 of the last 24 hours' -r -f -a "on\t'It runs'
 off\t'It does not run'"
 complete -c svc-server -l docs -d 'Whether the API reference is served at /docs' -r -f -a "on\t'It runs'
+off\t'It does not run'"
+complete -c svc-server -l extensions -d 'Whether the API has operations beyond its contract, with which programs of an account fetch the events and deliveries that they missed, and send them again' -r -f -a "on\t'It runs'
 off\t'It does not run'"
 complete -c svc-server -l overdue -d 'Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone of their account. With off, run `svc invoice overdue`' -r -f -a "on\t'It runs'
 off\t'It does not run'"

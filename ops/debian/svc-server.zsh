@@ -28,6 +28,7 @@ _svc-server() {
 '--max-webhooks=[The number of webhook subscriptions that each account can have, from 1 to 1000. \`svc account set\` sets another limit for one account]:N:_default' \
 '--event-kinds=[A JSON file with the event kinds of your own, beside those of the service\: an object that has the JSON Schema of the data of each kind under its name, such as order.shipped. Every node needs the same file]:FILE:_files' \
 '--webhook-timeout=[The timeout of one webhook delivery attempt, from resolving the host name to the end of the response, such as 10s. At most 1h]:DURATION:_default' \
+'--webhook-max-timeout=[The longest timeout that a webhook subscription can have instead, from 1s to 30s]:DURATION:_default' \
 '*--webhook-retry=[The delays before the retries of a webhook delivery, separated by commas. Up to 10 % is added to each at random]:DURATIONS:_default' \
 '--webhook-concurrency=[The highest number of webhook delivery attempts at the same time. One account can use half of them]:N:_default' \
 '--idempotency-ttl=[How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again]:DURATION:_default' \
@@ -35,6 +36,8 @@ _svc-server() {
 '--request-log=[Whether requests to the API are logged for their account, without bodies\: the newest 1,000 of the last 24 hours]:REQUEST_LOG:((on\:"It runs"
 off\:"It does not run"))' \
 '--docs=[Whether the API reference is served at /docs]:DOCS:((on\:"It runs"
+off\:"It does not run"))' \
+'--extensions=[Whether the API has operations beyond its contract, with which programs of an account fetch the events and deliveries that they missed, and send them again]:EXTENSIONS:((on\:"It runs"
 off\:"It does not run"))' \
 '--overdue=[Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone of their account. With off, run \`svc invoice overdue\`]:OVERDUE:((on\:"It runs"
 off\:"It does not run"))' \

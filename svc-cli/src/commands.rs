@@ -42,7 +42,7 @@ use svc_core::values::HostPolicy;
 use svc_store::{OpenError, Options};
 
 use crate::backend::Backend;
-use crate::cli::{Cli, Command, DeliveryCommand, ListRequests, Output, RequestCommand};
+use crate::cli::{Cli, Command, DeliveryCommand, ListRequests, Output, RequestCommand, WebhookCommand};
 use crate::clock_guard;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Outcome};
@@ -66,6 +66,9 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Logout => return login::logout(profile),
         Command::Profiles => return login::list(),
         Command::Import(options) if options.presets => return import::presets(),
+        Command::Webhook(WebhookCommand::FilterTest { filter, event, data }) => {
+            return webhook::filter_test::run(&filter, event, data.as_deref(), &cli.event_kinds.unwrap_or_default());
+        }
         Command::Listen(options) if !options.secrets.is_empty() => return listen::run(options, is_json).await,
         command => command,
     };

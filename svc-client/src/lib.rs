@@ -86,6 +86,7 @@ mod client;
 mod collection;
 mod error;
 mod etag;
+mod extensions;
 mod list;
 pub mod platform;
 pub mod prelude;

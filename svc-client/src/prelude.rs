@@ -1,5 +1,8 @@
 //! What most programs need: the client, the records, their inputs and their filters.
 
+pub use svc_core::platform::{
+    Delivery, DeliveryDetails, Event, EventListFilter, EventOrder, ReplaySelection, WebhookDeliveryListFilter,
+};
 pub use svc_core::resources::bookings::{Booking, BookingCreate, BookingId, BookingStatus, BookingUpdate};
 pub use svc_core::resources::contacts::{
     Contact, ContactCreate, ContactDetails, ContactFilter, ContactId, ContactUpdate,

@@ -13,8 +13,8 @@ use svc_core::input::ToBody;
 use svc_core::pages::MAX_LIMIT;
 use svc_core::platform::{
     Account, AccountCreate, AccountUpdate, ApiKey, ApiKeyCreate, ApiKeyWithSecret, ApiRequest, AuditEntry, Delivery,
-    DeliveryDetails, DeliveryListFilter, Event, LogFilter, MemberCreate, MemberUpdate, Replay, ReplayCreate,
-    RequestListFilter,
+    DeliveryDetails, DeliveryListFilter, Event, EventListFilter, LogFilter, MemberCreate, MemberUpdate, Replay,
+    ReplayCreate, RequestListFilter,
 };
 use svc_core::resources::bookings::{Booking, BookingCreate, BookingUpdate};
 use svc_core::resources::contacts::{Contact, ContactCreate, ContactFilter, ContactUpdate};
@@ -126,7 +126,7 @@ impl Record for Member {
 impl Record for Event {
     const PATH: &'static str = "events";
     type Id = EventId;
-    type Filters = LogFilter;
+    type Filters = EventListFilter;
 }
 impl Record for Delivery {
     const PATH: &'static str = "deliveries";

@@ -32,8 +32,15 @@ pub struct SyncPage<R> {
 impl SyncPosition {
     /// Returns the position of a copy whose last record has this `updated_at`. It must be one that a list returned: no
     /// other clock is right.
+    ///
+    /// For [events](crate::Client::sync_events) it is the `created_at` of the last one.
     pub fn after(updated_at: Timestamp) -> Self {
         Self { updated_at: Some(updated_at) }
+    }
+
+    /// Returns the time of the last record in the copy.
+    pub(crate) fn last(self) -> Option<Timestamp> {
+        self.updated_at
     }
 }
 

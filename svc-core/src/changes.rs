@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::accounts::audit::{self, Entry};
 use crate::error::Error;
 use crate::resources::invoices::Payment;
-use crate::store::{EventWithActor, Tx};
+use crate::store::{EventFilter, EventWithActor, Tx};
 use crate::values::{Amount, TenantId, Timestamp};
 use crate::webhooks::events::{EventId, PAYMENT, RECORDS};
 
@@ -179,7 +179,7 @@ impl Change {
             return Ok(());
         }
         // The event before may be that of a payment, which no other follows without one of its invoice.
-        let events = tx.events_of_record(tenant, self.entry.object_id, at, 2).await?;
+        let events = tx.list_events(tenant, &EventFilter::of_record(self.entry.object_id, at, 2)).await?;
         let before = events.into_iter().map(|EventWithActor { event, .. }| event);
         let before = before.into_iter().find(|event| !event.kind.as_str().starts_with(PAYMENT));
         self.is_before_lost = before.is_none();
@@ -250,7 +250,7 @@ async fn entries(
         return audit::list_range(tx, tenant, since..until, limit).await;
     };
     let mut entries = tx.audit_entries_of(tenant, object, until, limit).await?;
-    let events = tx.events_of_record(tenant, object, until, limit).await?;
+    let events = tx.list_events(tenant, &EventFilter::of_record(object, until, limit)).await?;
     entries.extend(events.into_iter().map(|EventWithActor { event, actor }| event.audit_entry(actor)));
     entries.retain(|entry| entry.at >= since);
     entries.sort_unstable_by_key(|entry| Reverse((entry.at, entry.id)));

@@ -12,6 +12,7 @@
 mod list;
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -103,7 +104,7 @@ pub struct IndexedText {
 }
 
 /// Begins the text of each record, so that the record is found by its whole title among all that contain it. No field has it.
-const TITLE: char = '\u{1}';
+pub const TITLE: char = '\u{1}';
 
 /// A resource whose records are found.
 pub trait Findable: Resource {
@@ -313,13 +314,28 @@ pub async fn index(tx: &mut dyn Tx, tenant: TenantId) -> Result<bool, Error> {
 /// Brings the indexes of all accounts up to date, in steps of a transaction each. Every server does it every few seconds;
 /// those on one database share the work.
 ///
+/// `pause` is called after each step with how long it took. A step of [`STEP`] long texts takes as long as that many writes, so
+/// a server pauses many times as long, and its writes hardly notice.
+///
 /// # Errors
 /// [`Error::Store`].
-pub async fn index_all(store: &dyn Store) -> Result<(), Error> {
+pub async fn index_all<P, F>(store: &dyn Store, pause: P) -> Result<(), Error>
+where
+    P: Fn(Duration) -> F,
+    F: Future<Output = ()>,
+{
     loop {
         let tenants = store.read("search.accounts", (), async |tx, ()| Ok(tx.tenants_to_index(TENANTS).await?)).await?;
         for tenant in &tenants {
-            while !store.write("search.index", *tenant, async |tx, &tenant| index(tx, tenant).await).await? {}
+            loop {
+                let began = Instant::now();
+                let step = store.write("search.index", *tenant, async |tx, &tenant| index(tx, tenant).await);
+                let is_complete = step.await?;
+                pause(began.elapsed()).await;
+                if is_complete {
+                    break;
+                }
+            }
         }
         if tenants.len() < TENANTS as usize {
             return Ok(());

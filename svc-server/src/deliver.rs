@@ -290,6 +290,9 @@ impl Driver {
             tokio::spawn(async move {
                 let (delivery, span) = (attempt.delivery.clone(), telemetry::attempt_span(&attempt.delivery));
                 let attempt = async move {
+                    if !attempt.options.delay.is_zero() {
+                        tokio::time::sleep(attempt.options.delay).await;
+                    }
                     match pacer {
                         Some(pacer) => pacer.run(|| client.attempt(attempt)).await,
                         None => client.attempt(attempt).await,

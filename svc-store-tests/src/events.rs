@@ -11,12 +11,14 @@ use svc_core::resources::invoices::{self, InvoiceCreate};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::store::DeliveryFilter;
+use svc_core::store::EventFilter;
 use svc_core::values::EventKind;
 use svc_core::values::{Decimal, EventSet, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus, MatchedSubscription};
 use svc_core::webhooks::events::{Event, EventId};
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::subscriptions::{self, DisabledReason, SubscriptionId, WebhookSubscription};
+use uuid::Uuid;
 
 use crate::Harness;
 use crate::deliveries::call;
@@ -282,8 +284,9 @@ pub(super) async fn matching_subscriptions_are_enabled_or_paused(h: Harness) {
     let named = h.subscription(tenant, |row| row.events = EventSet::Kinds(vec![EventKind::InvoicePaid])).await;
     let paused = h.subscription(tenant, pause).await;
     h.subscription(tenant, |row| row.enabled = false).await;
-    let sent = |subscription| MatchedSubscription { subscription_id: subscription, paused: false };
-    let held = |subscription| MatchedSubscription { subscription_id: subscription, paused: true };
+    let matched =
+        |subscription_id, paused| MatchedSubscription { subscription_id, paused, filter: None, is_ordered: false };
+    let (sent, held) = (|subscription| matched(subscription, false), |subscription| matched(subscription, true));
     assert_eq!(h.matches(tenant, EventKind::InvoicePaid).await, [sent(named), held(paused)]);
     for kind in EventKind::BUILT_IN.iter().filter(|kind| **kind != EventKind::InvoicePaid) {
         assert_eq!(h.matches(tenant, *kind).await, [held(paused)], "{kind}");
@@ -300,6 +303,87 @@ pub(super) async fn matching_subscriptions_are_enabled_or_paused(h: Harness) {
     assert_eq!(h.matches(tenant, EventKind::StayCreated).await, []);
     h.update::<WebhookSubscription>(tenant, named, json!({ "enabled": true, "events": ["*"] })).await.unwrap();
     assert_eq!(h.matches(tenant, EventKind::StayCreated).await, [sent(named)]);
+    let options = json!({ "filter": "data.city == \"Perth\"", "ordering": "record" });
+    h.update::<WebhookSubscription>(tenant, named, options).await.unwrap();
+    let filter = "data.city == \"Perth\"".parse().ok();
+    let chosen = MatchedSubscription { filter, is_ordered: true, ..sent(named) };
+    assert_eq!(h.matches(tenant, EventKind::StayCreated).await, [chosen]);
+}
+
+pub(super) async fn events_are_listed_in_either_order(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let contact = h.contact(tenant, "ada@example.com").await.id;
+    h.contact(other, "ada@example.com").await;
+    h.contact(tenant, "grace@example.com").await;
+    for city in ["Perth", "Sydney"] {
+        h.update::<Contact>(tenant, contact, json!({ "city": city })).await.unwrap();
+    }
+    let all = h.events(tenant).await;
+    let listed = async |filter: EventFilter| {
+        let listed = h.read((tenant, filter), async |tx, (tenant, filter)| Ok(tx.list_events(*tenant, filter).await?));
+        listed.await.unwrap().iter().map(|of| of.event.id).collect::<Vec<_>>()
+    };
+    let ids = |at: &[usize]| at.iter().map(|at| all[*at].id).collect::<Vec<_>>();
+    let times = Timestamp::from_micros(0)..Timestamp::MAX;
+    let newest = EventFilter::newest(times, 10);
+    let oldest = EventFilter { oldest_first: true, ..newest.clone() };
+    assert_eq!(listed(newest.clone()).await, ids(&[3, 2, 1, 0]));
+    assert_eq!(listed(oldest.clone()).await, ids(&[0, 1, 2, 3]));
+    assert_eq!(listed(EventFilter { limit: 2, ..oldest.clone() }).await, ids(&[0, 1]));
+    let (since, until) = (all[1].created_at, all[3].created_at);
+    assert_eq!(listed(EventFilter { since, until, ..newest.clone() }).await, ids(&[2, 1]), "at or after, and before");
+    assert_eq!(listed(EventFilter { since, until, ..oldest.clone() }).await, ids(&[1, 2]));
+    let record_id = Some(contact.uuid());
+    assert_eq!(listed(EventFilter { record_id, ..newest }).await, ids(&[3, 2, 0]));
+    assert_eq!(listed(EventFilter { record_id, since, limit: 1, ..oldest }).await, ids(&[2]));
+}
+
+pub(super) async fn the_first_pending_delivery_of_a_record_is_found(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let (subscription, second) = (h.subscription(tenant, |_| {}).await, h.subscription(tenant, |_| {}).await);
+    let key = Uuid::from_u128(7);
+    let first = async |tenant: TenantId, subscription: SubscriptionId, key: Uuid| {
+        let read = h.read((tenant, subscription, key), async |tx, &(tenant, subscription, key)| {
+            Ok(tx.first_ordered(tenant, subscription, key).await?)
+        });
+        read.await.unwrap()
+    };
+    assert_eq!(first(tenant, subscription, key).await, None);
+    let mut deliveries = Vec::new();
+    for order_key in [None, Some(key), Some(key), Some(Uuid::from_u128(8))] {
+        let event = h.event_of(tenant, EventKind::JobCreated).await;
+        let delivery = event.delivery_to(h.store.env().id(event.created_at), subscription, false);
+        deliveries.push(Delivery { order_key, ..delivery });
+    }
+    // Written in another order than that of their events.
+    deliveries.reverse();
+    let write = h.write(deliveries.clone(), async |tx, deliveries| Ok(tx.insert_deliveries(deliveries).await?));
+    write.await.unwrap();
+    deliveries.reverse();
+    assert_eq!(call!(h.delivery(tenant, deliveries[1].id)).unwrap(), deliveries[1]);
+    assert_eq!(first(tenant, subscription, key).await, Some(deliveries[1].id));
+    assert_eq!(first(tenant, second, key).await, None, "of another subscription");
+    assert_eq!(first(other, subscription, key).await, None, "of another tenant");
+    let ended = Delivery { status: DeliveryStatus::Succeeded, next_attempt_at: None, ..deliveries[1].clone() };
+    let write = h.write(ended, async |tx, ended| Ok(tx.update_delivery(ended, None).await?));
+    write.await.unwrap();
+    assert_eq!(first(tenant, subscription, key).await, Some(deliveries[2].id));
+
+    let lease_ends = deliveries[3].created_at;
+    let in_flight = async |from: Timestamp, until: Timestamp| {
+        let read = h.read((tenant, subscription, from, until), async |tx, &(tenant, subscription, from, until)| {
+            Ok(tx.count_in_flight(tenant, subscription, from..until).await?)
+        });
+        read.await.unwrap()
+    };
+    assert_eq!(in_flight(Timestamp::from_micros(0), Timestamp::MAX).await, 0);
+    let mut claimed = deliveries[2].clone();
+    claimed.claim(h.store.env().id(lease_ends), lease_ends);
+    let write = h.write(claimed, async |tx, claimed| Ok(tx.claim_delivery(claimed, None).await?));
+    write.await.unwrap();
+    assert_eq!(in_flight(lease_ends, lease_ends.next()).await, 1);
+    assert_eq!(in_flight(lease_ends.next(), Timestamp::MAX).await, 0, "the lease has ended by then");
+    assert_eq!(in_flight(Timestamp::from_micros(0), lease_ends).await, 0, "it ends later");
 }
 
 pub(super) async fn a_created_delivery_is_stored(h: Harness) {

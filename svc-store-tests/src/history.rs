@@ -8,6 +8,7 @@ use svc_core::resources::crud;
 use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
+use svc_core::store::EventFilter;
 use svc_core::values::{Decimal, Id, TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
@@ -49,7 +50,7 @@ impl Harness {
     /// Returns the kinds of the events of a record, newest first, each with its actor.
     async fn history(&self, tenant: TenantId, record: Uuid, until: Timestamp, limit: u32) -> Vec<(String, String)> {
         let read = self.read((tenant, record, until, limit), async |tx, &(tenant, record, until, limit)| {
-            let events = tx.events_of_record(tenant, record, until, limit).await?;
+            let events = tx.list_events(tenant, &EventFilter::of_record(record, until, limit)).await?;
             Ok(events.into_iter().map(|of| (of.event.kind.to_string(), of.actor.unwrap_or_default())).collect())
         });
         read.await.unwrap()
@@ -131,7 +132,12 @@ pub(super) async fn the_events_of_a_record_are_its_history(h: Harness) {
     assert_eq!(history, want.map(|kind| (kind.to_owned(), "system".to_owned())));
     assert_eq!(h.history(tenant, invoice.uuid(), NEWEST, 2).await, history[..2]);
     let read = h.read((tenant, invoice), async |tx, &(tenant, id)| {
-        Ok(tx.events_of_record(tenant, id.uuid(), Timestamp::MAX, 10).await?.remove(1).event.created_at)
+        Ok(tx
+            .list_events(tenant, &EventFilter::of_record(id.uuid(), Timestamp::MAX, 10))
+            .await?
+            .remove(1)
+            .event
+            .created_at)
     });
     let updated_at = read.await.unwrap();
     assert_eq!(h.history(tenant, invoice.uuid(), updated_at, 10).await, history[2..], "strictly before");

@@ -7,7 +7,7 @@ use serde_json::{json, value::to_raw_value};
 use svc_core::env::first_id_at;
 use svc_core::error::{Error, StoreError};
 use svc_core::resources::{NewRecord, Resource};
-use svc_core::store::{Tx, WaitingFor};
+use svc_core::store::{EventFilter, Tx, WaitingFor};
 use svc_core::values::{EventKind, EventSet, Id, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason};
 use svc_core::webhooks::events::Event;
@@ -120,7 +120,7 @@ async fn view(tx: &mut dyn Tx, tenant: TenantId) -> Result<String, StoreError> {
         due_deliveries(SUBSCRIPTION, far(), 100);
         next_delivery_due(SUBSCRIPTION);
         events_after(Timestamp::from_micros(0), 100);
-        events_with_actor(Timestamp::from_micros(0), Timestamp::MAX, 100);
+        list_events(&EventFilter::newest(Timestamp::from_micros(0)..Timestamp::MAX, 100));
         matching_subscriptions(EventKind::JobCreated);
         matching_subscriptions(EventKind::JobUpdated);
         count_live_subscriptions();

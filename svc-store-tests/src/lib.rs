@@ -216,6 +216,8 @@ cases! {
         each_matching_subscription_gets_one_delivery,
         many_deliveries_are_written_at_once,
         matching_subscriptions_are_enabled_or_paused,
+        events_are_listed_in_either_order,
+        the_first_pending_delivery_of_a_record_is_found,
         a_created_delivery_is_stored,
         an_event_for_one_subscription_goes_to_no_other,
     }

@@ -12,6 +12,9 @@ use svc_core::values::EventKind;
 use svc_core::values::{
     Amount, Currency, Date, Email, EventSet, Id, MAX_AMOUNT, Note, Secret, TenantId, Text, Timestamp, WebhookUrl,
 };
+use svc_core::webhooks::options::{
+    AttemptsInFlight, Authentication, CustomHeaders, Ordering, Payload, PerSecond, RetryDelays, TimeoutSeconds,
+};
 use svc_core::webhooks::subscriptions::{DisabledReason, WebhookSubscription};
 
 use crate::Harness;
@@ -274,6 +277,16 @@ impl Sample for WebhookSubscription {
             disabled_reason: None,
             paused_at: None,
             consecutive_failures: 0,
+            headers: None,
+            authentication: None,
+            filter: None,
+            payload: None,
+            max_per_second: None,
+            max_in_flight: None,
+            timeout: None,
+            retry_schedule: None,
+            ordering: None,
+            paced_until: None,
             backoff_until: None,
             secret: Secret::new("whsec_"),
             previous_secret: None,
@@ -301,6 +314,20 @@ impl Sample for WebhookSubscription {
             disabled_reason: Some(DisabledReason::AutoPaused),
             paused_at: Some(new.now),
             consecutive_failures: 1_000_000,
+            headers: CustomHeaders::new(vec![
+                ("X-Team".to_owned(), Secret::new("~ ledger \" '")),
+                ("authorization".to_owned(), Secret::new("Key 1")),
+            ])
+            .ok(),
+            authentication: Some(Authentication::Basic { username: "svc".to_owned(), password: Secret::new("a:b \"") }),
+            filter: "data.city == \"P\\\"erth\" and not (data.total < 100)".parse().ok(),
+            payload: Some(Payload::Thin),
+            max_per_second: PerSecond::new(1000).ok(),
+            max_in_flight: AttemptsInFlight::new(64).ok(),
+            timeout: TimeoutSeconds::new(30).ok(),
+            retry_schedule: RetryDelays::new(vec![60, 14_400]).ok(),
+            ordering: Some(Ordering::Record),
+            paced_until: Some(far()),
             backoff_until: Some(new.now),
             secret: Secret::new("whsec_c2VjcmV0+/=="),
             previous_secret: Some(Secret::new("whsec_b2xk")),

@@ -109,7 +109,7 @@ impl Bench {
                 for number in 0..subscriptions {
                     let url =
                         WebhookUrl::parse(&format!("https://example.com/{number}")).map_err(|error| error.on("url"))?;
-                    let input = WebhookCreate { url, events: EventSet::All, description: None };
+                    let input = WebhookCreate::new(url, EventSet::All);
                     crud::create::<WebhookSubscription>(tx, tenant, input).await?;
                 }
                 created.push(tenant);

@@ -9,6 +9,8 @@ use svc_core::accounts::platform_keys::PlatformScope;
 use svc_core::values::{Amount, Currency, Date, Email, EventSet, Id, JOB_SCALE, Note, RedirectUri, Secret, TenantId};
 use svc_core::values::{Text, TimeZone, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::DeliveryStatus;
+use svc_core::webhooks::filters::Filter;
+use svc_core::webhooks::options::{self, Authentication, Bounded, CustomHeaders, RetryDelays, WithSecrets as _};
 use uuid::Uuid;
 
 use crate::sql::{Param, Row, Value};
@@ -49,7 +51,7 @@ impl Column for Secret {
     const KIND: Kind = Kind::Bytes;
 
     fn param(&self) -> Param<'_> {
-        Param::Secret(self.reveal().as_bytes())
+        Param::Secret(self.reveal().as_bytes().into())
     }
     fn read(_value: Value<'_>) -> Option<Self> {
         None
@@ -59,13 +61,34 @@ impl Column for Secret {
     }
 }
 
+/// The options of a webhook subscription that have secrets are encrypted as a whole.
+macro_rules! sealed {
+    ($($type:ty)+) => {$(
+        impl Column for $type {
+            const KIND: Kind = Kind::Bytes;
+
+            fn param(&self) -> Param<'_> {
+                Param::Secret(self.to_sent().reveal().as_bytes().to_vec().into())
+            }
+            fn read(_value: Value<'_>) -> Option<Self> {
+                None
+            }
+            fn take(value: Value<'_>, row: &dyn Row) -> Option<Self> {
+                options::from_stored(Secret::take(value, row)?.reveal())
+            }
+        }
+    )+};
+}
+
+sealed! { CustomHeaders Authentication }
+
 /// Bytes of any length are encrypted, as they may hold a secret: the only ones are stored responses, and the response to
 /// a new webhook subscription has its secret.
 impl Column for Vec<u8> {
     const KIND: Kind = Kind::Bytes;
 
     fn param(&self) -> Param<'_> {
-        Param::Secret(self)
+        Param::Secret(self.as_slice().into())
     }
     fn read(_value: Value<'_>) -> Option<Self> {
         None
@@ -199,6 +222,13 @@ columns! {
     Text [] Vec<RedirectUri>:
         |uris| Param::Text(uris.iter().map(RedirectUri::as_str).collect::<Vec<_>>().join(" ").into()),
         |cell| Some(cell.text()?.split(' ').map(RedirectUri::from_stored).collect());
+    Text [] Filter: |filter| Param::Text(filter.as_str().into()), |cell| cell.text()?.parse().ok();
+    Int [const MIN: u32, const MAX: u32] Bounded<MIN, MAX>: |n| Param::Int(n.get().into()),
+        |cell| Self::new(cell.int()?.try_into().ok()?).ok();
+    // Seconds with spaces between them.
+    Text [] RetryDelays:
+        |delays| Param::Text(delays.seconds().iter().map(u32::to_string).collect::<Vec<_>>().join(" ").into()),
+        |cell| Self::new(cell.text()?.split_whitespace().map(|delay| delay.parse().ok()).collect::<Option<_>>()?).ok();
     // NULL for a tenant with the limits of the server, so that most requests have nothing to parse.
     Text [] RateLimits:
         |limits| if *limits == Self::default() { Param::Null } else { Param::Text(limits.to_text().into()) },
@@ -229,4 +259,6 @@ enums! {
     svc_core::webhooks::deliveries::FailureReason
     svc_core::webhooks::statistics::AttemptOutcome
     svc_core::webhooks::subscriptions::DisabledReason
+    svc_core::webhooks::options::Payload
+    svc_core::webhooks::options::Ordering
 }

@@ -80,6 +80,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0031_apps",
     "0032_sandboxes",
     "0033_search_by_title_and_bookings_by_status",
+    "0034_webhook_options",
 };
 
 /// The migrations of PostgreSQL.
@@ -113,6 +114,9 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0027_apps",
     "0028_sandboxes",
     "0029_search_by_title_and_bookings_by_status",
+    "0030_search_by_whole_title",
+    "0031_webhook_options",
+    "0032_ordered_deliveries",
 };
 
 /// A row of `schema_migrations`.

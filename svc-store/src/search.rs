@@ -1,7 +1,7 @@
 //! The texts by which records are found, and how each database finds the texts that contain one.
 
 use async_trait::async_trait;
-use svc_core::find::{FoundKind, IndexedText};
+use svc_core::find::{FoundKind, IndexedText, TITLE};
 use svc_core::store::{SearchRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
@@ -36,8 +36,14 @@ const POSTGRES_NEWEST: &str = "SELECT kind, id FROM \
      WHERE text LIKE $2 AND (kind = $3 OR $3 IS NULL) LIMIT $4";
 /// All texts, by the index of trigrams if there is one. What many records have was found among the newest.
 const POSTGRES_ALL: &str = "WITH found AS MATERIALIZED \
-     (SELECT kind, id, place FROM search_texts WHERE tenant_id = $1 AND text LIKE $2) \
+     (SELECT kind, id, place FROM search_texts WHERE tenant_id = $1 AND text LIKE $2 AND strpos(text, $5) > 0) \
      SELECT kind, id FROM found WHERE kind = $3 OR $3 IS NULL ORDER BY place DESC LIMIT $4";
+/// The texts that begin with the line of a title.
+const POSTGRES_TITLED: &str = "SELECT kind, id FROM search_texts \
+     WHERE tenant_id = $1 AND left(split_part(text, E'\\n', 1), 200) = $2 AND (kind = $3 OR $3 IS NULL) \
+     AND strpos(text, $5) = 1 ORDER BY place DESC LIMIT $4";
+/// How many characters of the line of a title are in its index.
+const INDEXED_TITLE: usize = 200;
 
 /// The index of trigrams can only be read as a bitmap, which the settings of connections avoid for lists. A statement keeps the
 /// plan of its first run.
@@ -55,7 +61,14 @@ pub(crate) fn own_statements(dialect: Dialect) -> Vec<&'static str> {
     match dialect {
         Dialect::Sqlite => vec![SQLITE_LAST_PLACE, SQLITE],
         Dialect::Postgres => {
-            vec![POSTGRES_LAST_PLACE, POSTGRES_NEWEST, POSTGRES_ALL, POSTGRES_BITMAPS, POSTGRES_SET_BITMAPS]
+            vec![
+                POSTGRES_LAST_PLACE,
+                POSTGRES_NEWEST,
+                POSTGRES_ALL,
+                POSTGRES_TITLED,
+                POSTGRES_BITMAPS,
+                POSTGRES_SET_BITMAPS,
+            ]
         }
     }
 }
@@ -110,12 +123,23 @@ impl SearchRepository for SqlTx<'_> {
             let params = [Param::Text(phrase.into()), first.param(), last.param(), tenant_id, kind, whole, limit_param];
             return self.fetch(SQLITE, &params, read).await;
         }
-        let pattern = format!("%{}%", text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
-        let params = [tenant_id, Param::Text(pattern.into()), kind, limit_param];
+        let whole = Param::Text(text.into());
+        if text.starts_with(TITLE) {
+            let line: String = text.trim_end_matches('\n').chars().take(INDEXED_TITLE).collect();
+            let params = [tenant_id, Param::Text(line.into()), kind, limit_param, whole];
+            return self.fetch(POSTGRES_TITLED, &params, read).await;
+        }
+        let pattern = |text: &str| {
+            let pattern = format!("%{}%", text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
+            Param::Text(pattern.into())
+        };
+        let params = [tenant_id.clone(), pattern(text), kind.clone(), limit_param.clone()];
         let newest = self.fetch(POSTGRES_NEWEST, &params, read).await?;
         if newest.len() >= limit as usize {
             return Ok(newest);
         }
+        let beginning: String = text.chars().take(PHRASE).collect();
+        let params = [tenant_id, pattern(&beginning), kind, limit_param, whole];
         let before = self.fetch_one(POSTGRES_BITMAPS, &[], read_setting).await?.unwrap_or_default();
         self.set_bitmaps("on").await?;
         let all = self.fetch(POSTGRES_ALL, &params, read).await?;

@@ -31,7 +31,7 @@ pub(crate) enum Param<'a> {
     Time(Timestamp),
     Date(Date),
     /// Encrypted by the vault when it is bound.
-    Secret(&'a [u8]),
+    Secret(Cow<'a, [u8]>),
 }
 
 impl From<&'static str> for Param<'_> {

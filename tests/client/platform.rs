@@ -217,7 +217,7 @@ async fn work_on_webhooks(account: &AccountClient) {
     assert_eq!((&emitted.event.data, emitted.deliveries.len()), (&data, 1));
     assert_eq!(events.get(emitted.event.id).await.unwrap().record, emitted.event);
     let sample = events.emit_sample(EventKind::InvoicePaid).await.unwrap();
-    let since = LogFilter { since: Some(Since(sample.event.created_at)) };
+    let since = EventListFilter { since: Some(Since(sample.event.created_at)), ..Default::default() };
     assert_eq!(events.list().filter(since).page().await.unwrap().data, [sample.event]);
     assert!(all(&events).await.len() >= 15);
     let not_external = events.emit(EventKind::InvoicePaid, data).await.unwrap_err();
@@ -227,7 +227,9 @@ async fn work_on_webhooks(account: &AccountClient) {
     let stay = emitted.deliveries[0].id;
     let found = deliveries.get(stay).await.unwrap();
     assert_eq!((found.delivery.id, &found.event), (stay, &emitted.event));
-    let until = DeliveryListFilter { until: Some(Since(sample.deliveries[0].created_at)), ..Default::default() };
+    let until = Some(Since(sample.deliveries[0].created_at));
+    let of_webhook = WebhookDeliveryListFilter { until, ..Default::default() };
+    let until = DeliveryListFilter { subscription_id: None, of_webhook };
     let listed = deliveries.list().filter(until).page().await.unwrap().data;
     assert_eq!(listed.iter().map(|delivery| delivery.id).collect::<Vec<_>>(), [stay]);
     assert_eq!(deliveries.replay(stay).await.unwrap().id, stay);

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use svc_client::Client;
 use svc_client::prelude::*;
+use svc_core::values::EventSet;
+use svc_server::Settings;
 
 use crate::live::{LiveServer, databases, unlimited};
 use crate::{city, contact};
@@ -81,5 +83,82 @@ async fn a_copy_is_exact_however_often_its_program_is_killed() {
         assert!(held.iter().filter(|contact| contact.deleted_at.is_some()).count() == 40 && held.len() == 490);
         let held: BTreeMap<_, _> = held.into_iter().map(|contact| (contact.id, contact)).collect();
         assert!(stored.copy == held, "the copy has {} of {} records", stored.copy.len(), held.len());
+    }
+}
+
+/// What a program that follows the events keeps on its disk.
+#[derive(Default)]
+struct Followed {
+    events: Vec<Event>,
+    position: SyncPosition,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_events_are_followed_exactly_however_often_the_program_is_killed() {
+    for database in databases() {
+        let server = LiveServer::start(&database, Settings { extensions: true, ..unlimited() }).await;
+        let client = server.client();
+        let writers: Vec<_> = (0..4)
+            .map(|writer| {
+                let contacts = client.contacts();
+                tokio::spawn(async move {
+                    for step in 0..100 {
+                        contacts.create(&contact(1000 * (writer + 1) + step)).await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        let mut followed = Followed::default();
+        let (mut kills, mut written) = (0, false);
+        loop {
+            kills += 1;
+            let all_written = writers.iter().all(|writer| writer.is_finished());
+            let mut pages = std::pin::pin!(client.sync_events(followed.position));
+            match pages.try_next().await.unwrap() {
+                // The program is killed after it has stored the page, or before.
+                Some(page) if kills % 3 != 0 => {
+                    followed.events.extend(page.records);
+                    followed.position = serde_json::from_str(&serde_json::to_string(&page.position).unwrap()).unwrap();
+                }
+                Some(_) => {}
+                None if written => break,
+                None => {}
+            }
+            written = all_written;
+        }
+        for writer in writers {
+            writer.await.unwrap();
+        }
+        assert_eq!(followed.events.len(), 400, "after {kills} kills");
+        let oldest = EventListFilter { order: Some(EventOrder::OldestFirst), ..Default::default() };
+        let all: Vec<Event> = client.events().list().filter(oldest).all().try_collect().await.unwrap();
+        assert_eq!(followed.events, all, "nothing twice, nothing missed, in the order of the log");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deliveries_are_read_and_sent_again() {
+    for database in databases() {
+        let server = LiveServer::start(&database, Settings { extensions: true, ..unlimited() }).await;
+        let client = server.client();
+        let webhook = WebhookCreate::new("https://hooks.example.com/".parse().unwrap(), EventSet::All);
+        let webhook = client.webhooks().create(&webhook).await.unwrap().subscription.id;
+        for number in 0..3 {
+            client.contacts().create(&contact(number)).await.unwrap();
+        }
+        let deliveries = client.webhooks().deliveries(webhook, WebhookDeliveryListFilter::default());
+        let deliveries: Vec<Delivery> = deliveries.try_collect().await.unwrap();
+        assert_eq!(deliveries.len(), 3);
+        let details = client.delivery(deliveries[0].id).await.unwrap();
+        let event = client.events().get(details.event.id).await.unwrap();
+        assert_eq!(event.record, details.event);
+        assert_eq!(client.replay_delivery(deliveries[0].id).await.unwrap().id, deliveries[0].id);
+        let selection = ReplaySelection::new(deliveries[2].created_at);
+        let replay = client.webhooks().replay(webhook, &selection).await.unwrap();
+        assert_eq!(client.bulk_replay(replay.id).await.unwrap().id, replay.id);
+        let test = client.webhooks().test(webhook, None).await.unwrap();
+        assert_eq!(test.subscription_id, webhook);
+        let rotated = client.webhooks().rotate_secret(webhook, None).await.unwrap();
+        assert!(rotated.secret.starts_with("whsec_"));
     }
 }

@@ -97,7 +97,7 @@ async fn tenant(tx: &mut dyn Tx, position: u32, receiver: SocketAddr) -> std::re
     for (number, (events, behavior)) in subscription_plan().into_iter().enumerate() {
         let url =
             WebhookUrl::parse(&format!("http://{receiver}/{position}/{number}")).map_err(|error| error.on("url"))?;
-        let input = WebhookCreate { url, events: events.clone(), description: None };
+        let input = WebhookCreate::new(url, events.clone());
         let made = crud::create::<WebhookSubscription>(tx, id, input).await?;
         subscriptions.push(Subscription { id: made.id, secret: made.secret.reveal().to_owned(), events, behavior });
     }

@@ -46,7 +46,7 @@ async fn tenant(store: &dyn Store, contacts: u32, endpoint: SocketAddr) -> Resul
     }
     let subscribed = store.write("load.hook", (endpoint, id), async |tx, &(endpoint, id)| {
         let url = WebhookUrl::parse(&format!("http://{endpoint}/")).map_err(|error| error.on("url"))?;
-        let input = WebhookCreate { url, events: EventSet::All, description: None };
+        let input = WebhookCreate::new(url, EventSet::All);
         crud::create::<WebhookSubscription>(tx, id, input).await
     });
     subscribed.await?;

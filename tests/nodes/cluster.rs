@@ -92,7 +92,7 @@ impl TestCluster {
         let url = url.to_owned();
         let made = self.store.write("nodes.subscription", (tenant, url), async |tx, (tenant, url)| {
             let url = WebhookUrl::parse(url).map_err(|error| error.on("url"));
-            let input = WebhookCreate { url: url?, events: EventSet::All, description: None };
+            let input = WebhookCreate::new(url?, EventSet::All);
             crud::create::<WebhookSubscription>(tx, *tenant, input).await
         });
         Ok(made.await?.id)

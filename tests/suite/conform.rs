@@ -8,13 +8,19 @@ use http::Method;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use svc_core::values::EventKinds;
-use svc_server::api::{openapi, routes};
+use svc_server::api::routes::Operation;
+use svc_server::api::{extensions, openapi, routes};
 
 use crate::harness::{TestResponse, operations};
 
 /// The OpenAPI document as the service generates it.
 pub(crate) static DOCUMENT: LazyLock<Value> =
-    LazyLock::new(|| openapi::document(&operations(), "", routes::Version::V1, &EventKinds::default()));
+    LazyLock::new(|| openapi::document(&all_operations(), "", routes::Version::V1, &EventKinds::default()));
+
+/// Returns the operations of the contract, and those beyond it.
+fn all_operations() -> Vec<Operation> {
+    operations().into_iter().chain(extensions::operations()).collect()
+}
 
 static CONTRACT: LazyLock<HashMap<String, DeclaredOperation>> = LazyLock::new(compile);
 
@@ -51,6 +57,8 @@ pub(crate) const CODES: [&str; 28] = [
 ];
 /// The codes of failures that occur before an operation is known.
 pub(crate) const MORE_CODES: [&str; 3] = ["uri_too_long", "headers_too_large", "body_incomplete"];
+/// The code of operations beyond the contract.
+const EXTENSION_CODE: &str = "not_allowed";
 const FIELD_CODES: [&str; 11] = [
     "required",
     "invalid_type",
@@ -129,11 +137,14 @@ pub(crate) fn operation_of(method: &Method, target: &str) -> Option<String> {
     let path = target.split('?').next().unwrap_or_default();
     let rest = path.strip_prefix("/api/v1").or_else(|| path.strip_prefix("/api/v2"))?;
     let method = if method == Method::HEAD { &Method::GET } else { method };
-    let fits = |template: &str| match template.strip_suffix("{id}") {
-        Some(start) => rest.strip_prefix(start).is_some_and(|id| !id.is_empty() && !id.contains('/')),
+    let fits = |template: &str| match template.split_once("{id}") {
+        Some((start, end)) => {
+            let id = rest.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
+            id.is_some_and(|id| !id.is_empty() && !id.contains('/'))
+        }
         None => template == rest,
     };
-    operations()
+    all_operations()
         .into_iter()
         .find(|operation| operation.method == *method && fits(&operation.path))
         .map(|operation| operation.id.to_owned())
@@ -244,7 +255,8 @@ fn lacks_scope(response: &TestResponse) -> bool {
 fn check_error(response: &TestResponse, shown: &dyn Fn() -> String) {
     let json = response.json();
     let code = json["code"].as_str().unwrap_or_default();
-    assert!(CODES.contains(&code) || MORE_CODES.contains(&code), "unknown code: {}", shown());
+    let is_known = CODES.contains(&code) || MORE_CODES.contains(&code) || code == EXTENSION_CODE;
+    assert!(is_known, "unknown code: {}", shown());
     let sentence = json["error"].as_str().unwrap_or_default();
     assert!(
         sentence.ends_with(['.', '…']) && !sentence.contains('\n'),

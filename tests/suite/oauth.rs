@@ -359,7 +359,7 @@ async fn codes_and_tokens_expire() {
 
 #[tokio::test]
 async fn an_app_sees_no_webhooks_but_its_own_and_loses_them_with_its_access() {
-    let server = with_apps(settings());
+    let server = with_apps(Settings { extensions: true, ..settings() });
     let client = Client::new(&server, false).await;
     let tokens = client.connect().await;
     let webhook = json!({ "url": "https://hooks.example.com/", "events": ["contact.created"] });
@@ -379,6 +379,28 @@ async fn an_app_sees_no_webhooks_but_its_own_and_loses_them_with_its_access() {
         server.expect(404, with_token(call, &tokens)).await;
     }
     server.expect(200, with_token(Call::get(&format!("/webhooks/{own}")), &tokens)).await;
+
+    // Nor what is delivered to them.
+    server.expect(201, Call::post("/contacts", json!({ "email": "new@example.com" }))).await;
+    let since = json!({ "since": "2026-03-01T00:00:00Z" });
+    for (webhook, status) in [(&foreign, 404), (&own, 200)] {
+        let page = server.expect(200, Call::get(&format!("/webhooks/{webhook}/deliveries"))).await.json();
+        let delivery = text(&page["data"][0], "id").to_owned();
+        let replay = server.expect(201, Call::post(&format!("/webhooks/{webhook}/replay"), since.clone())).await.id();
+        let created = if status == 200 { 201 } else { status };
+        for (expected, call) in [
+            (status, Call::get(&format!("/webhooks/{webhook}/deliveries"))),
+            (status, Call::get(&format!("/deliveries/{delivery}"))),
+            (status, Call::get(&format!("/replays/{replay}"))),
+            (status, Call::new(Method::POST, &format!("/deliveries/{delivery}/replay"))),
+            (created, Call::post(&format!("/webhooks/{webhook}/replay"), since.clone())),
+            (created, Call::post(&format!("/webhooks/{webhook}/test"), json!({}))),
+            (status, Call::post(&format!("/webhooks/{webhook}/rotate-secret"), json!({}))),
+        ] {
+            server.expect(expected, with_token(call, &tokens)).await;
+        }
+    }
+    server.expect(200, with_token(Call::get("/events"), &tokens)).await;
 
     let revoked = [("token", text(&tokens, "refresh_token"))];
     let response = client.revoke(&revoked).await;

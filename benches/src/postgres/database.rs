@@ -32,7 +32,7 @@ INSERT INTO contacts (tenant_id, live, id, email, first_name, last_name, phone, 
 SELECT tenant, TRUE, id, substr(md5(number::text), 1, 16) || '@example.com',
     (ARRAY['Ada', 'Grace', 'Edsger', 'Barbara'])[1 + number % 4],
     (ARRAY['Lovelace', 'Hopper', 'Liskov'])[1 + number % 3],
-    '+61 2 5550 1234', CASE number % 2 WHEN 0 THEN 'Analytical Engines Pty Ltd' END,
+    '+61 2 5550 ' || lpad((number % 10000)::text, 4, '0'), CASE number % 2 WHEN 0 THEN 'Analytical Engines Pty Ltd' END,
     (ARRAY['Sydney', 'Newcastle', 'Wollongong', 'Wagga Wagga', 'Dubbo'])[1 + number % 5], 'NSW', '2000', at, at
 FROM (SELECT number, CONTACT_ID AS id, (SELECT array_agg(id ORDER BY id) FROM tenants) AS tenants
         FROM generate_series(0, CONTACTS - 1) AS number) AS numbers,

@@ -61,7 +61,7 @@ async fn create_group(svc: &Svc) -> Result<SubscriptionId> {
         for _ in 0..GROUP {
             let tenant = tx.accounts().create(TenantCreate::named("Example")).await?.id;
             let url = WebhookUrl::parse("https://example.com/").map_err(|issue| issue.on("url"))?;
-            let input = WebhookCreate { url, events: EventSet::All, description: None };
+            let input = WebhookCreate::new(url, EventSet::All);
             last = tx.account(tenant).webhooks().create(input).await?.id;
             tx.account(tenant).events().emit(EventKind::StayCreated, serde_json::json!({ "id": 1 })).await?;
         }

@@ -135,7 +135,7 @@ pub enum EventCommand {
         /// The account.
         #[command(flatten)]
         account: InAccount,
-        /// List only events of this kind. The newest 2,000 events are searched.
+        /// List only events of this kind.
         #[arg(long, value_parser = values::kind_of_event(), hide_possible_values = true, value_name = "KIND")]
         kind: Option<EventKind>,
         /// List only events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d. A date, such as

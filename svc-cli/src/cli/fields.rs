@@ -17,7 +17,7 @@ use svc_core::input::Input;
 use svc_core::input::json::{self, Json};
 
 use crate::ids::IdArg;
-use crate::values::KindsOfEvents;
+use crate::values::{self, KindsOfEvents};
 
 /// The id of the option that takes a whole body.
 const DATA: &str = "data";
@@ -69,6 +69,14 @@ enum Kind {
     Id,
     /// Texts with commas between them.
     Texts,
+    /// A length of time, in seconds on the wire.
+    Duration,
+    /// Lengths of time with commas between them.
+    Durations,
+    /// A header of a request. The option can be repeated.
+    Header,
+    /// A way to authenticate, with its secret.
+    Authentication,
 }
 
 /// A field of an input.
@@ -86,6 +94,12 @@ struct Field {
 
 /// Returns the name of the option for a field.
 pub fn option_name(field: &str) -> String {
+    match field {
+        // An option has one header.
+        "headers" => return "header".to_owned(),
+        "authentication" => return "auth".to_owned(),
+        _ => {}
+    }
     field.strip_suffix("_id").unwrap_or(field).replace('_', "-")
 }
 
@@ -108,11 +122,29 @@ fn fields<I: Input>() -> Vec<Field> {
             name: name.clone(),
             kind,
             value_name,
-            description: for_command(&text("description"), I::NEEDS_A_FIELD),
+            description: help_of_option(name)
+                .map_or_else(|| for_command(&text("description"), I::NEEDS_A_FIELD), str::to_owned),
             possible: possible_values(schema),
         })
     };
     schema["properties"].as_object().into_iter().flatten().filter_map(field).collect()
+}
+
+/// Returns the help of the options of a webhook, which a command takes in other forms than the API.
+fn help_of_option(field: &str) -> Option<&'static str> {
+    Some(match field {
+        "enabled" => "Whether deliveries are sent. If not, they are held.",
+        "headers" => "Secret header of each delivery. Can be repeated.",
+        "authentication" => "How to authenticate: 'bearer TOKEN' or 'basic USER:PASSWORD'.",
+        "filter" => "Deliver only events that pass, as in 'data.total >= 100'.",
+        "payload" => "Send records, or ids alone.",
+        "max_per_second" => "Highest number of deliveries a second.",
+        "max_in_flight" => "Highest number of attempts at the same time.",
+        "timeout" => "Timeout of an attempt, from 1s to 30s.",
+        "retry_schedule" => "Waits before the retries, such as 1m,10m.",
+        "ordering" => "Keep the order of a record.",
+        _ => return None,
+    })
 }
 
 /// Returns the description of a field in the words of a command, where an empty text stands for null.
@@ -145,6 +177,14 @@ fn types_of_items(schema: &Value) -> Vec<&str> {
 
 /// Returns the type of a field and the name of its value, or `None` if an option cannot hold it.
 fn kind(name: &str, schema: &Value) -> Option<(Kind, &'static str)> {
+    match name {
+        "timeout" => return Some((Kind::Duration, "DURATION")),
+        "retry_schedule" => return Some((Kind::Durations, "DURATIONS")),
+        "headers" => return Some((Kind::Header, "NAME: VALUE")),
+        "authentication" => return Some((Kind::Authentication, "TYPE SECRET")),
+        "filter" => return Some((Kind::Text, "EXPR")),
+        _ => {}
+    }
     let types = types(schema);
     let format = schema["format"].as_str().unwrap_or_default();
     if types.contains(&"array") {
@@ -155,6 +195,7 @@ fn kind(name: &str, schema: &Value) -> Option<(Kind, &'static str)> {
         "date-time" => (Kind::Text, "TIME"),
         "date" => (Kind::Text, "DATE"),
         _ if types.contains(&"number") => (Kind::Number, "AMOUNT"),
+        _ if types.contains(&"integer") => (Kind::Number, "N"),
         _ if types.contains(&"boolean") => (Kind::Bool, "BOOL"),
         _ if name == "valid_until" => (Kind::Text, "DATE"),
         _ => (Kind::Text, "TEXT"),
@@ -188,7 +229,11 @@ impl Field {
         let mut aliases: Vec<String> = vec![self.name.clone(), self.name.replace('_', "-")];
         aliases.retain(|alias| *alias != long);
         aliases.dedup();
-        let (short, more) = self.description.split_once(". ").unwrap_or((&self.description, ""));
+        let whole = (self.description.as_str(), "");
+        let (short, more) = match help_of_option(&self.name) {
+            Some(_) => whole,
+            None => self.description.split_once(". ").unwrap_or(whole),
+        };
         let help = format!("{}.", short.trim_end_matches('.'));
         let option = Arg::new(self.name.clone()).long(long).aliases(aliases).value_name(self.value_name);
         let option = option.visible_aliases(short_form);
@@ -204,8 +249,16 @@ impl Field {
                 .value_name("KIND,…"),
             Kind::Texts => option.value_delimiter(','),
             _ if !self.possible.is_empty() => {
-                option.value_parser(PossibleValuesParser::new(self.possible.clone())).value_name("STATUS")
+                let name =
+                    if self.name == "payload" || self.name == "ordering" { self.name.as_str() } else { "status" };
+                option.value_parser(PossibleValuesParser::new(self.possible.clone())).value_name(name.to_uppercase())
             }
+            Kind::Duration => option.value_parser(checked(|text| values::duration(text).map(drop))),
+            Kind::Durations => {
+                option.value_delimiter(',').value_parser(checked(|text| values::duration(text).map(drop)))
+            }
+            Kind::Header => option.action(ArgAction::Append).value_parser(checked(|text| header(text).map(drop))),
+            Kind::Authentication => option.value_parser(checked(|text| authentication(text).map(drop))),
             Kind::Text | Kind::Number => option,
         }
     }
@@ -218,18 +271,69 @@ impl Field {
         let mut texts = matches.get_many::<String>(&self.name)?.cloned();
         let json = match self.kind {
             Kind::Texts => Json::Array(texts.map(Json::String).collect()),
+            Kind::Durations => {
+                let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
+                if texts.is_empty() {
+                    Json::Null
+                } else {
+                    Json::Array(texts.iter().map(|text| seconds(text)).collect())
+                }
+            }
+            Kind::Header => {
+                let headers: Vec<(String, Json)> = texts.filter_map(|text| header(&text).ok().flatten()).collect();
+                if headers.is_empty() { Json::Null } else { Json::Object(headers) }
+            }
             kind => {
                 let text = texts.next()?;
                 match (kind, text.as_str()) {
                     (_, "") if self.is_nullable => Json::Null,
                     (Kind::Bool, "true" | "false") => Json::Bool(text == "true"),
                     (Kind::Number, _) => number(text),
+                    (Kind::Duration, text) => seconds(text),
+                    (Kind::Authentication, text) => authentication(text).unwrap_or(Json::Null),
                     _ => Json::String(text),
                 }
             }
         };
         Some(FieldValue::Json(json))
     }
+}
+
+/// Returns a parser that takes a text as it is if it is empty, which clears a field, or passes a check.
+fn checked(check: fn(&str) -> Result<(), String>) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync {
+    move |text: &str| if text.is_empty() { Ok(String::new()) } else { check(text).map(|()| text.to_owned()) }
+}
+
+/// Returns a length of time as a number of seconds, rounded up.
+fn seconds(text: &str) -> Json {
+    let duration = values::duration(text).unwrap_or_default();
+    Json::Number(duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0)).to_string())
+}
+
+/// Returns the name and the value of a header. An empty text is none.
+fn header(text: &str) -> Result<Option<(String, Json)>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let (name, value) = text.split_once(':').ok_or("a header has its value after a colon, as in 'X-Team: ledger'")?;
+    Ok(Some((name.trim().to_owned(), Json::String(value.trim().to_owned()))))
+}
+
+/// Returns a way to authenticate as the API takes it.
+fn authentication(text: &str) -> Result<Json, String> {
+    let reason = "must be 'bearer TOKEN' or 'basic USER:PASSWORD'";
+    let (kind, secret) = text.split_once(' ').ok_or(reason)?;
+    let members = match kind.to_ascii_lowercase().as_str() {
+        "bearer" => vec![("type", "bearer"), ("token", secret.trim())],
+        "basic" => {
+            let (username, password) = secret.trim().split_once(':').ok_or(reason)?;
+            vec![("type", "basic"), ("username", username), ("password", password)]
+        }
+        _ => return Err(reason.to_owned()),
+    };
+    Ok(Json::Object(
+        members.into_iter().map(|(name, value)| (name.to_owned(), Json::String(value.to_owned()))).collect(),
+    ))
 }
 
 /// Returns a number as JSON. What is no number stays a text, which the input refuses.
@@ -357,6 +461,44 @@ mod tests {
 
     fn types_of<I: Input>() -> Vec<(String, Kind, bool, bool)> {
         fields::<I>().into_iter().map(|field| (field.name, field.kind, field.is_required, field.is_nullable)).collect()
+    }
+
+    #[test]
+    fn the_options_of_a_webhook_become_what_the_api_takes() {
+        let command = || Body::<WebhookCreate>::augment_args(Command::new("create"));
+        let parse = |options: &[&str]| -> Result<Vec<(String, FieldValue)>, String> {
+            let required = ["create", "--url", "https://example.com", "--events", "*"];
+            let matches =
+                command().try_get_matches_from(required.iter().chain(options)).map_err(|error| error.to_string())?;
+            let BodySource::Options(fields) = Body::<WebhookCreate>::from_arg_matches(&matches).unwrap().source else {
+                unreachable!()
+            };
+            Ok(fields.into_iter().skip(2).collect())
+        };
+        let check = |options: &[&str], want: &str| match parse(options).unwrap().remove(0).1 {
+            FieldValue::Json(found) => assert_eq!(found, json::parse(want.as_bytes()).unwrap(), "{options:?}"),
+            FieldValue::Id(id) => panic!("{options:?}: {id:?}"),
+        };
+        check(&["--header", "X-Team: ledger", "--header", "X-Key:a:b"], r#"{"X-Team":"ledger","X-Key":"a:b"}"#);
+        check(&["--header", ""], "null");
+        check(&["--auth", "Bearer t0ken"], r#"{"type":"bearer","token":"t0ken"}"#);
+        check(&["--auth", "basic svc:a:b"], r#"{"type":"basic","username":"svc","password":"a:b"}"#);
+        check(&["--timeout", "1500ms"], "2");
+        check(&["--retry-schedule", "1m,10m"], "[60,600]");
+        check(&["--retry-schedule", ""], "null");
+        check(&["--max-per-second", "5"], "5");
+        check(&["--filter", "data.total >= 100"], r#""data.total >= 100""#);
+        check(&["--payload", "thin"], r#""thin""#);
+        for (options, reason) in [
+            (["--header", "X-Team"], "a header has its value after a colon"),
+            (["--auth", "t0ken"], "must be 'bearer TOKEN' or 'basic USER:PASSWORD'"),
+            (["--auth", "basic svc"], "must be 'bearer TOKEN' or 'basic USER:PASSWORD'"),
+            (["--timeout", "soon"], "must be a duration"),
+            (["--ordering", "tenant"], "none, record"),
+        ] {
+            let error = parse(&options).unwrap_err();
+            assert!(error.contains(reason), "{error}");
+        }
     }
 
     #[test]

@@ -239,6 +239,15 @@ impl ResourceCommands for WebhookSubscription {
         "consecutive_failures",
         "last_delivery_at",
         "last_delivery_status",
+        "headers",
+        "authentication",
+        "filter",
+        "payload",
+        "max_per_second",
+        "max_in_flight",
+        "timeout",
+        "retry_schedule",
+        "ordering",
         "created_at",
     ];
     /// As many as an account can have.

@@ -1,9 +1,11 @@
 //! `svc webhook`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
 use svc_core::values::EventKind;
+use svc_core::webhooks::filters::Filter;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::InAccount;
@@ -68,6 +70,25 @@ pub enum WebhookCommand {
         /// How long to wait for the first attempt to finish.
         #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, default_value = "30s", value_name = "DURATION")]
         timeout: Duration,
+    },
+    /// Try the filter of a webhook on an event, and print whether it passes.
+    ///
+    /// The filter is that of --filter, and the event has the data of a file, or else a sample of its kind. Nothing is sent,
+    /// and no database is needed.
+    #[command(
+        after_help = "Examples:\n  svc webhook filter-test --filter 'data.city == \"Perth\"' --event contact.created\n  \
+                      echo '{\"total\": 250}' | svc webhook filter-test --filter 'data.total >= 100' --data -"
+    )]
+    FilterTest {
+        /// The filter.
+        #[arg(long, value_name = "EXPR")]
+        filter: Filter,
+        /// Kind of the event.
+        #[arg(long, value_parser = values::kind_of_event(), value_name = "KIND", default_value = "contact.created")]
+        event: EventKind,
+        /// File with the data of the event as JSON, or - for stdin. Without it, the data is a sample.
+        #[arg(long, value_name = "FILE|-")]
+        data: Option<PathBuf>,
     },
     /// Replace the signing secret of a webhook.
     ///

@@ -7,7 +7,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use svc_core::pages::Since;
 use svc_core::platform::operations::{self, Records};
-use svc_core::platform::{Delivery, DeliveryDetails, DeliveryListFilter, Listing, LogParams, ReplayCreate, Statuses};
+use svc_core::platform::{
+    Delivery, DeliveryDetails, DeliveryListFilter, Listing, LogParams, ReplayCreate, ReplaySelection, Statuses,
+    WebhookDeliveryListFilter,
+};
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, FailureReason};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
@@ -48,10 +51,12 @@ pub(super) async fn run(service: &Service, command: DeliveryCommand, json: bool)
             let subscription_id = webhook::id_in(service, account, subscription).await?;
             let since = lookup::since_in(service, account, since).await?;
             let until = lookup::since_in(service, account, until).await?;
-            let filter = DeliveryListFilter { subscription_id, status, kind: event, since, until };
+            let of_webhook = WebhookDeliveryListFilter { status, kind: event, since, until };
+            let filter = DeliveryListFilter { subscription_id, of_webhook };
             if follow {
                 let since = since.or(Some(Since(service.now())));
-                let filter = DeliveryListFilter { since, until: None, ..filter };
+                let of_webhook = WebhookDeliveryListFilter { since, until: None, ..of_webhook };
+                let filter = DeliveryListFilter { of_webhook, ..filter };
                 return follow::run(service, account, filter, json).await;
             }
             list(service, account, filter, limit).await
@@ -73,13 +78,13 @@ pub(super) async fn run(service: &Service, command: DeliveryCommand, json: bool)
             let found = lookup::find::<WebhookSubscription>(service, &subscription, &account).await?;
             let since = lookup::since_in(service, found.tenant_id, since).await?;
             let until = lookup::since_in(service, found.tenant_id, until).await?;
-            let input = ReplayCreate {
-                subscription_id: found.record.id,
+            let selection = ReplaySelection {
                 since: since.map_or(service.now(), |since| since.0),
                 until: until.map(|until| until.0),
                 statuses: Some(Statuses(status)),
                 missed: Some(missed),
             };
+            let input = ReplayCreate { subscription_id: found.record.id, selection };
             bulk::replay(service, found.tenant_id, input, wait).await
         }
         DeliveryCommand::Replays { account, limit } => {
@@ -129,7 +134,7 @@ async fn list(
         Some("Not all deliveries were searched. Name a time with --until to search what is older.".to_owned())
     } else {
         // It may have been registered once, so its deliveries can be listed.
-        let unknown = filter.kind.filter(|kind| deliveries.is_empty() && !service.knows(*kind));
+        let unknown = filter.of_webhook.kind.filter(|kind| deliveries.is_empty() && !service.knows(*kind));
         unknown.map(|kind| {
             format!("There is no event kind {kind} now. If it is one of your own, name its file with --event-kinds.")
         })

@@ -7,7 +7,8 @@ use svc_core::input::json::{self, Json};
 use svc_core::pages::Since;
 use svc_core::platform::operations::{EMIT_EVENT, EMIT_SAMPLE_EVENT, LIST_EVENTS};
 use svc_core::platform::{
-    AnyObject, DeliveryListFilter, EmittedEvent, Event, EventCreate, Listing, LogFilter, LogParams, SampleEventCreate,
+    AnyObject, DeliveryListFilter, EmittedEvent, Event, EventCreate, EventListFilter, Listing, LogParams,
+    SampleEventCreate, WebhookDeliveryListFilter,
 };
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::events::EventId;
@@ -77,12 +78,10 @@ async fn list(
 ) -> Result<Outcome, Failure> {
     let query = |limit, cursor: Option<Uuid>| {
         let page = LogParams { limit, cursor: cursor.map(Into::into) };
-        Listing { page, filter: LogFilter { since } }
+        Listing { page, filter: EventListFilter { kind, since, ..EventListFilter::default() } }
     };
     // One event more than the limit tells whether there are more.
-    let wanted = if kind.is_some() { MAX_SEARCHED } else { limit.saturating_add(1) };
-    let (mut events, is_incomplete) = service.list(&LIST_EVENTS, account, wanted, query).await?;
-    events.retain(|event| kind.is_none_or(|kind| event.kind == kind));
+    let (mut events, is_incomplete) = service.list(&LIST_EVENTS, account, limit.saturating_add(1), query).await?;
     let more = cut(&mut events, limit);
     let events: Vec<View> = events.into_iter().map(View::from).collect();
     let table = Table::new(["ID", "EVENT", "CREATED", "RECORD"], &events, |event| {
@@ -92,7 +91,7 @@ async fn list(
     let note = if more {
         Some("There are more events; raise --limit to see them.")
     } else {
-        (kind.is_some() && is_incomplete).then_some("Only the newest 2,000 events were searched.")
+        is_incomplete.then_some("There may be more events of this kind that are older; --since limits the search.")
     };
     Ok(Outcome::list(&events, &table, "No events match.")?.with_note(note.map(str::to_owned)))
 }
@@ -101,7 +100,8 @@ async fn show(service: &Service, found: Owned<Event>) -> Result<Outcome, Failure
     let Owned { tenant_id, record: event, .. } = found;
     // The time of an event is unique in its account, and its deliveries have it.
     let (since, until) = (Some(Since(event.created_at)), Some(Since(event.created_at.next())));
-    let filter = DeliveryListFilter { since, until, ..DeliveryListFilter::default() };
+    let of_webhook = WebhookDeliveryListFilter { since, until, ..WebhookDeliveryListFilter::default() };
+    let filter = DeliveryListFilter { subscription_id: None, of_webhook };
     let (deliveries, _) = delivery::newest(service, tenant_id, &filter, MAX_SEARCHED).await?;
     let event = View::from(event);
     let mut text = fields([

@@ -1,5 +1,6 @@
 //! `svc webhook`.
 
+pub(crate) mod filter_test;
 mod send_test;
 mod statistics;
 
@@ -19,7 +20,7 @@ use crate::cli::records::Target;
 use crate::exit::Failure;
 use crate::ids::IdArg;
 use crate::output::{Outcome, fields};
-use crate::service::Service;
+use crate::service::{Service, local_only};
 use crate::times::{moment, seconds};
 
 /// An enabled subscription in JSON output, with the number of its held deliveries: 10,000 for that many or more, null if they
@@ -56,6 +57,7 @@ pub(super) async fn run(service: &Service, command: WebhookCommand) -> Result<Ou
             statistics::run(service, account, Since(since)).await
         }
         WebhookCommand::Test { target, event, timeout } => send_test::run(service, &target, event, timeout).await,
+        WebhookCommand::FilterTest { .. } => Err(local_only("svc webhook filter-test")),
         WebhookCommand::RotateSecret { target, finish: true, .. } => {
             let subscription = lookup::call(service, &target, &operations::FINISH_WEBHOOK_ROTATION, ()).await?;
             Outcome::new(

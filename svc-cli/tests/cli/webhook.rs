@@ -170,3 +170,60 @@ fn statistics_count_attempts_and_deliveries() {
         .run(&[&stats[..], &["soon"]].concat())
         .assert("webhook_stats");
 }
+
+#[test]
+fn a_filter_is_tried_on_an_event() {
+    let mut session = Session::new();
+    let stay = "stay.json";
+    session.file(stay, r#"{"id": "stay-1", "total": 250, "guest": {"city": "Perth"}}"#);
+    let filter = "data.guest.city == \"Perth\" and not (data.total < 100)";
+    session
+        .run(&["webhook", "filter-test", "--filter", filter, "--event", "stay.created", "--data", stay])
+        .run(&["webhook", "filter-test", "--filter", "data.total > 250", "--data", stay, "--json"])
+        .run(&["webhook", "filter-test", "--filter", "event == \"invoice.paid\"", "--event", "invoice.paid"])
+        .run(&["webhook", "filter-test", "--filter", "data.total = 250"])
+        .run(&["webhook", "filter-test", "--filter", "data.total > 250", "--data", "/nowhere.json"])
+        .run(&["webhook", "filter-test"])
+        .assert("webhook_filter");
+}
+
+/// What a webhook asks for is set, shown without its secrets, and cleared.
+#[test]
+fn a_webhook_asks_for_more() {
+    let mut session = Session::new();
+    let account = session.account();
+    let webhook: WebhookSubscription = session.create(&account, r#"{"url": "https://example.com/", "events": ["*"]}"#);
+    let id = webhook.id.to_string();
+    session
+        .run(&[
+            "webhook",
+            "update",
+            &id,
+            "--header",
+            "X-Team: ledger",
+            "--header",
+            "X-Key: s3cret",
+            "--auth",
+            "basic svc:s3cret",
+            "--filter",
+            "data.total >= 100",
+            "--payload",
+            "thin",
+            "--max-per-second",
+            "10",
+            "--max-in-flight",
+            "2",
+            "--timeout",
+            "5s",
+            "--retry-schedule",
+            "1m,10m",
+            "--ordering",
+            "record",
+        ])
+        .run(&["webhook", "show", &id, "--json"])
+        .run(&["webhook", "update", &id, "--clear", "header,auth,filter,retry-schedule", "--payload", "contract"])
+        .run(&["webhook", "update", &id, "--timeout", "31s"])
+        .run(&["webhook", "update", &id, "--header", "Host: example.com"])
+        .run(&["webhook", "update", &id, "--filter", "data.total = 1"])
+        .assert("webhook_options");
+}

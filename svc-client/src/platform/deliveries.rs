@@ -49,7 +49,8 @@ impl Collection<Delivery, Platform> {
     }
 }
 
-impl Collection<WebhookSubscription, Platform> {
+/// What the API has as well, with `--extensions on`.
+impl<C> Collection<WebhookSubscription, C> {
     /// Replaces the signing secret. The previous one signs beside it for the overlap: 24 hours, unless it is given. The
     /// response contains the new secret, which no other response does.
     ///
@@ -64,14 +65,6 @@ impl Collection<WebhookSubscription, Platform> {
         self.call(&operations::ROTATE_WEBHOOK_SECRET, Some(id.uuid()), &rotation).await
     }
 
-    /// Ends the overlap of a rotation at once: from the next attempt on, the new secret alone signs.
-    ///
-    /// # Errors
-    /// `not_found`, and any other [`Error`].
-    pub async fn finish_rotation(&self, id: SubscriptionId) -> Result<Versioned<WebhookSubscription>> {
-        self.call_versioned(&operations::FINISH_WEBHOOK_ROTATION, Some(id.uuid()), &()).await
-    }
-
     /// Sends an event with the sample record of this kind, or of the first kind that the subscription is for, to this
     /// subscription alone.
     ///
@@ -80,6 +73,16 @@ impl Collection<WebhookSubscription, Platform> {
     /// [`Error`].
     pub async fn test(&self, id: SubscriptionId, kind: Option<EventKind>) -> Result<Delivery> {
         self.call(&operations::TEST_WEBHOOK, Some(id.uuid()), &WebhookTest { kind }).await
+    }
+}
+
+impl Collection<WebhookSubscription, Platform> {
+    /// Ends the overlap of a rotation at once: from the next attempt on, the new secret alone signs.
+    ///
+    /// # Errors
+    /// `not_found`, and any other [`Error`].
+    pub async fn finish_rotation(&self, id: SubscriptionId) -> Result<Versioned<WebhookSubscription>> {
+        self.call_versioned(&operations::FINISH_WEBHOOK_ROTATION, Some(id.uuid()), &()).await
     }
 
     /// Creates a subscription that the service deletes after this time, unless it is [kept](Self::keep) for longer until

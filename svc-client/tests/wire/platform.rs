@@ -62,7 +62,8 @@ async fn a_list_is_asked_for_what_it_takes() {
     let empty = ResponseTemplate::new(200).set_body_json(json!({ "data": [], "next_cursor": null }));
     let server = serve(vec![empty]).await;
     let account = account(&server);
-    let filter = DeliveryListFilter { status: Some(DeliveryStatus::Failed), ..Default::default() };
+    let of_webhook = WebhookDeliveryListFilter { status: Some(DeliveryStatus::Failed), ..Default::default() };
+    let filter = DeliveryListFilter { subscription_id: None, of_webhook };
     let _: Vec<_> = account.keys().list().all().try_collect().await.unwrap();
     let _: Vec<_> = account.deliveries().list().filter(filter).all().try_collect().await.unwrap();
     account.audit_log().list().page().await.unwrap();

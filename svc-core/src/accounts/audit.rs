@@ -15,7 +15,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
 use crate::error::{Error, StoreError};
-use crate::store::{EventWithActor, Tx};
+use crate::store::{EventFilter, EventWithActor, Tx};
 use crate::values::{Id, TenantId, Timestamp};
 
 /// The kind of a changed tenant.
@@ -76,9 +76,8 @@ pub async fn list_range(
     range: Range<Timestamp>,
     limit: u32,
 ) -> Result<Vec<Entry>, Error> {
-    let Range { start, end } = range;
-    let mut entries = tx.audit_entries(tenant, start, end, limit).await?;
-    let events = tx.events_with_actor(tenant, start, end, limit).await?;
+    let mut entries = tx.audit_entries(tenant, range.start, range.end, limit).await?;
+    let events = tx.list_events(tenant, &EventFilter::newest(range, limit)).await?;
     entries.extend(events.into_iter().map(|EventWithActor { event, actor }| event.audit_entry(actor)));
     entries.sort_unstable_by_key(|entry| Reverse((entry.at, entry.id)));
     entries.truncate(limit as usize);

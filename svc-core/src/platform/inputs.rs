@@ -13,7 +13,7 @@ use crate::accounts::tenants::{DeveloperAccess, Tenant, TenantCreate};
 use crate::input::Input;
 use crate::pages::{Limit, SentCursor, Since};
 use crate::resources::invoices::OverduePosition;
-use crate::values::{Currency, Decimal, Email, EventKind, Patch, Text, Timestamp};
+use crate::values::{Currency, Decimal, Email, EventKind, Patch, Text, TextEnum, Timestamp};
 use crate::webhooks::deliveries::DeliveryStatus;
 use crate::webhooks::subscriptions::{SubscriptionId, WebhookCreate};
 
@@ -253,6 +253,21 @@ pub struct AttemptListParams {
 pub struct ReplayCreate {
     /// The `id` of the webhook subscription that receives the deliveries.
     pub subscription_id: SubscriptionId,
+    /// Which deliveries it sends.
+    #[input(flatten)]
+    pub selection: ReplaySelection,
+}
+
+impl ReplayCreate {
+    /// Returns a replay of the failed and held deliveries to a subscription, of events from this time until now.
+    pub fn new(subscription_id: SubscriptionId, since: Timestamp) -> Self {
+        Self { subscription_id, selection: ReplaySelection::new(since) }
+    }
+}
+
+/// The deliveries that a bulk replay sends.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct ReplaySelection {
     /// The start of the time span: deliveries of events at or after this time are sent.
     pub since: Timestamp,
     /// The end of the time span: deliveries of events before this time are sent. Without it, or with null, it is now.
@@ -264,10 +279,10 @@ pub struct ReplayCreate {
     pub missed: Option<bool>,
 }
 
-impl ReplayCreate {
-    /// Returns a replay of the failed and held deliveries to a subscription, of events from this time until now.
-    pub fn new(subscription_id: SubscriptionId, since: Timestamp) -> Self {
-        Self { subscription_id, since, until: None, statuses: None, missed: None }
+impl ReplaySelection {
+    /// Returns the failed and held deliveries of events from this time until now.
+    pub fn new(since: Timestamp) -> Self {
+        Self { since, until: None, statuses: None, missed: None }
     }
 }
 
@@ -329,11 +344,50 @@ impl RequestListFilter {
     }
 }
 
+/// The filters of the list of events.
+#[derive(Clone, Debug, Default, PartialEq, Input)]
+pub struct EventListFilter {
+    /// Returns only events of this kind.
+    pub kind: Option<EventKind>,
+    /// Returns only events in the history of the record with this `id`. Those of a payment are in that of its invoice.
+    pub record_id: Option<Uuid>,
+    /// Returns only events at or after this time, in RFC 3339 with an offset.
+    pub since: Option<Since>,
+    /// Returns only events before this time, in RFC 3339 with an offset.
+    pub until: Option<Since>,
+    /// Which events come first: `newest_first`, or `oldest_first` to follow what happens. Without it, the newest.
+    pub order: Option<EventOrder>,
+}
+
+/// The order of a list of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum EventOrder {
+    /// The newest event comes first.
+    NewestFirst,
+    /// The oldest event comes first.
+    OldestFirst,
+}
+
+impl EventListFilter {
+    /// Returns what a cursor of the list is valid for.
+    pub fn scope(&self) -> impl Serialize + '_ {
+        (self.kind, self.record_id, self.since, self.until, self.order)
+    }
+}
+
 /// The filters of the list of deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Input)]
 pub struct DeliveryListFilter {
     /// Returns only deliveries to this webhook subscription.
     pub subscription_id: Option<SubscriptionId>,
+    /// The filters of the deliveries to one subscription.
+    #[input(flatten)]
+    pub of_webhook: WebhookDeliveryListFilter,
+}
+
+/// The filters of the list of deliveries to one webhook subscription.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Input)]
+pub struct WebhookDeliveryListFilter {
     /// Returns only deliveries with this status.
     pub status: Option<DeliveryStatus>,
     /// Returns only deliveries of events of this kind.
@@ -347,6 +401,7 @@ pub struct DeliveryListFilter {
 impl DeliveryListFilter {
     /// Returns what a cursor of the list is valid for.
     pub fn scope(&self) -> impl Serialize + '_ {
-        (self.subscription_id, self.status, self.kind, self.since, self.until)
+        let WebhookDeliveryListFilter { status, kind, since, until } = self.of_webhook;
+        (self.subscription_id, status, kind, since, until)
     }
 }

@@ -360,7 +360,7 @@ pub struct Delivery {
     /// The HTTP status of the last attempt, 0 for a network failure or timeout, -1 for an address that is not allowed. Null
     /// before the first one ended.
     pub last_status: Option<i32>,
-    /// When the next attempt is due. Null unless the delivery is pending.
+    /// When the next attempt is due. Null unless the delivery is pending, and while it waits for an earlier one of its record.
     pub next_attempt_at: Option<Timestamp>,
     /// Why the delivery failed, if it was not for the outcome of its last attempt. Null otherwise.
     pub failure_reason: Option<FailureReason>,
@@ -378,7 +378,7 @@ impl From<deliveries::Delivery> for Delivery {
             status: delivery.status,
             attempts: delivery.attempts,
             last_status: delivery.last_status,
-            next_attempt_at: delivery.next_attempt_at,
+            next_attempt_at: delivery.next_attempt_at.filter(|at| *at < deliveries::WAITS_FOR_ANOTHER),
             failure_reason: delivery.failure_reason,
             created_at: delivery.created_at,
         }

@@ -70,7 +70,7 @@ pub async fn list_created<R: Resource>(
 }
 
 /// Returns whether an actor sees a record: an app does not see those of others where it sees only its own.
-fn is_visible<R: Resource>(actor: &Actor, record: &R) -> bool {
+pub(crate) fn is_visible<R: Resource>(actor: &Actor, record: &R) -> bool {
     !R::OWN_ONLY || actor.grant().is_none_or(|grant| record.grant_id() == Some(grant))
 }
 

@@ -7,6 +7,7 @@ use super::executor::operation;
 use crate::accounts::audit::{self, Entry};
 use crate::changes::{self, ChangeFilter, Changes};
 use crate::error::{Error, StoreError};
+use crate::store::EventFilter;
 use crate::values::{EventKind, Timestamp};
 use crate::webhooks::deliveries::Delivery;
 use crate::webhooks::events::{self, Event, EventId};
@@ -101,7 +102,8 @@ impl<'e> Events<'e> {
         let Account { runner, id: tenant } = self.account;
         runner
             .read(operation!("svc.events.newest"), (tenant, since, limit), async |tx, &(tenant, since, limit)| {
-                let events = tx.events_with_actor(tenant, since, Timestamp::MAX, limit).await?;
+                let newest = EventFilter::newest(since..Timestamp::MAX, limit);
+                let events = tx.list_events(tenant, &newest).await?;
                 Ok(events.into_iter().map(|with_actor| with_actor.event).collect())
             })
             .await

@@ -1,5 +1,7 @@
 //! Deliveries of events to endpoints, and bulk replays.
 
+use std::ops::Range;
+
 use async_trait::async_trait;
 use uuid::Uuid;
 
@@ -70,6 +72,22 @@ pub trait DeliveryRepository: Send {
         tenant: TenantId,
         subscription: SubscriptionId,
     ) -> StoreResult<Option<Timestamp>>;
+
+    /// Returns the first pending delivery of an endpoint with this [`order_key`](Delivery::order_key), by the time of its event.
+    async fn first_ordered(
+        &mut self,
+        tenant: TenantId,
+        subscription: SubscriptionId,
+        order_key: Uuid,
+    ) -> StoreResult<Option<DeliveryId>>;
+
+    /// Returns how many deliveries of an endpoint have an attempt in flight, of all processes: a lease that ends in these times.
+    async fn count_in_flight(
+        &mut self,
+        tenant: TenantId,
+        subscription: SubscriptionId,
+        lease_ends: Range<Timestamp>,
+    ) -> StoreResult<u64>;
 
     /// Makes the pending deliveries of an endpoint that wait for this due at `latest`, unless they are due earlier. The
     /// schedule of the endpoint stays as it is.

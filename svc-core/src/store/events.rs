@@ -1,5 +1,7 @@
 //! Events of tenants, and operational events that have not been published yet.
 
+use std::ops::Range;
+
 use async_trait::async_trait;
 use uuid::Uuid;
 
@@ -42,24 +44,35 @@ pub trait EventRepository: Send {
         Ok(events.iter().take_while(|event| event.created_at < until).count() as u64)
     }
 
-    /// Returns at most `limit` events of a tenant at or after `since` and before `until` with their actors, newest first.
-    async fn events_with_actor(
-        &mut self,
-        tenant: TenantId,
-        since: Timestamp,
-        until: Timestamp,
-        limit: u32,
-    ) -> StoreResult<Vec<EventWithActor>>;
+    /// Returns the events that match a filter, with their actors. It costs O(limit).
+    async fn list_events(&mut self, tenant: TenantId, filter: &EventFilter) -> StoreResult<Vec<EventWithActor>>;
+}
 
-    /// Returns at most `limit` events in the history of a record ([`Event::record_id`]) that are before `until`, with their
-    /// actors, newest first. It costs O(limit).
-    async fn events_of_record(
-        &mut self,
-        tenant: TenantId,
-        record: Uuid,
-        until: Timestamp,
-        limit: u32,
-    ) -> StoreResult<Vec<EventWithActor>>;
+/// A filter of events. Every condition that is set must hold.
+#[derive(Clone, Debug)]
+pub struct EventFilter {
+    /// Events in the history of this record ([`Event::record_id`]).
+    pub record_id: Option<Uuid>,
+    /// Events at or after this time.
+    pub since: Timestamp,
+    /// Events before this time.
+    pub until: Timestamp,
+    /// Whether the oldest come first instead of the newest.
+    pub oldest_first: bool,
+    /// The maximum number of events to return.
+    pub limit: u32,
+}
+
+impl EventFilter {
+    /// Returns the filter of the newest events of a time span.
+    pub fn newest(times: Range<Timestamp>, limit: u32) -> Self {
+        Self { record_id: None, since: times.start, until: times.end, oldest_first: false, limit }
+    }
+
+    /// Returns the filter of the newest events in the history of a record that are before `until`.
+    pub fn of_record(record: Uuid, until: Timestamp, limit: u32) -> Self {
+        Self { record_id: Some(record), ..Self::newest(Timestamp::from_micros(0)..until, limit) }
+    }
 }
 
 /// Operational events that have not been published yet, of all tenants.

@@ -36,6 +36,9 @@ pub trait SubscriptionMatching: Send {
         limit: u32,
     ) -> StoreResult<Vec<(TenantId, SubscriptionId)>>;
 
+    /// Sets until when the rate of a subscription is used up, and no other field.
+    async fn set_paced_until(&mut self, tenant: TenantId, id: SubscriptionId, until: Timestamp) -> StoreResult<()>;
+
     /// Stores what outcomes change of a subscription: `last_delivery_at`, `last_delivery_status`, `consecutive_failures`,
     /// `backoff_until`, `responses_kept` and `responses_deleted_until`, and no other field.
     async fn update_delivery_outcome(

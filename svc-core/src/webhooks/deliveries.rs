@@ -8,6 +8,7 @@
 //! because the process has crashed, the delivery is due again when the lease ends. See [`engine`](super::engine).
 
 use crate::webhooks::events::EventId;
+use crate::webhooks::filters::Filter;
 use crate::webhooks::subscriptions::SubscriptionId;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -133,7 +134,14 @@ pub struct Delivery {
     pub failure_reason: Option<FailureReason>,
     /// When the event happened.
     pub created_at: Timestamp,
+    /// What the deliveries that wait for each other have in common, if the subscription orders them
+    /// ([`Event::order_key`](super::events::Event::order_key)). `None` otherwise. It is not part of the JSON.
+    #[serde(skip)]
+    pub order_key: Option<Uuid>,
 }
+
+/// The time at which a delivery is due that waits for another one of its record: never. It is due when that one has ended.
+pub const WAITS_FOR_ANOTHER: Timestamp = Timestamp::MAX;
 
 /// The number of deliveries that one [`search`] reads.
 const SEARCHED: u32 = 10_000;
@@ -163,12 +171,16 @@ pub async fn search(tx: &mut dyn Tx, tenant: TenantId, filter: &DeliveryFilter) 
 }
 
 /// A subscription that receives an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatchedSubscription {
     /// The identifier of the subscription.
     pub subscription_id: SubscriptionId,
     /// Whether the service has paused it, so that its deliveries are held.
     pub paused: bool,
+    /// The events that it receives, by what is in them. All of the kind, if `None`.
+    pub filter: Option<Filter>,
+    /// Whether the deliveries of a record wait for each other.
+    pub is_ordered: bool,
 }
 
 /// What is logged of an attempt at a delivery.

@@ -49,6 +49,18 @@
 //! endpoints of another tenant have been due for longer: it reads the due endpoints in pages, and each page leaves out the
 //! tenants that take up much of the pages before it.
 //!
+//! # What a subscription asks for
+//!
+//! A subscription can have limits of its own ([`options`](super::options)). They hold over all processes, as they are looked
+//! up in the transaction of the claim:
+//!
+//! - At most `max_in_flight` of its deliveries have a lease.
+//! - With `max_per_second`, a claim takes what is due within [`Policy::PACE`], and the attempts begin one after the other. The
+//!   next claim is due after that (`paced_until`), so an endpoint gets a smooth pace.
+//! - With an order, a delivery is claimed only if no earlier one of its record is pending. Otherwise it is due
+//!   [never](super::deliveries::WAITS_FOR_ANOTHER), until the earlier one has ended, in whichever way: it is the outcome of that
+//!   one that makes it due.
+//!
 //! # Failures
 //!
 //! A failed attempt is retried by the [`RetrySchedule`](super::deliveries::RetrySchedule): increasing delays with up to
@@ -100,7 +112,7 @@ use crate::error::{Error, StoreError};
 use crate::store::Tx;
 use crate::webhooks::replays;
 
-pub use self::attempt::{Attempt, AttemptResult};
+pub use self::attempt::{Attempt, AttemptOptions, AttemptResult};
 pub use self::batch::{Batch, BatchResult, FailedAttempt};
 pub use self::in_flight::InFlight;
 pub use self::plan::{DueWork, poll};

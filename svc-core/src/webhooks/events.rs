@@ -8,10 +8,11 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::accounts::audit::Entry;
+use crate::crypto;
 use crate::env::Env;
 use crate::error::{Error, FieldCode, Issue, StoreError, Violations};
 use crate::input::json::{self, Json};
-use crate::store::Tx;
+use crate::store::{EventFilter, Tx};
 use crate::values::{EventKind, Id, KindName, TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, MatchedSubscription};
 use crate::webhooks::samples;
@@ -21,6 +22,11 @@ use crate::webhooks::subscriptions::SubscriptionId;
 pub(crate) const RECORDS: [&str; 6] = ["contact", "invoice", "quote", "booking", "job", PAYMENT];
 /// What the kinds of events about payments begin with.
 pub(crate) const PAYMENT: &str = "payment";
+
+/// The highest number of events that one [`search`] reads.
+pub const SEARCHED: u32 = 2000;
+/// How many of them one statement reads.
+const SEARCHED_AT_ONCE: u32 = 200;
 
 /// The id of an event.
 pub type EventId = Id<Event>;
@@ -87,7 +93,27 @@ impl Event {
             lease: None,
             failure_reason: None,
             created_at: self.created_at,
+            order_key: None,
         }
+    }
+
+    /// Returns what the events of one record have in common, for subscriptions that order their deliveries: the record in whose
+    /// history the event belongs, or for a record that the service does not store, a digest of what it is and of its `id`.
+    pub fn order_key(&self) -> Option<Uuid> {
+        #[derive(Deserialize)]
+        struct Named<'a> {
+            #[serde(borrow)]
+            id: &'a RawValue,
+        }
+        if self.is_test() {
+            return None;
+        }
+        self.record_id().or_else(|| {
+            let Named { id } = serde_json::from_str(self.data.get()).ok()?;
+            let (of, _) = self.kind.as_str().split_once('.')?;
+            let digest = crypto::sha256(format!("{of} {id}").as_bytes());
+            Some(Uuid::from_slice(&digest[..16]).unwrap_or_default())
+        })
     }
 
     /// Returns the entry of the audit log for the change that the event tells of. `actor` is that of its transaction.
@@ -244,6 +270,47 @@ fn check_external(data: &Json) -> Result<(), Issue> {
     }
 }
 
+/// Returns the first events of a filter that are of a kind, and where the list goes on if there may be more: before that time,
+/// or with the oldest first at or after it.
+///
+/// No index has the kinds, so one call reads [`SEARCHED`] events at most. Of a rare kind it may return fewer than the limit,
+/// and even none, although there are more.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn search(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    filter: &EventFilter,
+    kind: Option<EventKind>,
+) -> Result<(Vec<Event>, Option<Timestamp>), Error> {
+    let limit = filter.limit as usize;
+    let step = if kind.is_some() { SEARCHED_AT_ONCE } else { filter.limit + 1 };
+    let mut next = EventFilter { limit: step, ..filter.clone() };
+    let (mut found, mut read): (Vec<Event>, u32) = (Vec::new(), 0);
+    loop {
+        let rows = tx.list_events(tenant, &next).await?;
+        let (count, last) = (rows.len(), rows.last().map(|last| last.event.created_at));
+        found.extend(rows.into_iter().map(|row| row.event).filter(|event| kind.is_none_or(|kind| event.kind == kind)));
+        let after = |at: Timestamp| if filter.oldest_first { at.next() } else { at };
+        if found.len() > limit {
+            found.truncate(limit);
+            let last = found.last().map(|last| after(last.created_at));
+            return Ok((found, last));
+        }
+        let Some(last) = last.filter(|_| count == step as usize) else { return Ok((found, None)) };
+        read += step;
+        if read >= SEARCHED {
+            return Ok((found, Some(after(last))));
+        }
+        if filter.oldest_first {
+            next.since = last.next();
+        } else {
+            next.until = last;
+        }
+    }
+}
+
 /// Writes an event and one delivery per matching subscription.
 async fn write(
     tx: &mut dyn Tx,
@@ -255,7 +322,11 @@ async fn write(
     let event = Event { id: tx.env().id(created_at), tenant_id: tenant, kind, data, created_at, only_for: None };
     tx.insert_event(&event).await?;
     let matching = tx.matching_subscriptions(tenant, kind).await?;
-    let deliveries: Vec<Delivery> = matching.into_iter().map(|to| new_delivery(tx.env(), &event, to)).collect();
+    let deliveries: Vec<Delivery> = {
+        let mut passes = passing(&event);
+        let matching = matching.iter().filter(|to| passes(to));
+        matching.map(|to| new_delivery(tx.env(), &event, to)).collect()
+    };
     tx.insert_deliveries(&deliveries).await?;
     Ok((event, deliveries))
 }
@@ -273,7 +344,7 @@ pub(crate) async fn emit_to(
     let event =
         Event { id: tx.env().id(now), tenant_id: tenant, kind, data: to_json(data)?, created_at: now, only_for };
     tx.insert_event(&event).await?;
-    let delivery = new_delivery(tx.env(), &event, to);
+    let delivery = new_delivery(tx.env(), &event, &to);
     tx.insert_delivery(&delivery).await?;
     Ok(delivery)
 }
@@ -293,16 +364,29 @@ pub(crate) async fn emit_to_receiver(
     tx.insert_event(&event).await?;
     let matching = tx.matching_subscriptions(tenant, kind).await?;
     if let Some(to) = matching.into_iter().find(|to| to.subscription_id == receiver) {
-        let delivery = new_delivery(tx.env(), &event, to);
+        let delivery = new_delivery(tx.env(), &event, &to);
         tx.insert_delivery(&delivery).await?;
     }
     Ok(())
 }
 
-fn new_delivery(env: &Env, event: &Event, to: MatchedSubscription) -> Delivery {
+/// Returns what says whether a subscription receives an event, by its filter. The event is parsed once, for the first filter.
+pub(crate) fn passing(event: &Event) -> impl FnMut(&MatchedSubscription) -> bool {
+    let mut parsed: Option<serde_json::Value> = None;
+    move |to| match &to.filter {
+        None => true,
+        Some(filter) => {
+            let data = parsed.get_or_insert_with(|| serde_json::from_str(event.data.get()).unwrap_or_default());
+            filter.matches(event.kind, data)
+        }
+    }
+}
+
+fn new_delivery(env: &Env, event: &Event, to: &MatchedSubscription) -> Delivery {
     let mut delivery = event.delivery_to(env.id(event.created_at), to.subscription_id, to.paused);
     // The tenant's clock may be ahead of the wall clock, which decides what is due.
     delivery.next_attempt_at = delivery.next_attempt_at.min(Some(env.now()));
+    delivery.order_key = event.order_key().filter(|_| to.is_ordered);
     delivery
 }
 

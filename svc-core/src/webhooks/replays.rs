@@ -15,7 +15,7 @@ use crate::resources::crud;
 use crate::store::{DeliveryFilter, Repository, Tx};
 use crate::values::{Id, TenantId, Timestamp, grouped};
 use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, MAX_BACKLOG_COUNT};
-use crate::webhooks::events::Event;
+use crate::webhooks::events::{self, Event};
 use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 /// The id of a bulk replay.
@@ -318,8 +318,10 @@ async fn step_over_events(
         replay.done += 1;
         match tx.list_deliveries(replay.tenant_id, &filter).await?.pop() {
             Some(delivery) => restart(tx, replay, delivery).await?,
-            None if subscription.events.contains(event.kind) && event.is_for(subscription.id) => {
-                insert_missed(tx, replay, event).await?;
+            None if event.is_for(subscription.id)
+                && subscription.match_event(event.kind).is_some_and(|to| events::passing(event)(&to)) =>
+            {
+                insert_missed(tx, replay, subscription, event).await?;
             }
             None => {}
         }
@@ -347,11 +349,17 @@ async fn restart(tx: &mut dyn Tx, replay: &mut Replay, mut delivery: Delivery) -
 }
 
 /// Creates the delivery of an event that has none, due now.
-async fn insert_missed(tx: &mut dyn Tx, replay: &mut Replay, event: &Event) -> Result<(), Error> {
+async fn insert_missed(
+    tx: &mut dyn Tx,
+    replay: &mut Replay,
+    subscription: &WebhookSubscription,
+    event: &Event,
+) -> Result<(), Error> {
     // The id contains the time of the event, so the delivery is listed among those that were created in time.
     let id = tx.env().id(event.created_at);
     let delivery = event.delivery_to(id, replay.subscription_id, false);
-    let delivery = Delivery { next_attempt_at: Some(tx.env().now()), ..delivery };
+    let order_key = event.order_key().filter(|_| subscription.is_ordered());
+    let delivery = Delivery { next_attempt_at: Some(tx.env().now()), order_key, ..delivery };
     tx.insert_delivery(&delivery).await?;
     replay.replayed += 1;
     Ok(())

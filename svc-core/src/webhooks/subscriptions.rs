@@ -24,7 +24,7 @@ use crate::accounts::clocks::WriteTime;
 use crate::accounts::grants::GrantId;
 use crate::accounts::tenants;
 use crate::env::Env;
-use crate::error::{Error, Violations};
+use crate::error::{Error, FieldCode, Issue, Violations};
 use crate::input::{Input, Record};
 use crate::resources::{Create, Delete, NewRecord, NoFilter, Resource, Update};
 use crate::store::Tx;
@@ -33,7 +33,11 @@ use crate::values::{EventSet, Id, Patch, Secret, TenantId, Text, TextEnum, Times
 use crate::webhooks::deliveries::{
     AfterFailure, Delivery, DeliveryId, DeliveryStatus, FailureReason, MatchedSubscription, PAUSE_AFTER, RetrySchedule,
 };
-use crate::webhooks::engine::AttemptResult;
+use crate::webhooks::engine::{AttemptOptions, AttemptResult};
+use crate::webhooks::filters::Filter;
+use crate::webhooks::options::{
+    AttemptsInFlight, Authentication, CustomHeaders, Ordering, Payload, PerSecond, RetryDelays, Sent, TimeoutSeconds,
+};
 use crate::webhooks::{addresses, signatures};
 
 pub use self::operations::{delete_expired, finish_rotation, keep_for, rotate_secret, send_test};
@@ -47,6 +51,9 @@ pub const SETTLE_AT_ONCE: u32 = 200;
 pub const SETTLE_STEP: u32 = 25;
 /// The pause between two such steps, in which other writes run.
 pub const SETTLE_PAUSE: Duration = Duration::from_millis(5);
+
+/// The header that authentication sets.
+const AUTHORIZATION: &str = "authorization";
 
 /// Why the service disabled a subscription by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
@@ -89,6 +96,37 @@ pub struct WebhookSubscription {
     /// when one of them failed are not counted. A success sets it to 0, and so does a PATCH with `enabled` true. At 10
     /// the service pauses the subscription.
     pub consecutive_failures: u32,
+    /// The names of the headers that each delivery has in addition. Their values are secret. Null unless set.
+    #[serde(default)]
+    pub headers: Option<CustomHeaders>,
+    /// How deliveries are authenticated at the endpoint, without the secret. Null unless set.
+    #[serde(default)]
+    pub authentication: Option<Authentication>,
+    /// Which events of these kinds are delivered, by what is in them. Null unless set: then all are.
+    #[serde(default)]
+    pub filter: Option<Filter>,
+    /// What the body of a delivery has in `data`, if it is not the record. Null unless set.
+    #[serde(default)]
+    pub payload: Option<Payload>,
+    /// The highest rate of deliveries, in deliveries a second. Null unless set.
+    #[serde(default)]
+    pub max_per_second: Option<PerSecond>,
+    /// The highest number of delivery attempts at the same time. Null unless set.
+    #[serde(default)]
+    pub max_in_flight: Option<AttemptsInFlight>,
+    /// The timeout of a delivery attempt in seconds. Null unless set: then it is that of the service.
+    #[serde(default)]
+    pub timeout: Option<TimeoutSeconds>,
+    /// The waits before the retries of a delivery in seconds. Null unless set: then they are those of the
+    /// service.
+    #[serde(default)]
+    pub retry_schedule: Option<RetryDelays>,
+    /// Which deliveries wait for earlier ones. Null unless set: then none do.
+    #[serde(default)]
+    pub ordering: Option<Ordering>,
+    /// Until when the rate of deliveries is used up. `None` without a rate, and before the first delivery.
+    #[serde(skip)]
+    pub paced_until: Option<Timestamp>,
     /// While the endpoint gets one attempt at a time, after a failure: the time from which the next one can be made, or the
     /// end of the lease of the one in flight. `None` once such an attempt has succeeded.
     #[serde(skip)]
@@ -162,12 +200,46 @@ pub struct WebhookCreate {
     pub events: EventSet,
     /// A description of the subscription, for your own use. Must be a single line. Blank text is stored as null.
     pub description: Option<Text<500>>,
+    /// Headers that each delivery has in addition, as an object with their values by their names, at most 20. The values are
+    /// secret: no response has them. Headers that the service or HTTP sets itself are refused.
+    pub headers: Option<Sent<CustomHeaders>>,
+    /// How deliveries are authenticated at the endpoint: `basic` with `username` and `password`, or `bearer` with `token`. No
+    /// response has the secret.
+    pub authentication: Option<Sent<Authentication>>,
+    /// Which events of these kinds are delivered, by what is in them, such as `data.city == "Perth"`. Without it, all are.
+    pub filter: Option<Filter>,
+    /// What the body of a delivery has in `data`: `contract` for the record, which is the default, or `thin` for its `id`.
+    pub payload: Option<Payload>,
+    /// The highest rate of deliveries, in deliveries a second. Without it, the endpoint gets as many as it takes.
+    pub max_per_second: Option<PerSecond>,
+    /// The highest number of delivery attempts at the same time. Without it, there are up to 64 while they succeed.
+    pub max_in_flight: Option<AttemptsInFlight>,
+    /// The timeout of a delivery attempt in seconds. Without it, it is that of the service: 10 seconds by default.
+    pub timeout: Option<TimeoutSeconds>,
+    /// The waits before the retries of a delivery in seconds. Without it, they are those of the service.
+    pub retry_schedule: Option<RetryDelays>,
+    /// Which deliveries wait for earlier ones: `none`, which is the default, or with `record` those of the same record, until
+    /// the earlier ones have succeeded or were given up.
+    pub ordering: Option<Ordering>,
 }
 
 impl WebhookCreate {
     /// Returns a subscription of this endpoint to these events.
     pub fn new(url: WebhookUrl, events: EventSet) -> Self {
-        Self { url, events, description: None }
+        Self {
+            url,
+            events,
+            description: None,
+            headers: None,
+            authentication: None,
+            filter: None,
+            payload: None,
+            max_per_second: None,
+            max_in_flight: None,
+            timeout: None,
+            retry_schedule: None,
+            ordering: None,
+        }
     }
 }
 
@@ -186,6 +258,27 @@ pub struct WebhookUpdate {
     pub enabled: Patch<bool>,
     /// A description of the subscription, for your own use. Must be a single line. Null clears it.
     pub description: Patch<Option<Text<500>>>,
+    /// Headers that each delivery has in addition, as an object with their values by their names, at most 20. They replace all
+    /// that were set. Null clears them.
+    pub headers: Patch<Option<Sent<CustomHeaders>>>,
+    /// How deliveries are authenticated at the endpoint: `basic` with `username` and `password`, or `bearer` with `token`.
+    /// Null clears it.
+    pub authentication: Patch<Option<Sent<Authentication>>>,
+    /// Which events of these kinds are delivered from now on, by what is in them. Null clears it.
+    pub filter: Patch<Option<Filter>>,
+    /// What the body of a delivery has in `data`: `contract` for the record, or `thin` for its `id`. Null is `contract`.
+    pub payload: Patch<Option<Payload>>,
+    /// The highest rate of deliveries, in deliveries a second. Null clears it.
+    pub max_per_second: Patch<Option<PerSecond>>,
+    /// The highest number of delivery attempts at the same time. Null clears it.
+    pub max_in_flight: Patch<Option<AttemptsInFlight>>,
+    /// The timeout of a delivery attempt in seconds. Null restores that of the service.
+    pub timeout: Patch<Option<TimeoutSeconds>>,
+    /// The waits before the retries of a delivery in seconds. Null restores those of the service.
+    pub retry_schedule: Patch<Option<RetryDelays>>,
+    /// Which deliveries wait for earlier ones: `none`, or `record` for those of the same record. Null is `none`. It applies to
+    /// the events from now on.
+    pub ordering: Patch<Option<Ordering>>,
 }
 
 /// What happens to the events that a subscription is for.
@@ -292,6 +385,33 @@ impl WebhookSubscription {
         self.previous_secret.as_ref().filter(|_| self.previous_until > Some(now))
     }
 
+    /// Checks that not both the headers and the authentication set `Authorization`.
+    fn check_authorization(&self) -> Result<(), Error> {
+        let mut names = self.headers.iter().flat_map(CustomHeaders::iter).map(|(name, _)| name);
+        if self.authentication.is_some() && names.any(|name| name == AUTHORIZATION) {
+            let reason = "must not have authorization beside authentication, which sets it";
+            return Err(Issue::new(FieldCode::InvalidFormat, reason).on("headers"));
+        }
+        Ok(())
+    }
+
+    /// Returns whether the deliveries of a record wait for each other.
+    pub fn is_ordered(&self) -> bool {
+        self.ordering == Some(Ordering::Record)
+    }
+
+    /// Returns what the requests to the endpoint have and what limits them, beyond the contract.
+    pub fn attempt_options(&self) -> AttemptOptions {
+        let authorization = self.authentication.as_ref().map(|to| (AUTHORIZATION.to_owned(), to.authorization()));
+        let headers = self.headers.iter().flat_map(CustomHeaders::iter);
+        AttemptOptions {
+            headers: headers.map(|(name, value)| (name.to_owned(), value.clone())).chain(authorization).collect(),
+            is_thin: self.payload == Some(Payload::Thin),
+            timeout: self.timeout.map(TimeoutSeconds::duration),
+            delay: Duration::ZERO,
+        }
+    }
+
     /// Returns the match with events of a kind, or `None` if the subscription gets no delivery of them.
     pub fn match_event(&self, kind: EventKind) -> Option<MatchedSubscription> {
         let paused = match self.event_handling() {
@@ -299,7 +419,12 @@ impl WebhookSubscription {
             EventHandling::Hold => true,
             EventHandling::Ignore => return None,
         };
-        self.events.contains(kind).then_some(MatchedSubscription { subscription_id: self.id, paused })
+        self.events.contains(kind).then(|| MatchedSubscription {
+            subscription_id: self.id,
+            paused,
+            filter: self.filter.clone(),
+            is_ordered: self.is_ordered(),
+        })
     }
 }
 
@@ -310,7 +435,7 @@ impl Create for WebhookSubscription {
     async fn build(tx: &mut dyn Tx, new: NewRecord, input: WebhookCreate) -> Result<Self, Error> {
         check_input(tx.env(), Some(&input.url), &input.events, None)?;
         check_count(tx, new.tenant_id).await?;
-        Ok(Self {
+        let created = Self {
             id: new.id.into(),
             url: input.url,
             events: input.events,
@@ -322,6 +447,16 @@ impl Create for WebhookSubscription {
             disabled_reason: None,
             paused_at: None,
             consecutive_failures: 0,
+            headers: input.headers.map(|Sent(headers)| headers).filter(|headers| !headers.is_empty()),
+            authentication: input.authentication.map(|Sent(authentication)| authentication),
+            filter: input.filter,
+            payload: input.payload.filter(|payload| *payload != Payload::Contract),
+            max_per_second: input.max_per_second,
+            max_in_flight: input.max_in_flight,
+            timeout: input.timeout,
+            retry_schedule: input.retry_schedule,
+            ordering: input.ordering.filter(|ordering| *ordering != Ordering::None),
+            paced_until: None,
             backoff_until: None,
             secret: signatures::new_webhook_secret(tx.env()),
             previous_secret: None,
@@ -333,7 +468,9 @@ impl Create for WebhookSubscription {
             grant_id: tx.actor().grant(),
             responses_kept: 0,
             responses_deleted_until: None,
-        })
+        };
+        created.check_authorization()?;
+        Ok(created)
     }
 
     fn created_events(&self) -> Vec<EventKind> {
@@ -354,6 +491,26 @@ impl Update for WebhookSubscription {
         }
         change.events.apply(&mut self.events);
         change.description.apply(&mut self.description);
+        if let Patch::Set(headers) = change.headers {
+            self.headers = headers.map(|Sent(headers)| headers).filter(|headers| !headers.is_empty());
+        }
+        if let Patch::Set(authentication) = change.authentication {
+            self.authentication = authentication.map(|Sent(authentication)| authentication);
+        }
+        change.filter.apply(&mut self.filter);
+        if let Patch::Set(payload) = change.payload {
+            self.payload = payload.filter(|payload| *payload != Payload::Contract);
+        }
+        if let Patch::Set(rate) = change.max_per_second {
+            self.max_per_second = rate;
+            self.paced_until = None;
+        }
+        change.max_in_flight.apply(&mut self.max_in_flight);
+        change.timeout.apply(&mut self.timeout);
+        change.retry_schedule.apply(&mut self.retry_schedule);
+        if let Patch::Set(ordering) = change.ordering {
+            self.ordering = ordering.filter(|ordering| *ordering != Ordering::None);
+        }
         if let Patch::Set(enabled) = change.enabled {
             if self.enabled && !enabled {
                 self.stopped_at = Some(at.now);
@@ -376,6 +533,7 @@ impl Update for WebhookSubscription {
     async fn check(&mut self, tx: &mut dyn Tx, tenant: TenantId, before: &Self) -> Result<(), Error> {
         let new_url = (self.url != before.url).then_some(&self.url);
         check_input(tx.env(), new_url, &self.events, Some(&before.events))?;
+        self.check_authorization()?;
         if self.stopped_at != before.stopped_at {
             settle(tx, tenant, self, SETTLE_AT_ONCE).await?;
         }

@@ -10,7 +10,7 @@ use svc_core::resources::crud;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::EventKind;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{DeliveryId, DeliveryStatus, RetrySchedule};
+use svc_core::webhooks::deliveries::{DeliveryId, DeliveryStatus};
 use svc_core::webhooks::engine::Policy;
 use svc_core::webhooks::events;
 use svc_core::webhooks::replays::{self, ReplayCreate};
@@ -45,7 +45,7 @@ pub(crate) enum Action {
 
 /// Returns the default policy with this concurrency.
 pub(crate) fn policy(concurrency: usize) -> Policy {
-    Policy { timeout: TIMEOUT, retry: RetrySchedule::default(), concurrency }
+    Policy { timeout: TIMEOUT, concurrency, ..Policy::default() }
 }
 
 impl Simulation {

@@ -16,9 +16,10 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use svc_core::accounts::keys::Scope;
 use svc_core::values::{EventKind, EventKinds};
-use svc_core::webhooks::samples;
+use svc_core::webhooks::{options, samples};
 
 use self::components::{common_headers, component, content, response_name};
+use crate::api::extensions;
 use crate::api::platform;
 use crate::api::problem::{ErrorBody, RateLimitBody};
 use crate::api::response::{ApiResponse, etag};
@@ -306,7 +307,7 @@ pub fn document(operations: &[Operation], mount: &str, version: Version, kinds: 
             "description": "The server that this document was loaded from.",
         }],
         "security": [{ "bearer": [] }],
-        "tags": tags(version),
+        "tags": tags(version, operations),
         "paths": paths,
         "webhooks": webhooks,
         "components": {
@@ -324,8 +325,21 @@ pub fn document(operations: &[Operation], mount: &str, version: Version, kinds: 
     });
     if version == Version::Platform {
         components::adapt_to_platform(&mut document);
+    } else if !extensions::are_among(operations) {
+        leave_out_options(&mut document);
     }
     document
+}
+
+/// Leaves out the options of webhook subscriptions, which the contract does not have.
+fn leave_out_options(document: &mut Value) {
+    let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
+    for name in ["WebhookCreate", "WebhookUpdate", "WebhookSubscription", "WebhookSubscriptionWithSecret"] {
+        if let Some(properties) = schemas.get_mut(name).and_then(|schema| schema["properties"].as_object_mut()) {
+            properties.retain(|field, _| !options::FIELDS.contains(&field.as_str()));
+        }
+    }
+    schemas.retain(|name, _| !["Payload", "Ordering"].contains(&name.as_str()));
 }
 
 /// Adds OAuth 2.0 as a second way to authenticate, for apps of somebody else.
@@ -379,11 +393,17 @@ impl Texts {
     }
 }
 
-fn tags(version: Version) -> Vec<Value> {
+fn tags(version: Version, operations: &[Operation]) -> Vec<Value> {
     // The extension is that of Redoc and Scalar. Generated clients name their modules by the tag itself.
     let tag = |(name, description): &(&str, &str)| json!({ "name": name, "description": description, "x-displayName": title(name) });
     match version {
-        Version::V1 | Version::V2 => TAGS.iter().map(tag).collect(),
+        Version::V1 | Version::V2 => {
+            let is_extension = |name: &str| {
+                TAGS.iter().all(|(own, _)| *own != name)
+                    && operations.iter().any(|operation| operation.collection == name)
+            };
+            TAGS.iter().chain(PLATFORM_TAGS.iter().filter(|(name, _)| is_extension(name))).map(tag).collect()
+        }
         Version::Platform => {
             let records = TAGS.iter().filter(|(name, _)| !["ping", "invoices"].contains(name));
             PLATFORM_TAGS.iter().chain(records).map(tag).collect()

@@ -19,6 +19,7 @@ use svc_core::resources::{Create, Delete, Resource, Update};
 use svc_core::values::{TenantId, WebhookUrl};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
+use crate::api::contract;
 use crate::api::handlers::{self, Data, ParseFn, Ping};
 use crate::api::row::{Row, row};
 
@@ -169,13 +170,16 @@ const WEBHOOK: ResourceName = ResourceName {
 /// The path of an account, in which the public API has its records without saying so.
 const ACCOUNT: &str = "/accounts/{account_id}";
 
-/// Returns all 25 operations of the public API.
+/// Returns the 25 operations of the contract, which the public API always has.
 pub fn operations() -> Vec<Operation> {
-    let of_own_account = |operation: Operation| {
-        let path = operation.path.strip_prefix(ACCOUNT).unwrap_or_default().to_owned();
-        Operation { path, ..operation }
-    };
-    std::iter::once(ping()).chain(records().into_iter().map(of_own_account)).collect()
+    let records = records().into_iter().map(contract::in_contract).map(of_own_account);
+    std::iter::once(ping()).chain(records).collect()
+}
+
+/// Returns an operation of an account as the public API has it, whose keys belong to one account.
+pub(super) fn of_own_account(operation: Operation) -> Operation {
+    let path = operation.path.strip_prefix(ACCOUNT).unwrap_or_default().to_owned();
+    Operation { path, ..operation }
 }
 
 /// Returns the operations on the records of an account, which both APIs have.

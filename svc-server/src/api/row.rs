@@ -34,8 +34,9 @@ pub(super) struct Row<K: 'static, I: 'static, O: 'static, S = O> {
     etag: ETag<O>,
     /// Retrieves the record, with its ETag.
     get: Option<ParseFn>,
-    /// Returns the id of the created record, which a `Location` names.
+    /// Returns the id of the created record, which a `Location` names in its collection.
     created: Option<fn(&O) -> Uuid>,
+    collection: &'static str,
     /// Returns the highest number of records that a read returns.
     records: fn(&I) -> u32,
     check: fn(&I) -> Result<(), Error>,
@@ -85,6 +86,7 @@ pub(super) fn rendered<K: Target, I: Input + Clone, O: Send + 'static, S>(
         etag: ETag::None,
         get: None,
         created: None,
+        collection: operation.collection,
         records: |_| 1,
         check: |_| Ok(()),
         webhook_url: |_| None,
@@ -143,6 +145,11 @@ impl<K, I, O, S> Row<K, I, O, S> {
     /// Responds with 201, the path of the record with this id, and the ETag with which this operation retrieves it.
     pub(super) fn creates_record(self, id: fn(&O) -> Uuid, get: ParseFn) -> Self {
         Self { created: Some(id), ..self.creates().retrieved_by(get) }
+    }
+
+    /// Responds as [`creates_record`](Self::creates_record) with a record of another collection than that of the path.
+    pub(super) fn creates_in(self, collection: &'static str, id: fn(&O) -> Uuid, get: ParseFn) -> Self {
+        Self { collection, ..self.creates_record(id, get) }
     }
 
     /// Sets how many records a page has at most.
@@ -259,7 +266,7 @@ where
             (status, true) => ApiResponse::json(status, &Data { data: render(output) })?,
             (status, false) => ApiResponse::json(status, &render(output))?,
         };
-        let location = created.map(|id| format!("{}/{}/{id}", call.base, operation.collection));
+        let location = created.map(|id| format!("{}/{}/{id}", call.base, self.collection));
         let response = ApiResponse { location, etag: version, ..response };
         match (&self.etag, &self.get) {
             (ETag::Retrieved, Some(get)) => {

@@ -50,6 +50,9 @@ pub struct Settings {
     /// The API puts it in front of the paths that a client sees: in `Location` headers, in the text that request
     /// signatures cover, and in the OpenAPI document.
     pub mount: String,
+    /// Whether the API has operations beyond the contract: to fetch events and deliveries that were missed, and to send them
+    /// again. Not by default.
+    pub extensions: bool,
     /// Whether the dashboard is served at `/dashboard`. Not by default.
     #[cfg(feature = "dashboard")]
     pub dashboard: bool,
@@ -96,6 +99,7 @@ impl Default for Settings {
             response_memory: 64 * 1024 * 1024,
             cors: Cors::default(),
             mount: String::new(),
+            extensions: false,
             #[cfg(feature = "dashboard")]
             dashboard: false,
             #[cfg(feature = "dashboard")]

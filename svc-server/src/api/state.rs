@@ -11,6 +11,7 @@ use crate::api::body::BodyMemory;
 use crate::api::change::InFlightKeys;
 #[cfg(feature = "docs")]
 use crate::api::docs::Docs;
+use crate::api::extensions;
 use crate::api::home::{Home, Pages};
 use crate::api::housekeeping::{LastUsed, RetentionSweep};
 use crate::api::limits::RateLimiter;
@@ -98,7 +99,11 @@ impl State {
         let issuer = oauth.as_ref().map(|oauth| oauth.issuer().url.as_str());
         #[cfg(not(feature = "dashboard"))]
         let issuer = None;
-        let public = Listener::new(routes::operations(), &VERSIONS, &*store, &settings, issuer);
+        let mut operations = routes::operations();
+        if settings.extensions {
+            operations.extend(extensions::operations());
+        }
+        let public = Listener::new(operations, &VERSIONS, &*store, &settings, issuer);
         let background_reminder = Reminder::new(store.env().now());
         Self {
             store,

@@ -113,10 +113,11 @@ impl Inner {
         let started_at = self.env.now();
         let started = Instant::now();
         let mut dialled = None;
-        let response = match until(started + self.timeout, self.send(&attempt, started_at, &mut dialled)).await {
+        let timeout = attempt.options.timeout.unwrap_or(self.timeout);
+        let response = match until(started + timeout, self.send(&attempt, started_at, &mut dialled)).await {
             Some(response) => response,
             None => {
-                let limit = self.timeout.as_secs_f32();
+                let limit = timeout.as_secs_f32();
                 // The peer is known once the head of the response has come.
                 let reason = match dialled {
                     Some(_) => format!("the body of the response did not end within {limit} s"),
@@ -199,6 +200,13 @@ fn request(attempt: &Attempt, uri: Uri, started_at: Timestamp) -> Result<Request
     for (name, value) in attempt.headers(started_at, &body) {
         let value = HeaderValue::try_from(value).map_err(|error| TransportError::new(FailureClass::Connect, error))?;
         headers.insert(HeaderName::from_static(name), value);
+    }
+    for (name, value) in &attempt.options.headers {
+        let refused = |error: http::Error| TransportError::new(FailureClass::Connect, error);
+        let name = HeaderName::try_from(name).map_err(|error| refused(error.into()))?;
+        let mut value = HeaderValue::try_from(value.reveal()).map_err(|error| refused(error.into()))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
     }
     let mut request = Request::new(Full::from(body));
     *request.method_mut() = Method::POST;

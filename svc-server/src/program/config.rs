@@ -123,6 +123,10 @@ pub struct Config {
     #[arg(long, env = "SVC_WEBHOOK_TIMEOUT", value_name = "DURATION", default_value = "10s", value_parser = attempt_timeout)]
     pub webhook_timeout: Duration,
 
+    /// The longest timeout that a webhook subscription can have instead, from 1s to 30s.
+    #[arg(long, env = "SVC_WEBHOOK_MAX_TIMEOUT", value_name = "DURATION", default_value = "30s", value_parser = attempt_timeout)]
+    pub webhook_max_timeout: Duration,
+
     /// The delays before the retries of a webhook delivery, separated by commas. Up to 10 % is added to each at random.
     #[arg(long, env = "SVC_WEBHOOK_RETRY", value_name = "DURATIONS", value_delimiter = ',', default_value = "1m,4m,16m,64m,240m", value_parser = duration)]
     pub webhook_retry: Vec<Duration>,
@@ -147,6 +151,11 @@ pub struct Config {
     /// Whether the API reference is served at /docs.
     #[arg(long, env = "SVC_DOCS", value_enum, default_value_t = Switch::On)]
     pub docs: Switch,
+
+    /// Whether the API has operations beyond its contract, with which programs of an account fetch the events and deliveries
+    /// that they missed, and send them again.
+    #[arg(long, env = "SVC_EXTENSIONS", value_enum, default_value_t = Switch::Off)]
+    pub extensions: Switch,
 
     /// Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone
     /// of their account. With off, run `svc invoice overdue`.
@@ -353,6 +362,7 @@ impl Config {
             timeout: self.webhook_timeout,
             retry: RetrySchedule::new(self.webhook_retry.clone()),
             concurrency: self.webhook_concurrency as usize,
+            max_timeout: self.webhook_max_timeout,
         }
     }
 
@@ -375,6 +385,7 @@ impl Config {
             retention: self.retention,
             docs: self.docs == Switch::On,
             request_log: self.request_log == Switch::On,
+            extensions: self.extensions == Switch::On,
             cors: Cors::new(self.cors_origin.clone()),
             platform_webhook: self.platform_webhook.clone(),
             dashboard: self.dashboard == Switch::On,

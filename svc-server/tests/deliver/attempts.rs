@@ -12,7 +12,7 @@ use svc_core::env::Env;
 use svc_core::values::EventKind;
 use svc_core::values::{HostPolicy, Secret, TenantId, WebhookUrl};
 use svc_core::webhooks::deliveries::AttemptLog;
-use svc_core::webhooks::engine::{Attempt, AttemptResult};
+use svc_core::webhooks::engine::{Attempt, AttemptOptions, AttemptResult};
 use svc_core::webhooks::events::Event;
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use svc_server::deliver::resolver::{Resolver, SystemResolver};
@@ -39,7 +39,14 @@ fn attempt(url: &str) -> Attempt {
     let mut delivery = event.delivery_to(env.id(now), SubscriptionId::nil(), false);
     delivery.claim(Uuid::nil(), now);
     let secrets = vec![Secret::new("whsec_c2VjcmV0")];
-    Attempt { delivery, event, url: WebhookUrl::parse(url).unwrap(), secrets, is_sandbox: false }
+    Attempt {
+        delivery,
+        event,
+        url: WebhookUrl::parse(url).unwrap(),
+        secrets,
+        is_sandbox: false,
+        options: AttemptOptions::default(),
+    }
 }
 
 fn client(policy: HostPolicy, resolver: Arc<dyn Resolver>) -> HttpWebhookClient {

@@ -1,6 +1,7 @@
 //! The table of deliveries.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
@@ -20,7 +21,7 @@ use crate::table::{BulkInsert, TableRow, fields, record, select};
 const TABLE: &str = "deliveries";
 
 record!(Delivery, "deliveries", key: [tenant_id, id], {
-    inserted: [id, tenant_id, event_id, kind, subscription_id, created_at],
+    inserted: [id, tenant_id, event_id, kind, subscription_id, created_at, order_key],
     updated: [status, attempts, failures, last_status, next_attempt_at, lease, failure_reason],
 });
 
@@ -49,6 +50,10 @@ pub(super) const BY_ENDPOINT: [&str; 2] = ["next_attempt_at IS NOT NULL", "next_
 /// makes a table of an `IN`, which costs more than a search by the key.
 static BY_IDS: LazyLock<String> =
     LazyLock::new(|| select::<Delivery>("WHERE tenant_id = $1 AND id IN ($2, $3, $4, $5)"));
+const FIRST_ORDERED: &str = "SELECT id FROM deliveries WHERE tenant_id = $1 AND subscription_id = $2 AND order_key = $3 \
+     AND next_attempt_at IS NOT NULL ORDER BY id LIMIT 1";
+const IN_FLIGHT: &str = "SELECT count(*) FROM deliveries WHERE tenant_id = $1 AND subscription_id = $2 \
+     AND status = 'pending' AND next_attempt_at >= $3 AND next_attempt_at < $4 AND lease IS NOT NULL";
 const NEXT_DUE: &str = "SELECT next_attempt_at FROM deliveries \
      WHERE tenant_id = $1 AND subscription_id = $2 AND status = 'pending' ORDER BY next_attempt_at LIMIT 1";
 /// The conditions are those of [`WaitingFor::of`].
@@ -101,6 +106,8 @@ pub(crate) fn statements() -> Vec<&'static str> {
         &DUE,
         &BY_IDS,
         NEXT_DUE,
+        FIRST_ORDERED,
+        IN_FLIGHT,
         HOLD,
         FAIL_PENDING,
         FAIL_HELD,
@@ -321,6 +328,26 @@ impl DeliveryRepository for SqlTx<'_> {
     ) -> StoreResult<Option<Timestamp>> {
         let params = [tenant.param(), subscription.param()];
         self.fetch_one(NEXT_DUE, &params, |cells| cells.take(TABLE, "next_attempt_at")).await
+    }
+
+    async fn first_ordered(
+        &mut self,
+        tenant: TenantId,
+        subscription: SubscriptionId,
+        order_key: Uuid,
+    ) -> StoreResult<Option<DeliveryId>> {
+        let params = [tenant.param(), subscription.param(), order_key.param()];
+        self.fetch_one(FIRST_ORDERED, &params, |cells| cells.take(TABLE, "id")).await
+    }
+
+    async fn count_in_flight(
+        &mut self,
+        tenant: TenantId,
+        subscription: SubscriptionId,
+        lease_ends: Range<Timestamp>,
+    ) -> StoreResult<u64> {
+        let Range { start, end } = lease_ends;
+        self.count(IN_FLIGHT, &[tenant.param(), subscription.param(), start.param(), end.param()], TABLE).await
     }
 
     async fn bring_deliveries_forward(

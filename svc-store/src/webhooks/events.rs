@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::env;
-use svc_core::store::{EventRepository, EventWithActor, StoreResult};
+use svc_core::store::{EventFilter, EventRepository, EventWithActor, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::{Event, EventId};
 use uuid::Uuid;
@@ -21,10 +21,16 @@ record!(Event, "events", key: [tenant_id, id], {
 
 static AFTER: LazyLock<String> =
     LazyLock::new(|| select::<Event>("WHERE tenant_id = $1 AND id >= $2 ORDER BY id LIMIT $3"));
-static WITH_ACTOR: LazyLock<String> =
-    LazyLock::new(|| select_all::<Event>("WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id DESC LIMIT $4"));
-static OF_RECORD: LazyLock<String> = LazyLock::new(|| {
-    select_all::<Event>("WHERE tenant_id = $1 AND record_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4")
+/// The lists of all events and of those of a record, each with the newest and with the oldest first.
+static LISTS: LazyLock<[[String; 2]; 2]> = LazyLock::new(|| {
+    let of = |record: &str, limit: &str| {
+        ["DESC", "ASC"].map(|order| {
+            select_all::<Event>(&format!(
+                "WHERE tenant_id = $1 AND id >= $2 AND id < $3 {record}ORDER BY id {order} LIMIT {limit}"
+            ))
+        })
+    };
+    [of("", "$4"), of("AND record_id = $4 ", "$5")]
 });
 
 const COUNT: &str =
@@ -32,7 +38,8 @@ const COUNT: &str =
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![&AFTER, &WITH_ACTOR, &OF_RECORD, COUNT]
+    let lists = LISTS.iter().flatten().map(String::as_str);
+    [AFTER.as_str(), COUNT].into_iter().chain(lists).collect()
 }
 
 fn read_with_actor(cells: &mut Cells<'_>) -> Result<EventWithActor, CellError> {
@@ -71,25 +78,13 @@ impl EventRepository for SqlTx<'_> {
         self.count(COUNT, &[tenant.param(), first.param(), end.param(), limit.param()], "events").await
     }
 
-    async fn events_with_actor(
-        &mut self,
-        tenant: TenantId,
-        since: Timestamp,
-        until: Timestamp,
-        limit: u32,
-    ) -> StoreResult<Vec<EventWithActor>> {
-        let (first, end) = (env::first_id_at(since), env::first_id_at(until));
-        self.fetch(&WITH_ACTOR, &[tenant.param(), first.param(), end.param(), limit.param()], read_with_actor).await
-    }
-
-    async fn events_of_record(
-        &mut self,
-        tenant: TenantId,
-        record: Uuid,
-        until: Timestamp,
-        limit: u32,
-    ) -> StoreResult<Vec<EventWithActor>> {
-        let end = env::first_id_at(until);
-        self.fetch(&OF_RECORD, &[tenant.param(), record.param(), end.param(), limit.param()], read_with_actor).await
+    async fn list_events(&mut self, tenant: TenantId, filter: &EventFilter) -> StoreResult<Vec<EventWithActor>> {
+        let [newest_first, oldest_first] = &LISTS[usize::from(filter.record_id.is_some())];
+        let (first, end) = (env::first_id_at(filter.since), env::first_id_at(filter.until));
+        let mut params = vec![tenant.param(), first.param(), end.param()];
+        params.extend(filter.record_id.iter().map(Uuid::param));
+        params.push(filter.limit.param());
+        let statement = if filter.oldest_first { oldest_first } else { newest_first };
+        self.fetch(statement, &params, read_with_actor).await
     }
 }

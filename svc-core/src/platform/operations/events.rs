@@ -1,15 +1,16 @@
 //! Events, webhook subscriptions, deliveries, replays and statistics.
 
-use super::logs::{self, LogQuery, Position};
+use super::logs::{self, Position};
 use crate::error::{Error, FieldCode, Issue};
 use crate::pages::Page;
 use crate::platform::{
-    AttemptListParams, Delivery, DeliveryDetails, DeliveryListFilter, EmittedEvent, Event, EventCreate, Listing,
-    LogParams, Method, NewestParams, Operation, Replay, ReplayCreate, SampleEventCreate, Seconds, SecretRotation,
-    Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest,
+    AttemptListParams, Delivery, DeliveryDetails, DeliveryListFilter, EmittedEvent, Event, EventCreate,
+    EventListFilter, EventOrder, Listing, LogParams, Method, NewestParams, Operation, Replay, ReplayCreate,
+    ReplaySelection, SampleEventCreate, Seconds, SecretRotation, Statistics, TemporaryWebhookCreate,
+    WebhookDeliveryListFilter, WebhookLifetime, WebhookTest,
 };
 use crate::resources::crud;
-use crate::store::{DeliveryFilter, Repository, Tx};
+use crate::store::{DeliveryFilter, EventFilter, Repository, Tx};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{self, AttemptSummary, DeliveryId};
 use crate::webhooks::events::{self, EventId};
@@ -20,19 +21,31 @@ use crate::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription, 
 /// A webhook subscription of an account.
 type OfWebhook = (TenantId, SubscriptionId);
 
-/// Lists the events of an account, the newest first. The time of an event is unique within its account.
-pub const LIST_EVENTS: Operation<TenantId, LogQuery, Page<Event>> =
-    Operation::new("listEvents", Method::Get, "events", "", &async |tx, account, input: &LogQuery| {
-        let (position, times) = logs::times(tx, account, "events", input)?;
-        let limit = position.limit;
-        let mut found = tx.events_with_actor(account, times.start, times.end, limit + 1).await?;
-        let has_more = found.len() > limit as usize;
-        found.truncate(limit as usize);
-        let last = found.last().filter(|_| has_more).map(|last| last.event.created_at);
-        let found = found.into_iter().map(|with_actor| Event::from(with_actor.event));
-        Ok(position.page(tx, found.collect(), last))
+/// Lists the events of an account, the newest or the oldest first. The time of an event is unique within its account.
+///
+/// One call reads a bounded number of events, so a page of a rare kind may be short although there are more.
+pub const LIST_EVENTS: Operation<TenantId, Listing<LogParams, EventListFilter>, Page<Event>> =
+    Operation::new("listEvents", Method::Get, "events", "", &async |tx, account, input: &EventList| {
+        let sent = &input.filter;
+        let position = Position::of(tx, account, "events", &input.page, &sent.scope())?;
+        let mut times = Timestamp::from_micros(0)..Timestamp::MAX;
+        times.start = sent.since.map_or(times.start, |since| since.0);
+        times.end = sent.until.map_or(times.end, |until| until.0);
+        let oldest_first = sent.order == Some(EventOrder::OldestFirst);
+        match position.before {
+            Some(from) if oldest_first => times.start = times.start.max(from),
+            Some(before) => times.end = times.end.min(before),
+            None => {}
+        }
+        let filter =
+            EventFilter { record_id: sent.record_id, oldest_first, ..EventFilter::newest(times, position.limit) };
+        let (found, next) = events::search(tx, account, &filter, sent.kind).await?;
+        Ok(position.page(tx, found.into_iter().map(Event::from).collect(), next))
     })
     .unwrapped();
+
+/// The query of [`LIST_EVENTS`].
+type EventList = Listing<LogParams, EventListFilter>;
 
 /// Writes an event of a record that the service does not store.
 pub const EMIT_EVENT: Operation<TenantId, EventCreate, EmittedEvent> =
@@ -108,10 +121,10 @@ pub const TEST_WEBHOOK: Operation<OfWebhook, WebhookTest, Delivery> =
         Ok(subscriptions::send_test(tx, account, id, input.kind).await?.into())
     });
 
-/// Checks that a webhook subscription exists, which may be deleted.
+/// Checks that a webhook subscription exists, which may be deleted, and that an app made it itself.
 async fn require_webhook(tx: &mut dyn Tx, (account, id): OfWebhook) -> Result<(), Error> {
     let found = Repository::<WebhookSubscription>::get(tx, account, id).await?;
-    found.map(drop).ok_or(Error::NotFound)
+    found.filter(|found| crud::is_visible(tx.actor(), found)).map(drop).ok_or(Error::NotFound)
 }
 
 /// Lists the attempts at an endpoint, those of the oldest event first. A page has the attempts at a bounded number of
@@ -158,36 +171,68 @@ pub const LIST_DELIVERIES: Operation<TenantId, Listing<LogParams, DeliveryListFi
         LogParams,
         DeliveryListFilter,
     >| {
-        let sent = &input.filter;
-        let position = Position::of(tx, account, "deliveries", &input.page, &sent.scope())?;
-        let filter = DeliveryFilter {
-            subscription_id: sent.subscription_id,
-            status: sent.status,
-            kind: sent.kind,
-            since: sent.since.map(|since| since.0),
-            until: position.before.into_iter().chain(sent.until.map(|until| until.0)).min(),
-            limit: position.limit,
-            ..DeliveryFilter::default()
-        };
-        let found = deliveries::search(tx, account, &filter).await?;
-        let mut rows = found.deliveries;
-        let is_full = rows.len() == position.limit as usize;
-        let last = rows.last().filter(|_| is_full).map(|last| last.created_at);
-        if let Some(at) = last {
-            let of_event =
-                DeliveryFilter { since: Some(at), until: Some(at.next()), limit: logs::MAX_OF_ONE_TIME, ..filter };
-            rows.retain(|delivery| delivery.created_at != at);
-            rows.extend(tx.list_deliveries(account, &of_event).await?);
-        }
-        let rows = rows.into_iter().map(Delivery::from);
-        Ok(position.page(tx, rows.collect(), last.or(found.next_until)))
+        page_of_deliveries(tx, account, &input.page, &input.filter).await
     })
     .unwrapped();
+
+/// Lists the deliveries to a webhook subscription, the newest event first.
+///
+/// One call reads a bounded number of rows, so a page of a rare kind may be short although there are more.
+pub const LIST_WEBHOOK_DELIVERIES: Operation<OfWebhook, Listing<LogParams, WebhookDeliveryListFilter>, Page<Delivery>> =
+    Operation::new("listWebhookDeliveries", Method::Get, "webhooks", "deliveries", &async |tx,
+                                                                                           (account, id),
+                                                                                           input: &Listing<
+        LogParams,
+        WebhookDeliveryListFilter,
+    >| {
+        require_webhook(tx, (account, id)).await?;
+        let filter = DeliveryListFilter { subscription_id: Some(id), of_webhook: input.filter };
+        page_of_deliveries(tx, account, &input.page, &filter).await
+    })
+    .unwrapped();
+
+async fn page_of_deliveries(
+    tx: &mut dyn Tx,
+    account: TenantId,
+    page: &LogParams,
+    sent: &DeliveryListFilter,
+) -> Result<Page<Delivery>, Error> {
+    let position = Position::of(tx, account, "deliveries", page, &sent.scope())?;
+    let WebhookDeliveryListFilter { status, kind, since, until } = sent.of_webhook;
+    let filter = DeliveryFilter {
+        subscription_id: sent.subscription_id,
+        status,
+        kind,
+        since: since.map(|since| since.0),
+        until: position.before.into_iter().chain(until.map(|until| until.0)).min(),
+        limit: position.limit,
+        ..DeliveryFilter::default()
+    };
+    let found = deliveries::search(tx, account, &filter).await?;
+    let mut rows = found.deliveries;
+    let is_full = rows.len() == position.limit as usize;
+    let last = rows.last().filter(|_| is_full).map(|last| last.created_at);
+    if let Some(at) = last {
+        let of_event =
+            DeliveryFilter { since: Some(at), until: Some(at.next()), limit: logs::MAX_OF_ONE_TIME, ..filter };
+        rows.retain(|delivery| delivery.created_at != at);
+        rows.extend(tx.list_deliveries(account, &of_event).await?);
+    }
+    let rows = rows.into_iter().map(Delivery::from);
+    Ok(position.page(tx, rows.collect(), last.or(found.next_until)))
+}
+
+/// Returns a delivery, which an app sees if it is to a subscription of its own.
+async fn require_delivery(tx: &mut dyn Tx, account: TenantId, id: DeliveryId) -> Result<deliveries::Delivery, Error> {
+    let delivery = tx.delivery(account, id).await?.ok_or(Error::NotFound)?;
+    require_webhook(tx, (account, delivery.subscription_id)).await?;
+    Ok(delivery)
+}
 
 /// Retrieves a delivery.
 pub const GET_DELIVERY: Operation<(TenantId, DeliveryId), (), DeliveryDetails> =
     Operation::new("getDelivery", Method::Get, "deliveries", "", &async |tx, (account, id), _| {
-        let delivery = tx.delivery(account, id).await?.ok_or(Error::NotFound)?;
+        let delivery = require_delivery(tx, account, id).await?;
         let event = tx.event(account, delivery.event_id).await?.ok_or(Error::NotFound)?;
         let log = tx.attempts(account, id).await?;
         Ok(DeliveryDetails { delivery: delivery.into(), event: event.into(), log })
@@ -196,6 +241,7 @@ pub const GET_DELIVERY: Operation<(TenantId, DeliveryId), (), DeliveryDetails> =
 /// Sends a delivery again.
 pub const REPLAY_DELIVERY: Operation<(TenantId, DeliveryId), (), Delivery> =
     Operation::new("replayDelivery", Method::Post, "deliveries", "replay", &async |tx, (account, id), _| {
+        require_delivery(tx, account, id).await?;
         Ok(replays::replay_delivery(tx, account, id).await?.into())
     });
 
@@ -210,20 +256,39 @@ pub const LIST_REPLAYS: Operation<TenantId, NewestParams, Page<Replay>> =
 /// Begins a bulk replay.
 pub const CREATE_REPLAY: Operation<TenantId, ReplayCreate, Replay> =
     Operation::new("createReplay", Method::Post, "replays", "", &async |tx, account, input: &ReplayCreate| {
-        let replay = replays::ReplayCreate {
-            until: input.until,
-            statuses: input.statuses.clone().unwrap_or_default().0,
-            missed: input.missed.unwrap_or_default(),
-            ..replays::ReplayCreate::new(input.subscription_id, input.since)
-        };
-        if input.until.is_some_and(|until| until < input.since) {
-            return Err(Issue::new(FieldCode::OutOfRange, "must not be before since").on("until"));
-        }
-        Ok(replays::create(tx, account, replay).await?.into())
+        begin_replay(tx, (account, input.subscription_id), &input.selection).await
     });
+
+/// Begins a bulk replay of the deliveries to a webhook subscription.
+pub const REPLAY_WEBHOOK: Operation<OfWebhook, ReplaySelection, Replay> = Operation::new(
+    "replayWebhook",
+    Method::Post,
+    "webhooks",
+    "replay",
+    &async |tx, target, input: &ReplaySelection| begin_replay(tx, target, input).await,
+);
+
+async fn begin_replay(
+    tx: &mut dyn Tx,
+    (account, subscription): OfWebhook,
+    selection: &ReplaySelection,
+) -> Result<Replay, Error> {
+    if selection.until.is_some_and(|until| until < selection.since) {
+        return Err(Issue::new(FieldCode::OutOfRange, "must not be before since").on("until"));
+    }
+    let replay = replays::ReplayCreate {
+        until: selection.until,
+        statuses: selection.statuses.clone().unwrap_or_default().0,
+        missed: selection.missed.unwrap_or_default(),
+        ..replays::ReplayCreate::new(subscription, selection.since)
+    };
+    Ok(replays::create(tx, account, replay).await?.into())
+}
 
 /// Retrieves a bulk replay.
 pub const GET_REPLAY: Operation<(TenantId, ReplayId), (), Replay> =
     Operation::new("getReplay", Method::Get, "replays", "", &async |tx, (account, id), _| {
-        Ok(tx.replay(account, id).await?.ok_or(Error::NotFound)?.into())
+        let replay = tx.replay(account, id).await?.ok_or(Error::NotFound)?;
+        require_webhook(tx, (account, replay.subscription_id)).await?;
+        Ok(replay.into())
     });

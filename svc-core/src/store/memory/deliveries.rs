@@ -1,5 +1,7 @@
 //! Deliveries of events to endpoints, and bulk replays.
 
+use std::ops::Range;
+
 use async_trait::async_trait;
 use uuid::Uuid;
 
@@ -110,6 +112,26 @@ impl DeliveryRepository for MemoryTx<'_> {
         subscription: SubscriptionId,
     ) -> StoreResult<Option<Timestamp>> {
         Ok(self.state.pending(tenant, subscription).next().map(|(due_at, _)| due_at))
+    }
+
+    async fn first_ordered(
+        &mut self,
+        tenant: TenantId,
+        subscription: SubscriptionId,
+        order_key: Uuid,
+    ) -> StoreResult<Option<DeliveryId>> {
+        let pending = self.state.pending(tenant, subscription).map(|(_, delivery)| delivery);
+        Ok(pending.filter(|delivery| delivery.order_key == Some(order_key)).map(|delivery| delivery.id).min())
+    }
+
+    async fn count_in_flight(
+        &mut self,
+        tenant: TenantId,
+        subscription: SubscriptionId,
+        lease_ends: Range<Timestamp>,
+    ) -> StoreResult<u64> {
+        let pending = self.state.pending(tenant, subscription);
+        Ok(pending.filter(|(ends, delivery)| delivery.lease.is_some() && lease_ends.contains(ends)).count() as u64)
     }
 
     async fn bring_deliveries_forward(

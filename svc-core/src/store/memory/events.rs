@@ -1,13 +1,12 @@
 //! Events of tenants, and operational events that have not been published yet.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use super::{MemoryTx, insert, of_tenant};
 use crate::accounts::operational::{OperationalEvent, OperationalEventId};
 use crate::env::first_id_at;
 use crate::error::StoreError;
-use crate::store::{EventRepository, EventWithActor, OperationalEventRepository, StoreResult};
+use crate::store::{EventFilter, EventRepository, EventWithActor, OperationalEventRepository, StoreResult};
 use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::events::{Event, EventId};
 
@@ -32,33 +31,22 @@ impl EventRepository for MemoryTx<'_> {
         Ok(events.take(limit as usize).cloned().collect())
     }
 
-    async fn events_with_actor(
-        &mut self,
-        tenant: TenantId,
-        since: Timestamp,
-        until: Timestamp,
-        limit: u32,
-    ) -> StoreResult<Vec<EventWithActor>> {
-        let in_range = |event: &&Event| (since..until).contains(&event.created_at);
-        let events = of_tenant(&self.state.events, tenant).rev().filter(in_range);
+    async fn list_events(&mut self, tenant: TenantId, filter: &EventFilter) -> StoreResult<Vec<EventWithActor>> {
+        let EventFilter { record_id, since, until, oldest_first, limit } = *filter;
+        let matches = |event: &&Event| {
+            (since..until).contains(&event.created_at)
+                && record_id.is_none_or(|record| event.record_id() == Some(record))
+        };
         let with_actor = |event: &Event| EventWithActor {
             event: event.clone(),
             actor: self.state.event_actors.get(&(tenant, event.id)).cloned(),
         };
-        Ok(events.take(limit as usize).map(with_actor).collect())
-    }
-
-    async fn events_of_record(
-        &mut self,
-        tenant: TenantId,
-        record: Uuid,
-        until: Timestamp,
-        limit: u32,
-    ) -> StoreResult<Vec<EventWithActor>> {
-        let mut events = self.events_with_actor(tenant, Timestamp::from_micros(0), until, u32::MAX).await?;
-        events.retain(|EventWithActor { event, .. }| event.record_id() == Some(record));
-        events.truncate(limit as usize);
-        Ok(events)
+        let events = of_tenant(&self.state.events, tenant).filter(matches).map(with_actor);
+        Ok(if oldest_first {
+            events.take(limit as usize).collect()
+        } else {
+            events.rev().take(limit as usize).collect()
+        })
     }
 }
 

@@ -49,6 +49,11 @@ impl SubscriptionMatching for MemoryTx<'_> {
         Ok(expired.map(|(key, _)| *key).take(limit as usize).collect())
     }
 
+    async fn set_paced_until(&mut self, tenant: TenantId, id: SubscriptionId, until: Timestamp) -> StoreResult<()> {
+        self.state_mut()?.subscriptions.change(&(tenant, id), |stored| stored.paced_until = Some(until));
+        Ok(())
+    }
+
     async fn update_delivery_outcome(
         &mut self,
         tenant: TenantId,

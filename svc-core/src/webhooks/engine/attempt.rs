@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
 use crate::values::{Secret, Timestamp, WebhookUrl};
 use crate::webhooks::deliveries::{AttemptLog, Delivery};
 use crate::webhooks::events::Event;
@@ -20,6 +23,21 @@ pub struct Attempt {
     pub secrets: Vec<Secret>,
     /// Whether the tenant is the sandbox of an account. Its receivers are told so.
     pub is_sandbox: bool,
+    /// What the subscription asks for beyond the contract.
+    pub options: AttemptOptions,
+}
+
+/// What the request of an attempt has, and what limits it, beyond the contract. The `Default` is nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AttemptOptions {
+    /// Further headers, with names in lower case.
+    pub headers: Vec<(String, Secret)>,
+    /// Whether the body has the `id` of the record alone, and that of the event.
+    pub is_thin: bool,
+    /// The timeout, in place of that of the service.
+    pub timeout: Option<Duration>,
+    /// How long the attempt waits before it begins, so that those of an endpoint with a rate are apart.
+    pub delay: Duration,
 }
 
 /// The result of an attempt.
@@ -35,7 +53,19 @@ pub struct AttemptResult {
 
 impl Attempt {
     /// Returns the body of the request: a JSON object with `event`, `data`, `delivered_at` (which is `now`) and `tenant_id`.
+    ///
+    /// That of a thin event has the `id` of the record alone in `data`, and `event_id`, with which the event is read.
     pub fn body(&self, now: Timestamp) -> Vec<u8> {
+        if self.options.is_thin {
+            return format!(
+                r#"{{"event":"{}","event_id":"{}","data":{},"delivered_at":"{now}","tenant_id":"{}"}}"#,
+                self.event.kind,
+                self.event.id,
+                thin(&self.event.data),
+                self.event.tenant_id
+            )
+            .into_bytes();
+        }
         format!(
             r#"{{"event":"{}","data":{},"delivered_at":"{now}","tenant_id":"{}"}}"#,
             self.event.kind, self.event.data, self.event.tenant_id
@@ -64,5 +94,18 @@ impl Attempt {
             headers.push(("x-svc-test", "true".to_owned()));
         }
         headers
+    }
+}
+
+/// Returns a record with its `id` alone.
+fn thin(data: &RawValue) -> String {
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        id: Option<&'a RawValue>,
+    }
+    match serde_json::from_str(data.get()) {
+        Ok(Named { id: Some(id) }) => format!(r#"{{"id":{id}}}"#),
+        _ => "{}".to_owned(),
     }
 }

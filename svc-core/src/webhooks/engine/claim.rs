@@ -10,6 +10,7 @@ use crate::env::time_of_id;
 use crate::error::{Error, StoreError};
 use crate::store::{DueDelivery, Repository, Tx};
 use crate::values::TenantId;
+use crate::webhooks::deliveries::WAITS_FOR_ANOTHER;
 use crate::webhooks::subscriptions::{self, SETTLE_PAUSE, SETTLE_STEP, SubscriptionId, WebhookSubscription};
 
 /// How long an endpoint is deferred when one of its rows cannot be read.
@@ -61,10 +62,28 @@ async fn claim_endpoint(
         Some(until) if until > now => return schedule_next(tx, tenant, &subscription).await,
         Some(_) => limit.min(1_usize.saturating_sub(in_flight)),
     };
+    let policy = policy.of(&subscription);
+    let limit = match subscription.max_in_flight {
+        None => limit,
+        Some(max) => {
+            let latest = now.checked_add(policy.lease() + Policy::PACE).unwrap_or(now);
+            let in_flight = tx.count_in_flight(tenant, id, now..latest.next()).await?;
+            let left = u64::from(max.get()).saturating_sub(in_flight);
+            limit.min(usize::try_from(left).unwrap_or(limit))
+        }
+    };
     if limit == 0 {
         return Ok(tx.schedule_endpoint(tenant, id, now.checked_add(FULL_WINDOW_DELAY)).await?);
     }
-    let lease_ends = now.checked_add(policy.lease()).unwrap_or(now);
+    let pace = subscription.max_per_second.map(|rate| Duration::from_secs(1) / rate.get());
+    let limit = match pace {
+        Some(_) if subscription.paced_until > Some(now) => return schedule_next(tx, tenant, &subscription).await,
+        Some(pace) => limit.min(usize::try_from(Policy::PACE.as_nanos() / pace.as_nanos()).unwrap_or(limit).max(1)),
+        None => limit,
+    };
+    let mut options = subscription.attempt_options();
+    options.timeout = options.timeout.map(|_| policy.timeout);
+    let lease_ends = now.checked_add(policy.lease() + pace.map_or(Duration::ZERO, |_| Policy::PACE)).unwrap_or(now);
     let lease = tx.env().id(lease_ends);
     let due = tx.due_deliveries(tenant, id, now, u32::try_from(limit).unwrap_or(u32::MAX)).await?;
     for DueDelivery { mut delivery, event, is_sandbox } in due {
@@ -77,16 +96,33 @@ async fn claim_endpoint(
             tx.update_delivery(&delivery, previous_lease).await?;
             continue;
         }
+        if let Some(order_key) = delivery.order_key.filter(|_| subscription.is_ordered())
+            && tx.first_ordered(tenant, id, order_key).await? != Some(delivery.id)
+        {
+            delivery.next_attempt_at = Some(WAITS_FOR_ANOTHER);
+            tx.update_delivery(&delivery, previous_lease).await?;
+            continue;
+        }
         delivery.claim(lease, lease_ends);
         tx.claim_delivery(&delivery, previous_lease).await?;
         let (url, secrets) = (subscription.url.clone(), subscription.signing_secrets(now));
-        attempts.push(Attempt { delivery, event, url, secrets, is_sandbox });
+        attempts.push(Attempt { delivery, event, url, secrets, is_sandbox, options: options.clone() });
+        options.delay += pace.unwrap_or_default();
         if subscription.backoff_until.is_some() {
             subscription.begin_single_attempt(lease_ends);
             tx.update_delivery_outcome(tenant, &subscription).await?;
         }
     }
+    if !options.delay.is_zero() {
+        subscription.paced_until = now.checked_add(options.delay);
+        tx.set_paced_until(tenant, id, subscription.paced_until.unwrap_or(now)).await?;
+    }
     schedule_next(tx, tenant, &subscription).await
+}
+
+/// Returns the longest time for which the rate of an endpoint is used up at once.
+pub(super) fn longest_pace() -> Duration {
+    Policy::PACE.max(Duration::from_secs(1))
 }
 
 /// Takes the next step of holding or ending what was pending when a subscription stopped sending.
@@ -111,7 +147,7 @@ pub(super) async fn schedule_next(
     let due_at = match subscription.stopped_at {
         Some(_) => now.checked_add(SETTLE_PAUSE),
         None => {
-            let not_before = subscription.backoff_until.max(Some(now));
+            let not_before = subscription.backoff_until.max(subscription.paced_until).max(Some(now));
             tx.next_delivery_due(tenant, subscription.id).await?.and_then(|due_at| Some(due_at).max(not_before))
         }
     };

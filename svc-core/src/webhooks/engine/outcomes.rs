@@ -13,7 +13,7 @@ use crate::error::{Error, StoreError};
 use crate::resources::crud;
 use crate::store::{Repository, Tx};
 use crate::values::TenantId;
-use crate::webhooks::deliveries::{Delivery, DeliveryId};
+use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, WAITS_FOR_ANOTHER};
 use crate::webhooks::operational::{DeliveryExhausted, EndpointPaused};
 use crate::webhooks::subscriptions::{self, SETTLE_AT_ONCE, SubscriptionId, WebhookSubscription};
 
@@ -94,6 +94,7 @@ async fn record_one(
     let AttemptResult { log, retry_after, .. } = outcome;
     let (tenant, lease) = (delivery.tenant_id, delivery.lease);
     let now = tx.env().now();
+    let policy = policy.of(subscription).into_owned();
     let pauses = subscription.record_attempt(outcome, &policy.retry, now);
     if pauses {
         let before = subscription.clone();
@@ -106,6 +107,7 @@ async fn record_one(
     let delay = policy.retry.delay(delivery.failures, jitter, *retry_after).filter(|_| log.status != GONE);
     delivery.record_outcome(log, delay, now, after_failure);
     tx.update_delivery(&delivery, lease).await?;
+    release_next(tx, &delivery).await?;
     let log = responses::bounded(tx, tenant, subscription, &delivery, log).await?;
     tx.insert_attempt(tenant, delivery.id, &log).await?;
     if log.succeeded() {
@@ -113,4 +115,16 @@ async fn record_one(
     }
     let host = subscription.url.host().to_owned();
     Ok(Some(FailedAttempt { delivery, host, error: log.error, has_paused: pauses }))
+}
+
+/// Makes the next delivery of the same record due, if one waits for a delivery that has ended.
+async fn release_next(tx: &mut dyn Tx, ended: &Delivery) -> Result<(), Error> {
+    let Some(order_key) = ended.order_key.filter(|_| ended.status != DeliveryStatus::Pending) else { return Ok(()) };
+    let Some(next) = tx.first_ordered(ended.tenant_id, ended.subscription_id, order_key).await? else { return Ok(()) };
+    let next = none_if_corrupt(tx.delivery(ended.tenant_id, next).await)?;
+    if let Some(mut next) = next.filter(|next| next.next_attempt_at == Some(WAITS_FOR_ANOTHER)) {
+        next.next_attempt_at = Some(tx.env().now());
+        tx.update_delivery(&next, next.lease).await?;
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Tests of single steps of the engine, against the in-memory store. The simulation in `tests/simulation` covers the rest.
 
 mod backlog;
+mod options;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,6 +1,8 @@
 //! Bounding waits: after the clock was set back, no delivery waits longer than it would have waited anyway.
 
-use super::claim::schedule_next;
+use std::borrow::Cow;
+
+use super::claim::{longest_pace, schedule_next};
 use super::outcomes::none_if_corrupt;
 use super::policy::Policy;
 use crate::accounts::actor::Actor;
@@ -35,17 +37,22 @@ pub async fn bound_waits(
 
 async fn bound_endpoint(tx: &mut dyn Tx, policy: &Policy, tenant: TenantId, id: SubscriptionId) -> Result<(), Error> {
     let now = tx.env().now();
+    let subscription = none_if_corrupt(Repository::<WebhookSubscription>::get(tx, tenant, id).await)?;
+    let policy = subscription.as_ref().map_or(Cow::Borrowed(policy), |subscription| policy.of(subscription));
     for (waiting, longest) in policy.longest_waits() {
         let latest = now.checked_add(longest).unwrap_or(now);
         tx.bring_deliveries_forward(tenant, id, waiting, latest).await?;
     }
-    let subscription = none_if_corrupt(Repository::<WebhookSubscription>::get(tx, tenant, id).await)?;
     let Some(mut subscription) = subscription else { return Ok(()) };
     let longest = policy.lease().max(policy.retry.backoff(subscription.consecutive_failures, None));
     let latest = now.checked_add(longest);
     if subscription.backoff_until > latest {
         subscription.backoff_until = latest;
         tx.update_delivery_outcome(tenant, &subscription).await?;
+    }
+    if subscription.paced_until > now.checked_add(longest_pace()) {
+        subscription.paced_until = Some(now);
+        tx.set_paced_until(tenant, id, now).await?;
     }
     schedule_next(tx, tenant, &subscription).await
 }

@@ -107,7 +107,8 @@ pub async fn send_test(
     let data = samples::data_for(tenant, &tx.env().event_kinds, kind).ok_or_else(|| {
         Error::NotAllowed(format!("This service has no event kind {kind} now, and so no sample of it."))
     })?;
-    events::emit_to(tx, tenant, now, kind, &data, MatchedSubscription { subscription_id: id, paused: false }).await
+    let to = MatchedSubscription { subscription_id: id, paused: false, filter: None, is_ordered: false };
+    events::emit_to(tx, tenant, now, kind, &data, to).await
 }
 
 /// Keeps a subscription for this long from now on, after which the service deletes it by itself. A program that makes a

@@ -16,6 +16,8 @@ use crate::dashboard::json::{self, MAX_SHOWN, beginning};
 pub(super) struct SentRequest {
     url: WebhookUrl,
     pub(super) headers: Vec<(&'static str, String)>,
+    /// The names of the headers whose values are secret.
+    secret_headers: Vec<String>,
     pub(super) body: String,
 }
 
@@ -34,10 +36,12 @@ impl SentRequest {
             url: endpoint.url.clone(),
             secrets: endpoint.signing_secrets(at),
             is_sandbox,
+            options: endpoint.attempt_options(),
         };
         let bytes = sent.body(at);
         let headers = sent.headers(at, &bytes);
-        Self { url: sent.url, headers, body: String::from_utf8_lossy(&bytes).into_owned() }
+        let secret_headers = sent.options.headers.into_iter().map(|(name, _)| name).collect();
+        Self { url: sent.url, headers, secret_headers, body: String::from_utf8_lossy(&bytes).into_owned() }
     }
 
     fn header(&self, name: &str) -> &str {
@@ -62,6 +66,7 @@ impl SentRequest {
                 pre tabindex="0" { code {
                     "POST " (self.url) "\ncontent-type: application/json\n"
                     @for (name, value) in &self.headers { (name) ": " (value) "\n" }
+                    @for name in &self.secret_headers { (name) ": …\n" }
                 } }
                 (json::body("request-body", &self.body))
                 p.hint { "Made with the address and the secret that the endpoint has now. If they were changed since, this is not \

@@ -5,6 +5,7 @@ use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{EventSet, Patch, Text};
+use svc_core::webhooks::options::Authentication;
 use svc_core::webhooks::replays::ReplayCreate;
 use svc_core::webhooks::statistics::{AttemptOutcome, Backlog, HourOfAttempts, Tally};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription, WebhookUpdate};
@@ -181,6 +182,11 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             }),
         ])))
         details.card {
+            summary { "What it asks for" }
+            (facts(&options(&endpoint)))
+            p.soft { "Set by the API or with " code { "svc webhook update" } "." }
+        }
+        details.card {
             summary { "What it is sent, and when" }
             (kinds_of(cx, &endpoint))
         }
@@ -209,6 +215,43 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
         }
     };
     Ok(layout::page(cx, Some(tenant), "Endpoint", &content))
+}
+
+/// Returns what an endpoint asks for beyond the contract.
+fn options(endpoint: &WebhookSubscription) -> Vec<(&'static str, Markup)> {
+    let or_none = |value: Option<String>| match value {
+        Some(value) => html! { (value) },
+        None => html! { span.soft { "not set" } },
+    };
+    let text = |value: Option<&dyn std::fmt::Display>| or_none(value.map(ToString::to_string));
+    let seconds = |seconds: u32| format!("{seconds} s");
+    let headers = endpoint.headers.as_ref();
+    let names = headers.map(|headers| headers.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", "));
+    let authentication = endpoint.authentication.as_ref().map(|authentication| match authentication {
+        Authentication::Basic { username, .. } => format!("basic, as {username}"),
+        Authentication::Bearer { .. } => "bearer".to_owned(),
+    });
+    let retries = endpoint.retry_schedule.as_ref().map(|delays| match delays.seconds() {
+        [] => "none".to_owned(),
+        delays => delays.iter().copied().map(seconds).collect::<Vec<_>>().join(", "),
+    });
+    vec![
+        ("Headers", or_none(names)),
+        ("Authentication", or_none(authentication)),
+        (
+            "Filter",
+            match &endpoint.filter {
+                Some(filter) => html! { code { (filter) } },
+                None => or_none(None),
+            },
+        ),
+        ("Payload", text(endpoint.payload.as_ref().map(|payload| payload as _))),
+        ("Most a second", or_none(endpoint.max_per_second.map(|rate| rate.get().to_string()))),
+        ("Most in flight", or_none(endpoint.max_in_flight.map(|count| count.get().to_string()))),
+        ("Timeout", or_none(endpoint.timeout.map(|timeout| seconds(timeout.get())))),
+        ("Waits before retries", or_none(retries)),
+        ("Order", text(endpoint.ordering.as_ref().map(|ordering| ordering as _))),
+    ]
 }
 
 fn actions(cx: &Context<'_>, endpoint: &WebhookSubscription, backlog: &Backlog) -> Markup {

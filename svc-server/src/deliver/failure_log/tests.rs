@@ -68,6 +68,7 @@ fn failed(subscription_id: SubscriptionId) -> FailedAttempt {
         lease: None,
         failure_reason: None,
         created_at: now,
+        order_key: None,
     };
     let error = Some("status: 500 Internal Server Error".to_owned());
     FailedAttempt { delivery, host: "example.com".to_owned(), error, has_paused: false }

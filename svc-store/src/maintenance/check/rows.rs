@@ -10,7 +10,7 @@ use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::store::StoreResult;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::subscriptions::{EventHandling, SubscriptionId, WebhookSubscription};
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::{Finding, MAX_FINDINGS, display, displayed_columns};
 use crate::accounts::tenants::LastNumber;
@@ -30,10 +30,10 @@ pub(super) struct Consistency {
     highest: BTreeMap<(TenantId, &'static str), u64>,
     /// The last number that was given, by tenant and kind.
     counters: BTreeMap<(TenantId, &'static str), u64>,
-    /// The kinds that subscriptions want: tenant, kind, subscription, whether it is paused.
-    wanted: BTreeSet<(TenantId, String, SubscriptionId, bool)>,
-    /// The kinds that are looked up for events, in the same form.
-    kinds: BTreeSet<(TenantId, String, SubscriptionId, bool)>,
+    /// The kinds that subscriptions want.
+    wanted: BTreeSet<SubscriptionKind>,
+    /// The kinds that are looked up for events.
+    kinds: BTreeSet<SubscriptionKind>,
 }
 
 impl Consistency {
@@ -88,23 +88,22 @@ impl Consistency {
             }
         }
         let differ = |one: &BTreeSet<_>, other: &BTreeSet<_>, problem: &str| -> Vec<Finding> {
-            let differ = one.difference(other).take(MAX_FINDINGS).map(
-                |(_, kind, subscription, _): &(TenantId, String, SubscriptionId, bool)| {
-                    let id = Some(format!("{kind} {subscription}"));
-                    Finding { table: "subscription_kinds", id, problem: problem.to_owned() }
-                },
-            );
-            differ.collect()
+            let differ = one.difference(other).take(MAX_FINDINGS);
+            let finding = |SubscriptionKind { kind, subscription_id, .. }: &SubscriptionKind| {
+                let id = Some(format!("{kind} {subscription_id}"));
+                Finding { table: SubscriptionKind::TABLE, id, problem: problem.to_owned() }
+            };
+            differ.map(finding).collect()
         };
         findings.extend(differ(
             &self.wanted,
             &self.kinds,
-            "the subscription includes this kind of event, but has no row for it with the right value of paused",
+            "the subscription includes this kind of event, but has no row for it with the right values",
         ));
         findings.extend(differ(
             &self.kinds,
             &self.wanted,
-            "the subscription does not include this kind of event, or the row has the wrong value of paused",
+            "the subscription does not include this kind of event, or the row has wrong values",
         ));
     }
 }
@@ -142,16 +141,11 @@ fn consistency_reader(table: &TableInfo) -> Option<Read> {
         WebhookSubscription::TABLE => |cells, rows| {
             let subscription = WebhookSubscription::read(cells)?;
             let (tenant, _) = WebhookSubscription::read_extra(cells)?;
-            if subscription.event_handling() != EventHandling::Ignore {
-                let paused = subscription.event_handling() == EventHandling::Hold;
-                let kinds = subscription.events.names().into_iter();
-                rows.wanted.extend(kinds.map(|kind| (tenant, kind.to_owned(), subscription.id, paused)));
-            }
+            rows.wanted.extend(SubscriptionKind::all_of(tenant, &subscription));
             Ok(())
         },
         SubscriptionKind::TABLE => |cells, rows| {
-            let SubscriptionKind { tenant_id, kind, subscription_id, paused } = SubscriptionKind::read(cells)?;
-            rows.kinds.insert((tenant_id, kind, subscription_id, paused));
+            rows.kinds.insert(SubscriptionKind::read(cells)?);
             Ok(())
         },
         _ => return None,

@@ -130,7 +130,8 @@ fn the_history_of_a_record_is_found_by_indexes() {
     assert_eq!(
         found,
         [
-            "SEARCH events USING INDEX events_of_record (record_id=? AND tenant_id=? AND id<?)",
+            "SEARCH events USING INDEX events_of_record (record_id=? AND tenant_id=? AND id>? AND id<?)",
+            "SEARCH events USING INDEX events_of_record (record_id=? AND tenant_id=? AND id>? AND id<?)",
             "SEARCH audit_log USING INDEX audit_log_of_object (tenant_id=? AND object_id=? AND id<?)",
             "SEARCH payments USING INDEX payments_of_invoice (tenant_id=? AND invoice_id=?)",
         ]

@@ -1,0 +1,83 @@
+//! The operations of the public API that go beyond the contract: what was missed is fetched, and sent again
+//! ([`Settings::extensions`](crate::Settings::extensions)).
+//!
+//! The platform API has the same operations. Here an app sees only the deliveries to its own subscriptions.
+
+use svc_core::platform::operations;
+
+use crate::api::contract::InContract;
+use crate::api::routes::{Operation, of_own_account};
+use crate::api::row::{rendered, retrieve, row};
+
+/// Returns the operations, which both versions of the public API have.
+pub fn operations() -> Vec<Operation> {
+    all().into_iter().map(of_own_account).collect()
+}
+
+/// Returns whether operations have these among them.
+pub(super) fn are_among(all: &[Operation]) -> bool {
+    all.iter().any(|operation| operation.area.is_none() && operation.id == operations::LIST_EVENTS.id)
+}
+
+fn all() -> Vec<Operation> {
+    vec![
+        row(operations::LIST_EVENTS).reading(|input| input.page.limit.unwrap_or_default().get()).described(
+            "List events",
+            "Returns a page of the events of the account, the newest first, for as long as events are kept: 30 days by \
+             default.\n\n\
+             To follow what happens without receiving webhooks, ask for `order=oldest_first` with the time after the \
+             `created_at` of the last event that you have as `since`: no two events of an account have the same time, and an \
+             event is never added before one that you can read. With `kind`, a page may have fewer events than `limit`, and \
+             even none, although there are more: read on while `next_cursor` is not null.",
+            "A page of events.",
+        ),
+        row(operations::GET_EVENT).with_etag().described(
+            "Retrieve an event",
+            "Returns the event with this id.",
+            "The event with this id.",
+        ),
+        row(operations::LIST_WEBHOOK_DELIVERIES)
+            .reading(|input| input.page.limit.unwrap_or_default().get())
+            .described(
+                "List the deliveries to a webhook",
+                "Returns a page of the deliveries to the webhook subscription, the newest event first. A page may have fewer \
+                 than `limit`, and even none, although there are more: read on while `next_cursor` is not null.",
+                "A page of deliveries.",
+            ),
+        row(operations::GET_DELIVERY).with_etag().described(
+            "Retrieve a delivery",
+            "Returns the delivery with its event and the log of its attempts.",
+            "The delivery with this id.",
+        ),
+        row(operations::REPLAY_DELIVERY).described(
+            "Replay a delivery",
+            "Sends the delivery again: its next attempt is due now, and all its retries are ahead. It keeps its id. A delivery \
+             of a subscription that is disabled, paused or deleted is refused with 409 `not_allowed`.",
+            "The delivery.",
+        ),
+        row(operations::REPLAY_WEBHOOK).creates_in("replays", |replay| replay.id.uuid(), retrieve(operations::GET_REPLAY)).described(
+            "Replay the deliveries to a webhook",
+            "Sends the deliveries of a time span to the webhook subscription again, in the background; retrieve the bulk replay \
+             to follow its progress. A subscription that is disabled or paused is refused with 409 `not_allowed`.",
+            "The bulk replay.",
+        ),
+        row(operations::GET_REPLAY).with_etag().described(
+            "Retrieve a bulk replay",
+            "Returns the bulk replay with its progress.",
+            "The bulk replay with this id.",
+        ),
+        row(operations::TEST_WEBHOOK).creates().described(
+            "Send a test event",
+            "Sends an event with the sample record of its kind to this webhook subscription alone. Without `kind` it is of the \
+             first kind that the subscription is for. A subscription that is disabled or paused, or is not for the kind, is \
+             refused with 409 `not_allowed`.",
+            "The delivery of the test event.",
+        ),
+        rendered(operations::ROTATE_WEBHOOK_SECRET, InContract).described(
+            "Rotate a signing secret",
+            "Replaces the signing secret of the webhook subscription. The previous secret signs beside the new one during the \
+             overlap. Store the new secret, as no other request returns it.",
+            "The webhook subscription, with its new secret.",
+        ),
+    ]
+}
