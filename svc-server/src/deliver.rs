@@ -13,6 +13,7 @@ mod failure_log;
 mod happy_eyeballs;
 mod pacer;
 pub mod resolver;
+mod tokens;
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashSet};

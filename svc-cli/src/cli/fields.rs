@@ -135,7 +135,7 @@ fn help_of_option(field: &str) -> Option<&'static str> {
     Some(match field {
         "enabled" => "Whether deliveries are sent. If not, they are held.",
         "headers" => "Secret header of each delivery. Can be repeated.",
-        "authentication" => "How to authenticate: 'bearer TOKEN' or 'basic USER:PASSWORD'.",
+        "authentication" => "'bearer TOKEN', 'basic USER:PASSWORD' or 'oauth2 URL ID:SECRET'.",
         "filter" => "Deliver only events that pass, as in 'data.total >= 100'.",
         "payload" => "Send records, or ids alone.",
         "max_per_second" => "Highest number of deliveries a second.",
@@ -321,13 +321,20 @@ fn header(text: &str) -> Result<Option<(String, Json)>, String> {
 
 /// Returns a way to authenticate as the API takes it.
 fn authentication(text: &str) -> Result<Json, String> {
-    let reason = "must be 'bearer TOKEN' or 'basic USER:PASSWORD'";
+    let reason = "must be 'bearer TOKEN', 'basic USER:PASSWORD' or 'oauth2 TOKEN_URL CLIENT_ID:SECRET [SCOPE]'";
     let (kind, secret) = text.split_once(' ').ok_or(reason)?;
     let members = match kind.to_ascii_lowercase().as_str() {
         "bearer" => vec![("type", "bearer"), ("token", secret.trim())],
         "basic" => {
             let (username, password) = secret.trim().split_once(':').ok_or(reason)?;
             vec![("type", "basic"), ("username", username), ("password", password)]
+        }
+        "oauth2" => {
+            let mut words = secret.trim().splitn(3, ' ');
+            let (url, client) = words.next().zip(words.next()).ok_or(reason)?;
+            let (id, secret) = client.split_once(':').ok_or(reason)?;
+            let client = vec![("type", "oauth2"), ("token_url", url), ("client_id", id), ("client_secret", secret)];
+            client.into_iter().chain(words.next().map(|scope| ("scope", scope))).collect()
         }
         _ => return Err(reason.to_owned()),
     };
@@ -483,6 +490,11 @@ mod tests {
         check(&["--header", ""], "null");
         check(&["--auth", "Bearer t0ken"], r#"{"type":"bearer","token":"t0ken"}"#);
         check(&["--auth", "basic svc:a:b"], r#"{"type":"basic","username":"svc","password":"a:b"}"#);
+        let url = r#""token_url":"https://example.com/token""#;
+        check(
+            &["--auth", "oauth2 https://example.com/token svc:a read write"],
+            &format!(r#"{{"type":"oauth2",{url},"client_id":"svc","client_secret":"a","scope":"read write"}}"#),
+        );
         check(&["--timeout", "1500ms"], "2");
         check(&["--retry-schedule", "1m,10m"], "[60,600]");
         check(&["--retry-schedule", ""], "null");
@@ -491,8 +503,9 @@ mod tests {
         check(&["--payload", "thin"], r#""thin""#);
         for (options, reason) in [
             (["--header", "X-Team"], "a header has its value after a colon"),
-            (["--auth", "t0ken"], "must be 'bearer TOKEN' or 'basic USER:PASSWORD'"),
-            (["--auth", "basic svc"], "must be 'bearer TOKEN' or 'basic USER:PASSWORD'"),
+            (["--auth", "t0ken"], "must be 'bearer TOKEN', 'basic USER:PASSWORD' or"),
+            (["--auth", "basic svc"], "must be 'bearer TOKEN', 'basic USER:PASSWORD' or"),
+            (["--auth", "oauth2 https://example.com/token svc"], "must be 'bearer TOKEN', 'basic USER:PASSWORD' or"),
             (["--timeout", "soon"], "must be a duration"),
             (["--ordering", "tenant"], "none, record"),
         ] {

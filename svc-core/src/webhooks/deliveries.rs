@@ -89,6 +89,8 @@ pub enum FailureClass {
     Blocked,
     /// The endpoint responded with a status other than 2xx.
     Status,
+    /// The access token of the subscription could not be got, so nothing was sent to the endpoint.
+    Token,
 }
 
 /// The highest number of deliveries that a [`Backlog`] counts.

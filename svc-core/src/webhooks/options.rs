@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
-use crate::values::{Secret, TextEnum};
+use crate::values::{Secret, TextEnum, WebhookUrl};
 use crate::webhooks::deliveries::RetrySchedule;
 
 /// The names of the fields of a subscription that the contract does not have.
@@ -338,56 +338,97 @@ pub enum Authentication {
         /// The token.
         token: Secret,
     },
+    /// An access token that the sender gets itself (OAuth 2.0).
+    OAuth2(ClientCredentials),
+}
+
+/// What an access token is got with, at a token endpoint (RFC 6749, section 4.4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCredentials {
+    /// The URL of the token endpoint. Its host must be public, as that of an endpoint.
+    pub token_url: WebhookUrl,
+    /// The id of the client.
+    pub client_id: String,
+    /// The secret of the client.
+    pub client_secret: Secret,
+    /// The scope that is asked for, if any.
+    pub scope: Option<String>,
 }
 
 impl Authentication {
-    /// Returns the value of the header `Authorization`.
-    pub fn authorization(&self) -> Secret {
-        Secret::new(match self {
+    /// Returns the value of the header `Authorization`. `None` if an access token has to be got first.
+    pub fn authorization(&self) -> Option<Secret> {
+        Some(Secret::new(match self {
             Self::Basic { username, password } => {
                 format!("Basic {}", STANDARD.encode(format!("{username}:{}", password.reveal())))
             }
             Self::Bearer { token } => format!("Bearer {}", token.reveal()),
-        })
+            Self::OAuth2(_) => return None,
+        }))
+    }
+
+    /// Returns what an access token is got with, if one has to be.
+    pub fn client_credentials(&self) -> Option<&ClientCredentials> {
+        match self {
+            Self::OAuth2(credentials) => Some(credentials),
+            _ => None,
+        }
     }
 }
 
 /// What a kind of authentication is called, and which members it has.
-const AUTHENTICATIONS: [(&str, &[&str]); 2] = [("basic", &["username", "password"]), ("bearer", &["token"])];
+const AUTHENTICATIONS: [(&str, &[&str]); 3] = [
+    ("basic", &["username", "password"]),
+    ("bearer", &["token"]),
+    ("oauth2", &["token_url", "client_id", "client_secret", "scope"]),
+];
+/// The members that a response has, and those that may be left out.
+const SHOWN: [&str; 4] = ["username", "token_url", "client_id", "scope"];
+const OPTIONAL: [&str; 1] = ["scope"];
 
 impl FromJson for Authentication {
     fn from_json(json: Json) -> Result<Self, Issue> {
         let Json::Object(members) = json else {
             return Err(Issue::new(FieldCode::InvalidType, "must be an object with a type"));
         };
+        let found = |name: &str| members.iter().find(|(member, _)| member == name).map(|(_, value)| value.clone());
         let text = |name: &'static str| {
-            let found = members.iter().find(|(member, _)| member == name);
             let missing = || Issue::new(FieldCode::Required, "is required").at(name);
-            let (_, value) = found.ok_or_else(missing)?;
-            value.clone().into_string().map_err(|issue| issue.at(name))
+            found(name).ok_or_else(missing)?.into_string().map_err(|issue| issue.at(name))
         };
         let kind = text("type")?;
         let Some((_, names)) = AUTHENTICATIONS.iter().find(|(name, _)| *name == kind) else {
-            return Err(Issue::new(FieldCode::InvalidEnum, "must be basic or bearer").at("type"));
+            return Err(Issue::new(FieldCode::InvalidEnum, "must be basic, bearer or oauth2").at("type"));
         };
         if let Some((unknown, _)) = members.iter().find(|(name, _)| name != "type" && !names.contains(&name.as_str())) {
             let reason = format!("is not a member of {kind}");
             return Err(Issue::new(FieldCode::UnknownField, reason).at(unknown.clone()));
         }
-        let secret = |name| {
+        let checked = |name| {
             let value = text(name)?;
             check_value(&value).map_err(|issue| issue.at(name))?;
-            Ok::<_, Issue>(Secret::new(value))
+            Ok::<_, Issue>(value)
         };
-        if kind == "bearer" {
-            return Ok(Self::Bearer { token: secret("token")? });
-        }
-        let username = text("username")?;
-        check_value(&username).map_err(|issue| issue.at("username"))?;
-        if username.contains(':') {
-            return Err(Issue::new(FieldCode::InvalidFormat, "must not have a colon").at("username"));
-        }
-        Ok(Self::Basic { username, password: secret("password")? })
+        Ok(match kind.as_str() {
+            "bearer" => Self::Bearer { token: Secret::new(checked("token")?) },
+            "basic" => {
+                let username = checked("username")?;
+                if username.contains(':') {
+                    return Err(Issue::new(FieldCode::InvalidFormat, "must not have a colon").at("username"));
+                }
+                Self::Basic { username, password: Secret::new(checked("password")?) }
+            }
+            _ => Self::OAuth2(ClientCredentials {
+                token_url: WebhookUrl::from_json(Json::String(text("token_url")?))
+                    .map_err(|issue| issue.at("token_url"))?,
+                client_id: checked("client_id")?,
+                client_secret: Secret::new(checked("client_secret")?),
+                scope: match found("scope") {
+                    None | Some(Json::Null) => None,
+                    Some(_) => Some(checked("scope")?),
+                },
+            }),
+        })
     }
 }
 
@@ -396,6 +437,7 @@ impl fmt::Debug for Authentication {
         f.write_str(match self {
             Self::Basic { .. } => "Basic(…)",
             Self::Bearer { .. } => "Bearer(…)",
+            Self::OAuth2(_) => "OAuth2(…)",
         })
     }
 }
@@ -406,6 +448,7 @@ impl fmt::Debug for Authentication {
 enum Shown {
     Basic { username: String },
     Bearer,
+    Oauth2 { token_url: WebhookUrl, client_id: String, scope: Option<String> },
 }
 
 /// Without the secret.
@@ -414,6 +457,9 @@ impl Serialize for Authentication {
         let shown = match self {
             Self::Basic { username, .. } => Shown::Basic { username: username.clone() },
             Self::Bearer { .. } => Shown::Bearer,
+            Self::OAuth2(ClientCredentials { token_url, client_id, scope, .. }) => {
+                Shown::Oauth2 { token_url: token_url.clone(), client_id: client_id.clone(), scope: scope.clone() }
+            }
         };
         shown.serialize(serializer)
     }
@@ -425,6 +471,9 @@ impl<'de> Deserialize<'de> for Authentication {
         Ok(match Shown::deserialize(deserializer)? {
             Shown::Basic { username } => Self::Basic { username, password: Secret::default() },
             Shown::Bearer => Self::Bearer { token: Secret::default() },
+            Shown::Oauth2 { token_url, client_id, scope } => {
+                Self::OAuth2(ClientCredentials { token_url, client_id, client_secret: Secret::default(), scope })
+            }
         })
     }
 }
@@ -437,7 +486,7 @@ impl JsonSchema for Authentication {
         "Authentication".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        authentications(|name| name == "username")
+        authentications(|name| SHOWN.contains(&name))
     }
 }
 
@@ -447,8 +496,10 @@ fn authentications(is_shown: fn(&str) -> bool) -> Schema {
         let mut properties = json!({ "type": { "type": "string", "const": kind } });
         let mut required = vec!["type"];
         for name in names.iter().copied().filter(|name| is_shown(name)) {
-            properties[name] = json!({ "type": "string", "minLength": 1, "maxLength": MAX_VALUE });
-            required.push(name);
+            let is_optional = OPTIONAL.contains(&name);
+            let types = if is_optional { json!(["string", "null"]) } else { json!("string") };
+            properties[name] = json!({ "type": types, "minLength": 1, "maxLength": MAX_VALUE });
+            required.extend((!is_optional).then_some(name));
         }
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
     });
@@ -487,6 +538,13 @@ impl WithSecrets for Authentication {
                 json!({ "type": "basic", "username": username, "password": password.reveal() })
             }
             Self::Bearer { token } => json!({ "type": "bearer", "token": token.reveal() }),
+            Self::OAuth2(ClientCredentials { token_url, client_id, client_secret, scope }) => json!({
+                "type": "oauth2",
+                "token_url": token_url,
+                "client_id": client_id,
+                "client_secret": client_secret.reveal(),
+                "scope": scope,
+            }),
         };
         Secret::new(sent.to_string())
     }

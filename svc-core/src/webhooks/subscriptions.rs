@@ -36,7 +36,8 @@ use crate::webhooks::deliveries::{
 use crate::webhooks::engine::{AttemptOptions, AttemptResult};
 use crate::webhooks::filters::Filter;
 use crate::webhooks::options::{
-    AttemptsInFlight, Authentication, CustomHeaders, Ordering, Payload, PerSecond, RetryDelays, Sent, TimeoutSeconds,
+    AttemptsInFlight, Authentication, ClientCredentials, CustomHeaders, Ordering, Payload, PerSecond, RetryDelays,
+    Sent, TimeoutSeconds,
 };
 use crate::webhooks::{addresses, signatures};
 
@@ -203,8 +204,8 @@ pub struct WebhookCreate {
     /// Headers that each delivery has in addition, as an object with their values by their names, at most 20. The values are
     /// secret: no response has them. Headers that the service or HTTP sets itself are refused.
     pub headers: Option<Sent<CustomHeaders>>,
-    /// How deliveries are authenticated at the endpoint: `basic` with `username` and `password`, or `bearer` with `token`. No
-    /// response has the secret.
+    /// How deliveries are authenticated at the endpoint: `basic` with `username` and `password`, `bearer` with `token`, or
+    /// `oauth2` with `token_url`, `client_id`, `client_secret` and perhaps `scope`. No response has the secret.
     pub authentication: Option<Sent<Authentication>>,
     /// Which events of these kinds are delivered, by what is in them, such as `data.city == "Perth"`. Without it, all are.
     pub filter: Option<Filter>,
@@ -261,8 +262,8 @@ pub struct WebhookUpdate {
     /// Headers that each delivery has in addition, as an object with their values by their names, at most 20. They replace all
     /// that were set. Null clears them.
     pub headers: Patch<Option<Sent<CustomHeaders>>>,
-    /// How deliveries are authenticated at the endpoint: `basic` with `username` and `password`, or `bearer` with `token`.
-    /// Null clears it.
+    /// How deliveries are authenticated at the endpoint: `basic` with `username` and `password`, `bearer` with `token`, or
+    /// `oauth2` with `token_url`, `client_id`, `client_secret` and perhaps `scope`. Null clears it.
     pub authentication: Patch<Option<Sent<Authentication>>>,
     /// Which events of these kinds are delivered from now on, by what is in them. Null clears it.
     pub filter: Patch<Option<Filter>>,
@@ -385,8 +386,15 @@ impl WebhookSubscription {
         self.previous_secret.as_ref().filter(|_| self.previous_until > Some(now))
     }
 
-    /// Checks that not both the headers and the authentication set `Authorization`.
-    fn check_authorization(&self) -> Result<(), Error> {
+    /// Checks that not both the headers and the authentication set `Authorization`, and the host of a new token endpoint.
+    fn check_authentication(&self, env: &Env, before: Option<&Authentication>) -> Result<(), Error> {
+        let credentials = self.authentication.as_ref().and_then(Authentication::client_credentials);
+        if let Some(ClientCredentials { token_url, .. }) = credentials
+            && self.authentication.as_ref() != before
+        {
+            let checked = addresses::check_url(token_url, env.webhook_hosts);
+            checked.map_err(|issue| issue.within("token_url").on("authentication"))?;
+        }
         let mut names = self.headers.iter().flat_map(CustomHeaders::iter).map(|(name, _)| name);
         if self.authentication.is_some() && names.any(|name| name == AUTHORIZATION) {
             let reason = "must not have authorization beside authentication, which sets it";
@@ -402,10 +410,13 @@ impl WebhookSubscription {
 
     /// Returns what the requests to the endpoint have and what limits them, beyond the contract.
     pub fn attempt_options(&self) -> AttemptOptions {
-        let authorization = self.authentication.as_ref().map(|to| (AUTHORIZATION.to_owned(), to.authorization()));
+        let authentication = self.authentication.as_ref();
+        let authorization = authentication.and_then(Authentication::authorization);
+        let authorization = authorization.map(|value| (AUTHORIZATION.to_owned(), value));
         let headers = self.headers.iter().flat_map(CustomHeaders::iter);
         AttemptOptions {
             headers: headers.map(|(name, value)| (name.to_owned(), value.clone())).chain(authorization).collect(),
+            credentials: authentication.and_then(Authentication::client_credentials).cloned(),
             is_thin: self.payload == Some(Payload::Thin),
             timeout: self.timeout.map(TimeoutSeconds::duration),
             delay: Duration::ZERO,
@@ -469,7 +480,7 @@ impl Create for WebhookSubscription {
             responses_kept: 0,
             responses_deleted_until: None,
         };
-        created.check_authorization()?;
+        created.check_authentication(tx.env(), None)?;
         Ok(created)
     }
 
@@ -533,7 +544,7 @@ impl Update for WebhookSubscription {
     async fn check(&mut self, tx: &mut dyn Tx, tenant: TenantId, before: &Self) -> Result<(), Error> {
         let new_url = (self.url != before.url).then_some(&self.url);
         check_input(tx.env(), new_url, &self.events, Some(&before.events))?;
-        self.check_authorization()?;
+        self.check_authentication(tx.env(), before.authentication.as_ref())?;
         if self.stopped_at != before.stopped_at {
             settle(tx, tenant, self, SETTLE_AT_ONCE).await?;
         }

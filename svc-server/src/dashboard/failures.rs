@@ -17,6 +17,10 @@ pub(super) fn explain(log: &AttemptLog, zone: &TimeZone) -> Option<String> {
         Ok(FailureClass::Reset) => reset(reason),
         Ok(FailureClass::Blocked) => blocked(reason),
         Ok(FailureClass::Status) => status(log.status),
+        Ok(FailureClass::Token) => format!(
+            "The access token of the endpoint could not be got, so nothing was sent to it: {reason}. Check the address of the \
+             token endpoint, the id and the secret of the client, and what your authorization server logs."
+        ),
         _ => format!("The attempt failed: {error}."),
     })
 }

@@ -17,12 +17,13 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use svc_core::env::Env;
-use svc_core::values::Timestamp;
+use svc_core::values::{Secret, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, FailureClass};
 use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use tokio::time::{Instant, timeout_at};
 
 use super::dial::{CHECKED_ADDRESSES, DialError, Dialer, Dialled};
+use super::tokens::Tokens;
 use super::{Trial, WebhookClient};
 use crate::deliver::resolver::Resolver;
 
@@ -39,7 +40,7 @@ const TIME_AFTER_STALL: Duration = Duration::from_secs(1);
 /// How long an idle connection is kept open for the next delivery.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-const USER_AGENT_VALUE: &str = concat!("svc-webhooks/", env!("CARGO_PKG_VERSION"));
+pub(super) const USER_AGENT_VALUE: &str = concat!("svc-webhooks/", env!("CARGO_PKG_VERSION"));
 
 /// Makes delivery attempts over HTTP/1.1 with connections that are kept alive.
 ///
@@ -50,29 +51,30 @@ pub struct HttpWebhookClient {
     inner: Arc<Inner>,
 }
 
-struct Inner {
+pub(super) struct Inner {
     env: Env,
     timeout: Duration,
-    dialer: Dialer,
+    pub(super) dialer: Dialer,
+    tokens: Tokens,
     client: Client<Dialer, Full<Bytes>>,
     /// Sends each request on a new connection, which it does not keep.
     unpooled_client: Client<Dialer, Full<Bytes>>,
 }
 
 /// The part of a response that is logged.
-struct LoggedResponse {
-    status: StatusCode,
+pub(super) struct LoggedResponse {
+    pub(super) status: StatusCode,
     headers: HeaderMap,
-    body: Vec<u8>,
+    pub(super) body: Vec<u8>,
     /// Whether the body is longer than what was read.
     more: bool,
     retry_after: Option<Duration>,
 }
 
 /// The reason for which no response, or only a part of it, was received.
-struct TransportError {
-    class: FailureClass,
-    reason: String,
+pub(super) struct TransportError {
+    pub(super) class: FailureClass,
+    pub(super) reason: String,
 }
 
 impl HttpWebhookClient {
@@ -88,7 +90,7 @@ impl HttpWebhookClient {
             .retry_canceled_requests(true);
         let client = builder.build(dialer.clone());
         let unpooled_client = builder.pool_max_idle_per_host(0).build(dialer.clone());
-        Self { inner: Arc::new(Inner { env, timeout, dialer, client, unpooled_client }) }
+        Self { inner: Arc::new(Inner { env, timeout, dialer, tokens: Tokens::default(), client, unpooled_client }) }
     }
 }
 
@@ -169,8 +171,20 @@ impl Inner {
             attempt.url.url().as_str().parse().map_err(|error| TransportError::new(FailureClass::Connect, error))?;
         // The addresses are checked at each attempt, also if a connection to the host is open.
         let checked_addresses = self.dialer.check_addresses(&uri).await?;
-        let request = || request(attempt, uri.clone(), started_at);
-        let response = CHECKED_ADDRESSES.scope(checked_addresses, self.request(request)).await?;
+        let (subscription, credentials) = (attempt.delivery.subscription_id, attempt.options.credentials.as_ref());
+        let mut token = match credentials {
+            Some(credentials) => Some(self.tokens.get(self, subscription, credentials, None).await?),
+            None => None,
+        };
+        let send = async |token: Option<&Secret>| {
+            let request = || request(attempt, uri.clone(), started_at, token);
+            CHECKED_ADDRESSES.scope(checked_addresses.clone(), self.request(request)).await
+        };
+        let mut response = send(token.as_ref()).await?;
+        if let (StatusCode::UNAUTHORIZED, Some(credentials), Some(refused)) = (response.status(), credentials, &token) {
+            token = Some(self.tokens.get(self, subscription, credentials, Some(refused)).await?);
+            response = send(token.as_ref()).await?;
+        }
         *dialled = response.extensions().get().map(|Dialled { peer, .. }| *peer);
         let retry_after = retry_after(response.status(), response.headers(), self.env.now());
         read_response(response, retry_after).await
@@ -179,7 +193,7 @@ impl Inner {
     /// Sends a request on a kept connection if there is one. If that ends before any byte of a response, the request is
     /// sent once more, on a new connection: many receivers close a connection after a response without saying so, and a
     /// request that crosses with that is no failure of theirs. Receivers recognise one that they did handle by its id.
-    async fn request(
+    pub(super) async fn request(
         &self,
         request: impl Fn() -> Result<Request<Full<Bytes>>, TransportError>,
     ) -> Result<Response<Incoming>, TransportError> {
@@ -192,7 +206,12 @@ impl Inner {
 }
 
 /// Returns the request of an attempt, the same each time.
-fn request(attempt: &Attempt, uri: Uri, started_at: Timestamp) -> Result<Request<Full<Bytes>>, TransportError> {
+fn request(
+    attempt: &Attempt,
+    uri: Uri,
+    started_at: Timestamp,
+    token: Option<&Secret>,
+) -> Result<Request<Full<Bytes>>, TransportError> {
     let body = attempt.body(started_at);
     let mut headers = HeaderMap::with_capacity(HEADERS);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -201,7 +220,9 @@ fn request(attempt: &Attempt, uri: Uri, started_at: Timestamp) -> Result<Request
         let value = HeaderValue::try_from(value).map_err(|error| TransportError::new(FailureClass::Connect, error))?;
         headers.insert(HeaderName::from_static(name), value);
     }
-    for (name, value) in &attempt.options.headers {
+    let authorization =
+        token.map(|token| ("authorization".to_owned(), Secret::new(format!("Bearer {}", token.reveal()))));
+    for (name, value) in attempt.options.headers.iter().chain(&authorization) {
         let refused = |error: http::Error| TransportError::new(FailureClass::Connect, error);
         let name = HeaderName::try_from(name).map_err(|error| refused(error.into()))?;
         let mut value = HeaderValue::try_from(value.reveal()).map_err(|error| refused(error.into()))?;
@@ -232,7 +253,7 @@ async fn until<T>(mut deadline: Instant, future: impl Future<Output = T>) -> Opt
     }
 }
 
-async fn read_response(
+pub(super) async fn read_response(
     response: Response<Incoming>,
     retry_after: Option<Duration>,
 ) -> Result<LoggedResponse, TransportError> {
@@ -274,7 +295,7 @@ fn retry_after(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Optio
 }
 
 impl TransportError {
-    fn new(class: FailureClass, reason: impl std::fmt::Display) -> Self {
+    pub(super) fn new(class: FailureClass, reason: impl std::fmt::Display) -> Self {
         Self { class, reason: reason.to_string() }
     }
 

@@ -24,7 +24,7 @@ use crate::receivers::{After, BlackHole, FAILS, OK, Receiver, canary, listen, ra
 /// The timeout of an attempt: long for a response over loopback, short for a test.
 const TIMEOUT: Duration = Duration::from_millis(400);
 
-fn attempt(url: &str) -> Attempt {
+pub(crate) fn attempt(url: &str) -> Attempt {
     let env = Env::system();
     let (now, tenant) = (env.now(), TenantId(env.id(env.now())));
     let data = RawValue::from_string(r#"{"id":"1"}"#.to_owned()).unwrap();
@@ -49,7 +49,7 @@ fn attempt(url: &str) -> Attempt {
     }
 }
 
-fn client(policy: HostPolicy, resolver: Arc<dyn Resolver>) -> HttpWebhookClient {
+pub(crate) fn client(policy: HostPolicy, resolver: Arc<dyn Resolver>) -> HttpWebhookClient {
     let mut env = Env::system();
     env.webhook_hosts = policy;
     HttpWebhookClient::new(env, TIMEOUT, resolver)
@@ -63,7 +63,7 @@ async fn send_to(address: SocketAddr) -> AttemptLog {
     send(&format!("http://{address}/hook")).await.log
 }
 
-fn class(log: &AttemptLog) -> &str {
+pub(crate) fn class(log: &AttemptLog) -> &str {
     log.error.as_deref().and_then(|error| error.split(':').next()).unwrap_or("")
 }
 

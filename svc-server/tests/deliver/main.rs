@@ -8,5 +8,6 @@ mod engine;
 mod libraries;
 mod log;
 mod mocks;
+mod options;
 mod pacing;
 mod receivers;

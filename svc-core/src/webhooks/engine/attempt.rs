@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use crate::values::{Secret, Timestamp, WebhookUrl};
 use crate::webhooks::deliveries::{AttemptLog, Delivery};
 use crate::webhooks::events::Event;
+use crate::webhooks::options::ClientCredentials;
 use crate::webhooks::signatures;
 
 /// An attempt that was claimed and is to be made now.
@@ -32,6 +33,8 @@ pub struct Attempt {
 pub struct AttemptOptions {
     /// Further headers, with names in lower case.
     pub headers: Vec<(String, Secret)>,
+    /// What an access token is got with that the request has, if one has to be.
+    pub credentials: Option<ClientCredentials>,
     /// Whether the body has the `id` of the record alone, and that of the event.
     pub is_thin: bool,
     /// The timeout, in place of that of the service.

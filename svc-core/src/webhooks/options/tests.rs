@@ -55,6 +55,10 @@ fn authentication_that_is_refused_says_why() {
         r#"{"type":"basic","username":"a"}"#,
         r#"{"type":"basic","username":"a:b","password":"c"}"#,
         r#"{"type":"basic","username":7,"password":"c"}"#,
+        r#"{"type":"oauth2","token_url":"https://example.com/token","client_id":"a"}"#,
+        r#"{"type":"oauth2","token_url":"example.com","client_id":"a","client_secret":"b"}"#,
+        r#"{"type":"oauth2","token_url":"https://example.com/token","client_id":"a","client_secret":"b","scope":""}"#,
+        r#"{"type":"oauth2","token_url":"https://example.com/token","client_id":"a","client_secret":"b","audience":"c"}"#,
     ];
     let refused: Vec<String> =
         texts.iter().map(|text| format!("{text}\n  {}", parse::<Authentication>(text).expect_err(text))).collect();
@@ -66,17 +70,33 @@ fn secrets_are_stored_and_sent_and_not_shown() {
     let headers: CustomHeaders = parse(r#"{"X-Team":"ledger","Authorization":"Key 1"}"#).unwrap();
     let basic: Authentication = parse(r#"{"type":"basic","username":"svc","password":"pass word"}"#).unwrap();
     let bearer: Authentication = parse(r#"{"type":"bearer","token":"t0ken"}"#).unwrap();
-    let shown = serde_json::to_string(&(&headers, &basic, &bearer)).unwrap();
-    assert_eq!(shown, r#"[["x-team","authorization"],{"type":"basic","username":"svc"},{"type":"bearer"}]"#);
-    let debug = format!("{headers:?} {basic:?} {bearer:?} {:?}", Sent(basic.clone()));
-    for secret in ["ledger", "Key 1", "pass word", "t0ken"] {
+    let oauth: Authentication = parse(
+        r#"{"type":"oauth2","token_url":"https://example.com/token","client_id":"svc","client_secret":"s3cret"}"#,
+    )
+    .unwrap();
+    let shown = serde_json::to_string(&(&headers, &basic, &bearer, &oauth)).unwrap();
+    assert_eq!(
+        shown,
+        concat!(
+            r#"[["x-team","authorization"],{"type":"basic","username":"svc"},{"type":"bearer"},"#,
+            r#"{"type":"oauth2","token_url":"https://example.com/token","client_id":"svc","scope":null}]"#
+        )
+    );
+    assert_eq!(from_stored(oauth.to_sent().reveal()), Some(oauth.clone()));
+    assert_eq!(oauth.authorization(), None);
+    let debug = format!(
+        "{headers:?} {basic:?} {bearer:?} {oauth:?} {:?} {:?}",
+        Sent(basic.clone()),
+        oauth.client_credentials()
+    );
+    for secret in ["ledger", "Key 1", "pass word", "t0ken", "s3cret"] {
         assert!(!shown.contains(secret) && !debug.contains(secret), "{secret}: {shown} {debug}");
     }
     assert_eq!(from_stored(headers.to_sent().reveal()), Some(headers.clone()));
     assert_eq!(from_stored(basic.to_sent().reveal()), Some(basic.clone()));
     assert_eq!(serde_json::to_string(&Sent(headers)).unwrap(), r#"{"x-team":"ledger","authorization":"Key 1"}"#);
-    assert_eq!(basic.authorization().reveal(), "Basic c3ZjOnBhc3Mgd29yZA==");
-    assert_eq!(bearer.authorization().reveal(), "Bearer t0ken");
+    assert_eq!(basic.authorization().unwrap().reveal(), "Basic c3ZjOnBhc3Mgd29yZA==");
+    assert_eq!(bearer.authorization().unwrap().reveal(), "Bearer t0ken");
     let read: Authentication = serde_json::from_str(r#"{"type":"basic","username":"svc"}"#).unwrap();
     assert_eq!(serde_json::to_string(&read).unwrap(), r#"{"type":"basic","username":"svc"}"#);
 }

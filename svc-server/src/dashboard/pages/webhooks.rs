@@ -230,6 +230,9 @@ fn options(endpoint: &WebhookSubscription) -> Vec<(&'static str, Markup)> {
     let authentication = endpoint.authentication.as_ref().map(|authentication| match authentication {
         Authentication::Basic { username, .. } => format!("basic, as {username}"),
         Authentication::Bearer { .. } => "bearer".to_owned(),
+        Authentication::OAuth2(credentials) => {
+            format!("OAuth 2.0, as {} at {}", credentials.client_id, credentials.token_url)
+        }
     });
     let retries = endpoint.retry_schedule.as_ref().map(|delays| match delays.seconds() {
         [] => "none".to_owned(),
