@@ -11,6 +11,7 @@ mod commits;
 mod dashboard;
 mod deliver;
 mod error;
+mod filters;
 mod growth;
 mod load;
 mod options;

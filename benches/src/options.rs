@@ -34,8 +34,8 @@ pub(crate) struct Options {
     /// Number of measuring rounds of each contender; contenders alternate, and medians are printed.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
-    /// Measures these blocks only, in this order. All but `aged`, `scale`, `growth`, `dashboard` and
-    /// `search` by default.
+    /// Measures these blocks only, in this order. All but `aged`, `scale`, `growth`, `dashboard`,
+    /// `filters` and `search` by default.
     #[arg(long, value_delimiter = ',')]
     pub(crate) only: Vec<Subject>,
     /// Number of pending deliveries when the sender of `deliver` starts.
@@ -83,6 +83,8 @@ pub(crate) enum Subject {
     Scale,
     /// Pages of the dashboard, its live lists and the request log; measured only if it is named.
     Dashboard,
+    /// What filters and an order of webhook subscriptions cost; measured only if it is named.
+    Filters,
     /// Finding records by a text, and what the index costs a POST; measured only if it is named.
     Search,
     /// What operations cost as the database grows; measured only if it is named.

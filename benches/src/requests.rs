@@ -99,6 +99,7 @@ impl Template {
             | Subject::Mixed
             | Subject::Scale
             | Subject::Dashboard
+            | Subject::Filters
             | Subject::Search
             | Subject::Growth
             | Subject::PgPost => {

@@ -16,7 +16,7 @@ use crate::requests::Requests;
 use crate::sample::Sample;
 use crate::seed::{self, Tenant};
 use crate::table::{self, Ratio, Row};
-use crate::{aged, apps, dashboard, deliver, growth, load, postgres, scale, search};
+use crate::{aged, apps, dashboard, deliver, filters, growth, load, postgres, scale, search};
 
 /// The default page size of the API.
 const PAGE: u32 = 50;
@@ -52,6 +52,7 @@ impl Subject {
             Self::Scale => Some(scale::run),
             Self::Dashboard => Some(dashboard::run),
             Self::Growth => Some(growth::run),
+            Self::Filters => Some(|_| filters::run()),
             Self::Search => Some(search::run),
             _ => None,
         }
@@ -84,6 +85,7 @@ fn run_on_sqlite(options: &Options, subjects: &[Subject]) -> Result<()> {
             Subject::Scale
             | Subject::Growth
             | Subject::Dashboard
+            | Subject::Filters
             | Subject::Search
             | Subject::PgGet
             | Subject::PgList

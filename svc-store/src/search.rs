@@ -30,6 +30,8 @@ const SQLITE: &str = "SELECT kind, id FROM search_index CROSS JOIN search_texts 
 /// How many characters the index of trigrams is asked for. Each costs a look into it for each text that has the others; few
 /// texts have the beginning of a long text and not the rest.
 const PHRASE: usize = 16;
+/// How many characters of the end of a number it is asked for: numbers of a country or a company begin alike.
+const END_OF_NUMBER: usize = 5;
 /// The newest texts, among which those are found that many records have.
 const POSTGRES_NEWEST: &str = "SELECT kind, id FROM \
      (SELECT kind, id, text FROM search_texts WHERE tenant_id = $1 ORDER BY place DESC LIMIT 2000) AS newest \
@@ -80,6 +82,13 @@ fn places(tenant: TenantId) -> (i64, i64) {
     (number << BITS, (number << BITS) | i64::from(u32::MAX))
 }
 
+/// Returns the part of a text that the index of trigrams is asked for. What it finds is compared with the whole text.
+fn asked_of_index(text: &str) -> String {
+    let is_number = text.chars().all(|char| char.is_ascii_digit() || " +-()./".contains(char));
+    let skipped = if is_number { text.chars().count().saturating_sub(END_OF_NUMBER) } else { 0 };
+    text.chars().skip(skipped).take(PHRASE).collect()
+}
+
 #[async_trait]
 impl SearchRepository for SqlTx<'_> {
     async fn indexed_until(&mut self, tenant: TenantId) -> StoreResult<Option<Timestamp>> {
@@ -116,8 +125,7 @@ impl SearchRepository for SqlTx<'_> {
     ) -> StoreResult<Vec<(FoundKind, Uuid)>> {
         let (tenant_id, kind, limit_param) = (tenant.param(), kind.param(), limit.param());
         if self.dialect == Dialect::Sqlite {
-            let beginning: String = text.chars().take(PHRASE).collect();
-            let phrase = format!("\"{}\"", beginning.replace('"', "\"\""));
+            let phrase = format!("\"{}\"", asked_of_index(text).replace('"', "\"\""));
             let (first, last) = places(tenant);
             let whole = Param::Text(text.into());
             let params = [Param::Text(phrase.into()), first.param(), last.param(), tenant_id, kind, whole, limit_param];
@@ -138,8 +146,7 @@ impl SearchRepository for SqlTx<'_> {
         if newest.len() >= limit as usize {
             return Ok(newest);
         }
-        let beginning: String = text.chars().take(PHRASE).collect();
-        let params = [tenant_id, pattern(&beginning), kind, limit_param, whole];
+        let params = [tenant_id, pattern(&asked_of_index(text)), kind, limit_param, whole];
         let before = self.fetch_one(POSTGRES_BITMAPS, &[], read_setting).await?.unwrap_or_default();
         self.set_bitmaps("on").await?;
         let all = self.fetch(POSTGRES_ALL, &params, read).await?;

@@ -386,7 +386,7 @@ fn new_delivery(env: &Env, event: &Event, to: &MatchedSubscription) -> Delivery 
     let mut delivery = event.delivery_to(env.id(event.created_at), to.subscription_id, to.paused);
     // The tenant's clock may be ahead of the wall clock, which decides what is due.
     delivery.next_attempt_at = delivery.next_attempt_at.min(Some(env.now()));
-    delivery.order_key = event.order_key().filter(|_| to.is_ordered);
+    delivery.order_key = to.is_ordered.then(|| event.order_key()).flatten();
     delivery
 }
 

@@ -358,7 +358,7 @@ async fn insert_missed(
     // The id contains the time of the event, so the delivery is listed among those that were created in time.
     let id = tx.env().id(event.created_at);
     let delivery = event.delivery_to(id, replay.subscription_id, false);
-    let order_key = event.order_key().filter(|_| subscription.is_ordered());
+    let order_key = subscription.is_ordered().then(|| event.order_key()).flatten();
     let delivery = Delivery { next_attempt_at: Some(tx.env().now()), order_key, ..delivery };
     tx.insert_delivery(&delivery).await?;
     replay.replayed += 1;

@@ -8,6 +8,7 @@ pub(super) mod deliveries;
 pub(super) mod delivery;
 pub(super) mod developer_apps;
 pub(super) mod endpoint_forms;
+mod endpoint_options;
 pub(super) mod events;
 mod filters;
 pub(super) mod find;

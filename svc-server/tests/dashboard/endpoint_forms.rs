@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::LOCATION;
 use svc_core::accounts::sessions::Role;
+use svc_core::input::Input as _;
 use svc_core::prelude::*;
 
 use crate::browser::{Server, encode};
@@ -168,4 +169,76 @@ async fn an_endpoint_is_tried_in_any_state_with_its_own_secret() {
     assert!(sent.iter().all(|sent| sent.secrets == [endpoint.secret.clone()]));
     let after = server.endpoints().await.remove(0);
     assert_eq!((after.enabled, after.last_delivery_at, after.url), (false, None, endpoint.url));
+}
+
+/// What an endpoint asks for is set, kept when another field is refused, shown, and cleared; secrets are not in any page.
+#[tokio::test]
+async fn an_endpoint_asks_for_more() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let fields = |options: &[(&str, &str)]| {
+        let own = [("url", "https://example.com/more"), ("selection", "all"), ("options", "on")];
+        encode(&[&own[..], options].concat())
+    };
+    let asked = [
+        ("filter", "data.city == \"Perth\""),
+        ("payload", "thin"),
+        ("ordering", "record"),
+        ("max_per_second", "20"),
+        ("max_in_flight", "3"),
+        ("timeout", "9"),
+        ("retry_schedule", "60, 600"),
+    ];
+    assert_eq!(developer.post("/webhooks/new", &fields(&asked)).await.status, StatusCode::OK);
+    let endpoint = server.endpoints().await.remove(0);
+    assert_eq!(endpoint.filter.as_ref().unwrap().as_str(), "data.city == \"Perth\"");
+    assert_eq!(endpoint.retry_schedule.as_ref().unwrap().seconds(), [60, 600]);
+    let input = WebhookUpdate::from_body(
+        br#"{"headers": {"X-Key": "s3cret"}, "authentication": {"type": "basic", "username": "svc", "password": "s3cret"}}"#,
+    );
+    server.svc.account(server.tenant).webhooks().update(endpoint.id, input.unwrap()).await.unwrap();
+    let path = format!("/webhooks/{}", endpoint.id);
+    let page = developer.get(&path).await.text;
+    for text in ["data.city == &quot;Perth&quot;", "x-key", "basic, as svc", "60 s, 600 s", "thin", "record"] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    let edit = developer.get(&format!("{path}/edit")).await.text;
+    for text in
+        ["value=\"60, 600\"", "value=\"20\"", "<option value=\"thin\" selected>", "<details class=\"picker\" open>"]
+    {
+        assert!(edit.contains(text), "{text}: {edit}");
+    }
+    assert!(!page.contains("s3cret") && !edit.contains("s3cret"));
+
+    for (name, value, error) in [
+        ("filter", "data.city = 1", "is no filter: at character 11"),
+        ("payload", "fat", "Choose one of the values."),
+        ("ordering", "", "Choose one of the values."),
+        ("max_per_second", "fast", "must be a whole number from 1 to 1000"),
+        ("max_in_flight", "65", "must be from 1 to 64"),
+        ("timeout", "0", "must be from 1 to 30"),
+        ("retry_schedule", "60, soon", "soon is none"),
+        ("retry_schedule", "1", "must be from 60 to 14400 seconds"),
+    ] {
+        let mut wrong = asked.to_vec();
+        wrong.iter_mut().filter(|(known, _)| *known == name).for_each(|(_, old)| *old = value);
+        let again = developer.post(&format!("{path}/edit"), &fields(&wrong)).await;
+        assert_eq!(again.status, StatusCode::UNPROCESSABLE_ENTITY, "{name}");
+        assert!(
+            again.text.contains(error) && again.text.contains(&format!("id=\"field-{name}\"")),
+            "{error}: {}",
+            again.text
+        );
+    }
+    let cleared = asked.map(|(name, _)| match name {
+        "payload" => (name, "contract"),
+        "ordering" => (name, "none"),
+        "retry_schedule" => (name, "none"),
+        _ => (name, ""),
+    });
+    assert_eq!(developer.post(&format!("{path}/edit"), &fields(&cleared)).await.status, StatusCode::SEE_OTHER);
+    let changed = server.endpoints().await.remove(0);
+    assert_eq!((changed.filter, changed.payload, changed.ordering, changed.timeout), (None, None, None, None));
+    assert_eq!(changed.retry_schedule.unwrap().seconds(), [0; 0], "no retries");
+    assert!(changed.headers.is_some() && changed.authentication.is_some(), "what the form does not have stays");
 }

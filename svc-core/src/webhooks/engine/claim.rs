@@ -10,7 +10,7 @@ use crate::env::time_of_id;
 use crate::error::{Error, StoreError};
 use crate::store::{DueDelivery, Repository, Tx};
 use crate::values::TenantId;
-use crate::webhooks::deliveries::WAITS_FOR_ANOTHER;
+use crate::webhooks::deliveries::{Delivery, WAITS_FOR_ANOTHER};
 use crate::webhooks::subscriptions::{self, SETTLE_PAUSE, SETTLE_STEP, SubscriptionId, WebhookSubscription};
 
 /// How long an endpoint is deferred when one of its rows cannot be read.
@@ -63,15 +63,7 @@ async fn claim_endpoint(
         Some(_) => limit.min(1_usize.saturating_sub(in_flight)),
     };
     let policy = policy.of(&subscription);
-    let limit = match subscription.max_in_flight {
-        None => limit,
-        Some(max) => {
-            let latest = now.checked_add(policy.lease() + Policy::PACE).unwrap_or(now);
-            let in_flight = tx.count_in_flight(tenant, id, now..latest.next()).await?;
-            let left = u64::from(max.get()).saturating_sub(in_flight);
-            limit.min(usize::try_from(left).unwrap_or(limit))
-        }
-    };
+    let limit = within_max_in_flight(tx, &policy, tenant, &subscription, limit).await?;
     if limit == 0 {
         return Ok(tx.schedule_endpoint(tenant, id, now.checked_add(FULL_WINDOW_DELAY)).await?);
     }
@@ -96,9 +88,7 @@ async fn claim_endpoint(
             tx.update_delivery(&delivery, previous_lease).await?;
             continue;
         }
-        if let Some(order_key) = delivery.order_key.filter(|_| subscription.is_ordered())
-            && tx.first_ordered(tenant, id, order_key).await? != Some(delivery.id)
-        {
+        if subscription.is_ordered() && waits_for_another(tx, &delivery).await? {
             delivery.next_attempt_at = Some(WAITS_FOR_ANOTHER);
             tx.update_delivery(&delivery, previous_lease).await?;
             continue;
@@ -118,6 +108,29 @@ async fn claim_endpoint(
         tx.set_paced_until(tenant, id, subscription.paced_until.unwrap_or(now)).await?;
     }
     schedule_next(tx, tenant, &subscription).await
+}
+
+/// Returns how many of `limit` attempts the subscription's own `max_in_flight` leaves, over all processes.
+async fn within_max_in_flight(
+    tx: &mut dyn Tx,
+    policy: &Policy,
+    tenant: TenantId,
+    subscription: &WebhookSubscription,
+    limit: usize,
+) -> Result<usize, Error> {
+    let Some(max) = subscription.max_in_flight else { return Ok(limit) };
+    let now = tx.env().now();
+    let last_end = now.checked_add(policy.lease() + Policy::PACE).unwrap_or(now);
+    let in_flight = tx.count_in_flight(tenant, subscription.id, now..last_end.next()).await?;
+    let left = u64::from(max.get()).saturating_sub(in_flight);
+    Ok(limit.min(usize::try_from(left).unwrap_or(limit)))
+}
+
+/// Returns whether an earlier delivery of the same record is pending.
+async fn waits_for_another(tx: &mut dyn Tx, delivery: &Delivery) -> Result<bool, Error> {
+    let Some(order_key) = delivery.order_key else { return Ok(false) };
+    let first = tx.first_ordered(delivery.tenant_id, delivery.subscription_id, order_key).await?;
+    Ok(first != Some(delivery.id))
 }
 
 /// Returns the longest time for which the rate of an endpoint is used up at once.

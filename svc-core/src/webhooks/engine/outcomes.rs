@@ -94,7 +94,7 @@ async fn record_one(
     let AttemptResult { log, retry_after, .. } = outcome;
     let (tenant, lease) = (delivery.tenant_id, delivery.lease);
     let now = tx.env().now();
-    let policy = policy.of(subscription).into_owned();
+    let policy = policy.of(subscription);
     let pauses = subscription.record_attempt(outcome, &policy.retry, now);
     if pauses {
         let before = subscription.clone();

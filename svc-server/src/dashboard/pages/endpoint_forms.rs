@@ -13,6 +13,7 @@ use crate::dashboard::components::{Errors, FormState, copyable, csrf, heading, t
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::pages::endpoint_options::{self, Options};
 use crate::dashboard::trials::{self, Tried};
 
 /// What the form is of: a new endpoint, or one that is there.
@@ -43,6 +44,7 @@ fn values_of(endpoint: &WebhookSubscription) -> Form {
         ("description", description.to_owned()),
         ("selection", selection.to_owned()),
     ];
+    fields.extend(endpoint_options::values_of(endpoint));
     fields.extend(endpoint.events.names().iter().map(|name| ("events", (*name).to_owned())));
     Form::from_fields(fields)
 }
@@ -73,6 +75,7 @@ fn form(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, state: &FormState<'_>, tr
             (state.text("url", "URL", of_url))
             (state.text("description", "Description", "For your own use. You can leave it empty."))
             (picker(cx, of, state))
+            (endpoint_options::fields(state))
             div.actions {
                 button.primary type="submit" { (action) }
                 @if cx.dashboard.trials.is_some() {
@@ -149,6 +152,7 @@ struct Fields {
     url: WebhookUrl,
     description: Option<Text<500>>,
     events: EventSet,
+    options: Option<Options>,
 }
 
 fn read(form: &Form) -> Result<Fields, Errors> {
@@ -156,8 +160,11 @@ fn read(form: &Form) -> Result<Fields, Errors> {
     let url = errors.take("url", WebhookUrl::parse(form.text("url")));
     let description = errors.take("description", form.given("description").map(Text::parse).transpose());
     let events = errors.take("events", selected(form));
+    let options = endpoint_options::read(form, &mut errors);
     match (url, description, events) {
-        (Some(url), Some(description), Some(events)) => Ok(Fields { url, description, events }),
+        (Some(url), Some(description), Some(events)) if errors.is_empty() => {
+            Ok(Fields { url, description, events, options })
+        }
         _ => Err(errors),
     }
 }
@@ -179,6 +186,7 @@ fn selected(form: &Form) -> Result<EventSet, &'static str> {
 pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let create = async |fields: Fields| {
         let new = WebhookCreate { description: fields.description, ..WebhookCreate::new(fields.url, fields.events) };
+        let new = fields.options.unwrap_or_default().create(new);
         cx.svc.account(tenant.id).webhooks().create(new).await
     };
     match save(cx, create).await? {
@@ -196,6 +204,10 @@ pub(in crate::dashboard) async fn change(cx: &Context<'_>, tenant: &Tenant) -> R
             events: Patch::Set(fields.events),
             description: Patch::Set(fields.description),
             ..WebhookUpdate::default()
+        };
+        let change = match fields.options {
+            Some(options) => options.change(change),
+            None => change,
         };
         cx.svc.account(tenant.id).webhooks().update(endpoint.id, change).await
     };

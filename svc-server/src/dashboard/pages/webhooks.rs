@@ -184,7 +184,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
         details.card {
             summary { "What it asks for" }
             (facts(&options(&endpoint)))
-            p.soft { "Set by the API or with " code { "svc webhook update" } "." }
+            p.soft { "Headers and authentication are set by the API or with " code { "svc webhook update" } ", the others with Edit." }
         }
         details.card {
             summary { "What it is sent, and when" }

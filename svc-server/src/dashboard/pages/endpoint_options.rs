@@ -1,0 +1,127 @@
+//! The fields of the form of an endpoint for what it asks for beyond the contract. Headers and authentication have secrets, and
+//! are set by the API or with `svc` alone.
+
+use maud::{Markup, html};
+use svc_core::values::Patch;
+use svc_core::webhooks::filters::Filter;
+use svc_core::webhooks::options::{
+    AttemptsInFlight, Bounded, Ordering, Payload, PerSecond, RetryDelays, TimeoutSeconds,
+};
+use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
+
+use crate::dashboard::components::{Errors, FormState};
+use crate::dashboard::context::Form;
+
+/// The field that says that the form has these fields.
+const PRESENT: &str = "options";
+/// What stands for no retries.
+const NO_RETRIES: &str = "none";
+
+/// What the form asks for.
+#[derive(Default)]
+pub(super) struct Options {
+    filter: Option<Filter>,
+    payload: Option<Payload>,
+    max_per_second: Option<PerSecond>,
+    max_in_flight: Option<AttemptsInFlight>,
+    timeout: Option<TimeoutSeconds>,
+    retry_schedule: Option<RetryDelays>,
+    ordering: Option<Ordering>,
+}
+
+/// Returns the values of the fields for an endpoint.
+pub(super) fn values_of(endpoint: &WebhookSubscription) -> Vec<(&'static str, String)> {
+    let number = |value: Option<u32>| value.map_or_else(String::new, |value| value.to_string());
+    let retries = endpoint.retry_schedule.as_ref().map(|delays| match delays.seconds() {
+        [] => NO_RETRIES.to_owned(),
+        delays => delays.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+    });
+    vec![
+        ("filter", endpoint.filter.as_ref().map(ToString::to_string).unwrap_or_default()),
+        ("payload", endpoint.payload.unwrap_or(Payload::Contract).to_string()),
+        ("max_per_second", number(endpoint.max_per_second.map(Bounded::get))),
+        ("max_in_flight", number(endpoint.max_in_flight.map(Bounded::get))),
+        ("timeout", number(endpoint.timeout.map(Bounded::get))),
+        ("retry_schedule", retries.unwrap_or_default()),
+        ("ordering", endpoint.ordering.unwrap_or(Ordering::None).to_string()),
+    ]
+}
+
+/// Returns the fields. They are open if one of them is set or was refused.
+pub(super) fn fields(state: &FormState<'_>) -> Markup {
+    let names = ["filter", "max_per_second", "max_in_flight", "timeout", "retry_schedule"];
+    let is_set = names.iter().any(|name| !state.values.text(name).is_empty() || state.errors.of(name).is_some())
+        || state.values.text("payload") == Payload::Thin.as_str()
+        || state.values.text("ordering") == Ordering::Record.as_str();
+    html! {
+        details.picker open[is_set] {
+            summary { "More: a filter, a pace, an order" }
+            input type="hidden" name=(PRESENT) value="on";
+            (state.text("filter", "Filter", "Sends only events that pass, such as data.city == \"Perth\" and not (data.total < 100). Empty: all."))
+            (state.choice("payload", "Payload", "With the id alone, your program reads the event from the API.",
+                &[("contract", "the whole record"), ("thin", "the id alone")]))
+            (state.choice("ordering", "Order", "What happens to one record arrives in order, and waits while an earlier delivery is retried.",
+                &[("none", "none"), ("record", "keep the order of each record")]))
+            (state.text("max_per_second", "Most deliveries a second", "From 1 to 1000. Empty: as many as your program takes."))
+            (state.text("max_in_flight", "Most requests at the same time", "From 1 to 64. Empty: up to 64 while they succeed."))
+            (state.text("timeout", "Timeout in seconds", "From 1 to 30. Empty: that of the service."))
+            (state.text("retry_schedule", "Waits before retries in seconds", "Up to five from 60 to 14400, such as 60, 600, 3600. Empty: those of the service. none: no retries."))
+        }
+    }
+}
+
+/// Reads the fields. `None` if the form has none of them.
+pub(super) fn read(form: &Form, errors: &mut Errors) -> Option<Options> {
+    form.given(PRESENT)?;
+    let one_of = "Choose one of the values.";
+    Some(Options {
+        filter: errors.take("filter", form.given("filter").map(str::parse).transpose()).flatten(),
+        payload: errors.take("payload", Payload::from_text(form.text("payload")).ok_or(one_of)),
+        max_per_second: number(form, errors, "max_per_second"),
+        max_in_flight: number(form, errors, "max_in_flight"),
+        timeout: number(form, errors, "timeout"),
+        retry_schedule: errors.take("retry_schedule", form.given("retry_schedule").map(delays).transpose()).flatten(),
+        ordering: errors.take("ordering", Ordering::from_text(form.text("ordering")).ok_or(one_of)),
+    })
+}
+
+fn number<const MIN: u32, const MAX: u32>(
+    form: &Form,
+    errors: &mut Errors,
+    name: &'static str,
+) -> Option<Bounded<MIN, MAX>> {
+    let parse = |text: &str| {
+        let number = text.parse().map_err(|_| format!("must be a whole number from {MIN} to {MAX}"))?;
+        Bounded::new(number).map_err(|issue| issue.to_string())
+    };
+    errors.take(name, form.given(name).map(parse).transpose()).flatten()
+}
+
+fn delays(text: &str) -> Result<RetryDelays, String> {
+    let words = text.split([',', ' ']).filter(|word| !word.is_empty() && *word != NO_RETRIES);
+    let seconds =
+        words.map(|word| word.parse().map_err(|_| format!("must be whole numbers of seconds, and {word} is none")));
+    RetryDelays::new(seconds.collect::<Result<_, _>>()?).map_err(|issue| issue.to_string())
+}
+
+impl Options {
+    /// Adds them to a new endpoint.
+    pub(super) fn create(self, new: WebhookCreate) -> WebhookCreate {
+        let Self { filter, payload, max_per_second, max_in_flight, timeout, retry_schedule, ordering } = self;
+        WebhookCreate { filter, payload, max_per_second, max_in_flight, timeout, retry_schedule, ordering, ..new }
+    }
+
+    /// Adds them to a change.
+    pub(super) fn change(self, change: WebhookUpdate) -> WebhookUpdate {
+        WebhookUpdate {
+            filter: Patch::Set(self.filter),
+            payload: Patch::Set(self.payload),
+            max_per_second: Patch::Set(self.max_per_second),
+            max_in_flight: Patch::Set(self.max_in_flight),
+            timeout: Patch::Set(self.timeout),
+            retry_schedule: Patch::Set(self.retry_schedule),
+            ordering: Patch::Set(self.ordering),
+            ..change
+        }
+    }
+}
