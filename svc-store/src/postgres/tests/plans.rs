@@ -101,7 +101,7 @@ async fn a_search_reads_the_index_of_trigrams() {
     let url = server.database();
     let store = store(&url).await;
     let connection = direct_connection(&url).await;
-    let texts = "SET session_replication_role = replica;
+    let texts = "SET session_replication_role = replica; SET statement_timeout = 0;
         INSERT INTO search_texts (place, tenant_id, kind, id, text)
             SELECT n, lpad(to_hex(n % 3), 32, '0')::uuid, 'contact', gen_random_uuid(), 'text ' || md5(n::text)
             FROM generate_series(1, 60000) n;
