@@ -212,6 +212,16 @@ impl Schemas {
         }
     }
 
+    /// Adds the options of webhook subscriptions to their examples.
+    fn add_options(&mut self) {
+        for name in ["WebhookSubscription", "WebhookSubscriptionWithSecret"] {
+            if let Some(example) = self.examples.get_mut(name) {
+                options::FIELDS.iter().for_each(|field| example[*field] = Value::Null);
+                example["filter"] = "data.total >= 100".into();
+            }
+        }
+    }
+
     /// Returns the example of the component that a schema refers to. That of a response is made of the example of its
     /// record.
     fn example_of(&self, schema: &Value) -> Option<Value> {
@@ -281,6 +291,10 @@ fn accept_blank(field: &mut Value) {
 pub fn document(operations: &[Operation], mount: &str, version: Version, kinds: &EventKinds) -> Value {
     let texts = Texts::of(version);
     let mut schemas = Schemas::new();
+    let has_options = version == Version::Platform || extensions::are_among(operations);
+    if has_options {
+        schemas.add_options();
+    }
     let error = schemas.output.subschema_for::<ErrorBody<'_>>().to_value();
     let rate_limit_error = schemas.output.subschema_for::<RateLimitBody<'_>>().to_value();
     let mut paths: Map<String, Value> = Map::new();
@@ -325,7 +339,7 @@ pub fn document(operations: &[Operation], mount: &str, version: Version, kinds: 
     });
     if version == Version::Platform {
         components::adapt_to_platform(&mut document);
-    } else if !extensions::are_among(operations) {
+    } else if !has_options {
         leave_out_options(&mut document);
     }
     document

@@ -204,7 +204,7 @@ async fn an_endpoint_asks_for_more() {
     }
     let edit = developer.get(&format!("{path}/edit")).await.text;
     for text in
-        ["value=\"60, 600\"", "value=\"20\"", "<option value=\"thin\" selected>", "<details class=\"picker\" open>"]
+        ["value=\"60, 600\"", "value=\"20\"", "<option value=\"thin\" selected>", "<details class=\"more\" open>"]
     {
         assert!(edit.contains(text), "{text}: {edit}");
     }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use svc_core::values::Patch;
 use svc_core::webhooks::filters::Filter;
 use svc_core::webhooks::options::{
-    AttemptsInFlight, Bounded, Ordering, Payload, PerSecond, RetryDelays, TimeoutSeconds,
+    self, AttemptsInFlight, Bounded, Ordering, Payload, PerSecond, RetryDelays, TimeoutSeconds,
 };
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
 
@@ -49,23 +49,24 @@ pub(super) fn values_of(endpoint: &WebhookSubscription) -> Vec<(&'static str, St
 
 /// Returns the fields. They are open if one of them is set or was refused.
 pub(super) fn fields(state: &FormState<'_>) -> Markup {
-    let names = ["filter", "max_per_second", "max_in_flight", "timeout", "retry_schedule"];
-    let is_set = names.iter().any(|name| !state.values.text(name).is_empty() || state.errors.of(name).is_some())
-        || state.values.text("payload") == Payload::Thin.as_str()
-        || state.values.text("ordering") == Ordering::Record.as_str();
+    let is_default = |value: &str| ["", Payload::Contract.as_str(), Ordering::None.as_str()].contains(&value);
+    let is_open = |name: &&str| !is_default(state.values.text(name)) || state.errors.of(name).is_some();
+    let is_set = options::FIELDS.iter().any(|name| is_open(name));
     html! {
-        details.picker open[is_set] {
+        details.more open[is_set] {
             summary { "More: a filter, a pace, an order" }
             input type="hidden" name=(PRESENT) value="on";
-            (state.text("filter", "Filter", "Sends only events that pass, such as data.city == \"Perth\" and not (data.total < 100). Empty: all."))
-            (state.choice("payload", "Payload", "With the id alone, your program reads the event from the API.",
-                &[("contract", "the whole record"), ("thin", "the id alone")]))
-            (state.choice("ordering", "Order", "What happens to one record arrives in order, and waits while an earlier delivery is retried.",
-                &[("none", "none"), ("record", "keep the order of each record")]))
-            (state.text("max_per_second", "Most deliveries a second", "From 1 to 1000. Empty: as many as your program takes."))
-            (state.text("max_in_flight", "Most requests at the same time", "From 1 to 64. Empty: up to 64 while they succeed."))
-            (state.text("timeout", "Timeout in seconds", "From 1 to 30. Empty: that of the service."))
-            (state.text("retry_schedule", "Waits before retries in seconds", "Up to five from 60 to 14400, such as 60, 600, 3600. Empty: those of the service. none: no retries."))
+            div {
+                (state.text("filter", "Filter", "Sends only events that pass, such as data.city == \"Perth\" and not (data.total < 100). Empty: all."))
+                (state.choice("payload", "Payload", "With the id alone, your program reads the event from the API.",
+                    &[("contract", "the whole record"), ("thin", "the id alone")]))
+                (state.choice("ordering", "Order", "What happens to one record arrives in order, and waits while an earlier delivery is retried.",
+                    &[("none", "none"), ("record", "keep the order of each record")]))
+                (state.text("max_per_second", "Most deliveries a second", "From 1 to 1000. Empty: as many as your program takes."))
+                (state.text("max_in_flight", "Most requests at the same time", "From 1 to 64. Empty: up to 64 while they succeed."))
+                (state.text("timeout", "Timeout in seconds", "From 1 to 30. Empty: that of the service."))
+                (state.text("retry_schedule", "Waits before retries in seconds", "Up to five from 60 to 14400, such as 60, 600, 3600. Empty: those of the service. none: no retries."))
+            }
         }
     }
 }
