@@ -51,7 +51,7 @@ pub(super) fn values_of(endpoint: &WebhookSubscription) -> Vec<(&'static str, St
 pub(super) fn fields(state: &FormState<'_>) -> Markup {
     let is_default = |value: &str| ["", Payload::Contract.as_str(), Ordering::None.as_str()].contains(&value);
     let is_open = |name: &&str| !is_default(state.values.text(name)) || state.errors.of(name).is_some();
-    let is_set = options::FIELDS.iter().any(|name| is_open(name));
+    let is_set = options::FIELDS.iter().any(is_open);
     html! {
         details.more open[is_set] {
             summary { "More: a filter, a pace, an order" }
