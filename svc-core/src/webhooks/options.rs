@@ -4,6 +4,7 @@
 //! Each option is a field of the subscription that is null unless it is set. Secrets among them are stored encrypted, and
 //! shown nowhere: a response has the names of headers alone, and no password or token.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -130,7 +131,7 @@ impl<const MIN: u32, const MAX: u32> JsonSchema for Bounded<MIN, MAX> {
     fn inline_schema() -> bool {
         true
     }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
+    fn schema_name() -> Cow<'static, str> {
         format!("From{MIN}To{MAX}").into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -197,7 +198,7 @@ impl JsonSchema for RetryDelays {
     fn inline_schema() -> bool {
         true
     }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
+    fn schema_name() -> Cow<'static, str> {
         "RetryDelays".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -315,7 +316,7 @@ impl JsonSchema for CustomHeaders {
     fn inline_schema() -> bool {
         true
     }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
+    fn schema_name() -> Cow<'static, str> {
         "CustomHeaders".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -376,11 +377,15 @@ impl Authentication {
     }
 }
 
-/// What a kind of authentication is called, and which members it has.
-const AUTHENTICATIONS: [(&str, &[&str]); 3] = [
-    ("basic", &["username", "password"]),
-    ("bearer", &["token"]),
-    ("oauth2", &["token_url", "client_id", "client_secret", "scope"]),
+/// What a kind of authentication is called, which members it has, and what it is.
+const AUTHENTICATIONS: [(&str, &[&str], &str); 3] = [
+    ("basic", &["username", "password"], "A user name, which has no colon, and a password (RFC 7617)."),
+    ("bearer", &["token"], "A token that does not change (RFC 6750)."),
+    (
+        "oauth2",
+        &["token_url", "client_id", "client_secret", "scope"],
+        "An access token that the service gets with client credentials (RFC 6749, section 4.4).",
+    ),
 ];
 /// The members that a response has, and those that may be left out.
 const SHOWN: [&str; 4] = ["username", "token_url", "client_id", "scope"];
@@ -397,7 +402,7 @@ impl FromJson for Authentication {
             found(name).ok_or_else(missing)?.into_string().map_err(|issue| issue.at(name))
         };
         let kind = text("type")?;
-        let Some((_, names)) = AUTHENTICATIONS.iter().find(|(name, _)| *name == kind) else {
+        let Some((_, names, _)) = AUTHENTICATIONS.iter().find(|(name, ..)| *name == kind) else {
             return Err(Issue::new(FieldCode::InvalidEnum, "must be basic, bearer or oauth2").at("type"));
         };
         if let Some((unknown, _)) = members.iter().find(|(name, _)| name != "type" && !names.contains(&name.as_str())) {
@@ -479,51 +484,80 @@ impl<'de> Deserialize<'de> for Authentication {
 }
 
 impl JsonSchema for Authentication {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
+    fn schema_name() -> Cow<'static, str> {
         "Authentication".into()
     }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        authentications(|name| SHOWN.contains(&name))
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        authentications::<false>(generator, "How deliveries are authenticated at the endpoint, without the secret.")
     }
 }
 
-/// Returns the schema of the kinds of authentication, with those members that are shown.
-fn authentications(is_shown: fn(&str) -> bool) -> Schema {
-    let kinds = AUTHENTICATIONS.map(|(kind, names)| {
+/// Returns the schema of the kinds of authentication, with their secrets or without them.
+fn authentications<const SENT: bool>(generator: &mut SchemaGenerator, description: &str) -> Schema {
+    let kinds = [
+        generator.subschema_for::<Kind<0, SENT>>(),
+        generator.subschema_for::<Kind<1, SENT>>(),
+        generator.subschema_for::<Kind<2, SENT>>(),
+    ];
+    json_schema!({ "description": description, "oneOf": kinds })
+}
+
+/// One of [`AUTHENTICATIONS`] as a schema of its own, which has a name in generated clients.
+struct Kind<const AT: usize, const SENT: bool>;
+
+impl<const AT: usize, const SENT: bool> JsonSchema for Kind<AT, SENT> {
+    fn schema_name() -> Cow<'static, str> {
+        let (sent, shown) = [
+            ("BasicCredentials", "BasicAuthentication"),
+            ("BearerCredentials", "BearerAuthentication"),
+            ("OAuth2Credentials", "OAuth2Authentication"),
+        ][AT];
+        if SENT { sent.into() } else { shown.into() }
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let (kind, names, description) = AUTHENTICATIONS[AT];
         let mut properties = json!({ "type": { "type": "string", "const": kind } });
         let mut required = vec!["type"];
-        for name in names.iter().copied().filter(|name| is_shown(name)) {
+        for name in names.iter().copied().filter(|name| SENT || SHOWN.contains(name)) {
             let is_optional = OPTIONAL.contains(&name);
             let types = if is_optional { json!(["string", "null"]) } else { json!("string") };
             properties[name] = json!({ "type": types, "minLength": 1, "maxLength": MAX_VALUE });
             required.extend((!is_optional).then_some(name));
         }
-        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
-    });
-    json_schema!({ "type": "object", "oneOf": kinds })
+        json_schema!({
+            "type": "object",
+            "description": description,
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        })
+    }
 }
 
 /// An option with secrets, of which a response shows no more than it must.
 pub trait WithSecrets: FromJson {
+    /// The name of the schema of the JSON with the secrets.
+    const SENT: &'static str;
+
     /// Returns the JSON with the secrets: as it was sent, and as it is stored encrypted.
     fn to_sent(&self) -> Secret;
 
     /// Returns the schema of that JSON.
-    fn sent_schema() -> Schema;
+    fn sent_schema(generator: &mut SchemaGenerator) -> Schema;
 }
 
 impl WithSecrets for CustomHeaders {
+    const SENT: &'static str = "HeaderValues";
+
     fn to_sent(&self) -> Secret {
         let members = self.iter().map(|(name, value)| (name.to_owned(), value.reveal().into()));
         Secret::new(serde_json::Value::Object(members.collect()).to_string())
     }
 
-    fn sent_schema() -> Schema {
+    fn sent_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "object",
+            "description": "The values of headers by their names.",
             "additionalProperties": { "type": "string", "minLength": 1, "maxLength": MAX_VALUE },
             "maxProperties": MAX_HEADERS,
             "examples": [{ "X-Team": "ledger" }],
@@ -532,6 +566,8 @@ impl WithSecrets for CustomHeaders {
 }
 
 impl WithSecrets for Authentication {
+    const SENT: &'static str = "Credentials";
+
     fn to_sent(&self) -> Secret {
         let sent = match self {
             Self::Basic { username, password } => {
@@ -549,8 +585,8 @@ impl WithSecrets for Authentication {
         Secret::new(sent.to_string())
     }
 
-    fn sent_schema() -> Schema {
-        authentications(|_| true)
+    fn sent_schema(generator: &mut SchemaGenerator) -> Schema {
+        authentications::<true>(generator, "What deliveries are authenticated with at the endpoint.")
     }
 }
 
@@ -572,14 +608,11 @@ impl<T: WithSecrets> Serialize for Sent<T> {
 }
 
 impl<T: WithSecrets> JsonSchema for Sent<T> {
-    fn inline_schema() -> bool {
-        true
+    fn schema_name() -> Cow<'static, str> {
+        T::SENT.into()
     }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Sent".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        T::sent_schema()
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::sent_schema(generator)
     }
 }
 

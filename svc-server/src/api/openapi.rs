@@ -8,7 +8,7 @@ mod components;
 mod tests;
 pub(crate) mod webhooks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::{Method, StatusCode};
 use schemars::SchemaGenerator;
@@ -353,7 +353,25 @@ fn leave_out_options(document: &mut Value) {
             properties.retain(|field, _| !options::FIELDS.contains(&field.as_str()));
         }
     }
-    schemas.retain(|name, _| !["Payload", "Ordering"].contains(&name.as_str()));
+    // What only they refer to, and what only that refers to.
+    for _ in 0..2 {
+        let mut used = BTreeSet::new();
+        collect_references(document, &mut used);
+        if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
+            schemas.retain(|name, _| used.contains(&format!("#/components/schemas/{name}")));
+        }
+    }
+}
+
+fn collect_references(value: &Value, references: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            references.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+            members.values().for_each(|member| collect_references(member, references));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_references(item, references)),
+        _ => {}
+    }
 }
 
 /// Adds OAuth 2.0 as a second way to authenticate, for apps of somebody else.

@@ -123,10 +123,10 @@ fn installed_programs() -> Option<PathBuf> {
 #[expect(clippy::panic, reason = "for tests only")]
 fn start(disk: Disk, parent: &Path) -> Option<Server> {
     let programs = installed_programs()?;
-    Some(
-        Server::start_new(&programs, disk, parent)
-            .unwrap_or_else(|error| panic!("PostgreSQL in {programs:?}: {error}")),
-    )
+    // Another program can take the port before PostgreSQL does.
+    let start = || Server::start_new(&programs, disk, parent);
+    let server = start().or_else(|_| start()).or_else(|_| start());
+    Some(server.unwrap_or_else(|error| panic!("PostgreSQL in {programs:?}: {error}")))
 }
 
 /// Returns the folder with PostgreSQL's programs, if it is installed: the one in the `PATH`, or the newest version
