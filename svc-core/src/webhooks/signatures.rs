@@ -2,12 +2,16 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use ed25519_dalek::{Signer as _, SigningKey};
 
 use crate::crypto::{self, hmac_sha256};
 use crate::env::Env;
 use crate::values::Secret;
 
 const WEBHOOK_PREFIX: &str = "whsec_";
+/// The prefixes of Ed25519 keys in the Standard Webhooks specification.
+const PRIVATE_KEY_PREFIX: &str = "whsk_";
+const PUBLIC_KEY_PREFIX: &str = "whpk_";
 
 /// Returns a new signing secret of a webhook subscription: `whsec_` and 32 random bytes in base64.
 pub fn new_webhook_secret(env: &Env) -> Secret {
@@ -37,6 +41,39 @@ pub fn standard_webhook_signature(secret: &Secret, id: &str, timestamp: &str, bo
     let key = STANDARD.decode(encoded).unwrap_or_else(|_| encoded.as_bytes().to_vec());
     let mac = hmac_sha256(&key, &[id.as_bytes(), b".", timestamp.as_bytes(), b".", body]);
     format!("v1,{}", STANDARD.encode(mac))
+}
+
+/// Returns a new private key: `whsk_` and the 32 random bytes of its seed (RFC 8032, section 5.1.5) in base64.
+pub fn new_private_key(env: &Env) -> Secret {
+    crypto::new_secret(PRIVATE_KEY_PREFIX, env)
+}
+
+/// Returns the public key of a private key: `whpk_` and its 32 bytes in base64. `None` if it is not one.
+///
+/// # Examples
+///
+/// ```
+/// use svc_core::values::Secret;
+/// use svc_core::webhooks::signatures;
+/// let private = Secret::new("whsk_nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=");
+/// let public = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+/// assert_eq!(signatures::public_key(&private).as_deref(), Some(public));
+/// ```
+pub fn public_key(private: &Secret) -> Option<String> {
+    let key = signing_key(private)?.verifying_key();
+    Some(format!("{PUBLIC_KEY_PREFIX}{}", STANDARD.encode(key.as_bytes())))
+}
+
+/// Returns one asymmetric signature of the `webhook-signature` header, as in the Standard Webhooks specification: `v1a,` and
+/// the base64 of the Ed25519 signature of `{id}.{timestamp}.{body}`. `None` if the key is not one.
+pub fn asymmetric_webhook_signature(private: &Secret, id: &str, timestamp: &str, body: &[u8]) -> Option<String> {
+    let signed = [id.as_bytes(), b".", timestamp.as_bytes(), b".", body].concat();
+    Some(format!("v1a,{}", STANDARD.encode(signing_key(private)?.sign(&signed).to_bytes())))
+}
+
+fn signing_key(private: &Secret) -> Option<SigningKey> {
+    let seed = STANDARD.decode(private.reveal().strip_prefix(PRIVATE_KEY_PREFIX)?).ok()?;
+    Some(SigningKey::from_bytes(&seed.try_into().ok()?))
 }
 
 #[cfg(test)]
