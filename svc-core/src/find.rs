@@ -293,6 +293,17 @@ async fn changes_of<R: Findable>(
     Ok(R::repository(tx).list(tenant, &query).await?.iter().map(indexed).collect())
 }
 
+/// Puts a record into the index at once, unless the account has no index yet. The index has it again in the order of changes.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn index_record<R: Findable>(tx: &mut dyn Tx, tenant: TenantId, record: &R) -> Result<(), Error> {
+    match tx.indexed_until(tenant).await? {
+        Some(until) => Ok(tx.store_texts(tenant, &[indexed(record)], until).await?),
+        None => Ok(()),
+    }
+}
+
 /// Takes a step that brings the index of an account up to date, and returns whether it is.
 ///
 /// # Errors

@@ -81,6 +81,7 @@ pub mod input;
 pub mod lookup;
 pub mod oauth;
 pub mod pages;
+pub mod personal;
 pub mod platform;
 pub mod prelude;
 pub mod requests;

@@ -46,6 +46,7 @@
 mod account;
 mod accounts;
 mod apps;
+mod contacts;
 mod dashboard;
 mod deliveries;
 mod events;

@@ -13,8 +13,10 @@ use svc_core::values::{
     Amount, Currency, Date, Email, EventSet, Id, MAX_AMOUNT, Note, Secret, TenantId, Text, Timestamp, WebhookUrl,
 };
 use svc_core::webhooks::options::{
-    AttemptsInFlight, Authentication, CustomHeaders, Ordering, Payload, PerSecond, RetryDelays, TimeoutSeconds,
+    AttemptsInFlight, Authentication, CustomHeaders, Ordering, Payload, PerSecond, RetryDelays, SignatureScheme,
+    TimeoutSeconds,
 };
+use svc_core::webhooks::signatures::SigningKeys;
 use svc_core::webhooks::subscriptions::{DisabledReason, WebhookSubscription};
 
 use crate::Harness;
@@ -286,6 +288,8 @@ impl Sample for WebhookSubscription {
             timeout: None,
             retry_schedule: None,
             ordering: None,
+            signature: None,
+            signing_keys: None,
             paced_until: None,
             backoff_until: None,
             secret: Secret::new("whsec_"),
@@ -327,6 +331,11 @@ impl Sample for WebhookSubscription {
             timeout: TimeoutSeconds::new(30).ok(),
             retry_schedule: RetryDelays::new(vec![60, 14_400]).ok(),
             ordering: Some(Ordering::Record),
+            signature: Some(SignatureScheme::Ed25519),
+            signing_keys: SigningKeys::from_stored(&Secret::new(
+                "whsk_nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A= \
+                 whsk_TM0Imyj/ltqdtsNG7BFOD1uKMZ81q6Yk2oz27U+4pvs=@9999-12-31T23:59:59.999999Z",
+            )),
             paced_until: Some(far()),
             backoff_until: Some(new.now),
             secret: Secret::new("whsec_c2VjcmV0+/=="),

@@ -11,6 +11,7 @@ use svc_core::values::{Text, TimeZone, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::filters::Filter;
 use svc_core::webhooks::options::{self, Authentication, Bounded, CustomHeaders, RetryDelays, WithSecrets as _};
+use svc_core::webhooks::signatures::SigningKeys;
 use uuid::Uuid;
 
 use crate::sql::{Param, Row, Value};
@@ -81,6 +82,20 @@ macro_rules! sealed {
 }
 
 sealed! { CustomHeaders Authentication }
+
+impl Column for SigningKeys {
+    const KIND: Kind = Kind::Bytes;
+
+    fn param(&self) -> Param<'_> {
+        Param::Secret(self.to_stored().reveal().as_bytes().to_vec().into())
+    }
+    fn read(_value: Value<'_>) -> Option<Self> {
+        None
+    }
+    fn take(value: Value<'_>, row: &dyn Row) -> Option<Self> {
+        Self::from_stored(&Secret::take(value, row)?)
+    }
+}
 
 /// Bytes of any length are encrypted, as they may hold a secret: the only ones are stored responses, and the response to
 /// a new webhook subscription has its secret.
@@ -261,4 +276,5 @@ enums! {
     svc_core::webhooks::subscriptions::DisabledReason
     svc_core::webhooks::options::Payload
     svc_core::webhooks::options::Ordering
+    svc_core::webhooks::options::SignatureScheme
 }

@@ -29,19 +29,19 @@ use crate::harness::{TestResponse, guarded};
 use crate::program::{self, Program};
 
 /// A database for servers and the command line.
-struct Deployment {
-    url: String,
-    _folder: Option<tempfile::TempDir>,
+pub(crate) struct Deployment {
+    pub(crate) url: String,
+    pub(crate) folder: Option<tempfile::TempDir>,
 }
 
 const SECRET_KEY: [u8; 32] = [0x5e; 32];
 
 /// Returns one deployment on SQLite, and one on PostgreSQL if it is installed.
-fn deployments() -> Vec<Deployment> {
+pub(crate) fn deployments() -> Vec<Deployment> {
     let (folder, url) = program::database();
     let server = svc_postgres_server::quick_server();
-    let on_server = server.map(|server| Deployment { url: server.database(), _folder: None });
-    std::iter::once(Deployment { url, _folder: Some(folder) }).chain(on_server).collect()
+    let on_server = server.map(|server| Deployment { url: server.database(), folder: None });
+    std::iter::once(Deployment { url, folder: Some(folder) }).chain(on_server).collect()
 }
 
 fn secret_key() -> String {
@@ -49,12 +49,12 @@ fn secret_key() -> String {
 }
 
 impl Deployment {
-    async fn svc(&self, arguments: &[&str]) -> Value {
+    pub(crate) async fn svc(&self, arguments: &[&str]) -> Value {
         json_output(svc_command(&self.url, arguments).env("SVC_SECRET_KEY", secret_key())).await
     }
 
     /// Starts a server that does not prune by itself.
-    async fn serve(&self, flags: &[&str]) -> Program {
+    pub(crate) async fn serve(&self, flags: &[&str]) -> Program {
         let mut command = program::command(&["--listen", "127.0.0.1:0", "--allow-private-webhooks"]);
         command.args(["--database-url", &self.url, "--retention", "3650d"]).args(flags);
         Program::start({
@@ -89,7 +89,7 @@ async fn json_output(command: &mut Command) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn id(made: &Value) -> &str {
+pub(crate) fn id(made: &Value) -> &str {
     made["id"].as_str().unwrap()
 }
 
@@ -126,7 +126,7 @@ async fn receive(mut stream: TcpStream, arrived: mpsc::UnboundedSender<Value>) {
     }
 }
 
-async fn request(server: &Program, key: &str, method: &str, path: &str, body: &str) -> TestResponse {
+pub(crate) async fn request(server: &Program, key: &str, method: &str, path: &str, body: &str) -> TestResponse {
     let authorization = format!("Bearer {key}");
     let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
     server.send(method, &format!("/api/v1{path}"), &headers, body).await
@@ -138,7 +138,7 @@ async fn ping(server: &Program, key: &str) -> (u16, String) {
     (response.status, response.code())
 }
 
-fn text<'a>(made: &'a Value, name: &str) -> &'a str {
+pub(crate) fn text<'a>(made: &'a Value, name: &str) -> &'a str {
     made[name].as_str().unwrap_or_else(|| panic!("no {name} in {made}"))
 }
 

@@ -16,6 +16,7 @@ mod crash;
 mod database;
 mod disk;
 mod document;
+mod erasure;
 mod extensions;
 mod faults;
 mod files;

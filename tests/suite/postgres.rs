@@ -5,10 +5,11 @@
 use svc_postgres_server::run_tests_on;
 
 /// Leaves out the modules that choose their databases themselves, or concern SQLite alone.
-const SELECTED: [&str; 8] = [
+const SELECTED: [&str; 9] = [
     "--skip=cli::",
     "--skip=crash::",
     "--skip=document::",
+    "--skip=erasure::",
     "--skip=files::",
     "--skip=live::",
     "--skip=nodes::",

@@ -133,6 +133,9 @@ fn fields<I: Input>() -> Vec<Field> {
 /// Returns the help of the options of a webhook, which a command takes in other forms than the API.
 fn help_of_option(field: &str) -> Option<&'static str> {
     Some(match field {
+        "url" => "The endpoint: https, a public host, and no user name or password.",
+        "events" => "Kinds of events to deliver, or '*' for all, also those of later versions.",
+        "description" => "A line for your own use.",
         "enabled" => "Whether deliveries are sent. If not, they are held.",
         "headers" => "Secret header of each delivery. Can be repeated.",
         "authentication" => "'bearer TOKEN', 'basic USER:PASSWORD' or 'oauth2 URL ID:SECRET'.",
@@ -143,6 +146,7 @@ fn help_of_option(field: &str) -> Option<&'static str> {
         "timeout" => "Timeout of an attempt, from 1s to 30s.",
         "retry_schedule" => "Waits before the retries, such as 1m,10m.",
         "ordering" => "Keep the order of a record.",
+        "signature" => "Sign for a public key as well.",
         _ => return None,
     })
 }
@@ -249,8 +253,8 @@ impl Field {
                 .value_name("KIND,…"),
             Kind::Texts => option.value_delimiter(','),
             _ if !self.possible.is_empty() => {
-                let name =
-                    if self.name == "payload" || self.name == "ordering" { self.name.as_str() } else { "status" };
+                let own = ["payload", "ordering", "signature"].iter().find(|name| **name == self.name);
+                let name = own.copied().unwrap_or("status");
                 option.value_parser(PossibleValuesParser::new(self.possible.clone())).value_name(name.to_uppercase())
             }
             Kind::Duration => option.value_parser(checked(|text| values::duration(text).map(drop))),

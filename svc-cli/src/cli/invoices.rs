@@ -4,7 +4,7 @@ use clap::Subcommand;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::quotes::Quote;
-use svc_core::values::Decimal;
+use svc_core::values::{Decimal, Text};
 
 use super::records::{RecordCommand, Target};
 use crate::ids::IdArg;
@@ -20,6 +20,26 @@ pub enum ContactCommand {
     /// Invoices, quotes, bookings and jobs keep their reference to it. Its email address can be used again.
     #[command(after_help = "Example:\n  svc contact delete 0195a3c4")]
     Delete(Target),
+    /// Erase a contact: delete it, and empty all personal fields.
+    ///
+    /// The personal fields of its jobs, the notes of its bookings, and what events have of them are emptied as well. Ids,
+    /// numbers, amounts and times stay. Webhooks get contact.deleted with the id alone. A contact that is deleted already
+    /// is named by its whole id.
+    #[command(after_help = "Example:\n  svc contact erase 0195a3c4 --reason 'asked by letter on 3 March'")]
+    Erase {
+        /// The contact.
+        #[command(flatten)]
+        target: Target,
+        /// Why, for the audit log, which keeps it. Name nobody in it.
+        #[arg(long, value_name = "TEXT")]
+        reason: Text<500>,
+    },
+    /// Print all that is known of a contact, as JSON.
+    ///
+    /// It is the answer to a person who asks for it: the contact, its records and payments, and what happened to them for as
+    /// long as events are kept.
+    #[command(after_help = "Example:\n  svc contact export-all ada@example.com > ada.json")]
+    ExportAll(Target),
 }
 
 /// `svc invoice …`

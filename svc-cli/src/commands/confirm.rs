@@ -117,11 +117,16 @@ async fn question(service: &Service, command: &mut Command) -> Result<Option<Str
             format!("Record a refund of {refund} for {title}? Webhooks are notified.")
         }
         Command::Contact(ContactCommand::Delete(target)) => {
-            let contact = of_target::<Contact>(service, target).await?.record;
-            let name = contact.display_name();
-            let email = contact.email.map(|email| email.to_string()).filter(|email| *email != name);
-            let email = email.map(|email| format!(" ({email})")).unwrap_or_default();
-            format!("Delete contact {name}{email}? This cannot be undone, and webhooks are notified.")
+            let contact = contact_title(&of_target::<Contact>(service, target).await?.record);
+            format!("Delete contact {contact}? This cannot be undone, and webhooks are notified.")
+        }
+        Command::Contact(ContactCommand::Erase { target, .. }) => {
+            let contact = match of_target::<Contact>(service, target).await {
+                Ok(found) => contact_title(&found.record),
+                Err(_) if matches!(target.id, IdArg::Whole(_)) => format!("{}, which is deleted", target.id),
+                Err(failure) => return Err(failure),
+            };
+            format!("Erase contact {contact}, for good, with what its jobs, bookings and events have of it?")
         }
         Command::Webhook(WebhookCommand::Delete(target)) => {
             let webhook = of_target::<WebhookSubscription>(service, target).await?.record;
@@ -147,6 +152,13 @@ async fn found<R: Found>(service: &Service, id: &mut IdArg, account: &mut InAcco
 
 async fn of_target<R: Found>(service: &Service, target: &mut Target) -> Result<Owned<R>, Failure> {
     found(service, &mut target.id, &mut target.account).await
+}
+
+/// Names a contact by its name and its email address.
+fn contact_title(contact: &Contact) -> String {
+    let name = contact.display_name();
+    let email = contact.email.as_ref().map(ToString::to_string).filter(|email| *email != name);
+    email.map_or_else(|| name.clone(), |email| format!("{name} ({email})"))
 }
 
 /// Names a key by its name, its beginning and its last use.

@@ -247,6 +247,9 @@ fn text(value: &Json, time: fn(Timestamp) -> String) -> String {
         }
         Json::String(text) => text.clone(),
         Json::Array(items) => items.iter().map(|item| self::text(item, time)).collect::<Vec<_>>().join(","),
-        Json::Object(members) => members.iter().map(|(_, value)| self::text(value, time)).collect::<Vec<_>>().join(" "),
+        Json::Object(members) => {
+            let values = members.iter().map(|(_, value)| value).filter(|value| **value != Json::Null);
+            values.map(|value| self::text(value, time)).collect::<Vec<_>>().join(" ")
+        }
     }
 }

@@ -32,6 +32,25 @@ fn contacts() {
 }
 
 #[test]
+fn a_contact_is_exported_and_erased() {
+    let mut session = Session::new();
+    let account = session.account();
+    let ada = session.contact(&account);
+    session.run(&["job", "create", "--title", "Replace the boiler", "--contact", &ada]);
+    session
+        .run(&["contact", "export-all", &ada])
+        .run(&["contact", "erase", &ada])
+        .run(&["contact", "erase", &ada, "--reason", "asked by\nletter"])
+        .run(&["contact", "erase", &ada, "--reason", "asked by letter"])
+        .run(&["contact", "erase", &ada, "--reason", "asked again", "--json"])
+        .run(&["contact", "export-all", &ada, "--json"])
+        .run(&["audit", "list"])
+        .run(&["contact", "erase", UNKNOWN_ID, "--reason", "asked by letter"])
+        .run(&["contact", "erase", &ada[..8], "--reason", "asked by letter"])
+        .assert("contact_erase");
+}
+
+#[test]
 fn bookings_jobs_and_quotes() {
     let mut session = Session::new();
     let account = session.account();

@@ -1,6 +1,8 @@
 //! The steps of invoices and quotes that the back office of the operator takes.
 
+use svc_core::personal::{ContactData, Erasure, ErasureCreate};
 use svc_core::platform::{MarkedInvoices, OverdueCheck, PaymentAmount, operations};
+use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::invoices::{Invoice, InvoiceId, OverduePosition};
 use svc_core::resources::quotes::{Quote, QuoteId};
 use svc_core::values::Decimal;
@@ -92,6 +94,37 @@ impl Collection<Invoice, Platform> {
 }
 
 /// The steps of quotes.
+/// What the laws on privacy ask for.
+impl Collection<Contact, Platform> {
+    /// Returns all that the account knows of a contact, also if it was deleted.
+    ///
+    /// # Errors
+    /// `not_found`, and any other [`Error`](crate::Error).
+    pub async fn data(&self, id: ContactId) -> Result<ContactData> {
+        self.call(&operations::GET_CONTACT_DATA, Some(id.uuid()), &()).await
+    }
+
+    /// Takes a step that erases a contact. Repeat it until nothing is left.
+    ///
+    /// # Errors
+    /// As [`data`](Self::data).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(account: svc_client::AccountClient, id: svc_core::resources::contacts::ContactId)
+    /// # -> Result<(), Box<dyn std::error::Error>> {
+    /// use svc_core::personal::ErasureCreate;
+    ///
+    /// let reason = ErasureCreate { reason: "asked by letter".parse()? };
+    /// while !account.contacts().erase(id, &reason).await?.is_complete {}
+    /// # Ok(()) }
+    /// ```
+    pub async fn erase(&self, id: ContactId, input: &ErasureCreate) -> Result<Erasure> {
+        self.call(&operations::ERASE_CONTACT, Some(id.uuid()), input).await
+    }
+}
+
 impl Collection<Quote, Platform> {
     /// Records that the customer has accepted the quote.
     ///

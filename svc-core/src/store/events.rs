@@ -25,6 +25,9 @@ pub trait EventRepository: Send {
     /// Adds an event, with the actor of the transaction ([`Tx::actor`](super::Tx::actor)).
     async fn insert_event(&mut self, event: &Event) -> StoreResult<()>;
 
+    /// Stores the data of an event in place of what it had.
+    async fn replace_event_data(&mut self, event: &Event) -> StoreResult<()>;
+
     /// Returns one event.
     async fn event(&mut self, tenant: TenantId, id: EventId) -> StoreResult<Option<Event>>;
 

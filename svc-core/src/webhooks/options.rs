@@ -22,7 +22,7 @@ use crate::values::{Secret, TextEnum, WebhookUrl};
 use crate::webhooks::deliveries::RetrySchedule;
 
 /// The names of the fields of a subscription that the contract does not have.
-pub const FIELDS: [&str; 9] = [
+pub const FIELDS: [&str; 11] = [
     "headers",
     "authentication",
     "filter",
@@ -32,6 +32,8 @@ pub const FIELDS: [&str; 9] = [
     "timeout",
     "retry_schedule",
     "ordering",
+    "signature",
+    "signing_keys",
 ];
 /// The highest number of headers of a subscription.
 pub const MAX_HEADERS: usize = 20;
@@ -82,6 +84,15 @@ pub enum Ordering {
     None,
     /// That of an event waits until those of earlier events of the same record have succeeded or have been given up.
     Record,
+}
+
+/// How deliveries are signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum SignatureScheme {
+    /// With the secret of the subscription, by HMAC-SHA256.
+    Hmac,
+    /// With a private key of the service as well, by Ed25519: a receiver needs the public key alone.
+    Ed25519,
 }
 
 /// A whole number between two bounds.

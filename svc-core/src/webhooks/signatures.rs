@@ -2,11 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ed25519_dalek::{Signer as _, SigningKey};
+use ed25519_dalek::Signer as _;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::crypto::{self, hmac_sha256};
 use crate::env::Env;
-use crate::values::Secret;
+use crate::values::{Secret, Timestamp};
 
 const WEBHOOK_PREFIX: &str = "whsec_";
 /// The prefixes of Ed25519 keys in the Standard Webhooks specification.
@@ -43,12 +45,8 @@ pub fn standard_webhook_signature(secret: &Secret, id: &str, timestamp: &str, bo
     format!("v1,{}", STANDARD.encode(mac))
 }
 
-/// Returns a new private key: `whsk_` and the 32 random bytes of its seed (RFC 8032, section 5.1.5) in base64.
-pub fn new_private_key(env: &Env) -> Secret {
-    crypto::new_secret(PRIVATE_KEY_PREFIX, env)
-}
-
-/// Returns the public key of a private key: `whpk_` and its 32 bytes in base64. `None` if it is not one.
+/// Returns the public key of a private key: `whpk_` and its 32 bytes in base64. `None` if it is not one. A private key is
+/// `whsk_` and the 32 bytes of its seed (RFC 8032, section 5.1.5) in base64.
 ///
 /// # Examples
 ///
@@ -60,7 +58,7 @@ pub fn new_private_key(env: &Env) -> Secret {
 /// assert_eq!(signatures::public_key(&private).as_deref(), Some(public));
 /// ```
 pub fn public_key(private: &Secret) -> Option<String> {
-    let key = signing_key(private)?.verifying_key();
+    let key = ed25519_key(private)?.verifying_key();
     Some(format!("{PUBLIC_KEY_PREFIX}{}", STANDARD.encode(key.as_bytes())))
 }
 
@@ -68,16 +66,97 @@ pub fn public_key(private: &Secret) -> Option<String> {
 /// the base64 of the Ed25519 signature of `{id}.{timestamp}.{body}`. `None` if the key is not one.
 pub fn asymmetric_webhook_signature(private: &Secret, id: &str, timestamp: &str, body: &[u8]) -> Option<String> {
     let signed = [id.as_bytes(), b".", timestamp.as_bytes(), b".", body].concat();
-    Some(format!("v1a,{}", STANDARD.encode(signing_key(private)?.sign(&signed).to_bytes())))
+    Some(format!("v1a,{}", STANDARD.encode(ed25519_key(private)?.sign(&signed).to_bytes())))
 }
 
-fn signing_key(private: &Secret) -> Option<SigningKey> {
+fn ed25519_key(private: &Secret) -> Option<ed25519_dalek::SigningKey> {
     let seed = STANDARD.decode(private.reveal().strip_prefix(PRIVATE_KEY_PREFIX)?).ok()?;
-    Some(SigningKey::from_bytes(&seed.try_into().ok()?))
+    Some(ed25519_dalek::SigningKey::from_bytes(&seed.try_into().ok()?))
+}
+
+/// A pair of Ed25519 keys that signs the deliveries of a subscription. Its JSON has the public key alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SigningKey {
+    /// The public key: `whpk_` and its 32 bytes in base64.
+    pub public_key: String,
+    /// When the key signs no more, if it was replaced: the end of the overlap of the rotation.
+    pub expires_at: Option<Timestamp>,
+    #[serde(skip)]
+    private_key: Secret,
+}
+
+/// The keys of a subscription with asymmetric signatures, the newest first: one, and during the overlap of a rotation the one
+/// before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub struct SigningKeys(Vec<SigningKey>);
+
+impl SigningKey {
+    fn new(private_key: Secret, expires_at: Option<Timestamp>) -> Option<Self> {
+        Some(Self { public_key: public_key(&private_key)?, expires_at, private_key })
+    }
+
+    fn is_valid(&self, at: Timestamp) -> bool {
+        self.expires_at.is_none_or(|expires_at| at < expires_at)
+    }
+}
+
+impl SigningKeys {
+    /// Returns one new key.
+    pub fn generate(env: &Env) -> Self {
+        Self(SigningKey::new(crypto::new_secret(PRIVATE_KEY_PREFIX, env), None).into_iter().collect())
+    }
+
+    /// Returns a new key, and the one before it until `until`. During an overlap that is the older of the two, which receivers
+    /// are sure to have.
+    #[must_use]
+    pub fn rotated(&self, env: &Env, until: Timestamp) -> Self {
+        let Self(mut keys) = Self::generate(env);
+        let previous = self.0.iter().rfind(|key| key.is_valid(env.now()));
+        keys.extend(previous.map(|key| SigningKey { expires_at: Some(until), ..key.clone() }));
+        Self(keys)
+    }
+
+    /// Returns the newest key alone.
+    #[must_use]
+    pub fn newest(&self) -> Self {
+        Self(self.0.first().cloned().into_iter().collect())
+    }
+
+    /// Returns the keys, the newest first.
+    pub fn iter(&self) -> impl Iterator<Item = &SigningKey> {
+        self.0.iter()
+    }
+
+    /// Returns the private keys that sign at a time, the newest first.
+    pub fn private_keys(&self, at: Timestamp) -> impl Iterator<Item = &Secret> {
+        self.0.iter().filter(move |key| key.is_valid(at)).map(|key| &key.private_key)
+    }
+
+    /// Returns the keys as they are stored: the private keys, each but the newest with the time of its end.
+    pub fn to_stored(&self) -> Secret {
+        let words = self.0.iter().map(|key| {
+            let until = key.expires_at.map_or_else(String::new, |until| format!("@{until}"));
+            format!("{}{until}", key.private_key.reveal())
+        });
+        Secret::new(words.collect::<Vec<_>>().join(" "))
+    }
+
+    /// Returns the keys that are stored so, or `None` if they are not.
+    pub fn from_stored(stored: &Secret) -> Option<Self> {
+        let key = |word: &str| match word.split_once('@') {
+            Some((private_key, until)) => SigningKey::new(Secret::new(private_key), Some(until.parse().ok()?)),
+            None => SigningKey::new(Secret::new(word), None),
+        };
+        stored.reveal().split(' ').map(key).collect::<Option<_>>().map(Self)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     /// This is the example of the Standard Webhooks specification, which its libraries test as well.
@@ -101,5 +180,35 @@ mod tests {
         let bytes = STANDARD.decode(secret.reveal().strip_prefix("whsec_").unwrap()).unwrap();
         assert_eq!(bytes.len(), 32);
         assert_ne!(new_webhook_secret(&env), secret);
+    }
+
+    #[test]
+    fn a_rotation_keeps_the_older_of_two_keys() {
+        let env = Env::system();
+        let until = |seconds| env.now().checked_add(Duration::from_secs(seconds)).unwrap();
+        let publics = |keys: &SigningKeys| keys.iter().map(|key| key.public_key.clone()).collect::<Vec<_>>();
+        let first = SigningKeys::generate(&env);
+        let second = first.rotated(&env, until(60));
+        assert_eq!(publics(&second)[1..], publics(&first));
+        let third = second.rotated(&env, until(60));
+        assert_eq!(publics(&third)[1..], publics(&first));
+        assert!(!publics(&third).contains(&publics(&second)[0]));
+        assert_eq!(SigningKeys::from_stored(&third.to_stored()), Some(third.clone()));
+        assert_eq!(third.private_keys(env.now()).count(), 2);
+        assert_eq!(third.private_keys(until(61)).count(), 1);
+        assert_eq!(publics(&third.newest()), publics(&third)[..1]);
+        // After the overlap, the newest is the one that receivers have.
+        let expired = first.rotated(&env, env.now());
+        assert_eq!(publics(&expired.rotated(&env, until(60)))[1..], publics(&expired)[..1]);
+    }
+
+    #[test]
+    fn the_json_of_keys_has_no_private_key() {
+        let keys = SigningKeys::generate(&Env::system());
+        let json = serde_json::to_string(&keys).unwrap();
+        assert!(!json.contains("whsk_") && json.contains("whpk_"), "{json}");
+        assert!(!format!("{keys:?}").contains(keys.private_keys(Timestamp::from_micros(0)).next().unwrap().reveal()));
+        let read: SigningKeys = serde_json::from_str(&json).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), json);
     }
 }

@@ -30,6 +30,7 @@ use crate::resources::{Create, Delete, NewRecord, NoFilter, Resource, Update};
 use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{EventSet, Id, Patch, Secret, TenantId, Text, TextEnum, Timestamp, WebhookUrl};
+use crate::webhooks::addresses;
 use crate::webhooks::deliveries::{
     AfterFailure, Delivery, DeliveryId, DeliveryStatus, FailureReason, MatchedSubscription, PAUSE_AFTER, RetrySchedule,
 };
@@ -37,9 +38,9 @@ use crate::webhooks::engine::{AttemptOptions, AttemptResult};
 use crate::webhooks::filters::Filter;
 use crate::webhooks::options::{
     AttemptsInFlight, Authentication, ClientCredentials, CustomHeaders, Ordering, Payload, PerSecond, RetryDelays,
-    Sent, TimeoutSeconds,
+    Sent, SignatureScheme, TimeoutSeconds,
 };
-use crate::webhooks::{addresses, signatures};
+use crate::webhooks::signatures::{self, SigningKeys};
 
 pub use self::operations::{delete_expired, finish_rotation, keep_for, rotate_secret, send_test};
 
@@ -125,6 +126,12 @@ pub struct WebhookSubscription {
     /// Which deliveries wait for earlier ones. Null unless set: then none do.
     #[serde(default)]
     pub ordering: Option<Ordering>,
+    /// How deliveries are signed, if it is not with the secret alone. Null unless set.
+    #[serde(default)]
+    pub signature: Option<SignatureScheme>,
+    /// The public keys that verify the `v1a` signatures of deliveries, the newest first. Null unless `signature` is `ed25519`.
+    #[serde(default)]
+    pub signing_keys: Option<SigningKeys>,
     /// Until when the rate of deliveries is used up. `None` without a rate, and before the first delivery.
     #[serde(skip)]
     pub paced_until: Option<Timestamp>,
@@ -222,6 +229,9 @@ pub struct WebhookCreate {
     /// Which deliveries wait for earlier ones: `none`, which is the default, or with `record` those of the same record, until
     /// the earlier ones have succeeded or were given up.
     pub ordering: Option<Ordering>,
+    /// How deliveries are signed: `hmac`, which is the default, or `ed25519`, which adds a signature that is verified with a public
+    /// key.
+    pub signature: Option<SignatureScheme>,
 }
 
 impl WebhookCreate {
@@ -240,6 +250,7 @@ impl WebhookCreate {
             timeout: None,
             retry_schedule: None,
             ordering: None,
+            signature: None,
         }
     }
 }
@@ -280,6 +291,8 @@ pub struct WebhookUpdate {
     /// Which deliveries wait for earlier ones: `none`, or `record` for those of the same record. Null is `none`. It applies to
     /// the events from now on.
     pub ordering: Patch<Option<Ordering>>,
+    /// How deliveries are signed: `hmac`, or `ed25519`, which adds a signature that is verified with a public key. Null is `hmac`.
+    pub signature: Patch<Option<SignatureScheme>>,
 }
 
 /// What happens to the events that a subscription is for.
@@ -408,8 +421,8 @@ impl WebhookSubscription {
         self.ordering == Some(Ordering::Record)
     }
 
-    /// Returns what the requests to the endpoint have and what limits them, beyond the contract.
-    pub fn attempt_options(&self) -> AttemptOptions {
+    /// Returns what requests to the endpoint at `now` have and what limits them, beyond the contract.
+    pub fn attempt_options(&self, now: Timestamp) -> AttemptOptions {
         let authentication = self.authentication.as_ref();
         let authorization = authentication.and_then(Authentication::authorization);
         let authorization = authorization.map(|value| (AUTHORIZATION.to_owned(), value));
@@ -419,6 +432,7 @@ impl WebhookSubscription {
             credentials: authentication.and_then(Authentication::client_credentials).cloned(),
             is_thin: self.payload == Some(Payload::Thin),
             timeout: self.timeout.map(TimeoutSeconds::duration),
+            private_keys: self.signing_keys.iter().flat_map(|keys| keys.private_keys(now)).cloned().collect(),
             delay: Duration::ZERO,
         }
     }
@@ -446,6 +460,7 @@ impl Create for WebhookSubscription {
     async fn build(tx: &mut dyn Tx, new: NewRecord, input: WebhookCreate) -> Result<Self, Error> {
         check_input(tx.env(), Some(&input.url), &input.events, None)?;
         check_count(tx, new.tenant_id).await?;
+        let signature = input.signature.filter(|signature| *signature != SignatureScheme::Hmac);
         let created = Self {
             id: new.id.into(),
             url: input.url,
@@ -467,6 +482,8 @@ impl Create for WebhookSubscription {
             timeout: input.timeout,
             retry_schedule: input.retry_schedule,
             ordering: input.ordering.filter(|ordering| *ordering != Ordering::None),
+            signature,
+            signing_keys: signature.map(|_| SigningKeys::generate(tx.env())),
             paced_until: None,
             backoff_until: None,
             secret: signatures::new_webhook_secret(tx.env()),
@@ -522,6 +539,9 @@ impl Update for WebhookSubscription {
         if let Patch::Set(ordering) = change.ordering {
             self.ordering = ordering.filter(|ordering| *ordering != Ordering::None);
         }
+        if let Patch::Set(signature) = change.signature {
+            self.signature = signature.filter(|signature| *signature != SignatureScheme::Hmac);
+        }
         if let Patch::Set(enabled) = change.enabled {
             if self.enabled && !enabled {
                 self.stopped_at = Some(at.now);
@@ -545,6 +565,9 @@ impl Update for WebhookSubscription {
         let new_url = (self.url != before.url).then_some(&self.url);
         check_input(tx.env(), new_url, &self.events, Some(&before.events))?;
         self.check_authentication(tx.env(), before.authentication.as_ref())?;
+        if self.signature != before.signature {
+            self.signing_keys = self.signature.map(|_| SigningKeys::generate(tx.env()));
+        }
         if self.stopped_at != before.stopped_at {
             settle(tx, tenant, self, SETTLE_AT_ONCE).await?;
         }

@@ -17,6 +17,7 @@ mod keys;
 mod kinds;
 mod macs;
 mod overdue;
+mod personal;
 mod queries;
 mod quotes;
 mod replays;

@@ -34,6 +34,7 @@ pub fn operations() -> Vec<Operation> {
     all.extend(apps());
     // Everything that an API key can do, except to check itself.
     all.extend(routes::records().into_iter().map(with_area));
+    all.extend(contacts());
     all.extend(invoices());
     all.extend(quotes());
     all.extend(webhooks::events());
@@ -374,6 +375,26 @@ fn invoices() -> Vec<Operation> {
             "Checks the next of the account's unpaid invoices, and marks as `overdue` those whose due \
                  date is before today. Repeat the request with `next` until it is null.",
             "The invoices that became overdue.",
+        ),
+    ]
+}
+
+fn contacts() -> Vec<Operation> {
+    vec![
+        row(Area::Records, operations::GET_CONTACT_DATA).described(
+            "Retrieve all data of a contact",
+            "Returns what the account knows of a contact, also of one that is deleted: its records, the payments, and what \
+             happened to them for as long as events are kept. `is_complete` is false if there are more than 1,000 records of a \
+             kind, or events of a record.",
+            "What the account knows of the contact.",
+        ),
+        row(Area::Records, operations::ERASE_CONTACT).described(
+            "Erase a contact",
+            "Deletes the contact, and sets the personal fields of it, of its jobs, of the notes of its bookings and of what \
+             events copied to null. Ids, numbers, amounts and times stay. Fires `contact.deleted` with the `id` alone. One \
+             request makes a hundred changes at most: send it again, with another `Idempotency-Key`, until `is_complete` \
+             is true. A contact that is deleted already can be erased.",
+            "What this request has erased.",
         ),
     ]
 }

@@ -63,6 +63,7 @@ const NOTICES: &[(&str, &str)] = &[
     ("saved", "Saved."),
     ("created", "Created."),
     ("contact-deleted", "The contact was deleted."),
+    ("contact-erased", "The contact was erased."),
     ("invoice-sent", "The invoice is marked as sent."),
     ("invoice-resent", "It is recorded that the invoice was sent again."),
     ("invoice-paid", "The payment was recorded."),

@@ -49,8 +49,17 @@ impl PageResponse {
 
     /// Returns a CSV file that the browser saves. `name` is that of the file without its extension.
     pub(super) fn csv(name: &'static str, text: String) -> Self {
-        let mut response = Self::content(HeaderValue::from_static("text/csv; charset=utf-8"), text.into());
-        if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename=\"{name}.csv\"")) {
+        Self::saved(HeaderValue::from_static("text/csv; charset=utf-8"), &format!("{name}.csv"), text)
+    }
+
+    /// Returns a JSON file that the browser saves.
+    pub(super) fn json(name: &str, text: String) -> Self {
+        Self::saved(HeaderValue::from_static("application/json"), &format!("{name}.json"), text)
+    }
+
+    fn saved(content_type: HeaderValue, file: &str, text: String) -> Self {
+        let mut response = Self::content(content_type, text.into());
+        if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename=\"{file}\"")) {
             response.headers.insert(CONTENT_DISPOSITION, disposition);
         }
         response

@@ -196,6 +196,8 @@ fn record_changes() -> Vec<Page> {
             "/contacts/{id}/delete",
             Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::DeleteContact))),
         ),
+        get("/contacts/{id}/data", Account(Developer, |cx, tenant| Box::pin(record_actions::data(cx, tenant)))),
+        post("/contacts/{id}/erase", Account(Role::Owner, |cx, tenant| Box::pin(record_actions::erase(cx, tenant)))),
         post("/invoices/{id}/send", Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::SendInvoice)))),
         post(
             "/invoices/{id}/resend",

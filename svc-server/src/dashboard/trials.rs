@@ -66,7 +66,7 @@ pub(super) fn request(
     delivery.attempts = 1;
     let secrets = endpoint.map_or_else(|| vec![new_webhook_secret(env)], |endpoint| endpoint.signing_secrets(now));
     // The event is marked as a test, whatever the account is.
-    let options = endpoint.map(WebhookSubscription::attempt_options).unwrap_or_default();
+    let options = endpoint.map(|endpoint| endpoint.attempt_options(now)).unwrap_or_default();
     Attempt { delivery, event, url, secrets, is_sandbox: false, options }
 }
 

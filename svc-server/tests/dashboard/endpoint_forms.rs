@@ -184,6 +184,7 @@ async fn an_endpoint_asks_for_more() {
         ("filter", "data.city == \"Perth\""),
         ("payload", "thin"),
         ("ordering", "record"),
+        ("signature", "ed25519"),
         ("max_per_second", "20"),
         ("max_in_flight", "3"),
         ("timeout", "9"),
@@ -202,6 +203,8 @@ async fn an_endpoint_asks_for_more() {
     for text in ["data.city == &quot;Perth&quot;", "x-key", "basic, as svc", "60 s, 600 s", "thin", "record"] {
         assert!(page.contains(text), "{text}: {page}");
     }
+    let key = endpoint.signing_keys.unwrap().iter().next().unwrap().public_key.clone();
+    assert!(page.contains(&key) && !page.contains("whsk_"), "{key}: {page}");
     let edit = developer.get(&format!("{path}/edit")).await.text;
     for text in
         ["value=\"60, 600\"", "value=\"20\"", "<option value=\"thin\" selected>", "<details class=\"more\" open>"]
@@ -214,6 +217,7 @@ async fn an_endpoint_asks_for_more() {
         ("filter", "data.city = 1", "is no filter: at character 11"),
         ("payload", "fat", "Choose one of the values."),
         ("ordering", "", "Choose one of the values."),
+        ("signature", "rsa", "Choose one of the values."),
         ("max_per_second", "fast", "must be a whole number from 1 to 1000"),
         ("max_in_flight", "65", "must be from 1 to 64"),
         ("timeout", "0", "must be from 1 to 30"),
@@ -233,12 +237,14 @@ async fn an_endpoint_asks_for_more() {
     let cleared = asked.map(|(name, _)| match name {
         "payload" => (name, "contract"),
         "ordering" => (name, "none"),
+        "signature" => (name, "hmac"),
         "retry_schedule" => (name, "none"),
         _ => (name, ""),
     });
     assert_eq!(developer.post(&format!("{path}/edit"), &fields(&cleared)).await.status, StatusCode::SEE_OTHER);
     let changed = server.endpoints().await.remove(0);
     assert_eq!((changed.filter, changed.payload, changed.ordering, changed.timeout), (None, None, None, None));
+    assert_eq!((changed.signature, changed.signing_keys), (None, None));
     assert_eq!(changed.retry_schedule.unwrap().seconds(), [0; 0], "no retries");
     assert!(changed.headers.is_some() && changed.authentication.is_some(), "what the form does not have stays");
 }

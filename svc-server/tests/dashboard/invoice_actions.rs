@@ -1,7 +1,7 @@
 //! What is done with invoices, quotes and contacts beside editing them.
 
 use http::StatusCode;
-use http::header::LOCATION;
+use http::header::{CONTENT_DISPOSITION, LOCATION};
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 
@@ -212,4 +212,34 @@ async fn a_contact_is_deleted_after_a_question_with_its_name() {
     }
     assert_eq!(owner.get(&record).await.status, StatusCode::NOT_FOUND);
     assert_eq!(newest_events(&server, 1).await, ["contact.deleted"]);
+}
+
+#[tokio::test]
+async fn an_owner_erases_a_contact_and_says_why() {
+    let server = Server::start().await;
+    let (owner, developer) = (server.signed_in(Role::Owner).await, server.signed_in(Role::Developer).await);
+    let id = jane(&server).await;
+    let record = format!("/contacts/{id}");
+    let all = developer.get(&format!("{record}/data")).await;
+    assert_eq!(all.headers[CONTENT_DISPOSITION], format!("attachment; filename=\"contact-{id}.json\""));
+    let data: serde_json::Value = serde_json::from_str(&all.text).unwrap();
+    assert_eq!(
+        (data["contact"]["email"].as_str(), data["is_complete"].as_bool()),
+        (Some("jane@example.com"), Some(true))
+    );
+    assert!(!developer.get(&record).await.text.contains("/erase"), "the role may not");
+    assert!(owner.get(&record).await.text.contains("Erase Jane &lt;b&gt;Citizen?"));
+    for (reason, refusal) in [("", "Say why the contact is erased."), ("a%0Ab", "The reason must be one line")] {
+        let refused = owner.post(&format!("{record}/erase"), &format!("reason={reason}")).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(refused.text.contains(refusal), "{}", refused.text);
+    }
+    let account = server.svc.account(server.tenant);
+    assert!(account.contacts().get(id).await.is_ok(), "nothing has changed yet");
+    for _ in 0..2 {
+        assert_eq!(notice(&owner.post(&format!("{record}/erase"), "reason=asked").await), "contact-erased");
+    }
+    assert_eq!(owner.get(&record).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(newest_events(&server, 2).await, ["contact.created", "contact.deleted"]);
+    assert_eq!(account.contacts().data(id).await.unwrap().contact.first_name, None);
 }

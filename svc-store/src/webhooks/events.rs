@@ -15,8 +15,8 @@ use crate::table::{TableRow, record, select, select_all};
 
 record!(Event, "events", key: [tenant_id, id], {
     extra: [actor: Option<String>, record_id: Option<Uuid>],
-    inserted: [id, tenant_id, kind, data, created_at, only_for],
-    updated: [],
+    inserted: [id, tenant_id, kind, created_at, only_for],
+    updated: [data],
 });
 
 static AFTER: LazyLock<String> =
@@ -56,6 +56,10 @@ impl EventRepository for SqlTx<'_> {
         self.insert_record(&[actor, record.param()], event).await?;
         self.written_events.add(event.id);
         Ok(())
+    }
+
+    async fn replace_event_data(&mut self, event: &Event) -> StoreResult<()> {
+        self.update_record(event, &[event.tenant_id.param(), event.id.param()]).await
     }
 
     async fn event(&mut self, tenant: TenantId, id: EventId) -> StoreResult<Option<Event>> {

@@ -54,6 +54,7 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
         ("createContact", [contact(), vec![json!({})]].concat()),
         ("updateContact", contact()),
         ("listContacts", with(list(), &["email=x", "include_deleted=maybe", "updated_since=x", "search="])),
+        ("eraseContact", vec![json!({ "reason": "" }), json!({ "reason": long(501) }), json!({ "why": "asked" })]),
         ("createInvoice", [money(), vec![json!({})]].concat()),
         ("updateInvoice", money()),
         ("listInvoices", with(list(), &["status=x", "updated_since=x"])),

@@ -9,11 +9,12 @@ use crate::find::{self, FindText, Findable, Found, SearchParams};
 use crate::imports::{AccountRecord, Batch, Import};
 use crate::lookup::{self, Matches, PartOfId};
 use crate::pages::{ListParams, Page};
+use crate::personal::{self, ContactData, Erasure, ErasureCreate};
 use crate::platform::{
     ExportPage, ExportParams, ImportCreate, ImportKind, ImportReport, ImportedRow, Listing, MarkedInvoices, Method,
     Operation, OverdueCheck, PaymentAmount,
 };
-use crate::resources::contacts::Contact;
+use crate::resources::contacts::{Contact, ContactId};
 use crate::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId, InvoiceUpdate};
 use crate::resources::quotes::{self, Quote, QuoteId};
 use crate::resources::{Create, Delete, Resource, Update, crud};
@@ -137,6 +138,21 @@ pub const PAY_INVOICE: Operation<(TenantId, InvoiceId), PaymentAmount, Invoice> 
     Operation::new("payInvoice", Method::Post, "invoices", "pay", &async |tx, (account, id), input: &PaymentAmount| {
         invoices::pay(tx, account, id, input.amount).await
     });
+
+/// Returns what an account knows of a person.
+pub const GET_CONTACT_DATA: Operation<(TenantId, ContactId), (), ContactData> =
+    Operation::new("getContactData", Method::Get, "contacts", "data", &async |tx, (account, id), _| {
+        personal::data_of(tx, account, id).await
+    });
+
+/// Takes a step that erases a contact.
+pub const ERASE_CONTACT: Operation<(TenantId, ContactId), ErasureCreate, Erasure> = Operation::new(
+    "eraseContact",
+    Method::Post,
+    "contacts",
+    "erase",
+    &async |tx, (account, id), input: &ErasureCreate| personal::erase(tx, account, id, input).await,
+);
 
 /// Records a refund of an invoice.
 pub const REFUND_INVOICE: Operation<(TenantId, InvoiceId), PaymentAmount, Invoice> = Operation::new(

@@ -21,6 +21,12 @@ impl EventRepository for MemoryTx<'_> {
         Ok(())
     }
 
+    async fn replace_event_data(&mut self, event: &Event) -> StoreResult<()> {
+        let key = (event.tenant_id, event.id);
+        self.state_mut()?.events.change(&key, |stored| stored.data.clone_from(&event.data));
+        Ok(())
+    }
+
     async fn event(&mut self, tenant: TenantId, id: EventId) -> StoreResult<Option<Event>> {
         Ok(self.state.events.get(&(tenant, id)).cloned())
     }

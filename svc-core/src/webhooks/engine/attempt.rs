@@ -39,6 +39,8 @@ pub struct AttemptOptions {
     pub is_thin: bool,
     /// The timeout, in place of that of the service.
     pub timeout: Option<Duration>,
+    /// The private keys that sign the request beside its secrets, the newest first.
+    pub private_keys: Vec<Secret>,
     /// How long the attempt waits before it begins, so that those of an endpoint with a rate are apart.
     pub delay: Duration,
 }
@@ -81,7 +83,9 @@ impl Attempt {
     pub fn headers(&self, now: Timestamp, body: &[u8]) -> Vec<(&'static str, String)> {
         let (id, timestamp) = (self.delivery.id.to_string(), now.as_seconds().to_string());
         let standard = |secret| signatures::standard_webhook_signature(secret, &id, &timestamp, body);
-        let standard: Vec<String> = self.secrets.iter().map(standard).collect();
+        let asymmetric = |key| signatures::asymmetric_webhook_signature(key, &id, &timestamp, body);
+        let asymmetric = self.options.private_keys.iter().filter_map(asymmetric);
+        let standard: Vec<String> = self.secrets.iter().map(standard).chain(asymmetric).collect();
         // It has room for one signature, so a receiver must know its secret: the old one until the overlap ends.
         let own = self.secrets.last().map(|oldest| signatures::webhook_signature(oldest, body));
         let mut headers = vec![

@@ -73,7 +73,7 @@ async fn claim_endpoint(
         Some(pace) => limit.min(usize::try_from(Policy::PACE.as_nanos() / pace.as_nanos()).unwrap_or(limit).max(1)),
         None => limit,
     };
-    let mut options = subscription.attempt_options();
+    let mut options = subscription.attempt_options(now);
     options.timeout = options.timeout.map(|_| policy.timeout);
     let lease_ends = now.checked_add(policy.lease() + pace.map_or(Duration::ZERO, |_| Policy::PACE)).unwrap_or(now);
     let lease = tx.env().id(lease_ends);

@@ -11,12 +11,13 @@ use crate::resources::{Update as _, crud};
 use crate::store::{Repository, Store, Tx};
 use crate::values::{EventKind, EventSet, TenantId};
 use crate::webhooks::deliveries::{Delivery, MatchedSubscription};
-use crate::webhooks::{events, samples, signatures};
+use crate::webhooks::signatures::{self, SigningKeys};
+use crate::webhooks::{events, samples};
 
 /// How many subscriptions that have expired are found at once.
 const EXPIRED_AT_ONCE: u32 = 100;
 
-/// Replaces the signing secret. For the length of `overlap` the previous secret still makes `X-SVC-Signature`, and signs
+/// Replaces the signing secret, and the key of asymmetric signatures likewise. For the length of `overlap` the previous secret still makes `X-SVC-Signature`, and signs
 /// beside the new one in `webhook-signature`, so that a receiver that knows only the previous secret keeps working.
 ///
 /// During the overlap of an earlier rotation, the secret of that rotation is replaced: the previous secret, which receivers
@@ -36,8 +37,10 @@ pub async fn rotate_secret(
     let wall_clock = tx.env().now();
     let previous = before.overlapping_secret(wall_clock).unwrap_or(&before.secret);
     subscription.previous_secret = Some(previous.clone());
-    subscription.previous_until = Some(wall_clock.checked_add(overlap).unwrap_or(wall_clock));
+    let until = wall_clock.checked_add(overlap).unwrap_or(wall_clock);
+    subscription.previous_until = Some(until);
     subscription.secret = signatures::new_webhook_secret(tx.env());
+    subscription.signing_keys = before.signing_keys.as_ref().map(|keys| keys.rotated(tx.env(), until));
     subscription.set_updated_at(now);
     Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
     crud::audit_change(tx, tenant, "rotate", Some(&before), Some(&subscription)).await?;
@@ -62,6 +65,7 @@ pub async fn finish_rotation(
     let mut subscription = before.clone();
     subscription.previous_secret = None;
     subscription.previous_until = None;
+    subscription.signing_keys = before.signing_keys.as_ref().map(SigningKeys::newest);
     subscription.set_updated_at(now);
     Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
     crud::audit_change(tx, tenant, "finish_rotation", Some(&before), Some(&subscription)).await?;

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use svc_core::values::Patch;
 use svc_core::webhooks::filters::Filter;
 use svc_core::webhooks::options::{
-    self, AttemptsInFlight, Bounded, Ordering, Payload, PerSecond, RetryDelays, TimeoutSeconds,
+    self, AttemptsInFlight, Bounded, Ordering, Payload, PerSecond, RetryDelays, SignatureScheme, TimeoutSeconds,
 };
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
 
@@ -27,6 +27,7 @@ pub(super) struct Options {
     timeout: Option<TimeoutSeconds>,
     retry_schedule: Option<RetryDelays>,
     ordering: Option<Ordering>,
+    signature: Option<SignatureScheme>,
 }
 
 /// Returns the values of the fields for an endpoint.
@@ -44,17 +45,19 @@ pub(super) fn values_of(endpoint: &WebhookSubscription) -> Vec<(&'static str, St
         ("timeout", number(endpoint.timeout.map(Bounded::get))),
         ("retry_schedule", retries.unwrap_or_default()),
         ("ordering", endpoint.ordering.unwrap_or(Ordering::None).to_string()),
+        ("signature", endpoint.signature.unwrap_or(SignatureScheme::Hmac).to_string()),
     ]
 }
 
 /// Returns the fields. They are open if one of them is set or was refused.
 pub(super) fn fields(state: &FormState<'_>) -> Markup {
-    let is_default = |value: &str| ["", Payload::Contract.as_str(), Ordering::None.as_str()].contains(&value);
+    let defaults = ["", Payload::Contract.as_str(), Ordering::None.as_str(), SignatureScheme::Hmac.as_str()];
+    let is_default = |value: &str| defaults.contains(&value);
     let is_open = |name: &&str| !is_default(state.values.text(name)) || state.errors.of(name).is_some();
     let is_set = options::FIELDS.iter().any(is_open);
     html! {
         details.more open[is_set] {
-            summary { "More: a filter, a pace, an order" }
+            summary { "More: a filter, a pace, an order, signatures" }
             input type="hidden" name=(PRESENT) value="on";
             div {
                 (state.text("filter", "Filter", "Sends only events that pass, such as data.city == \"Perth\" and not (data.total < 100). Empty: all."))
@@ -62,6 +65,8 @@ pub(super) fn fields(state: &FormState<'_>) -> Markup {
                     &[("contract", "the whole record"), ("thin", "the id alone")]))
                 (state.choice("ordering", "Order", "What happens to one record arrives in order, and waits while an earlier delivery is retried.",
                     &[("none", "none"), ("record", "keep the order of each record")]))
+                (state.choice("signature", "Signature", "With a public key, your program needs no secret to verify deliveries.",
+                    &[("hmac", "with the secret"), ("ed25519", "with the secret, and for a public key")]))
                 (state.text("max_per_second", "Most deliveries a second", "From 1 to 1000. Empty: as many as your program takes."))
                 (state.text("max_in_flight", "Most requests at the same time", "From 1 to 64. Empty: up to 64 while they succeed."))
                 (state.text("timeout", "Timeout in seconds", "From 1 to 30. Empty: that of the service."))
@@ -83,6 +88,7 @@ pub(super) fn read(form: &Form, errors: &mut Errors) -> Option<Options> {
         timeout: number(form, errors, "timeout"),
         retry_schedule: errors.take("retry_schedule", form.given("retry_schedule").map(delays).transpose()).flatten(),
         ordering: errors.take("ordering", Ordering::from_text(form.text("ordering")).ok_or(one_of)),
+        signature: errors.take("signature", SignatureScheme::from_text(form.text("signature")).ok_or(one_of)),
     })
 }
 
@@ -108,8 +114,19 @@ fn delays(text: &str) -> Result<RetryDelays, String> {
 impl Options {
     /// Adds them to a new endpoint.
     pub(super) fn create(self, new: WebhookCreate) -> WebhookCreate {
-        let Self { filter, payload, max_per_second, max_in_flight, timeout, retry_schedule, ordering } = self;
-        WebhookCreate { filter, payload, max_per_second, max_in_flight, timeout, retry_schedule, ordering, ..new }
+        let Self { filter, payload, max_per_second, max_in_flight, timeout, retry_schedule, ordering, signature } =
+            self;
+        WebhookCreate {
+            filter,
+            payload,
+            max_per_second,
+            max_in_flight,
+            timeout,
+            retry_schedule,
+            ordering,
+            signature,
+            ..new
+        }
     }
 
     /// Adds them to a change.
@@ -122,6 +139,7 @@ impl Options {
             timeout: Patch::Set(self.timeout),
             retry_schedule: Patch::Set(self.retry_schedule),
             ordering: Patch::Set(self.ordering),
+            signature: Patch::Set(self.signature),
             ..change
         }
     }

@@ -1,10 +1,12 @@
 //! What can be done with a record beside editing it: the steps of an invoice, what a customer decides about a quote, and
-//! deleting a contact. A page shows the buttons that the record allows.
+//! deleting and erasing a contact. A page shows the buttons that the record allows.
 
 use std::str::FromStr;
 
 use maud::{Markup, html};
 use svc_core::accounts::tenants::Tenant;
+use svc_core::error::StoreError;
+use svc_core::personal::ErasureCreate;
 use svc_core::prelude::*;
 use svc_core::resources::invoices::InvoiceStep;
 use svc_core::values::Amount;
@@ -85,8 +87,46 @@ fn contact_buttons(cx: &Context<'_>, contact: &Contact, edit: &Markup) -> Markup
         @for kind in kinds {
             a.button href=(cx.url(&format!("/{}/new?contact={id}", kind.collection()))) { "New " (kind.one()) }
         }
+        a.button href=(cx.url(&format!("/contacts/{id}/data"))) { "All data" }
         (confirmed(cx, "Delete", &question, &format!("/contacts/{id}/delete"), hidden(cx, contact.updated_at), "Delete"))
+        @if cx.may(Role::Owner) { (erase_form(cx, contact)) }
     }
+}
+
+/// Returns the form that erases a contact.
+fn erase_form(cx: &Context<'_>, contact: &Contact) -> Markup {
+    let question = format!(
+        "Erase {}? It is deleted, and its personal fields are emptied: in the contact, its jobs, the notes of its bookings and in \
+         what events have of them. Numbers, amounts and times stay. It cannot be undone.",
+        contact.display_name()
+    );
+    let reason = html! {
+        div.field {
+            label for="reason" { "Reason" }
+            input id="reason" name="reason" type="text" required maxlength="500" value=(cx.form.text("reason")) autocomplete="off"
+                aria-describedby="about-reason";
+            div.soft id="about-reason" { "The audit log keeps it. Name nobody in it." }
+        }
+    };
+    confirmed(cx, "Erase", &question, &format!("/contacts/{}/erase", contact.id), reason, "Erase for good")
+}
+
+/// Erases the contact in the path.
+pub(in crate::dashboard) async fn erase(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let reason =
+        cx.form.given("reason").ok_or_else(|| PageError::Invalid("Say why the contact is erased.".to_owned()))?;
+    let reason = reason.parse().map_err(|issue| PageError::Invalid(format!("The reason {issue}.")))?;
+    cx.svc.account(tenant.id).contacts().erase(cx.id()?, ErasureCreate { reason }).await?;
+    Ok(PageResponse::see_other(&cx.url("/contacts?notice=contact-erased")))
+}
+
+/// Returns all that is known of the contact in the path, as a file.
+pub(in crate::dashboard) async fn data(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let id: ContactId = cx.id()?;
+    let data = cx.svc.account(tenant.id).contacts().data(id).await?;
+    let json =
+        serde_json::to_string_pretty(&data).map_err(|error| Error::Store(StoreError::Internal(error.to_string())))?;
+    Ok(PageResponse::json(&format!("contact-{id}"), json))
 }
 
 fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, edit: &Markup) -> Markup {

@@ -36,7 +36,7 @@ impl SentRequest {
             url: endpoint.url.clone(),
             secrets: endpoint.signing_secrets(at),
             is_sandbox,
-            options: endpoint.attempt_options(),
+            options: endpoint.attempt_options(at),
         };
         let bytes = sent.body(at);
         let headers = sent.headers(at, &bytes);

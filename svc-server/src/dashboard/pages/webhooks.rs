@@ -4,9 +4,10 @@ use maud::{Markup, html};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::store::DeliveryFilter;
-use svc_core::values::{EventSet, Patch, Text};
+use svc_core::values::{EventSet, Patch, Text, TimeZone};
 use svc_core::webhooks::options::Authentication;
 use svc_core::webhooks::replays::ReplayCreate;
+use svc_core::webhooks::signatures::SigningKeys;
 use svc_core::webhooks::statistics::{AttemptOutcome, Backlog, HourOfAttempts, Tally};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription, WebhookUpdate};
 
@@ -183,7 +184,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
         ])))
         details.card {
             summary { "What it asks for" }
-            (facts(&options(&endpoint)))
+            (facts(&options(cx, zone, &endpoint)))
             p.soft { "Headers and authentication are set by the API or with " code { "svc webhook update" } ", the others with Edit." }
         }
         details.card {
@@ -218,7 +219,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
 }
 
 /// Returns what an endpoint asks for beyond the contract.
-fn options(endpoint: &WebhookSubscription) -> Vec<(&'static str, Markup)> {
+fn options(cx: &Context<'_>, zone: &TimeZone, endpoint: &WebhookSubscription) -> Vec<(&'static str, Markup)> {
     let or_none = |value: Option<String>| match value {
         Some(value) => html! { (value) },
         None => html! { span.soft { "not set" } },
@@ -238,6 +239,15 @@ fn options(endpoint: &WebhookSubscription) -> Vec<(&'static str, Markup)> {
         [] => "none".to_owned(),
         delays => delays.iter().copied().map(seconds).collect::<Vec<_>>().join(", "),
     });
+    let keys = || endpoint.signing_keys.iter().flat_map(SigningKeys::iter);
+    let keys = || keys().filter(|key| key.expires_at.is_none_or(|until| until > cx.now));
+    let public_keys = keys().next().is_some().then(|| {
+        html! {
+            @for key in keys() {
+                div { code { (key.public_key) } @if let Some(until) = key.expires_at { " until " (exact_time(zone, until)) } }
+            }
+        }
+    });
     vec![
         ("Headers", or_none(names)),
         ("Authentication", or_none(authentication)),
@@ -254,6 +264,8 @@ fn options(endpoint: &WebhookSubscription) -> Vec<(&'static str, Markup)> {
         ("Timeout", or_none(endpoint.timeout.map(|timeout| seconds(timeout.get())))),
         ("Waits before retries", or_none(retries)),
         ("Order", text(endpoint.ordering.as_ref().map(|ordering| ordering as _))),
+        ("Signature", text(endpoint.signature.as_ref().map(|signature| signature as _))),
+        ("Public keys", public_keys.unwrap_or_else(|| or_none(None))),
     ]
 }
 

@@ -1,10 +1,13 @@
 //! Tests of what a subscription asks for: its own limits, its own retries, and an order.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::*;
 use crate::webhooks::options::TimeoutSeconds;
 use crate::webhooks::replays::{self, ReplayCreate};
+use crate::webhooks::signatures::SigningKeys;
 use crate::webhooks::subscriptions::{SubscriptionId, WebhookUpdate};
 
 /// An endpoint with options, in a store of its own, and the attempts in flight.
@@ -261,4 +264,67 @@ fn a_thin_event_has_the_ids_alone_and_further_headers_are_sent() {
     assert_eq!(headers, [("x-team", "ledger"), ("authorization", "Bearer t0ken")]);
     let debug = format!("{attempt:?}");
     assert!(!debug.contains("ledger") && !debug.contains("t0ken"), "{debug}");
+}
+
+/// What is done with the keys of a subscription.
+enum Step {
+    Rotate,
+    Finish,
+    Set(&'static str),
+}
+
+/// Deliveries have a signature that a public key verifies: two during the overlap of a rotation, and none without the option.
+#[test]
+fn a_delivery_is_signed_for_the_public_keys_of_its_subscription() {
+    let mut sender = Sender::new(json!({ "signature": "ed25519" }));
+    let mut keys_after = |step: Option<Step>| {
+        let changed = (&sender.store as &dyn Store).write(
+            "change",
+            (sender.tenant, sender.id, step),
+            async |tx, (tenant, id, step)| match step {
+                None => crud::get(tx, *tenant, *id).await,
+                Some(Step::Rotate) => subscriptions::rotate_secret(tx, *tenant, *id, Duration::from_secs(60)).await,
+                Some(Step::Finish) => subscriptions::finish_rotation(tx, *tenant, *id).await,
+                Some(Step::Set(change)) => {
+                    crud::update(tx, *tenant, *id, WebhookUpdate::from_body(change.as_bytes())?).await
+                }
+            },
+        );
+        let subscription: WebhookSubscription = changed.now_or_never().unwrap().unwrap();
+        sender.emit(&["a"]);
+        sender.claim();
+        keys_that_signed(&sender.in_flight.pop().unwrap(), &subscription)
+    };
+    let first = keys_after(None);
+    assert_eq!(first.len(), 1);
+    let both = keys_after(Some(Step::Rotate));
+    assert_eq!((both.len(), &both[1..]), (2, &first[..]));
+    assert_eq!(keys_after(Some(Step::Finish)), both[..1]);
+    assert_eq!(keys_after(Some(Step::Set(r#"{"signature":"ed25519"}"#))), both[..1], "it had been so");
+    assert_eq!(keys_after(Some(Step::Set(r#"{"signature":null}"#))), [""; 0]);
+    let new = keys_after(Some(Step::Set(r#"{"signature":"ed25519"}"#)));
+    assert!(new.len() == 1 && new != both[..1]);
+    assert_eq!(keys_after(Some(Step::Set(r#"{"signature":"hmac"}"#))), [""; 0]);
+}
+
+/// Returns the public keys for which the request of an attempt has a signature.
+fn keys_that_signed(attempt: &Attempt, subscription: &WebhookSubscription) -> Vec<String> {
+    let now = Timestamp::from_micros(1_773_500_966_000_000);
+    let body = attempt.body(now);
+    let headers: BTreeMap<_, _> = attempt.headers(now, &body).into_iter().collect();
+    let signed = [headers["webhook-id"].as_bytes(), headers["webhook-timestamp"].as_bytes(), &body].join(&b'.');
+    let entries: Vec<&str> = headers["webhook-signature"].split(' ').collect();
+    let signatures: Vec<_> = entries.iter().filter_map(|entry| entry.strip_prefix("v1a,")).collect();
+    assert_eq!(entries.len(), attempt.secrets.len() + signatures.len());
+    let verifies = |key: &String, signature: &str| {
+        let bytes = STANDARD.decode(key.strip_prefix("whpk_").unwrap()).unwrap();
+        let key = ed25519_dalek::VerifyingKey::from_bytes(&bytes.try_into().unwrap()).unwrap();
+        let signature = ed25519_dalek::Signature::from_slice(&STANDARD.decode(signature).unwrap()).unwrap();
+        key.verify_strict(&signed, &signature).is_ok()
+    };
+    let keys = subscription.signing_keys.iter().flat_map(SigningKeys::iter).map(|key| key.public_key.clone());
+    let signed_for: Vec<String> =
+        keys.filter(|key| signatures.iter().any(|signature| verifies(key, signature))).collect();
+    assert_eq!(signed_for.len(), signatures.len(), "each signature is for one of the keys");
+    signed_for
 }

@@ -1,0 +1,306 @@
+//! What an account knows of a person: all of it at once ([`data_of`]), and without it ([`erase`]), as the laws on privacy ask.
+//!
+//! A contact is the person. Jobs copy its name, address and number when they are made; bookings have notes about it; events
+//! copy contacts, jobs and bookings as they were, and receivers may send an event back in their responses. [`erase`] empties all
+//! of that, and leaves the skeletons: ids, numbers, statuses, amounts and times.
+//!
+//! # What is not found
+//!
+//! A title, the name of a service and the lines of a quote are words of the business, and stay. So does what an application put
+//! into events of its own kinds. Responses that are kept for repeated requests are encrypted, and gone after a day.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::accounts::audit::{self, Object};
+use crate::accounts::clocks::advance_clock;
+use crate::error::{Error, StoreError};
+use crate::find::{self, Findable};
+use crate::input::{Input, Record};
+use crate::resources::Update;
+use crate::resources::bookings::Booking;
+use crate::resources::contacts::{Contact, ContactId, OfContact};
+use crate::resources::invoices::{Invoice, Payment};
+use crate::resources::jobs::Job;
+use crate::resources::quotes::Quote;
+use crate::store::{DeliveryFilter, EventFilter, Repository, Tx};
+use crate::values::{EventKind, TenantId, Text, Timestamp};
+use crate::webhooks::events::{self, Event};
+
+/// How many records and events one step of [`erase`] changes at most.
+pub const STEP: u32 = 100;
+/// How many records and events are read at a time.
+const PAGE: u32 = 200;
+/// How many records or events of each kind [`data_of`] returns at most.
+pub const MAX_OF_EACH: u32 = 1000;
+
+/// Why a contact is erased.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct ErasureCreate {
+    /// Why the contact is erased, for the audit log, which keeps it: `asked by letter on 3 March`. Must be a single line. Name
+    /// nobody in it.
+    pub reason: Text<500>,
+}
+
+/// What one step of an erasure has emptied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Record)]
+pub struct Erasure {
+    /// The number of contacts: 1 in the first step.
+    pub contacts: u32,
+    /// The number of jobs of the contact.
+    pub jobs: u32,
+    /// The number of bookings of the contact.
+    pub bookings: u32,
+    /// The number of events.
+    pub events: u32,
+    /// Whether nothing is left. If something is, erase the contact again.
+    pub is_complete: bool,
+}
+
+impl Erasure {
+    /// Returns what this step and the next one have emptied.
+    #[must_use]
+    pub fn and(self, next: Self) -> Self {
+        Self {
+            contacts: self.contacts + next.contacts,
+            jobs: self.jobs + next.jobs,
+            bookings: self.bookings + next.bookings,
+            events: self.events + next.events,
+            is_complete: next.is_complete,
+        }
+    }
+}
+
+/// What an account knows of a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+pub struct ContactData {
+    /// The contact.
+    pub contact: Contact,
+    /// Its invoices, newest first.
+    pub invoices: Vec<Invoice>,
+    /// The payments of these invoices.
+    pub payments: Vec<Payment>,
+    /// Its quotes, newest first.
+    pub quotes: Vec<Quote>,
+    /// Its bookings, newest first.
+    pub bookings: Vec<Booking>,
+    /// Its jobs, newest first.
+    pub jobs: Vec<Job>,
+    /// What happened to the contact and to these records, for as long as events are kept.
+    pub events: Vec<crate::platform::Event>,
+    /// Whether that is all. There are at most 1,000 records of a kind, and 1,000 events of a record.
+    pub is_complete: bool,
+}
+
+/// A record with personal fields, each of which can be null.
+#[async_trait]
+trait Personal: Findable {
+    /// The personal fields.
+    const PERSONAL: &'static [&'static str];
+
+    /// Sets them to null.
+    fn clear(&mut self);
+}
+
+impl Personal for Contact {
+    const PERSONAL: &'static [&'static str] =
+        &["email", "first_name", "last_name", "phone", "company_name", "city", "state", "postcode"];
+
+    fn clear(&mut self) {
+        let Self { id, created_at, updated_at, deleted_at, .. } = *self;
+        *self = Self { id, created_at, updated_at, deleted_at, ..Self::default() };
+    }
+}
+
+impl Personal for Job {
+    const PERSONAL: &'static [&'static str] = &[
+        "customer_name",
+        "customer_email",
+        "customer_phone",
+        "site_address",
+        "site_suburb",
+        "site_state",
+        "site_postcode",
+    ];
+
+    fn clear(&mut self) {
+        (self.customer_name, self.customer_email, self.customer_phone) = (None, None, None);
+        (self.site_address, self.site_suburb, self.site_state, self.site_postcode) = (None, None, None, None);
+    }
+}
+
+impl Personal for Booking {
+    const PERSONAL: &'static [&'static str] = &["notes"];
+
+    fn clear(&mut self) {
+        self.notes = None;
+    }
+}
+
+/// Takes a step that erases a contact, which may be deleted already. The first step deletes it and fires `contact.deleted` with
+/// its id alone; a step of a contact of which nothing is left changes nothing.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub async fn erase(tx: &mut dyn Tx, tenant: TenantId, id: ContactId, input: &ErasureCreate) -> Result<Erasure, Error> {
+    let now = advance_clock(tx, tenant).await?;
+    let before = Repository::<Contact>::get(tx, tenant, id).await?.ok_or(Error::NotFound)?;
+    let mut step = Step { tenant, left: STEP, done: Erasure::default() };
+    let mut erased = before.clone();
+    erased.clear();
+    erased.deleted_at = erased.deleted_at.or(Some(now));
+    if erased != before {
+        erased.updated_at = now;
+        Repository::<Contact>::update(tx, tenant, &erased).await?;
+        find::index_record(tx, tenant, &erased).await?;
+        events::emit(tx, tenant, now, &[EventKind::ContactDeleted], &json!({ "id": id })).await?;
+        step.done.contacts = 1;
+    }
+    step.erase_events(tx, id.uuid(), Contact::PERSONAL).await?;
+    step.done.jobs = step.erase_records::<Job>(tx, id).await?;
+    step.done.bookings = step.erase_records::<Booking>(tx, id).await?;
+    let done = Erasure { is_complete: step.left > 0, ..step.done };
+    if (Erasure { is_complete: false, ..done }) != Erasure::default() {
+        let after =
+            json!({ "reason": input.reason, "jobs": done.jobs, "bookings": done.bookings, "events": done.events });
+        let object = Object { kind: "contact", id: id.uuid() };
+        audit::record(tx, tenant, "erase", object, None, Some(&after)).await?;
+    }
+    Ok(done)
+}
+
+/// A step of an erasure.
+struct Step {
+    tenant: TenantId,
+    /// How many records and events can yet be changed.
+    left: u32,
+    done: Erasure,
+}
+
+impl Step {
+    /// Erases the records of a contact, each after its events, and returns how many there were.
+    async fn erase_records<R: Personal + OfContact + Update>(
+        &mut self,
+        tx: &mut dyn Tx,
+        contact: ContactId,
+    ) -> Result<u32, Error> {
+        let (mut before, mut count) = (Timestamp::MAX, 0);
+        loop {
+            let page = R::of_contact(tx).records_of_contact(self.tenant, contact, before, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(count) };
+            before = last.created_at();
+            for record in page {
+                self.erase_events(tx, record.id().uuid(), R::PERSONAL).await?;
+                if self.left == 0 {
+                    return Ok(count);
+                }
+                let mut erased = record.clone();
+                erased.clear();
+                if erased != record {
+                    // No two records of an account change at the same time.
+                    erased.set_updated_at(advance_clock(tx, self.tenant).await?);
+                    R::repository(tx).update(self.tenant, &erased).await?;
+                    find::index_record(tx, self.tenant, &erased).await?;
+                    self.left -= 1;
+                    count += 1;
+                }
+            }
+        }
+    }
+
+    /// Erases the fields in the events of a record, and what receivers responded to them.
+    async fn erase_events(&mut self, tx: &mut dyn Tx, record: Uuid, fields: &[&str]) -> Result<(), Error> {
+        let mut until = Timestamp::MAX;
+        loop {
+            let page = tx.list_events(self.tenant, &EventFilter::of_record(record, until, PAGE)).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            until = last.event.created_at;
+            for mut event in page.into_iter().map(|found| found.event) {
+                let Some(data) = without(&event.data, fields)? else { continue };
+                if self.left == 0 {
+                    return Ok(());
+                }
+                event.data = data;
+                tx.replace_event_data(&event).await?;
+                delete_responses(tx, &event).await?;
+                self.left -= 1;
+                self.done.events += 1;
+            }
+        }
+    }
+}
+
+/// Deletes what receivers responded to an event.
+async fn delete_responses(tx: &mut dyn Tx, event: &Event) -> Result<(), Error> {
+    let deliveries = tx.list_deliveries(event.tenant_id, &DeliveryFilter::of_event(event.id)).await?;
+    for delivery in deliveries {
+        let before = Uuid::from_u128(delivery.id.uuid().as_u128().saturating_sub(1)).into();
+        tx.delete_responses(event.tenant_id, delivery.subscription_id, before, 1).await?;
+    }
+    Ok(())
+}
+
+/// Returns a record with null in place of these fields, or `None` if it has none of them.
+fn without(data: &RawValue, fields: &[&str]) -> Result<Option<Box<RawValue>>, StoreError> {
+    let damaged = |error: serde_json::Error| StoreError::Internal(format!("the data of an event: {error}"));
+    let mut record: serde_json::Map<String, Value> = serde_json::from_str(data.get()).map_err(damaged)?;
+    let mut has_any = false;
+    for field in fields {
+        if let Some(value) = record.get_mut(*field).filter(|value| !value.is_null()) {
+            *value = Value::Null;
+            has_any = true;
+        }
+    }
+    Ok(if has_any { Some(to_raw_value(&record).map_err(damaged)?) } else { None })
+}
+
+/// Returns what an account knows of a person, also if the contact was deleted.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub async fn data_of(tx: &mut dyn Tx, tenant: TenantId, id: ContactId) -> Result<ContactData, Error> {
+    let contact = Repository::<Contact>::get(tx, tenant, id).await?.ok_or(Error::NotFound)?;
+    let mut all = Collector { tenant, id, events: Vec::new(), is_complete: true };
+    all.add_events(tx, id.uuid()).await?;
+    let invoices = all.records::<Invoice>(tx).await?;
+    let quotes = all.records::<Quote>(tx).await?;
+    let bookings = all.records::<Booking>(tx).await?;
+    let jobs = all.records::<Job>(tx).await?;
+    let mut payments = Vec::new();
+    for invoice in &invoices {
+        payments.extend(tx.payments(tenant, invoice.id, MAX_OF_EACH).await?);
+    }
+    let Collector { mut events, is_complete, .. } = all;
+    events.sort_unstable_by_key(|event| event.created_at);
+    Ok(ContactData { contact, invoices, payments, quotes, bookings, jobs, events, is_complete })
+}
+
+/// What is collected of a contact.
+struct Collector {
+    tenant: TenantId,
+    id: ContactId,
+    events: Vec<crate::platform::Event>,
+    is_complete: bool,
+}
+
+impl Collector {
+    async fn records<R: OfContact>(&mut self, tx: &mut dyn Tx) -> Result<Vec<R>, Error> {
+        let records = R::of_contact(tx).records_of_contact(self.tenant, self.id, Timestamp::MAX, MAX_OF_EACH).await?;
+        self.is_complete &= records.len() < MAX_OF_EACH as usize;
+        for record in &records {
+            self.add_events(tx, record.id().uuid()).await?;
+        }
+        Ok(records)
+    }
+
+    async fn add_events(&mut self, tx: &mut dyn Tx, record: Uuid) -> Result<(), Error> {
+        let filter = EventFilter::of_record(record, Timestamp::MAX, MAX_OF_EACH);
+        let found = tx.list_events(self.tenant, &filter).await?;
+        self.is_complete &= found.len() < MAX_OF_EACH as usize;
+        self.events.extend(found.into_iter().map(|found| crate::platform::Event::from(found.event)));
+        Ok(())
+    }
+}

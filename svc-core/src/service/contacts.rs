@@ -1,0 +1,57 @@
+//! What an account knows of a person.
+
+use super::executor::{Account, operation};
+use super::records::Records;
+use crate::error::Error;
+use crate::personal::{self, ContactData, Erasure, ErasureCreate};
+use crate::resources::contacts::{Contact, ContactId};
+
+/// What the laws on privacy ask for.
+impl Records<'_, Contact> {
+    /// Returns what the account knows of a contact, also if it was deleted.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn data(self, id: ContactId) -> Result<ContactData, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner
+            .read(operation!("svc.contacts.data", id), (tenant, id), async |tx, &(tenant, id)| {
+                personal::data_of(tx, tenant, id).await
+            })
+            .await
+    }
+
+    /// Erases a contact, which may be deleted already, in transactions of a hundred changes each. Fires `contact.deleted` with
+    /// the id alone. See [`personal`] for what it finds.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]. If a later transaction fails, those before it stay; erase the contact again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::personal::ErasureCreate;
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let contacts = svc.account(tenant).contacts();
+    /// let contact = contacts.create(ContactCreate::new("ada@example.com".parse()?)).await?;
+    /// let erased = contacts.erase(contact.id, ErasureCreate { reason: "asked by letter".parse()? }).await?;
+    /// assert_eq!((erased.contacts, erased.events, erased.is_complete), (1, 1, true));
+    /// assert_eq!(contacts.data(contact.id).await?.contact.email, None);
+    /// # Ok(()) });
+    /// ```
+    pub async fn erase(self, id: ContactId, input: ErasureCreate) -> Result<Erasure, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let mut all = Erasure::default();
+        while !all.is_complete {
+            let step = runner.write(
+                operation!("svc.contacts.erase", id),
+                (tenant, id, input.clone()),
+                async |tx, (tenant, id, input)| personal::erase(tx, *tenant, *id, input).await,
+            );
+            all = all.and(step.await?);
+        }
+        Ok(all)
+    }
+}
