@@ -42,8 +42,9 @@ for path in sorted(fixtures.glob("requests/*/*/*.json")):
 # These inputs are structures, whose strings and bodies are read from the end of the data.
 for vector in json.loads((fixtures / "webhooks" / "vectors.json").read_text()):
     body = base64.b64decode(vector["body_base64"]) if "body_base64" in vector else vector["body"].encode()
-    parts = [vector["secret"], vector.get("signature") or vector.get("webhook_signature", "")]
-    seed("signature", "".join(parts).encode() + body)
+    key = vector.get("secret", vector.get("public_key"))
+    header = vector.get("signature") or vector.get("webhook_signature", "")
+    seed("signature", (key + header).encode() + body)
 seed("api_key", bytes(range(32)) + b"\0\x05xBearer svc_live_")
 seed("cursor", bytes(range(58)) + ID.encode())
 

@@ -1,9 +1,12 @@
-//! Signatures of deliveries and of requests: only the right header is accepted, and no input panics.
+//! Signatures of deliveries, by secrets and by keys, and of requests: only the right header is accepted, and no input
+//! panics.
 
 #![no_main]
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
@@ -26,9 +29,11 @@ struct Input<'a> {
 }
 
 fuzz_target!(|input: Input<'_>| {
+    check_public_keys(&input);
     let now = UNIX_EPOCH + Duration::from_secs(input.seconds.into());
     let Ok(verifier) = Verifier::new(input.secret) else {
-        let unusable = input.secret.is_empty() || input.secret.contains(char::is_whitespace);
+        let public = input.secret.starts_with("whpk_");
+        let unusable = public || input.secret.is_empty() || input.secret.contains(char::is_whitespace);
         assert!(unusable, "{:?}", input.secret);
         return;
     };
@@ -78,6 +83,34 @@ fn check_standard_webhooks(verifier: &Verifier, input: &Input<'_>) {
             matches!(error, VerifyError::InvalidId | VerifyError::InvalidTimestamp | VerifyError::SecretNotBase64),
             "{error}"
         ),
+    }
+}
+
+/// Checks the verifier that has a public key and no secret. The private key is made from the secret.
+fn check_public_keys(input: &Input<'_>) {
+    let Input { secret, id, timestamp, header, body, .. } = *input;
+    if Verifier::from_public_key(secret).is_ok() {
+        assert!(secret.starts_with("whpk_"), "{secret:?}");
+    }
+    let private = Secret::new(format!("whsk_{}", STANDARD.encode(mac(secret.as_bytes(), &[]))));
+    let public = signatures::public_key(&private).unwrap();
+    let right = signatures::asymmetric_webhook_signature(&private, id, timestamp, body).unwrap();
+    let verifier = Verifier::from_public_key(&public).unwrap().without_max_age();
+    let check = |signature: &str| verifier.verify_standard(StandardHeaders { id, timestamp, signature }, body);
+    assert!(check(header).is_err() || header.split(' ').any(|entry| entry == right));
+    match check(&right) {
+        Ok(()) => {
+            assert_eq!(check(&format!("v1,x {right}")), Ok(()));
+            let mut changed = right.into_bytes();
+            let at = usize::from(input.flipped >> 3) % changed.len();
+            changed[at] ^= 1 << (input.flipped & 7);
+            if let Ok(changed) = String::from_utf8(changed) {
+                check(&changed).unwrap_err();
+            }
+        }
+        Err(error) => {
+            assert!(matches!(error, VerifyError::InvalidId | VerifyError::InvalidTimestamp), "{error}");
+        }
     }
 }
 

@@ -20,6 +20,23 @@ pub enum VerifyError {
     SecretWhitespace,
     /// The part of the secret after `whsec_` is not base64, which the Standard Webhooks headers require.
     SecretNotBase64,
+    /// The secret is a public key. Everyone may know it, and could sign with it.
+    PublicKeyAsSecret,
+    /// The public key is empty.
+    EmptyPublicKey,
+    /// The public key does not begin with `whpk_`, like a secret or a private key.
+    NotPublicKey,
+    /// The part of the public key after `whpk_` is not base64.
+    PublicKeyNotBase64,
+    /// The public key does not have 32 bytes.
+    PublicKeyWrongLength {
+        /// The number of bytes after `whpk_`, decoded.
+        found: usize,
+    },
+    /// The public key is not a point on the curve of Ed25519, or one of small order, for which anyone can sign.
+    InvalidPublicKey,
+    /// `X-SVC-Signature` cannot be verified, since the verifier has public keys and no secret.
+    NoSecret,
     /// The signature header is empty or missing.
     EmptyHeader,
     /// `X-SVC-Signature` does not begin with `sha256=`.
@@ -33,7 +50,7 @@ pub enum VerifyError {
     NotHex,
     /// `X-SVC-Signature` contains upper-case hex digits.
     UpperCaseHex,
-    /// The signature is not that of this body with any of the secrets.
+    /// The signature is not that of this body with any of the secrets or public keys.
     Mismatch,
     /// The age is limited, and the body is not a JSON object with a string `delivered_at`.
     MissingDeliveredAt,
@@ -62,6 +79,15 @@ pub enum VerifyError {
     NoV1Signature,
     /// A `v1,` entry of `webhook-signature` is not base64 of 32 bytes.
     NotBase64,
+    /// The verifier has public keys and no secret, and `webhook-signature` has no entry that begins with `v1a,`.
+    NoV1aSignature,
+    /// A `v1a,` entry of `webhook-signature` is not base64 of 64 bytes.
+    V1aNotBase64,
+    /// `webhook-signature` has more `v1a,` entries than are verified.
+    TooManySignatures {
+        /// The number of `v1a,` entries.
+        found: usize,
+    },
 }
 
 impl VerifyError {
@@ -78,6 +104,13 @@ impl VerifyError {
             Self::EmptySecret => "empty_secret",
             Self::SecretWhitespace => "secret_whitespace",
             Self::SecretNotBase64 => "secret_not_base64",
+            Self::PublicKeyAsSecret => "public_key_as_secret",
+            Self::EmptyPublicKey => "empty_public_key",
+            Self::NotPublicKey => "not_public_key",
+            Self::PublicKeyNotBase64 => "public_key_not_base64",
+            Self::PublicKeyWrongLength { .. } => "public_key_wrong_length",
+            Self::InvalidPublicKey => "invalid_public_key",
+            Self::NoSecret => "no_secret",
             Self::EmptyHeader => "empty_header",
             Self::MissingPrefix => "missing_prefix",
             Self::WrongLength { .. } => "wrong_length",
@@ -93,6 +126,9 @@ impl VerifyError {
             Self::InvalidTimestamp => "invalid_timestamp",
             Self::NoV1Signature => "no_v1_signature",
             Self::NotBase64 => "not_base64",
+            Self::NoV1aSignature => "no_v1a_signature",
+            Self::V1aNotBase64 => "v1a_not_base64",
+            Self::TooManySignatures { .. } => "too_many_signatures",
         }
     }
 }
@@ -107,6 +143,34 @@ impl fmt::Display for VerifyError {
                 "the secret contains white space; remove it, such as the line feed at the end of a file"
             }
             Self::SecretNotBase64 => "the secret is not `whsec_` followed by base64; pass the whole secret unchanged",
+            Self::PublicKeyAsSecret => {
+                "the secret is a public key, with which anyone could sign; pass the secret, which begins with \
+                 `whsec_`, or pass the public key to `Verifier::with_public_key`"
+            }
+            Self::EmptyPublicKey => {
+                "the public key is empty; pass the public key of the subscription, which begins with `whpk_`"
+            }
+            Self::NotPublicKey => {
+                "the public key does not begin with `whpk_`; pass the public key of the subscription unchanged, not \
+                 its secret (`whsec_`) and not a private key (`whsk_`)"
+            }
+            Self::PublicKeyNotBase64 => {
+                "the public key is not base64 after `whpk_`; pass it unchanged, without white space such as the line \
+                 feed at the end of a file"
+            }
+            Self::PublicKeyWrongLength { found } => {
+                return write!(
+                    f,
+                    "the public key has {found} bytes after `whpk_`, not 32; pass the whole key unchanged"
+                );
+            }
+            Self::InvalidPublicKey => {
+                "the public key is not one of Ed25519; pass the public key of the subscription unchanged"
+            }
+            Self::NoSecret => {
+                "X-SVC-Signature is made with the secret, and the verifier has only public keys; check that no proxy \
+                 removes webhook-signature and verify it, or add the secret with `Verifier::with_secret`"
+            }
             Self::EmptyHeader => "the signature header is empty or missing; check that no proxy removes it",
             Self::MissingPrefix => "the signature does not begin with `sha256=`; pass X-SVC-Signature unchanged",
             Self::WrongLength { found } => {
@@ -120,7 +184,7 @@ impl fmt::Display for VerifyError {
             Self::UpperCaseHex => "the signature is in upper-case hex; pass X-SVC-Signature unchanged, in lower case",
             Self::Mismatch => {
                 "the signature does not match; pass the bytes of the body as received, not parsed and \
-                 written again, and the whole secret of this subscription, including `whsec_`"
+                 written again, and the whole secret of this subscription, including `whsec_`, or its public key"
             }
             Self::MissingDeliveredAt => {
                 "the body has no string `delivered_at`, which the maximum age requires; \
@@ -157,6 +221,18 @@ impl fmt::Display for VerifyError {
             Self::InvalidTimestamp => "webhook-timestamp is missing or not in Unix seconds; pass the header unchanged",
             Self::NoV1Signature => "webhook-signature has no entry that begins with `v1,`; pass the whole header",
             Self::NotBase64 => "webhook-signature is not base64 of 32 bytes after `v1,`; pass the header unchanged",
+            Self::NoV1aSignature => {
+                "webhook-signature has no entry that begins with `v1a,`, which a public key verifies; set `signature` \
+                 of the subscription to `ed25519`, or verify with its secret"
+            }
+            Self::V1aNotBase64 => "webhook-signature is not base64 of 64 bytes after `v1a,`; pass the header unchanged",
+            Self::TooManySignatures { found } => {
+                return write!(
+                    f,
+                    "webhook-signature has {found} entries that begin with `v1a,`, and SVC sends two at most; \
+                     pass the header unchanged and once"
+                );
+            }
         };
         f.write_str(text)
     }

@@ -103,6 +103,39 @@
 //! Each delivery also has the headers of [Standard Webhooks], which [`Verifier::verify_standard`] verifies with the
 //! same secret. One of the two signatures is enough.
 //!
+//! # Public keys
+//!
+//! Whoever knows the secret can sign, and so can whoever steals it from the receiver. A subscription whose `signature`
+//! is `ed25519` also has a pair of keys: SVC signs with the private key, and the receiver verifies with the public key,
+//! which is no secret. `webhook-signature` then has an entry `v1a,<base64>` beside `v1,<base64>`. It is the Ed25519
+//! signature ([RFC 8032]) of `webhook-id`, `webhook-timestamp` and the raw body. With the feature `ed25519`,
+//! `Verifier::from_public_key` creates a verifier that needs no secret:
+//!
+#![cfg_attr(feature = "ed25519", doc = "```")]
+#![cfg_attr(not(feature = "ed25519"), doc = "```ignore")]
+//! use std::time::{Duration, UNIX_EPOCH};
+//! use svc_webhook_verify::{StandardHeaders, Verifier, VerifyError};
+//!
+//! # fn main() -> Result<(), VerifyError> {
+//! let verifier = Verifier::from_public_key("whpk_XVXAvYitvdsIQdpeflH9GAWiHK8UhPcdQZATxlDsiUc=")?;
+//!
+//! let headers = StandardHeaders {
+//!     id: "019a0000-0000-7000-8000-00000000d001",
+//!     timestamp: "1773480413",
+//!     signature: "v1a,78jPvZst3PxKKpsn8alA6WL9Uck8lB9oXTFPr+idcxL3Iwx/1SRBFrH2fc2FOPz8xRQe+PDj4SEz3lVA4+TNDw==",
+//! };
+//! let body = br#"{"delivered_at":"2026-03-14T09:26:53.000000Z"}"#;
+//! let now = UNIX_EPOCH + Duration::from_secs(1_773_480_415);
+//! assert_eq!(verifier.verify_standard_at(headers, body, now), Ok(()));
+//! assert_eq!(verifier.verify_standard_at(headers, b"{}", now), Err(VerifyError::Mismatch));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Handlers call `Verifier::verify_headers`, as above. `Verifier::with_public_key` adds a key to a verifier that has
+//! secrets or other keys, and one valid signature is enough. Without a secret, the entries `v1` are ignored, and
+//! [`Verifier::verify`] returns [`VerifyError::NoSecret`], since `X-SVC-Signature` is always made with the secret.
+//!
 //! # Verify the raw body
 //!
 //! Verify the bytes as they were received, before anything parses them. JSON that was parsed and written again differs
@@ -138,7 +171,8 @@
 //! When a secret is rotated, `X-SVC-Signature` is made with the old secret until the overlap ends, and with the new one
 //! from then on. So deploy the new secret beside the old one before the overlap ends: [`Verifier::with_secret`] adds it,
 //! and both are accepted. Remove the old one afterwards. For [`Verifier::verify_standard`] one of the two is enough:
-//! during the overlap, `webhook-signature` contains a signature for each.
+//! during the overlap, `webhook-signature` contains a signature for each. Public keys are rotated in the same way, so a
+//! receiver may replace the old key by the new one at any time during the overlap.
 //!
 //! # Errors
 //!
@@ -148,6 +182,7 @@
 //!
 //! # Features
 //!
+//! - `ed25519` adds `Verifier::from_public_key` and `Verifier::with_public_key`, which verify Ed25519 signatures.
 //! - `http` adds `Verifier::verify_headers`, which takes a `HeaderMap` of the crate `http`, as axum and hyper have it.
 //! - `serde` adds `Event` and `Verifier::verify_event`, which verifies a delivery and deserializes its body.
 //!
@@ -155,18 +190,23 @@
 //! after the signature was verified.
 //!
 //! [RFC 2104]: https://www.rfc-editor.org/rfc/rfc2104
+//! [RFC 8032]: https://www.rfc-editor.org/rfc/rfc8032
 //! [Standard Webhooks]: https://www.standardwebhooks.com
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod error;
 mod parse;
+#[cfg(feature = "ed25519")]
+mod public_keys;
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+#[cfg(feature = "ed25519")]
+use ed25519_dalek::VerifyingKey;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
@@ -175,6 +215,8 @@ use self::parse::{find_delivered_at, parse_signature, parse_standard_signatures,
 
 /// The prefix of every secret.
 const SECRET_PREFIX: &str = "whsec_";
+/// The prefix of every public key.
+const PUBLIC_KEY_PREFIX: &str = "whpk_";
 /// The prefix of every `X-SVC-Signature`.
 const SIGNATURE_PREFIX: &str = "sha256=";
 
@@ -191,7 +233,8 @@ const SIGNATURE_PREFIX: &str = "sha256=";
 ///
 /// # Errors
 ///
-/// - [`VerifyError::EmptySecret`] or [`VerifyError::SecretWhitespace`] if the secret is not valid.
+/// - [`VerifyError::EmptySecret`], [`VerifyError::SecretWhitespace`] or [`VerifyError::PublicKeyAsSecret`] if the
+///   secret is not valid.
 /// - [`VerifyError::EmptyHeader`], [`VerifyError::MissingPrefix`], [`VerifyError::WrongLength`],
 ///   [`VerifyError::NotHex`] or [`VerifyError::UpperCaseHex`] if the header is not valid.
 /// - [`VerifyError::Mismatch`] if the signature is not that of this body with this secret.
@@ -212,7 +255,8 @@ pub fn verify(secret: &str, signature_header: &str, body: &[u8]) -> Result<(), V
     if is_signature(key, body, &signature) { Ok(()) } else { Err(VerifyError::Mismatch) }
 }
 
-/// Verifies deliveries with one or more secrets, and limits their age to five minutes unless told otherwise.
+/// Verifies deliveries with one or more secrets or public keys, and limits their age to five minutes unless told
+/// otherwise.
 ///
 /// Create a verifier once and share it, for example in an `Arc`. It stores the secrets as HMAC keys. Its `Debug` output
 /// contains neither secrets nor keys.
@@ -241,6 +285,8 @@ pub fn verify(secret: &str, signature_header: &str, body: &[u8]) -> Result<(), V
 #[derive(Clone)]
 pub struct Verifier {
     keys: Vec<Keys>,
+    #[cfg(feature = "ed25519")]
+    public_keys: Vec<VerifyingKey>,
     max_age: Option<Duration>,
     future_tolerance: Duration,
 }
@@ -256,13 +302,35 @@ impl Verifier {
     ///
     /// # Errors
     ///
-    /// [`VerifyError::EmptySecret`] or [`VerifyError::SecretWhitespace`] if the secret is not valid.
+    /// [`VerifyError::EmptySecret`], [`VerifyError::SecretWhitespace`] or [`VerifyError::PublicKeyAsSecret`] if the
+    /// secret is not valid.
     pub fn new(secret: &str) -> Result<Self, VerifyError> {
-        Ok(Self {
-            keys: vec![Keys::new(secret)?],
+        Self::without_keys().with_secret(secret)
+    }
+
+    /// Creates a verifier for Ed25519 signatures, which holds no secret. `key` is the subscription's public key,
+    /// including `whpk_`.
+    ///
+    /// It verifies the entries `v1a` of `webhook-signature` and ignores the entries `v1`. It accepts deliveries that
+    /// were sent at most [`DEFAULT_MAX_AGE`](Self::DEFAULT_MAX_AGE) ago.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`with_public_key`](Self::with_public_key).
+    #[cfg(feature = "ed25519")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "ed25519")))]
+    pub fn from_public_key(key: &str) -> Result<Self, VerifyError> {
+        Self::without_keys().with_public_key(key)
+    }
+
+    fn without_keys() -> Self {
+        Self {
+            keys: Vec::new(),
+            #[cfg(feature = "ed25519")]
+            public_keys: Vec::new(),
             max_age: Some(Self::DEFAULT_MAX_AGE),
             future_tolerance: Duration::from_secs(60),
-        })
+        }
     }
 
     /// Also accepts signatures made with `secret`.
@@ -271,9 +339,42 @@ impl Verifier {
     ///
     /// # Errors
     ///
-    /// [`VerifyError::EmptySecret`] or [`VerifyError::SecretWhitespace`] if the secret is not valid.
+    /// [`VerifyError::EmptySecret`], [`VerifyError::SecretWhitespace`] or [`VerifyError::PublicKeyAsSecret`] if the
+    /// secret is not valid.
     pub fn with_secret(mut self, secret: &str) -> Result<Self, VerifyError> {
         self.keys.push(Keys::new(secret)?);
+        Ok(self)
+    }
+
+    /// Also accepts Ed25519 signatures that `key` verifies: the subscription's public key, including `whpk_`.
+    ///
+    /// Use it while keys are being rotated, or while a subscription changes from HMAC to Ed25519. A signature that
+    /// matches any of the secrets and public keys is enough.
+    ///
+    /// # Errors
+    ///
+    /// [`VerifyError::EmptyPublicKey`], [`VerifyError::NotPublicKey`], [`VerifyError::PublicKeyNotBase64`],
+    /// [`VerifyError::PublicKeyWrongLength`] or [`VerifyError::InvalidPublicKey`] if the key is not valid.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_webhook_verify::{Verifier, VerifyError};
+    ///
+    /// # fn main() -> Result<(), VerifyError> {
+    /// let verifier = Verifier::from_public_key("whpk_XVXAvYitvdsIQdpeflH9GAWiHK8UhPcdQZATxlDsiUc=")?
+    ///     // The other key, while the key is being rotated.
+    ///     .with_public_key("whpk_toS6mElJffq6nykHNJsbcUlMusVRI/Jl4Kq8E3/IsEs=")?;
+    ///
+    /// let secret = verifier.with_public_key("whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=");
+    /// assert_eq!(secret.err(), Some(VerifyError::NotPublicKey));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "ed25519")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "ed25519")))]
+    pub fn with_public_key(mut self, key: &str) -> Result<Self, VerifyError> {
+        self.public_keys.push(public_keys::parse_public_key(key)?);
         Ok(self)
     }
 
@@ -327,6 +428,7 @@ impl Verifier {
     ///
     /// - [`VerifyError::EmptyHeader`], [`VerifyError::MissingPrefix`], [`VerifyError::WrongLength`],
     ///   [`VerifyError::NotHex`] or [`VerifyError::UpperCaseHex`] if the header is not valid.
+    /// - [`VerifyError::NoSecret`] if the verifier has public keys and no secret.
     /// - [`VerifyError::Mismatch`] if the signature is not that of this body with any of the secrets.
     /// - After the signature was verified, unless there is [no maximum age](Self::without_max_age):
     ///   [`VerifyError::MissingDeliveredAt`], [`VerifyError::InvalidDeliveredAt`], [`VerifyError::Stale`] or
@@ -351,6 +453,10 @@ impl Verifier {
     /// # }
     /// ```
     pub fn verify_at(&self, signature_header: &str, body: &[u8], now: SystemTime) -> Result<(), VerifyError> {
+        // No value is right without a secret, so its form does not matter.
+        if self.keys.is_empty() && !signature_header.is_empty() {
+            return Err(VerifyError::NoSecret);
+        }
         let signature = parse_signature(signature_header)?;
         // Every key is tried, even after a match, so that the time does not reveal which key matched.
         let matched =
@@ -447,12 +553,17 @@ impl Verifier {
     /// `webhook-timestamp`. While a secret is being rotated, `webhook-signature` contains a signature for each of the
     /// two secrets.
     ///
+    /// Secrets verify the entries `v1`, and public keys the entries `v1a`. With both, the delivery is accepted if
+    /// either would accept it alone.
+    ///
     /// # Errors
     ///
     /// - [`VerifyError::InvalidId`], [`VerifyError::InvalidTimestamp`], [`VerifyError::EmptyHeader`],
     ///   [`VerifyError::NoV1Signature`] or [`VerifyError::NotBase64`] if a header is not valid.
     /// - [`VerifyError::SecretNotBase64`] if one of the secrets is not base64.
-    /// - [`VerifyError::Mismatch`] if no signature matches any of the secrets.
+    /// - [`VerifyError::NoV1aSignature`], [`VerifyError::V1aNotBase64`] or [`VerifyError::TooManySignatures`] if the
+    ///   header is not valid for public keys.
+    /// - [`VerifyError::Mismatch`] if no signature matches any of the secrets and public keys.
     /// - [`VerifyError::Stale`] or [`VerifyError::FromFuture`] if the age is not acceptable.
     ///
     /// [Standard Webhooks]: https://www.standardwebhooks.com
@@ -481,25 +592,13 @@ impl Verifier {
         body: &[u8],
         now: SystemTime,
     ) -> Result<(), VerifyError> {
-        let StandardHeaders { id, timestamp, signature } = headers;
+        let StandardHeaders { id, timestamp, .. } = headers;
         // With a dot in the id, part of the body could be passed off as the timestamp.
         if id.is_empty() || id.contains('.') {
             return Err(VerifyError::InvalidId);
         }
         let sent = parse_unix_seconds(timestamp).ok_or(VerifyError::InvalidTimestamp)?;
-        let signatures = parse_standard_signatures(signature)?;
-
-        let mut matched = false;
-        for keys in &self.keys {
-            let key = keys.decoded.clone().ok_or(VerifyError::SecretNotBase64)?;
-            let mac = [id, ".", timestamp, "."].iter().fold(key, Mac::chain_update).chain_update(body);
-            for signature in &signatures {
-                matched |= is_signature(mac.clone(), b"", signature);
-            }
-        }
-        if !matched {
-            return Err(VerifyError::Mismatch);
-        }
+        self.check_signatures(headers, body)?;
         self.check_age(sent, now)
     }
 
@@ -570,6 +669,43 @@ impl Verifier {
         }
     }
 
+    #[cfg(not(feature = "ed25519"))]
+    fn check_signatures(&self, headers: StandardHeaders<'_>, body: &[u8]) -> Result<(), VerifyError> {
+        self.check_macs(headers, body)
+    }
+
+    /// Checks that `webhook-signature` has an entry that matches any secret or public key.
+    #[cfg(feature = "ed25519")]
+    fn check_signatures(&self, headers: StandardHeaders<'_>, body: &[u8]) -> Result<(), VerifyError> {
+        if self.public_keys.is_empty() {
+            return self.check_macs(headers, body);
+        }
+        if self.keys.is_empty() {
+            return public_keys::check(&self.public_keys, headers, body);
+        }
+        let Err(by_secret) = self.check_macs(headers, body) else { return Ok(()) };
+        let Err(by_key) = public_keys::check(&self.public_keys, headers, body) else { return Ok(()) };
+        // The error is about the entries that are there.
+        let only_v1a = by_secret == VerifyError::NoV1Signature && by_key != VerifyError::NoV1aSignature;
+        Err(if only_v1a { by_key } else { by_secret })
+    }
+
+    /// Checks that a `v1` entry of `webhook-signature` matches any of the secrets.
+    fn check_macs(&self, headers: StandardHeaders<'_>, body: &[u8]) -> Result<(), VerifyError> {
+        let StandardHeaders { id, timestamp, signature } = headers;
+        let signatures = parse_standard_signatures(signature)?;
+
+        let mut matched = false;
+        for keys in &self.keys {
+            let key = keys.decoded.clone().ok_or(VerifyError::SecretNotBase64)?;
+            let mac = [id, ".", timestamp, "."].iter().fold(key, Mac::chain_update).chain_update(body);
+            for signature in &signatures {
+                matched |= is_signature(mac.clone(), b"", signature);
+            }
+        }
+        if matched { Ok(()) } else { Err(VerifyError::Mismatch) }
+    }
+
     fn check_age(&self, sent: SystemTime, now: SystemTime) -> Result<(), VerifyError> {
         let Some(max_age) = self.max_age else {
             return Ok(());
@@ -586,11 +722,11 @@ impl Verifier {
 
 impl fmt::Debug for Verifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Verifier")
-            .field("secrets", &self.keys.len())
-            .field("max_age", &self.max_age)
-            .field("future_tolerance", &self.future_tolerance)
-            .finish_non_exhaustive()
+        let mut fields = f.debug_struct("Verifier");
+        fields.field("secrets", &self.keys.len());
+        #[cfg(feature = "ed25519")]
+        fields.field("public_keys", &self.public_keys.len());
+        fields.field("max_age", &self.max_age).field("future_tolerance", &self.future_tolerance).finish_non_exhaustive()
     }
 }
 
@@ -603,7 +739,7 @@ pub struct StandardHeaders<'a> {
     pub id: &'a str,
     /// `webhook-timestamp`: the time of this attempt, in Unix seconds.
     pub timestamp: &'a str,
-    /// `webhook-signature`: one or more entries `v1,<base64>`, separated by spaces.
+    /// `webhook-signature`: one or more entries `v1,<base64>` or `v1a,<base64>`, separated by spaces.
     pub signature: &'a str,
 }
 
@@ -627,7 +763,7 @@ pub struct Event<T = serde_json::Value> {
 }
 
 /// Compiles the Rust code of the README.
-#[cfg(all(doctest, feature = "http"))]
+#[cfg(all(doctest, feature = "ed25519", feature = "http"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
@@ -654,6 +790,9 @@ fn whole_key(secret: &str) -> Result<Hmac<Sha256>, VerifyError> {
     // Anyone can sign with an empty key, which an unset environment variable would result in.
     if secret.is_empty() {
         return Err(VerifyError::EmptySecret);
+    }
+    if secret.starts_with(PUBLIC_KEY_PREFIX) {
+        return Err(VerifyError::PublicKeyAsSecret);
     }
     if secret.contains(char::is_whitespace) {
         return Err(VerifyError::SecretWhitespace);

@@ -140,8 +140,10 @@ fn only_canonical_padded_base64_is_accepted() {
 
 #[test]
 fn debug_shows_no_secret() {
-    let verifier = Verifier::new(SECRET).unwrap();
-    assert_eq!(format!("{verifier:?}"), "Verifier { secrets: 1, max_age: Some(300s), future_tolerance: 60s, .. }");
+    let shown = format!("{:?}", Verifier::new(SECRET).unwrap());
+    let expected = "Verifier { secrets: 1, max_age: Some(300s), future_tolerance: 60s, .. }";
+    // Public keys are counted too, where they can be added.
+    assert_eq!(shown.replace("public_keys: 0, ", ""), expected);
 }
 
 #[test]
@@ -209,6 +211,17 @@ fn delivered_at_is_found_in_the_outermost_object() {
         ("", None),
     ] {
         assert_eq!(find_delivered_at(body.as_bytes()), expected, "{body}");
+    }
+}
+
+#[test]
+fn a_public_key_is_no_secret() {
+    let key = "whpk_PUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=";
+    for key in [key, &format!("{key}\n"), "whpk_"] {
+        assert_eq!(verify(key, "sha256=00", b""), Err(VerifyError::PublicKeyAsSecret));
+        assert_eq!(Verifier::new(key).err(), Some(VerifyError::PublicKeyAsSecret));
+        let added = Verifier::new(SECRET).unwrap().with_secret(key);
+        assert_eq!(added.err(), Some(VerifyError::PublicKeyAsSecret));
     }
 }
 
