@@ -20,6 +20,7 @@ use svc_core::values::{HostPolicy, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_store::{Options, SecretKey};
+use svc_webhook_verify::{StandardHeaders, Verifier, VerifyError};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
@@ -396,5 +397,68 @@ async fn operational_events_reach_the_platform_webhook_once() {
         let events = events.await.unwrap();
         let kinds: Vec<_> = events.iter().map(|event| event.kind.to_string()).collect();
         assert_eq!(kinds.len(), 3, "{kinds:?}");
+    }
+}
+
+/// A receiver that has the public keys of its subscription alone verifies deliveries, before a rotation and after it.
+#[tokio::test]
+async fn a_receiver_without_a_secret_verifies_deliveries() {
+    for deployment in deployments() {
+        let server = deployment.serve(&[]).await;
+        let made = deployment.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await;
+        let tenant = id(&made);
+        let made = deployment.svc(&["key", "create", "--tenant", tenant, "--scopes", "read,write"]).await;
+        let key = text(&made, "key");
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/hook", listener.local_addr().unwrap());
+        let body = json!({ "url": url, "events": ["contact.created"], "signature": "ed25519" }).to_string();
+        let webhook = request(&server, key, "POST", "/webhooks", &body).await.data();
+        let public_key = |webhook: &Value, at: usize| text(&webhook["signing_keys"][at], "public_key").to_owned();
+        let first = public_key(&webhook, 0);
+        let deliver = async |email: &str| {
+            let contact = json!({ "email": email }).to_string();
+            assert_eq!(request(&server, key, "POST", "/contacts", &contact).await.status, 201);
+            let (head, body) = guarded(receive_once(&listener)).await;
+            let header = |name: &str| {
+                let lines = head.lines().filter_map(|line| line.split_once(": "));
+                lines.filter(|(known, _)| *known == name).map(|(_, value)| value.to_owned()).next().unwrap()
+            };
+            (["webhook-id", "webhook-timestamp", "webhook-signature"].map(header), body)
+        };
+        let verify = |key: &str, ([id, timestamp, signature], body): &([String; 3], Vec<u8>)| {
+            let headers = StandardHeaders { id, timestamp, signature };
+            Verifier::from_public_key(key).unwrap().verify_standard(headers, body)
+        };
+        let delivery = deliver("ada@example.com").await;
+        assert_eq!(verify(&first, &delivery), Ok(()));
+        let changed = (delivery.0.clone(), [&delivery.1[..], b" "].concat());
+        assert_eq!(verify(&first, &changed), Err(VerifyError::Mismatch));
+
+        deployment.svc(&["webhook", "rotate-secret", id(&webhook), "--overlap", "1h"]).await;
+        let rotated = request(&server, key, "GET", &format!("/webhooks/{}", id(&webhook)), "").await.data();
+        let second = public_key(&rotated, 0);
+        assert_eq!(public_key(&rotated, 1), first);
+        assert!(rotated["signing_keys"][1]["expires_at"].is_string(), "{rotated}");
+        let delivery = deliver("grace@example.com").await;
+        assert_eq!((verify(&first, &delivery), verify(&second, &delivery)), (Ok(()), Ok(())));
+        deployment.svc(&["webhook", "rotate-secret", id(&webhook), "--finish"]).await;
+        let delivery = deliver("alan@example.com").await;
+        assert_eq!((verify(&first, &delivery), verify(&second, &delivery)), (Err(VerifyError::Mismatch), Ok(())));
+        assert_eq!(server.stop("TERM").await.0.code(), Some(0));
+    }
+}
+
+/// Takes one delivery, and returns its head and its body.
+async fn receive_once(listener: &TcpListener) -> (String, Vec<u8>) {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut bytes = Vec::new();
+    loop {
+        stream.read_buf(&mut bytes).await.unwrap();
+        let Some(head) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+        if serde_json::from_slice::<Value>(&bytes[head + 4..]).is_ok() {
+            stream.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").await.unwrap();
+            let body = bytes.split_off(head + 4);
+            return (String::from_utf8(bytes).unwrap(), body);
+        }
     }
 }
