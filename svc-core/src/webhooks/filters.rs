@@ -125,7 +125,7 @@ impl Path {
         let found = match self {
             Self::Event => return call(Found::Text(kind.as_str())),
             Self::Data(steps) => steps.iter().try_fold(data, |value, step| match step {
-                Step::Member(name) => value.get(name),
+                Step::Member(name) => member(value, name),
                 Step::Item(at) => value.get(at),
             }),
         };
@@ -134,6 +134,15 @@ impl Path {
             Some(value) => Found::Other(value),
             None => Found::Other(&Value::Null),
         })
+    }
+}
+
+/// Returns a member of an object. Records have few members, among which a search by their order is faster than one by a hash.
+fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    const FEW: usize = 32;
+    match value.as_object()? {
+        few if few.len() <= FEW => few.iter().find(|(known, _)| *known == name).map(|(_, value)| value),
+        many => many.get(name),
     }
 }
 
