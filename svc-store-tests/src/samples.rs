@@ -13,7 +13,8 @@ use svc_core::values::{
     Amount, Currency, Date, Email, EventSet, Id, MAX_AMOUNT, Note, Secret, TenantId, Text, Timestamp, WebhookUrl,
 };
 use svc_core::webhooks::options::{
-    AttemptsInFlight, Authentication, CustomHeaders, Ordering, Payload, PerSecond, RetryDelays, TimeoutSeconds,
+    AttemptsInFlight, Authentication, CertificateAuthority, ClientCertificate, CustomHeaders, Ordering, Payload,
+    PerSecond, RetryDelays, TimeoutSeconds,
 };
 use svc_core::webhooks::subscriptions::{DisabledReason, WebhookSubscription};
 
@@ -263,6 +264,10 @@ impl Sample for Job {
     }
 }
 
+/// A section of PEM, as a store sees it.
+const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
+const PRIVATE_KEY: &str = "-----BEGIN EC PRIVATE KEY-----\nMAAw\n-----END EC PRIVATE KEY-----\n";
+
 impl Sample for WebhookSubscription {
     fn bare(new: NewRecord) -> Self {
         Self {
@@ -286,6 +291,8 @@ impl Sample for WebhookSubscription {
             timeout: None,
             retry_schedule: None,
             ordering: None,
+            client_certificate: None,
+            certificate_authority: None,
             paced_until: None,
             backoff_until: None,
             secret: Secret::new("whsec_"),
@@ -327,6 +334,8 @@ impl Sample for WebhookSubscription {
             timeout: TimeoutSeconds::new(30).ok(),
             retry_schedule: RetryDelays::new(vec![60, 14_400]).ok(),
             ordering: Some(Ordering::Record),
+            client_certificate: ClientCertificate::new(CERTIFICATE, PRIVATE_KEY).ok(),
+            certificate_authority: CertificateAuthority::new(&CERTIFICATE.repeat(3)).ok(),
             paced_until: Some(far()),
             backoff_until: Some(new.now),
             secret: Secret::new("whsec_c2VjcmV0+/=="),

@@ -10,7 +10,10 @@ use svc_core::values::{Amount, Currency, Date, Email, EventSet, Id, JOB_SCALE, N
 use svc_core::values::{Text, TimeZone, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::filters::Filter;
-use svc_core::webhooks::options::{self, Authentication, Bounded, CustomHeaders, RetryDelays, WithSecrets as _};
+use svc_core::webhooks::options::{
+    self, Authentication, Bounded, CertificateAuthority, ClientCertificate, CustomHeaders, RetryDelays,
+    WithSecrets as _,
+};
 use uuid::Uuid;
 
 use crate::sql::{Param, Row, Value};
@@ -80,7 +83,7 @@ macro_rules! sealed {
     )+};
 }
 
-sealed! { CustomHeaders Authentication }
+sealed! { CustomHeaders Authentication ClientCertificate CertificateAuthority }
 
 /// Bytes of any length are encrypted, as they may hold a secret: the only ones are stored responses, and the response to
 /// a new webhook subscription has its secret.

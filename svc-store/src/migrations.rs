@@ -81,6 +81,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0032_sandboxes",
     "0033_search_by_title_and_bookings_by_status",
     "0034_webhook_options",
+    "0035_webhook_tls",
 };
 
 /// The migrations of PostgreSQL.
@@ -117,6 +118,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0030_search_by_whole_title",
     "0031_webhook_options",
     "0032_ordered_deliveries",
+    "0033_webhook_tls",
 };
 
 /// A row of `schema_migrations`.

@@ -248,6 +248,8 @@ impl ResourceCommands for WebhookSubscription {
         "timeout",
         "retry_schedule",
         "ordering",
+        "client_certificate",
+        "certificate_authority",
         "created_at",
     ];
     /// As many as an account can have.

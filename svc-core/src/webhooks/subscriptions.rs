@@ -14,6 +14,7 @@
 
 mod operations;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -36,8 +37,8 @@ use crate::webhooks::deliveries::{
 use crate::webhooks::engine::{AttemptOptions, AttemptResult};
 use crate::webhooks::filters::Filter;
 use crate::webhooks::options::{
-    AttemptsInFlight, Authentication, ClientCredentials, CustomHeaders, Ordering, Payload, PerSecond, RetryDelays,
-    Sent, TimeoutSeconds,
+    AttemptsInFlight, Authentication, CertificateAuthority, ClientCertificate, ClientCredentials, CustomHeaders,
+    Ordering, Payload, PerSecond, RetryDelays, Sent, TimeoutSeconds, TlsOptions,
 };
 use crate::webhooks::{addresses, signatures};
 
@@ -125,6 +126,12 @@ pub struct WebhookSubscription {
     /// Which deliveries wait for earlier ones. Null unless set: then none do.
     #[serde(default)]
     pub ordering: Option<Ordering>,
+    /// The certificate that deliveries show to the endpoint, without its key. Null unless set.
+    #[serde(default)]
+    pub client_certificate: Option<ClientCertificate>,
+    /// The certificate authorities that are trusted at the endpoint. Null unless set: then they are the public ones.
+    #[serde(default)]
+    pub certificate_authority: Option<CertificateAuthority>,
     /// Until when the rate of deliveries is used up. `None` without a rate, and before the first delivery.
     #[serde(skip)]
     pub paced_until: Option<Timestamp>,
@@ -222,6 +229,10 @@ pub struct WebhookCreate {
     /// Which deliveries wait for earlier ones: `none`, which is the default, or with `record` those of the same record, until
     /// the earlier ones have succeeded or were given up.
     pub ordering: Option<Ordering>,
+    /// The certificate that deliveries show to the endpoint (mutual TLS), with its private key. No response has the key.
+    pub client_certificate: Option<Sent<ClientCertificate>>,
+    /// The certificates of the authorities that are trusted at the endpoint in place of the public ones, in PEM.
+    pub certificate_authority: Option<Sent<CertificateAuthority>>,
 }
 
 impl WebhookCreate {
@@ -240,6 +251,8 @@ impl WebhookCreate {
             timeout: None,
             retry_schedule: None,
             ordering: None,
+            client_certificate: None,
+            certificate_authority: None,
         }
     }
 }
@@ -280,6 +293,11 @@ pub struct WebhookUpdate {
     /// Which deliveries wait for earlier ones: `none`, or `record` for those of the same record. Null is `none`. It applies to
     /// the events from now on.
     pub ordering: Patch<Option<Ordering>>,
+    /// The certificate that deliveries show to the endpoint (mutual TLS), with its private key. The next attempt shows it. Null
+    /// clears it.
+    pub client_certificate: Patch<Option<Sent<ClientCertificate>>>,
+    /// The certificates of the authorities that are trusted at the endpoint in place of the public ones, in PEM. Null clears it.
+    pub certificate_authority: Patch<Option<Sent<CertificateAuthority>>>,
 }
 
 /// What happens to the events that a subscription is for.
@@ -408,6 +426,15 @@ impl WebhookSubscription {
         self.ordering == Some(Ordering::Record)
     }
 
+    /// Returns what TLS to the endpoint has beyond that to all others, if anything.
+    fn tls_options(&self) -> Option<Arc<TlsOptions>> {
+        let options = TlsOptions {
+            client_certificate: self.client_certificate.clone(),
+            certificate_authority: self.certificate_authority.clone(),
+        };
+        (options != TlsOptions::default()).then(|| Arc::new(options))
+    }
+
     /// Returns what the requests to the endpoint have and what limits them, beyond the contract.
     pub fn attempt_options(&self) -> AttemptOptions {
         let authentication = self.authentication.as_ref();
@@ -420,6 +447,7 @@ impl WebhookSubscription {
             is_thin: self.payload == Some(Payload::Thin),
             timeout: self.timeout.map(TimeoutSeconds::duration),
             delay: Duration::ZERO,
+            tls: self.tls_options(),
         }
     }
 
@@ -467,6 +495,8 @@ impl Create for WebhookSubscription {
             timeout: input.timeout,
             retry_schedule: input.retry_schedule,
             ordering: input.ordering.filter(|ordering| *ordering != Ordering::None),
+            client_certificate: input.client_certificate.map(|Sent(certificate)| certificate),
+            certificate_authority: input.certificate_authority.map(|Sent(authority)| authority),
             paced_until: None,
             backoff_until: None,
             secret: signatures::new_webhook_secret(tx.env()),
@@ -521,6 +551,12 @@ impl Update for WebhookSubscription {
         change.retry_schedule.apply(&mut self.retry_schedule);
         if let Patch::Set(ordering) = change.ordering {
             self.ordering = ordering.filter(|ordering| *ordering != Ordering::None);
+        }
+        if let Patch::Set(certificate) = change.client_certificate {
+            self.client_certificate = certificate.map(|Sent(certificate)| certificate);
+        }
+        if let Patch::Set(authority) = change.certificate_authority {
+            self.certificate_authority = authority.map(|Sent(authority)| authority);
         }
         if let Patch::Set(enabled) = change.enabled {
             if self.enabled && !enabled {
