@@ -1,8 +1,8 @@
 //! The HTTP client that makes delivery attempts (`docs/contract.md`, "Webhook deliveries").
 //!
 //! Each attempt is one POST with a timeout from resolving the host name to the end of the response. The client reads at most
-//! 64 KiB of the response and logs the first 16 KiB. It follows no redirects and decompresses nothing.
-//! All requests go through the [`EgressProxy`] if there is one.
+//! 64 KiB of the response and logs the first 16 KiB. It follows no redirects and decompresses nothing. All
+//! requests go through the [`EgressProxy`] if there is one.
 
 use std::error::Error as StdError;
 use std::net::SocketAddr;
@@ -210,15 +210,12 @@ impl Inner {
             attempt.url.url().as_str().parse().map_err(|error| TransportError::new(FailureClass::Connect, error))?;
         // The addresses are checked at each attempt, also if a connection to the host is open.
         let checked_addresses = self.connections.dialer.check_addresses(&uri).await?;
+        let (subscription, credentials) = (attempt.delivery.subscription_id, attempt.options.credentials.as_ref());
         let own_connections = match &attempt.options.tls {
-            Some(options) => {
-                let subscription = attempt.delivery.subscription_id;
-                Some(self.tls_clients.of(subscription, options, &self.connections.dialer)?)
-            }
+            Some(options) => Some(self.tls_clients.of(subscription, options, &self.connections.dialer)?),
             None => None,
         };
         let connections = own_connections.as_deref().unwrap_or(&self.connections);
-        let (subscription, credentials) = (attempt.delivery.subscription_id, attempt.options.credentials.as_ref());
         let mut token = match credentials {
             Some(credentials) => Some(self.tokens.get(self, subscription, credentials, None).await?),
             None => None,
