@@ -17,6 +17,7 @@ mod contract;
 pub mod cors;
 #[cfg(feature = "docs")]
 pub(crate) mod docs;
+mod endpoint_input;
 pub mod extensions;
 pub mod handlers;
 mod home;

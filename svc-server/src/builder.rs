@@ -165,8 +165,8 @@ impl Builder {
         let Self { store, mut settings, policy, client, shutdown_grace, overdue } = self;
         let store = metered(store, Arc::clone(&settings.metrics));
         let client = client.unwrap_or_else(|| {
-            let resolver = Arc::clone(&settings.resolver);
-            Arc::new(HttpWebhookClient::new(store.env().clone(), policy.timeout, resolver))
+            let (resolver, proxy) = (Arc::clone(&settings.resolver), settings.egress_proxy.clone());
+            Arc::new(HttpWebhookClient::with_proxy(store.env().clone(), policy.timeout, resolver, proxy))
         });
         #[cfg(feature = "dashboard")]
         settings.webhook_client.get_or_insert_with(|| Arc::clone(&client));

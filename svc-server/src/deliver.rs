@@ -12,7 +12,9 @@ pub(crate) mod dial;
 mod failure_log;
 mod happy_eyeballs;
 mod pacer;
+mod proxy;
 pub mod resolver;
+pub(crate) mod tls;
 mod tokens;
 
 use std::any::Any;
@@ -38,6 +40,7 @@ use tracing::Instrument as _;
 pub use self::client::HttpWebhookClient;
 use self::failure_log::FailureLog;
 use self::pacer::Pacer;
+pub use self::proxy::EgressProxy;
 use crate::metrics::Metrics;
 use crate::telemetry;
 

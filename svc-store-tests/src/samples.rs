@@ -13,8 +13,8 @@ use svc_core::values::{
     Amount, Currency, Date, Email, EventSet, Id, MAX_AMOUNT, Note, Secret, TenantId, Text, Timestamp, WebhookUrl,
 };
 use svc_core::webhooks::options::{
-    AttemptsInFlight, Authentication, CustomHeaders, Ordering, Payload, PerSecond, RetryDelays, SignatureScheme,
-    TimeoutSeconds,
+    AttemptsInFlight, Authentication, CertificateAuthority, ClientCertificate, CustomHeaders, Ordering, Payload,
+    PerSecond, RetryDelays, SignatureScheme, TimeoutSeconds,
 };
 use svc_core::webhooks::signatures::SigningKeys;
 use svc_core::webhooks::subscriptions::{DisabledReason, WebhookSubscription};
@@ -265,6 +265,10 @@ impl Sample for Job {
     }
 }
 
+/// A section of PEM, as a store sees it.
+const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
+const PRIVATE_KEY: &str = "-----BEGIN EC PRIVATE KEY-----\nMAAw\n-----END EC PRIVATE KEY-----\n";
+
 impl Sample for WebhookSubscription {
     fn bare(new: NewRecord) -> Self {
         Self {
@@ -290,6 +294,8 @@ impl Sample for WebhookSubscription {
             ordering: None,
             signature: None,
             signing_keys: None,
+            client_certificate: None,
+            certificate_authority: None,
             paced_until: None,
             backoff_until: None,
             secret: Secret::new("whsec_"),
@@ -336,6 +342,8 @@ impl Sample for WebhookSubscription {
                 "whsk_nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A= \
                  whsk_TM0Imyj/ltqdtsNG7BFOD1uKMZ81q6Yk2oz27U+4pvs=@9999-12-31T23:59:59.999999Z",
             )),
+            client_certificate: ClientCertificate::new(CERTIFICATE, PRIVATE_KEY).ok(),
+            certificate_authority: CertificateAuthority::new(&CERTIFICATE.repeat(3)).ok(),
             paced_until: Some(far()),
             backoff_until: Some(new.now),
             secret: Secret::new("whsec_c2VjcmV0+/=="),

@@ -10,7 +10,10 @@ use svc_core::values::{Amount, Currency, Date, Email, EventSet, Id, JOB_SCALE, N
 use svc_core::values::{Text, TimeZone, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::filters::Filter;
-use svc_core::webhooks::options::{self, Authentication, Bounded, CustomHeaders, RetryDelays, WithSecrets as _};
+use svc_core::webhooks::options::{
+    self, Authentication, Bounded, CertificateAuthority, ClientCertificate, CustomHeaders, RetryDelays,
+    WithSecrets as _,
+};
 use svc_core::webhooks::signatures::SigningKeys;
 use uuid::Uuid;
 
@@ -81,7 +84,7 @@ macro_rules! sealed {
     )+};
 }
 
-sealed! { CustomHeaders Authentication }
+sealed! { CustomHeaders Authentication ClientCertificate CertificateAuthority }
 
 impl Column for SigningKeys {
     const KIND: Kind = Kind::Bytes;

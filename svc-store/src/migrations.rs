@@ -81,7 +81,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0032_sandboxes",
     "0033_search_by_title_and_bookings_by_status",
     "0034_webhook_options",
-    "0035_webhook_signing_keys",
+    "0035_more_webhook_options",
 };
 
 /// The migrations of PostgreSQL.
@@ -118,7 +118,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0030_search_by_whole_title",
     "0031_webhook_options",
     "0032_ordered_deliveries",
-    "0033_webhook_signing_keys",
+    "0033_more_webhook_options",
 };
 
 /// A row of `schema_migrations`.

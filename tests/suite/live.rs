@@ -1,11 +1,13 @@
 //! Changes that operators make to a server under load or in use, on both databases.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::{Value, json};
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::operational::PLATFORM_ACCOUNT;
@@ -25,6 +27,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::sync::mpsc;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use crate::harness::{TestResponse, guarded};
 use crate::program::{self, Program};
@@ -229,6 +235,129 @@ async fn an_automatic_pause_is_in_the_audit_log() {
         let of = |state: &str| (paused[state]["enabled"].clone(), paused[state]["disabled_reason"].clone());
         assert_eq!((of("before"), of("after")), ((json!(true), json!(null)), (json!(false), json!("auto_paused"))));
         assert_eq!(server.stop("TERM").await.0.code(), Some(0));
+    }
+}
+
+/// Starts a proxy that requires these credentials and connects to whatever it is asked for. Returns its address, and the heads of
+/// the requests that arrive.
+async fn proxy(authorization: &'static str) -> (SocketAddr, mpsc::UnboundedReceiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (arrived, heads) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let arrived = arrived.clone();
+            tokio::spawn(async move {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let Ok(byte) = client.read_u8().await else { return };
+                    head.push(byte);
+                }
+                let head = String::from_utf8(head).unwrap();
+                let target = head.split(' ').nth(1).unwrap().to_owned();
+                let is_known = head.contains(&format!("Proxy-Authorization: Basic {authorization}\r\n"));
+                arrived.send(head).unwrap();
+                if !is_known {
+                    let _ = client.write_all(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n").await;
+                    return;
+                }
+                let Ok(mut target) = TcpStream::connect(target).await else {
+                    let _ = client.write_all(b"HTTP/1.1 502 Bad Gateway\r\n\r\n").await;
+                    return;
+                };
+                let _ = client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
+                let _ = tokio::io::copy_bidirectional(&mut client, &mut target).await;
+            });
+        }
+    });
+    (address, heads)
+}
+
+/// Starts an endpoint that accepts deliveries with a certificate of an authority alone. Returns its URL, and the certificates with
+/// which they arrive.
+async fn mutual_tls_receiver(
+    authority: &CertifiedIssuer<'static, KeyPair>,
+) -> (String, mpsc::UnboundedReceiver<CertificateDer<'static>>) {
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.der().clone()).unwrap();
+    let verifier = WebPkiClientVerifier::builder(roots.into()).build().unwrap();
+    let (certificate, key) = issue(authority, "localhost");
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let config = ServerConfig::builder().with_client_cert_verifier(verifier);
+    let acceptor = TlsAcceptor::from(Arc::new(config.with_single_cert(vec![certificate.der().clone()], key).unwrap()));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://localhost:{}/hook", listener.local_addr().unwrap().port());
+    let (arrived, certificates) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (acceptor, arrived) = (acceptor.clone(), arrived.clone());
+            tokio::spawn(async move {
+                let Ok(mut stream) = acceptor.accept(stream).await else { return };
+                let certificate = stream.get_ref().1.peer_certificates().unwrap()[0].clone().into_owned();
+                let mut bytes = Vec::new();
+                while stream.read_buf(&mut bytes).await.is_ok_and(|count| count > 0) {
+                    // The body of a delivery is one object with another inside, which ends with the id of the account.
+                    if bytes.ends_with(b"\"}") {
+                        arrived.send(certificate.clone()).unwrap();
+                        let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await;
+                        bytes.clear();
+                    }
+                }
+            });
+        }
+    });
+    (url, certificates)
+}
+
+fn issue(authority: &CertifiedIssuer<'static, KeyPair>, name: &str) -> (Certificate, KeyPair) {
+    let key = KeyPair::generate().unwrap();
+    (CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, authority).unwrap(), key)
+}
+
+/// From the API to the receiver, with processes as operators run them.
+#[tokio::test]
+async fn an_endpoint_with_mutual_tls_is_reached_through_the_proxy() {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    for deployment in deployments() {
+        let (endpoint, mut certificates) = mutual_tls_receiver(&authority).await;
+        let (address, mut heads) = proxy("c3ZjOnMzY3JldA==").await;
+        let proxy = format!("http://svc:s3cret@{address}");
+        let server = deployment.serve(&["--egress-proxy", &proxy]).await;
+        let made = deployment.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await;
+        let tenant = id(&made);
+        let made = deployment.svc(&["key", "create", "--tenant", tenant, "--scopes", "read,write"]).await;
+        let key = text(&made, "key");
+        let mut hook = None;
+        // The certificate is replaced while the connection with the first one is open.
+        for number in 0..2 {
+            let (certificate, private_key) = issue(&authority, "svc");
+            let options = json!({
+                "client_certificate": { "certificate": certificate.pem(), "private_key": private_key.serialize_pem() },
+                "certificate_authority": authority.pem(),
+            });
+            let saved = match &hook {
+                None => {
+                    let mut body = json!({ "url": endpoint, "events": ["contact.created"] });
+                    body.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
+                    request(&server, key, "POST", "/webhooks", &body.to_string()).await
+                }
+                Some(id) => request(&server, key, "PATCH", &format!("/webhooks/{id}"), &options.to_string()).await,
+            };
+            assert!(!saved.text().contains("BEGIN"), "{}", saved.text());
+            hook = Some(saved.id());
+            let contact = json!({ "email": format!("person{number}@example.com") }).to_string();
+            assert_eq!(request(&server, key, "POST", "/contacts", &contact).await.status, 201);
+            assert_eq!(guarded(certificates.recv()).await.as_ref(), Some(certificate.der()));
+            let head = guarded(heads.recv()).await.unwrap();
+            let port = endpoint.rsplit(':').next().unwrap().trim_end_matches("/hook");
+            let targets = [format!("CONNECT 127.0.0.1:{port} "), format!("CONNECT [::1]:{port} ")];
+            assert!(targets.iter().any(|target| head.starts_with(target)), "an address, not a name: {head}");
+        }
+        let (status, _, log) = server.stop("TERM").await;
+        assert_eq!(status.code(), Some(0));
+        assert!(!log.contains("s3cret") && !log.contains("BEGIN"), "{log}");
     }
 }
 

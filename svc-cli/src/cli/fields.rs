@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, ValueHint, value_parser};
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use svc_core::input::Input;
@@ -24,6 +24,9 @@ const DATA: &str = "data";
 
 /// The id of the option of a change that clears fields.
 const CLEAR: &str = "clear";
+
+/// The id of the option that has the file of the key of a client certificate.
+const CLIENT_KEY: &str = "client_key";
 
 /// The fields of a body: one option each, or all of them as JSON with `--data`.
 #[derive(Clone, Debug)]
@@ -77,6 +80,10 @@ enum Kind {
     Header,
     /// A way to authenticate, with its secret.
     Authentication,
+    /// A file whose text is the value.
+    File,
+    /// A file with a certificate. Another option has the file of its key.
+    ClientCertificate,
 }
 
 /// A field of an input.
@@ -133,12 +140,11 @@ fn fields<I: Input>() -> Vec<Field> {
 /// Returns the help of the options of a webhook, which a command takes in other forms than the API.
 fn help_of_option(field: &str) -> Option<&'static str> {
     Some(match field {
-        "url" => "The endpoint: https, a public host, and no user name or password.",
-        "events" => "Kinds of events to deliver, or '*' for all, also those of later versions.",
-        "description" => "A line for your own use.",
-        "enabled" => "Whether deliveries are sent. If not, they are held.",
+        "url" => "URL of the endpoint: https, on a public host.",
+        "events" => "Kinds of events to deliver, or '*' for all.",
+        "enabled" => "Send deliveries, or hold them.",
         "headers" => "Secret header of each delivery. Can be repeated.",
-        "authentication" => "'bearer TOKEN', 'basic USER:PASSWORD' or 'oauth2 URL ID:SECRET'.",
+        "authentication" => "'bearer TOKEN', 'basic USER:PASSWORD', 'oauth2 URL ID:SECRET'.",
         "filter" => "Deliver only events that pass, as in 'data.total >= 100'.",
         "payload" => "Send records, or ids alone.",
         "max_per_second" => "Highest number of deliveries a second.",
@@ -147,6 +153,8 @@ fn help_of_option(field: &str) -> Option<&'static str> {
         "retry_schedule" => "Waits before the retries, such as 1m,10m.",
         "ordering" => "Keep the order of a record.",
         "signature" => "Sign for a public key as well.",
+        "client_certificate" => "PEM of the certificate to show the endpoint.",
+        "certificate_authority" => "PEM of the authorities to trust at the endpoint.",
         _ => return None,
     })
 }
@@ -187,6 +195,8 @@ fn kind(name: &str, schema: &Value) -> Option<(Kind, &'static str)> {
         "headers" => return Some((Kind::Header, "NAME: VALUE")),
         "authentication" => return Some((Kind::Authentication, "TYPE SECRET")),
         "filter" => return Some((Kind::Text, "EXPR")),
+        "client_certificate" => return Some((Kind::ClientCertificate, "FILE")),
+        "certificate_authority" => return Some((Kind::File, "FILE")),
         _ => {}
     }
     let types = types(schema);
@@ -263,8 +273,17 @@ impl Field {
             }
             Kind::Header => option.action(ArgAction::Append).value_parser(checked(|text| header(text).map(drop))),
             Kind::Authentication => option.value_parser(checked(|text| authentication(text).map(drop))),
+            Kind::File | Kind::ClientCertificate => option.value_hint(ValueHint::FilePath).value_parser(text_of_file),
             Kind::Text | Kind::Number => option,
         }
+    }
+
+    /// Returns the option that a value has beside the first one, if it is made of two.
+    fn second_option(&self) -> Option<Arg> {
+        let option = Arg::new(CLIENT_KEY).long("client-key").value_name("FILE").help_heading("Fields");
+        let option = option.help("PEM of the private key of the certificate.").requires(self.name.clone());
+        (self.kind == Kind::ClientCertificate)
+            .then(|| option.value_hint(ValueHint::FilePath).value_parser(text_of_file))
     }
 
     /// Returns the value of the option.
@@ -295,6 +314,11 @@ impl Field {
                     (Kind::Number, _) => number(text),
                     (Kind::Duration, text) => seconds(text),
                     (Kind::Authentication, text) => authentication(text).unwrap_or(Json::Null),
+                    (Kind::ClientCertificate, _) => {
+                        let key = matches.get_one::<String>(CLIENT_KEY).cloned().unwrap_or_default();
+                        let members = [("certificate", text), ("private_key", key)];
+                        Json::Object(members.map(|(name, text)| (name.to_owned(), Json::String(text))).into())
+                    }
                     _ => Json::String(text),
                 }
             }
@@ -306,6 +330,14 @@ impl Field {
 /// Returns a parser that takes a text as it is if it is empty, which clears a field, or passes a check.
 fn checked(check: fn(&str) -> Result<(), String>) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync {
     move |text: &str| if text.is_empty() { Ok(String::new()) } else { check(text).map(|()| text.to_owned()) }
+}
+
+/// Returns the text of a file. That of no file is empty, which clears a field.
+fn text_of_file(path: &str) -> Result<String, String> {
+    if path.is_empty() {
+        return Ok(String::new());
+    }
+    std::fs::read_to_string(path).map_err(|error| error.to_string())
 }
 
 /// Returns a length of time as a number of seconds, rounded up.
@@ -361,7 +393,7 @@ impl<I: Input> Args for Body<I> {
         for field in fields::<I>() {
             let option = field.option().conflicts_with(DATA);
             let option = if field.is_required { option.required_unless_present(DATA) } else { option };
-            command = command.arg(option);
+            command = command.arg(option).args(field.second_option());
         }
         let data = Arg::new(DATA).long("data").value_name("FILE|-").value_parser(value_parser!(PathBuf));
         let help = "File with all fields as a JSON object, or - for stdin.";
@@ -404,6 +436,13 @@ impl<I: Input> FromArgMatches for Body<I> {
             Some(file) => BodySource::File(file.clone()),
             None => {
                 let fields = fields::<I>();
+                let is_given = |id: &str| matches.try_contains_id(id).unwrap_or(false);
+                let certificate = fields.iter().find(|field| field.kind == Kind::ClientCertificate);
+                let certificate = certificate.and_then(|field| matches.get_one::<String>(&field.name));
+                if certificate.is_some_and(|text| !text.is_empty()) && !is_given(CLIENT_KEY) {
+                    let reason = "--client-certificate needs --client-key\n";
+                    return Err(Error::raw(ErrorKind::MissingRequiredArgument, reason));
+                }
                 let values = fields.iter().filter_map(|field| Some((field.name.clone(), field.value(matches)?)));
                 let mut values: Vec<(String, FieldValue)> = values.collect();
                 // Only changes have this option.

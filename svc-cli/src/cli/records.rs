@@ -250,6 +250,8 @@ impl ResourceCommands for WebhookSubscription {
         "ordering",
         "signature",
         "signing_keys",
+        "client_certificate",
+        "certificate_authority",
         "created_at",
     ];
     /// As many as an account can have.

@@ -25,7 +25,7 @@ pub(crate) const UNKNOWN_ID: &str = "0195a3c8-0000-7000-8000-ffffffffffff";
 
 /// Replacements for text that differs between runs. Each replacement has the length of the original, so that columns
 /// stay aligned. Dates that tests use are in 2099 and remain unchanged.
-const FILTERS: [(&str, &str); 25] = [
+const FILTERS: [(&str, &str); 26] = [
     (r"\b20[0-8]\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z", "2026-03-14 15:09:26.535Z"),
     (r"\b20[0-8]\d-\d\d-\d\d \d\d:\d\d:\d\dZ", "2026-03-14 15:09:26Z"),
     (r"\(\d+ years ago\)", "(6 years ago)"),
@@ -48,6 +48,7 @@ const FILTERS: [(&str, &str); 25] = [
     (r"(?m)^age:( +)\d[0-9a-z ]*", "age:${1}3 ms"),
     (r#""age_ms":\d+"#, r#""age_ms":3"#),
     (r"\b[0-9a-f]{32}\b", "0123456789abcdef0123456789abcdef"),
+    (r"(?m)^(client certificate|certificate authority): +[0-9a-f]{64}$", "${1}: (fingerprint)"),
     (r#"\bcli:[^\s",]+"#, "cli:ada"),
     (r#"(\bschema"?: +"?)\d{4}_\w+"#, "${1}0001_init"),
     (r#"(\bbytes": |size: +)\d+"#, "${1}345678"),

@@ -88,6 +88,8 @@ const OPERATIONS: [(&str, &str); 99] = [
     ("contact create", "createContact"),
     ("contact update", "updateContact"),
     ("contact delete", "deleteContact"),
+    ("contact erase", "eraseContact"),
+    ("contact export-all", "getContactData"),
     ("booking list", "listBookings"),
     ("booking show", "getBooking"),
     ("booking create", "createBooking"),

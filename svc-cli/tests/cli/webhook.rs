@@ -227,3 +227,29 @@ fn a_webhook_asks_for_more() {
         .run(&["webhook", "update", &id, "--filter", "data.total = 1"])
         .assert("webhook_options");
 }
+
+/// Certificates and keys come from files, and neither is shown.
+#[test]
+fn a_webhook_has_certificates() {
+    let mut session = Session::new();
+    let account = session.account();
+    let webhook: WebhookSubscription = session.create(&account, r#"{"url": "https://example.com/", "events": ["*"]}"#);
+    let id = webhook.id.to_string();
+    let made = rcgen::generate_simple_self_signed(["svc.example.com".to_owned()]).unwrap();
+    let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+    for (name, pem) in [("client.pem", &certificate), ("client.key", &key), ("ca.pem", &certificate)] {
+        std::fs::write(session.folder().join(name), pem).unwrap();
+    }
+    let update = ["webhook", "update", &id];
+    let pair = ["--client-certificate", "client.pem", "--client-key", "client.key"];
+    session
+        .run(&[&update[..], &pair, &["--certificate-authority", "ca.pem"]].concat())
+        .run(&["webhook", "show", &id])
+        .run(&[&update[..], &["--clear", "client-certificate", "--certificate-authority", ""]].concat())
+        .run(&[&update[..], &pair[..2]].concat())
+        .run(&[&update[..], &pair[2..]].concat())
+        .run(&[&update[..], &pair[..3], &["nowhere.key"]].concat())
+        .run(&[&update[..], &pair[..3], &["ca.pem"]].concat())
+        .run(&[&update[..], &["--certificate-authority", "client.key"]].concat())
+        .assert("webhook_certificates");
+}

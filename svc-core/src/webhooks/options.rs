@@ -4,6 +4,8 @@
 //! Each option is a field of the subscription that is null unless it is set. Secrets among them are stored encrypted, and
 //! shown nowhere: a response has the names of headers alone, and no password or token.
 
+mod certificates;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
@@ -21,8 +23,10 @@ use crate::input::json::Json;
 use crate::values::{Secret, TextEnum, WebhookUrl};
 use crate::webhooks::deliveries::RetrySchedule;
 
+pub use self::certificates::{CertificateAuthority, ClientCertificate, TlsOptions};
+
 /// The names of the fields of a subscription that the contract does not have.
-pub const FIELDS: [&str; 11] = [
+pub const FIELDS: [&str; 13] = [
     "headers",
     "authentication",
     "filter",
@@ -34,6 +38,8 @@ pub const FIELDS: [&str; 11] = [
     "ordering",
     "signature",
     "signing_keys",
+    "client_certificate",
+    "certificate_authority",
 ];
 /// The highest number of headers of a subscription.
 pub const MAX_HEADERS: usize = 20;
@@ -549,6 +555,8 @@ impl<const AT: usize, const SENT: bool> JsonSchema for Kind<AT, SENT> {
 pub trait WithSecrets: FromJson {
     /// The name of the schema of the JSON with the secrets.
     const SENT: &'static str;
+    /// Whether the schema has no name, but stands where it is used.
+    const IS_INLINE: bool = false;
 
     /// Returns the JSON with the secrets: as it was sent, and as it is stored encrypted.
     fn to_sent(&self) -> Secret;
@@ -619,6 +627,9 @@ impl<T: WithSecrets> Serialize for Sent<T> {
 }
 
 impl<T: WithSecrets> JsonSchema for Sent<T> {
+    fn inline_schema() -> bool {
+        T::IS_INLINE
+    }
     fn schema_name() -> Cow<'static, str> {
         T::SENT.into()
     }

@@ -14,6 +14,7 @@
 
 mod operations;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -37,8 +38,8 @@ use crate::webhooks::deliveries::{
 use crate::webhooks::engine::{AttemptOptions, AttemptResult};
 use crate::webhooks::filters::Filter;
 use crate::webhooks::options::{
-    AttemptsInFlight, Authentication, ClientCredentials, CustomHeaders, Ordering, Payload, PerSecond, RetryDelays,
-    Sent, SignatureScheme, TimeoutSeconds,
+    AttemptsInFlight, Authentication, CertificateAuthority, ClientCertificate, ClientCredentials, CustomHeaders,
+    Ordering, Payload, PerSecond, RetryDelays, Sent, SignatureScheme, TimeoutSeconds, TlsOptions,
 };
 use crate::webhooks::signatures::{self, SigningKeys};
 
@@ -132,6 +133,12 @@ pub struct WebhookSubscription {
     /// The public keys that verify the `v1a` signatures of deliveries, the newest first. Null unless `signature` is `ed25519`.
     #[serde(default)]
     pub signing_keys: Option<SigningKeys>,
+    /// The certificate that deliveries show to the endpoint, without its key. Null unless set.
+    #[serde(default)]
+    pub client_certificate: Option<ClientCertificate>,
+    /// The certificate authorities that are trusted at the endpoint. Null unless set: then they are the public ones.
+    #[serde(default)]
+    pub certificate_authority: Option<CertificateAuthority>,
     /// Until when the rate of deliveries is used up. `None` without a rate, and before the first delivery.
     #[serde(skip)]
     pub paced_until: Option<Timestamp>,
@@ -232,6 +239,10 @@ pub struct WebhookCreate {
     /// How deliveries are signed: `hmac`, which is the default, or `ed25519`, which adds a signature that is verified with a public
     /// key.
     pub signature: Option<SignatureScheme>,
+    /// The certificate that deliveries show to the endpoint (mutual TLS), with its private key. No response has the key.
+    pub client_certificate: Option<Sent<ClientCertificate>>,
+    /// The certificates of the authorities that are trusted at the endpoint in place of the public ones, in PEM.
+    pub certificate_authority: Option<Sent<CertificateAuthority>>,
 }
 
 impl WebhookCreate {
@@ -251,6 +262,8 @@ impl WebhookCreate {
             retry_schedule: None,
             ordering: None,
             signature: None,
+            client_certificate: None,
+            certificate_authority: None,
         }
     }
 }
@@ -293,6 +306,11 @@ pub struct WebhookUpdate {
     pub ordering: Patch<Option<Ordering>>,
     /// How deliveries are signed: `hmac`, or `ed25519`, which adds a signature that is verified with a public key. Null is `hmac`.
     pub signature: Patch<Option<SignatureScheme>>,
+    /// The certificate that deliveries show to the endpoint (mutual TLS), with its private key. The next attempt shows it. Null
+    /// clears it.
+    pub client_certificate: Patch<Option<Sent<ClientCertificate>>>,
+    /// The certificates of the authorities that are trusted at the endpoint in place of the public ones, in PEM. Null clears it.
+    pub certificate_authority: Patch<Option<Sent<CertificateAuthority>>>,
 }
 
 /// What happens to the events that a subscription is for.
@@ -421,6 +439,15 @@ impl WebhookSubscription {
         self.ordering == Some(Ordering::Record)
     }
 
+    /// Returns what TLS to the endpoint has beyond that to all others, if anything.
+    fn tls_options(&self) -> Option<Arc<TlsOptions>> {
+        let options = TlsOptions {
+            client_certificate: self.client_certificate.clone(),
+            certificate_authority: self.certificate_authority.clone(),
+        };
+        (options != TlsOptions::default()).then(|| Arc::new(options))
+    }
+
     /// Returns what requests to the endpoint at `now` have and what limits them, beyond the contract.
     pub fn attempt_options(&self, now: Timestamp) -> AttemptOptions {
         let authentication = self.authentication.as_ref();
@@ -434,6 +461,7 @@ impl WebhookSubscription {
             timeout: self.timeout.map(TimeoutSeconds::duration),
             private_keys: self.signing_keys.iter().flat_map(|keys| keys.private_keys(now)).cloned().collect(),
             delay: Duration::ZERO,
+            tls: self.tls_options(),
         }
     }
 
@@ -484,6 +512,8 @@ impl Create for WebhookSubscription {
             ordering: input.ordering.filter(|ordering| *ordering != Ordering::None),
             signature,
             signing_keys: signature.map(|_| SigningKeys::generate(tx.env())),
+            client_certificate: input.client_certificate.map(|Sent(certificate)| certificate),
+            certificate_authority: input.certificate_authority.map(|Sent(authority)| authority),
             paced_until: None,
             backoff_until: None,
             secret: signatures::new_webhook_secret(tx.env()),
@@ -541,6 +571,12 @@ impl Update for WebhookSubscription {
         }
         if let Patch::Set(signature) = change.signature {
             self.signature = signature.filter(|signature| *signature != SignatureScheme::Hmac);
+        }
+        if let Patch::Set(certificate) = change.client_certificate {
+            self.client_certificate = certificate.map(|Sent(certificate)| certificate);
+        }
+        if let Patch::Set(authority) = change.certificate_authority {
+            self.certificate_authority = authority.map(|Sent(authority)| authority);
         }
         if let Patch::Set(enabled) = change.enabled {
             if self.enabled && !enabled {

@@ -56,16 +56,14 @@ pub(super) fn in_contract(operation: Operation) -> Operation {
         .reading(|input| input.page.limit.unwrap_or_default().get())
         .described("", "", ""),
         "createWebhook" => rendered(CREATE_WEBHOOK, InContract)
-            .with_webhook_url(|input| Some(input.url.clone()))
+            .with_endpoint()
             .with_event_kinds()
             .creates_record(|created| created.subscription.id.uuid(), get())
             .described("", "", ""),
         "getWebhook" => rendered(Webhooks::GET, InContract).with_etag().described("", "", ""),
-        "updateWebhook" => rendered(Webhooks::UPDATE, InContract)
-            .with_etag()
-            .if_match(get())
-            .with_webhook_url(|input| input.url.clone().sent())
-            .described("", "", ""),
+        "updateWebhook" => {
+            rendered(Webhooks::UPDATE, InContract).with_etag().if_match(get()).with_endpoint().described("", "", "")
+        }
         "deleteWebhook" => row(Webhooks::DELETE).if_match(get()).described("", "", ""),
         _ => return operation,
     };

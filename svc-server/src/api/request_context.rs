@@ -405,8 +405,11 @@ impl RequestContext<'_> {
         {
             return Ok(());
         }
-        let policy = self.state.store.env().webhook_hosts;
-        let checked = addresses::check_target(url, policy, &*self.state.settings.resolver).await;
+        let (policy, settings) = (self.state.store.env().webhook_hosts, &self.state.settings);
+        let checked = match &settings.egress_proxy {
+            Some(proxy) if proxy.resolves() => addresses::check_url(url, policy),
+            _ => addresses::check_target(url, policy, &*settings.resolver).await,
+        };
         Ok(checked.map_err(|issue| issue.on("url"))?)
     }
 

@@ -16,7 +16,7 @@ use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::resources::{Create, Delete, Resource, Update};
-use svc_core::values::{TenantId, WebhookUrl};
+use svc_core::values::{Id, TenantId};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::api::contract;
@@ -253,7 +253,7 @@ pub(super) fn records() -> Vec<Operation> {
         ),
         described_create(
             row(CREATE_WEBHOOK)
-                .with_webhook_url(|input| Some(input.url.clone()))
+                .with_endpoint()
                 .with_event_kinds()
                 .creates_record(|created| created.subscription.id.uuid(), retrieve_record::<WebhookSubscription>()),
             WEBHOOK,
@@ -263,11 +263,10 @@ pub(super) fn records() -> Vec<Operation> {
              the request fails with 409 `limit_reached`.",
         ),
         get::<WebhookSubscription>("getWebhook", WEBHOOK),
-        update_with::<WebhookSubscription>(
-            "updateWebhook",
+        described_update(
+            row(Records::<WebhookSubscription>::UPDATE).with_endpoint().named("updateWebhook"),
             WEBHOOK,
             "To end an automatic pause, set `enabled` to true. Pending deliveries are sent to a new `url` as well.",
-            |input| input.url.clone().sent(),
         ),
         delete::<WebhookSubscription>(
             "deleteWebhook",
@@ -372,19 +371,17 @@ where
 }
 
 fn update<R: Update>(id: &'static str, name: ResourceName, specific: &str) -> Operation {
-    update_with::<R>(id, name, specific, |_| None)
+    described_update(row(Records::<R>::UPDATE).named(id), name, specific)
 }
 
-/// Returns the operation that changes a record, whose input may have a webhook URL.
-fn update_with<R: Update>(
-    id: &'static str,
+/// Adds the texts of an operation that changes a record, and what it has of conditional requests.
+fn described_update<R: Update>(
+    row: Row<(TenantId, Id<R>), R::Input, R>,
     name: ResourceName,
     specific: &str,
-    webhook_url: fn(&R::Input) -> Option<WebhookUrl>,
 ) -> Operation {
     let ResourceName { with_article, singular, .. } = name;
-    let update = row(Records::<R>::UPDATE).named(id).with_version().if_match(retrieve_record::<R>());
-    update.with_webhook_url(webhook_url).described(
+    row.with_version().if_match(retrieve_record::<R>()).described(
         &format!("Update {with_article}"),
         &format!(
             "Changes the fields that you send and leaves the others as they are (JSON Merge Patch, RFC 7396). Null clears \

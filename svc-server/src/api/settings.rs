@@ -11,6 +11,7 @@ use crate::api::cors::Cors;
 use crate::dashboard::OidcSettings;
 #[cfg(feature = "dashboard")]
 use crate::dashboard::{Identify, Origin};
+use crate::deliver::EgressProxy;
 #[cfg(feature = "dashboard")]
 use crate::deliver::WebhookClient;
 use crate::deliver::resolver::{Resolver, SystemResolver};
@@ -80,6 +81,9 @@ pub struct Settings {
     /// The URL that operational events are sent to, such as that an account was approved. None by default: then they are not
     /// recorded, and a subscription of an earlier URL is disabled. All processes on a database need the same.
     pub platform_webhook: Option<WebhookUrl>,
+    /// The proxy that deliveries, operational events, requests for access tokens and tries of endpoints go through. None by
+    /// default.
+    pub egress_proxy: Option<EgressProxy>,
     /// Resolves the hosts of webhook URLs.
     pub resolver: Arc<dyn Resolver>,
     /// The metrics that requests are counted in.
@@ -115,6 +119,7 @@ impl Default for Settings {
             #[cfg(feature = "docs")]
             docs: true,
             platform_webhook: None,
+            egress_proxy: None,
             resolver: Arc::new(SystemResolver::default()),
             metrics: Arc::default(),
         }

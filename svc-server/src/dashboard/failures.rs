@@ -33,9 +33,18 @@ fn dns(reason: &str) -> String {
     )
 }
 
+/// What a proxy of the operator did not do.
+fn proxy(reason: &str) -> String {
+    format!(
+        "The proxy of this service made no connection to your endpoint: {reason}. It is tried again; tell the operator if it lasts."
+    )
+}
+
 fn connect(reason: &str) -> String {
     let lower = reason.to_ascii_lowercase();
-    if lower.contains("refused") {
+    if reason.starts_with("the proxy") {
+        proxy(reason)
+    } else if lower.contains("refused") {
         "The connection was refused: nothing listens on this port. Check that your program runs, and the port in the URL.".into()
     } else if lower.contains("unreachable") || lower.contains("no route") {
         "There is no way to this address from here. Check the address that the name resolves to, and your firewall."
@@ -69,10 +78,15 @@ fn tls(reason: &str, zone: &TimeZone) -> String {
         }
         Some("UnknownIssuer") => {
             "The certificate of the endpoint is not signed by a public authority, or your server does not send the intermediate \
-             certificates. Use a certificate of a public authority, and send the whole chain."
+             certificates. Send the whole chain, and use a certificate of a public authority or set `certificate_authority` of this \
+             endpoint."
                 .into()
         }
         Some(error) => format!("The certificate of the endpoint is refused: {error}. Replace it."),
+        None if ["CertificateRequired", "UnknownCA", "BadCertificate"].iter().any(|alert| reason.ends_with(alert)) => format!(
+            "Your server refused the client certificate: {reason}. Set `client_certificate` of this endpoint to one of an \
+             authority that your server trusts."
+        ),
         None => format!(
             "No TLS session was made: {reason}. Check that this port speaks TLS 1.2 or 1.3."
         ),
@@ -81,7 +95,9 @@ fn tls(reason: &str, zone: &TimeZone) -> String {
 
 fn timeout(reason: &str) -> String {
     let limit = reason.rsplit_once("within ").map_or("the time-out", |(_, limit)| limit);
-    if reason.starts_with("no connection") {
+    if reason.starts_with("the proxy") {
+        proxy(reason)
+    } else if reason.starts_with("no connection") {
         format!(
             "No connection within {limit}: the packets get no response. Check your firewall, and that the address is right."
         )
@@ -223,6 +239,24 @@ mod tests {
                 "tls: invalid peer certificate: Revoked",
                 "The certificate of the endpoint is refused: Revoked",
                 "Replace it",
+            ),
+            (
+                0,
+                "connect: the proxy cannot be reached: Connection refused (os error 111)",
+                "The proxy of this service made no connection",
+                "tell the operator",
+            ),
+            (
+                0,
+                "timeout: the proxy made no connection within 5 s",
+                "The proxy of this service made no connection",
+                "tell the operator",
+            ),
+            (
+                0,
+                "tls: received fatal alert: CertificateRequired",
+                "Your server refused the client certificate",
+                "client_certificate",
             ),
             (0, "tls: received fatal alert: HandshakeFailure", "No TLS session was made", "TLS 1.2 or 1.3"),
             (0, "tls: tls handshake eof", "No TLS session was made", "TLS 1.2 or 1.3"),

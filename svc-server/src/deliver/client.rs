@@ -1,7 +1,8 @@
 //! The HTTP client that makes delivery attempts (`docs/contract.md`, "Webhook deliveries").
 //!
 //! Each attempt is one POST with a timeout from resolving the host name to the end of the response. The client reads at most
-//! 64 KiB of the response and logs the first 16 KiB. It follows no redirects, uses no proxy, and decompresses nothing.
+//! 64 KiB of the response and logs the first 16 KiB. It follows no redirects and decompresses nothing. All
+//! requests go through the [`EgressProxy`] if there is one.
 
 use std::error::Error as StdError;
 use std::net::SocketAddr;
@@ -23,8 +24,9 @@ use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use tokio::time::{Instant, timeout_at};
 
 use super::dial::{CHECKED_ADDRESSES, DialError, Dialer, Dialled};
+use super::tls::{self, TlsClients};
 use super::tokens::Tokens;
-use super::{Trial, WebhookClient};
+use super::{EgressProxy, Trial, WebhookClient};
 use crate::deliver::resolver::Resolver;
 
 /// The highest number of bytes of a response body that are read.
@@ -54,8 +56,15 @@ pub struct HttpWebhookClient {
 pub(super) struct Inner {
     env: Env,
     timeout: Duration,
-    pub(super) dialer: Dialer,
     tokens: Tokens,
+    /// The connections of all that asks for no TLS of its own, token endpoints among it.
+    pub(super) connections: Connections,
+    tls_clients: TlsClients,
+}
+
+/// Connections with the same settings of TLS, and what makes them.
+pub(super) struct Connections {
+    pub(super) dialer: Dialer,
     client: Client<Dialer, Full<Bytes>>,
     /// Sends each request on a new connection, which it does not keep.
     unpooled_client: Client<Dialer, Full<Bytes>>,
@@ -80,7 +89,23 @@ pub(super) struct TransportError {
 impl HttpWebhookClient {
     /// Creates a client with a timeout per attempt. `env.webhook_hosts` says which hosts it may connect to.
     pub fn new(env: Env, timeout: Duration, resolver: Arc<dyn Resolver>) -> Self {
+        Self::with_proxy(env, timeout, resolver, None)
+    }
+
+    /// Creates a client whose requests all go through a proxy, if there is one.
+    pub fn with_proxy(env: Env, timeout: Duration, resolver: Arc<dyn Resolver>, proxy: Option<EgressProxy>) -> Self {
         let dialer = Dialer::new(resolver, env.webhook_hosts);
+        let dialer = match proxy {
+            Some(proxy) => dialer.through(proxy),
+            None => dialer,
+        };
+        let (connections, tls_clients) = (Connections::new(dialer), TlsClients::default());
+        Self { inner: Arc::new(Inner { env, timeout, tokens: Tokens::default(), connections, tls_clients }) }
+    }
+}
+
+impl Connections {
+    pub(super) fn new(dialer: Dialer) -> Self {
         let mut builder = Client::builder(TokioExecutor::new());
         builder
             .pool_idle_timeout(IDLE_TIMEOUT)
@@ -90,7 +115,21 @@ impl HttpWebhookClient {
             .retry_canceled_requests(true);
         let client = builder.build(dialer.clone());
         let unpooled_client = builder.pool_max_idle_per_host(0).build(dialer.clone());
-        Self { inner: Arc::new(Inner { env, timeout, dialer, tokens: Tokens::default(), client, unpooled_client }) }
+        Self { dialer, client, unpooled_client }
+    }
+
+    /// Sends a request on a kept connection if there is one. If that ends before any byte of a response, the request is
+    /// sent once more, on a new connection: many receivers close a connection after a response without saying so, and a
+    /// request that crosses with that is no failure of theirs. Receivers recognise one that they did handle by its id.
+    pub(super) async fn request(
+        &self,
+        request: impl Fn() -> Result<Request<Full<Bytes>>, TransportError>,
+    ) -> Result<Response<Incoming>, TransportError> {
+        let response = match self.client.request(request()?).await {
+            Err(error) if Dialled::has_lost_request(&error) => self.unpooled_client.request(request()?).await,
+            response => response,
+        };
+        response.map_err(|error| TransportError::from_client(&error))
     }
 }
 
@@ -137,7 +176,7 @@ impl Inner {
             error: None,
             response_body: None,
             response_truncated: false,
-            remote_addr: dialled.map(|peer| peer.to_string()),
+            remote_addr: dialled.flatten().map(|peer| peer.to_string()),
         };
         let (mut retry_after, mut headers) = (None, HeaderMap::new());
         match response {
@@ -165,20 +204,25 @@ impl Inner {
         &self,
         attempt: &Attempt,
         started_at: Timestamp,
-        dialled: &mut Option<SocketAddr>,
+        dialled: &mut Option<Option<SocketAddr>>,
     ) -> Result<LoggedResponse, TransportError> {
         let uri: Uri =
             attempt.url.url().as_str().parse().map_err(|error| TransportError::new(FailureClass::Connect, error))?;
         // The addresses are checked at each attempt, also if a connection to the host is open.
-        let checked_addresses = self.dialer.check_addresses(&uri).await?;
+        let checked_addresses = self.connections.dialer.check_addresses(&uri).await?;
         let (subscription, credentials) = (attempt.delivery.subscription_id, attempt.options.credentials.as_ref());
+        let own_connections = match &attempt.options.tls {
+            Some(options) => Some(self.tls_clients.of(subscription, options, &self.connections.dialer)?),
+            None => None,
+        };
+        let connections = own_connections.as_deref().unwrap_or(&self.connections);
         let mut token = match credentials {
             Some(credentials) => Some(self.tokens.get(self, subscription, credentials, None).await?),
             None => None,
         };
         let send = async |token: Option<&Secret>| {
             let request = || request(attempt, uri.clone(), started_at, token);
-            CHECKED_ADDRESSES.scope(checked_addresses.clone(), self.request(request)).await
+            CHECKED_ADDRESSES.scope(checked_addresses.clone(), connections.request(request)).await
         };
         let mut response = send(token.as_ref()).await?;
         if let (StatusCode::UNAUTHORIZED, Some(credentials), Some(refused)) = (response.status(), credentials, &token) {
@@ -188,20 +232,6 @@ impl Inner {
         *dialled = response.extensions().get().map(|Dialled { peer, .. }| *peer);
         let retry_after = retry_after(response.status(), response.headers(), self.env.now());
         read_response(response, retry_after).await
-    }
-
-    /// Sends a request on a kept connection if there is one. If that ends before any byte of a response, the request is
-    /// sent once more, on a new connection: many receivers close a connection after a response without saying so, and a
-    /// request that crosses with that is no failure of theirs. Receivers recognise one that they did handle by its id.
-    pub(super) async fn request(
-        &self,
-        request: impl Fn() -> Result<Request<Full<Bytes>>, TransportError>,
-    ) -> Result<Response<Incoming>, TransportError> {
-        let response = match self.client.request(request()?).await {
-            Err(error) if Dialled::has_lost_request(&error) => self.unpooled_client.request(request()?).await,
-            response => response,
-        };
-        response.map_err(|error| TransportError::from_client(&error))
     }
 }
 
@@ -299,13 +329,17 @@ impl TransportError {
         Self { class, reason: reason.to_string() }
     }
 
-    /// Classifies an error of the HTTP client: by the connection if that failed, and otherwise as a reset.
+    /// Classifies an error of the HTTP client: by the connection if that failed, as one of TLS if the receiver says so after the
+    /// handshake, as those do that refuse a client certificate, and otherwise as a reset.
     fn from_client(error: &(dyn StdError + 'static)) -> Self {
         let mut cause = Some(error);
         let mut last = error;
         while let Some(error) = cause {
             if let Some(dial) = error.downcast_ref::<DialError>() {
                 return Self::new(dial.class, &dial.reason);
+            }
+            if let Some(alert) = tls::alert(error) {
+                return Self::new(FailureClass::Tls, alert);
             }
             last = error;
             cause = error.source();

@@ -2,7 +2,7 @@
 //!
 //! The [`Dialer`] resolves the host name, checks every address against the policy for webhook hosts, and connects only to
 //! checked addresses. An address that is written in the URL is checked the same way. Of several addresses, the first that
-//! responds is connected to (see [`happy_eyeballs`]).
+//! responds is connected to (see [`happy_eyeballs`]). With a proxy, a connection is a tunnel through it to such an address.
 //!
 //! # DNS rebinding
 //!
@@ -35,6 +35,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::happy_eyeballs;
+use super::proxy::EgressProxy;
 use crate::deliver::resolver::Resolver;
 
 /// The timeout of a TCP connection, over all addresses of the host.
@@ -44,7 +45,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 tokio::task_local! {
-    /// The checked addresses of the attempt that this task makes.
+    /// The checked addresses of the attempt that this task makes. None of them means that the proxy resolves the host.
     pub(crate) static CHECKED_ADDRESSES: Vec<SocketAddr>;
 }
 
@@ -63,7 +64,13 @@ impl fmt::Display for DialError {
 
 impl StdError for DialError {}
 
-fn failed(class: FailureClass, reason: impl fmt::Display) -> DialError {
+impl From<io::Error> for DialError {
+    fn from(error: io::Error) -> Self {
+        failed(FailureClass::Connect, error)
+    }
+}
+
+pub(super) fn failed(class: FailureClass, reason: impl fmt::Display) -> DialError {
     DialError { class, reason: reason.to_string() }
 }
 
@@ -73,6 +80,7 @@ pub(crate) struct Dialer {
     resolver: Arc<dyn Resolver>,
     policy: HostPolicy,
     tls: TlsConnector,
+    proxy: Option<Arc<EgressProxy>>,
 }
 
 impl fmt::Debug for Dialer {
@@ -90,20 +98,34 @@ impl Dialer {
     /// Returns a dialer that trusts these certificate authorities in place of the public ones.
     pub(crate) fn with_authorities(resolver: Arc<dyn Resolver>, policy: HostPolicy, roots: RootCertStore) -> Self {
         let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-        Self { resolver, policy, tls: TlsConnector::from(Arc::new(config)) }
+        Self { resolver, policy, tls: TlsConnector::from(Arc::new(config)), proxy: None }
+    }
+
+    /// Connects through this proxy.
+    pub(super) fn through(self, proxy: EgressProxy) -> Self {
+        Self { proxy: Some(Arc::new(proxy)), ..self }
+    }
+
+    /// Returns a dialer by the same rules with other settings of TLS.
+    pub(super) fn with_tls(&self, config: ClientConfig) -> Self {
+        Self { tls: TlsConnector::from(Arc::new(config)), ..self.clone() }
     }
 
     /// Returns the addresses of the host of a URL, each of which may be connected to. If one of them is refused, so is the host.
+    /// There are none if the proxy resolves the host.
     pub(crate) async fn check_addresses(&self, uri: &Uri) -> Result<Vec<SocketAddr>, DialError> {
-        let host = uri.host().unwrap_or_default();
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let https = uri.scheme_str() == Some("https");
-        if self.policy == HostPolicy::Public && !https {
+        let (host, port) = host_and_port(uri);
+        if self.policy == HostPolicy::Public && uri.scheme_str() != Some("https") {
             return Err(failed(FailureClass::Blocked, "the URL is not https"));
         }
-        let port = uri.port_u16().unwrap_or(if https { 443 } else { 80 });
         let addresses = match host.parse::<IpAddr>() {
             Ok(literal) => vec![literal],
+            Err(_) if self.proxy.as_ref().is_some_and(|proxy| proxy.resolves()) => {
+                if self.policy == HostPolicy::Public {
+                    addresses::check_host_name(host).map_err(|error| failed(FailureClass::Blocked, error))?;
+                }
+                return Ok(Vec::new());
+            }
             Err(_) => self.resolver.resolve(host).await,
         };
         if addresses.is_empty() {
@@ -118,19 +140,18 @@ impl Dialer {
     }
 
     async fn dial(self, uri: Uri, addresses: Vec<SocketAddr>) -> Result<TokioIo<Stream>, DialError> {
-        let connecting =
-            tokio::time::timeout(CONNECT_TIMEOUT, happy_eyeballs::connect_first(&addresses, TcpStream::connect));
-        let tcp = match connecting.await {
+        let (tcp, peer) = match tokio::time::timeout(CONNECT_TIMEOUT, self.connect(&uri, &addresses)).await {
+            Err(_) if self.proxy.is_some() => {
+                return Err(failed(FailureClass::Timeout, "the proxy made no connection within 5 s"));
+            }
             Err(_) => return Err(failed(FailureClass::Timeout, "no connection within 5 s")),
-            Ok(Err(error)) => return Err(failed(FailureClass::Connect, error)),
-            Ok(Ok(tcp)) => tcp,
+            Ok(connected) => connected?,
         };
         let _ = tcp.set_nodelay(true);
-        let peer = tcp.peer_addr().map_err(|error| failed(FailureClass::Connect, error))?;
         if uri.scheme_str() != Some("https") {
             return Ok(TokioIo::new(Stream::new(peer, Io::Plain(tcp))));
         }
-        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let host = host_and_port(&uri).0.to_owned();
         let name = ServerName::try_from(host).map_err(|error| failed(FailureClass::Tls, error))?;
         // The timeout of the attempt covers this, but the pool may complete a connection after its attempt has ended.
         let tls = match tokio::time::timeout(HANDSHAKE_TIMEOUT, self.tls.connect(name, tcp)).await {
@@ -139,6 +160,32 @@ impl Dialer {
         };
         Ok(TokioIo::new(Stream::new(peer, Io::Tls(Box::new(tls)))))
     }
+
+    /// Connects to the first of these addresses that responds, or has the proxy do so. Returns the address, unless the proxy
+    /// alone knows it.
+    async fn connect(&self, uri: &Uri, addresses: &[SocketAddr]) -> Result<(TcpStream, Option<SocketAddr>), DialError> {
+        let Some(proxy) = &self.proxy else {
+            let tcp = happy_eyeballs::connect_first(addresses, TcpStream::connect).await?;
+            let peer = tcp.peer_addr()?;
+            return Ok((tcp, Some(peer)));
+        };
+        if addresses.is_empty() {
+            let (host, port) = host_and_port(uri);
+            return Ok((proxy.tunnel(&*self.resolver, &format!("{host}:{port}")).await?, None));
+        }
+        happy_eyeballs::connect_first(addresses, async |address: SocketAddr| {
+            Ok((proxy.tunnel(&*self.resolver, &address.to_string()).await?, Some(address)))
+        })
+        .await
+    }
+}
+
+/// Returns the host of a URL, without the brackets of an IPv6 address, and its port.
+fn host_and_port(uri: &Uri) -> (&str, u16) {
+    let host = uri.host().unwrap_or_default();
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let of_scheme = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    (host, uri.port_u16().unwrap_or(of_scheme))
 }
 
 impl tower_service::Service<Uri> for Dialer {
@@ -166,7 +213,8 @@ impl tower_service::Service<Uri> for Dialer {
 /// The connection that was used, as an extension of the response and of an error of the HTTP client.
 #[derive(Clone, Debug)]
 pub(crate) struct Dialled {
-    pub(crate) peer: SocketAddr,
+    /// The address, unless the proxy alone knows it.
+    pub(crate) peer: Option<SocketAddr>,
     traffic: Arc<Traffic>,
 }
 
@@ -225,7 +273,7 @@ enum Io {
 }
 
 impl Stream {
-    fn new(peer: SocketAddr, io: Io) -> Self {
+    fn new(peer: Option<SocketAddr>, io: Io) -> Self {
         Self { dialled: Dialled { peer, traffic: Arc::default() }, writing: false, io }
     }
 }
@@ -291,7 +339,7 @@ mod tests {
     async fn a_request_is_lost_until_a_byte_of_its_response_arrives_on_a_kept_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut stream = Stream::new(address, Io::Plain(TcpStream::connect(address).await.unwrap()));
+        let mut stream = Stream::new(Some(address), Io::Plain(TcpStream::connect(address).await.unwrap()));
         let mut peer = listener.accept().await.unwrap().0;
         let traffic = Arc::clone(&stream.dialled.traffic);
 

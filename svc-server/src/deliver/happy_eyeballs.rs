@@ -22,13 +22,14 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 ///
 /// # Cancel safety
 /// Dropping the future drops all connection attempts.
-pub(super) async fn connect_first<C, F>(addresses: &[SocketAddr], connect: impl Fn(SocketAddr) -> F) -> io::Result<C>
+pub(super) async fn connect_first<C, E, F>(addresses: &[SocketAddr], connect: impl Fn(SocketAddr) -> F) -> Result<C, E>
 where
-    F: Future<Output = io::Result<C>>,
+    E: From<io::Error>,
+    F: Future<Output = Result<C, E>>,
 {
     let mut waiting = alternate_families(addresses).into_iter();
     let mut attempts = FuturesUnordered::new();
-    let mut last_error = io::Error::new(io::ErrorKind::InvalidInput, "the host has no address");
+    let mut last_error = io::Error::new(io::ErrorKind::InvalidInput, "the host has no address").into();
     loop {
         attempts.extend(waiting.next().map(&connect));
         tokio::select! {

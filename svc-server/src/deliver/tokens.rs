@@ -2,7 +2,8 @@
 //!
 //! A token is kept in memory until shortly before it expires, and got once however many attempts wait for it. The token
 //! endpoint is reached under the same rules as the receiver: its addresses are checked each time, redirects are not followed,
-//! and all of it is within the deadline of the attempt.
+//! and all of it is within the deadline of the attempt. The client certificate and the authorities of a subscription are for
+//! its receiver alone.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -106,9 +107,9 @@ impl Inner {
     async fn request_token(&self, credentials: &ClientCredentials) -> Result<(Secret, Duration), TransportError> {
         let refused = |reason: String| TransportError::new(FailureClass::Token, reason);
         let uri: Uri = credentials.token_url.url().as_str().parse().map_err(|error| refused(format!("{error}")))?;
-        let addresses = self.dialer.check_addresses(&uri).await?;
+        let addresses = self.connections.dialer.check_addresses(&uri).await?;
         let request = || token_request(credentials, uri.clone());
-        let response = CHECKED_ADDRESSES.scope(addresses, self.request(request)).await?;
+        let response = CHECKED_ADDRESSES.scope(addresses, self.connections.request(request)).await?;
         let response = read_response(response, None).await?;
         if response.status != StatusCode::OK {
             let code = serde_json::from_slice(&response.body).map_or_else(

@@ -2,6 +2,7 @@
 
 mod file;
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ use svc_store::Options;
 use crate::api::Settings;
 use crate::api::cors::Cors;
 use crate::dashboard::{Authorities, OidcSettings, Origin};
+use crate::deliver::EgressProxy;
 use crate::program::address::ListenAddress;
 use crate::program::proxy::network;
 use crate::telemetry::LogFormat;
@@ -134,6 +136,17 @@ pub struct Config {
     /// The highest number of webhook delivery attempts at the same time. One account can use half of them.
     #[arg(long, env = "SVC_WEBHOOK_CONCURRENCY", value_name = "N", default_value = "2048", value_parser = clap::value_parser!(u32).range(1..))]
     pub webhook_concurrency: u32,
+
+    /// An HTTP proxy that all webhook deliveries go through (CONNECT), such as http://USER:PASSWORD@HOST:PORT, so that receivers
+    /// can allow static addresses. Addresses are still resolved and checked here. Rather set it in the environment or in the
+    /// file of settings, since other users can see the flags of a process.
+    #[arg(long, env = "SVC_EGRESS_PROXY", value_name = "URL", hide_env_values = true, value_parser = unchecked_secret)]
+    pub egress_proxy: Option<Secret>,
+
+    /// Whether the proxy of --egress-proxy resolves host names. With on, it has to keep deliveries from private addresses: svc
+    /// then refuses only those that are written in URLs.
+    #[arg(long, env = "SVC_EGRESS_PROXY_RESOLVES", value_enum, default_value_t = Switch::Off)]
+    pub egress_proxy_resolves: Switch,
 
     /// How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again.
     #[arg(long, env = "SVC_IDEMPOTENCY_TTL", value_name = "DURATION", default_value = "24h", value_parser = duration)]
@@ -273,6 +286,11 @@ fn connections(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Takes a secret as it is. What is wrong with it is said later: clap would show it beside.
+fn unchecked_secret(text: &str) -> Result<Secret, Infallible> {
+    Ok(Secret::new(text))
+}
+
 fn client_secret(text: &str) -> Result<Secret, &'static str> {
     if text.is_empty() { Err("must not be empty") } else { Ok(Secret::new(text)) }
 }
@@ -325,6 +343,7 @@ impl Config {
             return Err(command.error(ErrorKind::MissingRequiredArgument, error));
         }
         config.oidc().map_err(|error| command.error(ErrorKind::MissingRequiredArgument, error))?;
+        config.egress_proxy().map_err(|error| command.error(ErrorKind::ValueValidation, error))?;
         Ok(config)
     }
 
@@ -353,6 +372,23 @@ impl Config {
             3 => Ok(None),
             1 => Err(format!("an identity provider needs {} as well", missing[0])),
             _ => Err(format!("an identity provider needs {} as well", missing.join(" and "))),
+        }
+    }
+
+    /// Returns the proxy of deliveries.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is not valid, without the URL, which may have a password.
+    fn egress_proxy(&self) -> Result<Option<EgressProxy>, String> {
+        let resolves = self.egress_proxy_resolves == Switch::On;
+        match &self.egress_proxy {
+            Some(url) => {
+                let proxy = EgressProxy::parse(url.reveal()).map_err(|error| format!("--egress-proxy {error}"))?;
+                Ok(Some(proxy.resolving(resolves)))
+            }
+            None if resolves => Err("--egress-proxy-resolves on needs --egress-proxy".to_owned()),
+            None => Ok(None),
         }
     }
 
@@ -390,7 +426,8 @@ impl Config {
             platform_webhook: self.platform_webhook.clone(),
             dashboard: self.dashboard == Switch::On,
             oauth: self.public_url.clone().filter(|_| self.oauth == Switch::On),
-            // Checked when the flags were read.
+            // Checked when the flags were read, as is the identity provider.
+            egress_proxy: self.egress_proxy().ok().flatten(),
             oidc: self.oidc().ok().flatten(),
             dashboard_frame_ancestor: self.dashboard_frame_ancestor.clone(),
             ..Settings::default()
@@ -495,6 +532,36 @@ mod tests {
             assert!(error.to_string().contains(missing), "{error}");
         }
         assert!(!format!("{:?}", load(&flags).unwrap()).contains("hidden"));
+    }
+
+    #[test]
+    fn a_proxy_is_checked_and_its_password_is_not_shown() {
+        let load = |given: &[&str]| Config::load_from([&["svc-server"], given].concat());
+        let flag = "--egress-proxy=http://svc:hidden@proxy.internal:3128";
+        let config = load(&[flag, "--egress-proxy-resolves=on"]).unwrap();
+        let proxy = config.settings().egress_proxy.unwrap();
+        assert!(proxy.resolves());
+        assert_eq!(format!("{proxy:?}"), "EgressProxy(proxy.internal:3128)");
+        assert!(!format!("{config:?}").contains("hidden"));
+        assert!(!load(&[flag]).unwrap().settings().egress_proxy.unwrap().resolves());
+        assert!(load(&[]).unwrap().settings().egress_proxy.is_none());
+        for (given, reason) in [
+            ("--egress-proxy=proxy.internal:3128", "must be a URL such as http://"),
+            ("--egress-proxy=https://svc:hidden@proxy.internal", "TLS to the proxy itself is not supported"),
+            ("--egress-proxy=socks5://svc:hidden@proxy.internal", "must be a URL such as http://"),
+            ("--egress-proxy=http://svc:hidden@proxy.internal/path", "nothing after the port"),
+            ("--egress-proxy=http://svc:hidden@", "must be a URL such as http://"),
+            ("--egress-proxy=svc:hidden", "must be a URL such as http://"),
+            ("--egress-proxy-resolves=on", "needs --egress-proxy"),
+        ] {
+            let error = load(&[given]).unwrap_err().to_string();
+            assert!(error.contains(reason) && !error.contains("hidden"), "{error}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("svc.toml");
+        std::fs::write(&file, "egress-proxy = \"http://svc:hidden@proxy.internal:3128\"").unwrap();
+        let file = format!("--config={}", file.display());
+        assert!(load(&[&file]).unwrap().settings().egress_proxy.is_some());
     }
 
     #[test]

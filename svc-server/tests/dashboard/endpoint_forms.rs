@@ -195,12 +195,17 @@ async fn an_endpoint_asks_for_more() {
     assert_eq!(endpoint.filter.as_ref().unwrap().as_str(), "data.city == \"Perth\"");
     assert_eq!(endpoint.retry_schedule.as_ref().unwrap().seconds(), [60, 600]);
     let input = WebhookUpdate::from_body(
-        br#"{"headers": {"X-Key": "s3cret"}, "authentication": {"type": "basic", "username": "svc", "password": "s3cret"}}"#,
+        br#"{"headers": {"X-Key": "s3cret"}, "authentication": {"type": "basic", "username": "svc", "password": "s3cret"},
+        "client_certificate": {"certificate": "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----",
+        "private_key": "-----BEGIN PRIVATE KEY-----\ns3cret==\n-----END PRIVATE KEY-----"},
+        "certificate_authority": "-----BEGIN CERTIFICATE-----\nMAAA\n-----END CERTIFICATE-----"}"#,
     );
     server.svc.account(server.tenant).webhooks().update(endpoint.id, input.unwrap()).await.unwrap();
     let path = format!("/webhooks/{}", endpoint.id);
     let page = developer.get(&path).await.text;
-    for text in ["data.city == &quot;Perth&quot;", "x-key", "basic, as svc", "60 s, 600 s", "thin", "record"] {
+    let certificates = ["SHA-256 e4f60d0aa6d7f3d3b6a6494b1c861b99", "SHA-256 b0efbbc43054beee753cd10fab49ea0f"];
+    let shown = ["data.city == &quot;Perth&quot;", "x-key", "basic, as svc", "60 s, 600 s", "thin", "record"];
+    for text in shown.into_iter().chain(certificates) {
         assert!(page.contains(text), "{text}: {page}");
     }
     let key = endpoint.signing_keys.unwrap().iter().next().unwrap().public_key.clone();
@@ -247,4 +252,5 @@ async fn an_endpoint_asks_for_more() {
     assert_eq!((changed.signature, changed.signing_keys), (None, None));
     assert_eq!(changed.retry_schedule.unwrap().seconds(), [0; 0], "no retries");
     assert!(changed.headers.is_some() && changed.authentication.is_some(), "what the form does not have stays");
+    assert!(changed.client_certificate.is_some() && changed.certificate_authority.is_some());
 }

@@ -251,9 +251,9 @@ async fn retry_after_applies_to_429_and_503_only() {
 }
 
 /// A resolver that returns other addresses on each lookup, and the last ones from then on.
-struct ChangingResolver {
-    results: Vec<Vec<IpAddr>>,
-    lookups: Mutex<usize>,
+pub(crate) struct ChangingResolver {
+    pub(crate) results: Vec<Vec<IpAddr>>,
+    pub(crate) lookups: Mutex<usize>,
 }
 
 impl Resolver for ChangingResolver {

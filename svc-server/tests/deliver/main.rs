@@ -10,4 +10,6 @@ mod log;
 mod mocks;
 mod options;
 mod pacing;
+mod proxy;
 mod receivers;
+mod tls;

@@ -19,7 +19,8 @@ record!(WebhookSubscription, "subscriptions", key: [tenant_id, id], {
         url, events, enabled, description, last_delivery_at, last_delivery_status, disabled_reason, paused_at,
         consecutive_failures, backoff_until, secret, previous_secret, previous_until, updated_at, deleted_at,
         stopped_at, responses_kept, responses_deleted_until, expires_at, headers, authentication, filter, payload,
-        max_per_second, max_in_flight, timeout, retry_schedule, ordering, signature, signing_keys, paced_until,
+        max_per_second, max_in_flight, timeout, retry_schedule, ordering, signature, signing_keys, client_certificate,
+        certificate_authority, paced_until,
     ],
 });
 

@@ -1,5 +1,6 @@
 //! One attempt at a delivery: the request to send, and its outcome.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -8,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::values::{Secret, Timestamp, WebhookUrl};
 use crate::webhooks::deliveries::{AttemptLog, Delivery};
 use crate::webhooks::events::Event;
-use crate::webhooks::options::ClientCredentials;
+use crate::webhooks::options::{ClientCredentials, TlsOptions};
 use crate::webhooks::signatures;
 
 /// An attempt that was claimed and is to be made now.
@@ -43,6 +44,9 @@ pub struct AttemptOptions {
     pub private_keys: Vec<Secret>,
     /// How long the attempt waits before it begins, so that those of an endpoint with a rate are apart.
     pub delay: Duration,
+    /// What TLS to the endpoint has beyond that to all others, if anything. Its connections are not shared with those of another
+    /// subscription.
+    pub tls: Option<Arc<TlsOptions>>,
 }
 
 /// The result of an attempt.

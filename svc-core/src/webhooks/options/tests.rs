@@ -115,3 +115,125 @@ fn numbers_have_bounds() {
     assert_eq!(parse::<RetryDelays>("[60,60,60,60,60,60]"), Err("must have at most 5 delays".to_owned()));
     assert_eq!(parse::<RetryDelays>("\"1m\""), Err("must be an array".to_owned()));
 }
+
+/// A section of PEM. What is in it is checked by the server.
+fn section(label: &str, base64: &str) -> String {
+    format!("-----BEGIN {label}-----\n{base64}\n-----END {label}-----\n")
+}
+
+fn sent(certificate: &str, private_key: &str) -> String {
+    json!({ "certificate": certificate, "private_key": private_key }).to_string()
+}
+
+#[test]
+fn certificates_are_kept_without_what_is_around_them() {
+    let chain = format!("subject=svc\r\n{}\n\n{}", section("CERTIFICATE", "MAA="), section("CERTIFICATE", "MAAA"));
+    for label in ["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"] {
+        let key = format!("{}{}", section("EC PARAMETERS", "MAA="), section(label, "MAAw"));
+        let certificate: ClientCertificate = parse(&sent(&chain, &key)).unwrap();
+        let both = section("CERTIFICATE", "MAA=") + &section("CERTIFICATE", "MAAA");
+        assert_eq!(certificate.certificate(), both);
+        assert_eq!(certificate.private_key().reveal(), section(label, "MAAw"));
+        // SHA-256 of 30 00.
+        assert_eq!(certificate.sha256(), "e4f60d0aa6d7f3d3b6a6494b1c861b99f649c6f9ec51abaf201b20f297327c95");
+        let stored = certificate.to_sent();
+        assert_eq!(from_stored(stored.reveal()), Some(certificate.clone()), "it is stored as it was sent");
+        let shown = serde_json::to_string(&certificate).unwrap();
+        assert_eq!(shown, format!(r#"{{"sha256":"{}"}}"#, certificate.sha256()));
+        let read: ClientCertificate = serde_json::from_str(&shown).unwrap();
+        assert_eq!((read.sha256(), read.certificate()), (certificate.sha256(), ""));
+        assert!(!format!("{certificate:?}").contains("MAAw"), "{certificate:?}");
+        let authority = CertificateAuthority::new(&chain).unwrap();
+        assert_eq!((authority.certificates(), authority.sha256().len()), (both.as_str(), 2));
+        assert_eq!(from_stored(authority.to_sent().reveal()), Some(authority.clone()));
+        assert_eq!(serde_json::to_value(&authority).unwrap(), json!({ "sha256": authority.sha256() }));
+    }
+}
+
+#[test]
+fn certificates_that_are_refused_say_why() {
+    let (certificate, key) = (section("CERTIFICATE", "MAA="), section("PRIVATE KEY", "MAAw"));
+    let encrypted = section("RSA PRIVATE KEY", "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nMAAw");
+    let cases: Vec<(&str, String)> = vec![
+        ("no object", "\"pem\"".to_owned()),
+        ("no key", json!({ "certificate": certificate }).to_string()),
+        ("no certificate", json!({ "private_key": key }).to_string()),
+        ("another member", json!({ "certificate": certificate, "private_key": key, "passphrase": "a" }).to_string()),
+        ("a number", json!({ "certificate": 1, "private_key": key }).to_string()),
+        ("an empty text", sent("", &key)),
+        ("no PEM", sent("MAA=", &key)),
+        ("no PEM of the key", sent(&certificate, "MAAw")),
+        ("no end", sent("-----BEGIN CERTIFICATE-----\nMAA=\n", &key)),
+        ("one line", sent(&certificate, &key.replace('\n', " "))),
+        ("one line without dashes", sent(&certificate, "-----BEGIN PRIVATE KEY-----MAAw")),
+        ("no base64", sent(&section("CERTIFICATE", "M?A="), &key)),
+        ("an empty certificate", sent(&section("CERTIFICATE", ""), &key)),
+        ("an empty key", sent(&certificate, &section("PRIVATE KEY", ""))),
+        ("both in the certificate", sent(&format!("{certificate}{key}"), &key)),
+        ("both in the key", sent(&certificate, &format!("{certificate}{key}"))),
+        ("two keys", sent(&certificate, &key.repeat(2))),
+        ("a public key", sent(&certificate, &section("PUBLIC KEY", "MAAw"))),
+        ("an encrypted key", sent(&certificate, &section("ENCRYPTED PRIVATE KEY", "MAAw"))),
+        ("a key that OpenSSL encrypted", sent(&certificate, &encrypted)),
+        ("too long a chain", sent(&certificate.repeat(1200), &key)),
+        ("too long a key", sent(&certificate, &section("PRIVATE KEY", &"AAAA\n".repeat(4000)))),
+    ];
+    let refused: Vec<String> = cases
+        .iter()
+        .map(|(case, text)| {
+            let reason = parse::<ClientCertificate>(text).expect_err(case);
+            assert!(!reason.contains("MAAw"), "{reason}");
+            format!("{case}\n  {reason}")
+        })
+        .collect();
+    insta::assert_snapshot!(refused.join("\n"));
+}
+
+#[test]
+fn authorities_are_certificates_alone() {
+    let certificate = section("CERTIFICATE", "MAA=");
+    for (text, reason) in [
+        ("", "must be PEM with its line breaks: it has no line -----BEGIN CERTIFICATE-----"),
+        (&section("PRIVATE KEY", "MAAw"), "must have certificates alone, and has something else"),
+        (
+            &format!("{certificate}{}", section("ENCRYPTED PRIVATE KEY", "MAAw")),
+            "must have certificates alone, and has something else",
+        ),
+        (&section("X509 CRL", "MAAw"), "must have certificates alone, and has something else"),
+        (&certificate.repeat(1200), "must have at most 65536 bytes"),
+    ] {
+        let refused = CertificateAuthority::new(text).map_err(|issue| issue.message.into_owned());
+        assert_eq!(refused, Err(reason.to_owned()));
+    }
+}
+
+proptest::proptest! {
+    /// Hostile PEM is refused or read, and what was read is read again.
+    #[test]
+    fn any_text_is_refused_or_read(
+        parts in proptest::collection::vec(
+            proptest::prop_oneof![
+                proptest::strategy::Just("-----BEGIN CERTIFICATE-----".to_owned()),
+                proptest::strategy::Just("-----END CERTIFICATE-----".to_owned()),
+                proptest::strategy::Just("-----BEGIN EC PRIVATE KEY-----".to_owned()),
+                proptest::strategy::Just("-----END EC PRIVATE KEY-----".to_owned()),
+                proptest::strategy::Just("\n".to_owned()),
+                proptest::strategy::Just("MAAw".to_owned()),
+                ".*",
+            ],
+            0..16,
+        ),
+        key in ".*",
+    ) {
+        let text = parts.concat();
+        if let Ok(authority) = CertificateAuthority::new(&text) {
+            proptest::prop_assert_eq!(CertificateAuthority::new(authority.certificates()), Ok(authority));
+        }
+        for key in [&key, &text] {
+            if let Ok(certificate) = ClientCertificate::new(&section("CERTIFICATE", "MAA="), key) {
+                let again = ClientCertificate::new(certificate.certificate(), certificate.private_key().reveal());
+                proptest::prop_assert_eq!(again, Ok(certificate));
+            }
+        }
+    }
+}

@@ -43,7 +43,7 @@ pub(super) fn events() -> Vec<Operation> {
 pub(super) fn webhooks() -> Vec<Operation> {
     vec![
         row(Area::Webhooks, operations::CREATE_TEMPORARY_WEBHOOK)
-            .with_webhook_url(|input| Some(input.webhook.url.clone()))
+            .with_endpoint()
             .with_event_kinds()
             .creates_record(|created| created.subscription.id.uuid(), retrieve_record::<WebhookSubscription>())
             .described(

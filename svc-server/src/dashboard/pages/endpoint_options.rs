@@ -1,5 +1,5 @@
-//! The fields of the form of an endpoint for what it asks for beyond the contract. Headers and authentication have secrets, and
-//! are set by the API or with `svc` alone.
+//! The fields of the form of an endpoint for what it asks for beyond the contract. Headers, authentication and certificates
+//! are set by the API or with `svc` alone: they have secrets, or are files.
 
 use maud::{Markup, html};
 use svc_core::values::Patch;

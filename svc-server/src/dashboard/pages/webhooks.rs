@@ -185,7 +185,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
         details.card {
             summary { "What it asks for" }
             (facts(&options(cx, zone, &endpoint)))
-            p.soft { "Headers and authentication are set by the API or with " code { "svc webhook update" } ", the others with Edit." }
+            p.soft { "Headers, authentication and certificates are set by the API or with " code { "svc webhook update" } ", the others with Edit." }
         }
         details.card {
             summary { "What it is sent, and when" }
@@ -264,9 +264,24 @@ fn options(cx: &Context<'_>, zone: &TimeZone, endpoint: &WebhookSubscription) ->
         ("Timeout", or_none(endpoint.timeout.map(|timeout| seconds(timeout.get())))),
         ("Waits before retries", or_none(retries)),
         ("Order", text(endpoint.ordering.as_ref().map(|ordering| ordering as _))),
+        ("Client certificate", or_none(endpoint.client_certificate.as_ref().map(|it| fingerprint(it.sha256())))),
+        (
+            "Trusted authorities",
+            match &endpoint.certificate_authority {
+                Some(authority) => {
+                    or_none(Some(authority.sha256().iter().map(|it| fingerprint(it)).collect::<Vec<_>>().join(", ")))
+                }
+                None => html! { "the public ones" },
+            },
+        ),
         ("Signature", text(endpoint.signature.as_ref().map(|signature| signature as _))),
         ("Public keys", public_keys.unwrap_or_else(|| or_none(None))),
     ]
+}
+
+/// Returns the fingerprint of a certificate for people.
+fn fingerprint(sha256: &str) -> String {
+    format!("SHA-256 {sha256}")
 }
 
 fn actions(cx: &Context<'_>, endpoint: &WebhookSubscription, backlog: &Backlog) -> Markup {
