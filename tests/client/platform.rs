@@ -11,6 +11,7 @@ use svc_client::records::Record;
 use svc_core::input::Input as _;
 use svc_core::lookup::{IdPart, KindInAccount, KindOfAll};
 use svc_core::pages::{Limit, Since};
+use svc_core::personal::ErasureCreate;
 use svc_core::values::EventSet;
 
 use crate::live::{LiveServer, databases, unlimited};
@@ -165,6 +166,11 @@ async fn work_on_records(account: &AccountClient) {
     assert_eq!(quotes.decline(other.id).await.unwrap().status, QuoteStatus::Declined);
     assert_eq!(all(&quotes).await.len(), 2);
     contacts.delete(ada.id).await.unwrap();
+    let known = contacts.data(ada.id).await.unwrap();
+    assert_eq!((known.quotes.len(), known.contact.email.is_some(), known.is_complete), (2, true, true));
+    let reason = ErasureCreate { reason: "asked by letter".parse().unwrap() };
+    assert!(contacts.erase(ada.id, &reason).await.unwrap().is_complete);
+    assert_eq!(contacts.data(ada.id).await.unwrap().contact.email, None);
 }
 
 async fn work_on_invoices(account: &AccountClient) {

@@ -142,6 +142,7 @@ fn help_of_option(field: &str) -> Option<&'static str> {
     Some(match field {
         "url" => "URL of the endpoint: https, on a public host.",
         "events" => "Kinds of events to deliver, or '*' for all.",
+        "description" => "A line for your own use.",
         "enabled" => "Send deliveries, or hold them.",
         "headers" => "Secret header of each delivery. Can be repeated.",
         "authentication" => "'bearer TOKEN', 'basic USER:PASSWORD', 'oauth2 URL ID:SECRET'.",
@@ -152,7 +153,7 @@ fn help_of_option(field: &str) -> Option<&'static str> {
         "timeout" => "Timeout of an attempt, from 1s to 30s.",
         "retry_schedule" => "Waits before the retries, such as 1m,10m.",
         "ordering" => "Keep the order of a record.",
-        "signature" => "Sign for a public key as well.",
+        "signature" => "Sign for a public key, too.",
         "client_certificate" => "PEM of the certificate to show the endpoint.",
         "certificate_authority" => "PEM of the authorities to trust at the endpoint.",
         _ => return None,

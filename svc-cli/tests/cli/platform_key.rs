@@ -52,7 +52,7 @@ fn a_platform_key_is_made_listed_and_revoked() {
 
 /// What each command does over the platform API: the ids of its operations, or why it is local. A command without an entry
 /// fails the test.
-const OPERATIONS: [(&str, &str); 99] = [
+const OPERATIONS: [(&str, &str); 101] = [
     ("init", "local: it makes a database, with an account and a key"),
     ("account create", "createAccount"),
     ("account list", "listAccounts"),

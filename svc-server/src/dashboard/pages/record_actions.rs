@@ -87,7 +87,7 @@ fn contact_buttons(cx: &Context<'_>, contact: &Contact, edit: &Markup) -> Markup
         @for kind in kinds {
             a.button href=(cx.url(&format!("/{}/new?contact={id}", kind.collection()))) { "New " (kind.one()) }
         }
-        a.button href=(cx.url(&format!("/contacts/{id}/data"))) { "All data" }
+        a.button href=(cx.url(&format!("/contacts/{id}/data"))) download { "All data" }
         (confirmed(cx, "Delete", &question, &format!("/contacts/{id}/delete"), hidden(cx, contact.updated_at), "Delete"))
         @if cx.may(Role::Owner) { (erase_form(cx, contact)) }
     }
