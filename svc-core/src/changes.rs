@@ -200,8 +200,11 @@ fn refunded_amount(data: &str) -> Option<Amount> {
 /// Returns whether an entry is derived from an event.
 fn is_of_event(entry: &Entry) -> bool {
     const OWN: [&str; 7] = [audit::TENANT, "key", "webhook", "delivery", "dashboard_link", "session", "member"];
-    !OWN.contains(&entry.object_kind.as_str())
-        || (entry.object_kind.as_str(), entry.action.as_str()) == ("webhook", "test")
+    match (entry.object_kind.as_str(), entry.action.as_str()) {
+        ("webhook", "test") => true,
+        ("contact", "erase") => false,
+        (kind, _) => !OWN.contains(&kind),
+    }
 }
 
 /// Returns the newest changes that a filter selects, about `limit`: changes of the same time stay on one page. It reads at most

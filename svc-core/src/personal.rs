@@ -1,4 +1,4 @@
-//! What an account knows of a person: all of it at once ([`data_of`]), and without it ([`erase`]), as the laws on privacy ask.
+//! What an account knows of a person, as the laws on privacy ask for it: [`data_of`] returns it, and [`erase`] empties it.
 //!
 //! A contact is the person. Jobs copy its name, address and number when they are made; bookings have notes about it; events
 //! copy contacts, jobs and bookings as they were, and receivers may send an event back in their responses. [`erase`] empties all
@@ -6,8 +6,8 @@
 //!
 //! # What is not found
 //!
-//! A title, the name of a service and the lines of a quote are words of the business, and stay. So does what an application put
-//! into events of its own kinds. Responses that are kept for repeated requests are encrypted, and gone after a day.
+//! A title and the name of a service are words of the business, and stay. So does what an application put into events of its
+//! own kinds. Responses that are kept for repeated requests are encrypted, and stay for as long as they are kept.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -34,8 +34,10 @@ use crate::webhooks::events::{self, Event};
 pub const STEP: u32 = 100;
 /// How many records and events are read at a time.
 const PAGE: u32 = 200;
-/// How many records or events of each kind [`data_of`] returns at most.
+/// How many records of each kind [`data_of`] returns at most, and how many events of one record.
 pub const MAX_OF_EACH: u32 = 1000;
+/// How many events it returns at most.
+const MAX_EVENTS: usize = 10_000;
 
 /// Why a contact is erased.
 #[derive(Clone, Debug, PartialEq, Input)]
@@ -91,7 +93,7 @@ pub struct ContactData {
     pub jobs: Vec<Job>,
     /// What happened to the contact and to these records, for as long as events are kept.
     pub events: Vec<crate::platform::Event>,
-    /// Whether that is all. There are at most 1,000 records of a kind, and 1,000 events of a record.
+    /// Whether that is all. There are fewer than 1,000 records of a kind, 1,000 events of a record, and 10,000 events.
     pub is_complete: bool,
 }
 
@@ -156,7 +158,8 @@ pub async fn erase(tx: &mut dyn Tx, tenant: TenantId, id: ContactId, input: &Era
         erased.updated_at = now;
         Repository::<Contact>::update(tx, tenant, &erased).await?;
         find::index_record(tx, tenant, &erased).await?;
-        events::emit(tx, tenant, now, &[EventKind::ContactDeleted], &json!({ "id": id })).await?;
+        let part = json!({ "id": id });
+        events::emit_part(tx, tenant, now, EventKind::ContactDeleted, &before, &part).await?;
         step.done.contacts = 1;
     }
     step.erase_events(tx, id.uuid(), Contact::PERSONAL).await?;
@@ -219,13 +222,18 @@ impl Step {
             let Some(last) = page.last() else { return Ok(()) };
             until = last.event.created_at;
             for mut event in page.into_iter().map(|found| found.event) {
-                let Some(data) = without(&event.data, fields)? else { continue };
                 if self.left == 0 {
                     return Ok(());
                 }
-                event.data = data;
-                tx.replace_event_data(&event).await?;
-                delete_responses(tx, &event).await?;
+                let Some(data) = without(&event.data, fields)? else { continue };
+                // An attempt that was under way may have stored a response since the event was emptied.
+                let responses = delete_responses(tx, &event).await?;
+                if data.get() != event.data.get() {
+                    event.data = data;
+                    tx.replace_event_data(&event).await?;
+                } else if responses == 0 {
+                    continue;
+                }
                 self.left -= 1;
                 self.done.events += 1;
             }
@@ -233,14 +241,15 @@ impl Step {
     }
 }
 
-/// Deletes what receivers responded to an event.
-async fn delete_responses(tx: &mut dyn Tx, event: &Event) -> Result<(), Error> {
+/// Deletes what receivers responded to an event, and returns how many responses there were.
+async fn delete_responses(tx: &mut dyn Tx, event: &Event) -> Result<u32, Error> {
     let deliveries = tx.list_deliveries(event.tenant_id, &DeliveryFilter::of_event(event.id)).await?;
-    for delivery in deliveries {
+    let mut count = 0;
+    for delivery in deliveries.into_iter().filter(|delivery| delivery.attempts > 0) {
         let before = Uuid::from_u128(delivery.id.uuid().as_u128().saturating_sub(1)).into();
-        tx.delete_responses(event.tenant_id, delivery.subscription_id, before, 1).await?;
+        count += tx.delete_responses(event.tenant_id, delivery.subscription_id, before, 1).await?.responses;
     }
-    Ok(())
+    Ok(count)
 }
 
 /// Returns a record with null in place of these fields, or `None` if it has none of them.
@@ -249,7 +258,7 @@ fn without(data: &RawValue, fields: &[&str]) -> Result<Option<Box<RawValue>>, St
     let mut record: serde_json::Map<String, Value> = serde_json::from_str(data.get()).map_err(damaged)?;
     let mut has_any = false;
     for field in fields {
-        if let Some(value) = record.get_mut(*field).filter(|value| !value.is_null()) {
+        if let Some(value) = record.get_mut(*field) {
             *value = Value::Null;
             has_any = true;
         }
@@ -271,7 +280,9 @@ pub async fn data_of(tx: &mut dyn Tx, tenant: TenantId, id: ContactId) -> Result
     let jobs = all.records::<Job>(tx).await?;
     let mut payments = Vec::new();
     for invoice in &invoices {
-        payments.extend(tx.payments(tenant, invoice.id, MAX_OF_EACH).await?);
+        let of_invoice = tx.payments(tenant, invoice.id, MAX_OF_EACH).await?;
+        all.is_complete &= of_invoice.len() < MAX_OF_EACH as usize;
+        payments.extend(of_invoice);
     }
     let Collector { mut events, is_complete, .. } = all;
     events.sort_unstable_by_key(|event| event.created_at);
@@ -297,6 +308,10 @@ impl Collector {
     }
 
     async fn add_events(&mut self, tx: &mut dyn Tx, record: Uuid) -> Result<(), Error> {
+        if self.events.len() >= MAX_EVENTS {
+            self.is_complete = false;
+            return Ok(());
+        }
         let filter = EventFilter::of_record(record, Timestamp::MAX, MAX_OF_EACH);
         let found = tx.list_events(self.tenant, &filter).await?;
         self.is_complete &= found.len() < MAX_OF_EACH as usize;

@@ -84,6 +84,22 @@ pub(super) async fn an_event_holds_the_record_at_its_time(h: Harness) {
     assert_eq!(events[2].created_at, accepted.updated_at);
 }
 
+pub(super) async fn the_data_of_an_event_is_replaced_and_nothing_else(h: Harness) {
+    let tenant = h.tenant().await;
+    let contacts = [0, 1].map(|number| json!({ "email": format!("ada{number}@example.com") }));
+    for body in contacts {
+        h.create::<Contact>(tenant, body).await.unwrap();
+    }
+    let before = h.events(tenant).await;
+    let record = before[0].record_id().unwrap();
+    let data = to_raw_value(&json!({ "id": record })).unwrap();
+    let replaced = Event { data, ..before[0].clone() };
+    let event = replaced.clone();
+    h.write(event, async |tx, event| Ok(tx.replace_event_data(event).await?)).await.unwrap();
+    let shown = |events: &[Event]| -> Vec<String> { events.iter().map(|event| format!("{event:?}")).collect() };
+    assert_eq!(shown(&h.events(tenant).await), shown(&[replaced, before[1].clone()]));
+}
+
 pub(super) async fn events_are_returned_in_order_and_in_pages(h: Harness) {
     let tenant = h.tenant().await;
     for at in 0..4 {

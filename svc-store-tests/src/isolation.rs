@@ -171,7 +171,14 @@ const WRITES: [(&str, WriteFn); 6] = writes! {
     delete_finished_replays(far(), 2);
 };
 
-const MORE_WRITES: [(&str, WriteFn); 6] = [
+const MORE_WRITES: [(&str, WriteFn); 7] = [
+    ("replace_event_data", |tx, tenant| {
+        Box::pin(async move {
+            let stored = tx.event(tenant, id(1)).await?.unwrap();
+            tx.replace_event_data(&Event { data: to_raw_value("replaced").unwrap(), ..stored }).await?;
+            Ok(String::new())
+        })
+    }),
     ("delete_expired", |tx, tenant| {
         Box::pin(async move {
             let attempts = tx.delete_expired(tenant, ExpiredKind::Attempts, ALL, 24).await?;

@@ -82,6 +82,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0033_search_by_title_and_bookings_by_status",
     "0034_webhook_options",
     "0035_more_webhook_options",
+    "0036_search_forgets",
 };
 
 /// The migrations of PostgreSQL.

@@ -93,8 +93,7 @@ impl Collection<Invoice, Platform> {
     }
 }
 
-/// The steps of quotes.
-/// What the laws on privacy ask for.
+/// All data of a contact, and its erasure, as the laws on privacy ask for.
 impl Collection<Contact, Platform> {
     /// Returns all that the account knows of a contact, also if it was deleted.
     ///
@@ -125,6 +124,7 @@ impl Collection<Contact, Platform> {
     }
 }
 
+/// The steps of quotes.
 impl Collection<Quote, Platform> {
     /// Records that the customer has accepted the quote.
     ///

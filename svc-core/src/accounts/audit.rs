@@ -1,7 +1,7 @@
 //! The audit log: who changed what, and when.
 //!
-//! Changes of tenants, keys and subscriptions, replays, and imports without events have an entry of their own, which is
-//! written in the transaction of the change and kept forever. Changes of records have no entry: the log derives one from
+//! Changes of tenants, keys and subscriptions, replays, imports without events, and erasures of contacts have an entry of
+//! their own, which is written in the transaction of the change and kept forever. Changes of records have no entry: the log derives one from
 //! their event, for as long as events are kept ([`retention`](crate::webhooks::retention)). [`list`] returns both.
 //!
 //! Both name the [actor](crate::accounts::actor) of the transaction. Entries hold the object before and after the change as
@@ -37,7 +37,7 @@ pub struct Entry {
     /// `unknown` when an older version of the service recorded no actor.
     pub actor: String,
     /// What was done: `create`, `update`, `delete`, `revoke`, `rotate`, `pause`, `replay`, `import`, `test`,
-    /// `view` or `reset`; for a
+    /// `view`, `reset` or `erase`; for a
     /// record the second part of its event kind, such as `paid`.
     pub action: String,
     /// The kind of the changed object: `tenant`, `key`, `webhook`, `delivery`, `dashboard_link`, `session` or `member`, or

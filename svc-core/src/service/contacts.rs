@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::personal::{self, ContactData, Erasure, ErasureCreate};
 use crate::resources::contacts::{Contact, ContactId};
 
-/// What the laws on privacy ask for.
+/// All data of a contact, and its erasure, as the laws on privacy ask for.
 impl Records<'_, Contact> {
     /// Returns what the account knows of a contact, also if it was deleted.
     ///

@@ -320,15 +320,36 @@ async fn write(
     data: Box<RawValue>,
 ) -> Result<(Event, Vec<Delivery>), Error> {
     let event = Event { id: tx.env().id(created_at), tenant_id: tenant, kind, data, created_at, only_for: None };
-    tx.insert_event(&event).await?;
-    let matching = tx.matching_subscriptions(tenant, kind).await?;
+    let deliveries = insert(tx, &event, &event).await?;
+    Ok((event, deliveries))
+}
+
+/// Writes an event that has a part of a record, for those whose filters the whole record passes.
+pub(crate) async fn emit_part(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    created_at: Timestamp,
+    kind: EventKind,
+    whole: &impl Serialize,
+    part: &impl Serialize,
+) -> Result<(), Error> {
+    let (id, data) = (tx.env().id(created_at), to_json(part)?);
+    let event = Event { id, tenant_id: tenant, kind, data, created_at, only_for: None };
+    let filtered = Event { data: to_json(whole)?, ..event.clone() };
+    insert(tx, &event, &filtered).await.map(drop)
+}
+
+/// Stores an event, with one delivery for each subscription whose filter `filtered` passes.
+async fn insert(tx: &mut dyn Tx, event: &Event, filtered: &Event) -> Result<Vec<Delivery>, Error> {
+    tx.insert_event(event).await?;
+    let matching = tx.matching_subscriptions(event.tenant_id, event.kind).await?;
     let deliveries: Vec<Delivery> = {
-        let mut passes = passing(&event);
+        let mut passes = passing(filtered);
         let matching = matching.iter().filter(|to| passes(to));
-        matching.map(|to| new_delivery(tx.env(), &event, to)).collect()
+        matching.map(|to| new_delivery(tx.env(), event, to)).collect()
     };
     tx.insert_deliveries(&deliveries).await?;
-    Ok((event, deliveries))
+    Ok(deliveries)
 }
 
 /// Writes an event that is meant for one subscription only, and its delivery.

@@ -353,12 +353,15 @@ fn leave_out_options(document: &mut Value) {
             properties.retain(|field, _| !options::FIELDS.contains(&field.as_str()));
         }
     }
-    // What only they refer to, and what only that refers to.
-    for _ in 0..2 {
+    // What only they refer to, then what only that refers to.
+    loop {
         let mut used = BTreeSet::new();
         collect_references(document, &mut used);
-        if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
-            schemas.retain(|name, _| used.contains(&format!("#/components/schemas/{name}")));
+        let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
+        let before = schemas.len();
+        schemas.retain(|name, _| used.contains(&format!("#/components/schemas/{name}")));
+        if schemas.len() == before {
+            return;
         }
     }
 }

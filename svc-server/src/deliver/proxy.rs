@@ -106,19 +106,17 @@ impl EgressProxy {
         let mut tcp = connected.map_err(|error| failure(format_args!("cannot be reached: {error}")))?;
         let broke_off = |error| failure(format_args!("broke off the connection: {error}"));
         tcp.write_all(self.request(target).reveal().as_bytes()).await.map_err(broke_off)?;
-        let (mut head, mut seen) = (Vec::new(), 0);
+        let mut head = Vec::new();
         let end = loop {
             if tcp.read_buf(&mut head).await.map_err(broke_off)? == 0 {
-                return Err(failure("closed the connection without a response"));
+                return Err(failure("closed the connection without a whole response"));
             }
-            let from = seen_before_end(seen);
-            if let Some(at) = head[from..].windows(END.len()).position(|window| window == END) {
-                break from + at + END.len();
+            if let Some(at) = head.windows(END.len()).position(|window| window == END) {
+                break at + END.len();
             }
             if head.len() >= MAX_HEAD {
                 return Err(failure("responded with a head of more than 16 KiB"));
             }
-            seen = head.len();
         };
         match status(&head) {
             None => Err(failure("did not respond as an HTTP proxy does")),
@@ -147,11 +145,6 @@ impl fmt::Debug for EgressProxy {
 
 /// What ends the head of a response.
 const END: &[u8] = b"\r\n\r\n";
-
-/// Returns from where the end of a head is looked for, of which this much was looked through before.
-fn seen_before_end(seen: usize) -> usize {
-    seen.saturating_sub(END.len() - 1)
-}
 
 /// Returns the status of a response of HTTP/1.
 fn status(head: &[u8]) -> Option<StatusCode> {

@@ -2,8 +2,8 @@
 //! place of the public ones.
 //!
 //! The pool of the HTTP client knows connections by their scheme and host alone. So each subscription with such settings has
-//! connections of its own, which end when the settings change: none is used for another subscription, or with a certificate
-//! that is no longer set.
+//! connections of its own, which end when it gets others: none is used for another subscription, or with a certificate that is
+//! no longer set. Those of a subscription that has no settings any more are kept, unused, until they are the oldest.
 
 use std::collections::HashMap;
 use std::error::Error as StdError;
@@ -125,6 +125,23 @@ struct OwnConnections {
     last_use: u64,
 }
 
+impl Kept {
+    /// Returns the connections of a subscription with these settings, and forgets those with others.
+    fn find(&mut self, subscription: SubscriptionId, options: &Arc<TlsOptions>) -> Option<Arc<Connections>> {
+        self.uses += 1;
+        match self.of.get_mut(&subscription) {
+            Some(own) if own.options == *options => {
+                own.last_use = self.uses;
+                Some(Arc::clone(&own.connections))
+            }
+            _ => {
+                self.of.remove(&subscription);
+                None
+            }
+        }
+    }
+}
+
 impl TlsClients {
     /// Returns the connections of a subscription with these settings. Those with earlier settings are closed as soon as their
     /// attempts have ended.
@@ -134,15 +151,16 @@ impl TlsClients {
         options: &Arc<TlsOptions>,
         dialer: &Dialer,
     ) -> Result<Arc<Connections>, TransportError> {
-        let mut kept = lock(&self.0);
-        kept.uses += 1;
-        let last_use = kept.uses;
-        if let Some(own) = kept.of.get_mut(&subscription).filter(|own| own.options == *options) {
-            own.last_use = last_use;
-            return Ok(Arc::clone(&own.connections));
+        if let Some(known) = lock(&self.0).find(subscription, options) {
+            return Ok(known);
         }
-        kept.of.remove(&subscription);
+        // Outside of the lock, as it reads the certificates.
         let connections = Arc::new(Connections::new(dialer.with_tls(config(options)?)));
+        let mut kept = lock(&self.0);
+        if let Some(known) = kept.find(subscription, options) {
+            return Ok(known);
+        }
+        let last_use = kept.uses;
         if kept.of.len() >= MAX_KEPT
             && let Some(oldest) = kept.of.iter().min_by_key(|(_, own)| own.last_use).map(|(id, _)| *id)
         {

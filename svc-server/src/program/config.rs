@@ -248,10 +248,9 @@ pub struct Config {
 
 /// A part of the server that can be turned off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "a text would be in the help of each flag")]
 pub enum Switch {
-    /// It runs.
     On,
-    /// It does not run.
     Off,
 }
 

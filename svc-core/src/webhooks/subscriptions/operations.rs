@@ -17,8 +17,9 @@ use crate::webhooks::{events, samples};
 /// How many subscriptions that have expired are found at once.
 const EXPIRED_AT_ONCE: u32 = 100;
 
-/// Replaces the signing secret, and the key of asymmetric signatures likewise. For the length of `overlap` the previous secret still makes `X-SVC-Signature`, and signs
-/// beside the new one in `webhook-signature`, so that a receiver that knows only the previous secret keeps working.
+/// Replaces the signing secret, and likewise the key of asymmetric signatures. For the length of `overlap` the previous secret
+/// still makes `X-SVC-Signature`, and signs beside the new one in `webhook-signature`, so that a receiver that knows only the
+/// previous secret keeps working.
 ///
 /// During the overlap of an earlier rotation, the secret of that rotation is replaced: the previous secret, which receivers
 /// are sure to have, goes on signing for the length of the new overlap.
@@ -59,13 +60,14 @@ pub async fn finish_rotation(
 ) -> Result<WebhookSubscription, Error> {
     let now = advance_clock(tx, tenant).await?;
     let before: WebhookSubscription = crud::get(tx, tenant, id).await?;
-    if before.overlapping_secret(tx.env().now()).is_none() {
+    let signing_keys = before.signing_keys.as_ref().map(SigningKeys::newest);
+    if before.overlapping_secret(tx.env().now()).is_none() && signing_keys == before.signing_keys {
         return Ok(before);
     }
     let mut subscription = before.clone();
     subscription.previous_secret = None;
     subscription.previous_until = None;
-    subscription.signing_keys = before.signing_keys.as_ref().map(SigningKeys::newest);
+    subscription.signing_keys = signing_keys;
     subscription.set_updated_at(now);
     Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
     crud::audit_change(tx, tenant, "finish_rotation", Some(&before), Some(&subscription)).await?;

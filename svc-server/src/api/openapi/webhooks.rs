@@ -196,8 +196,12 @@ pub(super) fn parameters() -> [(&'static str, Value); HEADERS.len()] {
             header(
                 "webhook-signature",
                 "The signatures of Standard Webhooks, separated by spaces: `v1,` and the base64 HMAC-SHA256 of \
-                 `{webhook-id}.{webhook-timestamp}.{body}`. There are two for a time after the secret was rotated.",
-                json!({ "type": "string", "pattern": "^v1,[0-9A-Za-z+/]{43}=( v1,[0-9A-Za-z+/]{43}=)*$" }),
+                 `{webhook-id}.{webhook-timestamp}.{body}`. There are two for a time after the secret was rotated. A subscription \
+                 that asks for public keys has `v1a,` and the base64 Ed25519 signature of the same as well.",
+                json!({
+                    "type": "string",
+                    "pattern": "^v1,[0-9A-Za-z+/]{43}=( v1,[0-9A-Za-z+/]{43}=)*( v1a,[0-9A-Za-z+/]{86}==)*$",
+                }),
             ),
         ),
     ]
@@ -234,7 +238,7 @@ fn delivery(
     json!({
         "summary": kind,
         "description": format!(
-            "{meaning}\n\n`data` is {description}. It is the same on every attempt. `delivered_at` is the time of the attempt, and \
+            "{meaning}\n\n`data` is {description}. It is the same on every attempt, unless its contact is erased meanwhile. `delivered_at` is the time of the attempt, and \
              `tenant_id` the account. Verify a signature before you use the body."
         ),
         "tags": [TAG],
@@ -278,7 +282,7 @@ fn data(kind: EventKind, schemas: &mut Schemas) -> Data {
         K::ContactCreated | K::ContactUpdated => of::<Contact>(schemas, AS_GET),
         K::ContactDeleted => Data {
             schema: component("schemas", "DeletedContact"),
-            description: "the contact as it was, with the time of its deletion in `deleted_at`",
+            description: "the contact as it was, with the time of its deletion in `deleted_at`, or the `id` alone if it was erased",
         },
         K::PaymentSucceeded => of::<Payment>(schemas, "the payment, which no operation returns"),
         K::StayCreated

@@ -149,6 +149,7 @@ impl<'a> ChangeTable<'a> {
                 div { (name) " " span.soft { (before) } " → " (after) }
             }
             @if let (Some(amount), None) = (moved(change), change.paid) { div { (amount) } }
+            @if let Some(reason) = reason(change) { div { (reason) } }
             @if change.is_before_lost {
                 span.soft { "What it was before is not known any more." }
             }
@@ -207,6 +208,14 @@ fn moved(change: &Change) -> Option<String> {
     Some(format!("refund {}", money(&object, &refunded)))
 }
 
+/// Returns why a contact was erased.
+fn reason(change: &Change) -> Option<String> {
+    if change.entry.action != "erase" {
+        return None;
+    }
+    change.object().get("reason").and_then(Value::as_str).map(str::to_owned)
+}
+
 /// Returns what was done, in the past.
 fn verb(change: &Change) -> String {
     let action = change.actions.first().map_or(change.entry.action.as_str(), String::as_str);
@@ -217,6 +226,7 @@ fn verb(change: &Change) -> String {
         (_, "import") => "imported",
         (_, "test") => "tested",
         (_, "view") => "viewed",
+        (_, "erase") => "erased",
         (_, action @ ("create" | "update" | "delete" | "revoke" | "rotate")) => return format!("{action}d"),
         (_, other) => return other.replace('_', " "),
     };
@@ -233,7 +243,8 @@ fn object_name(change: &Change) -> Option<String> {
     let text =
         |field: &str| object.get(field).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
     match kind_of(&change.entry.object_kind) {
-        Some(_) if object.is_empty() => None,
+        // An erasure has a reason in place of the record.
+        Some(_) if object.is_empty() || change.entry.action == "erase" => None,
         Some(kind) => Some(name(kind, &object)),
         None => ["name", "email", "url", "identity"].into_iter().find_map(text),
     }
