@@ -15,24 +15,24 @@ complete -c svc-server -l webhook-max-timeout -d 'The longest timeout that a web
 complete -c svc-server -l webhook-retry -d 'The delays before the retries of a webhook delivery, separated by commas. Up to 10 % is added to each at random' -r
 complete -c svc-server -l webhook-concurrency -d 'The highest number of webhook delivery attempts at the same time. One account can use half of them' -r
 complete -c svc-server -l egress-proxy -d 'An HTTP proxy that all webhook deliveries go through (CONNECT), such as http://USER:PASSWORD@HOST:PORT, so that receivers can allow static addresses. Addresses are still resolved and checked here. Rather set it in the environment or in the file of settings, since other users can see the flags of a process' -r
-complete -c svc-server -l egress-proxy-resolves -d 'Whether the proxy of --egress-proxy resolves host names. With on, it has to keep deliveries from private addresses: svc then refuses only those that are written in URLs' -r -f -a "on\t'It runs'
-off\t'It does not run'"
+complete -c svc-server -l egress-proxy-resolves -d 'Whether the proxy of --egress-proxy resolves host names. With on, it has to keep deliveries from private addresses: svc then refuses only those that are written in URLs' -r -f -a "on\t''
+off\t''"
 complete -c svc-server -l idempotency-ttl -d 'How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again' -r
 complete -c svc-server -l retention -d 'How long events are stored, with their deliveries and the logs of attempts. That includes deliveries that are held for a paused subscription. Pending deliveries are kept, and so are their events' -r
-complete -c svc-server -l request-log -d 'Whether requests to the API are logged for their account, without bodies: the newest 1,000 of the last 24 hours' -r -f -a "on\t'It runs'
-off\t'It does not run'"
-complete -c svc-server -l docs -d 'Whether the API reference is served at /docs' -r -f -a "on\t'It runs'
-off\t'It does not run'"
-complete -c svc-server -l extensions -d 'Whether the API has operations beyond its contract, with which programs of an account fetch the events and deliveries that they missed, and send them again' -r -f -a "on\t'It runs'
-off\t'It does not run'"
-complete -c svc-server -l overdue -d 'Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone of their account. With off, run `svc invoice overdue`' -r -f -a "on\t'It runs'
-off\t'It does not run'"
-complete -c svc-server -l dashboard -d 'Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of `svc dashboard link`, and members at the provider of --oidc-issuer' -r -f -a "on\t'It runs'
-off\t'It does not run'"
+complete -c svc-server -l request-log -d 'Whether requests to the API are logged for their account, without bodies: the newest 1,000 of the last 24 hours' -r -f -a "on\t''
+off\t''"
+complete -c svc-server -l docs -d 'Whether the API reference is served at /docs' -r -f -a "on\t''
+off\t''"
+complete -c svc-server -l extensions -d 'Whether the API has operations beyond its contract, with which programs of an account fetch the events and deliveries that they missed, and send them again' -r -f -a "on\t''
+off\t''"
+complete -c svc-server -l overdue -d 'Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone of their account. With off, run `svc invoice overdue`' -r -f -a "on\t''
+off\t''"
+complete -c svc-server -l dashboard -d 'Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of `svc dashboard link`, and members at the provider of --oidc-issuer' -r -f -a "on\t''
+off\t''"
 complete -c svc-server -l dashboard-frame-ancestor -d 'The origin of pages that may show the dashboard in a frame, such as `https://app.example.com`. It must belong to the same site as this server, or browsers keep the cookie of the session from the frame' -r
 complete -c svc-server -l public-url -d 'The URL at which the world reaches this server, such as `https://api.example.com`. It names the server to apps, so it is never taken from a request. For trying, `http://127.0.0.1:8080` is fine' -r
-complete -c svc-server -l oauth -d 'Whether owners of accounts can let apps of somebody else work on them (OAuth 2.0). Requires --public-url, and the dashboard, in which owners consent' -r -f -a "on\t'It runs'
-off\t'It does not run'"
+complete -c svc-server -l oauth -d 'Whether owners of accounts can let apps of somebody else work on them (OAuth 2.0). Requires --public-url, and the dashboard, in which owners consent' -r -f -a "on\t''
+off\t''"
 complete -c svc-server -l oidc-issuer -d 'The issuer of an identity provider (OpenID Connect), such as `https://id.example.com`, with which members sign in to the dashboard. Requires --oidc-client-id and --oidc-client-secret. Register the address of this server followed by /dashboard/oidc/callback there' -r
 complete -c svc-server -l oidc-client-id -d 'The client that the identity provider knows this server as' -r
 complete -c svc-server -l oidc-client-secret -d 'The secret of this client. Rather set it in the environment or in the file of settings, since other users can see the flags of a process' -r

@@ -32,24 +32,17 @@ _svc-server() {
 '*--webhook-retry=[The delays before the retries of a webhook delivery, separated by commas. Up to 10 % is added to each at random]:DURATIONS:_default' \
 '--webhook-concurrency=[The highest number of webhook delivery attempts at the same time. One account can use half of them]:N:_default' \
 '--egress-proxy=[An HTTP proxy that all webhook deliveries go through (CONNECT), such as http\://USER\:PASSWORD@HOST\:PORT, so that receivers can allow static addresses. Addresses are still resolved and checked here. Rather set it in the environment or in the file of settings, since other users can see the flags of a process]:URL:_default' \
-'--egress-proxy-resolves=[Whether the proxy of --egress-proxy resolves host names. With on, it has to keep deliveries from private addresses\: svc then refuses only those that are written in URLs]:EGRESS_PROXY_RESOLVES:((on\:"It runs"
-off\:"It does not run"))' \
+'--egress-proxy-resolves=[Whether the proxy of --egress-proxy resolves host names. With on, it has to keep deliveries from private addresses\: svc then refuses only those that are written in URLs]:EGRESS_PROXY_RESOLVES:(on off)' \
 '--idempotency-ttl=[How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again]:DURATION:_default' \
 '--retention=[How long events are stored, with their deliveries and the logs of attempts. That includes deliveries that are held for a paused subscription. Pending deliveries are kept, and so are their events]:DURATION:_default' \
-'--request-log=[Whether requests to the API are logged for their account, without bodies\: the newest 1,000 of the last 24 hours]:REQUEST_LOG:((on\:"It runs"
-off\:"It does not run"))' \
-'--docs=[Whether the API reference is served at /docs]:DOCS:((on\:"It runs"
-off\:"It does not run"))' \
-'--extensions=[Whether the API has operations beyond its contract, with which programs of an account fetch the events and deliveries that they missed, and send them again]:EXTENSIONS:((on\:"It runs"
-off\:"It does not run"))' \
-'--overdue=[Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone of their account. With off, run \`svc invoice overdue\`]:OVERDUE:((on\:"It runs"
-off\:"It does not run"))' \
-'--dashboard=[Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of \`svc dashboard link\`, and members at the provider of --oidc-issuer]:DASHBOARD:((on\:"It runs"
-off\:"It does not run"))' \
+'--request-log=[Whether requests to the API are logged for their account, without bodies\: the newest 1,000 of the last 24 hours]:REQUEST_LOG:(on off)' \
+'--docs=[Whether the API reference is served at /docs]:DOCS:(on off)' \
+'--extensions=[Whether the API has operations beyond its contract, with which programs of an account fetch the events and deliveries that they missed, and send them again]:EXTENSIONS:(on off)' \
+'--overdue=[Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone of their account. With off, run \`svc invoice overdue\`]:OVERDUE:(on off)' \
+'--dashboard=[Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of \`svc dashboard link\`, and members at the provider of --oidc-issuer]:DASHBOARD:(on off)' \
 '--dashboard-frame-ancestor=[The origin of pages that may show the dashboard in a frame, such as \`https\://app.example.com\`. It must belong to the same site as this server, or browsers keep the cookie of the session from the frame]:ORIGIN:_default' \
 '--public-url=[The URL at which the world reaches this server, such as \`https\://api.example.com\`. It names the server to apps, so it is never taken from a request. For trying, \`http\://127.0.0.1\:8080\` is fine]:URL:_default' \
-'--oauth=[Whether owners of accounts can let apps of somebody else work on them (OAuth 2.0). Requires --public-url, and the dashboard, in which owners consent]:OAUTH:((on\:"It runs"
-off\:"It does not run"))' \
+'--oauth=[Whether owners of accounts can let apps of somebody else work on them (OAuth 2.0). Requires --public-url, and the dashboard, in which owners consent]:OAUTH:(on off)' \
 '--oidc-issuer=[The issuer of an identity provider (OpenID Connect), such as \`https\://id.example.com\`, with which members sign in to the dashboard. Requires --oidc-client-id and --oidc-client-secret. Register the address of this server followed by /dashboard/oidc/callback there]:URL:_default' \
 '--oidc-client-id=[The client that the identity provider knows this server as]:ID:_default' \
 '--oidc-client-secret=[The secret of this client. Rather set it in the environment or in the file of settings, since other users can see the flags of a process]:SECRET:_default' \

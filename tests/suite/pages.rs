@@ -253,6 +253,7 @@ fn the_commands_of_the_pages_about_operations_run() {
     let webhook = first_id(&mut terminal, "svc webhook list", " disabled ");
     let delivery = first_id(&mut terminal, "svc delivery list", "succeeded");
     page.replaced.extend([("0195a3c1", account[..8].to_owned()), ("ACCOUNT_ID", account)]);
+    terminal.run("svc contact create --email ada@example.com\n");
     page.replaced.extend([("WEBHOOK_ID", webhook), ("DELIVERY_ID", delivery)]);
     let (folder, ports) = (folder.path(), page.ports);
     page.run(OPERATIONS, &mut terminal, |language, commands, terminal| {
