@@ -224,8 +224,8 @@ async fn failures_of_the_proxy_are_told_apart_from_those_of_the_receiver() {
         ("220 smtp ready\r\n\r\n".into(), "did not respond as an HTTP proxy does"),
         ("HTTP/1.1 2000 OK\r\n\r\n".into(), "did not respond as an HTTP proxy does"),
         ("HTTP/1.1 2\r\n\r\n".into(), "did not respond as an HTTP proxy does"),
-        (vec![0xff; 64], "closed the connection without a response"),
-        (Vec::new(), "closed the connection without a response"),
+        (vec![0xff; 64], "closed the connection without a whole response"),
+        (Vec::new(), "closed the connection without a whole response"),
         (huge, "responded with a head of more than 16 KiB"),
     ] {
         let log = attempt_through(failing(response, false).await).await;
