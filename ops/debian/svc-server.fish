@@ -14,7 +14,7 @@ complete -c svc-server -l webhook-timeout -d 'The timeout of one webhook deliver
 complete -c svc-server -l webhook-max-timeout -d 'The longest timeout that a webhook subscription can have instead, from 1s to 30s' -r
 complete -c svc-server -l webhook-retry -d 'The delays before the retries of a webhook delivery, separated by commas. Up to 10 % is added to each at random' -r
 complete -c svc-server -l webhook-concurrency -d 'The highest number of webhook delivery attempts at the same time. One account can use half of them' -r
-complete -c svc-server -l egress-proxy -d 'An HTTP proxy that all webhook deliveries go through (CONNECT), such as http://USER:PASSWORD@HOST:PORT, so that receivers can allow static addresses. Addresses are still resolved and checked here. Rather set it in the environment or in the file of settings, since other users can see the flags of a process' -r
+complete -c svc-server -l egress-proxy -d 'An HTTP proxy that all webhook deliveries go through (CONNECT), such as http://USER:PASSWORD@HOST:PORT, so that receivers can allow static addresses. Addresses are still resolved and checked here. Set it in the environment or in the file of settings: other users can see the flags of a process' -r
 complete -c svc-server -l egress-proxy-resolves -d 'Whether the proxy of --egress-proxy resolves host names. With on, it has to keep deliveries from private addresses: svc then refuses only those that are written in URLs' -r -f -a "on\t''
 off\t''"
 complete -c svc-server -l idempotency-ttl -d 'How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again' -r

@@ -31,7 +31,7 @@ _svc-server() {
 '--webhook-max-timeout=[The longest timeout that a webhook subscription can have instead, from 1s to 30s]:DURATION:_default' \
 '*--webhook-retry=[The delays before the retries of a webhook delivery, separated by commas. Up to 10 % is added to each at random]:DURATIONS:_default' \
 '--webhook-concurrency=[The highest number of webhook delivery attempts at the same time. One account can use half of them]:N:_default' \
-'--egress-proxy=[An HTTP proxy that all webhook deliveries go through (CONNECT), such as http\://USER\:PASSWORD@HOST\:PORT, so that receivers can allow static addresses. Addresses are still resolved and checked here. Rather set it in the environment or in the file of settings, since other users can see the flags of a process]:URL:_default' \
+'--egress-proxy=[An HTTP proxy that all webhook deliveries go through (CONNECT), such as http\://USER\:PASSWORD@HOST\:PORT, so that receivers can allow static addresses. Addresses are still resolved and checked here. Set it in the environment or in the file of settings\: other users can see the flags of a process]:URL:_default' \
 '--egress-proxy-resolves=[Whether the proxy of --egress-proxy resolves host names. With on, it has to keep deliveries from private addresses\: svc then refuses only those that are written in URLs]:EGRESS_PROXY_RESOLVES:(on off)' \
 '--idempotency-ttl=[How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again]:DURATION:_default' \
 '--retention=[How long events are stored, with their deliveries and the logs of attempts. That includes deliveries that are held for a paused subscription. Pending deliveries are kept, and so are their events]:DURATION:_default' \

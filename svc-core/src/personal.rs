@@ -9,7 +9,7 @@
 //! A title and the name of a service are words of the business, and stay. So does what an application put into events of its
 //! own kinds. Responses that are kept for repeated requests are encrypted, and stay for as long as they are kept.
 
-use async_trait::async_trait;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -20,15 +20,16 @@ use crate::accounts::clocks::advance_clock;
 use crate::error::{Error, StoreError};
 use crate::find::{self, Findable};
 use crate::input::{Input, Record};
+use crate::platform;
 use crate::resources::Update;
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::{Contact, ContactId, OfContact};
 use crate::resources::invoices::{Invoice, Payment};
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
-use crate::store::{DeliveryFilter, EventFilter, Repository, Tx};
+use crate::store::{EventFilter, Repository, Tx};
 use crate::values::{EventKind, TenantId, Text, Timestamp};
-use crate::webhooks::events::{self, Event};
+use crate::webhooks::events;
 
 /// How many records and events one step of [`erase`] changes at most.
 pub const STEP: u32 = 100;
@@ -92,29 +93,27 @@ pub struct ContactData {
     /// Its jobs, newest first.
     pub jobs: Vec<Job>,
     /// What happened to the contact and to these records, for as long as events are kept.
-    pub events: Vec<crate::platform::Event>,
-    /// Whether that is all. There are fewer than 1,000 records of a kind, 1,000 events of a record, and 10,000 events.
+    pub events: Vec<platform::Event>,
+    /// Whether that is all. It is false with 1,000 records of a kind, payments of an invoice or events of a record, and with
+    /// 10,000 events in all.
     pub is_complete: bool,
 }
 
 /// A record with personal fields, each of which can be null.
-#[async_trait]
-trait Personal: Findable {
+trait Personal: Findable + DeserializeOwned {
     /// The personal fields.
     const PERSONAL: &'static [&'static str];
 
-    /// Sets them to null.
-    fn clear(&mut self);
+    /// Returns the record without them.
+    fn erased(&self) -> Result<Self, StoreError> {
+        let record = without(&to_raw_value(self).map_err(damaged)?, Self::PERSONAL)?;
+        record.map_or_else(|| Ok(self.clone()), |record| serde_json::from_str(record.get()).map_err(damaged))
+    }
 }
 
 impl Personal for Contact {
     const PERSONAL: &'static [&'static str] =
         &["email", "first_name", "last_name", "phone", "company_name", "city", "state", "postcode"];
-
-    fn clear(&mut self) {
-        let Self { id, created_at, updated_at, deleted_at, .. } = *self;
-        *self = Self { id, created_at, updated_at, deleted_at, ..Self::default() };
-    }
 }
 
 impl Personal for Job {
@@ -127,19 +126,10 @@ impl Personal for Job {
         "site_state",
         "site_postcode",
     ];
-
-    fn clear(&mut self) {
-        (self.customer_name, self.customer_email, self.customer_phone) = (None, None, None);
-        (self.site_address, self.site_suburb, self.site_state, self.site_postcode) = (None, None, None, None);
-    }
 }
 
 impl Personal for Booking {
     const PERSONAL: &'static [&'static str] = &["notes"];
-
-    fn clear(&mut self) {
-        self.notes = None;
-    }
 }
 
 /// Takes a step that erases a contact, which may be deleted already. The first step deletes it and fires `contact.deleted` with
@@ -151,8 +141,7 @@ pub async fn erase(tx: &mut dyn Tx, tenant: TenantId, id: ContactId, input: &Era
     let now = advance_clock(tx, tenant).await?;
     let before = Repository::<Contact>::get(tx, tenant, id).await?.ok_or(Error::NotFound)?;
     let mut step = Step { tenant, left: STEP, done: Erasure::default() };
-    let mut erased = before.clone();
-    erased.clear();
+    let mut erased = before.erased()?;
     erased.deleted_at = erased.deleted_at.or(Some(now));
     if erased != before {
         erased.updated_at = now;
@@ -200,8 +189,7 @@ impl Step {
                 if self.left == 0 {
                     return Ok(count);
                 }
-                let mut erased = record.clone();
-                erased.clear();
+                let mut erased = record.erased()?;
                 if erased != record {
                     // No two records of an account change at the same time.
                     erased.set_updated_at(advance_clock(tx, self.tenant).await?);
@@ -227,7 +215,7 @@ impl Step {
                 }
                 let Some(data) = without(&event.data, fields)? else { continue };
                 // An attempt that was under way may have stored a response since the event was emptied.
-                let responses = delete_responses(tx, &event).await?;
+                let responses = tx.delete_responses_to(self.tenant, event.id).await?;
                 if data.get() != event.data.get() {
                     event.data = data;
                     tx.replace_event_data(&event).await?;
@@ -241,20 +229,8 @@ impl Step {
     }
 }
 
-/// Deletes what receivers responded to an event, and returns how many responses there were.
-async fn delete_responses(tx: &mut dyn Tx, event: &Event) -> Result<u32, Error> {
-    let deliveries = tx.list_deliveries(event.tenant_id, &DeliveryFilter::of_event(event.id)).await?;
-    let mut count = 0;
-    for delivery in deliveries.into_iter().filter(|delivery| delivery.attempts > 0) {
-        let before = Uuid::from_u128(delivery.id.uuid().as_u128().saturating_sub(1)).into();
-        count += tx.delete_responses(event.tenant_id, delivery.subscription_id, before, 1).await?.responses;
-    }
-    Ok(count)
-}
-
 /// Returns a record with null in place of these fields, or `None` if it has none of them.
 fn without(data: &RawValue, fields: &[&str]) -> Result<Option<Box<RawValue>>, StoreError> {
-    let damaged = |error: serde_json::Error| StoreError::Internal(format!("the data of an event: {error}"));
     let mut record: serde_json::Map<String, Value> = serde_json::from_str(data.get()).map_err(damaged)?;
     let mut has_any = false;
     for field in fields {
@@ -264,6 +240,10 @@ fn without(data: &RawValue, fields: &[&str]) -> Result<Option<Box<RawValue>>, St
         }
     }
     Ok(if has_any { Some(to_raw_value(&record).map_err(damaged)?) } else { None })
+}
+
+fn damaged(error: serde_json::Error) -> StoreError {
+    StoreError::Internal(format!("the JSON of a record: {error}"))
 }
 
 /// Returns what an account knows of a person, also if the contact was deleted.
@@ -293,7 +273,7 @@ pub async fn data_of(tx: &mut dyn Tx, tenant: TenantId, id: ContactId) -> Result
 struct Collector {
     tenant: TenantId,
     id: ContactId,
-    events: Vec<crate::platform::Event>,
+    events: Vec<platform::Event>,
     is_complete: bool,
 }
 
@@ -315,7 +295,7 @@ impl Collector {
         let filter = EventFilter::of_record(record, Timestamp::MAX, MAX_OF_EACH);
         let found = tx.list_events(self.tenant, &filter).await?;
         self.is_complete &= found.len() < MAX_OF_EACH as usize;
-        self.events.extend(found.into_iter().map(|found| crate::platform::Event::from(found.event)));
+        self.events.extend(found.into_iter().map(|found| platform::Event::from(found.event)));
         Ok(())
     }
 }

@@ -79,7 +79,7 @@ pub use self::id::{Id, TenantId, parse_uuid};
 pub use self::money::{Amount, Decimal, JOB_SCALE, MAX_AMOUNT, MoneyError};
 pub use self::patch::Patch;
 pub use self::redirect_uri::RedirectUri;
-pub use self::secret::Secret;
+pub use self::secret::{Secret, Stored};
 pub use self::text::{Note, Text, is_one_line};
 pub use self::time::{Date, DateOrTime, TimeZone, Timestamp};
 pub use self::webhook_url::{HostPolicy, WebhookUrl};

@@ -46,7 +46,7 @@ pub(super) async fn attempts_are_stored(h: Harness) {
     assert_eq!(call!(h.attempts(tenant, bystander)), []);
 }
 
-pub(super) async fn response_bodies_are_deleted_in_the_order_of_events(h: Harness) {
+pub(super) async fn response_bodies_are_deleted_in_the_order_of_events_or_of_one(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
     let mut deliveries = Vec::new();
@@ -90,4 +90,9 @@ pub(super) async fn response_bodies_are_deleted_in_the_order_of_events(h: Harnes
     assert_eq!(call!(h.delete_responses(tenant, to, third, 2)), deleted(1, 4));
     assert_eq!(call!(h.delete_responses(tenant, to, last, 2)), none);
     assert_eq!(bodies().await, [true, false, true, false, false]);
+    let event = call!(h.delivery(tenant, deliveries[2])).unwrap().event_id;
+    assert_eq!(call!(h.delete_responses_to(other, event)), 0);
+    assert_eq!(call!(h.delete_responses_to(tenant, event)), 1);
+    assert_eq!(bodies().await, [true, false, false, false, false], "those to one event alone");
+    assert_eq!(call!(h.delete_responses_to(tenant, event)), 0);
 }

@@ -171,7 +171,13 @@ const WRITES: [(&str, WriteFn); 6] = writes! {
     delete_finished_replays(far(), 2);
 };
 
-const MORE_WRITES: [(&str, WriteFn); 7] = [
+const MORE_WRITES: [(&str, WriteFn); 8] = [
+    ("delete_responses_to", |tx, tenant| {
+        Box::pin(async move {
+            let stored = tx.delivery(tenant, id(1)).await?.unwrap();
+            Ok(tx.delete_responses_to(tenant, stored.event_id).await?.to_string())
+        })
+    }),
     ("replace_event_data", |tx, tenant| {
         Box::pin(async move {
             let stored = tx.event(tenant, id(1)).await?.unwrap();

@@ -239,7 +239,7 @@ cases! {
     }
     attempts {
         attempts_are_stored,
-        response_bodies_are_deleted_in_the_order_of_events,
+        response_bodies_are_deleted_in_the_order_of_events_or_of_one,
     }
     schedule {
         endpoints_are_returned_in_order_of_due_time,

@@ -9,6 +9,7 @@ use svc_core::resources::jobs::{Job, JobStatus};
 use svc_core::resources::quotes::{Quote, QuoteId, QuoteStatus};
 use svc_core::resources::{NewRecord, Resource};
 use svc_core::values::EventKind;
+use svc_core::values::Stored as _;
 use svc_core::values::{
     Amount, Currency, Date, Email, EventSet, Id, MAX_AMOUNT, Note, Secret, TenantId, Text, Timestamp, WebhookUrl,
 };

@@ -6,13 +6,14 @@ use serde_json::value::RawValue;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::limits::RateLimits;
 use svc_core::accounts::platform_keys::PlatformScope;
-use svc_core::values::{Amount, Currency, Date, Email, EventSet, Id, JOB_SCALE, Note, RedirectUri, Secret, TenantId};
+use svc_core::values::{
+    Amount, Currency, Date, Email, EventSet, Id, JOB_SCALE, Note, RedirectUri, Secret, Stored as _, TenantId,
+};
 use svc_core::values::{Text, TimeZone, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::filters::Filter;
 use svc_core::webhooks::options::{
-    self, Authentication, Bounded, CertificateAuthority, ClientCertificate, CustomHeaders, RetryDelays,
-    WithSecrets as _,
+    Authentication, Bounded, CertificateAuthority, ClientCertificate, CustomHeaders, RetryDelays,
 };
 use svc_core::webhooks::signatures::SigningKeys;
 use uuid::Uuid;
@@ -65,40 +66,26 @@ impl Column for Secret {
     }
 }
 
-/// The options of a webhook subscription that have secrets are encrypted as a whole.
+/// What a webhook subscription has with secrets is encrypted as a whole.
 macro_rules! sealed {
     ($($type:ty)+) => {$(
         impl Column for $type {
             const KIND: Kind = Kind::Bytes;
 
             fn param(&self) -> Param<'_> {
-                Param::Secret(self.to_sent().reveal().as_bytes().to_vec().into())
+                Param::Secret(self.to_stored().reveal().as_bytes().to_vec().into())
             }
             fn read(_value: Value<'_>) -> Option<Self> {
                 None
             }
             fn take(value: Value<'_>, row: &dyn Row) -> Option<Self> {
-                options::from_stored(Secret::take(value, row)?.reveal())
+                Self::from_stored(&Secret::take(value, row)?)
             }
         }
     )+};
 }
 
-sealed! { CustomHeaders Authentication ClientCertificate CertificateAuthority }
-
-impl Column for SigningKeys {
-    const KIND: Kind = Kind::Bytes;
-
-    fn param(&self) -> Param<'_> {
-        Param::Secret(self.to_stored().reveal().as_bytes().to_vec().into())
-    }
-    fn read(_value: Value<'_>) -> Option<Self> {
-        None
-    }
-    fn take(value: Value<'_>, row: &dyn Row) -> Option<Self> {
-        Self::from_stored(&Secret::take(value, row)?)
-    }
-}
+sealed! { CustomHeaders Authentication ClientCertificate CertificateAuthority SigningKeys }
 
 /// Bytes of any length are encrypted, as they may hold a secret: the only ones are stored responses, and the response to
 /// a new webhook subscription has its secret.

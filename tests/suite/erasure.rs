@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::harness::guarded;
-use crate::live::{Deployment, deployments, id, request, text};
+use crate::live::{Deployment, deployments, id, read_delivery, request, text};
 
 /// What is known of a person. No other record has any of it.
 const PERSON: [&str; 13] = [
@@ -41,16 +41,9 @@ async fn echo() -> String {
 }
 
 async fn send_back(mut stream: TcpStream) {
-    let mut bytes = Vec::new();
-    while stream.read_buf(&mut bytes).await.is_ok_and(|count| count > 0) {
-        let Some(head) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
-        let body = &bytes[head + 4..];
-        if serde_json::from_slice::<Value>(body).is_err() {
-            continue;
-        }
+    while let Some((_, body)) = read_delivery(&mut stream).await {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
-        let _ = stream.write_all(&[head.as_bytes(), body].concat()).await;
-        bytes.clear();
+        let _ = stream.write_all(&[head.as_bytes(), &body].concat()).await;
     }
 }
 
@@ -72,11 +65,8 @@ async fn delivered(deployment: &Deployment, account: &str, count: usize) -> Valu
 async fn nothing_of_an_erased_contact_is_left() {
     for deployment in deployments() {
         let server = deployment.serve(&[]).await;
-        let made = deployment.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await;
-        let account = id(&made);
-        let made = deployment.svc(&["key", "create", "--tenant", account, "--scopes", "read,write"]).await;
-        let key = text(&made, "key");
-
+        let (account, key) = deployment.account().await;
+        let (account, key) = (account.as_str(), key.as_str());
         let post = async |path: &str, body: Value| {
             let response = request(&server, key, "POST", path, &body.to_string()).await;
             assert_eq!(response.status, 201, "{}", response.text());

@@ -23,7 +23,7 @@ use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_store::{Options, SecretKey};
 use svc_webhook_verify::{StandardHeaders, Verifier, VerifyError};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::sync::mpsc;
@@ -58,6 +58,14 @@ fn secret_key() -> String {
 impl Deployment {
     pub(crate) async fn svc(&self, arguments: &[&str]) -> Value {
         json_output(svc_command(&self.url, arguments).env("SVC_SECRET_KEY", secret_key())).await
+    }
+
+    /// Makes an account, and returns its id and the text of a key for it.
+    pub(crate) async fn account(&self) -> (String, String) {
+        let made = self.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await;
+        let account = id(&made).to_owned();
+        let made = self.svc(&["key", "create", "--tenant", &account, "--scopes", "read,write"]).await;
+        (account, text(&made, "key").to_owned())
     }
 
     /// Starts a server that does not prune by itself.
@@ -122,15 +130,24 @@ async fn refusing_endpoint() -> String {
 }
 
 async fn receive(mut stream: TcpStream, arrived: mpsc::UnboundedSender<Value>) {
+    while let Some((_, body)) = read_delivery(&mut stream).await {
+        let _ = arrived.send(serde_json::from_slice(&body).unwrap());
+        let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await;
+    }
+}
+
+/// Reads the next delivery of a connection, and returns its head and its body.
+pub(crate) async fn read_delivery(stream: &mut (impl AsyncRead + Unpin)) -> Option<(String, Vec<u8>)> {
     let mut bytes = Vec::new();
     while stream.read_buf(&mut bytes).await.is_ok_and(|count| count > 0) {
         let Some(head) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
-        // A partial request is not valid JSON yet.
-        let Ok(body) = serde_json::from_slice(&bytes[head + 4..]) else { continue };
-        let _ = arrived.send(body);
-        let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await;
-        bytes.clear();
+        // A partial body is not valid JSON yet.
+        if serde_json::from_slice::<Value>(&bytes[head + 4..]).is_ok() {
+            let body = bytes.split_off(head + 4);
+            return Some((String::from_utf8(bytes).unwrap(), body));
+        }
     }
+    None
 }
 
 pub(crate) async fn request(server: &Program, key: &str, method: &str, path: &str, body: &str) -> TestResponse {
@@ -209,10 +226,8 @@ async fn an_automatic_pause_is_in_the_audit_log() {
     for deployment in deployments() {
         // Attempts at the same time count as one failure, so there are many more attempts than the ten that pause.
         let server = deployment.serve(&["--webhook-retry", "1ms,1ms,1ms"]).await;
-        let made = deployment.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await;
-        let tenant = id(&made);
-        let made = deployment.svc(&["key", "create", "--tenant", tenant, "--scopes", "read,write"]).await;
-        let key = text(&made, "key");
+        let (tenant, key) = deployment.account().await;
+        let (tenant, key) = (tenant.as_str(), key.as_str());
         // Its own port: one that is closed may be given to a server of another test meanwhile, which takes the deliveries.
         let endpoint = refusing_endpoint().await;
         let hook = json!({ "url": endpoint, "events": ["contact.created"] }).to_string();
@@ -294,14 +309,9 @@ async fn mutual_tls_receiver(
             tokio::spawn(async move {
                 let Ok(mut stream) = acceptor.accept(stream).await else { return };
                 let certificate = stream.get_ref().1.peer_certificates().unwrap()[0].clone().into_owned();
-                let mut bytes = Vec::new();
-                while stream.read_buf(&mut bytes).await.is_ok_and(|count| count > 0) {
-                    // The body of a delivery is one object with another inside, which ends with the id of the account.
-                    if bytes.ends_with(b"\"}") {
-                        arrived.send(certificate.clone()).unwrap();
-                        let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await;
-                        bytes.clear();
-                    }
+                while read_delivery(&mut stream).await.is_some() {
+                    arrived.send(certificate.clone()).unwrap();
+                    let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await;
                 }
             });
         }
@@ -325,10 +335,8 @@ async fn an_endpoint_with_mutual_tls_is_reached_through_the_proxy() {
         let (address, mut heads) = proxy("c3ZjOnMzY3JldA==").await;
         let proxy = format!("http://svc:s3cret@{address}");
         let server = deployment.serve(&["--egress-proxy", &proxy]).await;
-        let made = deployment.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await;
-        let tenant = id(&made);
-        let made = deployment.svc(&["key", "create", "--tenant", tenant, "--scopes", "read,write"]).await;
-        let key = text(&made, "key");
+        let (_, key) = deployment.account().await;
+        let key = key.as_str();
         let mut hook = None;
         // The certificate is replaced while the connection with the first one is open.
         for number in 0..2 {
@@ -534,10 +542,8 @@ async fn operational_events_reach_the_platform_webhook_once() {
 async fn a_receiver_without_a_secret_verifies_deliveries() {
     for deployment in deployments() {
         let server = deployment.serve(&[]).await;
-        let made = deployment.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await;
-        let tenant = id(&made);
-        let made = deployment.svc(&["key", "create", "--tenant", tenant, "--scopes", "read,write"]).await;
-        let key = text(&made, "key");
+        let (_, key) = deployment.account().await;
+        let key = key.as_str();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let body = json!({ "url": url, "events": ["contact.created"], "signature": "ed25519" }).to_string();
@@ -580,14 +586,7 @@ async fn a_receiver_without_a_secret_verifies_deliveries() {
 /// Takes one delivery, and returns its head and its body.
 async fn receive_once(listener: &TcpListener) -> (String, Vec<u8>) {
     let (mut stream, _) = listener.accept().await.unwrap();
-    let mut bytes = Vec::new();
-    loop {
-        stream.read_buf(&mut bytes).await.unwrap();
-        let Some(head) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
-        if serde_json::from_slice::<Value>(&bytes[head + 4..]).is_ok() {
-            stream.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").await.unwrap();
-            let body = bytes.split_off(head + 4);
-            return (String::from_utf8(bytes).unwrap(), body);
-        }
-    }
+    let delivery = read_delivery(&mut stream).await.unwrap();
+    stream.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").await.unwrap();
+    delivery
 }

@@ -15,7 +15,7 @@ use svc_core::values::Decimal;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::lookup::{self, Found, Owned};
-use super::{app, grant, member, platform_key};
+use super::{app, contact, grant, member, platform_key};
 use crate::cli::records::Target;
 use crate::cli::{
     AccountCommand, AppCommand, Command, ContactCommand, DbCommand, DeliveryCommand, GrantCommand, InAccount,
@@ -121,12 +121,12 @@ async fn question(service: &Service, command: &mut Command) -> Result<Option<Str
             format!("Delete contact {contact}? This cannot be undone, and webhooks are notified.")
         }
         Command::Contact(ContactCommand::Erase { target, .. }) => {
-            let contact = match of_target::<Contact>(service, target).await {
-                Ok(found) => contact_title(&found.record),
-                Err(_) if matches!(target.id, IdArg::Whole(_)) => format!("{}, which is deleted", target.id),
-                Err(failure) => return Err(failure),
-            };
-            format!("Erase contact {contact}, for good, with what its jobs, bookings and events have of it?")
+            let (account, id, contact) = contact::find(service, target).await?;
+            (target.id, target.account.account) = (IdArg::Whole(id.uuid()), Some(IdArg::Whole(account.0)));
+            let contact = contact.map_or_else(|| id.to_string(), |contact| contact_title(&contact));
+            format!(
+                "Erase contact {contact}, with what its jobs, bookings and events have of it? This cannot be undone."
+            )
         }
         Command::Webhook(WebhookCommand::Delete(target)) => {
             let webhook = of_target::<WebhookSubscription>(service, target).await?.record;

@@ -19,7 +19,8 @@ pub(super) async fn run(service: &Service, command: ContactCommand) -> Result<Ou
         ContactCommand::Delete(target) => records::delete::<Contact>(service, &target).await,
         ContactCommand::Erase { target, reason } => erase(service, &target, reason).await,
         ContactCommand::ExportAll(target) => {
-            let data = service.call(&operations::GET_CONTACT_DATA, find(service, &target).await?, ()).await?;
+            let (account, id, _) = find(service, &target).await?;
+            let data = service.call(&operations::GET_CONTACT_DATA, (account, id), ()).await?;
             let json = serde_json::to_string_pretty(&data).map_err(|error| {
                 Failure::new(Exit::Failed, format!("What is known of the contact cannot be written: {error}"))
             })?;
@@ -30,7 +31,7 @@ pub(super) async fn run(service: &Service, command: ContactCommand) -> Result<Ou
 }
 
 async fn erase(service: &Service, target: &Target, reason: Text<500>) -> Result<Outcome, Failure> {
-    let (account, id) = find(service, target).await?;
+    let (account, id, _) = find(service, target).await?;
     let mut all = Erasure::default();
     while !all.is_complete {
         let input = ErasureCreate { reason: reason.clone() };
@@ -47,11 +48,17 @@ async fn erase(service: &Service, target: &Target, reason: Text<500>) -> Result<
     Outcome::new(&all, text)
 }
 
-/// Returns the contact that was named. One that is deleted is named by its whole id.
-async fn find(service: &Service, target: &Target) -> Result<(TenantId, ContactId), Failure> {
+/// Returns the account and the id of the contact that was named, and the contact itself unless it is deleted. One that is
+/// deleted is named by its whole id.
+pub(super) async fn find(
+    service: &Service,
+    target: &Target,
+) -> Result<(TenantId, ContactId, Option<Contact>), Failure> {
     match (lookup::find::<Contact>(service, &target.id, &target.account).await, &target.id) {
-        (Ok(found), _) => Ok((found.tenant_id, found.id)),
-        (Err(_), IdArg::Whole(id)) => Ok((lookup::account(service, &target.account).await?.id, (*id).into())),
+        (Ok(found), _) => Ok((found.tenant_id, found.id, Some(found.record))),
+        (Err(failure), IdArg::Whole(id)) if failure.exit() == Exit::NotFound => {
+            Ok((lookup::account(service, &target.account).await?.id, (*id).into(), None))
+        }
         (Err(failure), _) => Err(failure),
     }
 }

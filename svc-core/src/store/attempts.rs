@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use super::StoreResult;
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, DeliveryId};
+use crate::webhooks::events::EventId;
 use crate::webhooks::statistics::{AttemptCount, CHART_HOURS};
 use crate::webhooks::subscriptions::SubscriptionId;
 
@@ -34,6 +35,9 @@ pub trait AttemptRepository: Send {
         after: DeliveryId,
         limit: u32,
     ) -> StoreResult<DeletedResponses>;
+
+    /// Deletes the response bodies of all attempts to deliver an event, and returns how many there were.
+    async fn delete_responses_to(&mut self, tenant: TenantId, event: EventId) -> StoreResult<u64>;
 
     /// Returns the attempts of an endpoint's deliveries of events at or after `since` and before `until`, in any order.
     async fn attempt_summaries(

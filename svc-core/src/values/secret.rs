@@ -29,3 +29,12 @@ impl fmt::Debug for Secret {
         f.write_str("Secret(…)")
     }
 }
+
+/// A value with secrets, which is stored as a text that is encrypted as a whole.
+pub trait Stored: Sized {
+    /// Returns the text.
+    fn to_stored(&self) -> Secret;
+
+    /// Returns the value with this text, or `None` if there is none.
+    fn from_stored(text: &Secret) -> Option<Self>;
+}

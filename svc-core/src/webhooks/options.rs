@@ -4,26 +4,27 @@
 //! Each option is a field of the subscription that is null unless it is set. Secrets among them are stored encrypted, and
 //! shown nowhere: a response has the names of headers alone, and no password or token.
 
+mod authentication;
 mod certificates;
+mod secrets;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::json;
-use serde_json::value::RawValue;
 
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
-use crate::values::{Secret, TextEnum, WebhookUrl};
+use crate::values::{Secret, TextEnum};
 use crate::webhooks::deliveries::RetrySchedule;
 
+pub use self::authentication::{Authentication, ClientCredentials};
 pub use self::certificates::{CertificateAuthority, ClientCertificate, TlsOptions};
+use self::secrets::{MAX_VALUE, check_value};
+pub use self::secrets::{Sent, WithSecrets};
 
 /// The names of the fields of a subscription that the contract does not have.
 pub const FIELDS: [&str; 13] = [
@@ -45,8 +46,6 @@ pub const FIELDS: [&str; 13] = [
 pub const MAX_HEADERS: usize = 20;
 /// The greatest length of the name of a header.
 const MAX_NAME: usize = 100;
-/// The greatest length of the value of a header, of a password, and of a token.
-const MAX_VALUE: usize = 4096;
 /// The bounds of the timeout of an attempt, in seconds.
 pub const TIMEOUTS: std::ops::RangeInclusive<u32> = 1..=30;
 /// The highest number of retries, and the bounds of the wait before each, in seconds (`docs/contract.md`, "Retries and
@@ -278,20 +277,6 @@ fn check_name(name: &str) -> Result<(), Issue> {
     Ok(())
 }
 
-/// Checks the value of a header (RFC 9110, section 5.5), in ASCII.
-fn check_value(value: &str) -> Result<(), Issue> {
-    if value.len() > MAX_VALUE {
-        return Err(Issue::new(FieldCode::TooLong, format!("must have at most {MAX_VALUE} characters")));
-    }
-    if value.is_empty() || value.trim() != value || !value.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
-        return Err(Issue::new(
-            FieldCode::InvalidFormat,
-            "must have printable ASCII characters, without spaces around them",
-        ));
-    }
-    Ok(())
-}
-
 impl fmt::Debug for CustomHeaders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.iter().map(|(name, _)| name)).finish()
@@ -341,230 +326,6 @@ impl JsonSchema for CustomHeaders {
     }
 }
 
-/// How a delivery is authenticated at its receiver. The JSON of a response has no password and no token.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Authentication {
-    /// A user name and a password (RFC 7617).
-    Basic {
-        /// The user name, which has no colon.
-        username: String,
-        /// The password.
-        password: Secret,
-    },
-    /// A token (RFC 6750).
-    Bearer {
-        /// The token.
-        token: Secret,
-    },
-    /// An access token that the sender gets itself (OAuth 2.0).
-    OAuth2(ClientCredentials),
-}
-
-/// What an access token is got with, at a token endpoint (RFC 6749, section 4.4).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientCredentials {
-    /// The URL of the token endpoint. Its host must be public, as that of an endpoint.
-    pub token_url: WebhookUrl,
-    /// The id of the client.
-    pub client_id: String,
-    /// The secret of the client.
-    pub client_secret: Secret,
-    /// The scope that is asked for, if any.
-    pub scope: Option<String>,
-}
-
-impl Authentication {
-    /// Returns the value of the header `Authorization`. `None` if an access token has to be got first.
-    pub fn authorization(&self) -> Option<Secret> {
-        Some(Secret::new(match self {
-            Self::Basic { username, password } => {
-                format!("Basic {}", STANDARD.encode(format!("{username}:{}", password.reveal())))
-            }
-            Self::Bearer { token } => format!("Bearer {}", token.reveal()),
-            Self::OAuth2(_) => return None,
-        }))
-    }
-
-    /// Returns what an access token is got with, if one has to be.
-    pub fn client_credentials(&self) -> Option<&ClientCredentials> {
-        match self {
-            Self::OAuth2(credentials) => Some(credentials),
-            _ => None,
-        }
-    }
-}
-
-/// What a kind of authentication is called, which members it has, and what it is.
-const AUTHENTICATIONS: [(&str, &[&str], &str); 3] = [
-    ("basic", &["username", "password"], "A user name, which has no colon, and a password (RFC 7617)."),
-    ("bearer", &["token"], "A token that does not change (RFC 6750)."),
-    (
-        "oauth2",
-        &["token_url", "client_id", "client_secret", "scope"],
-        "An access token that the service gets with client credentials (RFC 6749, section 4.4).",
-    ),
-];
-/// The members that a response has, and those that may be left out.
-const SHOWN: [&str; 4] = ["username", "token_url", "client_id", "scope"];
-const OPTIONAL: [&str; 1] = ["scope"];
-
-impl FromJson for Authentication {
-    fn from_json(json: Json) -> Result<Self, Issue> {
-        let Json::Object(members) = json else {
-            return Err(Issue::new(FieldCode::InvalidType, "must be an object with a type"));
-        };
-        let found = |name: &str| members.iter().find(|(member, _)| member == name).map(|(_, value)| value.clone());
-        let text = |name: &'static str| {
-            let missing = || Issue::new(FieldCode::Required, "is required").at(name);
-            found(name).ok_or_else(missing)?.into_string().map_err(|issue| issue.at(name))
-        };
-        let kind = text("type")?;
-        let Some((_, names, _)) = AUTHENTICATIONS.iter().find(|(name, ..)| *name == kind) else {
-            return Err(Issue::new(FieldCode::InvalidEnum, "must be basic, bearer or oauth2").at("type"));
-        };
-        if let Some((unknown, _)) = members.iter().find(|(name, _)| name != "type" && !names.contains(&name.as_str())) {
-            let reason = format!("is not a member of {kind}");
-            return Err(Issue::new(FieldCode::UnknownField, reason).at(unknown.clone()));
-        }
-        let checked = |name| {
-            let value = text(name)?;
-            check_value(&value).map_err(|issue| issue.at(name))?;
-            Ok::<_, Issue>(value)
-        };
-        Ok(match kind.as_str() {
-            "bearer" => Self::Bearer { token: Secret::new(checked("token")?) },
-            "basic" => {
-                let username = checked("username")?;
-                if username.contains(':') {
-                    return Err(Issue::new(FieldCode::InvalidFormat, "must not have a colon").at("username"));
-                }
-                Self::Basic { username, password: Secret::new(checked("password")?) }
-            }
-            _ => Self::OAuth2(ClientCredentials {
-                token_url: WebhookUrl::from_json(Json::String(text("token_url")?))
-                    .map_err(|issue| issue.at("token_url"))?,
-                client_id: checked("client_id")?,
-                client_secret: Secret::new(checked("client_secret")?),
-                scope: match found("scope") {
-                    None | Some(Json::Null) => None,
-                    Some(_) => Some(checked("scope")?),
-                },
-            }),
-        })
-    }
-}
-
-impl fmt::Debug for Authentication {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Basic { .. } => "Basic(…)",
-            Self::Bearer { .. } => "Bearer(…)",
-            Self::OAuth2(_) => "OAuth2(…)",
-        })
-    }
-}
-
-/// The JSON of [`Authentication`] in a response.
-#[derive(Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Shown {
-    Basic { username: String },
-    Bearer,
-    Oauth2 { token_url: WebhookUrl, client_id: String, scope: Option<String> },
-}
-
-/// Without the secret.
-impl Serialize for Authentication {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let shown = match self {
-            Self::Basic { username, .. } => Shown::Basic { username: username.clone() },
-            Self::Bearer { .. } => Shown::Bearer,
-            Self::OAuth2(ClientCredentials { token_url, client_id, scope, .. }) => {
-                Shown::Oauth2 { token_url: token_url.clone(), client_id: client_id.clone(), scope: scope.clone() }
-            }
-        };
-        shown.serialize(serializer)
-    }
-}
-
-/// Without the secret, which is not known.
-impl<'de> Deserialize<'de> for Authentication {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match Shown::deserialize(deserializer)? {
-            Shown::Basic { username } => Self::Basic { username, password: Secret::default() },
-            Shown::Bearer => Self::Bearer { token: Secret::default() },
-            Shown::Oauth2 { token_url, client_id, scope } => {
-                Self::OAuth2(ClientCredentials { token_url, client_id, client_secret: Secret::default(), scope })
-            }
-        })
-    }
-}
-
-impl JsonSchema for Authentication {
-    fn schema_name() -> Cow<'static, str> {
-        "Authentication".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        authentications::<false>(generator, "How deliveries are authenticated at the endpoint, without the secret.")
-    }
-}
-
-/// Returns the schema of the kinds of authentication, with their secrets or without them.
-fn authentications<const SENT: bool>(generator: &mut SchemaGenerator, description: &str) -> Schema {
-    let kinds = [
-        generator.subschema_for::<Kind<0, SENT>>(),
-        generator.subschema_for::<Kind<1, SENT>>(),
-        generator.subschema_for::<Kind<2, SENT>>(),
-    ];
-    json_schema!({ "description": description, "oneOf": kinds })
-}
-
-/// One of [`AUTHENTICATIONS`] as a schema of its own, which has a name in generated clients.
-struct Kind<const AT: usize, const SENT: bool>;
-
-impl<const AT: usize, const SENT: bool> JsonSchema for Kind<AT, SENT> {
-    fn schema_name() -> Cow<'static, str> {
-        let (sent, shown) = [
-            ("BasicCredentials", "BasicAuthentication"),
-            ("BearerCredentials", "BearerAuthentication"),
-            ("OAuth2Credentials", "OAuth2Authentication"),
-        ][AT];
-        if SENT { sent.into() } else { shown.into() }
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let (kind, names, description) = AUTHENTICATIONS[AT];
-        let mut properties = json!({ "type": { "type": "string", "const": kind } });
-        let mut required = vec!["type"];
-        for name in names.iter().copied().filter(|name| SENT || SHOWN.contains(name)) {
-            let is_optional = OPTIONAL.contains(&name);
-            let types = if is_optional { json!(["string", "null"]) } else { json!("string") };
-            properties[name] = json!({ "type": types, "minLength": 1, "maxLength": MAX_VALUE });
-            required.extend((!is_optional).then_some(name));
-        }
-        json_schema!({
-            "type": "object",
-            "description": description,
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false,
-        })
-    }
-}
-
-/// An option with secrets, of which a response shows no more than it must.
-pub trait WithSecrets: FromJson {
-    /// The name of the schema of the JSON with the secrets.
-    const SENT: &'static str;
-    /// Whether the schema has no name, but stands where it is used.
-    const IS_INLINE: bool = false;
-
-    /// Returns the JSON with the secrets: as it was sent, and as it is stored encrypted.
-    fn to_sent(&self) -> Secret;
-
-    /// Returns the schema of that JSON.
-    fn sent_schema(generator: &mut SchemaGenerator) -> Schema;
-}
-
 impl WithSecrets for CustomHeaders {
     const SENT: &'static str = "HeaderValues";
 
@@ -582,65 +343,6 @@ impl WithSecrets for CustomHeaders {
             "examples": [{ "X-Team": "ledger" }],
         })
     }
-}
-
-impl WithSecrets for Authentication {
-    const SENT: &'static str = "Credentials";
-
-    fn to_sent(&self) -> Secret {
-        let sent = match self {
-            Self::Basic { username, password } => {
-                json!({ "type": "basic", "username": username, "password": password.reveal() })
-            }
-            Self::Bearer { token } => json!({ "type": "bearer", "token": token.reveal() }),
-            Self::OAuth2(ClientCredentials { token_url, client_id, client_secret, scope }) => json!({
-                "type": "oauth2",
-                "token_url": token_url,
-                "client_id": client_id,
-                "client_secret": client_secret.reveal(),
-                "scope": scope,
-            }),
-        };
-        Secret::new(sent.to_string())
-    }
-
-    fn sent_schema(generator: &mut SchemaGenerator) -> Schema {
-        authentications::<true>(generator, "What deliveries are authenticated with at the endpoint.")
-    }
-}
-
-/// An option with secrets as a request has it. Its JSON has the secrets.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sent<T>(pub T);
-
-impl<T: WithSecrets> FromJson for Sent<T> {
-    fn from_json(json: Json) -> Result<Self, Issue> {
-        T::from_json(json).map(Self)
-    }
-}
-
-impl<T: WithSecrets> Serialize for Sent<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let json = RawValue::from_string(self.0.to_sent().reveal().to_owned());
-        json.map_err(serde::ser::Error::custom)?.serialize(serializer)
-    }
-}
-
-impl<T: WithSecrets> JsonSchema for Sent<T> {
-    fn inline_schema() -> bool {
-        T::IS_INLINE
-    }
-    fn schema_name() -> Cow<'static, str> {
-        T::SENT.into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        T::sent_schema(generator)
-    }
-}
-
-/// Returns the option with this JSON, as it is stored, or `None` if it is not one.
-pub fn from_stored<T: WithSecrets>(json: &str) -> Option<T> {
-    T::from_json(crate::input::json::parse(json.as_bytes()).ok()?).ok()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crypto::{self, hmac_sha256};
 use crate::env::Env;
-use crate::values::{Secret, Timestamp};
+use crate::values::{Secret, Stored, Timestamp};
 
 const WEBHOOK_PREFIX: &str = "whsec_";
 /// The prefixes of Ed25519 keys in the Standard Webhooks specification.
@@ -133,9 +133,11 @@ impl SigningKeys {
     pub fn private_keys(&self, at: Timestamp) -> impl Iterator<Item = &Secret> {
         self.0.iter().filter(move |key| key.is_valid(at)).map(|key| &key.private_key)
     }
+}
 
-    /// Returns the keys as they are stored: the private keys, each but the newest with the time of its end.
-    pub fn to_stored(&self) -> Secret {
+/// The private keys, each but the newest with the time of its end.
+impl Stored for SigningKeys {
+    fn to_stored(&self) -> Secret {
         let words = self.0.iter().map(|key| {
             let until = key.expires_at.map_or_else(String::new, |until| format!("@{until}"));
             format!("{}{until}", key.private_key.reveal())
@@ -143,13 +145,12 @@ impl SigningKeys {
         Secret::new(words.collect::<Vec<_>>().join(" "))
     }
 
-    /// Returns the keys that are stored so, or `None` if they are not.
-    pub fn from_stored(stored: &Secret) -> Option<Self> {
+    fn from_stored(text: &Secret) -> Option<Self> {
         let key = |word: &str| match word.split_once('@') {
             Some((private_key, until)) => SigningKey::new(Secret::new(private_key), Some(until.parse().ok()?)),
             None => SigningKey::new(Secret::new(word), None),
         };
-        stored.reveal().split(' ').map(key).collect::<Option<_>>().map(Self)
+        text.reveal().split(' ').map(key).collect::<Option<_>>().map(Self)
     }
 }
 

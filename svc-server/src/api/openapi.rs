@@ -8,7 +8,7 @@ mod components;
 mod tests;
 pub(crate) mod webhooks;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use http::{Method, StatusCode};
 use schemars::SchemaGenerator;
@@ -353,28 +353,7 @@ fn leave_out_options(document: &mut Value) {
             properties.retain(|field, _| !options::FIELDS.contains(&field.as_str()));
         }
     }
-    // What only they refer to, then what only that refers to.
-    loop {
-        let mut used = BTreeSet::new();
-        collect_references(document, &mut used);
-        let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
-        let before = schemas.len();
-        schemas.retain(|name, _| used.contains(&format!("#/components/schemas/{name}")));
-        if schemas.len() == before {
-            return;
-        }
-    }
-}
-
-fn collect_references(value: &Value, references: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(members) => {
-            references.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
-            members.values().for_each(|member| collect_references(member, references));
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect_references(item, references)),
-        _ => {}
-    }
+    components::remove_unused(document);
 }
 
 /// Adds OAuth 2.0 as a second way to authenticate, for apps of somebody else.

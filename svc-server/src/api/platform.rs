@@ -384,8 +384,8 @@ fn contacts() -> Vec<Operation> {
         row(Area::Records, operations::GET_CONTACT_DATA).described(
             "Retrieve all data of a contact",
             "Returns what the account knows of a contact, also of one that is deleted: its records, the payments, and what \
-             happened to them for as long as events are kept. `is_complete` is false if there are more than 1,000 records of a \
-             kind, or events of a record.",
+             happened to them for as long as events are kept. `is_complete` is false with 1,000 records of a kind, payments of \
+             an invoice or events of a record, and with 10,000 events in all.",
             "What the account knows of the contact.",
         ),
         row(Area::Records, operations::ERASE_CONTACT).described(

@@ -138,8 +138,8 @@ pub struct Config {
     pub webhook_concurrency: u32,
 
     /// An HTTP proxy that all webhook deliveries go through (CONNECT), such as http://USER:PASSWORD@HOST:PORT, so that receivers
-    /// can allow static addresses. Addresses are still resolved and checked here. Rather set it in the environment or in the
-    /// file of settings, since other users can see the flags of a process.
+    /// can allow static addresses. Addresses are still resolved and checked here. Set it in the environment or in the file of
+    /// settings: other users can see the flags of a process.
     #[arg(long, env = "SVC_EGRESS_PROXY", value_name = "URL", hide_env_values = true, value_parser = unchecked_secret)]
     pub egress_proxy: Option<Secret>,
 

@@ -29,7 +29,7 @@ fn body(value: &Value) -> Vec<u8> {
 
 /// Fires events of all kinds, of records with few fields and with many, and a test of each kind.
 async fn fire_every_kind(tx: &mut dyn Tx, tenant: TenantId, url: &str) -> Result<(), Error> {
-    let hook = WebhookCreate::from_body(&body(&json!({ "url": url, "events": ["*"] })))?;
+    let hook = WebhookCreate::from_body(&body(&json!({ "url": url, "events": ["*"], "signature": "ed25519" })))?;
     let hook = crud::create::<WebhookSubscription>(tx, tenant, hook).await?;
     for kind in EventKind::BUILT_IN {
         subscriptions::send_test(tx, tenant, hook.id, Some(*kind)).await?;

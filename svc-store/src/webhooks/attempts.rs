@@ -7,6 +7,7 @@ use svc_core::env;
 use svc_core::store::{AttemptRepository, DeletedResponses, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, AttemptSummary, DeliveryId};
+use svc_core::webhooks::events::EventId;
 use svc_core::webhooks::subscriptions::SubscriptionId;
 
 use super::deliveries::{BY_ENDPOINT, next_ids};
@@ -34,15 +35,17 @@ static SUMMARIES: LazyLock<String> = LazyLock::new(|| {
 static DELETE_RESPONSES: LazyLock<String> = LazyLock::new(|| {
     let ids = "SELECT id FROM deliveries WHERE tenant_id = $1 AND subscription_id = $2 AND id > $3 AND id <= $4";
     let ids = BY_ENDPOINT.map(|part| format!("{ids} AND {part}")).join(" UNION ALL ");
-    format!(
-        "UPDATE delivery_attempts SET response_body = NULL, response_truncated = TRUE \
-         WHERE tenant_id = $1 AND delivery_id IN ({ids}) AND response_body IS NOT NULL"
-    )
+    format!("{TAKE_RESPONSES} AND delivery_id IN ({ids})")
 });
+/// The ids of deliveries have the time of their event, which no other event of the tenant has.
+static DELETE_RESPONSES_TO: LazyLock<String> =
+    LazyLock::new(|| format!("{TAKE_RESPONSES} AND delivery_id >= $2 AND delivery_id < $3"));
+const TAKE_RESPONSES: &str = "UPDATE delivery_attempts SET response_body = NULL, response_truncated = TRUE \
+     WHERE tenant_id = $1 AND response_body IS NOT NULL";
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![&LIST, &SUMMARIES, &DELETE_RESPONSES]
+    vec![&LIST, &SUMMARIES, &DELETE_RESPONSES, &DELETE_RESPONSES_TO]
 }
 
 fn read_summary(cells: &mut Cells<'_>) -> Result<AttemptSummary, CellError> {
@@ -80,6 +83,12 @@ impl AttemptRepository for SqlTx<'_> {
             responses = self.execute(&DELETE_RESPONSES, &params).await?;
         }
         Ok(DeletedResponses { responses: u32::try_from(responses).unwrap_or(u32::MAX), last })
+    }
+
+    async fn delete_responses_to(&mut self, tenant: TenantId, event: EventId) -> StoreResult<u64> {
+        let at = env::time_of_id(event.uuid());
+        let (first, end) = (env::first_id_at(at), env::first_id_at(at.next()));
+        self.execute(&DELETE_RESPONSES_TO, &[tenant.param(), first.param(), end.param()]).await
     }
 
     async fn attempt_summaries(

@@ -2,14 +2,33 @@
 
 use async_trait::async_trait;
 
-use super::{MemoryTx, conflict, of_tenant};
+use super::{MemoryTx, Tables, conflict, of_tenant};
 use crate::store::{
     AttemptCountRepository, AttemptRepository, DeletedResponses, DeliveryFilter, DeliveryRepository as _, StoreResult,
 };
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, DeliveryId};
+use crate::webhooks::events::EventId;
 use crate::webhooks::statistics::{AttemptCount, CHART_HOURS};
 use crate::webhooks::subscriptions::SubscriptionId;
+
+impl Tables {
+    /// Deletes the response bodies of the attempts of a delivery, and returns how many there were.
+    fn take_responses(&mut self, tenant: TenantId, delivery: DeliveryId) -> u32 {
+        let of_delivery = ((tenant, delivery), 0)..=((tenant, delivery), u32::MAX);
+        let keys: Vec<_> = self.attempts.range(of_delivery).map(|(key, _)| *key).collect();
+        let mut responses = 0;
+        for key in keys {
+            self.attempts.change(&key, |log| {
+                if log.response_body.take().is_some() {
+                    log.response_truncated = true;
+                    responses += 1;
+                }
+            });
+        }
+        responses
+    }
+}
 
 #[async_trait]
 impl AttemptRepository for MemoryTx<'_> {
@@ -34,20 +53,15 @@ impl AttemptRepository for MemoryTx<'_> {
         let next = of_tenant(&state.deliveries, tenant)
             .filter(|delivery| delivery.subscription_id == subscription && delivery.id > after);
         let next: Vec<DeliveryId> = next.map(|delivery| delivery.id).take(limit as usize).collect();
-        let mut responses = 0;
-        for id in &next {
-            let of_delivery = ((tenant, *id), 0)..=((tenant, *id), u32::MAX);
-            let keys: Vec<_> = state.attempts.range(of_delivery).map(|(key, _)| *key).collect();
-            for key in keys {
-                state.attempts.change(&key, |log| {
-                    if log.response_body.take().is_some() {
-                        log.response_truncated = true;
-                        responses += 1;
-                    }
-                });
-            }
-        }
+        let responses = next.iter().map(|id| state.take_responses(tenant, *id)).sum();
         Ok(DeletedResponses { responses, last: next.last().copied() })
+    }
+
+    async fn delete_responses_to(&mut self, tenant: TenantId, event: EventId) -> StoreResult<u64> {
+        let state = self.state_mut()?;
+        let deliveries = of_tenant(&state.deliveries, tenant).filter(|delivery| delivery.event_id == event);
+        let deliveries: Vec<DeliveryId> = deliveries.map(|delivery| delivery.id).collect();
+        Ok(deliveries.into_iter().map(|id| u64::from(state.take_responses(tenant, id))).sum())
     }
 
     async fn attempt_summaries(

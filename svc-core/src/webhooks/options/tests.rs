@@ -1,5 +1,8 @@
+use serde_json::json;
+
 use super::*;
 use crate::input::json;
+use crate::values::Stored;
 
 fn parse<T: FromJson>(text: &str) -> Result<T, String> {
     T::from_json(json::parse(text.as_bytes()).unwrap()).map_err(|issue| match issue.path {
@@ -82,7 +85,7 @@ fn secrets_are_stored_and_sent_and_not_shown() {
             r#"{"type":"oauth2","token_url":"https://example.com/token","client_id":"svc","scope":null}]"#
         )
     );
-    assert_eq!(from_stored(oauth.to_sent().reveal()), Some(oauth.clone()));
+    assert_eq!(Stored::from_stored(&oauth.to_sent()), Some(oauth.clone()));
     assert_eq!(oauth.authorization(), None);
     let debug = format!(
         "{headers:?} {basic:?} {bearer:?} {oauth:?} {:?} {:?}",
@@ -92,8 +95,8 @@ fn secrets_are_stored_and_sent_and_not_shown() {
     for secret in ["ledger", "Key 1", "pass word", "t0ken", "s3cret"] {
         assert!(!shown.contains(secret) && !debug.contains(secret), "{secret}: {shown} {debug}");
     }
-    assert_eq!(from_stored(headers.to_sent().reveal()), Some(headers.clone()));
-    assert_eq!(from_stored(basic.to_sent().reveal()), Some(basic.clone()));
+    assert_eq!(Stored::from_stored(&headers.to_sent()), Some(headers.clone()));
+    assert_eq!(Stored::from_stored(&basic.to_sent()), Some(basic.clone()));
     assert_eq!(serde_json::to_string(&Sent(headers)).unwrap(), r#"{"x-team":"ledger","authorization":"Key 1"}"#);
     assert_eq!(basic.authorization().unwrap().reveal(), "Basic c3ZjOnBhc3Mgd29yZA==");
     assert_eq!(bearer.authorization().unwrap().reveal(), "Bearer t0ken");
@@ -137,7 +140,7 @@ fn certificates_are_kept_without_what_is_around_them() {
         // SHA-256 of 30 00.
         assert_eq!(certificate.sha256(), "e4f60d0aa6d7f3d3b6a6494b1c861b99f649c6f9ec51abaf201b20f297327c95");
         let stored = certificate.to_sent();
-        assert_eq!(from_stored(stored.reveal()), Some(certificate.clone()), "it is stored as it was sent");
+        assert_eq!(Stored::from_stored(&stored), Some(certificate.clone()), "it is stored as it was sent");
         let shown = serde_json::to_string(&certificate).unwrap();
         assert_eq!(shown, format!(r#"{{"sha256":"{}"}}"#, certificate.sha256()));
         let read: ClientCertificate = serde_json::from_str(&shown).unwrap();
@@ -145,7 +148,7 @@ fn certificates_are_kept_without_what_is_around_them() {
         assert!(!format!("{certificate:?}").contains("MAAw"), "{certificate:?}");
         let authority = CertificateAuthority::new(&chain).unwrap();
         assert_eq!((authority.certificates(), authority.sha256().len()), (both.as_str(), 2));
-        assert_eq!(from_stored(authority.to_sent().reveal()), Some(authority.clone()));
+        assert_eq!(Stored::from_stored(&authority.to_sent()), Some(authority.clone()));
         assert_eq!(serde_json::to_value(&authority).unwrap(), json!({ "sha256": authority.sha256() }));
     }
 }

@@ -264,7 +264,7 @@ pub(super) fn adapt_to_platform(document: &mut Value) {
 }
 
 /// Removes the components that nothing refers to.
-fn remove_unused(document: &mut Value) {
+pub(super) fn remove_unused(document: &mut Value) {
     loop {
         let mut used = BTreeSet::new();
         find_references(document, &mut used);

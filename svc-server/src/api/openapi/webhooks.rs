@@ -238,8 +238,8 @@ fn delivery(
     json!({
         "summary": kind,
         "description": format!(
-            "{meaning}\n\n`data` is {description}. It is the same on every attempt, unless its contact is erased meanwhile. `delivered_at` is the time of the attempt, and \
-             `tenant_id` the account. Verify a signature before you use the body."
+            "{meaning}\n\n`data` is {description}. It is the same on every attempt, unless its contact is erased meanwhile. \
+             `delivered_at` is the time of the attempt, and `tenant_id` the account. Verify a signature before you use the body."
         ),
         "tags": [TAG],
         "security": [],
@@ -282,7 +282,8 @@ fn data(kind: EventKind, schemas: &mut Schemas) -> Data {
         K::ContactCreated | K::ContactUpdated => of::<Contact>(schemas, AS_GET),
         K::ContactDeleted => Data {
             schema: component("schemas", "DeletedContact"),
-            description: "the contact as it was, with the time of its deletion in `deleted_at`, or the `id` alone if it was erased",
+            description: "the contact as it was, with the time of its deletion in `deleted_at`, or the `id` alone if it was \
+                          erased",
         },
         K::PaymentSucceeded => of::<Payment>(schemas, "the payment, which no operation returns"),
         K::StayCreated
