@@ -4,17 +4,21 @@ use std::path::Path;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use svc_client::{Client, Platform};
+use svc_client::{Client, ClientBuilder, Platform};
+use svc_core::accounts::keys::{KEY_PREFIX, TEST_KEY_PREFIX};
 use svc_core::values::Secret;
 use url::{Host, Url};
 
-use crate::cli::Cli;
+use crate::cli::{Cli, Command};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::profiles;
 
 /// The variable with the platform key.
 const KEY: &str = "SVC_PLATFORM_KEY";
+
+/// The variable with the API key of an account, which `svc mcp` can have instead.
+const API_KEY: &str = "SVC_KEY";
 
 /// Where a command works.
 pub(crate) enum Backend {
@@ -26,9 +30,9 @@ pub(crate) enum Backend {
 
 /// A server, and the key for it.
 pub(crate) struct Server {
-    /// The URL of its platform listener.
+    /// The URL of its platform listener, or for an API key that of its public one.
     pub(crate) url: String,
-    /// The platform key.
+    /// The platform key, or the API key of an account.
     pub(crate) key: Secret,
 }
 
@@ -82,7 +86,9 @@ impl Backend {
     pub(crate) fn of(cli: &Cli) -> Result<Self, Failure> {
         match (cli.given.choice()?, &cli.server, &cli.profile) {
             (Some(1), Some(url), _) => {
-                let key = std::env::var(KEY).ok().filter(|key| !key.trim().is_empty()).ok_or_else(|| {
+                let variable = |name| std::env::var(name).ok().filter(|key| !key.trim().is_empty());
+                let api_key = matches!(cli.command, Command::Mcp(_)).then(|| variable(API_KEY)).flatten();
+                let key = variable(KEY).or(api_key).ok_or_else(|| {
                     let reason = format!(
                         "Set {KEY} to a platform key, which `svc platform-key create` makes beside the database, or store \
                          it with `svc login --server {url}`."
@@ -103,10 +109,44 @@ impl Server {
     /// # Errors
     /// The URL is not valid, or the file cannot be read or has no certificates.
     pub(crate) fn client(&self, ca_file: Option<&Path>) -> Result<Platform, Failure> {
+        self.build(ca_file, ClientBuilder::build_platform)
+    }
+
+    /// Returns a client of its public API.
+    ///
+    /// # Errors
+    /// As [`client`](Self::client).
+    pub(crate) fn account_client(&self, ca_file: Option<&Path>) -> Result<Client, Failure> {
+        self.build(ca_file, ClientBuilder::build)
+    }
+
+    /// Checks that the key is one of the platform API.
+    ///
+    /// # Errors
+    /// It is the API key of an account.
+    pub(crate) fn require_platform_key(&self) -> Result<(), Failure> {
+        if !self.has_api_key() {
+            return Ok(());
+        }
+        let reason = "The key is the API key of an account, which `svc mcp` alone works with. Other commands need a platform key, \
+                      which `svc platform-key create` makes beside the database.";
+        Err(Failure::new(Exit::Usage, reason))
+    }
+
+    /// Returns whether the key is the API key of an account.
+    pub(crate) fn has_api_key(&self) -> bool {
+        [KEY_PREFIX, TEST_KEY_PREFIX].iter().any(|prefix| self.key.reveal().starts_with(prefix))
+    }
+
+    fn build<T>(
+        &self,
+        ca_file: Option<&Path>,
+        build: impl FnOnce(ClientBuilder) -> svc_client::Result<T>,
+    ) -> Result<T, Failure> {
         if sends_in_clear(&self.url) {
             output::warning(&format!(
-                "The platform key and all data are sent to {} without encryption, and others on the way can read them. Use \
-                 an https:// URL.",
+                "The key and all data are sent to {} without encryption, and others on the way can read them. Use an https:// \
+                 URL.",
                 self.url
             ));
         }
@@ -120,9 +160,7 @@ impl Server {
             builder = builder.add_root_certificates(&pem);
             options += &format!(" with --ca-file {name}");
         }
-        builder
-            .build_platform()
-            .map_err(|error| Failure::new(Exit::Usage, format!("{options} cannot be used: {error}.")))
+        build(builder).map_err(|error| Failure::new(Exit::Usage, format!("{options} cannot be used: {error}.")))
     }
 }
 

@@ -39,7 +39,7 @@ pub use self::members::MemberCommand;
 use self::overview::{FIRST_STEPS, MORE};
 pub use self::platform::PlatformKeyCommand;
 use self::records::RecordCommand;
-pub use self::requests::{Api, ListRequests, Open, RequestCommand};
+pub use self::requests::{Api, ListRequests, Mcp, Open, RequestCommand};
 pub use self::transfer::{Export, ExportKind, Format, Import};
 pub use self::webhooks::WebhookCommand;
 pub use crate::backend::Given;
@@ -351,10 +351,21 @@ pub enum Command {
                       svc listen --fail 500\n  \
                       SVC_WEBHOOK_SECRET=whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o= svc listen --port 9000")]
     Listen(Listen),
+    /// Serve the tools of a server to an assistant on this machine, on stdin and stdout (Model Context Protocol).
+    ///
+    /// The server needs `svc-server --mcp on`. The tools work on the account of the API key in SVC_KEY, at the server of SVC_URL,
+    /// or on that of the profile. With a platform key, they work on --account.
+    ///
+    /// An assistant starts the command itself: name it in the settings of the program. Give it a key with the scope `read`, or
+    /// --read-only, unless it is to change records.
+    #[command(after_help = "Examples:\n  svc mcp --profile ironbark\n  \
+                      SVC_URL=https://api.example.com SVC_KEY=svc_live_… svc mcp --read-only")]
+    Mcp(Mcp),
     /// Store a server and its platform key as a profile, for --profile.
     ///
     /// The server is that of --server, and the profile that of --profile, or `default`. The key is read from a prompt that
-    /// does not show it, or from stdin, and is stored once the server takes it, in a file that only you can read.
+    /// does not show it, or from stdin, and is stored once the server takes it, in a file that only you can read. It may also
+    /// be the API key of an account, with the URL of the public listener, for `svc mcp`.
     #[command(after_help = "Examples:\n  svc login --server https://svc.example.com:8443 --profile production\n  \
                       svc account list --profile production\n  \
                       svc login --server https://svc.example.com:8443 < key.txt")]

@@ -25,6 +25,7 @@ mod listen;
 mod login;
 mod lookup;
 mod man;
+mod mcp;
 mod member;
 mod open;
 mod platform_key;
@@ -65,6 +66,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Login => return login::run(cli.server, profile, cli.ca_file.as_deref()).await,
         Command::Logout => return login::logout(profile),
         Command::Profiles => return login::list(),
+        Command::Mcp(options) => return mcp::run(backend, options, cli.ca_file.as_deref()).await,
         Command::Import(options) if options.presets => return import::presets(),
         Command::Webhook(WebhookCommand::FilterTest { filter, event, data }) => {
             return webhook::filter_test::run(&filter, event, data.as_deref(), &cli.event_kinds.unwrap_or_default());
@@ -73,6 +75,9 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         command => command,
     };
     let backend = backend?;
+    if let Backend::Server(server) = &backend {
+        server.require_platform_key()?;
+    }
     if let (Backend::Server(_), Some(name)) = (&backend, database_only(&command)) {
         return Err(local_only(name));
     }
@@ -109,6 +114,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
 fn refused_output(cli: &Cli) -> Option<&'static str> {
     let reason = match &cli.command {
         Command::Export(_) => "--output csv does not apply to `svc export`; use --format csv.",
+        Command::Mcp(_) => "--output csv does not apply to `svc mcp`, which prints messages; omit it.",
         Command::Listen(_) => "--output csv does not apply to `svc listen`; use --output json, or omit it.",
         Command::Api(_) => "--output csv does not apply to `svc api`, which prints the response as it is; omit it.",
         Command::Delivery(DeliveryCommand::List { follow: true, .. })
@@ -153,6 +159,7 @@ async fn run_on(service: &Service, command: Command, is_json: bool) -> Result<Ou
         | Command::Man { .. }
         | Command::Login
         | Command::Logout
+        | Command::Mcp(_)
         | Command::Profiles => Err(local_only("svc")),
     }
 }

@@ -23,6 +23,7 @@ use uuid::Uuid;
 use crate::builder::ClientBuilder;
 use crate::collection::Collection;
 use crate::error::{Error, Result};
+use crate::mcp::Mcp;
 use crate::records::Record;
 use crate::tokens::TokenSource;
 use crate::transport::{Credential, Request, Response, Transport};
@@ -70,6 +71,16 @@ impl Client {
         let mut root = base.clone();
         root.set_path(&format!("{}{path}/", root.path()));
         Self { root: Arc::new(root), transport }
+    }
+
+    /// Returns the way to the tools for assistants (Model Context Protocol), which whoever runs the service has to switch on.
+    /// With `read_only` there are none that change anything.
+    pub fn mcp(&self, read_only: bool) -> Mcp {
+        // Below the service, and not below a version of its API.
+        let mut base = Url::clone(&self.root);
+        let path = base.path().strip_suffix("api/v1/").unwrap_or("/").to_owned();
+        base.set_path(&path);
+        Mcp::new(&base, "mcp", read_only, Arc::clone(&self.transport))
     }
 
     /// Checks the key and the connection. The platform API has no such operation.

@@ -34,6 +34,7 @@ use url::Url;
 use crate::client::Client;
 use crate::collection::Collection;
 use crate::error::Result;
+use crate::mcp::Mcp;
 use crate::records::Record;
 use crate::transport::{Request, Response, Transport};
 
@@ -152,6 +153,13 @@ impl Platform {
         let mut response = http::Response::new(body);
         (*response.status_mut(), *response.headers_mut()) = (status, headers);
         Ok(response)
+    }
+
+    /// Returns the way to the tools for assistants (Model Context Protocol) on an account, which whoever runs the service has to
+    /// switch on. With `read_only` there are none that change anything.
+    pub fn mcp(&self, account: TenantId, read_only: bool) -> Mcp {
+        let path = format!("platform/v1/accounts/{account}/mcp");
+        Mcp::new(&self.base, &path, read_only, Arc::clone(&self.transport))
     }
 
     /// Returns the accounts: create, read, change and list them.

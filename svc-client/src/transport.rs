@@ -259,7 +259,7 @@ impl Transport {
         Some([("x-svc-timestamp", timestamp), ("x-svc-signature", signature)])
     }
 
-    fn failure(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
+    pub(crate) fn failure(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
         let oauth = |OauthProblem { error, error_description }| Problem {
             error: error_description,
             code: error,

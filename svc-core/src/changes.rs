@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use crate::accounts::actor::split_tool;
 use crate::accounts::audit::{self, Entry};
 use crate::error::Error;
 use crate::resources::invoices::Payment;
@@ -26,7 +27,7 @@ const REFUNDED: &str = "refunded";
 /// Selects changes. Every condition that is set must hold.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeFilter {
-    /// Changes by this actor, as an [`Entry`] names it.
+    /// Changes by this actor, as an [`Entry`] names it. Those of a client include those by tools that it has called.
     pub actor: Option<String>,
     /// Changes of this kind of object, such as `invoice`.
     pub object_kind: Option<String>,
@@ -45,7 +46,7 @@ impl ChangeFilter {
     }
 
     fn matches(&self, entry: &Entry) -> bool {
-        let is_actor = |actor: &String| entry.actor == *actor;
+        let is_actor = |actor: &String| entry.actor == *actor || split_tool(&entry.actor).0 == actor;
         let is_kind = |kind: &String| entry.object_kind == *kind;
         self.actor.as_ref().is_none_or(is_actor) && self.object_kind.as_ref().is_none_or(is_kind)
     }

@@ -11,6 +11,8 @@
 //! The OpenAPI document is generated from the same table of operations, in [`openapi`].
 
 pub mod auth;
+#[cfg(feature = "mcp")]
+mod assistants;
 mod body;
 mod change;
 mod contract;
@@ -64,6 +66,8 @@ use self::auth::Principal;
 pub use self::body::{Incoming, MAX_BODY};
 use self::problem::Problem;
 use self::reminder::Reminder;
+#[cfg(feature = "mcp")]
+pub(crate) use self::request_context::ToolCall;
 use self::request_context::{AccessRecord, RequestContext};
 pub use self::response::ResponseBody;
 use self::response::{ApiResponse, Outcome};
@@ -76,6 +80,8 @@ pub use self::settings::Settings;
 use self::state::{Listener, State};
 #[cfg(feature = "dashboard")]
 use crate::dashboard::{Admitted, AdmittedPage, Dashboard, consent};
+#[cfg(feature = "mcp")]
+use crate::mcp::Place;
 use crate::metrics::Metrics;
 #[cfg(feature = "dashboard")]
 use crate::oauth::{Endpoint, Oauth};
@@ -135,6 +141,9 @@ enum ListenerKind {
     Platform,
     /// What operators need, and no operations.
     Operators,
+    /// The operations that tools call, for requests that come from this process.
+    #[cfg(feature = "mcp")]
+    Assistants,
 }
 
 impl Api {
@@ -214,6 +223,7 @@ impl Api {
         if is_client_request {
             self.state.settings.metrics.request(access.operation, response.status(), elapsed);
         }
+        let access_is_message = access.is_message;
         let access = telemetry::Access {
             request_id: &request_id,
             parts: &parts,
@@ -228,6 +238,7 @@ impl Api {
         };
         if let Some(Principal::Key(caller)) = access.client
             && self.state.settings.request_log
+            && !access_is_message
             && !self.state.request_log.add(self.env(), (caller.tenant_id, caller.id.key_id()), &access)
         {
             self.state.settings.metrics.requests_not_logged(1);
@@ -375,7 +386,7 @@ impl Api {
     fn listener(&self) -> &Listener {
         match self.listener {
             ListenerKind::Platform => self.state.platform(),
-            ListenerKind::Public | ListenerKind::Operators => &self.state.public,
+            _ => &self.state.public,
         }
     }
 
@@ -415,10 +426,30 @@ impl Api {
         {
             return Ok(Route::Preflight);
         }
+        #[cfg(feature = "mcp")]
+        if let Some(route) = self.route_for_assistants(parts) {
+            return Ok(route);
+        }
         match self.listener {
             ListenerKind::Operators => router::route_for_operators(parts),
+            #[cfg(feature = "mcp")]
+            ListenerKind::Assistants => match &self.state.mcp {
+                Some(mcp) => mcp.router.route(parts),
+                None => Err(self.state.public.router.not_found()),
+            },
             ListenerKind::Public | ListenerKind::Platform => self.listener().router.route(parts),
         }
+    }
+
+    #[cfg(feature = "mcp")]
+    fn route_for_assistants<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
+        let path = parts.uri.path();
+        let (mcp, place) = match self.listener {
+            ListenerKind::Public => (self.state.mcp.as_ref(), Place::at(path)),
+            ListenerKind::Platform => (self.state.platform().mcp.as_ref(), Place::on_platform(path)),
+            _ => return None,
+        };
+        Some(Route::Mcp(mcp?, place?))
     }
 
     async fn respond<B: Incoming>(
@@ -434,7 +465,7 @@ impl Api {
                 let base = match account {
                     Some(account) => format!("{}/accounts/{account}", version.path()),
                     None if version == Version::Platform => version.path().to_owned(),
-                    None => format!("{}{}", self.state.settings.mount, version.path()),
+                    None => format!("{}{}", self.state.settings.mount, version.for_clients().path()),
                 };
                 let context = RequestContext { state: &self.state, parts, peer, routed, account, id, version, base };
                 let response = match routed.operation.method {
@@ -456,6 +487,8 @@ impl Api {
             Route::Dashboard(dashboard) => self.respond_with_page(dashboard, parts, body, peer).await,
             #[cfg(feature = "dashboard")]
             Route::Oauth(oauth, endpoint) => self.respond_to_app(oauth, endpoint, parts, body, peer).await,
+            #[cfg(feature = "mcp")]
+            Route::Mcp(mcp, place) => self.respond_to_assistant(mcp, place, parts, body, peer, access).await,
             #[cfg(feature = "docs")]
             Route::Docs(file) => {
                 let listener = self.listener();

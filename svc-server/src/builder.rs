@@ -123,6 +123,22 @@ impl Builder {
         self
     }
 
+    /// Serves tools for assistants at `/mcp` below the mount, to requests for these hosts; see [`Settings::mcp`].
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    /// use svc_server::Builder;
+    ///
+    /// let (api, background) = Builder::new(&Svc::in_memory()).mcp(["api.example.com"]).build();
+    /// # drop((api, background));
+    /// ```
+    #[cfg(feature = "mcp")]
+    #[must_use]
+    pub fn mcp(mut self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.settings.mcp = Some(hosts.into_iter().map(Into::into).collect());
+        self
+    }
+
     /// Sends operational events to this URL, such as that an account was approved; see [`Settings::platform_webhook`].
     #[must_use]
     pub fn platform_webhook(mut self, url: WebhookUrl) -> Self {

@@ -149,7 +149,7 @@ impl Dashboard {
         let svc = Svc::new(store);
         let people = Arc::new(People::new(svc.clone(), settings.dashboard_identity.clone()));
         let live = Live::new(svc.clone(), Arc::clone(&people), &base);
-        let issuer = settings.oauth.as_ref().map(|url| Oauth::new(url, &settings.mount).issuer().clone());
+        let issuer = settings.oauth.as_ref().map(|url| Oauth::new(url, settings).issuer().clone());
         #[cfg(feature = "oidc")]
         let provider =
             settings.oidc.clone().map(|provider| oidc::Provider::new(provider, &base, Arc::clone(&settings.resolver)));

@@ -4,6 +4,7 @@
 //! (`examples/axum.rs`, `actix.rs`, `hyper.rs`), or let [`program::serve`] listen for it. The other modules are:
 //!
 //! - [`api`]: routes, the order of checks, rate limits, failures and the OpenAPI document
+//! - `mcp` (a feature, see [`Builder`]): tools for assistants
 //! - `dashboard` (a feature): pages for people, in the browser
 //! - [`deliver`]: the client that sends webhooks, and the resolver of their hosts
 //! - [`metrics`] and [`telemetry`]: what operators see
@@ -29,6 +30,10 @@ mod builder;
 #[cfg(feature = "dashboard")]
 pub mod dashboard;
 pub mod deliver;
+#[cfg(any(feature = "docs", feature = "mcp"))]
+mod manual;
+#[cfg(feature = "mcp")]
+mod mcp;
 pub mod metrics;
 #[cfg(feature = "dashboard")]
 mod oauth;

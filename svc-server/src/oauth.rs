@@ -29,11 +29,13 @@ use svc_core::oauth::{Parameters, scope_text};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 
-use crate::api::ResponseBody;
+use crate::api::{ResponseBody, Settings};
 use crate::api::auth;
 use crate::api::problem::Problem;
-use crate::api::routes::VERSIONS;
+use crate::api::routes::{VERSIONS, Version};
 use crate::dashboard::Origin;
+#[cfg(feature = "mcp")]
+use crate::mcp;
 
 const SERVER_METADATA: &str = "/.well-known/oauth-authorization-server";
 const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource";
@@ -47,6 +49,8 @@ pub(crate) struct Oauth {
     /// The origin of the issuer.
     origin: String,
     mount: String,
+    /// The resources.
+    versions: Vec<Version>,
 }
 
 /// What a path below the mount is for.
@@ -72,10 +76,16 @@ impl Endpoint {
 }
 
 impl Oauth {
-    pub(crate) fn new(origin: &Origin, mount: &str) -> Self {
-        let resources = VERSIONS.iter().map(|version| version.path().to_owned()).collect();
+    pub(crate) fn new(origin: &Origin, settings: &Settings) -> Self {
+        let mount = settings.mount.as_str();
+        #[cfg(feature = "mcp")]
+        let tools = settings.mcp.is_some().then_some(mcp::VERSIONS).into_iter().flatten();
+        #[cfg(not(feature = "mcp"))]
+        let tools = [];
+        let versions: Vec<Version> = tools.into_iter().chain(VERSIONS).collect();
+        let resources = versions.iter().map(|version| version.path().to_owned()).collect();
         let issuer = Issuer { url: format!("{origin}{mount}"), resources };
-        Self { issuer, origin: origin.to_string(), mount: mount.to_owned() }
+        Self { issuer, origin: origin.to_string(), mount: mount.to_owned(), versions }
     }
 
     pub(crate) fn issuer(&self) -> &Issuer {
@@ -98,8 +108,8 @@ impl Oauth {
             return Some(Endpoint::ServerMetadata);
         }
         let resource = rest_of(RESOURCE_METADATA)?;
-        let known = VERSIONS.iter().map(|version| version.path()).chain([""]);
-        known.into_iter().find(|path| *path == resource).map(Endpoint::ResourceMetadata)
+        let mut known = self.versions.iter().map(|version| version.path()).chain([""]);
+        known.find(|path| *path == resource).map(Endpoint::ResourceMetadata)
     }
 
     /// Adds to a 401 or 403 of the API where clients learn how to get a token, and what was wrong with theirs (RFC 9728 §5.1,
@@ -113,7 +123,7 @@ impl Oauth {
             (StatusCode::UNAUTHORIZED, _) => "",
             _ => return,
         };
-        let resource = VERSIONS.iter().map(|version| version.path()).find(|version| path.starts_with(version));
+        let resource = self.versions.iter().map(|version| version.path()).find(|version| path.starts_with(version));
         let metadata = self.resource_metadata_url(resource.unwrap_or_default());
         if let Ok(challenge) = HeaderValue::try_from(format!("Bearer {error}resource_metadata=\"{metadata}\"")) {
             headers.insert(WWW_AUTHENTICATE, challenge);
@@ -147,10 +157,11 @@ impl Oauth {
 
     fn resource_metadata(&self, resource: &str) -> serde_json::Value {
         let url = &self.issuer.url;
+        let scopes: &[&str] = if resource == Version::McpReadOnly.path() { &["read"] } else { &["read", "write"] };
         json!({
             "resource": format!("{url}{resource}"),
             "authorization_servers": [url],
-            "scopes_supported": ["read", "write"],
+            "scopes_supported": scopes,
             "bearer_methods_supported": ["header"],
             "resource_documentation": format!("{url}/docs"),
         })

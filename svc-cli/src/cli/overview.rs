@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Business", &["contact", "quote", "booking", "job", "invoice", "import", "export", "find"]),
     ("Webhooks", &["webhook", "delivery", "event", "trigger", "listen"]),
     ("Database", &["db"]),
-    ("Servers", &["login", "logout", "profiles", "api", "open"]),
+    ("Servers", &["login", "logout", "profiles", "api", "open", "mcp"]),
     ("Other", &["completions", "man", "help"]),
 ];
 

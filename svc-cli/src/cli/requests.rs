@@ -78,6 +78,17 @@ pub struct Api {
     pub account: InAccount,
 }
 
+/// `svc mcp`
+#[derive(Args, Clone, Debug)]
+pub struct Mcp {
+    /// Offer only tools that change nothing.
+    #[arg(long)]
+    pub read_only: bool,
+    /// The account, with a platform key.
+    #[command(flatten)]
+    pub account: InAccount,
+}
+
 /// `svc open`
 #[derive(Args, Clone, Debug)]
 pub struct Open {

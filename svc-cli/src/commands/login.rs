@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rustix::termios::{self, LocalModes, OptionalActions};
 use serde::Serialize;
+use svc_core::accounts::keys::KEY_PREFIX;
 use svc_core::accounts::platform_keys::PLATFORM_KEY_PREFIX;
 use svc_core::env::Env;
 use svc_core::values::Secret;
@@ -37,20 +38,21 @@ impl View {
 /// Stores a server and its key as a profile, once the server takes the key.
 pub(super) async fn run(url: Option<String>, name: &str, ca_file: Option<&Path>) -> Result<Outcome, Failure> {
     let url = url.ok_or_else(|| {
-        Failure::new(Exit::Usage, "Give the URL of the platform listener of the server with --server (SVC_SERVER).")
+        let reason = "Give the URL of the platform listener of the server with --server (SVC_SERVER); for the API key of an \
+                      account, that of the public listener.";
+        Failure::new(Exit::Usage, reason)
     })?;
     let key = read_key().map_err(|error| Failure::new(Exit::Failed, format!("Cannot read the key: {error}.")))?;
-    if !key.starts_with(PLATFORM_KEY_PREFIX) {
-        let reason = format!("A platform key begins with {PLATFORM_KEY_PREFIX}; copy all of it.");
-        return Err(Failure::new(Exit::Usage, reason));
-    }
     let server = Server { url, key: Secret::new(key.as_str()) };
-    let service = Service::of_server(server.client(ca_file)?, Env::system());
-    match service.accounts(None, 1).await {
-        Ok(_) => {}
-        // The key is one of the server's, for other areas.
-        Err(CallError::Server(error)) if error.status() == Some(403) => {}
-        Err(error) => return Err(error.into()),
+    if server.has_api_key() {
+        server.account_client(ca_file)?.ping().await.map_err(CallError::from)?;
+    } else if key.starts_with(PLATFORM_KEY_PREFIX) {
+        check_platform_key(&server, ca_file).await?;
+    } else {
+        let reason = format!(
+            "A platform key begins with {PLATFORM_KEY_PREFIX}, and the API key of an account with {KEY_PREFIX}; copy all of it."
+        );
+        return Err(Failure::new(Exit::Usage, reason));
     }
     let path = profiles::store(name, &server)?;
     let text = format!(
@@ -59,6 +61,16 @@ pub(super) async fn run(url: Option<String>, name: &str, ca_file: Option<&Path>)
         path.display()
     );
     Outcome::new(&View::of(name, &server), text)
+}
+
+async fn check_platform_key(server: &Server, ca_file: Option<&Path>) -> Result<(), Failure> {
+    let service = Service::of_server(server.client(ca_file)?, Env::system());
+    match service.accounts(None, 1).await {
+        Ok(_) => Ok(()),
+        // The key is one of the server's, for other areas.
+        Err(CallError::Server(error)) if error.status() == Some(403) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Deletes a profile. The key works until it is revoked.

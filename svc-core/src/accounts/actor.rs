@@ -15,6 +15,9 @@ use crate::accounts::platform_keys::PlatformKeyId;
 use crate::error::Error;
 use crate::store::{Access, Store, StoreWrapper, UnitOfWork};
 
+/// What is between a client and the tool that it has called, in the text of an actor.
+const TOOL: char = '/';
+
 /// The actor of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -39,6 +42,13 @@ pub enum Actor {
     Dashboard(String),
     /// The sender of webhook deliveries.
     Sender,
+    /// A tool that an assistant has called (MCP).
+    Tool {
+        /// The client whose key or token the assistant has.
+        client: Box<Self>,
+        /// The name of the tool, such as `create_contact`.
+        tool: String,
+    },
 }
 
 impl Actor {
@@ -46,6 +56,7 @@ impl Actor {
     pub fn grant(&self) -> Option<GrantId> {
         match self {
             Self::App { grant, .. } => Some(*grant),
+            Self::Tool { client, .. } => client.grant(),
             _ => None,
         }
     }
@@ -61,7 +72,25 @@ impl fmt::Display for Actor {
             Self::PlatformKey(id) => write!(f, "platform_key:{id}"),
             Self::Dashboard(name) => write!(f, "dashboard:{name}"),
             Self::Sender => f.write_str("sender"),
+            Self::Tool { client, tool } => write!(f, "{client}{TOOL}{tool}"),
         }
+    }
+}
+
+/// Splits the text of an actor into the client and the tool that it has called, if it has called one.
+///
+/// ```
+/// use svc_core::accounts::actor::split_tool;
+/// assert_eq!(split_tool("app:0195a3c8/create_contact"), ("app:0195a3c8", Some("create_contact")));
+/// assert_eq!(split_tool("sender"), ("sender", None));
+/// // The name of a person can have any character.
+/// assert_eq!(split_tool("cli:ada/lovelace"), ("cli:ada/lovelace", None));
+/// ```
+pub fn split_tool(actor: &str) -> (&str, Option<&str>) {
+    let is_client = ["key:", "app:", "platform_key:"].iter().any(|kind| actor.starts_with(kind));
+    match actor.split_once(TOOL).filter(|_| is_client) {
+        Some((client, tool)) => (client, Some(tool)),
+        None => (actor, None),
     }
 }
 

@@ -157,7 +157,9 @@ impl TokenHash {
 /// [`Error::InvalidToken`] if the token is unknown, expired or for another resource, or the app is disabled.
 pub async fn authenticate(tx: &mut dyn Tx, hash: TokenHash, resource: &str) -> Result<Caller, Error> {
     let found = tx.token_credential(&hash.0).await?.ok_or(Error::InvalidToken)?;
-    let is_for = found.resource.as_deref().is_none_or(|own| own == resource);
+    // A resource includes what is below it.
+    let is_below = |own: &str| resource.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let is_for = found.resource.as_deref().is_none_or(is_below);
     if found.expires_at <= tx.env().now() || found.is_disabled || !is_for {
         return Err(Error::InvalidToken);
     }

@@ -157,6 +157,21 @@ pub struct WrittenEvents {
 }
 
 impl WrittenEvents {
+    /// Returns the events, which `tx` has written to one tenant.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn of(self, tx: &mut dyn Tx, tenant: TenantId) -> Result<Vec<Event>, Error> {
+        let Some(first) = self.first else { return Ok(Vec::new()) };
+        let Some(first) = tx.event(tenant, first).await? else { return Ok(Vec::new()) };
+        let mut events = vec![first];
+        if self.count > 1 {
+            let after = events[0].created_at;
+            events.extend(tx.events_after(tenant, after, self.count - 1).await?);
+        }
+        Ok(events)
+    }
+
     /// Adds an event that was written after all others.
     pub fn add(&mut self, event: EventId) {
         self.count += 1;

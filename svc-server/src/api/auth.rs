@@ -9,8 +9,8 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 use svc_core::accounts::actor::Actor;
 use svc_core::accounts::grants::{self, TokenHash};
-use svc_core::accounts::keys::{self, Caller, CallerId, KeyHash};
-use svc_core::accounts::platform_keys::{self, PlatformKey, PlatformKeyHash};
+use svc_core::accounts::keys::{self, Caller, CallerId, KeyHash, Scope};
+use svc_core::accounts::platform_keys::{self, Area, PlatformKey, PlatformKeyHash};
 use svc_core::accounts::signing::{SignedRequest, VerifiedSignature};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
@@ -103,9 +103,18 @@ impl Principal {
     ///
     /// Returns [`Error::AccessNotApproved`], [`Error::InsufficientScope`] or [`Error::MissingPlatformScope`].
     pub(super) fn require(&self, operation: &Operation) -> Result<(), Error> {
-        match (self, operation.area) {
-            (Self::Key(caller), None) => caller.require(operation.scope),
-            (Self::Platform { key, .. }, Some(area)) => key.require(area, operation.scope),
+        self.require_scope(operation.area, operation.scope)
+    }
+
+    /// Checks that the key has a scope: in an area of the platform API, or on the public API.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`require`](Self::require).
+    pub(crate) fn require_scope(&self, area: Option<Area>, scope: Scope) -> Result<(), Error> {
+        match (self, area) {
+            (Self::Key(caller), None) => caller.require(scope),
+            (Self::Platform { key, .. }, Some(area)) => key.require(area, scope),
             // The routers keep the operations of the two apart.
             _ => Err(Error::InsufficientScope),
         }
@@ -134,6 +143,12 @@ impl Principal {
     /// Returns the tenant that the operation gets.
     pub(super) fn tenant(&self) -> TenantId {
         self.account().unwrap_or(NO_ACCOUNT)
+    }
+
+    /// Returns whether the client signs its writes, which no assistant does.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn signs(&self) -> bool {
+        matches!(self, Self::Key(caller) if caller.signing_secret.is_some())
     }
 
     /// Returns what an idempotency key is unique within: the account of an API key, the grant of an app, or the platform key.

@@ -7,11 +7,14 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
+use http::StatusCode;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use svc_core::accounts::actor::Actor;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::{Store, Tx};
 use svc_core::sync::lock;
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::events::WrittenEvents;
 
 use crate::api::auth::Credentials;
@@ -25,6 +28,8 @@ pub(super) struct Change {
     pub(super) operation: OperationFn,
     /// Whether the change is rolled back in any case.
     pub(super) is_dry_run: bool,
+    /// Says what the change would do in place of the response of the operation. It is set of dry runs alone.
+    pub(super) preview: Option<Preview>,
     pub(super) tenant: TenantId,
     pub(super) routed: Arc<RoutedOperation>,
     /// The key, which is the actor of the transaction.
@@ -34,6 +39,23 @@ pub(super) struct Change {
     /// Responses that were stored before this time have expired.
     pub(super) stored_since: Timestamp,
     pub(super) condition: Option<Condition>,
+}
+
+/// What tells what a change would do.
+pub(super) struct Preview {
+    /// Retrieves the record before the change. `None` if there is none.
+    pub(super) before: Option<OperationFn>,
+}
+
+/// What a change would do.
+#[derive(Serialize)]
+struct Previewed<'a> {
+    /// The response of an operation that retrieves the record before the change.
+    before: Option<&'a RawValue>,
+    /// The response of the operation. `None` if it has no body.
+    after: Option<&'a RawValue>,
+    /// The kinds of the events that the change would fire, in their order.
+    events: Vec<EventKind>,
 }
 
 /// The idempotency key of a running request.
@@ -112,7 +134,14 @@ impl Change {
             Some(condition) => (condition.current)(tx, self.tenant).await?.etag,
             None => None,
         };
+        let before = match &self.preview {
+            Some(Preview { before: Some(before) }) => Some(before(tx, self.tenant).await?.body),
+            _ => None,
+        };
         let response = (self.operation)(tx, self.tenant).await?;
+        if self.preview.is_some() {
+            return Ok((self.previewed(tx, before.as_deref(), &response).await?, tx.written_events()));
+        }
         // The condition is checked last, as 404 and 409 come before 412. The change is rolled back when it fails.
         if let (Some(condition), Some(current_etag)) = (&self.condition, current_etag)
             && !condition.tags.iter().any(|tag| tag == "*" || *tag == current_etag)
@@ -121,6 +150,19 @@ impl Change {
         }
         self.store_response(tx, &response).await?;
         Ok((response, tx.written_events()))
+    }
+
+    async fn previewed(
+        &self,
+        tx: &mut dyn Tx,
+        before: Option<&[u8]>,
+        response: &ApiResponse,
+    ) -> Result<ApiResponse, Error> {
+        let json = |body| serde_json::from_slice(body).map_err(|error| StoreError::Internal(error.to_string()));
+        let before = before.map(json).transpose()?;
+        let after = Some(&*response.body).filter(|body| !body.is_empty()).map(json).transpose()?;
+        let events = tx.written_events().of(tx, self.tenant).await?.into_iter().map(|event| event.kind).collect();
+        Ok(ApiResponse::json(StatusCode::OK, &Previewed { before, after, events })?)
     }
 
     async fn store_response(&self, tx: &mut dyn Tx, response: &ApiResponse) -> Result<(), StoreError> {
@@ -186,7 +228,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use bytes::Bytes;
-    use http::{Request, StatusCode};
+    use http::Request;
     use http_body_util::Full;
     use svc_core::accounts::keys::{self, KeyCreate};
     use svc_core::accounts::tenants::{self, TenantCreate};

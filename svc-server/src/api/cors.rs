@@ -7,11 +7,11 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method};
 
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
-    "authorization, content-type, idempotency-key, if-match, if-none-match, x-request-id, x-svc-signature, \
-     x-svc-timestamp",
+    "authorization, content-type, idempotency-key, if-match, if-none-match, mcp-method, mcp-name, mcp-protocol-version, \
+     x-request-id, x-svc-signature, x-svc-timestamp",
 );
 const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
-    "etag, idempotent-replayed, location, ratelimit, ratelimit-policy, retry-after, x-ratelimit-limit, \
+    "etag, idempotent-replayed, location, ratelimit, ratelimit-policy, retry-after, www-authenticate, x-ratelimit-limit, \
      x-ratelimit-remaining, x-ratelimit-reset, x-request-id",
 );
 
@@ -23,6 +23,12 @@ impl Cors {
     /// Allows exactly these origins, such as `https://app.example.com`.
     pub fn new(origins: Vec<HeaderValue>) -> Self {
         Self(origins)
+    }
+
+    /// Returns the origins.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn origins(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|origin| origin.to_str().ok())
     }
 
     /// Returns the origin of the request if it is allowed.

@@ -1,4 +1,5 @@
-//! The API reference at `/docs`: the served OpenAPI document, shown by a viewer that runs in the browser.
+//! The API reference at `/docs`: the served OpenAPI document, shown by a viewer that runs in the browser. Beside it the
+//! documentation as text: its index at `/llms.txt`, and its pages at `/docs/*.md`.
 //!
 //! The viewer is Scalar, whose crate contains it, so the page asks no other host for anything, and its policy does not let
 //! it. Requests that a reader tries out go to this server. The key for them stays in the memory of the page: the reader types
@@ -13,6 +14,7 @@ use svc_core::crypto::sha256;
 
 use super::home::escaped;
 use crate::api::routes::Version;
+use crate::manual;
 
 /// The page. `{mount}` stands for the path of the API in a host application, `{version}` for that of its operations,
 /// `{bar}` for what is above the viewer, and `{key}` for the key of the reader.
@@ -33,6 +35,7 @@ pub(crate) const POLICY: HeaderValue = HeaderValue::from_static(
 const OPENER_POLICY: (HeaderName, HeaderValue) =
     (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin"));
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const SCRIPT: HeaderValue = HeaderValue::from_static("text/javascript; charset=utf-8");
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 
@@ -45,6 +48,10 @@ pub(super) enum DocsFile {
     Start,
     /// The viewer.
     Viewer,
+    /// The index of the documentation.
+    Index,
+    /// A page of the documentation.
+    Text(&'static str),
 }
 
 impl DocsFile {
@@ -54,7 +61,11 @@ impl DocsFile {
             "/docs" => Some(Self::Page),
             "/docs/start.js" => Some(Self::Start),
             "/docs/viewer.js" => Some(Self::Viewer),
-            _ => None,
+            "/llms.txt" => Some(Self::Index),
+            _ => {
+                let name = path.strip_prefix("/docs/")?.strip_suffix(".md")?;
+                manual::page(name).map(|page| Self::Text(page.text))
+            }
         }
     }
 }
@@ -62,6 +73,7 @@ impl DocsFile {
 /// The files of the API reference.
 pub(super) struct Docs {
     page: Bytes,
+    index: Bytes,
     /// The ETag of the viewer, which has more than a megabyte, so it is computed when somebody asks for it.
     viewer_etag: OnceLock<String>,
 }
@@ -70,7 +82,8 @@ impl Docs {
     /// Returns the reference of the document of this version. `has_dashboard` says whether the dashboard makes keys for it.
     pub(super) fn new(mount: &str, version: Version, has_dashboard: bool) -> Self {
         let bar = if has_dashboard { OFFER.replace("{mount}", &escaped(mount)) } else { String::new() };
-        Self { page: page(mount, version, &bar, "").into(), viewer_etag: OnceLock::new() }
+        let (page, index) = (page(mount, version, &bar, "").into(), manual::index(mount).into());
+        Self { page, index, viewer_etag: OnceLock::new() }
     }
 
     /// Returns the headers and the body of a file, or the ETag of the viewer if the client has it already.
@@ -79,6 +92,8 @@ impl Docs {
         let (kind, body) = match file {
             DocsFile::Page => (HTML, self.page.clone()),
             DocsFile::Start => (SCRIPT, Bytes::from_static(START.as_bytes())),
+            DocsFile::Index => (TEXT, self.index.clone()),
+            DocsFile::Text(text) => (TEXT, Bytes::from_static(text.as_bytes())),
             DocsFile::Viewer => {
                 let etag = self.viewer_etag.get_or_init(|| format!("\"{}\"", hex::encode(&sha256(VIEWER)[..16])));
                 if known.contains(etag) {

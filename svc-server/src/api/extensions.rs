@@ -19,6 +19,20 @@ pub(super) fn are_among(all: &[Operation]) -> bool {
     all.iter().any(|operation| operation.area.is_none() && operation.id == operations::LIST_EVENTS.id)
 }
 
+/// Returns the search of records, which assistants have, and the platform API.
+#[cfg(feature = "mcp")]
+pub(crate) fn search() -> Vec<Operation> {
+    let search = row(operations::FIND_RECORDS).described(
+        "Search records",
+        "Returns the contacts, invoices, quotes, bookings and jobs that have a text in a name, an email address, a phone number, \
+         a company, a suburb, a title or a number, in any case: at most 20, those that are named exactly first, then those that \
+         changed last. `is_complete` is false for some seconds after many records changed at once; then the newest of them may \
+         be missing.",
+        "The records that were found.",
+    );
+    vec![of_own_account(search)]
+}
+
 fn all() -> Vec<Operation> {
     vec![
         row(operations::LIST_EVENTS).reading(|input| input.page.limit.unwrap_or_default().get()).described(

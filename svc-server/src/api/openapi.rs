@@ -387,7 +387,7 @@ struct Texts {
 impl Texts {
     fn of(version: Version) -> Self {
         match version {
-            Version::V1 | Version::V2 => Self {
+            Version::V1 | Version::V2 | Version::Mcp | Version::McpReadOnly => Self {
                 title: "Business Operations API",
                 introduction: INFO,
                 key: "svc_live_…",
@@ -411,7 +411,7 @@ fn tags(version: Version, operations: &[Operation]) -> Vec<Value> {
     // The extension is that of Redoc and Scalar. Generated clients name their modules by the tag itself.
     let tag = |(name, description): &(&str, &str)| json!({ "name": name, "description": description, "x-displayName": title(name) });
     match version {
-        Version::V1 | Version::V2 => {
+        Version::V1 | Version::V2 | Version::Mcp | Version::McpReadOnly => {
             let is_extension = |name: &str| {
                 TAGS.iter().all(|(own, _)| *own != name)
                     && operations.iter().any(|operation| operation.collection == name)

@@ -12,7 +12,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{IF_MATCH, IF_NONE_MATCH};
 use http::request::Parts;
-use http::{HeaderName, Method, StatusCode};
+use http::{HeaderMap, HeaderName, Method, StatusCode};
+use svc_core::accounts::actor::Actor;
 use svc_core::accounts::grants::{ACCESS_TOKEN_PREFIX, TokenHash};
 use svc_core::accounts::idempotency::{self, StoredResponse};
 use svc_core::accounts::keys::{Caller, KEY_PREFIX, KeyHash};
@@ -26,9 +27,9 @@ use svc_core::webhooks::events::WrittenEvents;
 
 use crate::api::auth::{self, Credentials, Principal, SignatureHeaders};
 use crate::api::body::{self, Incoming, ReceivedBody};
-use crate::api::change::{Change, Condition, IdempotencyClaim};
+use crate::api::change::{Change, Condition, IdempotencyClaim, Preview};
 use crate::api::handlers::{ParsedRequest, RequestParts};
-use crate::api::limits::{RateLimitKey, RateLimitStatus, RateLimited};
+use crate::api::limits::{RateLimitKey, RateLimitStatus, RateLimited, WriteLimit};
 use crate::api::problem::Problem;
 use crate::api::response::{self, ApiResponse};
 use crate::api::response_memory::MemoryPermit;
@@ -42,7 +43,7 @@ const SIGNATURE_MEMORY: Duration = Duration::from_secs(601);
 
 /// The size of a body, in bytes, over which it is parsed on a thread of its own. The most expensive body of this size
 /// takes a few milliseconds.
-const LARGE_BODY: usize = 32 * 1024;
+pub(super) const LARGE_BODY: usize = 32 * 1024;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -62,6 +63,15 @@ pub(super) struct RequestContext<'a> {
     pub(super) base: String,
 }
 
+/// The call of a tool, as an extension of the request that it stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct ToolCall {
+    /// The name of the tool.
+    pub(crate) name: String,
+    /// Whether the response says what the change would do, and nothing is changed.
+    pub(crate) is_dry_run: bool,
+}
+
 /// What the logs and the response headers tell about a request, besides its response.
 #[derive(Default)]
 pub(super) struct AccessRecord {
@@ -69,6 +79,8 @@ pub(super) struct AccessRecord {
     pub(super) client: Option<Principal>,
     pub(super) status: Option<RateLimitStatus>,
     pub(super) written: WrittenEvents,
+    /// Whether it is a message of an assistant. The log of the account has the requests that messages become.
+    pub(super) is_message: bool,
 }
 
 impl RequestContext<'_> {
@@ -126,16 +138,18 @@ impl RequestContext<'_> {
         let ParsedRequest { operation, webhook_url, is_dry_run, .. } = self.parse(&body).await?;
         let claim = self.idempotency_claim(&client, &body)?;
         let condition = self.condition()?;
+        let preview = self.preview()?;
         if let Some(url) = webhook_url {
             self.check_new_webhook_target(&url, claim.as_ref(), stored_since).await?;
         }
         // In a transaction: the key again, 404, 400 of the rules, 409, 412
         let change = Change {
             operation,
-            is_dry_run,
+            is_dry_run: is_dry_run || preview.is_some(),
+            preview,
             tenant: client.tenant(),
             routed: Arc::clone(self.routed),
-            actor: client.actor(),
+            actor: actor(&client, self.tool()),
             credentials,
             claim,
             stored_since,
@@ -201,6 +215,7 @@ impl RequestContext<'_> {
             let read = self.state.store.read(self.operation().id, input, async |tx, input| {
                 let (credentials, state, routed, parsed, records) = input;
                 let client = credentials.authenticate(tx).await?;
+                // What an app may see depends on who asks, whatever tool it has called.
                 tx.act_as(client.actor());
                 let result = authorize_and_run(tx, &client, state, routed, parsed.clone(), *records).await;
                 Ok((client, result))
@@ -219,27 +234,19 @@ impl RequestContext<'_> {
     fn credentials(&self) -> Result<Credentials, Problem> {
         let headers = &self.parts.headers;
         if self.operation().area.is_none() {
-            let text = auth::bearer(headers, KEY_PREFIX)?;
-            if self.state.has_apps() && text.starts_with(ACCESS_TOKEN_PREFIX) {
-                return Ok(Credentials::Token(TokenHash::of(text)?, self.version.path()));
-            }
-            return Ok(Credentials::Key(KeyHash::of(text)?));
+            return credentials_of_account(headers, self.version, self.state.has_apps());
         }
-        let hash = PlatformKeyHash::of(auth::bearer(headers, PLATFORM_KEY_PREFIX)?)?;
         // A malformed id names no account. It is refused when the request is parsed.
-        Ok(Credentials::Platform { hash, account: self.account().unwrap_or_default() })
+        credentials_of_platform(headers, self.account().unwrap_or_default())
     }
 
     fn record_client(&self, client: &Principal, access: &mut AccessRecord) {
-        match client {
-            Principal::Key(caller) => self.state.last_used.record(caller, self.now()),
-            Principal::Platform { key, .. } => self.state.last_used.record_platform_key(key.id, self.now()),
-        }
+        record_use(self.state, client);
         access.client = Some(client.clone());
     }
 
     fn limit_key(&self, client: &Principal) -> RateLimitKey {
-        limit_key(self.state, self.routed, client)
+        limit_key(self.state, self.routed.write_limit, client)
     }
 
     /// Counts a request with a valid key.
@@ -253,24 +260,12 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Counts a request without a valid key against its address, unless the store failed to look the key up.
     async fn count_anonymous(&self, problem: Problem, access: &mut AccessRecord) -> Problem {
-        if matches!(problem, Problem::Core(Error::Store(_))) {
-            return problem;
-        }
-        match self.state.limits.count(self.state.limits.key_of_peer(self.peer), self.now()).await {
-            Ok(status) => {
-                access.status = Some(status);
-                problem
-            }
-            Err(limited) => self.rate_limited(limited, access),
-        }
+        count_anonymous(self.state, self.peer, problem, access).await
     }
 
     fn rate_limited(&self, limited: RateLimited, access: &mut AccessRecord) -> Problem {
-        access.status = Some(limited.status);
-        self.state.settings.metrics.rate_limited(limited.status.policy());
-        Problem::RateLimited { retry_after: limited.retry_after }
+        rate_limited(self.state, limited, access)
     }
 
     /// Returns the signature headers if the key signs its writes. Platform keys do not.
@@ -348,9 +343,27 @@ impl RequestContext<'_> {
         parsed.await.map_err(|error| failed(&error))?
     }
 
-    /// Returns the idempotency key of a POST.
+    /// Returns the call of a tool that the request stands for.
+    fn tool(&self) -> Option<&ToolCall> {
+        self.parts.extensions.get()
+    }
+
+    /// Returns what tells what the change would do, if the tool is only tried.
+    fn preview(&self) -> Result<Option<Preview>, Problem> {
+        if !self.tool().is_some_and(|call| call.is_dry_run) {
+            return Ok(None);
+        }
+        let before = self.operation().current.as_ref().map(|parse| parse(&self.request_parts(&[]))).transpose()?;
+        Ok(Some(Preview { before: before.map(|parsed| parsed.operation) }))
+    }
+
+    /// Returns the idempotency key of a POST, or of any write by a tool.
     fn idempotency_key(&self) -> Result<Option<&str>, Problem> {
-        if self.parts.method != Method::POST {
+        let takes_key = match self.tool() {
+            Some(call) => !call.is_dry_run,
+            None => self.parts.method == Method::POST,
+        };
+        if !takes_key {
             return Ok(None);
         }
         let mut values = self.parts.headers.get_all(IDEMPOTENCY_KEY).iter();
@@ -363,9 +376,11 @@ impl RequestContext<'_> {
 
     /// Returns what tells one request under an idempotency key from another.
     fn fingerprint(&self, body: &[u8]) -> [u8; 32] {
-        // A path of the public API that takes a POST has no ids. Both of its versions have the same operations.
-        let is_public = self.operation().area.is_none();
-        let path = if is_public { self.operation().path.as_str() } else { self.parts.uri.path() };
+        // All versions of the public API have the same operations.
+        let path = match self.operation().area {
+            None => self.operation().path.replace("{id}", self.id.unwrap_or_default()),
+            Some(_) => self.parts.uri.path().to_owned(),
+        };
         let operation = format!("{} {path}", self.parts.method);
         idempotency::fingerprint(&operation, body)
     }
@@ -424,12 +439,73 @@ impl RequestContext<'_> {
     }
 }
 
-/// Returns the windows that a request with a valid key counts in.
-fn limit_key(state: &State, routed: &RoutedOperation, client: &Principal) -> RateLimitKey {
+/// Returns what a request of an account is authenticated by: an API key or, if there are apps, an access token.
+pub(super) fn credentials_of_account(
+    headers: &HeaderMap,
+    version: Version,
+    has_apps: bool,
+) -> Result<Credentials, Problem> {
+    let text = auth::bearer(headers, KEY_PREFIX)?;
+    if has_apps && text.starts_with(ACCESS_TOKEN_PREFIX) {
+        return Ok(Credentials::Token(TokenHash::of(text)?, version.path()));
+    }
+    Ok(Credentials::Key(KeyHash::of(text)?))
+}
+
+/// Returns what a request of the platform API is authenticated by, about this account.
+pub(super) fn credentials_of_platform(headers: &HeaderMap, account: Option<TenantId>) -> Result<Credentials, Problem> {
+    let hash = PlatformKeyHash::of(auth::bearer(headers, PLATFORM_KEY_PREFIX)?)?;
+    Ok(Credentials::Platform { hash, account })
+}
+
+/// Records that a client has sent a request.
+pub(super) fn record_use(state: &State, client: &Principal) {
+    let now = state.store.env().now();
     match client {
-        Principal::Key(caller) => state.limits.key_of_caller(caller, routed.write_limit),
+        Principal::Key(caller) => state.last_used.record(caller, now),
+        Principal::Platform { key, .. } => state.last_used.record_platform_key(key.id, now),
+    }
+}
+
+/// Counts a request without a valid key against its address, unless the store failed to look the key up.
+pub(super) async fn count_anonymous(
+    state: &State,
+    peer: IpAddr,
+    problem: Problem,
+    access: &mut AccessRecord,
+) -> Problem {
+    if matches!(problem, Problem::Core(Error::Store(_))) {
+        return problem;
+    }
+    match state.limits.count(state.limits.key_of_peer(peer), state.store.env().now()).await {
+        Ok(status) => {
+            access.status = Some(status);
+            problem
+        }
+        Err(limited) => rate_limited(state, limited, access),
+    }
+}
+
+pub(super) fn rate_limited(state: &State, limited: RateLimited, access: &mut AccessRecord) -> Problem {
+    access.status = Some(limited.status);
+    state.settings.metrics.rate_limited(limited.status.policy());
+    Problem::RateLimited { retry_after: limited.retry_after }
+}
+
+/// Returns who makes a change, as the audit log names it.
+fn actor(client: &Principal, tool: Option<&ToolCall>) -> Actor {
+    match tool {
+        Some(call) => Actor::Tool { client: Box::new(client.actor()), tool: call.name.clone() },
+        None => client.actor(),
+    }
+}
+
+/// Returns the windows that a request with a valid key counts in.
+pub(super) fn limit_key(state: &State, write_limit: Option<WriteLimit>, client: &Principal) -> RateLimitKey {
+    match client {
+        Principal::Key(caller) => state.limits.key_of_caller(caller, write_limit),
         Principal::Platform { key, account, .. } => {
-            state.limits.key_of_platform_key(key.id, account.as_deref(), routed.write_limit)
+            state.limits.key_of_platform_key(key.id, account.as_deref(), write_limit)
         }
     }
 }
@@ -447,7 +523,7 @@ async fn authorize_and_run(
     records: u32,
 ) -> ReadResult {
     // The request is counted later. This saves the work of one that will be refused.
-    if let Err(limited) = state.limits.check(limit_key(state, routed, client), tx.env().now()) {
+    if let Err(limited) = state.limits.check(limit_key(state, routed.write_limit, client), tx.env().now()) {
         return Err(Problem::RateLimited { retry_after: limited.retry_after });
     }
     client.require(&routed.operation)?;

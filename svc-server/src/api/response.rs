@@ -152,8 +152,8 @@ pub(super) enum Outcome {
     Response(ApiResponse),
     /// What the root has, in the form that the client prefers, or a file of the API reference.
     Home { headers: HeaderMap, body: Bytes },
-    /// A response of the dashboard.
-    #[cfg(feature = "dashboard")]
+    /// A response that is whole: of the dashboard, at an endpoint of OAuth, or to an assistant.
+    #[cfg(any(feature = "dashboard", feature = "mcp"))]
     Page(Response<ResponseBody>),
     /// The metrics, as text.
     Metrics(String),
@@ -200,7 +200,7 @@ pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Respo
             body = page.into();
             StatusCode::OK
         }
-        #[cfg(feature = "dashboard")]
+        #[cfg(any(feature = "dashboard", feature = "mcp"))]
         Ok(Outcome::Page(page)) => {
             let (parts, page) = page.into_parts();
             headers.extend(parts.headers);

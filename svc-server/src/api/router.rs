@@ -17,6 +17,8 @@ use crate::api::problem::Problem;
 use crate::api::routes::{Operation, Version};
 #[cfg(feature = "dashboard")]
 use crate::dashboard::Dashboard;
+#[cfg(feature = "mcp")]
+use crate::mcp::{Mcp, Place};
 #[cfg(feature = "dashboard")]
 use crate::oauth::{Endpoint, Oauth};
 
@@ -26,7 +28,7 @@ pub const MAX_URI: usize = 8 * 1024;
 pub const MAX_HEADERS: usize = 16 * 1024;
 
 /// The operations by path.
-pub(super) struct Router {
+pub(crate) struct Router {
     operations: matchit::Router<Vec<Arc<RoutedOperation>>>,
     /// The versions that have these operations.
     versions: &'static [Version],
@@ -60,6 +62,9 @@ pub(super) enum Route<'a> {
     /// An endpoint of OAuth.
     #[cfg(feature = "dashboard")]
     Oauth(&'a Oauth, Endpoint),
+    /// The tools of assistants.
+    #[cfg(feature = "mcp")]
+    Mcp(&'a Mcp, Place<'a>),
     /// A file of the API reference, which may be turned off.
     #[cfg(feature = "docs")]
     Docs(DocsFile),
@@ -86,7 +91,7 @@ pub(crate) fn by_path<T>(routes: impl IntoIterator<Item = (String, T)>) -> match
 
 impl Router {
     /// Creates a router of these operations, which each of the versions has.
-    pub(super) fn new(
+    pub(crate) fn new(
         operations: Vec<Operation>,
         versions: &'static [Version],
         limits: &WriteRateLimits,
@@ -163,6 +168,8 @@ impl Route<'_> {
     pub(super) fn operation_id(&self) -> Option<&'static str> {
         match self {
             Route::Operation { routed, .. } => Some(routed.operation.id),
+            #[cfg(feature = "mcp")]
+            Route::Mcp(..) => Some("mcp"),
             _ => None,
         }
     }

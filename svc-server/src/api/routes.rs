@@ -32,6 +32,10 @@ pub enum Version {
     V2,
     /// The platform API, which has operations and a listener of its own.
     Platform,
+    /// The tools of assistants, which are operations of the public API.
+    Mcp,
+    /// Those of them that change nothing.
+    McpReadOnly,
 }
 
 /// The versions of the public API.
@@ -44,22 +48,34 @@ impl Version {
             Self::V1 => "/api/v1",
             Self::V2 => "/api/v2",
             Self::Platform => "/platform/v1",
+            Self::Mcp => "/mcp",
+            Self::McpReadOnly => "/mcp/readonly",
         }
     }
 
-    /// Returns the name of the version: `v1`, `v2` or `platform-v1`.
+    /// Returns the version that clients see in the path of a record: assistants see no paths.
+    pub(super) fn for_clients(self) -> Self {
+        match self {
+            Self::Mcp | Self::McpReadOnly => Self::V1,
+            version => version,
+        }
+    }
+
+    /// Returns the name of the version, such as `v1` or `platform-v1`.
     pub fn name(self) -> &'static str {
         match self {
             Self::V1 => "v1",
             Self::V2 => "v2",
             Self::Platform => "platform-v1",
+            Self::Mcp => "mcp",
+            Self::McpReadOnly => "mcp-readonly",
         }
     }
 
     /// Returns the version number of its OpenAPI document.
     pub fn number(self) -> &'static str {
         match self {
-            Self::V1 | Self::Platform => "1.0.0",
+            Self::V1 | Self::Platform | Self::Mcp | Self::McpReadOnly => "1.0.0",
             Self::V2 => "2.0.0-preview",
         }
     }
@@ -111,7 +127,7 @@ pub struct Operation {
     pub shape: Shape,
 }
 
-pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// The schemas of an operation.
 #[derive(Clone, Copy)]
@@ -336,7 +352,8 @@ fn get<R: Resource>(id: &'static str, name: ResourceName) -> Operation {
     row(Records::<R>::GET).named(id).with_version().described(
         &format!("Retrieve {with_article}"),
         &format!(
-            "Returns the {singular} with this id. If you send the `ETag` of an earlier response as `If-None-Match` and the \
+            "Returns the {singular} with this id.\n\n\
+             If you send the `ETag` of an earlier response as `If-None-Match` and the \
              {singular} has not changed, the response is 304 without a body, which does not count against the rate limit."
         ),
         &format!("The {singular} with this id."),

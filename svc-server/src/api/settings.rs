@@ -78,6 +78,11 @@ pub struct Settings {
     /// Whether the API reference is served at `/docs`. It is by default.
     #[cfg(feature = "docs")]
     pub docs: bool,
+    /// The hosts, such as `api.example.com`, at which assistants find tools at `/mcp` (MCP), besides the names of the machine
+    /// itself, `localhost` and its addresses. `None` by default: then there are no tools. A request for another host is refused,
+    /// so that no page in a browser reaches the tools by a name that it points at this server.
+    #[cfg(feature = "mcp")]
+    pub mcp: Option<Vec<String>>,
     /// The URL that operational events are sent to, such as that an account was approved. None by default: then they are not
     /// recorded, and a subscription of an earlier URL is disabled. All processes on a database need the same.
     pub platform_webhook: Option<WebhookUrl>,
@@ -118,6 +123,8 @@ impl Default for Settings {
             oidc: None,
             #[cfg(feature = "docs")]
             docs: true,
+            #[cfg(feature = "mcp")]
+            mcp: None,
             platform_webhook: None,
             egress_proxy: None,
             resolver: Arc::new(SystemResolver::default()),

@@ -24,6 +24,8 @@ use crate::api::routes::{self, Operation, VERSIONS, Version};
 use crate::api::settings::Settings;
 #[cfg(feature = "dashboard")]
 use crate::dashboard::Dashboard;
+#[cfg(feature = "mcp")]
+use crate::mcp::Mcp;
 #[cfg(feature = "dashboard")]
 use crate::oauth::Oauth;
 
@@ -48,6 +50,8 @@ pub(super) struct State {
     pub(super) dashboard: Option<Dashboard>,
     #[cfg(feature = "dashboard")]
     pub(super) oauth: Option<Oauth>,
+    #[cfg(feature = "mcp")]
+    pub(super) mcp: Option<Mcp>,
     pub(super) last_used: LastUsed,
     pub(super) request_log: RequestLog,
     pub(super) retention: RetentionSweep,
@@ -60,6 +64,9 @@ pub(super) struct State {
 pub(super) struct Listener {
     pub(super) router: Router,
     pub(super) documents: Documents,
+    /// The tools of the platform API. Those of the public API are apart, as its router does not have all of their operations.
+    #[cfg(feature = "mcp")]
+    pub(super) mcp: Option<Mcp>,
     #[cfg(feature = "docs")]
     pub(super) docs: Option<Docs>,
 }
@@ -77,7 +84,11 @@ impl Listener {
         let mount = if is_platform { "" } else { settings.mount.as_str() };
         #[cfg(feature = "docs")]
         let has_dashboard = Pages::of(settings).dashboard && !is_platform;
+        #[cfg(feature = "mcp")]
+        let mcp = settings.mcp.as_ref().filter(|_| is_platform);
         Self {
+            #[cfg(feature = "mcp")]
+            mcp: mcp.map(|_| Mcp::of_platform(platform::operations(), settings, &store.env().event_kinds)),
             documents: Documents::new(&operations, versions, mount, &store.env().event_kinds, issuer),
             #[cfg(feature = "docs")]
             docs: versions.first().filter(|_| settings.docs).map(|version| Docs::new(mount, *version, has_dashboard)),
@@ -94,7 +105,7 @@ impl State {
         #[cfg(feature = "dashboard")]
         let dashboard = settings.dashboard.then(|| Dashboard::new(Arc::clone(&store), &settings));
         #[cfg(feature = "dashboard")]
-        let oauth = settings.oauth.as_ref().filter(|_| settings.dashboard).map(|url| Oauth::new(url, &settings.mount));
+        let oauth = settings.oauth.as_ref().filter(|_| settings.dashboard).map(|url| Oauth::new(url, &settings));
         #[cfg(feature = "dashboard")]
         let issuer = oauth.as_ref().map(|oauth| oauth.issuer().url.as_str());
         #[cfg(not(feature = "dashboard"))]
@@ -104,6 +115,8 @@ impl State {
             operations.extend(extensions::operations());
         }
         let public = Listener::new(operations, &VERSIONS, &*store, &settings, issuer);
+        #[cfg(feature = "mcp")]
+        let mcp = settings.mcp.as_ref().map(|hosts| Mcp::new(hosts, &settings, &store.env().event_kinds));
         let background_reminder = Reminder::new(store.env().now());
         Self {
             store,
@@ -122,6 +135,8 @@ impl State {
             dashboard,
             #[cfg(feature = "dashboard")]
             oauth,
+            #[cfg(feature = "mcp")]
+            mcp,
             last_used: LastUsed::default(),
             request_log: RequestLog::default(),
             retention: RetentionSweep::default(),

@@ -195,6 +195,11 @@ pub struct Config {
     #[arg(long, env = "SVC_OAUTH", value_enum, default_value_t = Switch::Off)]
     pub oauth: Switch,
 
+    /// Whether assistants find tools at /mcp, and at /mcp/readonly those that change nothing (Model Context Protocol). They need
+    /// an API key, or with --oauth on the consent of an owner. Requests must be for the host of --public-url, or for localhost.
+    #[arg(long, env = "SVC_MCP", value_enum, default_value_t = Switch::Off)]
+    pub mcp: Switch,
+
     /// The issuer of an identity provider (OpenID Connect), such as `https://id.example.com`, with which members sign in to the
     /// dashboard. Requires --oidc-client-id and --oidc-client-secret. Register the address of this server followed by
     /// /dashboard/oidc/callback there.
@@ -425,6 +430,7 @@ impl Config {
             platform_webhook: self.platform_webhook.clone(),
             dashboard: self.dashboard == Switch::On,
             oauth: self.public_url.clone().filter(|_| self.oauth == Switch::On),
+            mcp: (self.mcp == Switch::On).then(|| self.public_url.iter().map(|url| url.host().to_owned()).collect()),
             // Checked when the flags were read, as is the identity provider.
             egress_proxy: self.egress_proxy().ok().flatten(),
             oidc: self.oidc().ok().flatten(),

@@ -1,0 +1,219 @@
+//! A call of a tool: the request that it becomes, and the result that its response becomes.
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
+use http::{HeaderName, HeaderValue, Method, Request, Version};
+use http_body_util::{BodyExt as _, Full};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use serde_json::{Map, Value, json};
+
+use super::handler::Session;
+use super::tools::{NOTICE, PAGE, Tool, ToolOperation};
+use crate::api::ToolCall;
+use crate::manual;
+
+/// How many sections a search of the documentation returns.
+const SECTIONS: usize = 3;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The headers of a message that its request has as well.
+const PASSED_ON: [HeaderName; 3] = [AUTHORIZATION, HOST, USER_AGENT];
+
+/// The arguments that a tool takes beside those of its operation.
+struct Arguments {
+    id: String,
+    fields: Vec<String>,
+    is_dry_run: bool,
+    idempotency_key: Option<HeaderValue>,
+    /// Those of the operation.
+    rest: JsonObject,
+}
+
+/// Runs a tool. A failure is a result as well, so that the assistant can read what to mend.
+pub(super) async fn run(session: &Session, tool: &Tool, arguments: JsonObject) -> CallToolResult {
+    let Some(operation) = &tool.operation else { return search_docs(&arguments) };
+    let arguments = match Arguments::parse(operation, arguments) {
+        Ok(arguments) => arguments,
+        Err(message) => return failure(&json!({ "error": message, "code": "validation_failed" }).to_string()),
+    };
+    let Ok(request) = request(session, tool, operation, &arguments) else {
+        return failure(&json!({ "error": "The arguments have characters that no request can have.", "code": "validation_failed" }).to_string());
+    };
+    let (parts, body) = session.api.call(request, session.peer).await.into_parts();
+    let Ok(body) = body.collect().await;
+    let body = body.to_bytes();
+    if !parts.status.is_success() {
+        return failure(String::from_utf8_lossy(&body).trim_end());
+    }
+    success(operation, &arguments, &body)
+}
+
+impl Arguments {
+    fn parse(operation: &ToolOperation, mut rest: JsonObject) -> Result<Self, String> {
+        let mut id = String::new();
+        if operation.has_id {
+            match rest.remove("id") {
+                Some(Value::String(text)) => id = text,
+                _ => return Err("id is required: the id of the record, as a text.".to_owned()),
+            }
+        }
+        let (mut fields, mut is_dry_run, mut idempotency_key) = (Vec::new(), false, None);
+        if operation.writes() {
+            is_dry_run = match rest.remove("dry_run") {
+                None | Some(Value::Null) => false,
+                Some(Value::Bool(is_dry_run)) => is_dry_run,
+                Some(_) => return Err("dry_run must be true or false.".to_owned()),
+            };
+            idempotency_key = match rest.remove("idempotency_key") {
+                None | Some(Value::Null) => None,
+                Some(Value::String(key)) => Some(key.parse().map_err(|_| "idempotency_key must be printable ASCII.")?),
+                Some(_) => return Err("idempotency_key must be a text.".to_owned()),
+            };
+        } else {
+            fields = match rest.remove("fields") {
+                None | Some(Value::Null) => Vec::new(),
+                Some(Value::Array(names)) => {
+                    let text = |name: Value| name.as_str().map(str::to_owned);
+                    let names: Option<Vec<String>> = names.into_iter().map(text).collect();
+                    names.ok_or("fields must have the names of fields.")?
+                }
+                Some(_) => return Err("fields must be an array of the names of fields.".to_owned()),
+            };
+        }
+        if let Some(unknown) = fields.iter().find(|name| !operation.fields.contains(name)) {
+            return Err(format!("fields has {unknown}; there are {}.", operation.fields.join(", ")));
+        }
+        if operation.is_paged {
+            let limit = rest.entry("limit").or_insert(Value::Null);
+            match limit.as_u64() {
+                _ if limit.is_null() => *limit = PAGE.into(),
+                Some(1..=PAGE) => {}
+                _ => return Err(format!("limit must be a whole number from 1 to {PAGE}.")),
+            }
+        }
+        Ok(Self { id, fields, is_dry_run, idempotency_key, rest })
+    }
+}
+
+/// Returns the request that a call becomes.
+fn request(
+    session: &Session,
+    tool: &Tool,
+    operation: &ToolOperation,
+    arguments: &Arguments,
+) -> Result<Request<Full<Bytes>>, http::Error> {
+    // One segment, whatever the text is.
+    let id: String = url::form_urlencoded::byte_serialize(arguments.id.as_bytes()).collect();
+    let account = session.account.as_deref().unwrap_or_default();
+    let path = operation.path.replace("{account_id}", account).replace("{id}", &id);
+    let mut target = format!("{}{path}", session.base);
+    let mut body = Vec::new();
+    if operation.method == Method::GET {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        for (name, value) in &arguments.rest {
+            match value {
+                Value::Null => {}
+                Value::String(text) => drop(query.append_pair(name, text)),
+                // The operation says what it wants instead of an array or an object.
+                other => drop(query.append_pair(name, &other.to_string())),
+            }
+        }
+        let query = query.finish();
+        if !query.is_empty() {
+            let _ = write!(target, "?{query}");
+        }
+    } else if operation.takes_body || !arguments.rest.is_empty() {
+        body = serde_json::to_vec(&arguments.rest).unwrap_or_default();
+    }
+    let call = ToolCall { name: tool.described.name.to_string(), is_dry_run: arguments.is_dry_run };
+    // HTTP/2 requests need no Host.
+    let request = Request::builder().method(operation.method.clone()).uri(target).version(Version::HTTP_2);
+    let mut request = request.extension(call);
+    for name in PASSED_ON {
+        if let Some(value) = session.headers.get(&name) {
+            request = request.header(name, value);
+        }
+    }
+    if !body.is_empty() {
+        request = request.header(CONTENT_TYPE, "application/json");
+    }
+    if let Some(key) = &arguments.idempotency_key {
+        request = request.header(IDEMPOTENCY_KEY, key);
+    }
+    request.body(Full::new(body.into()))
+}
+
+fn success(operation: &ToolOperation, arguments: &Arguments, body: &[u8]) -> CallToolResult {
+    let mut result = Map::new();
+    result.insert("notice".to_owned(), NOTICE.into());
+    let response: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(body).unwrap_or_default() };
+    let choose = |record: &mut Value| choose_fields(operation, &arguments.fields, record);
+    if arguments.is_dry_run {
+        let [before, after] = ["before", "after"].map(|name| response[name]["data"].clone());
+        result.insert("dry_run".to_owned(), true.into());
+        match (&before, &after) {
+            (Value::Object(before), Value::Object(after)) => {
+                result.insert("changes".to_owned(), changes(before, after));
+            }
+            (Value::Object(_), _) => drop(result.insert("deleted".to_owned(), true.into())),
+            _ => {}
+        }
+        let mut data = if after.is_object() { after } else { before };
+        choose(&mut data);
+        result.insert("data".to_owned(), data);
+        result.insert("events".to_owned(), response["events"].clone());
+    } else if let Value::Object(mut members) = response {
+        match members.get_mut("data") {
+            Some(Value::Array(records)) => records.iter_mut().for_each(choose),
+            Some(record) => choose(record),
+            None => {}
+        }
+        result.append(&mut members);
+    } else {
+        result.insert("deleted".to_owned(), true.into());
+    }
+    structured(Value::Object(result))
+}
+
+/// Returns a result as an object, and as the text of that object for clients that read texts alone.
+fn structured(result: Value) -> CallToolResult {
+    let mut answer = CallToolResult::success(vec![ContentBlock::text(result.to_string())]);
+    answer.structured_content = Some(result);
+    answer
+}
+
+fn failure(text: &str) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
+/// Leaves out of a record what was not asked for. A record of a list has no fields without a value.
+fn choose_fields(operation: &ToolOperation, fields: &[String], record: &mut Value) {
+    let Some(members) = record.as_object_mut() else { return };
+    members.retain(|name, value| match fields {
+        [] => !operation.left_out.contains(&name.as_str()) && !(operation.is_list && value.is_null()),
+        fields => fields.contains(name),
+    });
+}
+
+/// Returns the fields that differ between two records, each with what it is and what it would be. The time of the change is
+/// known only once it is made.
+fn changes(before: &JsonObject, after: &JsonObject) -> Value {
+    let differs = |(name, to): &(&String, &Value)| *name != "updated_at" && before.get(*name) != Some(*to);
+    let changes = after.iter().filter(differs).map(|(name, to)| {
+        let from = before.get(name).cloned().unwrap_or_default();
+        (name.clone(), json!({ "from": from, "to": to }))
+    });
+    Value::Object(changes.collect())
+}
+
+fn search_docs(arguments: &JsonObject) -> CallToolResult {
+    let Some(query) = arguments.get("query").and_then(Value::as_str).filter(|query| !query.trim().is_empty()) else {
+        return failure(&json!({ "error": "query is required: words to look for.", "code": "validation_failed" }).to_string());
+    };
+    let found = manual::search(query, SECTIONS).into_iter().map(|section| {
+        json!({ "page": section.page, "title": section.title, "text": section.text })
+    });
+    structured(json!({ "data": found.collect::<Vec<_>>() }))
+}
