@@ -25,6 +25,7 @@
 pub mod authorization;
 mod disconnection;
 mod parameters;
+pub mod published;
 mod revocation;
 pub mod tokens;
 

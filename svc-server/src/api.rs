@@ -76,6 +76,8 @@ use self::response_memory::ResponseMemory;
 use self::router::Route;
 pub use self::router::{MAX_HEADERS, MAX_URI};
 use self::routes::Version;
+#[cfg(feature = "dashboard")]
+pub use self::settings::OauthClients;
 pub use self::settings::Settings;
 use self::state::{Listener, State};
 #[cfg(feature = "dashboard")]

@@ -70,8 +70,8 @@ use self::page_response::{PageError, PageResponse};
 use self::routes::{Handler, Page, Router};
 use self::trials::Trials;
 use crate::api::limits::RateLimiter;
-use crate::api::{ResponseBody, Settings};
-use crate::oauth::Oauth;
+use crate::api::{OauthClients, ResponseBody, Settings};
+use crate::oauth::{Oauth, PublishedApps};
 
 /// The path of the dashboard below the mount of the API.
 pub(crate) const PATH: &str = "/dashboard";
@@ -97,6 +97,8 @@ pub(crate) struct Dashboard {
     live: Live,
     /// What this service is to apps. `None` if there are no apps.
     issuer: Option<Issuer>,
+    /// What apps publish that nobody has registered. `None` if such apps are refused.
+    published: Option<PublishedApps>,
     /// What tries endpoints. `None` if the process has no webhook client.
     trials: Option<Trials>,
     /// Whether the API reference is served, in which people try requests out.
@@ -150,6 +152,7 @@ impl Dashboard {
         let people = Arc::new(People::new(svc.clone(), settings.dashboard_identity.clone()));
         let live = Live::new(svc.clone(), Arc::clone(&people), &base);
         let issuer = settings.oauth.as_ref().map(|url| Oauth::new(url, settings).issuer().clone());
+        let takes_published = settings.oauth_clients == OauthClients::Metadata && issuer.is_some();
         #[cfg(feature = "oidc")]
         let provider =
             settings.oidc.clone().map(|provider| oidc::Provider::new(provider, &base, Arc::clone(&settings.resolver)));
@@ -161,6 +164,7 @@ impl Dashboard {
             policy,
             people,
             live,
+            published: settings.webhook_client.clone().filter(|_| takes_published).map(PublishedApps::new),
             issuer,
             trials: settings.webhook_client.clone().map(Trials::new),
             #[cfg(feature = "docs")]

@@ -24,12 +24,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use svc_core::error::Error;
 use svc_core::store::{Endpoint, Store};
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, FailureClass};
 use svc_core::webhooks::engine::{self, Attempt, AttemptResult, Batch, BatchResult, InFlight, Policy};
 use svc_core::webhooks::statistics::{self, AttemptCounter};
@@ -61,6 +62,17 @@ pub trait WebhookClient: Send + Sync + 'static {
     /// Sends one delivery to its endpoint and returns the outcome. A failure of any kind is an outcome as well, with its
     /// error in the log. The implementation ends every attempt within the timeout of the [`Policy`], before its lease does.
     fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, AttemptResult>;
+
+    /// Gets a document by the same rules: from an address that was checked, without redirects, and no more than 64 KiB. A client
+    /// that does not implement it gets none.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, in words.
+    fn get(&self, url: WebhookUrl) -> BoxFuture<'static, Result<Bytes, String>> {
+        let _ = url;
+        Box::pin(std::future::ready(Err("this server gets no documents".to_owned())))
+    }
 
     /// Sends one request by the same rules, to try an endpoint: nothing of it is stored. By default it is an attempt, of which
     /// the headers of the response are not known.

@@ -41,6 +41,8 @@ mod oauth;
 pub mod program;
 pub mod telemetry;
 
+#[cfg(feature = "dashboard")]
+pub use self::api::OauthClients;
 pub use self::api::{Api, OverTls, Peer, ResponseBody, Settings};
 pub use self::background::Background;
 pub use self::builder::Builder;

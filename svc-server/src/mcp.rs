@@ -99,9 +99,11 @@ impl Mcp {
     pub(crate) fn new(hosts: &[String], settings: &Settings, kinds: &EventKinds) -> Self {
         Self::of(&operations(), settings, kinds, |mut config| {
             config.allowed_hosts.extend(hosts.iter().cloned());
-            // Pages of this server, and of the origins that may call the API.
+            // Pages of this server, of this machine, and of the origins that may call the API. None can send a key that it
+            // does not have, but pages of others are refused before that counts.
             let own = hosts.iter().map(|host| format!("https://{host}:*"));
-            config.allowed_origins = settings.cors.origins().map(str::to_owned).chain(own).collect();
+            let local = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(str::to_owned);
+            config.allowed_origins = settings.cors.origins().map(str::to_owned).chain(own).chain(local).collect();
             config
         })
     }

@@ -10,7 +10,9 @@
 //! `/.well-known/oauth-authorization-server/business` and `/.well-known/oauth-protected-resource/business`, with what follows.
 
 mod client;
+mod published;
 
+pub(crate) use self::published::PublishedApps;
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE,
@@ -29,7 +31,7 @@ use svc_core::oauth::{Parameters, scope_text};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 
-use crate::api::{ResponseBody, Settings};
+use crate::api::{OauthClients, ResponseBody, Settings};
 use crate::api::auth;
 use crate::api::problem::Problem;
 use crate::api::routes::{VERSIONS, Version};
@@ -51,6 +53,8 @@ pub(crate) struct Oauth {
     mount: String,
     /// The resources.
     versions: Vec<Version>,
+    /// Whether apps may publish what they are, in place of being registered.
+    takes_published: bool,
 }
 
 /// What a path below the mount is for.
@@ -83,9 +87,10 @@ impl Oauth {
         #[cfg(not(feature = "mcp"))]
         let tools = [];
         let versions: Vec<Version> = tools.into_iter().chain(VERSIONS).collect();
+        let takes_published = settings.oauth_clients == OauthClients::Metadata;
         let resources = versions.iter().map(|version| version.path().to_owned()).collect();
         let issuer = Issuer { url: format!("{origin}{mount}"), resources };
-        Self { issuer, origin: origin.to_string(), mount: mount.to_owned(), versions }
+        Self { issuer, origin: origin.to_string(), mount: mount.to_owned(), versions, takes_published }
     }
 
     pub(crate) fn issuer(&self) -> &Issuer {
@@ -137,7 +142,7 @@ impl Oauth {
     fn server_metadata(&self) -> serde_json::Value {
         let url = &self.issuer.url;
         let authentication = ["client_secret_basic", "client_secret_post", "none"];
-        json!({
+        let mut metadata = json!({
             "issuer": url,
             "authorization_endpoint": format!("{url}/oauth/authorize"),
             "token_endpoint": format!("{url}/oauth/token"),
@@ -152,7 +157,11 @@ impl Oauth {
             "authorization_response_iss_parameter_supported": true,
             "prompt_values_supported": ["none", "consent"],
             "service_documentation": format!("{url}/docs"),
-        })
+        });
+        if self.takes_published {
+            metadata["client_id_metadata_document_supported"] = true.into();
+        }
+        metadata
     }
 
     fn resource_metadata(&self, resource: &str) -> serde_json::Value {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use svc_client::Mcp as Tools;
 use svc_core::accounts::platform_keys::PLATFORM_KEY_PREFIX;
 use svc_core::env::Env;
-use svc_core::values::Secret;
+use svc_core::values::{Secret, TenantId};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::task::JoinSet;
 
@@ -19,6 +19,7 @@ use super::lookup;
 use crate::backend::{Backend, Server};
 use crate::cli::Mcp;
 use crate::exit::{Exit, Failure};
+use crate::ids::IdArg;
 use crate::output::{Outcome, warning};
 use crate::service::{CallError, Service};
 
@@ -34,7 +35,11 @@ pub(super) async fn run(backend: Result<Backend, Failure>, options: Mcp, ca_file
     let tools = if server.key.reveal().starts_with(PLATFORM_KEY_PREFIX) {
         let platform = server.client(ca_file)?;
         let service = Service::of_server(platform.clone(), Env::system());
-        let account = lookup::account(&service, &options.account).await?.id;
+        // Only a lookup needs a key that may read accounts.
+        let account = match options.account.account {
+            Some(IdArg::Whole(id)) => TenantId(id),
+            _ => lookup::account(&service, &options.account).await?.id,
+        };
         platform.mcp(account, options.read_only)
     } else {
         server.account_client(ca_file)?.mcp(options.read_only)

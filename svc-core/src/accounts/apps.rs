@@ -78,6 +78,12 @@ impl App {
         self.scopes.contains(&Scope::Write)
     }
 
+    /// Returns whether the app publishes what it is at its client id, so that nobody has registered it
+    /// ([`published`](crate::oauth::published)).
+    pub fn is_published(&self) -> bool {
+        !self.client_id.starts_with(CLIENT_ID_PREFIX)
+    }
+
     /// Returns whether a text is a secret of the app at `now`: the current one or, during the overlap after a rotation, the
     /// one before.
     pub fn has_secret(&self, text: &str, now: Timestamp) -> bool {
@@ -159,7 +165,8 @@ pub async fn create(tx: &mut dyn Tx, input: AppCreate) -> Result<NewApp, Error> 
             return Err(Error::NotAllowed(reason.to_owned()));
         }
     }
-    if tx.apps(input.owner).await?.len() >= MAX_APPS {
+    let registered = tx.apps(input.owner).await?.into_iter().filter(|app| !app.is_published()).count();
+    if registered >= MAX_APPS {
         return Err(Error::NotAllowed(format!("There are {MAX_APPS} apps. Delete one before you create another.")));
     }
     let now = tx.env().now();

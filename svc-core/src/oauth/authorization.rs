@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::parameters::{self, Parameters, Repeated};
+use super::published::{self, PublishedApp};
 use crate::accounts::apps::App;
 use crate::accounts::audit::{self, Object};
 use crate::accounts::grants::{AuthorizationCode, CODE_PREFIX, Grant};
@@ -152,9 +153,31 @@ pub async fn check(
     let Ok(Some(client_id)) = parameters.one("client_id") else {
         return page("The link of the app has no client_id, or more than one.");
     };
-    let Some(app) = tx.app_by_client_id(client_id).await? else {
-        return page("There is no app with this client_id.");
-    };
+    if published::is_url(client_id) {
+        return page("The client_id is a URL. This service knows only apps that were registered with its operator.");
+    }
+    match tx.app_by_client_id(client_id).await? {
+        Some(app) => Ok(checked_for(parameters, issuer, app)),
+        None => page("There is no app with this client_id."),
+    }
+}
+
+/// Checks an authorization request of an app that publishes what it is.
+///
+/// # Errors
+/// As [`check`].
+pub async fn check_published(
+    tx: &mut dyn Tx,
+    parameters: &Parameters,
+    issuer: &Issuer,
+    published: &PublishedApp,
+) -> Result<Result<AuthorizationRequest, Refusal>, Error> {
+    let app = published.app(tx).await?;
+    Ok(checked_for(parameters, issuer, app))
+}
+
+fn checked_for(parameters: &Parameters, issuer: &Issuer, app: App) -> Result<AuthorizationRequest, Refusal> {
+    let page = |reason: &str| Err(Refusal::Page(reason.to_owned()));
     if app.disabled_at.is_some() {
         return page("The app is disabled.");
     }
@@ -169,7 +192,7 @@ pub async fn check(
     let Some(uri) = known else {
         return page("The redirect_uri of the link is none of those that the app has registered.");
     };
-    Ok(checked(parameters, issuer, app, uri, redirect_uri.is_some()).map_err(Refusal::Return))
+    checked(parameters, issuer, app, uri, redirect_uri.is_some()).map_err(Refusal::Return)
 }
 
 /// Checks what is left once it is known where the browser can return.
@@ -288,7 +311,11 @@ pub async fn allow(
     if account.developer_access != DeveloperAccess::Approved {
         return Err(Error::AccessNotApproved);
     }
-    let app = tx.app(request.app.id).await?.filter(|app| app.disabled_at.is_none()).ok_or(Error::NotFound)?;
+    let app = match request.app.is_published() {
+        true => Some(published::store(tx, &request.app).await?),
+        false => tx.app(request.app.id).await?,
+    };
+    let app = app.filter(|app| app.disabled_at.is_none()).ok_or(Error::NotFound)?;
     let now = tx.env().now();
     let grant = grant(tx, tenant, &app, &session.identity, request.writes, now).await?;
     let text = keys::new_text(tx.env(), CODE_PREFIX);

@@ -17,6 +17,19 @@ use crate::deliver::WebhookClient;
 use crate::deliver::resolver::{Resolver, SystemResolver};
 use crate::metrics::Metrics;
 
+/// Which apps owners can let work on their accounts (OAuth 2.0).
+#[cfg(feature = "dashboard")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OauthClients {
+    /// Those that were registered with whoever runs the service.
+    #[default]
+    Registered,
+    /// Also those that publish what they are at a URL, which is their client id, as assistants do
+    /// (draft-ietf-oauth-client-id-metadata-document). The page of consent says that nobody has verified them.
+    Metadata,
+}
+
 /// The settings of an [`Api`](crate::Api).
 ///
 /// # Examples
@@ -68,6 +81,9 @@ pub struct Settings {
     /// for apps (OAuth 2.0). None by default: then there are no apps. It needs the dashboard, in which owners consent.
     #[cfg(feature = "dashboard")]
     pub oauth: Option<Origin>,
+    /// Which apps owners can let work on their accounts. Those that were registered by default.
+    #[cfg(feature = "dashboard")]
+    pub oauth_clients: OauthClients,
     /// The identity provider with which members sign in to the dashboard. None by default.
     #[cfg(feature = "oidc")]
     pub oidc: Option<OidcSettings>,
@@ -119,6 +135,8 @@ impl Default for Settings {
             webhook_client: None,
             #[cfg(feature = "dashboard")]
             oauth: None,
+            #[cfg(feature = "dashboard")]
+            oauth_clients: OauthClients::Registered,
             #[cfg(feature = "oidc")]
             oidc: None,
             #[cfg(feature = "docs")]

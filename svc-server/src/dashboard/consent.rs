@@ -17,13 +17,13 @@ use svc_core::accounts::apps::App;
 use svc_core::accounts::sessions::Session;
 use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
 use svc_core::error::Error;
-use svc_core::oauth::Parameters;
+use svc_core::oauth::{Parameters, published};
 use svc_core::oauth::authorization::{
     self, AuthorizationError, AuthorizationRequest, Issuer, Prompt, Refusal, accounts_of, is_granted,
 };
 use svc_core::values::{RedirectUri, TenantId};
 
-use super::components::{icon, isolated};
+use super::components::{Tone, badge, icon, isolated};
 use super::context::{self, Form};
 use super::page_response::{PageError, PageResponse};
 use super::pages::apps::website_host;
@@ -77,9 +77,24 @@ async fn answer(
         return Err(PageError::MethodNotAllowed);
     }
     let query = parts.uri.query().unwrap_or_default();
-    let input = (Parameters::of(query.as_bytes()), issuer.clone());
-    let checked = store.read("oauth.check", input, async |tx, (parameters, issuer)| {
-        authorization::check(tx, parameters, issuer).await
+    let parameters = Parameters::of(query.as_bytes());
+    let mut published = None;
+    if let (Some(apps), Ok(Some(client_id))) = (&dashboard.published, parameters.one("client_id"))
+        && published::is_url(client_id)
+    {
+        // Nobody but a person who is signed in makes this server send a request.
+        if person.is_none() {
+            return Ok(sign_in_first(dashboard, parts, query));
+        }
+        published = match apps.of(client_id).await {
+            Ok(app) => Some(app),
+            Err(reason) => return Ok(refused(dashboard, &reason)),
+        };
+    }
+    let input = (parameters, issuer.clone(), published);
+    let checked = store.read("oauth.check", input, async |tx, (parameters, issuer, published)| match published {
+        Some(published) => authorization::check_published(tx, parameters, issuer, published).await,
+        None => authorization::check(tx, parameters, issuer).await,
     });
     let request = match checked.await? {
         Ok(request) => request,
@@ -112,7 +127,9 @@ async fn answer(
             _ => Err(PageError::Invalid("The form says neither allow nor deny.".to_owned())),
         };
     }
+    // Anybody can say that they are an app whose document is public, so its owner is asked each time.
     if request.prompt != Prompt::Always
+        && !request.app.is_published()
         && let Some(account) = page.account_in_view()
     {
         let input = (account, request.clone());
@@ -183,6 +200,12 @@ fn refused(dashboard: &Dashboard, reason: &str) -> PageResponse {
     PageResponse::page(page).status(StatusCode::BAD_REQUEST)
 }
 
+/// Returns the host at which an app describes itself. Unlike its name, it cannot lie.
+fn published_host(app: &App) -> &str {
+    let rest = app.client_id.split_once("://").map_or(app.client_id.as_str(), |(_, rest)| rest);
+    rest.split('/').next().unwrap_or_default()
+}
+
 struct ConsentPage<'a> {
     dashboard: &'a Dashboard,
     request: &'a AuthorizationRequest,
@@ -246,7 +269,16 @@ impl ConsentPage<'_> {
         html! {
             div.app {
                 strong { (isolated(app.name.as_str())) }
-                @if let Some(host) = website_host(app) { span.soft { (host) } }
+                @if app.is_published() {
+                    span.soft { (published_host(app)) }
+                    (badge(Tone::Warn, "not verified"))
+                } @else if let Some(host) = website_host(app) { span.soft { (host) } }
+            }
+            @if app.is_published() {
+                p.hint {
+                    "Nobody has checked who makes this app. It describes itself at " b { (published_host(app)) } "; allow it only if "
+                    "you know that this is where it comes from."
+                }
             }
         }
     }

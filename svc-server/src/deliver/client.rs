@@ -11,14 +11,14 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use svc_core::env::Env;
-use svc_core::values::{Secret, Timestamp};
+use svc_core::values::{Secret, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::{AttemptLog, FailureClass};
 use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use tokio::time::{Instant, timeout_at};
@@ -39,6 +39,8 @@ const HEADERS: usize = 12;
 const MAX_TIMER_DELAY: Duration = Duration::from_millis(100);
 /// How long an attempt goes on after the process stood still at its deadline, for what has arrived meanwhile.
 const TIME_AFTER_STALL: Duration = Duration::from_secs(1);
+/// How long getting a document may take.
+const GET_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an idle connection is kept open for the next delivery.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -139,6 +141,14 @@ impl WebhookClient for HttpWebhookClient {
         Box::pin(async move { inner.attempt(attempt).await.0 })
     }
 
+    fn get(&self, url: WebhookUrl) -> BoxFuture<'static, Result<Bytes, String>> {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move {
+            let got = until(Instant::now() + GET_TIMEOUT, inner.get(&url)).await;
+            got.unwrap_or_else(|| Err(format!("no complete response within {} s", GET_TIMEOUT.as_secs())))
+        })
+    }
+
     fn try_endpoint(&self, attempt: Attempt) -> BoxFuture<'static, Trial> {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
@@ -149,6 +159,27 @@ impl WebhookClient for HttpWebhookClient {
 }
 
 impl Inner {
+    /// Gets a document.
+    async fn get(&self, url: &WebhookUrl) -> Result<Bytes, String> {
+        let uri: Uri = url.url().as_str().parse().map_err(|error| format!("{error}"))?;
+        let failed = |TransportError { class, reason }| format!("{class}: {reason}");
+        let addresses = self.connections.dialer.check_addresses(&uri).await.map_err(|error| failed(error.into()))?;
+        let request = || {
+            let mut request = Request::new(Full::default());
+            *request.uri_mut() = uri.clone();
+            request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
+            request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+            Ok(request)
+        };
+        let response = CHECKED_ADDRESSES.scope(addresses, self.connections.request(request)).await.map_err(failed)?;
+        let response = read_response(response, None).await.map_err(failed)?;
+        match (response.status, response.more) {
+            (StatusCode::OK, false) => Ok(response.body.into()),
+            (StatusCode::OK, true) => Err(format!("the document has {MAX_BODY_READ} bytes or more")),
+            (status, _) => Err(format!("the response was {status}")),
+        }
+    }
+
     /// Makes an attempt, and returns its outcome with the headers of the response.
     async fn attempt(&self, attempt: Attempt) -> (AttemptResult, HeaderMap) {
         let started_at = self.env.now();

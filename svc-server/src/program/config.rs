@@ -195,6 +195,11 @@ pub struct Config {
     #[arg(long, env = "SVC_OAUTH", value_enum, default_value_t = Switch::Off)]
     pub oauth: Switch,
 
+    /// The apps that owners can connect: those that were registered, or also those that publish what they are at a URL, which
+    /// is their client id, as assistants do. Requires --oauth on.
+    #[arg(long, env = "SVC_OAUTH_CLIENTS", value_enum, value_name = "WHICH", default_value_t = OauthClients::Registered)]
+    pub oauth_clients: OauthClients,
+
     /// Whether assistants find tools at /mcp, and at /mcp/readonly those that change nothing (Model Context Protocol). They need
     /// an API key, or with --oauth on the consent of an owner. Requests must be for the host of --public-url, or for localhost.
     #[arg(long, env = "SVC_MCP", value_enum, default_value_t = Switch::Off)]
@@ -257,6 +262,23 @@ pub struct Config {
 pub enum Switch {
     On,
     Off,
+}
+
+/// Which apps owners can connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "a text would be in the help of the flag")]
+pub enum OauthClients {
+    Registered,
+    Metadata,
+}
+
+impl From<OauthClients> for crate::api::OauthClients {
+    fn from(clients: OauthClients) -> Self {
+        match clients {
+            OauthClients::Registered => Self::Registered,
+            OauthClients::Metadata => Self::Metadata,
+        }
+    }
 }
 
 /// Parses a duration of at most ten years, so that no sum of durations and times overflows.
@@ -346,6 +368,10 @@ impl Config {
             let error = "--oauth on needs --public-url, and the dashboard";
             return Err(command.error(ErrorKind::MissingRequiredArgument, error));
         }
+        if config.oauth_clients == OauthClients::Metadata && config.oauth == Switch::Off {
+            let error = "--oauth-clients metadata needs --oauth on";
+            return Err(command.error(ErrorKind::MissingRequiredArgument, error));
+        }
         config.oidc().map_err(|error| command.error(ErrorKind::MissingRequiredArgument, error))?;
         config.egress_proxy().map_err(|error| command.error(ErrorKind::ValueValidation, error))?;
         Ok(config)
@@ -430,6 +456,7 @@ impl Config {
             platform_webhook: self.platform_webhook.clone(),
             dashboard: self.dashboard == Switch::On,
             oauth: self.public_url.clone().filter(|_| self.oauth == Switch::On),
+            oauth_clients: self.oauth_clients.into(),
             mcp: (self.mcp == Switch::On).then(|| self.public_url.iter().map(|url| url.host().to_owned()).collect()),
             // Checked when the flags were read, as is the identity provider.
             egress_proxy: self.egress_proxy().ok().flatten(),
