@@ -10,9 +10,9 @@
 //!
 //! The OpenAPI document is generated from the same table of operations, in [`openapi`].
 
-pub mod auth;
 #[cfg(feature = "mcp")]
 mod assistants;
+pub mod auth;
 mod body;
 mod change;
 mod contract;

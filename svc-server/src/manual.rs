@@ -24,17 +24,57 @@ pub(crate) struct Section {
 
 /// The pages, for developers of an account first.
 pub(crate) const PAGES: [Page; 11] = [
-    Page { name: "contract", about: "What the API promises: operations, errors, limits, lists, idempotency, resources, events.", text: include_str!("../docs/contract.md") },
-    Page { name: "webhooks", about: "Receiving webhooks: signatures, retries, filters and other options, replays.", text: include_str!("../docs/webhooks.md") },
+    Page {
+        name: "contract",
+        about: "What the API promises: operations, errors, limits, lists, idempotency, resources, events.",
+        text: include_str!("../docs/contract.md"),
+    },
+    Page {
+        name: "webhooks",
+        about: "Receiving webhooks: signatures, retries, filters and other options, replays.",
+        text: include_str!("../docs/webhooks.md"),
+    },
     Page { name: "sync", about: "Keeping a copy of the records in sync.", text: include_str!("../docs/sync.md") },
-    Page { name: "oauth", about: "Connecting an app of somebody else with OAuth 2.0.", text: include_str!("../docs/oauth.md") },
-    Page { name: "agents", about: "Connecting assistants with MCP, and what to switch on.", text: include_str!("../docs/agents.md") },
-    Page { name: "dashboard", about: "The pages for the people of an account.", text: include_str!("../docs/dashboard.md") },
-    Page { name: "limits", about: "What the service does not do, and its bounds.", text: include_str!("../docs/limits.md") },
-    Page { name: "platform", about: "The platform API, for programs of whoever runs the service.", text: include_str!("../docs/platform.md") },
-    Page { name: "operations", about: "Running the server: settings, backups, upgrades, several nodes.", text: include_str!("../docs/operations.md") },
-    Page { name: "embedding", about: "Using the service as a library of a Rust application.", text: include_str!("../docs/embedding.md") },
-    Page { name: "promises", about: "What is promised, and the test that proves it.", text: include_str!("../docs/promises.md") },
+    Page {
+        name: "oauth",
+        about: "Connecting an app of somebody else with OAuth 2.0.",
+        text: include_str!("../docs/oauth.md"),
+    },
+    Page {
+        name: "agents",
+        about: "Connecting assistants with MCP, and what to switch on.",
+        text: include_str!("../docs/agents.md"),
+    },
+    Page {
+        name: "dashboard",
+        about: "The pages for the people of an account.",
+        text: include_str!("../docs/dashboard.md"),
+    },
+    Page {
+        name: "limits",
+        about: "What the service does not do, and its bounds.",
+        text: include_str!("../docs/limits.md"),
+    },
+    Page {
+        name: "platform",
+        about: "The platform API, for programs of whoever runs the service.",
+        text: include_str!("../docs/platform.md"),
+    },
+    Page {
+        name: "operations",
+        about: "Running the server: settings, backups, upgrades, several nodes.",
+        text: include_str!("../docs/operations.md"),
+    },
+    Page {
+        name: "embedding",
+        about: "Using the service as a library of a Rust application.",
+        text: include_str!("../docs/embedding.md"),
+    },
+    Page {
+        name: "promises",
+        about: "What is promised, and the test that proves it.",
+        text: include_str!("../docs/promises.md"),
+    },
 ];
 
 /// How many characters of a section are returned at most.
@@ -86,7 +126,9 @@ pub(crate) fn search(query: &str, limit: usize) -> Vec<Section> {
 fn words_of(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|character: char| !character.is_alphanumeric() && character != '_' && character != '-');
     let words = words.filter(|word| word.chars().count() > 2).map(str::to_lowercase);
-    words.filter(|word| !COMMON.contains(&word.as_str())).map(|word| word.strip_suffix('s').map(str::to_owned).unwrap_or(word))
+    words
+        .filter(|word| !COMMON.contains(&word.as_str()))
+        .map(|word| word.strip_suffix('s').map(str::to_owned).unwrap_or(word))
 }
 
 /// Words that every section has.
@@ -126,7 +168,10 @@ mod tests {
             ("keep a copy in sync", "sync", "sync"),
         ] {
             let found = search(query, 3);
-            assert!(found.iter().any(|section| section.page == page && section.title.contains(title)), "{query}: {found:?}");
+            assert!(
+                found.iter().any(|section| section.page == page && section.title.contains(title)),
+                "{query}: {found:?}"
+            );
         }
         assert_eq!(search("zzzzzz", 3), []);
         assert_eq!(search("", 3), []);

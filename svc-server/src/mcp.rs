@@ -21,12 +21,15 @@ mod tools;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::Request;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Request};
 use http_body_util::{BodyExt as _, Full};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
+use serde_json::json;
 use svc_core::values::EventKinds;
+use tokio::sync::Semaphore;
 
 use self::handler::Handler;
 pub(crate) use self::handler::Session;
@@ -42,8 +45,13 @@ pub(crate) const VERSIONS: [Version; 2] = [Version::McpReadOnly, Version::Mcp];
 /// What is below the path of an account of the platform API.
 const PLATFORM_PATHS: [(&str, bool); 2] = [("mcp", false), ("mcp/readonly", true)];
 
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
 /// The size of the largest message, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 256 * 1024;
+
+/// The size of a message, in bytes, over which one is handled at a time.
+const LARGE_MESSAGE: usize = 32 * 1024;
 
 /// The tools, and what serves them.
 pub(crate) struct Mcp {
@@ -51,6 +59,8 @@ pub(crate) struct Mcp {
     pub(crate) router: Router,
     tools: Arc<Tools>,
     service: StreamableHttpService<Handler, NeverSessionManager>,
+    /// The permit to read a large message, of which there is one: its arguments take many times its size.
+    large_message: Semaphore,
 }
 
 /// Returns the operations of the public API that are tools.
@@ -129,7 +139,12 @@ impl Mcp {
         let config = allow(config).enforce_origin_validation();
         let handler = Handler::new(Arc::clone(&tools));
         let service = StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config);
-        Self { router: Router::new(operations(), &VERSIONS, &settings.write_rate_limits, ""), tools, service }
+        Self {
+            router: Router::new(operations(), &VERSIONS, &settings.write_rate_limits, ""),
+            tools,
+            service,
+            large_message: Semaphore::new(1),
+        }
     }
 
     /// Returns what a message is about.
@@ -151,9 +166,19 @@ impl Mcp {
     }
 
     /// Responds to a message, whose sender is in the extensions of its request.
-    pub(crate) async fn respond(&self, request: Request<Full<Bytes>>) -> http::Response<ResponseBody> {
-        let (parts, body) = self.service.handle(request).await.into_parts();
+    pub(crate) async fn respond(&self, request: Request<Full<Bytes>>, size: usize) -> http::Response<ResponseBody> {
+        // It is never closed.
+        let _permit = if size > LARGE_MESSAGE { self.large_message.acquire().await.ok() } else { None };
+        let (mut parts, body) = self.service.handle(request).await.into_parts();
         let Ok(body) = body.collect().await;
-        http::Response::from_parts(parts, ResponseBody::from(body.to_bytes()))
+        let mut body = body.to_bytes();
+        if parts.status.is_client_error() && parts.headers.get(CONTENT_TYPE) != Some(&JSON) {
+            // A text is no message, and clients show messages alone.
+            let message = String::from_utf8_lossy(&body).trim().to_owned();
+            let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": message } });
+            body = error.to_string().into();
+            parts.headers.insert(CONTENT_TYPE, JSON);
+        }
+        http::Response::from_parts(parts, ResponseBody::from(body))
     }
 }

@@ -31,10 +31,10 @@ use svc_core::oauth::{Parameters, scope_text};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 
-use crate::api::{OauthClients, ResponseBody, Settings};
 use crate::api::auth;
 use crate::api::problem::Problem;
 use crate::api::routes::{VERSIONS, Version};
+use crate::api::{OauthClients, ResponseBody, Settings};
 use crate::dashboard::Origin;
 #[cfg(feature = "mcp")]
 use crate::mcp;

@@ -31,19 +31,19 @@ const PYTHON: &str = "SVC_TEST_OAUTH_PYTHON";
 const NODE_MODULES: &str = "SVC_TEST_OAUTH_NODE_MODULES";
 
 /// A running server with an account whose owner is signed in.
-struct Running {
-    issuer: String,
-    svc: Svc,
-    tenant: TenantId,
+pub(crate) struct Running {
+    pub(crate) issuer: String,
+    pub(crate) svc: Svc,
+    pub(crate) tenant: TenantId,
     /// The cookie of the owner's browser.
-    cookie: String,
+    pub(crate) cookie: String,
     _program: Program,
     _folder: tempfile::TempDir,
 }
 
 /// The ways in which an app authenticates.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Authentication {
+pub(crate) enum Authentication {
     Basic,
     Body,
     None,
@@ -51,13 +51,18 @@ enum Authentication {
 
 impl Running {
     async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts the server with more flags.
+    pub(crate) async fn start_with(more: &[&str]) -> Self {
         let (folder, url) = program::database();
         // The issuer is a setting, so the port has to be known before the start.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let issuer = format!("http://127.0.0.1:{port}");
         let (listen, public_url) = (format!("127.0.0.1:{port}"), issuer.as_str());
         let flags = ["--listen", &listen, "--database-url", &url, "--oauth", "on", "--public-url", public_url];
-        let program = Program::start(program::command(&flags)).await;
+        let program = Program::start(program::command(&[&flags[..], more].concat())).await;
         let svc = Svc::new(svc_store::open_with(&url, Env::system(), Options::default()).await.unwrap());
         let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
         let link = svc.dashboard().create_link(DashboardLinkCreate::to(tenant, Role::Owner)).await.unwrap();
@@ -67,14 +72,14 @@ impl Running {
     }
 
     /// Registers an app, which is public if it does not authenticate.
-    async fn register(&self, authentication: Authentication, redirect_uri: &str) -> NewApp {
+    pub(crate) async fn register(&self, authentication: Authentication, redirect_uri: &str) -> NewApp {
         let mut app = AppCreate::new("Route Planner".parse().unwrap(), vec![redirect_uri.parse().unwrap()]);
         (app.public, app.write) = (authentication == Authentication::None, true);
         self.svc.apps().create(app).await.unwrap()
     }
 
     /// Sends the form of the page of consent as the browser of the owner does, and returns where the browser goes.
-    async fn consent(&self, url: &str) -> String {
+    pub(crate) async fn consent(&self, url: &str) -> String {
         let page = send(Request::get(url).header(COOKIE, &self.cookie).body(String::new()).unwrap()).await;
         let html = text(page);
         let field = |name: &str| {
@@ -90,13 +95,13 @@ impl Running {
     }
 
     /// Returns how many apps may work on the account.
-    async fn grants(&self) -> usize {
+    pub(crate) async fn grants(&self) -> usize {
         self.svc.account(self.tenant).grants().list().await.unwrap().len()
     }
 }
 
 /// Sends a request and reads the response.
-async fn send(request: Request<String>) -> Response<Bytes> {
+pub(crate) async fn send(request: Request<String>) -> Response<Bytes> {
     let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
     let (parts, body) = client.request(request.map(Into::into)).await.unwrap().into_parts();
     Response::from_parts(parts, body.collect().await.unwrap().to_bytes())
@@ -108,10 +113,11 @@ fn text(response: Response<Bytes>) -> String {
 
 /// Returns the value of a variable. If it is not set, writes directly to stderr, because the test harness captures the output
 /// of passing tests.
-fn installed(variable: &str) -> Option<OsString> {
+pub(crate) fn installed(variable: &str) -> Option<OsString> {
     let found = std::env::var_os(variable);
     if found.is_none() {
-        let reason = format!("{variable} is not set; see .ci/oauth");
+        let script = if variable.contains("MCP") { ".ci/mcp" } else { ".ci/oauth" };
+        let reason = format!("{variable} is not set; see {script}");
         assert!(std::env::var_os("CI").is_none(), "{reason}");
         let _ = writeln!(std::io::stderr(), "\nSKIPPED: {reason}");
     }
@@ -119,7 +125,7 @@ fn installed(variable: &str) -> Option<OsString> {
 }
 
 /// Creates a folder in which programs of Node find their packages.
-fn folder_of_node(packages: &OsString) -> tempfile::TempDir {
+pub(crate) fn folder_of_node(packages: &OsString) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(packages, folder.path().join("node_modules")).unwrap();
     folder
@@ -127,7 +133,11 @@ fn folder_of_node(packages: &OsString) -> tempfile::TempDir {
 
 /// Copies the programs of `tests/oauth` into a folder.
 fn copy_programs(folder: &Path) {
-    for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/oauth")).unwrap() {
+    copy_files(concat!(env!("CARGO_MANIFEST_DIR"), "/oauth"), folder);
+}
+
+pub(crate) fn copy_files(from: &str, folder: &Path) {
+    for file in std::fs::read_dir(from).unwrap() {
         let file = file.unwrap().path();
         std::fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
     }

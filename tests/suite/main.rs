@@ -29,6 +29,7 @@ mod isolation;
 mod limits;
 mod lists;
 mod live;
+mod mcp;
 mod nodes;
 mod oauth;
 mod order;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use svc_client::Mcp as Tools;
+use svc_client::{Error, Mcp as Tools};
 use svc_core::accounts::platform_keys::PLATFORM_KEY_PREFIX;
 use svc_core::env::Env;
 use svc_core::values::{Secret, TenantId};
@@ -21,7 +21,7 @@ use crate::cli::Mcp;
 use crate::exit::{Exit, Failure};
 use crate::ids::IdArg;
 use crate::output::{Outcome, warning};
-use crate::service::{CallError, Service};
+use crate::service::Service;
 
 /// The most messages that wait for their answers at a time.
 const MAX_WAITING: usize = 16;
@@ -30,7 +30,11 @@ const MAX_WAITING: usize = 16;
 const URL: &str = "SVC_URL";
 const KEY: &str = "SVC_KEY";
 
-pub(super) async fn run(backend: Result<Backend, Failure>, options: Mcp, ca_file: Option<&Path>) -> Result<Outcome, Failure> {
+pub(super) async fn run(
+    backend: Result<Backend, Failure>,
+    options: Mcp,
+    ca_file: Option<&Path>,
+) -> Result<Outcome, Failure> {
     let server = server(backend)?;
     let tools = if server.key.reveal().starts_with(PLATFORM_KEY_PREFIX) {
         let platform = server.client(ca_file)?;
@@ -44,7 +48,9 @@ pub(super) async fn run(backend: Result<Backend, Failure>, options: Mcp, ca_file
     } else {
         server.account_client(ca_file)?.mcp(options.read_only)
     };
-    pass_on(Arc::new(tools)).await.map_err(|error| Failure::new(Exit::Failed, format!("stdin or stdout failed: {error}.")))?;
+    pass_on(Arc::new(tools))
+        .await
+        .map_err(|error| Failure::new(Exit::Failed, format!("stdin or stdout failed: {error}.")))?;
     Ok(Outcome::nothing())
 }
 
@@ -102,14 +108,24 @@ async fn answer(tools: &Tools, line: String) -> Option<Vec<u8>> {
     };
     let error = match tools.send(line.into_bytes()).await {
         Ok(answer) => return answer.map(|answer| answer.trim_ascii().to_vec()),
-        Err(error) => Failure::from(CallError::from(error)),
+        Err(error) => explained(&error),
     };
     match message.get("id") {
-        Some(id) => Some(failure(id, -32603, error.message())),
+        Some(id) => Some(failure(id, -32603, &error)),
         None => {
-            warning(error.message());
+            warning(&error);
             None
         }
+    }
+}
+
+fn explained(error: &Error) -> String {
+    match error.code() {
+        Some("route_not_found") => {
+            "The server has no tools for assistants. Whoever runs it can start it with `svc-server --mcp on`."
+                .to_owned()
+        }
+        _ => format!("{error}."),
     }
 }
 

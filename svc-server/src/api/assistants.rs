@@ -10,14 +10,13 @@ use http::request::Parts;
 use http::{Method, Request};
 use http_body_util::Full;
 use svc_core::accounts::keys::Scope;
-use svc_core::error::{Issue, StoreError};
+use svc_core::error::Issue;
 use svc_core::values::TenantId;
-use tokio::sync::AcquireError;
 
 use crate::api::auth::Principal;
 use crate::api::body::Incoming;
 use crate::api::problem::Problem;
-use crate::api::request_context::{self, AccessRecord, LARGE_BODY};
+use crate::api::request_context::{self, AccessRecord};
 use crate::api::response::Outcome;
 use crate::api::routes::Version;
 use crate::api::{Api, ListenerKind};
@@ -66,12 +65,7 @@ impl Api {
             is_read_only: place.is_read_only,
             headers: parts.headers.clone(),
         });
-        let closed = |error: AcquireError| StoreError::Internal(error.to_string());
-        let _one_at_a_time = match message.len() > LARGE_BODY {
-            true => Some(state.large_body.acquire().await.map_err(closed)?),
-            false => None,
-        };
-        let response = mcp.respond(request).await;
+        let response = mcp.respond(request, message.len()).await;
         if !response.status().is_success() && matches!(kind, Kind::Operation(_)) {
             // It became no request that is counted.
             self.count_message(&client, access).await?;

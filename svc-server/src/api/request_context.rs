@@ -43,7 +43,7 @@ const SIGNATURE_MEMORY: Duration = Duration::from_secs(601);
 
 /// The size of a body, in bytes, over which it is parsed on a thread of its own. The most expensive body of this size
 /// takes a few milliseconds.
-pub(super) const LARGE_BODY: usize = 32 * 1024;
+const LARGE_BODY: usize = 32 * 1024;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 

@@ -273,10 +273,10 @@ pub(super) fn records() -> Vec<Operation> {
                 .with_event_kinds()
                 .creates_record(|created| created.subscription.id.uuid(), retrieve_record::<WebhookSubscription>()),
             WEBHOOK,
-            "Creates a webhook subscription, which is enabled from the start. The response contains the signing \
-             `secret`. Store it, as no other request returns it. The host of `url` and all addresses that it \
+            "Creates a webhook subscription, which is enabled from the start. The host of `url` and all addresses that it \
              resolves to must be public. If the account has as many subscriptions as it can have, 100 by default, \
-             the request fails with 409 `limit_reached`.",
+             the request fails with 409 `limit_reached`.\n\n\
+             The response contains the signing `secret`. Store it, as no other request returns it.",
         ),
         get::<WebhookSubscription>("getWebhook", WEBHOOK),
         described_update(

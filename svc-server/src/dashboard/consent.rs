@@ -17,10 +17,10 @@ use svc_core::accounts::apps::App;
 use svc_core::accounts::sessions::Session;
 use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
 use svc_core::error::Error;
-use svc_core::oauth::{Parameters, published};
 use svc_core::oauth::authorization::{
     self, AuthorizationError, AuthorizationRequest, Issuer, Prompt, Refusal, accounts_of, is_granted,
 };
+use svc_core::oauth::{Parameters, published};
 use svc_core::values::{RedirectUri, TenantId};
 
 use super::components::{Tone, badge, icon, isolated};

@@ -39,7 +39,10 @@ pub(super) async fn run(session: &Session, tool: &Tool, arguments: JsonObject) -
         Err(message) => return failure(&json!({ "error": message, "code": "validation_failed" }).to_string()),
     };
     let Ok(request) = request(session, tool, operation, &arguments) else {
-        return failure(&json!({ "error": "The arguments have characters that no request can have.", "code": "validation_failed" }).to_string());
+        return failure(
+            &json!({ "error": "The arguments have characters that no request can have.", "code": "validation_failed" })
+                .to_string(),
+        );
     };
     let (parts, body) = session.api.call(request, session.peer).await.into_parts();
     let Ok(body) = body.collect().await;
@@ -210,10 +213,12 @@ fn changes(before: &JsonObject, after: &JsonObject) -> Value {
 
 fn search_docs(arguments: &JsonObject) -> CallToolResult {
     let Some(query) = arguments.get("query").and_then(Value::as_str).filter(|query| !query.trim().is_empty()) else {
-        return failure(&json!({ "error": "query is required: words to look for.", "code": "validation_failed" }).to_string());
+        return failure(
+            &json!({ "error": "query is required: words to look for.", "code": "validation_failed" }).to_string(),
+        );
     };
-    let found = manual::search(query, SECTIONS).into_iter().map(|section| {
-        json!({ "page": section.page, "title": section.title, "text": section.text })
-    });
+    let found = manual::search(query, SECTIONS)
+        .into_iter()
+        .map(|section| json!({ "page": section.page, "title": section.title, "text": section.text }));
     structured(json!({ "data": found.collect::<Vec<_>>() }))
 }

@@ -175,7 +175,10 @@ impl<'a> Schemas<'a> {
         let mut properties = Map::new();
         let mut required = Vec::new();
         if operation.has_id() {
-            properties.insert("id".to_owned(), json!({ "type": "string", "format": "uuid", "description": "The id of the record." }));
+            properties.insert(
+                "id".to_owned(),
+                json!({ "type": "string", "format": "uuid", "description": "The id of the record." }),
+            );
             required.push(Value::from("id"));
         }
         let inputs: Vec<SchemaOf> = operation.shape.query.iter().copied().chain(operation.shape.body).collect();
@@ -202,10 +205,13 @@ impl<'a> Schemas<'a> {
         if operation.scope == Scope::Write {
             properties.extend(written());
         } else if has_record {
-            properties.insert("fields".to_owned(), json!({
-                "type": "array", "items": { "type": "string" }, "minItems": 1,
-                "description": "The names of the fields to return. All are if it is left out.",
-            }));
+            properties.insert(
+                "fields".to_owned(),
+                json!({
+                    "type": "array", "items": { "type": "string" }, "minItems": 1,
+                    "description": "The names of the fields to return. All are if it is left out.",
+                }),
+            );
         }
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
     }
@@ -215,7 +221,8 @@ impl<'a> Schemas<'a> {
 fn leave_out(schema: &mut Value, names: &[&str]) {
     let Value::Object(members) = schema else { return };
     // The formats of Rust's numbers, which no validator knows.
-    let is_number = |value: &Value| value.as_str().is_some_and(|format| format.starts_with("int") || format.starts_with("uint"));
+    let is_number =
+        |value: &Value| value.as_str().is_some_and(|format| format.starts_with("int") || format.starts_with("uint"));
     members.retain(|name, value| !names.contains(&name.as_str()) && !(name == "format" && is_number(value)));
     for (name, member) in members {
         match member {
@@ -267,15 +274,21 @@ fn name_kinds(schema: &mut Value, kinds: &EventKinds) {
 /// Returns the arguments that every write has.
 fn written() -> [(String, Value); 2] {
     [
-        ("idempotency_key".to_owned(), json!({
-            "type": "string", "minLength": 1, "maxLength": 255,
-            "description": "A text of your choice, such as a UUID. A repeat with the same one within 24 hours changes nothing \
-                            and gets the same result.",
-        })),
-        ("dry_run".to_owned(), json!({
-            "type": "boolean", "default": false,
-            "description": "Whether to change nothing, and to say what would change and which events would fire.",
-        })),
+        (
+            "idempotency_key".to_owned(),
+            json!({
+                "type": "string", "minLength": 1, "maxLength": 255,
+                "description": "A text of your choice, such as a UUID. A repeat with the same one within 24 hours changes nothing \
+                                and gets the same result.",
+            }),
+        ),
+        (
+            "dry_run".to_owned(),
+            json!({
+                "type": "boolean", "default": false,
+                "description": "Whether to change nothing, and to say what would change and which events would fire.",
+            }),
+        ),
     ]
 }
 
@@ -299,23 +312,32 @@ fn result(response: Option<Value>, is_list: bool, writes: bool, left_out: &[&str
         }
         required.extend(response["required"].as_array().into_iter().flatten().cloned());
     } else {
-        properties.insert("deleted".to_owned(), json!({ "type": "boolean", "description": "Whether the record was deleted." }));
+        properties.insert(
+            "deleted".to_owned(),
+            json!({ "type": "boolean", "description": "Whether the record was deleted." }),
+        );
     }
     if writes {
         // Of a dry run, and of what it is a dry run of.
         required.truncate(1);
-        properties.insert("dry_run".to_owned(), json!({
-            "type": "boolean", "description": "True if nothing was changed. Left out otherwise.",
-        }));
+        properties.insert(
+            "dry_run".to_owned(),
+            json!({
+                "type": "boolean", "description": "True if nothing was changed. Left out otherwise.",
+            }),
+        );
         properties.insert("changes".to_owned(), json!({
             "type": "object",
             "description": "The fields that would change, each with what it is and what it would be.",
             "additionalProperties": { "type": "object", "properties": { "from": {}, "to": {} }, "required": ["from", "to"] },
         }));
-        properties.insert("events".to_owned(), json!({
-            "type": "array", "items": { "type": "string" },
-            "description": "The kinds of the events that would fire, in their order.",
-        }));
+        properties.insert(
+            "events".to_owned(),
+            json!({
+                "type": "array", "items": { "type": "string" },
+                "description": "The kinds of the events that would fire, in their order.",
+            }),
+        );
     }
     json!({ "type": "object", "properties": properties, "required": required })
 }
@@ -389,7 +411,8 @@ fn search_docs() -> Tool {
         object(arguments),
     );
     let hints = ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false);
-    let described = described.with_title(title).with_raw_output_schema(Arc::new(object(result))).with_annotations(hints);
+    let described =
+        described.with_title(title).with_raw_output_schema(Arc::new(object(result))).with_annotations(hints);
     Tool { described, operation: None }
 }
 

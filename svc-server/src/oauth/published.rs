@@ -52,9 +52,11 @@ impl PublishedApps {
 
     async fn read(&self, client_id: &str) -> Result<PublishedApp, String> {
         let url = document_url(client_id)?;
-        let document = self.client.get(url.clone()).await.map_err(|reason| {
-            format!("The document at the client_id cannot be read: {reason}.")
-        })?;
+        let document = self
+            .client
+            .get(url.clone())
+            .await
+            .map_err(|reason| format!("The document at the client_id cannot be read: {reason}."))?;
         Ok(PublishedApp::read(&url, &document)?)
     }
 }

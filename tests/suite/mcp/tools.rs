@@ -1,0 +1,295 @@
+//! What each tool is: its name, its schemas and its hints, which are true.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use svc_server::Settings;
+use svc_server::api::{extensions, routes};
+
+use super::{arguments_of, call, failure, message, names, result, server, success, tools_of};
+use crate::harness::{Call, TestServer, sample, settings};
+
+/// The operations that are no tools: the check of a key, an event that tests a webhook, and what returns a secret.
+const NO_TOOLS: [&str; 3] = ["ping", "test_webhook", "rotate_webhook_secret"];
+
+fn snake_case(id: &str) -> String {
+    id.chars()
+        .flat_map(|char| char.is_ascii_uppercase().then_some('_').into_iter().chain([char.to_ascii_lowercase()]))
+        .collect()
+}
+
+#[tokio::test]
+async fn every_operation_is_a_tool_or_is_left_out_on_purpose() {
+    let server = server();
+    let operations = routes::operations().into_iter().chain(extensions::operations());
+    let mut expected: BTreeSet<String> = operations.map(|operation| snake_case(operation.id)).collect();
+    for name in NO_TOOLS {
+        assert!(expected.remove(name), "{name}");
+    }
+    expected.extend(["search".to_owned(), "search_docs".to_owned()]);
+    let tools = tools_of(&server, "/mcp", server.key("write")).await;
+    assert_eq!(names(&tools).into_iter().map(str::to_owned).collect::<BTreeSet<_>>(), expected);
+    assert_eq!(tools.len(), expected.len());
+}
+
+/// Returns all tools.
+async fn all_tools() -> Vec<Value> {
+    let server = server();
+    tools_of(&server, "/mcp", server.key("write")).await
+}
+
+/// An assistant reads all of them before its first call.
+#[tokio::test]
+async fn what_an_assistant_reads_of_the_tools_is_bounded() {
+    let server = server();
+    let tools = tools_of(&server, "/mcp", server.key("write")).await;
+    let size: usize = tools.iter().map(|tool| tool.to_string().len()).sum();
+    assert!(size < 85_000, "{size} bytes");
+    let shown: Vec<String> = tools
+        .iter()
+        .map(|tool| {
+            let arguments = tool["inputSchema"]["properties"].as_object().unwrap().keys();
+            let arguments: Vec<&str> = arguments.map(String::as_str).collect();
+            format!(
+                "{}({})\n  {}",
+                tool["name"].as_str().unwrap(),
+                arguments.join(", "),
+                tool["description"].as_str().unwrap()
+            )
+        })
+        .collect();
+    insta::assert_snapshot!("tools", shown.join("\n"));
+    let one = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
+    insta::assert_snapshot!("tool_list_contacts", serde_json::to_string_pretty(one("list_contacts")).unwrap());
+    insta::assert_snapshot!("tool_update_quote", serde_json::to_string_pretty(one("update_quote")).unwrap());
+}
+
+/// Returns all records and webhooks of the tenant, with what is known of each.
+async fn records(server: &TestServer) -> Vec<Value> {
+    let mut all = Vec::new();
+    for collection in ["contacts?include_deleted=true&", "invoices?", "bookings?", "quotes?", "jobs?", "webhooks?"] {
+        let page = server.expect(200, Call::get(&format!("/{collection}limit=200"))).await.json();
+        all.extend(page["data"].as_array().unwrap().iter().cloned());
+    }
+    all
+}
+
+/// Returns the number of changes of the tenant that are in its audit log.
+async fn changes(server: &TestServer) -> usize {
+    super::actors(server).await.len()
+}
+
+#[tokio::test]
+async fn the_hints_of_each_tool_are_true() {
+    for tool in all_tools().await {
+        let (name, hints) = (tool["name"].as_str().unwrap(), &tool["annotations"]);
+        let server = server();
+        let arguments = arguments_of(&server, name).await;
+        let (before, changes_before) = (records(&server).await, changes(&server).await);
+        success(&server, name, arguments.clone()).await;
+        let (after, changes_after) = (records(&server).await, changes(&server).await);
+        let changes_something = before != after || changes_before != changes_after;
+        assert_eq!(hints["readOnlyHint"], !changes_something, "{name}");
+
+        let is_gone_or_changed = before.iter().any(|record| !after.contains(record));
+        assert_eq!(hints["destructiveHint"], is_gone_or_changed, "{name}");
+
+        // What repeats it may fail, but changes nothing more if the hint says so.
+        result(&server, name, repeatable(name, arguments)).await;
+        let changes_more = records(&server).await != after || changes(&server).await != changes_after;
+        assert_eq!(hints["idempotentHint"], !changes_more, "{name}");
+        // Replays are sent to somebody else. All other effects stay here, but for the events that they fire.
+        assert_eq!(hints["openWorldHint"], name.starts_with("replay_"), "{name}");
+    }
+}
+
+/// Returns the arguments of a repeat: the same, but for an email address, of which there can be one.
+fn repeatable(name: &str, mut arguments: Value) -> Value {
+    if name == "create_contact" {
+        arguments["email"] = "another@example.com".into();
+    }
+    arguments
+}
+
+#[tokio::test]
+async fn results_and_arguments_are_as_the_schemas_say() {
+    for tool in all_tools().await {
+        let server = server();
+        let name = tool["name"].as_str().unwrap();
+        let [input, output] = ["inputSchema", "outputSchema"].map(|schema| {
+            assert!(!tool[schema].to_string().contains("$ref"), "{name}: whole in itself");
+            jsonschema::validator_for(&tool[schema]).unwrap()
+        });
+        let arguments = arguments_of(&server, name).await;
+        input.validate(&arguments).unwrap_or_else(|error| panic!("{name}: {error}: {arguments}"));
+        if tool["annotations"]["readOnlyHint"] == false {
+            let mut tried = arguments.clone();
+            tried["dry_run"] = true.into();
+            let tried = success(&server, name, tried).await;
+            output.validate(&tried).unwrap_or_else(|error| panic!("{name}, tried: {error}: {tried}"));
+        }
+        let result = success(&server, name, arguments).await;
+        output.validate(&result).unwrap_or_else(|error| panic!("{name}: {error}: {result}"));
+    }
+}
+
+#[tokio::test]
+async fn a_client_sees_the_tools_that_it_may_call() {
+    let server = server();
+    let all = tools_of(&server, "/mcp", server.key("write")).await;
+    let reading: Vec<&Value> = all.iter().filter(|tool| tool["annotations"]["readOnlyHint"] == true).collect();
+    assert!(reading.len() > 15 && all.len() > reading.len() + 10);
+    // A key that signs its writes would have to sign what an assistant sends.
+    for (path, role) in [("/mcp", "read"), ("/mcp", "signed"), ("/mcp/readonly", "read"), ("/mcp/readonly", "write")] {
+        let seen = tools_of(&server, path, server.key(role)).await;
+        assert_eq!(seen.iter().collect::<Vec<_>>(), reading, "{path} {role}");
+    }
+    let create = json!({ "email": "new@example.com" });
+    let refused = server.expect(403, call("/mcp", "create_contact", create.clone()).key(server.key("read"))).await;
+    assert_eq!(refused.code(), "insufficient_scope");
+    let unknown = server.expect(200, call("/mcp/readonly", "create_contact", create.clone())).await.json();
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    let signed = server.expect(200, call("/mcp", "create_contact", create).key(server.key("signed"))).await.json();
+    assert!(signed["result"]["content"][0]["text"].as_str().unwrap().contains("signature_required"), "{signed}");
+    assert_eq!(server.new_events().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn keys_that_are_not_valid_reach_no_tool() {
+    let server = server();
+    for (role, status, code) in
+        [("revoked", 401, "key_revoked"), ("expired", 401, "key_expired"), ("pending", 403, "access_not_approved")]
+    {
+        let refused = server.expect(status, message("/mcp", "tools/list", json!({})).key(server.key(role))).await;
+        assert_eq!(refused.code(), code);
+    }
+    let refused = server.expect(401, message("/mcp", "tools/list", json!({})).anonymous()).await;
+    assert_eq!(refused.code(), "missing_credentials");
+    // A key in a URL would be in logs.
+    let key = server.key("write").text.clone();
+    let in_url = message(&format!("/mcp?access_token={key}&key={key}"), "tools/list", json!({})).anonymous();
+    server.expect(401, in_url).await;
+}
+
+#[tokio::test]
+async fn lists_have_pages_of_20_and_the_fields_that_are_asked_for() {
+    let server = server();
+    for number in 0..25 {
+        server.expect(201, Call::post("/contacts", sample(&server, "contacts", number))).await;
+    }
+    let first = success(&server, "list_contacts", json!({})).await;
+    assert_eq!(first["data"].as_array().unwrap().len(), 20);
+    // Fields without a value are left out.
+    assert!(first["data"][0].get("company_name").is_none() && first["data"][0].get("email").is_some(), "{first}");
+    let next = json!({ "cursor": first["next_cursor"], "fields": ["id", "phone"], "limit": 3 });
+    let next = success(&server, "list_contacts", next).await;
+    assert_eq!(next["data"].as_array().unwrap().len(), 3);
+    let keys: Vec<&String> = next["data"][0].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["id", "phone"]);
+
+    let over = failure(&server, "list_contacts", json!({ "limit": 200 })).await;
+    assert_eq!(over["error"], "limit must be a whole number from 1 to 20.");
+    let unknown = failure(&server, "get_contact", json!({ "id": server.id("contact_id"), "fields": ["emial"] })).await;
+    assert!(unknown["error"].as_str().unwrap().starts_with("fields has emial; there are id, email,"), "{unknown}");
+    // The data of events is long, so it is asked for.
+    let events = success(&server, "list_events", json!({ "limit": 1 })).await;
+    assert!(events["data"][0].get("data").is_none(), "{events}");
+    let events = success(&server, "list_events", json!({ "limit": 1, "fields": ["kind", "data"] })).await;
+    assert_eq!(events["data"][0]["data"]["first_name"], "Grace");
+}
+
+#[tokio::test]
+async fn bad_arguments_say_what_to_mend() {
+    let server = server();
+    for (tool, arguments, error) in [
+        ("get_contact", json!({}), "id is required: the id of the record, as a text."),
+        ("get_contact", json!({ "id": 7 }), "id is required: the id of the record, as a text."),
+        ("get_contact", json!({ "id": "../../webhooks" }), "id must be a UUID"),
+        ("update_contact", json!({ "id": "x", "dry_run": "yes" }), "dry_run must be true or false."),
+        ("create_contact", json!({ "idempotency_key": 7 }), "idempotency_key must be a text."),
+        ("create_contact", json!({ "idempotency_key": "a\nb" }), "idempotency_key must be printable ASCII."),
+        ("create_contact", json!({ "emial": "a@b.co" }), "email is required; 1 more in errors."),
+        (
+            "list_contacts",
+            json!({ "emial": "a@b.co" }),
+            "emial is not a parameter of this operation (did you mean email?).",
+        ),
+        ("list_contacts", json!({ "email": ["a@b.co"] }), "email must be an email address"),
+        ("list_contacts", json!({ "fields": "id" }), "fields must be an array of the names of fields."),
+        ("search_docs", json!({ "query": " " }), "query is required: words to look for."),
+        ("delete_contact", json!({ "id": "00000000-0000-7000-8000-000000000000", "force": true }), "Nothing was found"),
+    ] {
+        let said = failure(&server, tool, arguments.clone()).await;
+        assert!(said["error"].as_str().unwrap().starts_with(error), "{tool} {arguments}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn another_accounts_records_are_unknown_to_every_tool() {
+    let unknown = "00000000-0000-7000-8000-000000000000";
+    for tool in all_tools().await {
+        let server = server();
+        let name = tool["name"].as_str().unwrap();
+        if tool["inputSchema"]["properties"].get("id").is_none() {
+            continue;
+        }
+        // The ids are those of the account of the key `other`, whose caller sees them.
+        let own = arguments_of(&server, name).await;
+        let ask = |id: &str, key| {
+            let mut arguments = own.clone();
+            arguments["id"] = id.into();
+            call("/mcp", name, arguments).key(server.key(key))
+        };
+        let own_id = own["id"].as_str().unwrap();
+        let [foreign, missing] = [ask(own_id, "other"), ask(unknown, "other")];
+        let [foreign, missing] = [server.expect(200, foreign).await.json(), server.expect(200, missing).await.json()];
+        assert_eq!(foreign, missing, "{name}");
+        assert_eq!(foreign["result"]["isError"], true, "{name}: {foreign}");
+    }
+    let server = server();
+    for tool in ["list_contacts", "list_invoices", "list_webhooks", "list_events", "search"] {
+        let arguments = if tool == "search" { json!({ "text": "Ada" }) } else { json!({}) };
+        let seen = server.expect(200, call("/mcp", tool, arguments).key(server.key("other"))).await;
+        for (_, id) in server.seed.ids.iter().filter(|(name, _)| !name.starts_with("other")) {
+            assert!(!seen.text().contains(&id.to_string()), "{tool}: {}", seen.text());
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_tool_returns_the_secret_of_a_webhook() {
+    let server = server();
+    let created = success(&server, "create_webhook", sample(&server, "webhooks", 0)).await;
+    assert!(!created.to_string().contains("whsec_") && created["data"].get("secret").is_none(), "{created}");
+    for tool in ["get_webhook", "update_webhook"] {
+        let result =
+            success(&server, tool, json!({ "id": created["data"]["id"], "enabled": true }).take_for(tool)).await;
+        assert!(!result.to_string().contains("whsec_"), "{result}");
+    }
+}
+
+trait TakeFor {
+    fn take_for(self, tool: &str) -> Value;
+}
+
+impl TakeFor for Value {
+    /// Leaves out what only a change has.
+    fn take_for(mut self, tool: &str) -> Value {
+        if tool.starts_with("get_") {
+            self.as_object_mut().unwrap().retain(|name, _| name == "id");
+        }
+        self
+    }
+}
+
+#[tokio::test]
+async fn without_the_setting_there_are_no_tools() {
+    let server = TestServer::with(Settings { mcp: None, ..settings() }, |store| store);
+    let gone = server.expect(404, message("/mcp", "tools/list", json!({}))).await;
+    assert_eq!(gone.code(), "route_not_found");
+    // The paths of calls are for calls alone.
+    let server = super::server();
+    for path in ["/mcp/contacts", "/mcp/readonly/contacts", "/mcp/"] {
+        server.expect(404, Call::absolute(http::Method::GET, path)).await;
+    }
+}
