@@ -16,6 +16,7 @@
 
 mod call;
 mod handler;
+mod search;
 mod tools;
 
 use std::sync::Arc;

@@ -14,7 +14,7 @@ use svc_core::crypto::sha256;
 
 use super::home::escaped;
 use crate::api::routes::Version;
-use crate::manual;
+use crate::manual::{PAGES, Page};
 
 /// The page. `{mount}` stands for the path of the API in a host application, `{version}` for that of its operations,
 /// `{bar}` for what is above the viewer, and `{key}` for the key of the reader.
@@ -64,7 +64,7 @@ impl DocsFile {
             "/llms.txt" => Some(Self::Index),
             _ => {
                 let name = path.strip_prefix("/docs/")?.strip_suffix(".md")?;
-                manual::page(name).map(|page| Self::Text(page.text))
+                text_of(name).map(Self::Text)
             }
         }
     }
@@ -82,7 +82,7 @@ impl Docs {
     /// Returns the reference of the document of this version. `has_dashboard` says whether the dashboard makes keys for it.
     pub(super) fn new(mount: &str, version: Version, has_dashboard: bool) -> Self {
         let bar = if has_dashboard { OFFER.replace("{mount}", &escaped(mount)) } else { String::new() };
-        let (page, index) = (page(mount, version, &bar, "").into(), manual::index(mount).into());
+        let (page, index) = (page(mount, version, &bar, "").into(), index(mount).into());
         Self { page, index, viewer_etag: OnceLock::new() }
     }
 
@@ -119,6 +119,27 @@ pub(crate) fn page(mount: &str, version: Version, bar: &str, key: &str) -> Strin
     page.replace("{bar}", bar)
 }
 
+/// Returns the text of the page with this name.
+fn text_of(name: &str) -> Option<&'static str> {
+    PAGES.iter().find(|page| page.name == name).map(|page| page.text)
+}
+
+/// Returns the index of the pages (<https://llmstxt.org>). `mount` is the path of the API in a host application.
+fn index(mount: &str) -> String {
+    let mut text = String::from(
+        "# svc\n\n\
+         > The API of a business platform: contacts, invoices, bookings, quotes, jobs, and webhooks about what happens to \
+         them.\n\n",
+    );
+    text.push_str("## Documentation\n\n");
+    for Page { name, about, .. } in &PAGES {
+        text.push_str(&format!("- [{name}]({mount}/docs/{name}.md): {about}\n"));
+    }
+    text.push_str("\n## For machines\n\n");
+    text.push_str(&format!("- [OpenAPI]({mount}/api/v1/openapi.json): every operation with its schemas.\n"));
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,5 +162,13 @@ mod tests {
             assert!(page.contains(&format!("\"/a&quot;b{path}\"")), "{path}: {page}");
         }
         assert!(!page.contains("://"), "no other host: {page}");
+    }
+
+    #[test]
+    fn the_index_links_to_each_page() {
+        let index = index("/business");
+        for page in &PAGES {
+            assert!(index.contains(&format!("(/business/docs/{}.md)", page.name)), "{index}");
+        }
     }
 }

@@ -105,16 +105,6 @@ impl Origin {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-
-    /// Returns the host, without the port.
-    pub(crate) fn host(&self) -> &str {
-        let authority = self.0.split_once("://").map_or(self.0.as_str(), |(_, authority)| authority);
-        // A colon in brackets belongs to an IPv6 address.
-        match authority.rsplit_once(':') {
-            Some((host, port)) if !port.ends_with(']') => host,
-            _ => authority,
-        }
-    }
 }
 
 impl fmt::Display for Origin {

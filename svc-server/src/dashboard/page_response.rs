@@ -93,6 +93,7 @@ impl PageResponse {
         self
     }
 
+    #[cfg(feature = "docs")]
     /// Sets the policy of a page that has another one than those of the dashboard.
     pub(super) fn policy(mut self, policy: HeaderValue) -> Self {
         self.headers.insert(CONTENT_SECURITY_POLICY, policy);

@@ -10,9 +10,9 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Map, Value, json};
 
 use super::handler::Session;
+use super::search;
 use super::tools::{NOTICE, PAGE, Tool, ToolOperation};
 use crate::api::ToolCall;
-use crate::manual;
 
 /// How many sections a search of the documentation returns.
 const SECTIONS: usize = 3;
@@ -195,7 +195,7 @@ fn failure(text: &str) -> CallToolResult {
 fn choose_fields(operation: &ToolOperation, fields: &[String], record: &mut Value) {
     let Some(members) = record.as_object_mut() else { return };
     members.retain(|name, value| match fields {
-        [] => !operation.left_out.contains(&name.as_str()) && !(operation.is_list && value.is_null()),
+        [] => !(operation.left_out.contains(&name.as_str()) || (operation.is_list && value.is_null())),
         fields => fields.contains(name),
     });
 }
@@ -217,7 +217,7 @@ fn search_docs(arguments: &JsonObject) -> CallToolResult {
             &json!({ "error": "query is required: words to look for.", "code": "validation_failed" }).to_string(),
         );
     };
-    let found = manual::search(query, SECTIONS)
+    let found = search::search(query, SECTIONS)
         .into_iter()
         .map(|section| json!({ "page": section.page, "title": section.title, "text": section.text }));
     structured(json!({ "data": found.collect::<Vec<_>>() }))

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::builder::{BoolishValueParser, PathBufValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum, ValueHint};
-use http::HeaderValue;
+use http::{HeaderValue, Uri};
 use ipnet::IpNet;
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
 use svc_core::env::DEFAULT_MAX_WEBHOOKS;
@@ -321,6 +321,11 @@ fn client_secret(text: &str) -> Result<Secret, &'static str> {
     if text.is_empty() { Err("must not be empty") } else { Ok(Secret::new(text)) }
 }
 
+/// Returns the host of an origin, without the port.
+fn host_of(origin: &Origin) -> Option<String> {
+    origin.as_str().parse::<Uri>().ok()?.host().map(str::to_owned)
+}
+
 /// Parses the origin of this server. Tokens must not go over plain HTTP, but on one machine.
 fn public_url(text: &str) -> Result<Origin, String> {
     let origin: Origin = text.strip_suffix('/').unwrap_or(text).parse()?;
@@ -457,7 +462,7 @@ impl Config {
             dashboard: self.dashboard == Switch::On,
             oauth: self.public_url.clone().filter(|_| self.oauth == Switch::On),
             oauth_clients: self.oauth_clients.into(),
-            mcp: (self.mcp == Switch::On).then(|| self.public_url.iter().map(|url| url.host().to_owned()).collect()),
+            mcp: (self.mcp == Switch::On).then(|| self.public_url.iter().filter_map(host_of).collect()),
             // Checked when the flags were read, as is the identity provider.
             egress_proxy: self.egress_proxy().ok().flatten(),
             oidc: self.oidc().ok().flatten(),

@@ -1,6 +1,7 @@
 //! Who made a change, for people.
 
 use maud::{Markup, html};
+use svc_core::accounts::actor::split_tool;
 use svc_core::accounts::apps::{App, AppId};
 use svc_core::accounts::keys::{ApiKey, KeyId};
 use svc_core::accounts::tenants::Tenant;
@@ -55,7 +56,7 @@ impl<'a> Actors<'a> {
         Ok(Self { cx, tenant, keys, connected, others, seen })
     }
 
-    /// Returns the app that acted. `None` for others, and for an app that was deleted.
+    /// Returns the app that acted, whatever tool it has called. `None` for others, and for an app that was deleted.
     fn app(&self, actor: &str) -> Option<&App> {
         let id = app_id(actor)?;
         self.connected.app(id).or_else(|| self.others.iter().find(|app| app.id == id))
@@ -67,12 +68,19 @@ impl<'a> Actors<'a> {
     }
 
     fn key(&self, actor: &str) -> Option<&ApiKey> {
-        let id: KeyId = actor.strip_prefix("key:")?.parse().ok()?;
+        let id: KeyId = split_tool(actor).0.strip_prefix("key:")?.parse().ok()?;
         self.keys.iter().find(|key| key.id == id)
     }
 
-    /// Returns what people call an actor.
+    /// Returns what people call an actor, with the tool of an assistant.
     pub(super) fn name(&self, actor: &str) -> String {
+        match split_tool(actor) {
+            (client, Some(tool)) => format!("{} with {tool}", self.name_of_client(client)),
+            (actor, None) => self.name_of_client(actor),
+        }
+    }
+
+    fn name_of_client(&self, actor: &str) -> String {
         if let Some(key) = self.key(actor) {
             return key_name(key);
         }
@@ -102,13 +110,13 @@ impl<'a> Actors<'a> {
                     Some(grant) => { a href=(self.cx.url(&format!("/apps#grant-{grant}"))) { (isolated(app.name.as_str())) } }
                     None => { (isolated(app.name.as_str())) }
                 }
-                div.soft { "app" }
+                div.soft { "app" (with_tool(actor)) }
             };
         }
         match self.key(actor) {
             Some(key) => html! {
                 a href=(self.cx.url(&format!("/keys#key-{}", key.id))) { (key_name(key)) }
-                div.soft { "API key" }
+                div.soft { "API key" (with_tool(actor)) }
             },
             None => html! { (self.name(actor)) },
         }
@@ -141,9 +149,14 @@ impl<'a> Actors<'a> {
     }
 }
 
+/// Returns the tool of an assistant, as what follows on the kind of client.
+fn with_tool(actor: &str) -> Markup {
+    html! { @if let (_, Some(tool)) = split_tool(actor) { ", with " code { (tool) } } }
+}
+
 /// Returns the id of an app that acted.
 fn app_id(actor: &str) -> Option<AppId> {
-    actor.strip_prefix(APP)?.parse().ok()
+    split_tool(actor).0.strip_prefix(APP)?.parse().ok()
 }
 
 fn key_name(key: &ApiKey) -> String {
