@@ -490,7 +490,10 @@ impl Api {
             #[cfg(feature = "dashboard")]
             Route::Oauth(oauth, endpoint) => self.respond_to_app(oauth, endpoint, parts, body, peer).await,
             #[cfg(feature = "mcp")]
-            Route::Mcp(mcp, place) => self.respond_to_assistant(mcp, place, parts, body, peer, access).await,
+            Route::Mcp(mcp, place) => {
+                // On the heap, since a connection keeps room for the largest of all.
+                Box::pin(self.respond_to_assistant(mcp, place, parts, body, peer, access)).await
+            }
             #[cfg(feature = "docs")]
             Route::Docs(file) => {
                 let listener = self.listener();

@@ -30,15 +30,15 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 use serde_json::json;
 use svc_core::values::EventKinds;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use self::handler::Handler;
 pub(crate) use self::handler::Session;
 use self::tools::{ToolOperation, Tools};
+use crate::api::Settings;
 use crate::api::extensions;
 use crate::api::router::Router;
 use crate::api::routes::{self, Operation, Version};
-use crate::api::{ResponseBody, Settings};
 
 /// The versions of the tools of the public API: the longer path first, since it begins with the other one.
 pub(crate) const VERSIONS: [Version; 2] = [Version::McpReadOnly, Version::Mcp];
@@ -51,8 +51,12 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// The size of the largest message, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 256 * 1024;
 
-/// The size of a message, in bytes, over which one is handled at a time.
-const LARGE_MESSAGE: usize = 32 * 1024;
+/// How many messages are handled at a time. Each takes some 60 KB while it is, and most take a millisecond.
+const MESSAGES: u32 = 128;
+/// The size of a message, in bytes, over which it counts as many: its arguments take many times its size.
+const LARGE_MESSAGE: usize = 16 * 1024;
+/// As how many messages a large one counts.
+const LARGE_WEIGHT: u32 = 32;
 
 /// The tools, and what serves them.
 pub(crate) struct Mcp {
@@ -60,8 +64,8 @@ pub(crate) struct Mcp {
     pub(crate) router: Router,
     tools: Arc<Tools>,
     service: StreamableHttpService<Handler, NeverSessionManager>,
-    /// The permit to read a large message, of which there is one: its arguments take many times its size.
-    large_message: Semaphore,
+    /// The permits to handle messages.
+    permits: Semaphore,
 }
 
 /// Returns the operations of the public API that are tools.
@@ -144,7 +148,7 @@ impl Mcp {
             router: Router::new(operations(), &VERSIONS, &settings.write_rate_limits, ""),
             tools,
             service,
-            large_message: Semaphore::new(1),
+            permits: Semaphore::new(MESSAGES as usize),
         }
     }
 
@@ -166,10 +170,15 @@ impl Mcp {
         tool.and_then(|tool| tool.operation.as_ref()).map_or(Kind::Other, Kind::Operation)
     }
 
-    /// Responds to a message, whose sender is in the extensions of its request.
-    pub(crate) async fn respond(&self, request: Request<Full<Bytes>>, size: usize) -> http::Response<ResponseBody> {
+    /// Waits until a message of this size can be handled. Nothing that a call needs may be held meanwhile.
+    pub(crate) async fn admit(&self, size: usize) -> Option<SemaphorePermit<'_>> {
+        let weight = if size > LARGE_MESSAGE { LARGE_WEIGHT } else { 1 };
         // It is never closed.
-        let _permit = if size > LARGE_MESSAGE { self.large_message.acquire().await.ok() } else { None };
+        self.permits.acquire_many(weight).await.ok()
+    }
+
+    /// Responds to a message, whose sender is in the extensions of its request.
+    pub(crate) async fn respond(&self, request: Request<Full<Bytes>>) -> http::Response<Bytes> {
         let (mut parts, body) = self.service.handle(request).await.into_parts();
         let Ok(body) = body.collect().await;
         let mut body = body.to_bytes();
@@ -180,6 +189,6 @@ impl Mcp {
             body = error.to_string().into();
             parts.headers.insert(CONTENT_TYPE, JSON);
         }
-        http::Response::from_parts(parts, ResponseBody::from(body))
+        http::Response::from_parts(parts, body)
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Running {
     pub(crate) tenant: TenantId,
     /// The cookie of the owner's browser.
     pub(crate) cookie: String,
-    _program: Program,
+    program: Program,
     _folder: tempfile::TempDir,
 }
 
@@ -68,7 +68,12 @@ impl Running {
         let link = svc.dashboard().create_link(DashboardLinkCreate::to(tenant, Role::Owner)).await.unwrap();
         let session = svc.dashboard().sign_in(link.token.reveal()).await.unwrap();
         let cookie = format!("svc_session={}", session.token.reveal());
-        Self { issuer, svc, tenant, cookie, _program: program, _folder: folder }
+        Self { issuer, svc, tenant, cookie, program, _folder: folder }
+    }
+
+    /// Returns the id of the process of the program.
+    pub(crate) fn process(&self) -> u32 {
+        self.program.process()
     }
 
     /// Registers an app, which is public if it does not authenticate.

@@ -1,6 +1,7 @@
 //! Tools for assistants (`--mcp on`): what each is, who may call it, and that a call is a request of the API like any other.
 
 mod injection;
+mod load;
 mod programs;
 mod protocol;
 mod tools;

@@ -50,6 +50,11 @@ impl Program {
         Self { child, stdout, stderr, address }
     }
 
+    /// Returns the id of the process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
     async fn connect(&self) -> Connection {
         Connection::to(self.address.parse().unwrap()).await
     }

@@ -18,9 +18,13 @@ use crate::api::body::Incoming;
 use crate::api::problem::Problem;
 use crate::api::request_context::{self, AccessRecord};
 use crate::api::response::Outcome;
+use crate::api::response_memory::ResponseMemory;
 use crate::api::routes::Version;
 use crate::api::{Api, ListenerKind};
 use crate::mcp::{Kind, Mcp, Place, Session};
+
+/// The memory that the list of all tools can be made in, in records.
+const TOOLS_MEMORY: u32 = 2;
 
 impl Api {
     /// Responds to a message for the tools of a place.
@@ -65,14 +69,19 @@ impl Api {
             is_read_only: place.is_read_only,
             headers: parts.headers.clone(),
         });
-        let response = mcp.respond(request, message.len()).await;
+        let permit = mcp.admit(message.len()).await;
+        // What a call reads has memory of its own until its result is made.
+        let mut memory = state.responses.acquire(if matches!(kind, Kind::Other) { TOOLS_MEMORY } else { 0 }).await?;
+        let response = mcp.respond(request).await;
+        drop(permit);
         if !response.status().is_success() && matches!(kind, Kind::Operation(_)) {
             // It became no request that is counted.
             self.count_message(&client, access).await?;
         }
         let window = request_context::limit_key(state, None, &client);
         access.status = Some(state.limits.status(window, self.env().now()));
-        Ok(Outcome::Page(response))
+        state.responses.grow(&mut memory, ResponseMemory::records_of(response.body().len() as u64)).await?;
+        Ok(Outcome::Page(response.map(|body| memory.hold(body, parts.extensions.get()).into())))
     }
 
     /// Returns who sends a message. A message without a valid key counts against its address.

@@ -54,7 +54,7 @@ impl ResponseMemory {
     }
 
     /// Returns how many records need as much as this number of bytes.
-    #[cfg(feature = "dashboard")]
+    #[cfg(any(feature = "dashboard", feature = "mcp"))]
     pub(super) fn records_of(bytes: u64) -> u32 {
         u32::try_from(bytes.div_ceil(RECORD as u64)).unwrap_or(u32::MAX)
     }
@@ -87,7 +87,7 @@ impl ResponseMemory {
     /// # Errors
     ///
     /// As [`acquire`](Self::acquire).
-    #[cfg(feature = "dashboard")]
+    #[cfg(any(feature = "dashboard", feature = "mcp"))]
     pub(super) async fn grow(&self, permit: &mut MemoryPermit, records: u32) -> Result<(), StoreError> {
         let more = self.needed(records).saturating_sub(permit.bytes);
         if more > 0 {
