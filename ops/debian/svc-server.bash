@@ -23,7 +23,7 @@ _svc__server() {
 
     case "${cmd}" in
         svc__server)
-            opts="-h -V --config --listen --database-url --database-read-connections --database-write-connections --ops-listen --platform-listen --platform-webhook --demo --allow-private-webhooks --no-rate-limit --rate-limit --write-rate-limit --max-webhooks --event-kinds --webhook-timeout --webhook-max-timeout --webhook-retry --webhook-concurrency --egress-proxy --egress-proxy-resolves --idempotency-ttl --retention --request-log --docs --extensions --overdue --dashboard --dashboard-frame-ancestor --public-url --oauth --oidc-issuer --oidc-client-id --oidc-client-secret --oidc-ca --shutdown-grace --log-format --tls-cert --tls-key --trusted-proxy --cors-origin --max-connections --help --version"
+            opts="-h -V --config --listen --database-url --database-read-connections --database-write-connections --ops-listen --platform-listen --platform-webhook --demo --allow-private-webhooks --no-rate-limit --rate-limit --write-rate-limit --max-webhooks --event-kinds --webhook-timeout --webhook-max-timeout --webhook-retry --webhook-concurrency --egress-proxy --egress-proxy-resolves --idempotency-ttl --retention --request-log --docs --extensions --overdue --dashboard --dashboard-frame-ancestor --public-url --oauth --oauth-clients --mcp --oidc-issuer --oidc-client-id --oidc-client-secret --oidc-ca --shutdown-grace --log-format --tls-cert --tls-key --trusted-proxy --cors-origin --max-connections --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -149,6 +149,14 @@ _svc__server() {
                     return 0
                     ;;
                 --oauth)
+                    COMPREPLY=($(compgen -W "on off" -- "${cur}"))
+                    return 0
+                    ;;
+                --oauth-clients)
+                    COMPREPLY=($(compgen -W "registered metadata" -- "${cur}"))
+                    return 0
+                    ;;
+                --mcp)
                     COMPREPLY=($(compgen -W "on off" -- "${cur}"))
                     return 0
                     ;;

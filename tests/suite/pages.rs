@@ -14,6 +14,7 @@ use svc_postgres_server::Server;
 use crate::python;
 use crate::terminal::{Block, Ports, Terminal, are_installed, install_programs, sections};
 
+const AGENTS: &str = include_str!("../../docs/agents.md");
 const DASHBOARD: &str = include_str!("../../docs/dashboard.md");
 const OPERATIONS: &str = include_str!("../../docs/operations.md");
 const PLATFORM: &str = include_str!("../../docs/platform.md");
@@ -189,6 +190,29 @@ fn the_commands_of_the_pages_about_the_dashboard_run() {
     page.replaced.push(("0195a3c1", account[..8].to_owned()));
     page.run(DASHBOARD, &mut terminal, |_, _, _| false);
     assert_eq!(page.left_out, ["svc-server --oidc-issuer"]);
+}
+
+#[test]
+fn the_commands_of_the_pages_about_assistants_run() {
+    if !are_installed(&["bash", "curl"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut page = Page::new(folder.path(), &[]);
+    let (_demo, mut terminal, _) = demo(&page, "svc-server --demo --mcp on --database-url sqlite://svc.db\n");
+    page.run(AGENTS, &mut terminal, |language, commands, terminal| {
+        if language != "sh" {
+            return true;
+        }
+        if let Some(flags) = commands.strip_prefix("svc-server ") {
+            check_settings(folder.path(), "", flags.trim());
+            return true;
+        }
+        terminal.run(commands);
+        assert!(terminal.printed.iter().any(|line| line.contains("\"isError\":false")), "{:?}", terminal.printed);
+        true
+    });
+    assert!(page.left_out.is_empty(), "{:?}", page.left_out);
 }
 
 #[test]

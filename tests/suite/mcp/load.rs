@@ -4,6 +4,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use svc_core::accounts::keys::KeyCreate;
 use svc_core::pages::{Limit, ListParams};
+use svc_core::prelude::TenantCreate;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -121,6 +122,28 @@ async fn a_thousand_assistants_take_little_memory() {
     // They are still there.
     let last = assistants[SESSIONS - 1].ask(tool(4, "list_contacts", json!({}))).await;
     assert!(last.contains("\"isError\":false"), "{last}");
+}
+
+/// A flood of one account is over its limit, and one without a key over that of its address. Another account works on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_is_stopped_by_its_limit_alone() {
+    let server = Running::start_with(&["--mcp", "on"]).await;
+    let key = key(&server).await;
+    let other = server.svc.accounts().create(TenantCreate::named("Quay Bakery")).await.unwrap().id;
+    let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+    let other = server.svc.account(other).keys().create(input).await.unwrap().text.reveal().to_owned();
+    let ask = async |key: &str, number: u64| {
+        let mut assistant = Assistant::connect(&server, key).await;
+        assistant.ask(tool(number, "list_contacts", json!({}))).await
+    };
+    let flood = join_all((0..300).map(|number| ask(&key, number)));
+    let others = join_all((0..50).map(|number| ask(&other, number)));
+    let anonymous = join_all((0..200).map(|number| ask("svc_live_no", number)));
+    let (flood, others, anonymous) = tokio::join!(flood, others, anonymous);
+    let count = |answers: &[String], text: &str| answers.iter().filter(|answer| answer.contains(text)).count();
+    assert_eq!((count(&flood, "\"isError\":false"), count(&flood, "rate_limited")), (60, 240));
+    assert_eq!(count(&others, "\"isError\":false"), 50);
+    assert_eq!((count(&anonymous, "invalid_key"), count(&anonymous, "rate_limited")), (60, 140));
 }
 
 #[tokio::test(flavor = "multi_thread")]
