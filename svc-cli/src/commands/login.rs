@@ -45,7 +45,7 @@ pub(super) async fn run(url: Option<String>, name: &str, ca_file: Option<&Path>)
     let key = read_key().map_err(|error| Failure::new(Exit::Failed, format!("Cannot read the key: {error}.")))?;
     let server = Server { url, key: Secret::new(key.as_str()) };
     if server.has_api_key() {
-        server.account_client(ca_file)?.ping().await.map_err(CallError::from)?;
+        check_api_key(&server, ca_file).await?;
     } else if key.starts_with(PLATFORM_KEY_PREFIX) {
         check_platform_key(&server, ca_file).await?;
     } else {
@@ -61,6 +61,23 @@ pub(super) async fn run(url: Option<String>, name: &str, ca_file: Option<&Path>)
         path.display()
     );
     Outcome::new(&View::of(name, &server), text)
+}
+
+async fn check_api_key(server: &Server, ca_file: Option<&Path>) -> Result<(), Failure> {
+    match server.account_client(ca_file)?.ping().await {
+        Ok(_) => Ok(()),
+        Err(error) if error.code() == Some("route_not_found") => {
+            let reason = format!(
+                "An API key is for the public listener of a server, and {} is none. Give its URL, or a platform key.",
+                server.url
+            );
+            Err(Failure::new(Exit::Usage, reason))
+        }
+        Err(error) if error.status() == Some(401) => {
+            Err(Failure::new(Exit::Refused, format!("The server does not take the API key: {error}.")))
+        }
+        Err(error) => Err(CallError::from(error).into()),
+    }
 }
 
 async fn check_platform_key(server: &Server, ca_file: Option<&Path>) -> Result<(), Failure> {

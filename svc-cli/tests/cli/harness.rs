@@ -119,6 +119,8 @@ impl<B: Backend> SessionOn<B> {
             "SVC_WEBHOOK_SECRET",
             "SVC_SERVER",
             "SVC_PLATFORM_KEY",
+            "SVC_URL",
+            "SVC_KEY",
             "SVC_PROFILE",
             "SVC_CA_FILE",
             "NO_COLOR",

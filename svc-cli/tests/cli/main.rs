@@ -29,6 +29,7 @@ mod invoice;
 mod key;
 mod listen;
 mod man;
+mod mcp;
 mod member;
 mod open;
 mod outputs;

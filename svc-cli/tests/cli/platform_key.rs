@@ -52,7 +52,7 @@ fn a_platform_key_is_made_listed_and_revoked() {
 
 /// What each command does over the platform API: the ids of its operations, or why it is local. A command without an entry
 /// fails the test.
-const OPERATIONS: [(&str, &str); 101] = [
+const OPERATIONS: [(&str, &str); 102] = [
     ("init", "local: it makes a database, with an account and a key"),
     ("account create", "createAccount"),
     ("account list", "listAccounts"),
@@ -151,6 +151,7 @@ const OPERATIONS: [(&str, &str); 101] = [
     ("completions", "local: it needs no data"),
     ("webhook filter-test", "local: it needs no data"),
     ("login", "listAccounts"),
+    ("mcp", "listAccounts"),
     ("logout", "local: it deletes a file"),
     ("profiles", "local: it lists files"),
     ("man", "local: it needs no data"),

@@ -126,7 +126,8 @@ fn a_profile_is_stored_once_the_server_takes_its_key() {
     let folder = session.folder().join("config/svc/profiles");
     let unknown = another(&server.key);
     assert_failed(&login("production", &unknown), 4, "does not take the platform key");
-    assert_failed(&login("production", "svc_live_x"), 2, "begins with svc_plat_");
+    assert_failed(&login("production", "svc_x"), 2, "begins with svc_plat_");
+    assert_failed(&login("production", "svc_live_x"), 2, "An API key is for the public listener of a server");
     assert!(!folder.exists(), "nothing is stored");
     let stored = login("production", &format!("{}\n", server.key));
     let stdout = text(&stored.stdout);

@@ -94,7 +94,7 @@ impl LiveServer {
                     .write("test", input, async |tx, input| platform_keys::create(tx, input.clone()).await)
                     .await
                     .unwrap();
-                let settings = Settings { limit_rates: false, ..Settings::default() };
+                let settings = Settings { limit_rates: false, mcp: Some(Vec::new()), ..Settings::default() };
                 let (api, background) = Builder::new(&Svc::new(store)).settings(settings).build();
                 if options.sends_webhooks {
                     tokio::spawn(background.run(std::future::pending()));
