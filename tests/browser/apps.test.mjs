@@ -4,14 +4,22 @@ import { createServer } from "node:http";
 import { after, test } from "node:test";
 import { assertAccessible, assertNoFaults, open, signIn, start } from "./browser.mjs";
 
-// The app, on this device, at whose address any port is right.
-const app = createServer((_, response) => response.setHeader("content-type", "text/html").end("<link rel=icon href=data:,><h1>App</h1>"));
+// The app, on this device, at whose address any port is right. It also publishes what it is.
+const app = createServer((request, response) => {
+  if (request.url !== "/client.json") {
+    return response.setHeader("content-type", "text/html").end("<link rel=icon href=data:,><h1>App</h1>");
+  }
+  const client_id = `http://${request.headers.host}/client.json`;
+  response.setHeader("content-type", "application/json");
+  response.end(JSON.stringify({ client_id, client_name: "Desktop <b>Helper", redirect_uris: [REGISTERED] }));
+});
 await new Promise((listening) => app.listen(0, "127.0.0.1", listening));
 after(() => app.close());
 const RETURN = `http://127.0.0.1:${app.address().port}/callback`;
 const REGISTERED = "http://127.0.0.1/callback";
 
-const { browser, demo } = await start("--oauth", "on", "--public-url", "http://127.0.0.1");
+const oauth = ["--oauth", "on", "--oauth-clients", "metadata", "--public-url", "http://127.0.0.1"];
+const { browser, demo } = await start(...oauth);
 
 /** Looks at a page at each width, in both themes. */
 async function look(page, where) {
@@ -46,9 +54,14 @@ async function createApp(page, name) {
   await page.getByLabel("Scopes").selectOption("write");
   assert.equal(await submit(page, "Create app"), 200);
   assert.match(await page.getByLabel("Client secret").inputValue(), /^svc_ocs_/);
+  return requestOf(await page.getByLabel("Client id").inputValue());
+}
+
+/** Returns the address to which an app sends the browser. */
+function requestOf(client_id) {
   const query = new URLSearchParams({
     response_type: "code",
-    client_id: await page.getByLabel("Client id").inputValue(),
+    client_id,
     redirect_uri: RETURN,
     scope: "read write",
     code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
@@ -131,6 +144,24 @@ test("who is not signed in comes back to the app by a link", async () => {
   await owner.getByRole("heading", { name: "Connect an app" }).waitFor();
   assertNoFaults(owner, "signing in");
   await owner.context().close();
+});
+
+test("an app that nobody has registered is not verified, and is asked for each time", async () => {
+  const page = await open(browser, demo.url);
+  await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "owner"));
+  const request = requestOf(RETURN.replace("/callback", "/client.json"));
+  for (const _ of [1, 2]) {
+    await page.goto(request);
+    await page.getByText("Desktop <b>Helper").waitFor();
+    await page.getByText("not verified").waitFor();
+    await look(page, "the page of consent of an app that nobody has registered");
+    await page.getByRole("button", { name: "Allow" }).click();
+    await page.waitForURL((url) => url.href.startsWith(`${RETURN}?code=svc_oac_`));
+  }
+  await page.goto(requestOf(RETURN.replace("/callback", "/none.json")));
+  await page.getByRole("heading", { name: "This app cannot be connected" }).waitFor();
+  assertNoFaults(page, "an app that nobody has registered", /status of 400/, /^request: .*\/callback\?/);
+  await page.context().close();
 });
 
 test("who owns no account is told, and so is who comes from an app that is not known", async () => {

@@ -271,7 +271,7 @@ impl ConsentPage<'_> {
                 strong { (isolated(app.name.as_str())) }
                 @if app.is_published() {
                     span.soft { (published_host(app)) }
-                    (badge(Tone::Warn, "not verified"))
+                    div { (badge(Tone::Warn, "not verified")) }
                 } @else if let Some(host) = website_host(app) { span.soft { (host) } }
             }
             @if app.is_published() {

@@ -36,13 +36,10 @@ pub(super) async fn run(session: &Session, tool: &Tool, arguments: JsonObject) -
     let Some(operation) = &tool.operation else { return search_docs(&arguments) };
     let arguments = match Arguments::parse(operation, arguments) {
         Ok(arguments) => arguments,
-        Err(message) => return failure(&json!({ "error": message, "code": "validation_failed" }).to_string()),
+        Err(message) => return invalid(&message),
     };
     let Ok(request) = request(session, tool, operation, &arguments) else {
-        return failure(
-            &json!({ "error": "The arguments have characters that no request can have.", "code": "validation_failed" })
-                .to_string(),
-        );
+        return invalid("The arguments have characters that no request can have.");
     };
     let (parts, body) = session.api.call(request, session.peer).await.into_parts();
     let Ok(body) = body.collect().await;
@@ -187,6 +184,11 @@ fn structured(result: Value) -> CallToolResult {
     answer
 }
 
+/// Returns the failure of arguments that no operation gets to see, in the form of one of the API.
+fn invalid(message: &str) -> CallToolResult {
+    failure(&json!({ "error": message, "code": "validation_failed" }).to_string())
+}
+
 fn failure(text: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
@@ -213,9 +215,7 @@ fn changes(before: &JsonObject, after: &JsonObject) -> Value {
 
 fn search_docs(arguments: &JsonObject) -> CallToolResult {
     let Some(query) = arguments.get("query").and_then(Value::as_str).filter(|query| !query.trim().is_empty()) else {
-        return failure(
-            &json!({ "error": "query is required: words to look for.", "code": "validation_failed" }).to_string(),
-        );
+        return invalid("query is required: words to look for.");
     };
     let found = search::search(query, SECTIONS)
         .into_iter()

@@ -67,6 +67,32 @@ async fn the_audit_log_is_filtered_by_actor_object_and_time() {
 }
 
 #[tokio::test]
+async fn what_an_assistant_changed_is_among_the_changes_of_its_key_and_names_the_tool() {
+    let server = Server::start().await;
+    let account = server.svc.account(server.tenant);
+    let key = KeyCreate { name: Some("CI".to_owned()), ..KeyCreate::default() };
+    let key = account.keys().create(key).await.unwrap().key;
+    let tool = Actor::Tool { client: Box::new(Actor::Key(key.id)), tool: "create_contact".to_owned() };
+    let ada = ContactCreate::new("ada@example.com".parse().unwrap());
+    server.svc.acting_as(tool).account(server.tenant).contacts().create(ada).await.unwrap();
+    let bob = ContactCreate::new("bob@example.com".parse().unwrap());
+    server.svc.acting_as(Actor::Key(key.id)).account(server.tenant).contacts().create(bob).await.unwrap();
+    let [by_tool, by_bob] = ["created contact ada@example.com", "created contact bob@example.com"];
+    for (query, want) in [
+        (format!("actor=key:{}", key.id), &[by_bob, by_tool][..]),
+        (format!("actor=key:{}/create_contact", key.id), &[by_tool]),
+        (format!("actor=key:{}/delete_contact", key.id), &[]),
+    ] {
+        assert_eq!(found(&server, &query).await, want, "{query}");
+    }
+    let viewer = server.signed_in(Role::Viewer).await;
+    let page = viewer.get("/audit").await.text;
+    assert!(page.contains("API key, with <code>create_contact</code>"), "{page}");
+    let file = viewer.get("/audit?kind=contact&format=csv").await.text;
+    assert!(file.contains(&format!(",key:{}/create_contact,CI with create_contact,created", key.id)), "{file}");
+}
+
+#[tokio::test]
 async fn the_file_of_the_audit_log_has_what_the_filters_show() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
