@@ -57,6 +57,11 @@ impl Given {
         Self { on_command_line: given(ValueSource::CommandLine), in_environment: given(ValueSource::EnvVariable) }
     }
 
+    /// Returns whether one of the options is on the command line.
+    pub(crate) fn is_on_command_line(self) -> bool {
+        self.on_command_line.contains(&true)
+    }
+
     /// Returns the index of the option that names the backend. What is on the command line is stronger than a variable.
     fn choice(self) -> Result<Option<usize>, Failure> {
         let indices = |given: [bool; 3]| (0..given.len()).filter(move |at| given[*at]).collect::<Vec<_>>();
@@ -87,7 +92,9 @@ impl Backend {
         match (cli.given.choice()?, &cli.server, &cli.profile) {
             (Some(1), Some(url), _) => {
                 let variable = |name| std::env::var(name).ok().filter(|key| !key.trim().is_empty());
-                let api_key = matches!(cli.command, Command::Mcp(_)).then(|| variable(API_KEY)).flatten();
+                // It belongs to the server of SVC_URL, unless another one is named beside it.
+                let takes_api_key = matches!(cli.command, Command::Mcp(_)) && cli.given.is_on_command_line();
+                let api_key = takes_api_key.then(|| variable(API_KEY)).flatten();
                 let key = variable(KEY).or(api_key).ok_or_else(|| {
                     let reason = format!(
                         "Set {KEY} to a platform key, which `svc platform-key create` makes beside the database, or store \

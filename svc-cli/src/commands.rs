@@ -66,7 +66,9 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Login => return login::run(cli.server, profile, cli.ca_file.as_deref()).await,
         Command::Logout => return login::logout(profile),
         Command::Profiles => return login::list(),
-        Command::Mcp(options) => return mcp::run(backend, options, cli.ca_file.as_deref()).await,
+        Command::Mcp(options) => {
+            return mcp::run(backend, cli.given.is_on_command_line(), options, cli.ca_file.as_deref()).await;
+        }
         Command::Import(options) if options.presets => return import::presets(),
         Command::Webhook(WebhookCommand::FilterTest { filter, event, data }) => {
             return webhook::filter_test::run(&filter, event, data.as_deref(), &cli.event_kinds.unwrap_or_default());

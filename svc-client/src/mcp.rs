@@ -10,7 +10,7 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::error::Result;
-use crate::transport::{Request, Response, Transport};
+use crate::transport::{Request, Response, Transport, unexpected};
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -107,10 +107,15 @@ impl Mcp {
         let Response { status, headers, body } = self.transport.send_once(request).await?;
         // A refusal of the protocol is a message as well, whatever its status.
         let is_message = serde_json::from_slice::<serde_json::Value>(&body).is_ok_and(|body| body["jsonrpc"] == "2.0");
-        match (status.is_success(), is_message) {
-            (_, true) => {}
-            (true, false) => return Ok(None),
-            (false, false) => return Err(self.transport.failure(status, &headers, &body)),
+        if !is_message {
+            return match status.is_success() {
+                true if body.is_empty() => Ok(None),
+                true => {
+                    let reason = "it is no message of MCP".to_owned();
+                    Err(unexpected(status, &headers, &body, reason, &self.transport.env))
+                }
+                false => Err(self.transport.failure(status, &headers, &body)),
+            };
         }
         if is_first
             && let Ok(Initialized { result }) = serde_json::from_slice(&body)

@@ -312,7 +312,7 @@ impl Response {
     }
 }
 
-fn unexpected(status: StatusCode, headers: &HeaderMap, body: &[u8], reason: String, env: &Env) -> Error {
+pub(crate) fn unexpected(status: StatusCode, headers: &HeaderMap, body: &[u8], reason: String, env: &Env) -> Error {
     Error::UnexpectedResponse(Box::new(UnexpectedResponse {
         status: status.as_u16(),
         reason,

@@ -52,6 +52,8 @@ use http::{Method, Request, Response, StatusCode};
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
 #[cfg(feature = "dashboard")]
+use svc_core::oauth::published;
+#[cfg(feature = "dashboard")]
 use svc_core::platform::operations::{REMOVE_MEMBER, UPDATE_MEMBER};
 use svc_core::requests;
 use svc_core::resources::invoices::{self, OverdueChecks};
@@ -83,7 +85,7 @@ use self::state::{Listener, State};
 #[cfg(feature = "dashboard")]
 use crate::dashboard::{Admitted, AdmittedPage, Dashboard, consent};
 #[cfg(feature = "mcp")]
-use crate::mcp::Place;
+use crate::mcp::ToolsPath;
 use crate::metrics::Metrics;
 #[cfg(feature = "dashboard")]
 use crate::oauth::{Endpoint, Oauth};
@@ -225,7 +227,7 @@ impl Api {
         if is_client_request {
             self.state.settings.metrics.request(access.operation, response.status(), elapsed);
         }
-        let access_is_message = access.is_message;
+        let is_message = access.is_message;
         let access = telemetry::Access {
             request_id: &request_id,
             parts: &parts,
@@ -240,7 +242,7 @@ impl Api {
         };
         if let Some(Principal::Key(caller)) = access.client
             && self.state.settings.request_log
-            && !access_is_message
+            && !is_message
             && !self.state.request_log.add(self.env(), (caller.tenant_id, caller.id.key_id()), &access)
         {
             self.state.settings.metrics.requests_not_logged(1);
@@ -265,6 +267,10 @@ impl Api {
         requests::delete_expired(&*self.state.store).await?;
         statistics::delete_expired(&*self.state.store).await?;
         subscriptions::delete_expired(&*self.state.store).await?;
+        #[cfg(feature = "dashboard")]
+        if self.state.settings.oauth_clients == OauthClients::Metadata {
+            published::delete_unused(&*self.state.store).await?;
+        }
         if self.has_platform_webhook() {
             operational::report_expiring_keys(&*self.state.store).await?;
         }
@@ -447,8 +453,8 @@ impl Api {
     fn route_for_assistants<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
         let path = parts.uri.path();
         let (mcp, place) = match self.listener {
-            ListenerKind::Public => (self.state.mcp.as_ref(), Place::at(path)),
-            ListenerKind::Platform => (self.state.platform().mcp.as_ref(), Place::on_platform(path)),
+            ListenerKind::Public => (self.state.mcp.as_ref(), ToolsPath::at(path)),
+            ListenerKind::Platform => (self.state.platform().mcp.as_ref(), ToolsPath::on_platform(path)),
             _ => return None,
         };
         Some(Route::Mcp(mcp?, place?))

@@ -16,10 +16,12 @@
 
 mod call;
 mod handler;
+mod schemas;
 mod search;
 mod tools;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -29,8 +31,9 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 use serde_json::json;
+use svc_core::error::StoreError;
 use svc_core::values::EventKinds;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use self::handler::Handler;
 pub(crate) use self::handler::Session;
@@ -53,10 +56,18 @@ pub(crate) const MAX_MESSAGE: usize = 256 * 1024;
 
 /// How many messages are handled at a time. Each takes some 60 KB while it is, and most take a millisecond.
 const MESSAGES: u32 = 128;
-/// The size of a message, in bytes, over which it counts as many: its arguments take many times its size.
+/// The size of a message, in bytes, over which it is large: its arguments take many times its size.
 const LARGE_MESSAGE: usize = 16 * 1024;
-/// As how many messages a large one counts.
-const LARGE_WEIGHT: u32 = 32;
+/// How many large ones are handled at a time.
+const LARGE_MESSAGES: u32 = 4;
+/// How long a message waits to be handled.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+
+/// What the handling of a message takes of the bound of all.
+pub(crate) struct Permits {
+    _own: Option<OwnedSemaphorePermit>,
+    _large: Option<OwnedSemaphorePermit>,
+}
 
 /// The tools, and what serves them.
 pub(crate) struct Mcp {
@@ -65,7 +76,9 @@ pub(crate) struct Mcp {
     tools: Arc<Tools>,
     service: StreamableHttpService<Handler, NeverSessionManager>,
     /// The permits to handle messages.
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
+    /// The permits to handle large ones, which wait for each other and not in the way of small ones.
+    large_permits: Arc<Semaphore>,
 }
 
 /// Returns the operations of the public API that are tools.
@@ -74,9 +87,18 @@ fn operations() -> Vec<Operation> {
     all.filter(|operation| tools::is_tool(operation.id)).collect()
 }
 
+/// Returns a host without the port that it may have.
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        // A colon in brackets belongs to an IPv6 address.
+        Some((name, port)) if !port.ends_with(']') => name,
+        _ => host,
+    }
+}
+
 /// Where a message is sent to.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ToolsPath<'a> {
     /// The API whose operations the tools call.
     pub(crate) version: Version,
     /// The account in the path, on the platform API.
@@ -85,7 +107,7 @@ pub(crate) struct Place<'a> {
     pub(crate) is_read_only: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ToolsPath<'a> {
     /// Returns the place with this path on the public listener.
     pub(crate) fn at(path: &str) -> Option<Self> {
         let version = VERSIONS.into_iter().find(|version| version.path() == path)?;
@@ -116,7 +138,7 @@ impl Mcp {
             config.allowed_hosts.extend(hosts.iter().cloned());
             // Pages of this server, of this machine, and of the origins that may call the API. None can send a key that it
             // does not have, but pages of others are refused before that counts.
-            let own = hosts.iter().map(|host| format!("https://{host}:*"));
+            let own = hosts.iter().map(|host| format!("https://{}:*", without_port(host)));
             let local = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(str::to_owned);
             config.allowed_origins = settings.cors.origins().map(str::to_owned).chain(own).chain(local).collect();
             config
@@ -148,7 +170,8 @@ impl Mcp {
             router: Router::new(operations(), &VERSIONS, &settings.write_rate_limits, ""),
             tools,
             service,
-            permits: Semaphore::new(MESSAGES as usize),
+            permits: Arc::new(Semaphore::new(MESSAGES as usize)),
+            large_permits: Arc::new(Semaphore::new(LARGE_MESSAGES as usize)),
         }
     }
 
@@ -171,10 +194,22 @@ impl Mcp {
     }
 
     /// Waits until a message of this size can be handled. Nothing that a call needs may be held meanwhile.
-    pub(crate) async fn admit(&self, size: usize) -> Option<SemaphorePermit<'_>> {
-        let weight = if size > LARGE_MESSAGE { LARGE_WEIGHT } else { 1 };
-        // It is never closed.
-        self.permits.acquire_many(weight).await.ok()
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Unavailable`] after ten seconds.
+    pub(crate) async fn admit(&self, size: usize) -> Result<Permits, StoreError> {
+        let permits = async {
+            let large = match size > LARGE_MESSAGE {
+                true => Some(Arc::clone(&self.large_permits).acquire_owned().await),
+                false => None,
+            };
+            // They are never closed.
+            let own = Arc::clone(&self.permits).acquire_owned().await.ok();
+            Permits { _own: own, _large: large.and_then(Result::ok) }
+        };
+        let late = |_| StoreError::Unavailable("too many messages of assistants are handled".to_owned());
+        tokio::time::timeout(MAX_WAIT, permits).await.map_err(late)
     }
 
     /// Responds to a message, whose sender is in the extensions of its request.
@@ -182,7 +217,7 @@ impl Mcp {
         let (mut parts, body) = self.service.handle(request).await.into_parts();
         let Ok(body) = body.collect().await;
         let mut body = body.to_bytes();
-        if parts.status.is_client_error() && parts.headers.get(CONTENT_TYPE) != Some(&JSON) {
+        if !parts.status.is_success() && parts.headers.get(CONTENT_TYPE) != Some(&JSON) {
             // A text is no message, and clients show messages alone.
             let message = String::from_utf8_lossy(&body).trim().to_owned();
             let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": message } });

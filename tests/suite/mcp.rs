@@ -137,6 +137,26 @@ async fn a_call_counts_as_one_request_and_a_message_as_another() {
 }
 
 #[tokio::test]
+async fn a_call_that_becomes_no_request_counts_as_well() {
+    let settings = Settings { mcp: Some(Vec::new()), rate_limit: 6, ..limited() };
+    let server = TestServer::with(settings, |store| store);
+    let params = |arguments: Value| json!({ "name": "list_contacts", "arguments": arguments });
+    let notification = json!({ "jsonrpc": "2.0", "method": "tools/call", "params": params(json!({})) });
+    for (left, call) in [
+        (5, message("/mcp", "", json!({})).json(&notification)),
+        (4, call("/mcp", "list_contacts", json!({ "limit": 200 }))),
+        (3, call("/mcp", "get_contact", json!({ "id": "a".repeat(100_000) }))),
+        (2, message("/mcp", "tools/call", params(json!(7)))),
+        (1, call("/mcp", "search_docs", json!({ "query": "limits" }))),
+        // A call from a page of somebody else.
+        (0, call("/mcp", "create_contact", json!({})).header("origin", "https://evil.example")),
+    ] {
+        let response = server.send(call.header("host", "localhost")).await;
+        assert_eq!(response.header("x-ratelimit-remaining"), Some(left.to_string().as_str()), "{}", response.text());
+    }
+}
+
+#[tokio::test]
 async fn writes_count_against_the_limit_of_their_collection() {
     let settings = Settings { mcp: Some(Vec::new()), rate_limit: 1000, ..limited() };
     let server = TestServer::with(settings, |store| store);
@@ -238,12 +258,19 @@ async fn the_request_log_has_calls_and_no_messages() {
     server.expect(200, message("/mcp", "tools/list", json!({}))).await;
     success(&server, "list_contacts", json!({})).await;
     server.expect(200, call("/mcp/readonly", "get_contact", json!({ "id": server.id("contact_id") }))).await;
+    let refused = call("/mcp", "create_contact", json!({})).key(server.key("read"));
+    server.expect(403, refused).await;
+    success(&server, "create_contact", json!({ "email": "new@example.com", "dry_run": true })).await;
     server.api.flush_request_log().await;
     let tenant = server.seed.tenant;
     let svc = svc_core::Svc::new(std::sync::Arc::clone(&server.store));
     let logged = svc.account(tenant).requests().list(Default::default()).await.unwrap();
-    let paths: Vec<(&str, &str)> =
+    let mut paths: Vec<(&str, &str)> =
         logged.iter().map(|request| (request.method.as_str(), request.path.split('?').next().unwrap())).collect();
     let one = format!("/mcp/readonly/contacts/{}", server.id("contact_id"));
-    assert_eq!(paths, [("GET", one.as_str()), ("GET", "/mcp/contacts")]);
+    // A message that is refused for its scope is in it, as the request that it would have been is not.
+    // The clock stands still.
+    paths.sort_unstable();
+    assert_eq!(paths, [("GET", "/mcp/contacts"), ("GET", one.as_str()), ("POST", "/mcp"), ("POST", "/mcp/contacts")]);
+    assert!(logged.iter().all(|request| request.events == 0), "a dry run fires none");
 }

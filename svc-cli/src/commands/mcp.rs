@@ -32,10 +32,11 @@ const KEY: &str = "SVC_KEY";
 
 pub(super) async fn run(
     backend: Result<Backend, Failure>,
+    is_named: bool,
     options: Mcp,
     ca_file: Option<&Path>,
 ) -> Result<Outcome, Failure> {
-    let server = server(backend)?;
+    let server = server(backend, is_named)?;
     let tools = if server.key.reveal().starts_with(PLATFORM_KEY_PREFIX) {
         let platform = server.client(ca_file)?;
         let service = Service::of_server(platform.clone(), Env::system());
@@ -54,63 +55,73 @@ pub(super) async fn run(
     Ok(Outcome::nothing())
 }
 
-/// Returns the server that the options name, or else the one of the variables of the public API.
-fn server(backend: Result<Backend, Failure>) -> Result<Server, Failure> {
+/// Returns the server that the options name: those on the command line, or else the variables of the public API, or else those
+/// of a server or a profile.
+fn server(backend: Result<Backend, Failure>, is_named: bool) -> Result<Server, Failure> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-    match (backend, variable(URL), variable(KEY)) {
-        (Ok(Backend::Server(server)), ..) => Ok(server),
-        (Ok(Backend::Database(_)), Some(url), Some(key)) => Ok(Server { url, key: Secret::new(key.trim()) }),
-        (Ok(Backend::Database(_)), ..) => {
+    if let (false, Some(url), Some(key)) = (is_named, variable(URL), variable(KEY)) {
+        return Ok(Server { url, key: Secret::new(key.trim()) });
+    }
+    match backend? {
+        Backend::Server(server) => Ok(server),
+        Backend::Database(_) => {
             let reason = format!(
                 "The tools are those of a server. Set {URL} to its URL and {KEY} to an API key, or give the profile of a server \
                  with --profile."
             );
             Err(Failure::new(Exit::Usage, reason))
         }
-        (Err(failure), ..) => Err(failure),
     }
 }
 
-/// Sends each line to the server, and prints each answer as a line. Answers come in the order in which they arrive.
+/// Sends each line to the server, and prints each response as a line. Responses come in the order in which they arrive.
 async fn pass_on(tools: Arc<Tools>) -> io::Result<()> {
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut waiting = JoinSet::new();
     loop {
         tokio::select! {
-            Some(answer) = waiting.join_next() => print(answer.ok().flatten())?,
+            Some(response) = waiting.join_next() => print(response.ok().flatten())?,
             line = lines.next_line(), if waiting.len() < MAX_WAITING => {
                 let Some(line) = line? else { break };
                 if !line.trim().is_empty() {
                     let tools = Arc::clone(&tools);
-                    waiting.spawn(async move { answer(&tools, line).await });
+                    waiting.spawn(async move { respond(&tools, line).await });
                 }
             }
         }
     }
-    while let Some(answer) = waiting.join_next().await {
-        print(answer.ok().flatten())?;
+    while let Some(response) = waiting.join_next().await {
+        print(response.ok().flatten())?;
     }
     Ok(())
 }
 
-fn print(answer: Option<Vec<u8>>) -> io::Result<()> {
-    let Some(mut answer) = answer else { return Ok(()) };
-    answer.push(b'\n');
+fn print(response: Option<Value>) -> io::Result<()> {
+    let Some(response) = response else { return Ok(()) };
     let mut out = io::stdout().lock();
-    out.write_all(&answer).and_then(|()| out.flush())
+    writeln!(out, "{response}").and_then(|()| out.flush())
 }
 
-/// Returns the answer to a message. A failure is an answer as well, unless the message wants none.
-async fn answer(tools: &Tools, line: String) -> Option<Vec<u8>> {
+/// Returns the response to a message. A failure is a response as well, unless the message wants none.
+async fn respond(tools: &Tools, line: String) -> Option<Value> {
     let message: Value = match serde_json::from_str(&line) {
         Ok(message) => message,
-        Err(error) => return Some(failure(&Value::Null, -32700, &format!("The line is no JSON: {error}."))),
+        Err(error) => return Some(failure(Value::Null, -32700, &format!("The line is no JSON: {error}."))),
     };
-    let error = match tools.send(line.into_bytes()).await {
-        Ok(answer) => return answer.map(|answer| answer.trim_ascii().to_vec()),
+    let id = message.get("id").cloned();
+    let error = match tools.send(line.into_bytes()).await.map(|body| body.map(|body| serde_json::from_slice(&body))) {
+        Ok(None) => return None,
+        Ok(Some(Ok::<Value, _>(mut response))) => {
+            // A message that was refused before it was read gets a response that does not know its id.
+            if let Some(id) = id.filter(|_| response["id"].is_null()) {
+                response["id"] = id;
+            }
+            return Some(response);
+        }
+        Ok(Some(Err(error))) => format!("The server responded with something else than a message: {error}."),
         Err(error) => explained(&error),
     };
-    match message.get("id") {
+    match id {
         Some(id) => Some(failure(id, -32603, &error)),
         None => {
             warning(&error);
@@ -129,6 +140,6 @@ fn explained(error: &Error) -> String {
     }
 }
 
-fn failure(id: &Value, code: i32, message: &str) -> Vec<u8> {
-    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }).to_string().into_bytes()
+fn failure(id: Value, code: i32, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }

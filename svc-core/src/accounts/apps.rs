@@ -84,6 +84,13 @@ impl App {
         !self.client_id.starts_with(CLIENT_ID_PREFIX)
     }
 
+    /// Returns the host at which an app describes itself that nobody has registered. Unlike its name, it cannot lie. `None` for an
+    /// app that was registered.
+    pub fn published_host(&self) -> Option<&str> {
+        let (_, rest) = self.client_id.split_once("://").filter(|_| self.is_published())?;
+        rest.split('/').next()
+    }
+
     /// Returns whether a text is a secret of the app at `now`: the current one or, during the overlap after a rotation, the
     /// one before.
     pub fn has_secret(&self, text: &str, now: Timestamp) -> bool {
@@ -218,6 +225,10 @@ pub async fn get_of(tx: &mut dyn Tx, owner: TenantId, id: AppId) -> Result<App, 
 /// [`Error::NotFound`], and [`Error::Validation`] as for a new app.
 pub async fn update(tx: &mut dyn Tx, id: AppId, change: AppUpdate) -> Result<App, Error> {
     let before = get(tx, id).await?;
+    if before.is_published() && (change.name.is_some() || change.redirect_uris.is_some() || change.website.is_some()) {
+        let reason = "The app publishes its name, its website and its redirect URIs itself, at its client id.";
+        return Err(Error::NotAllowed(reason.to_owned()));
+    }
     let mut app = before.clone();
     if let Some(uris) = change.redirect_uris {
         check_redirect_uris(&uris)?;

@@ -4,19 +4,23 @@
 //! Whoever runs the service has to allow them. The document is read when an owner is asked, and stored as an
 //! [app](crate::accounts::apps) once the owner has allowed the access: so the requests of others fill no table.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use url::Url;
 
 use crate::accounts::apps::{App, CLIENT_ID_PREFIX};
 use crate::accounts::keys;
 use crate::error::{Error, StoreError};
-use crate::store::Tx;
+use crate::store::{Store, Tx};
 use crate::values::{RedirectUri, Text, WebhookUrl};
 
-/// The size of the largest document, in bytes.
-pub const MAX_DOCUMENT: usize = 64 * 1024;
 /// The longest URL of a document, in bytes.
 const MAX_URL: usize = 2000;
+/// How long an app is kept to which nobody grants access.
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// The number of apps that one call of [`delete_unused`] looks at.
+const DELETED_AT_ONCE: usize = 100;
 /// The number of redirect URIs that are kept of a document.
 const MAX_REDIRECT_URIS: usize = 20;
 
@@ -156,9 +160,35 @@ pub(super) async fn store(tx: &mut dyn Tx, app: &App) -> Result<App, Error> {
     }
 }
 
+/// Deletes the apps to which no account grants access any more, some at a time. One that is disabled stays, so that it is kept
+/// out.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn delete_unused(store: &dyn Store) -> Result<(), Error> {
+    let now = store.env().now();
+    let all = store.read("published_apps.list", (), async |tx, ()| Ok(tx.apps(None).await?)).await?;
+    let may_be_unused = |app: &App| app.is_published() && app.disabled_at.is_none() && now.since(app.created_at) > KEPT;
+    for app in all.into_iter().filter(may_be_unused).take(DELETED_AT_ONCE) {
+        let deleted = store.write("published_apps.delete", app.id, async |tx, &id| {
+            if tx.grants_to(id, 1).await?.is_empty() {
+                tx.delete_app(id).await?;
+            }
+            Ok(())
+        });
+        deleted.await?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accounts::grants::Grant;
+    use crate::accounts::tenants::{self, TenantCreate};
+    use crate::env::{Env, ManualClock, SeededEntropy};
+    use crate::store::memory::MemoryStore;
+    use crate::values::Timestamp;
 
     const URL: &str = "https://app.example.com/client.json";
 
@@ -177,6 +207,7 @@ mod tests {
             "https://ada@app.example.com/client.json",
             "https://APP.example.com/client.json",
             "ftp://app.example.com/client.json",
+            "HTTPS://app.example.com/client.json",
             "svcapp_1",
         ] {
             assert!(document_url(url).is_err(), "{url}");
@@ -227,5 +258,48 @@ mod tests {
         for text in ["", "[]", "<html>", "{}"] {
             assert!(PublishedApp::read(&url, text.as_bytes()).is_err(), "{text}");
         }
+    }
+
+    #[tokio::test]
+    async fn an_app_that_no_account_uses_any_more_is_deleted_unless_it_is_disabled() {
+        let clock = ManualClock::at(Timestamp::from_micros(1_773_500_966_535_897));
+        let store = MemoryStore::new(Env::new(clock.clone(), SeededEntropy::new(1)));
+        let document = |name: &str| {
+            let url = document_url(&format!("https://app.example.com/{name}.json")).unwrap();
+            let text =
+                serde_json::json!({ "client_id": url.url().as_str(), "redirect_uris": ["https://app.example.com/cb"] });
+            PublishedApp::read(&url, text.to_string().as_bytes()).unwrap()
+        };
+        let all = [document("unused"), document("disabled"), document("used")];
+        let made = store.write("test", all, async |tx, [unused, disabled, used]| {
+            let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
+            let app = unused.app(tx).await?;
+            super::store(tx, &app).await?;
+            let app = disabled.app(tx).await?;
+            super::store(tx, &App { disabled_at: Some(app.created_at), ..app }).await?;
+            let app = used.app(tx).await?;
+            let app = super::store(tx, &app).await?;
+            let grant = Grant {
+                id: tx.env().id(app.created_at),
+                tenant_id: tenant,
+                app_id: app.id,
+                scopes: keys::scopes(false),
+                member: "ada@example.com".to_owned(),
+                created_at: app.created_at,
+                last_used_at: None,
+                requests: 0,
+            };
+            Ok(tx.insert_grant(&grant).await?)
+        });
+        made.await.unwrap();
+        let names = async || {
+            let apps = store.read("test", (), async |tx, ()| Ok(tx.apps(None).await?)).await.unwrap();
+            apps.into_iter().map(|app| app.client_id.rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        delete_unused(&store).await.unwrap();
+        assert_eq!(names().await, ["unused.json", "disabled.json", "used.json"]);
+        clock.advance(KEPT + Duration::from_secs(1));
+        delete_unused(&store).await.unwrap();
+        assert_eq!(names().await, ["disabled.json", "used.json"]);
     }
 }

@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::request::Parts;
 use http::{Method, Request};
@@ -21,7 +22,7 @@ use crate::api::response::Outcome;
 use crate::api::response_memory::ResponseMemory;
 use crate::api::routes::Version;
 use crate::api::{Api, ListenerKind};
-use crate::mcp::{Kind, Mcp, Place, Session};
+use crate::mcp::{Kind, Mcp, Session, ToolsPath};
 
 /// The memory that the list of all tools can be made in, in records.
 const TOOLS_MEMORY: u32 = 2;
@@ -31,7 +32,7 @@ impl Api {
     pub(super) async fn respond_to_assistant<B: Incoming>(
         &self,
         mcp: &Mcp,
-        place: Place<'_>,
+        place: ToolsPath<'_>,
         parts: &Parts,
         body: B,
         peer: IpAddr,
@@ -52,9 +53,18 @@ impl Api {
         let message = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
         let kind = mcp.kind_of(&message, place.is_read_only);
         match &kind {
-            Kind::Operation(operation) => client.require_scope(operation.area, operation.scope)?,
+            Kind::Operation(operation) => {
+                if let Err(refused) = client.require_scope(operation.area, operation.scope) {
+                    // It is a request that was refused, as its client sees in the log.
+                    access.is_message = false;
+                    self.count_message(&client, access).await?;
+                    return Err(refused.into());
+                }
+            }
             Kind::Other => self.count_message(&client, access).await?,
         }
+        let permits = Arc::new(mcp.admit(message.len()).await?);
+        let is_counted = Arc::new(AtomicBool::new(matches!(kind, Kind::Other)));
         let listener = match place.version {
             Version::Platform => ListenerKind::Platform,
             _ => ListenerKind::Assistants,
@@ -68,14 +78,13 @@ impl Api {
             account: place.account.map(str::to_owned),
             is_read_only: place.is_read_only,
             headers: parts.headers.clone(),
+            is_counted: Arc::clone(&is_counted),
+            _permits: permits,
         });
-        let permit = mcp.admit(message.len()).await;
         // What a call reads has memory of its own until its result is made.
         let mut memory = state.responses.acquire(if matches!(kind, Kind::Other) { TOOLS_MEMORY } else { 0 }).await?;
         let response = mcp.respond(request).await;
-        drop(permit);
-        if !response.status().is_success() && matches!(kind, Kind::Operation(_)) {
-            // It became no request that is counted.
+        if !is_counted.load(Ordering::Relaxed) {
             self.count_message(&client, access).await?;
         }
         let window = request_context::limit_key(state, None, &client);
@@ -87,7 +96,7 @@ impl Api {
     /// Returns who sends a message. A message without a valid key counts against its address.
     async fn sender(
         &self,
-        place: &Place<'_>,
+        place: &ToolsPath<'_>,
         parts: &Parts,
         peer: IpAddr,
         access: &mut AccessRecord,

@@ -28,11 +28,11 @@ pub(super) struct Change {
     pub(super) operation: OperationFn,
     /// Whether the change is rolled back in any case.
     pub(super) is_dry_run: bool,
-    /// Says what the change would do in place of the response of the operation. It is set of dry runs alone.
+    /// Replaces the response of a dry run by what the change would do.
     pub(super) preview: Option<Preview>,
     pub(super) tenant: TenantId,
     pub(super) routed: Arc<RoutedOperation>,
-    /// The key, which is the actor of the transaction.
+    /// The client, or the tool that it has called.
     pub(super) actor: Actor,
     pub(super) credentials: Credentials,
     pub(super) claim: Option<IdempotencyClaim>,
@@ -94,7 +94,9 @@ impl Change {
         let (name, change) = (self.routed.operation.id, Arc::new(self));
         let work = Arc::clone(&change);
         if change.is_dry_run {
-            return Ok(store.dry_run(name, work, async |tx, change| change.run_in(tx).await).await?);
+            let (response, _) = store.dry_run(name, work, async |tx, change| change.run_in(tx).await).await?;
+            // None of them was written.
+            return Ok((response, WrittenEvents::default()));
         }
         let changed = store.write(name, work, async |tx, change| change.run_in(tx).await);
         let result = changed.await.map_err(|error| match (error, &change.condition) {

@@ -82,7 +82,7 @@ impl Docs {
     /// Returns the reference of the document of this version. `has_dashboard` says whether the dashboard makes keys for it.
     pub(super) fn new(mount: &str, version: Version, has_dashboard: bool) -> Self {
         let bar = if has_dashboard { OFFER.replace("{mount}", &escaped(mount)) } else { String::new() };
-        let (page, index) = (page(mount, version, &bar, "").into(), index(mount).into());
+        let (page, index) = (page(mount, version, &bar, "").into(), index(mount, version).into());
         Self { page, index, viewer_etag: OnceLock::new() }
     }
 
@@ -125,7 +125,7 @@ fn text_of(name: &str) -> Option<&'static str> {
 }
 
 /// Returns the index of the pages (<https://llmstxt.org>). `mount` is the path of the API in a host application.
-fn index(mount: &str) -> String {
+fn index(mount: &str, version: Version) -> String {
     let mut text = String::from(
         "# svc\n\n\
          > The API of a business platform: contacts, invoices, bookings, quotes, jobs, and webhooks about what happens to \
@@ -136,7 +136,7 @@ fn index(mount: &str) -> String {
         text.push_str(&format!("- [{name}]({mount}/docs/{name}.md): {about}\n"));
     }
     text.push_str("\n## For machines\n\n");
-    text.push_str(&format!("- [OpenAPI]({mount}/api/v1/openapi.json): every operation with its schemas.\n"));
+    text.push_str(&format!("- [OpenAPI]({mount}{}/openapi.json): every operation with its schemas.\n", version.path()));
     text
 }
 
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_index_links_to_each_page() {
-        let index = index("/business");
+        let index = index("/business", Version::V1);
         for page in &PAGES {
             assert!(index.contains(&format!("(/business/docs/{}.md)", page.name)), "{index}");
         }

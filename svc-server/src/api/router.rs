@@ -18,7 +18,7 @@ use crate::api::routes::{Operation, Version};
 #[cfg(feature = "dashboard")]
 use crate::dashboard::Dashboard;
 #[cfg(feature = "mcp")]
-use crate::mcp::{Mcp, Place};
+use crate::mcp::{Mcp, ToolsPath};
 #[cfg(feature = "dashboard")]
 use crate::oauth::{Endpoint, Oauth};
 
@@ -64,7 +64,7 @@ pub(super) enum Route<'a> {
     Oauth(&'a Oauth, Endpoint),
     /// The tools of assistants.
     #[cfg(feature = "mcp")]
-    Mcp(&'a Mcp, Place<'a>),
+    Mcp(&'a Mcp, ToolsPath<'a>),
     /// A file of the API reference, which may be turned off.
     #[cfg(feature = "docs")]
     Docs(DocsFile),

@@ -16,17 +16,17 @@ use std::time::Duration;
 use svc_core::accounts::apps::App;
 use svc_core::accounts::sessions::Session;
 use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
-use svc_core::error::Error;
+use svc_core::error::{Error, StoreError};
 use svc_core::oauth::authorization::{
     self, AuthorizationError, AuthorizationRequest, Issuer, Prompt, Refusal, accounts_of, is_granted,
 };
 use svc_core::oauth::{Parameters, published};
 use svc_core::values::{RedirectUri, TenantId};
 
-use super::components::{Tone, badge, icon, isolated};
+use super::components::{icon, isolated};
 use super::context::{self, Form};
 use super::page_response::{PageError, PageResponse};
-use super::pages::apps::website_host;
+use super::pages::apps::origin_of;
 use super::{Dashboard, layout};
 use crate::api::ResponseBody;
 use crate::api::limits::RateLimiter;
@@ -84,7 +84,11 @@ async fn answer(
     {
         // Nobody but a person who is signed in makes this server send a request.
         if person.is_none() {
-            return Ok(sign_in_first(dashboard, parts, query));
+            return match parameters.one("prompt") {
+                // Only the document says where the browser can return.
+                Ok(Some("none")) => Ok(refused(dashboard, "Nobody is signed in, and nobody was to be asked.")),
+                _ => Ok(sign_in_first(dashboard, parts, query)),
+            };
         }
         published = match apps.of(client_id).await {
             Ok(app) => Some(app),
@@ -200,12 +204,6 @@ fn refused(dashboard: &Dashboard, reason: &str) -> PageResponse {
     PageResponse::page(page).status(StatusCode::BAD_REQUEST)
 }
 
-/// Returns the host at which an app describes itself. Unlike its name, it cannot lie.
-fn published_host(app: &App) -> &str {
-    let rest = app.client_id.split_once("://").map_or(app.client_id.as_str(), |(_, rest)| rest);
-    rest.split('/').next().unwrap_or_default()
-}
-
 struct ConsentPage<'a> {
     dashboard: &'a Dashboard,
     request: &'a AuthorizationRequest,
@@ -239,12 +237,18 @@ impl ConsentPage<'_> {
 
     /// Grants the access and returns to the app with a code.
     async fn code(&self, issuer: &Issuer, account: TenantId) -> Result<PageResponse, PageError> {
-        let input = (self.session.clone(), account, self.request.clone());
-        let allowed =
+        let allow = || {
+            let input = (self.session.clone(), account, self.request.clone());
             self.dashboard.svc.store().write("oauth.allow", input, async |tx, (session, account, request)| {
                 authorization::allow(tx, session, *account, request).await
-            });
-        match allowed.await {
+            })
+        };
+        let allowed = match allow().await {
+            // Somebody else has stored what the app publishes at the same time.
+            Err(Error::Store(StoreError::Conflict { .. })) => allow().await,
+            allowed => allowed,
+        };
+        match allowed {
             Ok(code) => Ok(PageResponse::see_other(&self.request.url_with(&code, issuer))),
             Err(Error::AccessNotApproved) => {
                 let reason =
@@ -269,15 +273,12 @@ impl ConsentPage<'_> {
         html! {
             div.app {
                 strong { (isolated(app.name.as_str())) }
-                @if app.is_published() {
-                    span.soft { (published_host(app)) }
-                    div { (badge(Tone::Warn, "not verified")) }
-                } @else if let Some(host) = website_host(app) { span.soft { (host) } }
+                (origin_of(app))
             }
-            @if app.is_published() {
+            @if let Some(host) = app.published_host() {
                 p.hint {
-                    "Nobody has checked who makes this app. It describes itself at " b { (published_host(app)) } "; allow it only if "
-                    "you know that this is where it comes from."
+                    "Nobody has checked who makes this app. It describes itself at " b { (host) } "; allow it only if you know that "
+                    "this is where it comes from."
                 }
             }
         }

@@ -93,8 +93,8 @@ impl PageResponse {
         self
     }
 
-    #[cfg(feature = "docs")]
     /// Sets the policy of a page that has another one than those of the dashboard.
+    #[cfg(feature = "docs")]
     pub(super) fn policy(mut self, policy: HeaderValue) -> Self {
         self.headers.insert(CONTENT_SECURITY_POLICY, policy);
         self

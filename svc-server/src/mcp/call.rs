@@ -1,6 +1,7 @@
 //! A call of a tool: the request that it becomes, and the result that its response becomes.
 
 use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
@@ -10,12 +11,16 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Map, Value, json};
 
 use super::handler::Session;
+use super::schemas::{NOTICE, PAGE};
 use super::search;
-use super::tools::{NOTICE, PAGE, Tool, ToolOperation};
+use super::tools::{Tool, ToolOperation};
 use crate::api::ToolCall;
 
 /// How many sections a search of the documentation returns.
 const SECTIONS: usize = 3;
+
+/// The longest query for the documentation, in bytes.
+const MAX_QUERY: usize = 200;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The headers of a message that its request has as well.
@@ -39,8 +44,9 @@ pub(super) async fn run(session: &Session, tool: &Tool, arguments: JsonObject) -
         Err(message) => return invalid(&message),
     };
     let Ok(request) = request(session, tool, operation, &arguments) else {
-        return invalid("The arguments have characters that no request can have.");
+        return invalid("The arguments are too long, or have characters that no request can have.");
     };
+    session.is_counted.store(true, Ordering::Relaxed);
     let (parts, body) = session.api.call(request, session.peer).await.into_parts();
     let Ok(body) = body.collect().await;
     let body = body.to_bytes();
@@ -93,6 +99,12 @@ impl Arguments {
                 _ => return Err(format!("limit must be a whole number from 1 to {PAGE}.")),
             }
         }
+        // Nothing reads the arguments of an operation that has none, and a misspelt dry_run must not be one.
+        if let Some(unknown) = rest.keys().next().filter(|_| operation.writes() && !operation.takes_body) {
+            return Err(format!(
+                "{unknown} is not an argument of this tool; there are id, dry_run and idempotency_key."
+            ));
+        }
         Ok(Self { id, fields, is_dry_run, idempotency_key, rest })
     }
 }
@@ -124,7 +136,7 @@ fn request(
         if !query.is_empty() {
             let _ = write!(target, "?{query}");
         }
-    } else if operation.takes_body || !arguments.rest.is_empty() {
+    } else if operation.takes_body {
         body = serde_json::to_vec(&arguments.rest).unwrap_or_default();
     }
     let call = ToolCall { name: tool.described.name.to_string(), is_dry_run: arguments.is_dry_run };
@@ -179,9 +191,9 @@ fn success(operation: &ToolOperation, arguments: &Arguments, body: &[u8]) -> Cal
 
 /// Returns a result as an object, and as the text of that object for clients that read texts alone.
 fn structured(result: Value) -> CallToolResult {
-    let mut answer = CallToolResult::success(vec![ContentBlock::text(result.to_string())]);
-    answer.structured_content = Some(result);
-    answer
+    let mut structured = CallToolResult::success(vec![ContentBlock::text(result.to_string())]);
+    structured.structured_content = Some(result);
+    structured
 }
 
 /// Returns the failure of arguments that no operation gets to see, in the form of one of the API.
@@ -203,20 +215,26 @@ fn choose_fields(operation: &ToolOperation, fields: &[String], record: &mut Valu
 }
 
 /// Returns the fields that differ between two records, each with what it is and what it would be. The time of the change is
-/// known only once it is made.
+/// known only once it is made. A field that is missing has no value.
 fn changes(before: &JsonObject, after: &JsonObject) -> Value {
-    let differs = |(name, to): &(&String, &Value)| *name != "updated_at" && before.get(*name) != Some(*to);
-    let changes = after.iter().filter(differs).map(|(name, to)| {
-        let from = before.get(name).cloned().unwrap_or_default();
-        (name.clone(), json!({ "from": from, "to": to }))
-    });
-    Value::Object(changes.collect())
+    let names = after.keys().chain(before.keys().filter(|name| !after.contains_key(*name)));
+    let mut changes = JsonObject::new();
+    for name in names.filter(|name| *name != "updated_at") {
+        let [from, to] = [before, after].map(|record| record.get(name).cloned().unwrap_or_default());
+        if from != to {
+            changes.insert(name.clone(), json!({ "from": from, "to": to }));
+        }
+    }
+    Value::Object(changes)
 }
 
 fn search_docs(arguments: &JsonObject) -> CallToolResult {
     let Some(query) = arguments.get("query").and_then(Value::as_str).filter(|query| !query.trim().is_empty()) else {
         return invalid("query is required: words to look for.");
     };
+    if query.len() > MAX_QUERY {
+        return invalid("query must have at most 200 bytes.");
+    }
     let found = search::search(query, SECTIONS)
         .into_iter()
         .map(|section| json!({ "page": section.page, "title": section.title, "text": section.text }));

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use http::HeaderMap;
 use http::request::Parts;
@@ -12,8 +13,8 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use super::call;
 use super::tools::{ToolOperation, Tools};
+use super::{Permits, call};
 use crate::api::Api;
 use crate::api::auth::Principal;
 
@@ -29,6 +30,9 @@ Before you change several records or delete one, call the tool with dry_run: it 
 fire, and changes nothing. Send an idempotency_key with each write, and the same one when you repeat it, so that it is made once. \
 Find records with search or with the filters of a list; read further pages with next_cursor. To find out why a webhook failed, \
 list its deliveries, and get the one that failed with its attempts. search_docs has the documentation.";
+
+/// How many characters of the name of a tool that there is none of are repeated.
+const MAX_NAME: usize = 100;
 
 /// A client whose message is handled, as an extension of its request.
 #[derive(Clone)]
@@ -46,6 +50,10 @@ pub(crate) struct Session {
     pub(crate) is_read_only: bool,
     /// The headers of the message.
     pub(crate) headers: HeaderMap,
+    /// Whether the message has become a request, which is counted and logged by itself.
+    pub(crate) is_counted: Arc<AtomicBool>,
+    /// What the handling takes of the bound of all messages. It belongs to the call, which goes on without its client.
+    pub(crate) _permits: Arc<Permits>,
 }
 
 /// Answers the requests of the protocol.
@@ -95,7 +103,8 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let session = session(&context)?;
         let Some(tool) = self.tools.named(&request.name, session.is_read_only) else {
-            let message = format!("There is no tool {}; tools/list says which there are.", request.name);
+            let name: String = request.name.chars().take(MAX_NAME).collect();
+            let message = format!("There is no tool {name}; tools/list says which there are.");
             return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, message, None));
         };
         Ok(call::run(session, tool, request.arguments.unwrap_or_default()).await.into())

@@ -1,6 +1,7 @@
 //! The search of the documentation.
 
 use std::cmp::Reverse;
+use std::sync::LazyLock;
 
 use crate::manual::{PAGES, Page};
 
@@ -18,24 +19,46 @@ pub(super) struct Section {
     pub(super) text: &'static str,
 }
 
+/// How many words of a query are looked for.
+const MAX_WORDS: usize = 20;
+
+/// A section, with its texts in lower case.
+struct Searched {
+    section: Section,
+    about: String,
+    title: String,
+    text: String,
+}
+
+static SECTIONS: LazyLock<Vec<Searched>> = LazyLock::new(|| {
+    let of_page = |page: &'static Page| {
+        let searched = |section: Section| Searched {
+            about: page.about.to_lowercase(),
+            title: section.title.to_lowercase(),
+            text: section.text.to_lowercase(),
+            section,
+        };
+        sections_of(page).into_iter().map(searched)
+    };
+    PAGES.iter().flat_map(of_page).collect()
+});
+
 /// Returns the sections that have the words of a query, those that have most of them first.
 pub(super) fn search(query: &str, limit: usize) -> Vec<Section> {
-    let words: Vec<String> = words_of(query).collect();
+    let mut words: Vec<String> = words_of(query).take(MAX_WORDS).collect();
+    words.sort_unstable();
+    words.dedup();
     let mut found: Vec<(usize, Section)> = Vec::new();
-    for page in &PAGES {
-        let about = page.about.to_lowercase();
-        for section in sections_of(page) {
-            let (title, text) = (section.title.to_lowercase(), section.text.to_lowercase());
-            // A word in the heading says more than many in the text, and a text with all words more than one with some often.
-            let score = words.iter().map(|word| {
-                let inside = text.matches(word.as_str()).count();
-                let [is_about, is_title] = [&about, &title].map(|text| usize::from(text.contains(word.as_str())));
-                2 * is_about + 8 * is_title + 10 * inside.min(1) + inside.min(4)
-            });
-            let score: usize = score.sum();
-            if score > 0 {
-                found.push((score, section));
-            }
+    for Searched { section, about, title, text } in &*SECTIONS {
+        // A word in the heading says more than many in the text, and a text with all words more than one with some often.
+        let score = words.iter().map(|word| {
+            let inside = text.matches(word.as_str()).take(4).count();
+            let [is_about, is_title] = [about, title].map(|text| usize::from(text.contains(word.as_str())));
+            2 * is_about + 8 * is_title + 10 * inside.min(1) + inside
+        });
+        let score: usize = score.sum();
+        if score > 0 {
+            found.push((score, *section));
         }
     }
     // Of equal ones the first in the order of the pages.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use svc_core::oauth::published::{PublishedApp, document_url};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::deliver::WebhookClient;
@@ -13,6 +14,8 @@ use crate::deliver::WebhookClient;
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 /// How long it is known that there is none, or none that is valid.
 const FAILURE_LIFETIME: Duration = Duration::from_secs(30);
+/// How many documents are read at a time.
+const READ_AT_ONCE: usize = 8;
 /// The number of documents that are kept.
 const MAX_KEPT: usize = 1_000;
 
@@ -20,6 +23,8 @@ const MAX_KEPT: usize = 1_000;
 pub(crate) struct PublishedApps {
     client: Arc<dyn WebhookClient>,
     kept: Mutex<HashMap<String, Kept>>,
+    /// The permits to read a document.
+    reading: Semaphore,
 }
 
 struct Kept {
@@ -29,7 +34,7 @@ struct Kept {
 
 impl PublishedApps {
     pub(crate) fn new(client: Arc<dyn WebhookClient>) -> Self {
-        Self { client, kept: Mutex::default() }
+        Self { client, kept: Mutex::default(), reading: Semaphore::new(READ_AT_ONCE) }
     }
 
     /// Returns what an app publishes, or what is wrong with it as a sentence for its developer.
@@ -44,6 +49,9 @@ impl PublishedApps {
         let lifetime = if app.is_ok() { LIFETIME } else { FAILURE_LIFETIME };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MAX_KEPT {
+            kept.retain(|_, kept| now < kept.until);
+        }
+        if kept.len() >= MAX_KEPT {
             kept.clear();
         }
         kept.insert(client_id.to_owned(), Kept { app: app.clone(), until: Instant::now() + lifetime });
@@ -52,6 +60,8 @@ impl PublishedApps {
 
     async fn read(&self, client_id: &str) -> Result<PublishedApp, String> {
         let url = document_url(client_id)?;
+        // They are never closed.
+        let _permit = self.reading.acquire().await;
         let document = self
             .client
             .get(url.clone())

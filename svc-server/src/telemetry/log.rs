@@ -33,7 +33,7 @@ pub fn init(format: LogFormat) {
 
 /// Starts the log with another default filter.
 pub(crate) fn init_or(format: LogFormat, default: &str) {
-    let filter = EnvFilter::try_from_env("SVC_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let filter = filter(std::env::var("SVC_LOG").ok().as_deref(), default);
     #[cfg(feature = "otlp")]
     let filter = match super::otlp::layer() {
         Ok(None) => filter,
@@ -47,6 +47,13 @@ pub(crate) fn init_or(format: LogFormat, default: &str) {
         }
     };
     install(tracing_subscriber::registry().with(filter).with(log(format)));
+}
+
+/// Returns the filter that `SVC_LOG` asks for. The crate of MCP logs each message, some with what it says, unless it is named.
+fn filter(asked: Option<&str>, default: &str) -> EnvFilter {
+    let asked = asked.filter(|text| EnvFilter::try_new(text).is_ok()).unwrap_or(default);
+    let quiet = if asked.contains("rmcp") { String::new() } else { format!("{asked},rmcp=off") };
+    EnvFilter::new(if quiet.is_empty() { asked } else { &quiet })
 }
 
 fn log<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync> {

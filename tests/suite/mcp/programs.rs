@@ -7,8 +7,10 @@ use std::path::Path;
 
 use http::Request;
 use serde_json::{Value, json};
+use svc_core::accounts::apps::AppUpdate;
 use svc_core::accounts::keys::KeyCreate;
 use svc_core::accounts::platform_keys::PlatformKeyCreate;
+use svc_core::prelude::TenantCreate;
 use svc_core::values::RedirectUri;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
@@ -185,6 +187,32 @@ async fn svc_mcp_is_the_same_on_stdin_and_stdout() {
     assert!(answers[0]["error"]["message"].as_str().unwrap().contains("no connection to the service"), "{answers:?}");
     let (answers, _) = talk(svc(&[], &by_key), &["nonsense".to_owned()]).await;
     assert_eq!((&answers[0]["error"]["code"], &answers[0]["id"]), (&json!(-32700), &Value::Null));
+    let huge = line(7, "tools/call", json!({ "name": "get_contact", "arguments": { "id": "a".repeat(300_000) } }));
+    let (answers, _) = talk(svc(&[], &by_key), &[huge]).await;
+    assert_eq!((&answers[0]["id"], answers[0]["error"].is_object()), (&json!(7), true), "{answers:?}");
+    // SVC_KEY belongs to SVC_URL, whatever else is set.
+    let both = [by_key[0], by_key[1], ("SVC_SERVER", "http://127.0.0.1:9"), ("SVC_PLATFORM_KEY", "svc_plat_x")];
+    let (answers, _) = talk(svc(&[], &both), &list).await;
+    assert!(answers[0]["result"].is_object(), "{answers:?}");
+    // Another account, and one that there is not.
+    let other = server.svc.accounts().create(TenantCreate::named("Quay Bakery")).await.unwrap().id.to_string();
+    let contacts = line(1, "tools/call", json!({ "name": "list_contacts", "arguments": {} }));
+    let by_account =
+        |account: &str| svc(&["--server", &platform, "--account", account], &[("SVC_PLATFORM_KEY", &platform_key)]);
+    let (answers, _) = talk(by_account(&other), std::slice::from_ref(&contacts)).await;
+    assert_eq!(answers[0]["result"]["structuredContent"]["data"], json!([]), "{answers:?}");
+    let (answers, _) = talk(by_account("0195a3c8-8a00-7000-8000-00000000a001"), std::slice::from_ref(&contacts)).await;
+    assert!(answers[0]["error"]["message"].as_str().unwrap().contains("not_found"), "{answers:?}");
+    for (account, origin, status) in [(account.as_str(), "https://evil.example", 403), ("7", "", 400)] {
+        let mut request = Request::post(format!("{platform}/platform/v1/accounts/{account}/mcp/readonly"))
+            .header("authorization", format!("Bearer {platform_key}"))
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        if !origin.is_empty() {
+            request = request.header("origin", origin);
+        }
+        assert_eq!(send(request.body(contacts.clone()).unwrap()).await.status(), status, "{account} {origin}");
+    }
     let without = Running::start_with(&[]).await;
     let other = key(&without, true).await;
     let (answers, _) = talk(svc(&[], &[("SVC_URL", &without.issuer), ("SVC_KEY", &other)]), &list).await;
@@ -347,6 +375,16 @@ async fn an_app_that_publishes_what_it_is_can_be_connected_and_is_not_verified()
     let (status, _) = page(&server, &client, true).await;
     assert_eq!(status, 200);
 
+    // An operator keeps it out, and cannot change what it says of itself.
+    let id = apps[0].id;
+    let renamed = AppUpdate { name: Some("Bank".parse().unwrap()), ..AppUpdate::default() };
+    assert!(matches!(server.svc.apps().update(id, renamed).await, Err(svc_core::error::Error::NotAllowed(_))));
+    let disabled = AppUpdate { disabled: Some(true), ..AppUpdate::default() };
+    server.svc.apps().update(id, disabled).await.unwrap();
+    let (status, html) = page(&server, &client, true).await;
+    assert!(status == 400 && html.contains("The app is disabled"), "{html}");
+    assert_eq!(call("/mcp").await.status(), 401);
+
     for (path, reason) in [
         ("/other.json", "another client_id"),
         ("/moved.json", "the response was 302 Found"),
@@ -428,7 +466,9 @@ async fn a_restart_between_two_calls_goes_unnoticed() {
     let create =
         json!({ "name": "create_contact", "arguments": { "email": "ada@example.com", "idempotency_key": "once" } });
     let made = ask(line(2, "tools/call", create.clone())).await;
-    program.stop("TERM").await;
+    let (_, _, log) = program.stop("TERM").await;
+    // What a client says is not for the log.
+    assert!(!log.contains("rmcp") && !log.contains("ada@example.com"), "{log}");
     let program = crate::program::Program::start(start()).await;
     assert_eq!(ask(line(2, "tools/call", create)).await, made);
     program.stop("TERM").await;

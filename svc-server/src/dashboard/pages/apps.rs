@@ -65,8 +65,19 @@ impl ConnectedApps {
 }
 
 /// Returns the host of the website of an app.
-pub(in crate::dashboard) fn website_host(app: &App) -> Option<&str> {
+pub(super) fn website_host(app: &App) -> Option<&str> {
     app.website.as_ref().map(WebhookUrl::host)
+}
+
+/// Returns what tells an app from another with the same name: the host of its website or, if nobody has registered it, the one at
+/// which it describes itself, and that it is not verified.
+pub(in crate::dashboard) fn origin_of(app: &App) -> Markup {
+    html! {
+        @if let Some(host) = app.published_host() {
+            div.soft { (host) }
+            div { (badge(Tone::Warn, "not verified")) }
+        } @else if let Some(host) = website_host(app) { div.soft { (host) } }
+    }
 }
 
 /// Returns what an app may do, in words.
@@ -102,7 +113,7 @@ fn row(cx: &Context<'_>, tenant: &Tenant, grant: &Grant, app: &App, webhooks: &[
             th scope="row" {
                 (isolated(app.name.as_str()))
                 @if app.disabled_at.is_some() { " " (badge(Tone::Neutral, "disabled")) }
-                @if let Some(host) = website_host(app) { div.soft { (host) } }
+                (origin_of(app))
             }
             td { (scopes_in_words(&grant.scopes)) }
             td { (time(cx.now, zone, grant.created_at)) div.soft { "by " (isolated(&grant.member)) } }

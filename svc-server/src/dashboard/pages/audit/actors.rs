@@ -64,7 +64,7 @@ impl<'a> Actors<'a> {
 
     /// Returns the name of an app that changes are about. `None` if it was deleted.
     pub(super) fn name_of_app(&self, id: &str) -> Option<String> {
-        self.app(&format!("{APP}{id}")).map(|app| without_bidi_controls(app.name.as_str()))
+        self.app(&format!("{APP}{id}")).map(name_of)
     }
 
     fn key(&self, actor: &str) -> Option<&ApiKey> {
@@ -85,7 +85,7 @@ impl<'a> Actors<'a> {
             return key_name(key);
         }
         if let Some(app) = self.app(actor) {
-            return without_bidi_controls(app.name.as_str());
+            return name_of(app);
         }
         match actor.split_once(':') {
             Some(("dashboard", person)) => person.to_owned(),
@@ -107,8 +107,8 @@ impl<'a> Actors<'a> {
         if let Some(app) = self.app(actor) {
             return html! {
                 @match self.connected.grant_of(app.id) {
-                    Some(grant) => { a href=(self.cx.url(&format!("/apps#grant-{grant}"))) { (isolated(app.name.as_str())) } }
-                    None => { (isolated(app.name.as_str())) }
+                    Some(grant) => { a href=(self.cx.url(&format!("/apps#grant-{grant}"))) { (isolated(&name_of(app))) } }
+                    None => { (isolated(&name_of(app))) }
                 }
                 div.soft { "app" (with_tool(actor)) }
             };
@@ -146,6 +146,15 @@ impl<'a> Actors<'a> {
             (actor, name)
         });
         Ok(filters::options(cx.query.text("actor"), any.chain(named)))
+    }
+}
+
+/// Returns the name of an app. Whoever publishes what an app is can change its name at any time, but not its host.
+fn name_of(app: &App) -> String {
+    let name = without_bidi_controls(app.name.as_str());
+    match app.published_host() {
+        Some(host) => format!("{name} ({host}, not verified)"),
+        None => name,
     }
 }
 
