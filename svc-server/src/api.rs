@@ -26,6 +26,8 @@ mod home;
 mod housekeeping;
 pub mod limits;
 pub mod openapi;
+#[cfg(feature = "dashboard")]
+mod pages;
 pub mod platform;
 pub mod problem;
 mod reminder;
@@ -73,8 +75,6 @@ pub(crate) use self::request_context::ToolCall;
 use self::request_context::{AccessRecord, RequestContext};
 pub use self::response::ResponseBody;
 use self::response::{ApiResponse, Outcome};
-#[cfg(feature = "dashboard")]
-use self::response_memory::ResponseMemory;
 use self::router::Route;
 pub use self::router::{MAX_HEADERS, MAX_URI};
 use self::routes::Version;
@@ -83,17 +83,13 @@ pub use self::settings::OauthClients;
 pub use self::settings::Settings;
 use self::state::{Listener, State};
 #[cfg(feature = "dashboard")]
-use crate::dashboard::{Admitted, AdmittedPage, Dashboard, consent};
+use crate::dashboard::Dashboard;
 #[cfg(feature = "mcp")]
 use crate::mcp::ToolsPath;
 use crate::metrics::Metrics;
 #[cfg(feature = "dashboard")]
 use crate::oauth::{Endpoint, Oauth};
 use crate::telemetry;
-
-/// The memory that nearly every page of the dashboard can be made in, in records.
-#[cfg(feature = "dashboard")]
-const PAGE_MEMORY: u32 = 8;
 
 /// The operations of the platform API after which a session of the dashboard may show less.
 #[cfg(feature = "dashboard")]
@@ -215,7 +211,8 @@ impl Api {
         if let Some(oauth) = self.oauth().filter(|_| !is_page) {
             let status = response.status();
             // A key that may only read is not refused because of a token.
-            let code = code.filter(|_| status != StatusCode::FORBIDDEN || client_is_app(&access));
+            let code = code
+                .filter(|_| status != StatusCode::FORBIDDEN || access.client.as_ref().is_some_and(Principal::is_app));
             oauth.challenge(parts.uri.path(), status, code, response.headers_mut());
         }
         let headers = response.headers_mut();
@@ -227,8 +224,7 @@ impl Api {
         if is_client_request {
             self.state.settings.metrics.request(access.operation, response.status(), elapsed);
         }
-        let is_message = access.is_message;
-        let access = telemetry::Access {
+        let logged = telemetry::Access {
             request_id: &request_id,
             parts: &parts,
             peer,
@@ -240,21 +236,22 @@ impl Api {
             elapsed,
             written: access.written,
         };
-        if let Some(Principal::Key(caller)) = access.client
+        if let Some(Principal::Key(caller)) = logged.client
             && self.state.settings.request_log
-            && !is_message
-            && !self.state.request_log.add(self.env(), (caller.tenant_id, caller.id.key_id()), &access)
+            && !access.is_message
+            && !self.state.request_log.add(self.env(), (caller.tenant_id, caller.id.key_id()), &logged)
         {
             self.state.settings.metrics.requests_not_logged(1);
         }
-        access.record(&span);
-        telemetry::access(&access);
+        logged.record(&span);
+        telemetry::access(&logged);
         response.headers_mut().insert(telemetry::REQUEST_ID, request_id);
         response
     }
 
-    /// Stores when API keys were last used, deletes expired idempotency responses, request signatures and logged requests,
-    /// reports API keys that are about to expire, and measures the backlog of deliveries for the metrics.
+    /// Stores when API keys were last used, deletes expired idempotency responses, request signatures, logged requests, and apps
+    /// that nobody has registered and no account uses any more, reports API keys that are about to expire, and measures the
+    /// backlog of deliveries for the metrics.
     ///
     /// [`Background`](crate::Background) calls it every ten seconds.
     ///
@@ -441,10 +438,10 @@ impl Api {
         match self.listener {
             ListenerKind::Operators => router::route_for_operators(parts),
             #[cfg(feature = "mcp")]
-            ListenerKind::Assistants => match &self.state.mcp {
-                Some(mcp) => mcp.router.route(parts),
-                None => Err(self.state.public.router.not_found()),
-            },
+            ListenerKind::Assistants => {
+                let router = self.state.mcp.as_ref().and_then(|mcp| mcp.router.as_ref());
+                router.ok_or_else(|| self.state.public.router.not_found())?.route(parts)
+            }
             ListenerKind::Public | ListenerKind::Platform => self.listener().router.route(parts),
         }
     }
@@ -452,12 +449,12 @@ impl Api {
     #[cfg(feature = "mcp")]
     fn route_for_assistants<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
         let path = parts.uri.path();
-        let (mcp, place) = match self.listener {
+        let (mcp, tools) = match self.listener {
             ListenerKind::Public => (self.state.mcp.as_ref(), ToolsPath::at(path)),
             ListenerKind::Platform => (self.state.platform().mcp.as_ref(), ToolsPath::on_platform(path)),
             _ => return None,
         };
-        Some(Route::Mcp(mcp?, place?))
+        Some(Route::Mcp(mcp?, tools?))
     }
 
     async fn respond<B: Incoming>(
@@ -496,9 +493,9 @@ impl Api {
             #[cfg(feature = "dashboard")]
             Route::Oauth(oauth, endpoint) => self.respond_to_app(oauth, endpoint, parts, body, peer).await,
             #[cfg(feature = "mcp")]
-            Route::Mcp(mcp, place) => {
+            Route::Mcp(mcp, tools) => {
                 // On the heap, since a connection keeps room for the largest of all.
-                Box::pin(self.respond_to_assistant(mcp, place, parts, body, peer, access)).await
+                Box::pin(self.respond_to_assistant(mcp, tools, parts, body, peer, access)).await
             }
             #[cfg(feature = "docs")]
             Route::Docs(file) => {
@@ -519,93 +516,12 @@ impl Api {
         }
     }
 
-    /// Responds to a request of the dashboard: finds out who asks, from where and how often, before a byte of the form is read.
-    #[cfg(feature = "dashboard")]
-    async fn respond_with_page<B: Incoming>(
-        &self,
-        dashboard: &Dashboard,
-        parts: &Parts,
-        body: B,
-        peer: IpAddr,
-    ) -> Result<Outcome, Problem> {
-        let State { limits, forms, responses, settings, .. } = &*self.state;
-        let mut page = match dashboard.admit(parts, peer, limits).await {
-            Admitted::File(file) => return Ok(Outcome::Page(file)),
-            Admitted::Page(page) => page,
-        };
-        let mut form = None;
-        if page.takes_form() {
-            match forms.read(body, settings.body_timeout).await {
-                Ok(received) => form = Some(received),
-                Err(Problem::BodyTooLarge) => page = AdmittedPage::too_large(),
-                Err(problem) => return Err(problem),
-            }
-        }
-        let fields = form.as_ref().map(|form| form.bytes.clone()).unwrap_or_default();
-        // A page is made when there is memory for it, and keeps it until the client has taken it.
-        let mut memory = responses.acquire(PAGE_MEMORY).await?;
-        let page = dashboard.respond(parts, page, fields, limits).await;
-        let needed = ResponseMemory::records_of(page.body().length().unwrap_or_default());
-        responses.grow(&mut memory, needed).await?;
-        Ok(Outcome::Page(page.map(|body| body.within(responses, memory, parts.extensions.get()))))
-    }
-
-    /// Responds at an endpoint of OAuth. Refused requests for tokens count against their address.
-    #[cfg(feature = "dashboard")]
-    async fn respond_to_app<B: Incoming>(
-        &self,
-        oauth: &Oauth,
-        endpoint: Endpoint,
-        parts: &Parts,
-        body: B,
-        peer: IpAddr,
-    ) -> Result<Outcome, Problem> {
-        let State { limits, forms, settings, store, dashboard, .. } = &*self.state;
-        let refusals = limits.key_of_peer(peer);
-        if endpoint.takes_tokens() {
-            limits.check(refusals, self.env().now()).map_err(|limited| Problem::rate_limited(&limited))?;
-        }
-        let form = match parts.method {
-            Method::POST => match forms.read(body, settings.body_timeout).await {
-                Err(Problem::BodyTooLarge) if endpoint.takes_tokens() => return Ok(Outcome::Page(Oauth::too_large())),
-                form => Some(form?),
-            },
-            _ => None,
-        };
-        let form = form.as_ref().map(|form| form.bytes.clone()).unwrap_or_default();
-        if let (Endpoint::Authorize, Some(dashboard)) = (endpoint, dashboard) {
-            let page = consent::respond(dashboard, oauth.issuer(), parts, form, peer, limits).await;
-            return Ok(Outcome::Page(page));
-        }
-        if endpoint == Endpoint::Introspect && parts.method == Method::POST {
-            return match oauth.introspect(&**store, parts, &form).await {
-                Ok(response) => Ok(Outcome::Page(response)),
-                Err(problem) => {
-                    let counted = limits.count(refusals, self.env().now()).await;
-                    Err(counted.map_or_else(|limited| Problem::rate_limited(&limited), |_| problem))
-                }
-            };
-        }
-        let response = oauth.respond(&**store, endpoint, parts, form).await;
-        if endpoint.takes_tokens() && response.status().is_client_error() {
-            let counted = limits.count(refusals, self.env().now()).await;
-            counted.map_err(|limited| Problem::rate_limited(&limited))?;
-        }
-        Ok(Outcome::Page(response))
-    }
-
     async fn check_database(&self) -> Result<(), Error> {
         let lookup = self.state.store.read("readyz", (), async |tx, ()| Ok(tx.tenant(NO_TENANT).await.map(drop)?));
         let timed_out = |_| StoreError::Unavailable(format!("no response within {READY_TIMEOUT:?}"));
         tokio::time::timeout(READY_TIMEOUT, lookup).await.map_err(timed_out)??;
         Ok(self.state.store.check_writable()?)
     }
-}
-
-/// Returns whether an app has sent the request, with an access token.
-#[cfg(feature = "dashboard")]
-fn client_is_app(access: &AccessRecord) -> bool {
-    access.client.as_ref().is_some_and(Principal::is_app)
 }
 
 fn status_response(status: &str) -> Result<Outcome, Problem> {

@@ -63,7 +63,7 @@ const LARGE_MESSAGES: u32 = 4;
 /// How long a message waits to be handled.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// What the handling of a message takes of the bound of all.
+/// The permits that a message holds while it is handled.
 pub(crate) struct Permits {
     _own: Option<OwnedSemaphorePermit>,
     _large: Option<OwnedSemaphorePermit>,
@@ -71,8 +71,8 @@ pub(crate) struct Permits {
 
 /// The tools, and what serves them.
 pub(crate) struct Mcp {
-    /// The operations that the tools of the public API call.
-    pub(crate) router: Router,
+    /// The operations that the tools call. `None` on the platform listener, whose router has them.
+    pub(crate) router: Option<Router>,
     tools: Arc<Tools>,
     service: StreamableHttpService<Handler, NeverSessionManager>,
     /// The permits to handle messages.
@@ -96,7 +96,7 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// Where a message is sent to.
+/// The path of tools, to which a message is sent.
 #[derive(Clone, Copy)]
 pub(crate) struct ToolsPath<'a> {
     /// The API whose operations the tools call.
@@ -108,13 +108,13 @@ pub(crate) struct ToolsPath<'a> {
 }
 
 impl<'a> ToolsPath<'a> {
-    /// Returns the place with this path on the public listener.
+    /// Reads a path of the public listener. `None` if no tools are there.
     pub(crate) fn at(path: &str) -> Option<Self> {
         let version = VERSIONS.into_iter().find(|version| version.path() == path)?;
         Some(Self { version, account: None, is_read_only: version == Version::McpReadOnly })
     }
 
-    /// Returns the place with this path on the platform listener, where the path names the account.
+    /// Reads a path of the platform listener, which names the account. `None` if no tools are there.
     pub(crate) fn on_platform(path: &'a str) -> Option<Self> {
         let rest = path.strip_prefix(Version::Platform.path())?.strip_prefix("/accounts/")?;
         let (account, rest) = rest.split_once('/')?;
@@ -134,7 +134,7 @@ pub(crate) enum Kind<'a> {
 impl Mcp {
     /// Makes the tools of the public API, for requests to these hosts and to the names of the machine itself.
     pub(crate) fn new(hosts: &[String], settings: &Settings, kinds: &EventKinds) -> Self {
-        Self::of(&operations(), settings, kinds, |mut config| {
+        let tools = Self::of(&operations(), kinds, |mut config| {
             config.allowed_hosts.extend(hosts.iter().cloned());
             // Pages of this server, of this machine, and of the origins that may call the API. None can send a key that it
             // does not have, but pages of others are refused before that counts.
@@ -142,19 +142,20 @@ impl Mcp {
             let local = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(str::to_owned);
             config.allowed_origins = settings.cors.origins().map(str::to_owned).chain(own).chain(local).collect();
             config
-        })
+        });
+        let router = Router::new(operations(), &VERSIONS, &settings.write_rate_limits, "");
+        Self { router: Some(router), ..tools }
     }
 
     /// Makes the same tools of operations of the platform API, for programs at any host, and for no page.
-    pub(crate) fn of_platform(all: Vec<Operation>, settings: &Settings, kinds: &EventKinds) -> Self {
+    pub(crate) fn of_platform(all: Vec<Operation>, kinds: &EventKinds) -> Self {
         let known: Vec<&str> = operations().iter().map(|operation| operation.id).collect();
         let operations: Vec<Operation> = all.into_iter().filter(|operation| known.contains(&operation.id)).collect();
-        Self::of(&operations, settings, kinds, StreamableHttpServerConfig::disable_allowed_hosts)
+        Self::of(&operations, kinds, StreamableHttpServerConfig::disable_allowed_hosts)
     }
 
     fn of(
         all: &[Operation],
-        settings: &Settings,
         kinds: &EventKinds,
         allow: impl FnOnce(StreamableHttpServerConfig) -> StreamableHttpServerConfig,
     ) -> Self {
@@ -167,7 +168,7 @@ impl Mcp {
         let handler = Handler::new(Arc::clone(&tools));
         let service = StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config);
         Self {
-            router: Router::new(operations(), &VERSIONS, &settings.write_rate_limits, ""),
+            router: None,
             tools,
             service,
             permits: Arc::new(Semaphore::new(MESSAGES as usize)),

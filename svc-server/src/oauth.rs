@@ -12,7 +12,6 @@
 mod client;
 mod published;
 
-pub(crate) use self::published::PublishedApps;
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE,
@@ -31,6 +30,7 @@ use svc_core::oauth::{Parameters, scope_text};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 
+pub(crate) use self::published::PublishedApps;
 use crate::api::auth;
 use crate::api::problem::Problem;
 use crate::api::routes::{VERSIONS, Version};

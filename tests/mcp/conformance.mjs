@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { consent } from './browser.mjs';
+import { consent } from './flow.mjs';
 import { proxy } from './proxy.mjs';
 import { headers, origin, url, variable } from './walk.mjs';
 

@@ -11,7 +11,7 @@ import {
 import {
   Client as Client2, StreamableHTTPClientTransport as Transport2, discoverAuthorizationServerMetadata,
 } from '@modelcontextprotocol/client';
-import { consent } from './browser.mjs';
+import { consent } from './flow.mjs';
 import { data, origin, program, url, variable } from './walk.mjs';
 
 const id = variable('SVC_CLIENT_ID');

@@ -137,10 +137,11 @@ pub(crate) fn folder_of_node(packages: &OsString) -> tempfile::TempDir {
 }
 
 /// Copies the programs of `tests/oauth` into a folder.
-fn copy_programs(folder: &Path) {
+pub(crate) fn copy_programs(folder: &Path) {
     copy_files(concat!(env!("CARGO_MANIFEST_DIR"), "/oauth"), folder);
 }
 
+/// Copies the files of a folder into another one.
 pub(crate) fn copy_files(from: &str, folder: &Path) {
     for file in std::fs::read_dir(from).unwrap() {
         let file = file.unwrap().path();

@@ -138,14 +138,17 @@ async fn a_call_counts_as_one_request_and_a_message_as_another() {
 
 #[tokio::test]
 async fn a_call_that_becomes_no_request_counts_as_well() {
-    let settings = Settings { mcp: Some(Vec::new()), rate_limit: 6, ..limited() };
+    let settings = Settings { mcp: Some(Vec::new()), rate_limit: 8, ..limited() };
     let server = TestServer::with(settings, |store| store);
     let params = |arguments: Value| json!({ "name": "list_contacts", "arguments": arguments });
     let notification = json!({ "jsonrpc": "2.0", "method": "tools/call", "params": params(json!({})) });
     for (left, call) in [
-        (5, message("/mcp", "", json!({})).json(&notification)),
-        (4, call("/mcp", "list_contacts", json!({ "limit": 200 }))),
-        (3, call("/mcp", "get_contact", json!({ "id": "a".repeat(100_000) }))),
+        (7, message("/mcp", "", json!({})).json(&notification)),
+        (6, call("/mcp", "list_contacts", json!({ "limit": 200 }))),
+        (5, call("/mcp", "get_contact", json!({ "id": "a".repeat(100_000) }))),
+        // One that is too large to be read, and one without a body.
+        (4, call("/mcp", "get_contact", json!({ "id": "a".repeat(300_000) }))),
+        (3, Call::absolute(Method::GET, "/mcp")),
         (2, message("/mcp", "tools/call", params(json!(7)))),
         (1, call("/mcp", "search_docs", json!({ "query": "limits" }))),
         // A call from a page of somebody else.

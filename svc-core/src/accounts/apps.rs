@@ -36,7 +36,8 @@ const CLIENT_ID_LENGTH: usize = 24;
 pub struct App {
     /// The unique identifier of the app, a UUID of version 7.
     pub id: AppId,
-    /// The public identifier that the app sends as `client_id`.
+    /// The public identifier that the app sends as `client_id`: `svcapp_…`, or the URL at which an app that nobody has registered
+    /// publishes what it is.
     pub client_id: String,
     /// The account whose people develop the app. Null for an app of whoever runs the service.
     pub tenant_id: Option<TenantId>,

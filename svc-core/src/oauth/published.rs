@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use url::Url;
 
+use super::revocation;
 use crate::accounts::apps::{App, CLIENT_ID_PREFIX};
 use crate::accounts::keys;
 use crate::error::{Error, StoreError};
@@ -19,8 +20,6 @@ use crate::values::{RedirectUri, Text, WebhookUrl};
 const MAX_URL: usize = 2000;
 /// How long an app is kept to which nobody grants access.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// The number of apps that one call of [`delete_unused`] looks at.
-const DELETED_AT_ONCE: usize = 100;
 /// The number of redirect URIs that are kept of a document.
 const MAX_REDIRECT_URIS: usize = 20;
 
@@ -105,11 +104,6 @@ impl PublishedApp {
         Ok(Self { url: client_id, name, website, redirect_uris: known })
     }
 
-    /// Returns the client id.
-    pub fn client_id(&self) -> &str {
-        &self.url
-    }
-
     /// Returns the app as it is stored, or as it would be.
     pub(super) async fn app(&self, tx: &mut dyn Tx) -> Result<App, StoreError> {
         let stored = tx.app_by_client_id(&self.url).await?;
@@ -137,46 +131,49 @@ impl PublishedApp {
     }
 }
 
-/// Stores what an app has published, and returns the stored app.
+/// Stores what an app has published, and returns the stored app. `app` is one that [`PublishedApp::app`] has returned.
 pub(super) async fn store(tx: &mut dyn Tx, app: &App) -> Result<App, Error> {
-    match tx.app_by_client_id(&app.client_id).await? {
-        Some(stored) => {
-            let published = App {
-                name: app.name.clone(),
-                website: app.website.clone(),
-                redirect_uris: app.redirect_uris.clone(),
-                ..stored.clone()
-            };
-            if published != stored {
-                tx.update_app(&published).await?;
-            }
-            Ok(published)
-        }
-        None => {
-            let app = App { created_by: tx.actor().to_string(), ..app.clone() };
-            tx.insert_app(&app).await?;
-            Ok(app)
-        }
+    let Some(stored) = tx.app_by_client_id(&app.client_id).await? else {
+        let app = App { created_by: tx.actor().to_string(), ..app.clone() };
+        tx.insert_app(&app).await?;
+        return Ok(app);
+    };
+    let App { name, website, redirect_uris, .. } = app.clone();
+    let published = App { name, website, redirect_uris, ..stored.clone() };
+    if published != stored {
+        tx.update_app(&published).await?;
     }
+    Ok(published)
 }
 
-/// Deletes the apps to which no account grants access any more, some at a time. One that is disabled stays, so that it is kept
-/// out.
+/// Deletes apps to which no account grants access any more, a day after their first consent at the earliest. One that is disabled
+/// stays, so that it is kept out.
 ///
 /// # Errors
 /// [`Error::Store`].
 pub async fn delete_unused(store: &dyn Store) -> Result<(), Error> {
-    let now = store.env().now();
-    let all = store.read("published_apps.list", (), async |tx, ()| Ok(tx.apps(None).await?)).await?;
-    let may_be_unused = |app: &App| app.is_published() && app.disabled_at.is_none() && now.since(app.created_at) > KEPT;
-    for app in all.into_iter().filter(may_be_unused).take(DELETED_AT_ONCE) {
-        let deleted = store.write("published_apps.delete", app.id, async |tx, &id| {
-            if tx.grants_to(id, 1).await?.is_empty() {
-                tx.delete_app(id).await?;
+    let unused = store.read("published_apps.unused", (), async |tx, ()| {
+        let now = tx.env().now();
+        let mut unused = Vec::new();
+        for app in tx.apps(None).await? {
+            let may_be_unused = app.is_published() && app.disabled_at.is_none() && now.since(app.created_at) > KEPT;
+            if may_be_unused && tx.grants_to(app.id, 1).await?.is_empty() {
+                unused.push(app.id);
             }
-            Ok(())
-        });
-        deleted.await?;
+        }
+        Ok(unused)
+    });
+    for id in unused.await? {
+        let deleted =
+            store.write("published_apps.delete", id, async |tx, &id| match tx.grants_to(id, 1).await?.is_empty() {
+                true => revocation::delete(tx, id).await.map(drop),
+                false => Ok(()),
+            });
+        match deleted.await {
+            // Another node has deleted it.
+            Err(Error::NotFound) => {}
+            deleted => deleted?,
+        }
     }
     Ok(())
 }

@@ -174,7 +174,8 @@ pub async fn delete_app_at_once(tx: &mut dyn Tx, id: AppId) -> Result<(), Error>
     delete(tx, id).await.map(drop)
 }
 
-async fn delete(tx: &mut dyn Tx, id: AppId) -> Result<App, Error> {
+/// Deletes an app that has access to no account.
+pub(super) async fn delete(tx: &mut dyn Tx, id: AppId) -> Result<App, Error> {
     let app = apps::get(tx, id).await?;
     release_webhook(tx, &app).await?;
     tx.delete_app(id).await?;

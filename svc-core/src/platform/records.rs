@@ -570,7 +570,8 @@ pub struct AuditEntry {
     pub tenant_id: TenantId,
     /// When the change was made.
     pub at: Timestamp,
-    /// Who made the change, such as `key:<id>` or `platform_key:<id>`.
+    /// Who made the change, such as `key:<id>` or `platform_key:<id>`. A slash and the name of a tool follow if an assistant did,
+    /// as in `key:<id>/create_contact`.
     pub actor: String,
     /// What was done, such as `create` or `update`.
     pub action: String,

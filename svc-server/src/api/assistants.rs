@@ -1,7 +1,7 @@
 //! Messages of assistants (MCP): who sends them, and how they are counted.
 //!
-//! A message is authenticated as a request of the API is. If it calls an operation, the request that it becomes is counted,
-//! logged and checked once more, so the message itself is not.
+//! A message is authenticated as a request of the API is, before its body is read. If it calls an operation, the request that it
+//! becomes is counted, logged and checked once more, so the message itself is not.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use crate::api::request_context::{self, AccessRecord};
 use crate::api::response::Outcome;
 use crate::api::response_memory::ResponseMemory;
 use crate::api::routes::Version;
+use crate::api::state::State;
 use crate::api::{Api, ListenerKind};
 use crate::mcp::{Kind, Mcp, Session, ToolsPath};
 
@@ -28,87 +29,106 @@ use crate::mcp::{Kind, Mcp, Session, ToolsPath};
 const TOOLS_MEMORY: u32 = 2;
 
 impl Api {
-    /// Responds to a message for the tools of a place.
+    /// Responds to a message for the tools of a path. Each message of a client counts once: as the request that it becomes, or
+    /// else by itself.
     pub(super) async fn respond_to_assistant<B: Incoming>(
         &self,
         mcp: &Mcp,
-        place: ToolsPath<'_>,
+        tools: ToolsPath<'_>,
         parts: &Parts,
         body: B,
         peer: IpAddr,
         access: &mut AccessRecord,
     ) -> Result<Outcome, Problem> {
-        let state = &self.state;
         access.is_message = true;
-        // 401, 403 and 404, before the body is read
-        let client = self.sender(&place, parts, peer, access).await?;
-        client.require_account()?;
-        if let Principal::Key(caller) = &client {
-            caller.require(Scope::Read)?;
-        }
-        let received = match parts.method {
-            Method::POST => Some(state.bodies.read(body, state.settings.body_timeout).await?),
-            _ => None,
-        };
-        let message = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
-        let kind = mcp.kind_of(&message, place.is_read_only);
-        match &kind {
-            Kind::Operation(operation) => {
-                if let Err(refused) = client.require_scope(operation.area, operation.scope) {
-                    // It is a request that was refused, as its client sees in the log.
-                    access.is_message = false;
-                    self.count_message(&client, access).await?;
-                    return Err(refused.into());
-                }
-            }
-            Kind::Other => self.count_message(&client, access).await?,
-        }
-        let permits = Arc::new(mcp.admit(message.len()).await?);
-        let is_counted = Arc::new(AtomicBool::new(matches!(kind, Kind::Other)));
-        let listener = match place.version {
+        let client = self.sender(&tools, parts, peer, access).await?;
+        let listener = match tools.version {
             Version::Platform => ListenerKind::Platform,
             _ => ListenerKind::Assistants,
         };
-        let mut request = Request::from_parts(parts.clone(), Full::new(message.clone()));
-        request.extensions_mut().insert(Session {
-            api: Self { state: Arc::clone(state), listener },
+        let is_counted = Arc::new(AtomicBool::new(false));
+        let session = Session {
+            api: Self { state: Arc::clone(&self.state), listener },
             peer,
             client: client.clone(),
-            base: place.version.path(),
-            account: place.account.map(str::to_owned),
-            is_read_only: place.is_read_only,
+            base: tools.version.path(),
+            account: tools.account.map(str::to_owned),
+            is_read_only: tools.is_read_only,
             headers: parts.headers.clone(),
             is_counted: Arc::clone(&is_counted),
-            _permits: permits,
-        });
-        // What a call reads has memory of its own until its result is made.
-        let mut memory = state.responses.acquire(if matches!(kind, Kind::Other) { TOOLS_MEMORY } else { 0 }).await?;
-        let response = mcp.respond(request).await;
-        if !is_counted.load(Ordering::Relaxed) {
+        };
+        let result = self.handle_message(mcp, session, parts, body, access).await;
+        if is_counted.load(Ordering::Relaxed) {
+            let window = request_context::limit_key(&self.state, None, &client);
+            access.status = Some(self.state.limits.status(window, self.env().now()));
+        } else {
             self.count_message(&client, access).await?;
         }
-        let window = request_context::limit_key(state, None, &client);
-        access.status = Some(state.limits.status(window, self.env().now()));
-        state.responses.grow(&mut memory, ResponseMemory::records_of(response.body().len() as u64)).await?;
+        result
+    }
+
+    async fn handle_message<B: Incoming>(
+        &self,
+        mcp: &Mcp,
+        session: Session,
+        parts: &Parts,
+        body: B,
+        access: &mut AccessRecord,
+    ) -> Result<Outcome, Problem> {
+        let State { bodies, responses, settings, .. } = &*self.state;
+        let client = &session.client;
+        // 403 and 404, before the body is read
+        client.require_account()?;
+        if let Principal::Key(caller) = client {
+            caller.require(Scope::Read)?;
+        }
+        let received = match parts.method {
+            Method::POST => Some(bodies.read(body, settings.body_timeout).await?),
+            _ => None,
+        };
+        let message = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
+        let memory_needed = match mcp.kind_of(&message, session.is_read_only) {
+            Kind::Operation(operation) => {
+                client.require_scope(operation.area, operation.scope).inspect_err(|_| {
+                    // It is a request that was refused, as its client sees in the log.
+                    access.is_message = false;
+                })?;
+                // What a call reads has memory of its own until its result is made.
+                0
+            }
+            Kind::Other => {
+                session.is_counted.store(true, Ordering::Relaxed);
+                self.count_message(client, access).await?;
+                TOOLS_MEMORY
+            }
+        };
+        let permits = Arc::new(mcp.admit(message.len()).await?);
+        let mut memory = responses.acquire(memory_needed).await?;
+        let mut request = Request::from_parts(parts.clone(), Full::new(message));
+        request.extensions_mut().insert(session);
+        // They belong to the call, which goes on without its client.
+        request.extensions_mut().insert(permits);
+        let response = mcp.respond(request).await;
+        responses.grow(&mut memory, ResponseMemory::records_of(response.body().len() as u64)).await?;
         Ok(Outcome::Page(response.map(|body| memory.hold(body, parts.extensions.get()).into())))
     }
 
     /// Returns who sends a message. A message without a valid key counts against its address.
     async fn sender(
         &self,
-        place: &ToolsPath<'_>,
+        tools: &ToolsPath<'_>,
         parts: &Parts,
         peer: IpAddr,
         access: &mut AccessRecord,
     ) -> Result<Principal, Problem> {
         let state = &self.state;
         let found = async {
-            let credentials = match place.account {
+            let credentials = match tools.account {
                 Some(account) => {
                     let account: TenantId = account.parse().map_err(|issue: Issue| issue.on("account_id"))?;
                     request_context::credentials_of_platform(&parts.headers, Some(account))?
                 }
-                None => request_context::credentials_of_account(&parts.headers, place.version, state.has_apps())?,
+                None => request_context::credentials_of_account(&parts.headers, tools.version, state.has_apps())?,
             };
             let client = state.store.read("authenticate", credentials, async |tx, key| key.authenticate(tx).await);
             Ok(client.await?)

@@ -17,16 +17,17 @@ use crate::deliver::WebhookClient;
 use crate::deliver::resolver::{Resolver, SystemResolver};
 use crate::metrics::Metrics;
 
-/// Which apps owners can let work on their accounts (OAuth 2.0).
+/// Which apps owners can let work on their accounts (OAuth 2.0, draft-ietf-oauth-client-id-metadata-document).
 #[cfg(feature = "dashboard")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "standalone", derive(clap::ValueEnum))]
 #[non_exhaustive]
 pub enum OauthClients {
     /// Those that were registered with whoever runs the service.
     #[default]
     Registered,
-    /// Also those that publish what they are at a URL, which is their client id, as assistants do
-    /// (draft-ietf-oauth-client-id-metadata-document). The page of consent says that nobody has verified them.
+    /// Also those that publish what they are at a URL, which is their client id, as assistants do. The page of consent says that
+    /// nobody has verified them.
     Metadata,
 }
 
@@ -87,8 +88,8 @@ pub struct Settings {
     /// The identity provider with which members sign in to the dashboard. None by default.
     #[cfg(feature = "oidc")]
     pub oidc: Option<OidcSettings>,
-    /// What the dashboard tries endpoints with, by one request each. [`Builder::build`](crate::Builder::build) sets it to the
-    /// client of deliveries. With `None`, endpoints cannot be tried.
+    /// What the dashboard tries endpoints with, by one request each, and reads what apps publish with.
+    /// [`Builder::build`](crate::Builder::build) sets it to the client of deliveries. With `None`, neither can be done.
     #[cfg(feature = "dashboard")]
     pub webhook_client: Option<Arc<dyn WebhookClient>>,
     /// Whether the API reference is served at `/docs`. It is by default.

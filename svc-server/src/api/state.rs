@@ -64,7 +64,7 @@ pub(super) struct State {
 pub(super) struct Listener {
     pub(super) router: Router,
     pub(super) documents: Documents,
-    /// The tools of the platform API. Those of the public API are apart, as its router does not have all of their operations.
+    /// The tools of the platform API. [`State`] has those of the public API.
     #[cfg(feature = "mcp")]
     pub(super) mcp: Option<Mcp>,
     #[cfg(feature = "docs")]
@@ -88,7 +88,7 @@ impl Listener {
         let mcp = settings.mcp.as_ref().filter(|_| is_platform);
         Self {
             #[cfg(feature = "mcp")]
-            mcp: mcp.map(|_| Mcp::of_platform(platform::operations(), settings, &store.env().event_kinds)),
+            mcp: mcp.map(|_| Mcp::of_platform(platform::operations(), &store.env().event_kinds)),
             documents: Documents::new(&operations, versions, mount, &store.env().event_kinds, issuer),
             #[cfg(feature = "docs")]
             docs: versions.first().filter(|_| settings.docs).map(|version| Docs::new(mount, *version, has_dashboard)),

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use http::header::{
-    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, RETRY_AFTER, SET_COOKIE,
-};
+use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION, RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use maud::{Markup, html};
 use svc_core::error::{Error, StoreError};
@@ -96,7 +94,7 @@ impl PageResponse {
     /// Sets the policy of a page that has another one than those of the dashboard.
     #[cfg(feature = "docs")]
     pub(super) fn policy(mut self, policy: HeaderValue) -> Self {
-        self.headers.insert(CONTENT_SECURITY_POLICY, policy);
+        self.headers.insert(http::header::CONTENT_SECURITY_POLICY, policy);
         self
     }
 

@@ -13,14 +13,11 @@ use serde_json::{Map, Value, json};
 use super::handler::Session;
 use super::schemas::{NOTICE, PAGE};
 use super::search;
-use super::tools::{Tool, ToolOperation};
+use super::tools::{MAX_QUERY, Tool, ToolOperation};
 use crate::api::ToolCall;
 
 /// How many sections a search of the documentation returns.
 const SECTIONS: usize = 3;
-
-/// The longest query for the documentation, in bytes.
-const MAX_QUERY: usize = 200;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The headers of a message that its request has as well.
@@ -232,8 +229,8 @@ fn search_docs(arguments: &JsonObject) -> CallToolResult {
     let Some(query) = arguments.get("query").and_then(Value::as_str).filter(|query| !query.trim().is_empty()) else {
         return invalid("query is required: words to look for.");
     };
-    if query.len() > MAX_QUERY {
-        return invalid("query must have at most 200 bytes.");
+    if query.chars().count() > MAX_QUERY {
+        return invalid(&format!("query must have at most {MAX_QUERY} characters."));
     }
     let found = search::search(query, SECTIONS)
         .into_iter()

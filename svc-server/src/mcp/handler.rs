@@ -13,8 +13,8 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
+use super::call;
 use super::tools::{ToolOperation, Tools};
-use super::{Permits, call};
 use crate::api::Api;
 use crate::api::auth::Principal;
 
@@ -52,8 +52,6 @@ pub(crate) struct Session {
     pub(crate) headers: HeaderMap,
     /// Whether the message has become a request, which is counted and logged by itself.
     pub(crate) is_counted: Arc<AtomicBool>,
-    /// What the handling takes of the bound of all messages. It belongs to the call, which goes on without its client.
-    pub(crate) _permits: Arc<Permits>,
 }
 
 /// Answers the requests of the protocol.

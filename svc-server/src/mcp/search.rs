@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use crate::manual::{PAGES, Page};
 
-/// How many characters of a section are returned at most.
+/// How many bytes of a section are returned at most.
 const MAX_SECTION: usize = 6_000;
 
 /// A section of a page.

@@ -17,6 +17,9 @@ use crate::api::routes::Operation;
 /// provider of the assistant would get as well.
 const NO_TOOLS: [&str; 3] = ["ping", "testWebhook", "rotateWebhookSecret"];
 
+/// The longest query for the documentation, in characters.
+pub(super) const MAX_QUERY: usize = 200;
+
 /// What a tool has besides its operation.
 struct Extra {
     operation: &'static str,
@@ -160,7 +163,7 @@ fn search_docs() -> Tool {
     let arguments = json!({
         "type": "object",
         "properties": { "query": {
-            "type": "string", "minLength": 1, "maxLength": 200,
+            "type": "string", "minLength": 1, "maxLength": MAX_QUERY,
             "description": "Words to look for, such as: verify webhook signature.",
         } },
         "required": ["query"],
@@ -182,7 +185,7 @@ fn search_docs() -> Tool {
     });
     let title = "Search the documentation";
     let described = model::Tool::new(
-        SEARCH_DOCS,
+        "search_docs",
         "Returns the sections of the documentation of this service that fit best, at most three: how the API and webhooks work, \
          what errors mean, how to verify signatures, to keep a copy in sync, or to connect an app.",
         object(arguments),
@@ -192,8 +195,6 @@ fn search_docs() -> Tool {
         described.with_title(title).with_raw_output_schema(Arc::new(object(result))).with_annotations(hints);
     Tool { described, operation: None }
 }
-
-const SEARCH_DOCS: &str = "search_docs";
 
 fn object(value: Value) -> JsonObject {
     match value {

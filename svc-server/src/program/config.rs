@@ -21,8 +21,8 @@ use svc_core::webhooks::deliveries::RetrySchedule;
 use svc_core::webhooks::engine::Policy;
 use svc_store::Options;
 
-use crate::api::Settings;
 use crate::api::cors::Cors;
+use crate::api::{OauthClients, Settings};
 use crate::dashboard::{Authorities, OidcSettings, Origin};
 use crate::deliver::EgressProxy;
 use crate::program::address::ListenAddress;
@@ -195,8 +195,7 @@ pub struct Config {
     #[arg(long, env = "SVC_OAUTH", value_enum, default_value_t = Switch::Off)]
     pub oauth: Switch,
 
-    /// The apps that owners can connect: those that were registered, or also those that publish what they are at a URL, which
-    /// is their client id, as assistants do. Requires --oauth on.
+    /// The apps that owners can connect. Requires --oauth on.
     #[arg(long, env = "SVC_OAUTH_CLIENTS", value_enum, value_name = "WHICH", default_value_t = OauthClients::Registered)]
     pub oauth_clients: OauthClients,
 
@@ -262,23 +261,6 @@ pub struct Config {
 pub enum Switch {
     On,
     Off,
-}
-
-/// Which apps owners can connect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[expect(missing_docs, reason = "a text would be in the help of the flag")]
-pub enum OauthClients {
-    Registered,
-    Metadata,
-}
-
-impl From<OauthClients> for crate::api::OauthClients {
-    fn from(clients: OauthClients) -> Self {
-        match clients {
-            OauthClients::Registered => Self::Registered,
-            OauthClients::Metadata => Self::Metadata,
-        }
-    }
 }
 
 /// Parses a duration of at most ten years, so that no sum of durations and times overflows.
@@ -461,7 +443,7 @@ impl Config {
             platform_webhook: self.platform_webhook.clone(),
             dashboard: self.dashboard == Switch::On,
             oauth: self.public_url.clone().filter(|_| self.oauth == Switch::On),
-            oauth_clients: self.oauth_clients.into(),
+            oauth_clients: self.oauth_clients,
             mcp: (self.mcp == Switch::On).then(|| self.public_url.iter().filter_map(host_of).collect()),
             // Checked when the flags were read, as is the identity provider.
             egress_proxy: self.egress_proxy().ok().flatten(),
@@ -473,161 +455,4 @@ impl Config {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_flags_are_consistent() {
-        use clap::CommandFactory as _;
-        Config::command().debug_assert();
-    }
-
-    #[test]
-    fn the_help_names_the_database_urls_and_their_settings() {
-        use clap::CommandFactory as _;
-        let help = Config::command().render_long_help().to_string();
-        for text in ["sqlite://PATH", "postgres://USER", "--database-read-connections", "SVC_SECRET_KEY"] {
-            assert!(help.contains(text), "{text}: {help}");
-        }
-        let options = Config::parse_from(["svc-server"]).store_options();
-        let defaults = Options::default();
-        assert_eq!(options.read_connections, defaults.read_connections);
-        assert_eq!(options.write_connections, defaults.write_connections);
-    }
-
-    /// The files that the Debian package has of the server. When the flags have changed, the test fails once and writes them.
-    #[test]
-    fn the_manual_page_and_the_completions_are_up_to_date() {
-        use clap_complete::Shell;
-        let mut page = Vec::new();
-        clap_mangen::Man::new(Config::command()).render(&mut page).unwrap();
-        let mut files = vec![("1", page)];
-        for (extension, shell) in [("bash", Shell::Bash), ("zsh", Shell::Zsh), ("fish", Shell::Fish)] {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Config::command(), "svc-server", &mut script);
-            files.push((extension, script));
-        }
-        let changed = files.into_iter().filter(|(extension, content)| {
-            let path = format!("{}/../ops/debian/svc-server.{extension}", env!("CARGO_MANIFEST_DIR"));
-            let is_changed = std::fs::read(&path).ok().as_ref() != Some(content);
-            if is_changed {
-                std::fs::write(path, content).unwrap();
-            }
-            is_changed
-        });
-        assert_eq!(changed.map(|(extension, _)| extension).collect::<Vec<_>>(), [""; 0]);
-    }
-
-    #[test]
-    fn numbers_and_durations_are_bounded() {
-        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(attempt_timeout("500ms"), Ok(Duration::from_millis(500)));
-        for bad in ["", "10", "x", "11years", "600000000000y"] {
-            assert!(duration(bad).is_err(), "{bad}");
-        }
-        for bad in ["0s", "61m"] {
-            assert!(attempt_timeout(bad).is_err(), "{bad}");
-        }
-        for bad in ["0", "-1", "many", "1001"] {
-            assert!(connections(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn an_account_can_be_allowed_1000_webhooks_at_most() {
-        let limit = |flags: &[&str]| {
-            Config::try_parse_from([&["svc-server"], flags].concat()).ok().map(|config| config.max_webhooks)
-        };
-        assert_eq!((limit(&[]), limit(&["--max-webhooks", "1000"])), (Some(100), Some(1000)));
-        for bad in ["0", "1001", "-1", "many"] {
-            assert_eq!(limit(&["--max-webhooks", bad]), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_frame_is_allowed_for_an_origin_alone() {
-        let flag = |origin| Config::try_parse_from(["svc-server", "--dashboard-frame-ancestor", origin]);
-        let settings = flag("https://app.example.com").unwrap().settings();
-        assert_eq!(settings.dashboard_frame_ancestor.unwrap().as_str(), "https://app.example.com");
-        let refused = flag("https://app.example.com/page").unwrap_err().to_string();
-        assert!(refused.contains("must be an origin such as https://app.example.com, without a path"), "{refused}");
-    }
-
-    #[test]
-    fn an_identity_provider_needs_all_three_flags() {
-        let flags = ["--oidc-issuer=https://id.example.com", "--oidc-client-id=svc", "--oidc-client-secret=hidden"];
-        let load = |given: &[&str]| Config::load_from([&["svc-server"], given].concat());
-        assert!(load(&flags).unwrap().settings().oidc.is_some());
-        assert!(load(&[]).unwrap().settings().oidc.is_none());
-        for (given, missing) in [
-            (&flags[..2], "needs --oidc-client-secret as well"),
-            (&flags[1..], "needs --oidc-issuer as well"),
-            (&flags[..1], "needs --oidc-client-id and --oidc-client-secret as well"),
-            (&["--oidc-issuer=http://id.example.com", flags[1], flags[2]], "must be a URL of https"),
-        ] {
-            let error = load(given).unwrap_err();
-            assert!(error.to_string().contains(missing), "{error}");
-        }
-        assert!(!format!("{:?}", load(&flags).unwrap()).contains("hidden"));
-    }
-
-    #[test]
-    fn a_proxy_is_checked_and_its_password_is_not_shown() {
-        let load = |given: &[&str]| Config::load_from([&["svc-server"], given].concat());
-        let flag = "--egress-proxy=http://svc:hidden@proxy.internal:3128";
-        let config = load(&[flag, "--egress-proxy-resolves=on"]).unwrap();
-        let proxy = config.settings().egress_proxy.unwrap();
-        assert!(proxy.resolves());
-        assert_eq!(format!("{proxy:?}"), "EgressProxy(proxy.internal:3128)");
-        assert!(!format!("{config:?}").contains("hidden"));
-        assert!(!load(&[flag]).unwrap().settings().egress_proxy.unwrap().resolves());
-        assert!(load(&[]).unwrap().settings().egress_proxy.is_none());
-        for (given, reason) in [
-            ("--egress-proxy=proxy.internal:3128", "must be a URL such as http://"),
-            ("--egress-proxy=https://svc:hidden@proxy.internal", "TLS to the proxy itself is not supported"),
-            ("--egress-proxy=socks5://svc:hidden@proxy.internal", "must be a URL such as http://"),
-            ("--egress-proxy=http://svc:hidden@proxy.internal/path", "nothing after the port"),
-            ("--egress-proxy=http://svc:hidden@", "must be a URL such as http://"),
-            ("--egress-proxy=svc:hidden", "must be a URL such as http://"),
-            ("--egress-proxy-resolves=on", "needs --egress-proxy"),
-        ] {
-            let error = load(&[given]).unwrap_err().to_string();
-            assert!(error.contains(reason) && !error.contains("hidden"), "{error}");
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("svc.toml");
-        std::fs::write(&file, "egress-proxy = \"http://svc:hidden@proxy.internal:3128\"").unwrap();
-        let file = format!("--config={}", file.display());
-        assert!(load(&[&file]).unwrap().settings().egress_proxy.is_some());
-    }
-
-    #[test]
-    fn apps_need_the_public_url_and_the_dashboard() {
-        let load = |given: &[&str]| Config::load_from([&["svc-server"], given].concat());
-        let on = ["--oauth=on", "--public-url=https://api.example.com/"];
-        assert_eq!(load(&on).unwrap().settings().oauth.unwrap().as_str(), "https://api.example.com");
-        assert!(load(&on[1..]).unwrap().settings().oauth.is_none());
-        for url in ["http://127.0.0.1:8080", "http://[::1]:8080", "http://localhost"] {
-            assert!(load(&[on[0], &format!("--public-url={url}")]).is_ok(), "{url}");
-        }
-        for given in [
-            &on[..1],
-            &[on[0], on[1], "--dashboard=off"],
-            &[on[0], "--public-url=http://api.example.com"],
-            &[on[0], "--public-url=http://127.0.0.1.example.com"],
-            &[on[0], "--public-url=https://api.example.com/path"],
-        ] {
-            assert!(load(given).is_err(), "{given:?}");
-        }
-    }
-
-    #[test]
-    fn write_limits_can_be_separated_by_commas_or_repeated() {
-        let flags = ["svc-server", "--write-rate-limit", "quotes=5,jobs=6", "--write-rate-limit", "quotes=7"];
-        let limits = Config::parse_from(flags).settings().write_rate_limits;
-        let of = |collection| limits.of(collection).map(u32::from);
-        assert_eq!((of(CappedCollection::Quotes), of(CappedCollection::Jobs)), (Some(7), Some(6)));
-        assert_eq!(of(CappedCollection::Contacts), None);
-        assert!(Config::try_parse_from(["svc-server", "--write-rate-limit", "quotes=0"]).is_err());
-    }
-}
+mod tests;

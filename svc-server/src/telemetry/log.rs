@@ -52,8 +52,7 @@ pub(crate) fn init_or(format: LogFormat, default: &str) {
 /// Returns the filter that `SVC_LOG` asks for. The crate of MCP logs each message, some with what it says, unless it is named.
 fn filter(asked: Option<&str>, default: &str) -> EnvFilter {
     let asked = asked.filter(|text| EnvFilter::try_new(text).is_ok()).unwrap_or(default);
-    let quiet = if asked.contains("rmcp") { String::new() } else { format!("{asked},rmcp=off") };
-    EnvFilter::new(if quiet.is_empty() { asked } else { &quiet })
+    if asked.contains("rmcp") { EnvFilter::new(asked) } else { EnvFilter::new(format!("{asked},rmcp=off")) }
 }
 
 fn log<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync> {

@@ -16,15 +16,20 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpListener;
 use tokio::process::Command;
 
-use crate::apps::{Authentication, Running, copy_files, folder_of_node, installed, send};
+use crate::apps::{self, Authentication, Running, folder_of_node, installed, send};
 
 const PYTHON: &str = "SVC_TEST_MCP_PYTHON";
 const NODE: &str = "SVC_TEST_MCP_NODE";
 const NODE_MODULES: &str = "SVC_TEST_MCP_NODE_MODULES";
-const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/mcp");
 
 /// The flags of a server with tools, to which the programs send more than 60 requests a minute.
 const FLAGS: [&str; 3] = ["--mcp", "on", "--no-rate-limit"];
+
+/// Copies the programs of `tests/mcp`, and those of `tests/oauth` that they use, into a folder.
+fn copy_programs(folder: &Path) {
+    apps::copy_programs(folder);
+    apps::copy_files(concat!(env!("CARGO_MANIFEST_DIR"), "/mcp"), folder);
+}
 
 /// Returns the text of a key of the account.
 async fn key(server: &Running, write: bool) -> String {
@@ -55,7 +60,7 @@ async fn app(server: &Running) -> (String, String) {
 async fn clients_of_node_work_with_the_program() {
     let (Some(node), Some(packages)) = (installed(NODE), installed(NODE_MODULES)) else { return };
     let (node, folder) = (node.to_str().unwrap().to_owned(), folder_of_node(&packages));
-    copy_files(PROGRAMS, folder.path());
+    copy_programs(folder.path());
     let server = Running::start_with(&FLAGS).await;
     let key = key(&server, true).await;
     for program in ["sdk_node.mjs", "inspector.mjs", "mcp_remote.mjs"] {
@@ -70,7 +75,7 @@ async fn clients_of_node_work_with_the_program() {
 async fn clients_of_python_work_with_the_program() {
     let Some(python) = installed(PYTHON) else { return };
     let (python, folder) = (python.to_str().unwrap().to_owned(), tempfile::tempdir().unwrap());
-    copy_files(PROGRAMS, folder.path());
+    copy_programs(folder.path());
     let server = Running::start_with(&FLAGS).await;
     let key = key(&server, true).await;
     for program in ["mcp_python.py", "fastmcp_client.py"] {
@@ -86,7 +91,7 @@ async fn clients_of_python_work_with_the_program() {
 async fn the_program_passes_the_conformance_suite() {
     let (Some(node), Some(packages)) = (installed(NODE), installed(NODE_MODULES)) else { return };
     let (node, folder) = (node.to_str().unwrap().to_owned(), folder_of_node(&packages));
-    copy_files(PROGRAMS, folder.path());
+    copy_programs(folder.path());
     let server = Running::start_with(&FLAGS).await;
     let key = key(&server, true).await;
     let (client, redirect_uri) = app(&server).await;
@@ -226,7 +231,7 @@ async fn svc_mcp_is_the_same_on_stdin_and_stdout() {
 async fn clients_of_node_work_with_svc_mcp() {
     let (Some(node), Some(packages)) = (installed(NODE), installed(NODE_MODULES)) else { return };
     let (node, folder) = (node.to_str().unwrap().to_owned(), folder_of_node(&packages));
-    copy_files(PROGRAMS, folder.path());
+    copy_programs(folder.path());
     let server = Running::start_with(&FLAGS).await;
     let key = key(&server, true).await;
     let command = json!([env!("CARGO_BIN_EXE_svc-tested"), "mcp"]).to_string();
@@ -427,7 +432,7 @@ async fn clients_of_both_languages_work_as_apps_that_publish_what_they_are() {
     })
     .await;
     let folder = folder_of_node(&packages);
-    copy_files(PROGRAMS, folder.path());
+    copy_programs(folder.path());
     let flags = ["--oauth-clients", "metadata", "--allow-private-webhooks"];
     let server = Running::start_with(&[&FLAGS[..], &flags].concat()).await;
     let redirect_uri = RedirectUri::parse("http://127.0.0.1:4711/callback").unwrap();

@@ -233,7 +233,7 @@ async fn bad_arguments_say_what_to_mend() {
             json!({ "id": "x", "dry-run": true }),
             "dry-run is not an argument of this tool; there are",
         ),
-        ("search_docs", json!({ "query": "a".repeat(201) }), "query must have at most 200 bytes."),
+        ("search_docs", json!({ "query": "a".repeat(201) }), "query must have at most 200 characters."),
         ("delete_contact", json!({ "id": "00000000-0000-7000-8000-000000000000" }), "Nothing was found"),
     ] {
         let said = failure(&server, tool, arguments.clone()).await;
