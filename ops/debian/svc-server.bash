@@ -16,6 +16,9 @@ _svc__server() {
             ",$1")
                 cmd="svc__server"
                 ;;
+            svc__server,healthcheck)
+                cmd="svc__server__subcmd__healthcheck"
+                ;;
             *)
                 ;;
         esac
@@ -23,7 +26,7 @@ _svc__server() {
 
     case "${cmd}" in
         svc__server)
-            opts="-h -V --config --listen --database-url --database-read-connections --database-write-connections --ops-listen --platform-listen --platform-webhook --demo --allow-private-webhooks --no-rate-limit --rate-limit --write-rate-limit --max-webhooks --event-kinds --webhook-timeout --webhook-max-timeout --webhook-retry --webhook-concurrency --egress-proxy --egress-proxy-resolves --idempotency-ttl --retention --request-log --docs --extensions --overdue --dashboard --dashboard-frame-ancestor --public-url --oauth --oauth-clients --mcp --oidc-issuer --oidc-client-id --oidc-client-secret --oidc-ca --shutdown-grace --log-format --tls-cert --tls-key --trusted-proxy --cors-origin --max-connections --help --version"
+            opts="-h -V --config --listen --database-url --database-read-connections --database-write-connections --database-planner-settings --ops-listen --platform-listen --platform-webhook --demo --allow-private-webhooks --no-rate-limit --rate-limit --write-rate-limit --max-webhooks --event-kinds --webhook-timeout --webhook-max-timeout --webhook-retry --webhook-concurrency --egress-proxy --egress-proxy-resolves --idempotency-ttl --stream --retention --request-log --docs --extensions --overdue --dashboard --dashboard-frame-ancestor --public-url --oauth --oauth-clients --mcp --oidc-issuer --oidc-client-id --oidc-client-secret --oidc-ca --shutdown-grace --log-format --tls-cert --tls-key --trusted-proxy --cors-origin --max-connections --help --version healthcheck"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -47,6 +50,10 @@ _svc__server() {
                     ;;
                 --database-write-connections)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --database-planner-settings)
+                    COMPREPLY=($(compgen -W "on off" -- "${cur}"))
                     return 0
                     ;;
                 --ops-listen)
@@ -113,6 +120,10 @@ _svc__server() {
                     return 0
                     ;;
                 --idempotency-ttl)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stream)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -212,6 +223,28 @@ _svc__server() {
                     return 0
                     ;;
                 --max-connections)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        svc__server__subcmd__healthcheck)
+            opts="-h --ready --config --ops-listen --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ops-listen)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -20,6 +20,7 @@ _svc-server() {
 '--database-url=[The database\: sqlite\://PATH, a file that is created if it does not exist, or postgres\://USER\:PASSWORD@HOST\:PORT/DATABASE, which several nodes can share. The default is sqlite\://svc.db, and with --demo a temporary file]:URL:_default' \
 '--database-read-connections=[The number of PostgreSQL connections for reading. Each serves many requests at the same time. SQLite ignores it]:N:_default' \
 '--database-write-connections=[The number of PostgreSQL connections for writing, and so of transactions that write at the same time. The connections for reading and writing and two more, times the number of nodes, must stay below max_connections of the database server. SQLite ignores it]:N:_default' \
+'--database-planner-settings=[Whether PostgreSQL'\''s planner is told to read every list from its index, whatever its statistics say. By default it is, except on Citus]:DATABASE_PLANNER_SETTINGS:(on off)' \
 '--ops-listen=[The address and port for operators, which serves /metrics, /healthz and /readyz apart from the public listener. The default is 127.0.0.1\:9464, if that port is free]:ADDRESS:_default' \
 '--platform-listen=[Address of the platform API, with which programs of the operator work on all accounts by platform keys, such as 127.0.0.1\:8081. It is not served unless this is set. Let only these programs reach it]:ADDRESS:_default' \
 '--platform-webhook=[The URL that operational events are sent to as webhooks\: endpoint.paused, delivery.exhausted, key.expiring, account.approved, app.authorized and app.revoked. Without it they are not recorded. Every node needs the same]:URL:_default' \
@@ -34,6 +35,7 @@ _svc-server() {
 '--egress-proxy=[An HTTP proxy that all webhook deliveries go through (CONNECT), such as http\://USER\:PASSWORD@HOST\:PORT, so that receivers can allow static addresses. Addresses are still resolved and checked here. Set it in the environment or in the file of settings\: other users can see the flags of a process]:URL:_default' \
 '--egress-proxy-resolves=[Whether the proxy of --egress-proxy resolves host names. With on, it has to keep deliveries from private addresses\: svc then refuses only those that are written in URLs]:EGRESS_PROXY_RESOLVES:(on off)' \
 '--idempotency-ttl=[How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again]:DURATION:_default' \
+'--stream=[The engine that all events of all accounts are sent to as well\: nats\://HOST\:PORT/PREFIX, amqp\://USER\:PASSWORD@HOST\:PORT/VHOST/EXCHANGE or kafka\://HOST\:PORT/TOPIC, and with TLS tls\://, amqps\:// and kafka+ssl\://. The program must be built with the feature of the engine]:URL:_default' \
 '--retention=[How long events are stored, with their deliveries and the logs of attempts. That includes deliveries that are held for a paused subscription. Pending deliveries are kept, and so are their events]:DURATION:_default' \
 '--request-log=[Whether requests to the API are logged for their account, without bodies\: the newest 1,000 of the last 24 hours]:REQUEST_LOG:(on off)' \
 '--docs=[Whether the API reference is served at /docs]:DOCS:(on off)' \
@@ -65,13 +67,40 @@ json\:"One JSON object per line, for log collectors"))' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '-V[Print version]' \
 '--version[Print version]' \
+":: :_svc-server_commands" \
+"*::: :->svc-server" \
 && ret=0
+    case $state in
+    (svc-server)
+        words=($line[1] "${words[@]}")
+        (( CURRENT += 1 ))
+        curcontext="${curcontext%:*:*}:svc-server-command-$line[1]:"
+        case $line[1] in
+            (healthcheck)
+_arguments "${_arguments_options[@]}" : \
+'--config=[A file of settings in TOML with the names of the flags, such as listen = "\:8080". Flags and environment variables win over it]:FILE:_files' \
+'--ops-listen=[The address and port for operators, which serves /metrics, /healthz and /readyz apart from the public listener. The default is 127.0.0.1\:9464, if that port is free]:ADDRESS:_default' \
+'--ready[Ask /readyz, which needs the database, in place of /healthz, which needs the process alone]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+&& ret=0
+;;
+        esac
+    ;;
+esac
 }
 
 (( $+functions[_svc-server_commands] )) ||
 _svc-server_commands() {
-    local commands; commands=()
+    local commands; commands=(
+'healthcheck:Ask the server on this machine whether it is healthy, and exit with 0 or 1' \
+    )
     _describe -t commands 'svc-server commands' commands "$@"
+}
+(( $+functions[_svc-server__subcmd__healthcheck_commands] )) ||
+_svc-server__subcmd__healthcheck_commands() {
+    local commands; commands=()
+    _describe -t commands 'svc-server healthcheck commands' commands "$@"
 }
 
 if [ "$funcstack[1]" = "_svc-server" ]; then

@@ -65,6 +65,7 @@ mod requests;
 mod retention;
 mod sandboxes;
 mod search;
+mod streams;
 mod subscriptions;
 mod tenants;
 mod unit_of_work;
@@ -99,6 +100,7 @@ pub use self::requests::{CountChange, IdempotencyRepository, RequestCounts, Requ
 pub use self::retention::RetentionRepository;
 pub use self::sandboxes::{SandboxRepository, SandboxRows};
 pub use self::search::SearchRepository;
+pub use self::streams::StreamRepository;
 pub use self::subscriptions::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS, SubscriptionMatching};
 pub use self::tenants::{OwnedKind, OwnerRepository, TenantRepository};
 pub use self::unit_of_work::{CallBoxed, UnitOfWork, UnitOfWorkFn};
@@ -334,6 +336,7 @@ pub trait Tx:
     + RequestLogRepository
     + OwnerRepository
     + SearchRepository
+    + StreamRepository
     + Send
 {
     /// Returns the clock, ids and randomness of this store.

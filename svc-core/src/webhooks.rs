@@ -14,6 +14,7 @@
 //! - [`signatures`]: signs a delivery.
 //! - [`addresses`]: the host names and addresses that may receive deliveries.
 //! - [`statistics`]: success rate, durations and backlog of a subscription.
+//! - [`streams`]: sends all events to an engine that a company has already, such as NATS, in place of deliveries.
 //! - [`retention`]: deletes finished deliveries and events that are older than the retention period.
 
 pub mod addresses;
@@ -28,4 +29,5 @@ pub mod retention;
 pub mod samples;
 pub mod signatures;
 pub mod statistics;
+pub mod streams;
 pub mod subscriptions;

@@ -189,7 +189,9 @@ impl Api {
         };
         if let Err(Problem::Core(Error::Store(error))) = &result {
             let request_id = request_id.to_str().unwrap_or_default();
-            tracing::error!(request_id, operation = access.operation, %error, "the store failed a request");
+            span.in_scope(|| {
+                tracing::error!(request_id, operation = access.operation, %error, "the store failed a request");
+            });
         }
         #[cfg(feature = "dashboard")]
         if result.is_ok()
@@ -244,7 +246,7 @@ impl Api {
             self.state.settings.metrics.requests_not_logged(1);
         }
         logged.record(&span);
-        telemetry::access(&logged);
+        span.in_scope(|| telemetry::access(&logged));
         response.headers_mut().insert(telemetry::REQUEST_ID, request_id);
         response
     }

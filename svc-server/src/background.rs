@@ -7,10 +7,13 @@ use std::time::Duration;
 use svc_core::error::Error;
 use svc_core::resources::invoices::OverdueChecks;
 use svc_core::webhooks::engine::Policy;
+use svc_core::webhooks::retention::DeletedCounts;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::api::Api;
 use crate::deliver::{self, WebhookClient};
+use crate::streams::Streams;
 
 /// How often the last uses of keys are stored and expired rows are deleted.
 const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(10);
@@ -25,9 +28,9 @@ const SEARCH_INTERVAL: Duration = Duration::from_secs(5);
 /// How often the accounts are found for which a day has begun since their invoices were checked.
 const OVERDUE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The work of an [`Api`] in the background: it sends webhooks, stores when keys were last used and which requests there
-/// were, deletes what has expired, marks invoices as overdue, keeps the index of searches up to date, publishes operational events, and keeps the metrics of backlogs
-/// up to date.
+/// The work of an [`Api`] in the background: it sends webhooks and streams, stores when keys were last used and which requests
+/// there were, deletes what has expired, marks invoices as overdue, keeps the index of searches up to date, publishes
+/// operational events, and keeps the metrics of backlogs up to date.
 ///
 /// [`Builder::build`](crate::Builder::build) returns it beside the API. Every process that serves the API runs it; those
 /// on the same database share the work. An API that is served without it logs an error every minute.
@@ -39,6 +42,7 @@ pub struct Background {
     pub(crate) shutdown_grace: Duration,
     /// Whether to mark invoices as overdue.
     pub(crate) overdue: bool,
+    pub(crate) streams: Streams,
 }
 
 impl Background {
@@ -50,7 +54,7 @@ impl Background {
     /// a tokio runtime with its timer and I/O. Deliveries whose attempts are cut short, also by dropping the future, are
     /// attempted again after 30 seconds with the default settings.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { api, policy, client, shutdown_grace, overdue } = self;
+        let Self { api, policy, client, shutdown_grace, overdue, streams } = self;
         let mut running = api.background_reminder().silence_while_running();
         let mut periodic = JoinSet::new();
         periodic.spawn(every(HOUSEKEEPING_INTERVAL, api.clone(), run_housekeeping));
@@ -61,12 +65,18 @@ impl Background {
         if overdue {
             periodic.spawn(every(OVERDUE_INTERVAL, api.clone(), run_overdue));
         }
+        let (stop_streams, stopping) = watch::channel(());
+        let streams = tokio::spawn(streams.run(api.store(), api.metrics(), stopping));
         let stop = async {
             shutdown.await;
+            drop(stop_streams);
             api.end_streams();
             periodic.abort_all();
         };
         deliver::run(api.store(), policy, client, api.metrics(), stop, shutdown_grace).await;
+        if tokio::time::timeout(shutdown_grace, streams).await.is_err() {
+            tracing::warn!("stopped while a stream published events; those without a confirmation will be repeated");
+        }
         if let Err(error) = api.flush_last_used().await {
             tracing::warn!(%error, "cannot store when API keys were last used");
         }
@@ -94,7 +104,7 @@ async fn run_housekeeping(api: Api) {
 /// Deletes what is older than the retention period.
 async fn run_retention(api: Api) {
     match api.delete_expired_events().await {
-        Ok(deleted) if deleted.rows() > 0 => {
+        Ok(deleted) if deleted != DeletedCounts::default() => {
             tracing::info!(?deleted, "deleted events and deliveries that were older than the retention period")
         }
         Ok(_) => {}

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use http::request::Parts;
 use svc_core::Svc;
 use svc_core::store::Store;
-use svc_core::values::WebhookUrl;
+use svc_core::values::{StreamUrl, WebhookUrl};
 use svc_core::webhooks::engine::Policy;
 
 use crate::api::{Api, Settings};
@@ -18,6 +18,7 @@ use crate::background::Background;
 use crate::dashboard::Identity;
 use crate::deliver::{HttpWebhookClient, WebhookClient};
 use crate::metrics::metered;
+use crate::streams::{self, StreamError, Streams};
 
 /// Builds an [`Api`] and its [`Background`] over a store.
 ///
@@ -45,6 +46,7 @@ pub struct Builder {
     client: Option<Arc<dyn WebhookClient>>,
     shutdown_grace: Duration,
     overdue: bool,
+    streams: Streams,
 }
 
 impl Builder {
@@ -57,6 +59,7 @@ impl Builder {
             client: None,
             shutdown_grace: Duration::from_secs(20),
             overdue: true,
+            streams: Streams::default(),
         }
     }
 
@@ -175,10 +178,21 @@ impl Builder {
         self
     }
 
+    /// Sends the events of all accounts to an engine, such as NATS; see [`streams`](crate::streams). It begins with the events
+    /// from the time on when a process on this database first does so.
+    ///
+    /// # Errors
+    /// [`StreamError`](crate::streams::StreamError), when this crate was built without the client of the engine, or the engine
+    /// does not take the path or a parameter of the URL.
+    pub fn stream(mut self, url: &StreamUrl) -> Result<Self, StreamError> {
+        self.streams.server = Some((url.engine(), streams::open(url)?));
+        Ok(self)
+    }
+
     /// Returns the API, and the work in the background that each process has to run beside it.
     pub fn build(self) -> (Api, Background) {
         #[cfg_attr(not(feature = "dashboard"), expect(unused_mut, reason = "the dashboard alone changes a setting"))]
-        let Self { store, mut settings, policy, client, shutdown_grace, overdue } = self;
+        let Self { store, mut settings, policy, client, shutdown_grace, overdue, streams } = self;
         let store = metered(store, Arc::clone(&settings.metrics));
         let client = client.unwrap_or_else(|| {
             let (resolver, proxy) = (Arc::clone(&settings.resolver), settings.egress_proxy.clone());
@@ -187,6 +201,6 @@ impl Builder {
         #[cfg(feature = "dashboard")]
         settings.webhook_client.get_or_insert_with(|| Arc::clone(&client));
         let api = Api::new(store, settings);
-        (api.clone(), Background { api, policy, client, shutdown_grace, overdue })
+        (api.clone(), Background { api, policy, client, shutdown_grace, overdue, streams })
     }
 }

@@ -7,6 +7,7 @@
 //! - `mcp` (a feature, see [`Builder`]): tools for assistants
 //! - `dashboard` (a feature): pages for people, in the browser
 //! - [`deliver`]: the client that sends webhooks, and the resolver of their hosts
+//! - [`streams`]: sends events to NATS, RabbitMQ or Kafka, each with a feature
 //! - [`metrics`] and [`telemetry`]: what operators see
 //! - [`program`]: flags, listeners and the life of the process
 //!
@@ -39,6 +40,7 @@ pub mod metrics;
 mod oauth;
 #[cfg(feature = "standalone")]
 pub mod program;
+pub mod streams;
 pub mod telemetry;
 
 #[cfg(feature = "dashboard")]

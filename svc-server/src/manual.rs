@@ -12,7 +12,7 @@ pub(crate) struct Page {
 }
 
 /// The pages, for developers of an account first.
-pub(crate) const PAGES: [Page; 11] = [
+pub(crate) const PAGES: [Page; 12] = [
     page(
         "contract",
         "What the API promises: operations, errors, limits, lists, idempotency, resources, events.",
@@ -37,6 +37,11 @@ pub(crate) const PAGES: [Page; 11] = [
         "operations",
         "Running the server: settings, backups, upgrades, several nodes.",
         include_str!("../docs/operations.md"),
+    ),
+    page(
+        "streams",
+        "Sending events to NATS, RabbitMQ or Kafka, for whoever runs the service.",
+        include_str!("../docs/streams.md"),
     ),
     page("embedding", "Using the service as a library of a Rust application.", include_str!("../docs/embedding.md")),
     page("promises", "What is promised, and the test that proves it.", include_str!("../docs/promises.md")),

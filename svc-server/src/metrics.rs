@@ -8,7 +8,9 @@
 
 mod store;
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -22,8 +24,10 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use svc_core::store::{Access, Observer};
-use svc_core::values::Timestamp;
+use svc_core::sync::lock;
+use svc_core::values::{StreamEngine, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Backlog, DeliveryStatus};
+use svc_core::webhooks::streams::{Lag, StreamKey};
 
 pub use self::store::metered;
 
@@ -61,6 +65,12 @@ pub struct Metrics {
     overdue: Gauge<f64, AtomicU64>,
     deliveries: Family<Label, Gauge>,
     oldest: Family<Label, Gauge<f64, AtomicU64>>,
+    stream_events: Family<Label, Counter>,
+    stream_failures: Family<Label, Counter>,
+    stream_behind: Family<Label, Gauge<f64, AtomicU64>>,
+    stream_accounts_behind: Family<Label, Gauge>,
+    /// How far each stream of this process is behind.
+    stream_lags: Mutex<HashMap<StreamKey, (StreamEngine, Lag)>>,
     resident_bytes: Gauge,
 }
 
@@ -97,6 +107,11 @@ impl Default for Metrics {
             overdue: Gauge::default(),
             deliveries: Family::default(),
             oldest: Family::default(),
+            stream_events: Family::default(),
+            stream_failures: Family::default(),
+            stream_behind: Family::default(),
+            stream_accounts_behind: Family::default(),
+            stream_lags: Mutex::default(),
             resident_bytes: Gauge::default(),
         };
         metrics.register();
@@ -144,6 +159,16 @@ impl Metrics {
         registry.register("deliveries", help, self.deliveries.clone());
         let help = "Age in seconds of the oldest event among the counted deliveries, by status; 0 if there is none";
         registry.register_with_unit("deliveries_oldest", help, Unit::Seconds, self.oldest.clone());
+        let help = "Events that the engine of a stream has confirmed, by engine";
+        registry.register("stream_events", help, self.stream_events.clone());
+        let help = "Attempts to publish an event to the engine of a stream that failed, by engine";
+        registry.register("stream_failures", help, self.stream_failures.clone());
+        let help = "Age in seconds of the oldest event that a stream of this process has still to send, by engine; 0 if \
+                    there is none, or another process sends it";
+        registry.register_with_unit("stream_behind", help, Unit::Seconds, self.stream_behind.clone());
+        let help = "Accounts with changes that a stream of this process has not read yet, by engine; 1000 means 1000 or \
+                    more";
+        registry.register("stream_accounts_behind", help, self.stream_accounts_behind.clone());
         let help = "Resident memory of the process in bytes";
         registry.register_with_unit("process_resident", help, Unit::Bytes, self.resident_bytes.clone());
     }
@@ -207,6 +232,28 @@ impl Metrics {
         self.deliveries.get_or_create(&label).set(i64::try_from(backlog.deliveries).unwrap_or(i64::MAX));
         let age = backlog.oldest.map_or(Duration::ZERO, |oldest| now.since(oldest));
         self.oldest.get_or_create(&label).set(age.as_secs_f64());
+    }
+
+    /// Records what a step of a stream has done.
+    pub(crate) fn stream_step(&self, engine: StreamEngine, sent: u64, failures: usize) {
+        let label = [("engine", engine.as_str())];
+        self.stream_events.get_or_create(&label).inc_by(sent);
+        self.stream_failures.get_or_create(&label).inc_by(failures as u64);
+    }
+
+    /// Sets how far a stream is behind. Those of an engine are shown together: the oldest event, and all accounts.
+    pub(crate) fn stream_lag(&self, key: StreamKey, engine: StreamEngine, lag: Lag, now: Timestamp) {
+        let mut lags = lock(&self.stream_lags);
+        if lag == Lag::default() {
+            lags.remove(&key);
+        } else {
+            lags.insert(key, (engine, lag));
+        }
+        let of_engine = || lags.values().filter(|(of, _)| *of == engine).map(|(_, lag)| lag);
+        let age = of_engine().filter_map(|lag| lag.oldest).min().map_or(Duration::ZERO, |oldest| now.since(oldest));
+        let label = [("engine", engine.as_str())];
+        self.stream_behind.get_or_create(&label).set(age.as_secs_f64());
+        self.stream_accounts_behind.get_or_create(&label).set(of_engine().map(|lag| i64::from(lag.accounts)).sum());
     }
 
     /// Sets how long the longest due endpoint has been waiting.

@@ -15,6 +15,7 @@
 pub mod address;
 pub mod config;
 pub mod demo;
+mod healthcheck;
 pub mod proxy;
 pub mod serve;
 
@@ -33,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::builder::Builder;
 use crate::program::address::ListenAddress;
-use crate::program::config::{Config, Switch};
+use crate::program::config::{Command, Config, Switch};
 use crate::program::demo::{DemoClock, DemoFolder};
 use crate::program::proxy::TrustedProxies;
 use crate::program::serve::{Server, Tls};
@@ -52,6 +53,9 @@ const MAX_OPS_CONNECTIONS: u32 = 64;
 /// Runs the program with the arguments and the environment of the process, and returns its exit code.
 pub fn main() -> ExitCode {
     let config = Config::load();
+    if let Some(Command::Healthcheck(options)) = &config.command {
+        return healthcheck::main(&config, options);
+    }
     telemetry::init_or(config.log_format, if config.demo { DEMO_LOG } else { telemetry::DEFAULT_FILTER });
     match run(config) {
         Ok(()) => ExitCode::SUCCESS,
@@ -78,6 +82,9 @@ pub enum RunError {
     /// The platform webhook cannot be set.
     #[error("cannot use the URL of --platform-webhook: {0}")]
     PlatformWebhook(svc_core::error::Error),
+    /// The stream cannot be sent, by its URL or by this program.
+    #[error("{0}")]
+    Stream(String),
     /// The sample data of the demo cannot be created.
     #[error("cannot create the sample data: {0}")]
     Demo(#[from] demo::DemoError),
@@ -87,11 +94,12 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Returns the exit code: 2 for an invalid URL of the database or of the platform webhook, 5 for an unreachable database,
+    /// Returns the exit code: 2 for an invalid URL of the database, of the stream or of the platform webhook, 5 for an unreachable database,
     /// and 1 for every other error.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Open(svc_store::OpenError::InvalidUrl(_))
+            | Self::Stream(_)
             | Self::PlatformWebhook(svc_core::error::Error::Validation(_)) => ExitCode::from(2),
             Self::Open(_) => ExitCode::from(5),
             _ => ExitCode::FAILURE,
@@ -134,8 +142,15 @@ async fn serve(config: Config) -> Result<(), RunError> {
         let receivers = demo::receivers::start().await?;
         demo::fill(&*store, Some(&demo_clock), Some(&receivers)).await?;
     }
-    let (api, background) = Builder::new(&Svc::new(Arc::clone(&store)))
-        .settings(config.settings())
+    let settings = config.settings();
+    telemetry::export(&settings.metrics);
+    let mut builder = Builder::new(&Svc::new(Arc::clone(&store)));
+    if let Some(url) = config.stream().map_err(RunError::Stream)? {
+        tracing::info!(%url, "sending events to a stream");
+        builder = builder.stream(&url).map_err(|error| RunError::Stream(error.to_string()))?;
+    }
+    let (api, background) = builder
+        .settings(settings)
         .delivery_policy(config.delivery_policy())
         .shutdown_grace(config.shutdown_grace)
         .overdue(config.overdue == Switch::On)

@@ -2,7 +2,7 @@
 //!
 //! The log goes to stderr, with one line per request and lines for everything else that operators need to know. It names
 //! the things it is about in fields: `tenant`, `subscription`, `delivery`, `key`, `request_id`, `error`. Spans cover
-//! requests and delivery attempts; with the feature `otlp` they are exported to a collector.
+//! requests and delivery attempts. With the feature `otlp` they are exported to a collector, and so are the log and the metrics.
 //!
 //! Spans have a level below that of the log, so a request whose span nobody collects creates none. An exporter that cannot keep
 //! up drops them. Each delivery starts a trace of its own, since the request that caused it ended long ago; `traceparent` is
@@ -30,7 +30,7 @@ use uuid::Uuid;
 use crate::api::auth::Principal;
 
 #[cfg(feature = "standalone")]
-pub(crate) use self::log::{DEFAULT_FILTER, flush, init_or};
+pub(crate) use self::log::{DEFAULT_FILTER, export, flush, init_or};
 #[cfg(feature = "standalone")]
 pub use self::log::{LogFormat, init};
 

@@ -49,6 +49,7 @@ mod schedule;
 mod search;
 mod sign_in;
 mod statistics;
+mod streams;
 mod tenants;
 mod transactions;
 mod values;
@@ -247,6 +248,14 @@ cases! {
         schedule_endpoint_by_never_delays,
         a_commit_wakes_the_sender,
     }
+    streams {
+        a_stream_is_stored_once_and_deleted_with_its_positions,
+        a_lease_has_one_holder,
+        accounts_that_were_written_to_are_behind,
+        the_stream_of_a_subscription_is_behind_in_its_account_alone,
+        a_position_never_goes_back,
+        the_earliest_position_of_the_streams_that_are_used_counts,
+    }
     statistics {
         attempts_are_counted_by_hour,
         counts_of_attempts_expire,
@@ -353,6 +362,7 @@ cases! {
     retention {
         expired_deliveries_that_are_not_pending_are_deleted,
         a_step_has_a_limit,
+        what_expired_is_gone_whenever_it_was_written,
         many_rows_take_many_small_steps,
         deliveries_of_one_event_take_few_steps,
         a_range_has_two_bounds,

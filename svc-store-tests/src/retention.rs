@@ -88,7 +88,7 @@ pub(super) async fn expired_deliveries_that_are_not_pending_are_deleted(h: Harne
     h.clock.advance(DAY * 30);
     let now = h.store.env().now();
     let recent = h.delivered(tenant, "e@example.com", DeliveryStatus::Succeeded, 1).await;
-    let want = DeletedCounts { attempts: 9, deliveries: 3, events: 4, replays: 0 };
+    let want = DeletedCounts { attempts: 9, deliveries: 3, events: 4, replays: 0, partitions: 0 };
     assert_eq!(h.sweep(now, true).await, want, "counted");
     assert_eq!(h.sweep(now, true).await, want, "counting changes nothing");
     assert_eq!(h.sweep(now, false).await, want);
@@ -115,6 +115,58 @@ pub(super) async fn a_step_has_a_limit(h: Harness) {
             assert_eq!(h.delete_expired(tenant, kind, limit).await, Ok(want), "{kind:?}");
         }
     }
+    assert_eq!(h.remaining(tenant).await, (Vec::new(), Vec::new()));
+}
+
+/// A store may keep what was written at different times apart, and drop it at once.
+pub(super) async fn what_expired_is_gone_whenever_it_was_written(h: Harness) {
+    let retention = DAY * 30;
+    let (tenant, _) = h.tenant_with_subscription().await;
+    let before_the_store = h.delivered(tenant, "a@example.com", DeliveryStatus::Pending, 1).await;
+    // Long after the store was made, and after a time without sweeps.
+    h.clock.advance(DAY * 36_500);
+    h.sweep(h.store.env().now().minus(retention), false).await;
+    let mut kept = vec![before_the_store];
+    for day in 0..40 {
+        for (status, attempts) in
+            [(DeliveryStatus::Succeeded, 1), (DeliveryStatus::Held, 2), (DeliveryStatus::Pending, 3)]
+        {
+            let delivery = h.delivered(tenant, &format!("{day}-{attempts}@example.com"), status, attempts).await;
+            kept.extend((day >= 36 || status == DeliveryStatus::Pending).then_some(delivery));
+        }
+        h.clock.advance(DAY);
+        if day % 3 == 0 {
+            h.sweep(h.store.env().now().minus(retention), false).await;
+        }
+    }
+    // What ended less than a sixth of the retention after its end may still be there.
+    h.clock.advance(DAY * 26 + DAY * 6);
+    let sweep_all =
+        async || while h.sweep(h.store.env().now().minus(retention), false).await != DeletedCounts::default() {};
+    sweep_all().await;
+    let ids = |kept: &[Delivery]| {
+        let pending = kept.iter().filter(|delivery| delivery.status == DeliveryStatus::Pending);
+        pending.map(|delivery| (delivery.event_id, delivery.id)).unzip::<_, _, Vec<_>, Vec<_>>()
+    };
+    let remaining = h.remaining(tenant).await;
+    let (events, deliveries) = ids(&kept);
+    assert!(events.iter().all(|event| remaining.0.contains(event)), "an event of a pending delivery is gone");
+    assert!(deliveries.iter().all(|delivery| remaining.1.contains(delivery)), "a pending delivery is gone");
+    assert!(remaining.1.iter().all(|delivery| kept.iter().any(|kept| kept.id == *delivery)), "something is left");
+    for delivery in kept.iter().filter(|delivery| delivery.status == DeliveryStatus::Pending) {
+        let key = (tenant, delivery.id);
+        let log = h.read(key, async |tx, &(tenant, id)| Ok(tx.attempts(tenant, id).await?.len()));
+        assert_eq!(log.await, Ok(delivery.attempts as usize), "the attempts of a pending delivery");
+        h.write(delivery.clone(), async |tx, delivery| {
+            let mut ended = delivery.clone();
+            (ended.status, ended.next_attempt_at) = (DeliveryStatus::Succeeded, None);
+            Ok(tx.update_delivery(&ended, delivery.lease).await?)
+        })
+        .await
+        .unwrap();
+    }
+    h.clock.advance(DAY * 60);
+    sweep_all().await;
     assert_eq!(h.remaining(tenant).await, (Vec::new(), Vec::new()));
 }
 
@@ -158,7 +210,7 @@ pub(super) async fn deliveries_of_one_event_take_few_steps(h: Harness) {
     h.delivered(tenant, "b@example.com", DeliveryStatus::Failed, 1).await;
     h.clock.advance(DAY);
     let now = h.store.env().now();
-    let want = DeletedCounts { attempts: 2, deliveries: 2 + 999, events: 2, replays: 0 };
+    let want = DeletedCounts { attempts: 2, deliveries: 2 + 999, events: 2, replays: 0, partitions: 0 };
     assert_eq!(h.sweep(now, true).await, want, "counted");
 
     let steps = async || {
@@ -243,7 +295,7 @@ pub(super) async fn a_step_deletes_rows_of_one_tenant(h: Harness) {
         .write((tenant, now), async |tx, &(tenant, now)| retention::step(tx, tenant, Uuid::nil(), now).await)
         .await
         .unwrap();
-    assert_eq!(step.dropped, DeletedCounts { attempts: 1, deliveries: 1, events: 1, replays: 0 });
+    assert_eq!(step.dropped, DeletedCounts { attempts: 1, deliveries: 1, events: 1, replays: 0, partitions: 0 });
     assert_eq!((h.remaining(tenant).await, h.remaining(other).await), ((Vec::new(), Vec::new()), before));
     let mut positions = Positions::new();
     let swept = retention::sweep(&*h.store, &mut positions, now, false, || async {}).await.unwrap();

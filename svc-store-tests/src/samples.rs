@@ -9,10 +9,10 @@ use svc_core::resources::jobs::{Job, JobStatus};
 use svc_core::resources::quotes::{Quote, QuoteId, QuoteStatus};
 use svc_core::resources::{NewRecord, Resource};
 use svc_core::values::EventKind;
-use svc_core::values::Stored as _;
 use svc_core::values::{
     Amount, Currency, Date, Email, EventSet, Id, MAX_AMOUNT, Note, Secret, TenantId, Text, Timestamp, WebhookUrl,
 };
+use svc_core::values::{Stored as _, StreamUrl};
 use svc_core::webhooks::options::{
     AttemptsInFlight, Authentication, CertificateAuthority, ClientCertificate, CustomHeaders, Ordering, Payload,
     PerSecond, RetryDelays, SignatureScheme, TimeoutSeconds,
@@ -298,6 +298,7 @@ impl Sample for WebhookSubscription {
             client_certificate: None,
             certificate_authority: None,
             paced_until: None,
+            stream_url: None,
             backoff_until: None,
             secret: Secret::new("whsec_"),
             previous_secret: None,
@@ -346,6 +347,7 @@ impl Sample for WebhookSubscription {
             client_certificate: ClientCertificate::new(CERTIFICATE, PRIVATE_KEY).ok(),
             certificate_authority: CertificateAuthority::new(&CERTIFICATE.repeat(3)).ok(),
             paced_until: Some(far()),
+            stream_url: Some(StreamUrl::parse("nats://user:secret@nats.example.com/svc?create=EVENTS").unwrap()),
             backoff_until: Some(new.now),
             secret: Secret::new("whsec_c2VjcmV0+/=="),
             previous_secret: Some(Secret::new("whsec_b2xk")),

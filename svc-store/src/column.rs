@@ -9,7 +9,7 @@ use svc_core::accounts::platform_keys::PlatformScope;
 use svc_core::values::{
     Amount, Currency, Date, Email, EventSet, Id, JOB_SCALE, Note, RedirectUri, Secret, Stored as _, TenantId,
 };
-use svc_core::values::{Text, TimeZone, Timestamp, WebhookUrl};
+use svc_core::values::{StreamUrl, Text, TimeZone, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::filters::Filter;
 use svc_core::webhooks::options::{
@@ -85,7 +85,7 @@ macro_rules! sealed {
     )+};
 }
 
-sealed! { CustomHeaders Authentication ClientCertificate CertificateAuthority SigningKeys }
+sealed! { CustomHeaders Authentication ClientCertificate CertificateAuthority SigningKeys StreamUrl }
 
 /// Bytes of any length are encrypted, as they may hold a secret: the only ones are stored responses, and the response to
 /// a new webhook subscription has its secret.

@@ -161,6 +161,9 @@ pub struct Options {
     /// A store opens two more connections, for notifications and for the request counts of rate limits. The sum over all
     /// nodes must stay below PostgreSQL's `max_connections`.
     pub write_connections: usize,
+    /// Whether PostgreSQL's planner is told to read every list from its index, whatever its statistics say. With `None`, the
+    /// default, it is, except on Citus, which has no such plans for queries of several servers.
+    pub planner_settings: Option<bool>,
     /// How long a transaction waits for a PostgreSQL connection before it fails with
     /// [`StoreError::Unavailable`]. The default is 10 s.
     pub acquire_timeout: Duration,
@@ -181,6 +184,7 @@ impl Default for Options {
             create_missing: true,
             read_connections: 4,
             write_connections: 12,
+            planner_settings: None,
             acquire_timeout: Duration::from_secs(10),
             is_short_lived: false,
             secret_key: None,

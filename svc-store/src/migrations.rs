@@ -83,6 +83,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0034_webhook_options",
     "0035_more_webhook_options",
     "0036_search_forgets",
+    "0037_streams",
 };
 
 /// The migrations of PostgreSQL.
@@ -120,6 +121,9 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0031_webhook_options",
     "0032_ordered_deliveries",
     "0033_more_webhook_options",
+    "0034_streams",
+    "0035_bounds_of_history",
+    "0036_partitions_of_history",
 };
 
 /// A row of `schema_migrations`.

@@ -138,7 +138,9 @@ impl PostgresStore {
             Some(key) => key,
             None => SecretKey::from_environment().map_err(|reason| StoreError::SecretKey(reason.to_string()))?,
         };
-        let (first, _) = open_and_migrate(&connect_options).await?;
+        let First { connection: first, connect_options, is_distributed } =
+            open_first(connect_options, options.planner_settings).await?;
+        migrate::run(&first.client).await?;
         migrate::check_copy(&first.client).await?;
         let cursor_key = CursorKey::new(migrate::setting(&first.client, "cursor_key", env.bytes()).await?);
         let vault = Vault::new(key, env.clone());
@@ -151,8 +153,10 @@ impl PostgresStore {
         }
         let clock_watch = ClockWatch::default();
         clock_watch.update(&first.client, &env).await?;
+        let mut context = StoreContext::new(env, cursor_key, vault);
+        context.is_distributed = is_distributed;
         let shared = Arc::new(Shared {
-            context: StoreContext::new(env, cursor_key, vault),
+            context,
             connect_options,
             reads: Queue::new(options.read_connections.max(1)),
             writes: Queue::new(options.write_connections.max(1)),
@@ -197,17 +201,36 @@ fn connect_options(url: &str) -> Result<ConnectOptions, OpenError> {
     ConnectOptions::parse(url).map_err(|error| OpenError::InvalidUrl(format!("postgres://… ({error})")))
 }
 
-/// Opens a connection, migrates the schema, and returns the names of the migrations that were applied as well.
-async fn open_and_migrate(connect_options: &ConnectOptions) -> StoreResult<(PostgresConnection, Vec<String>)> {
-    let connection = PostgresConnection::open(connect_options, Role::Write).await?;
-    let applied = migrate::run(&connection.client).await?;
-    Ok((connection, applied))
+/// The first connection of a process, for writing, and what was learned from it.
+struct First {
+    connection: PostgresConnection,
+    /// The options of all connections.
+    connect_options: ConnectOptions,
+    /// Whether the database is on Citus.
+    is_distributed: bool,
+}
+
+/// Opens the first connection. Without a choice of the operator, the planner is left alone on Citus: it has no generic plan of a
+/// query of several servers that has a parameter in `LIMIT`.
+async fn open_first(mut connect_options: ConnectOptions, planner_settings: Option<bool>) -> StoreResult<First> {
+    connect_options.steers_plans = planner_settings.unwrap_or(true);
+    let mut connection = PostgresConnection::open(&connect_options, Role::Write).await?;
+    let is_distributed = connection.has_citus().await?;
+    if is_distributed && planner_settings.is_none() {
+        connect_options.steers_plans = false;
+        connection = PostgresConnection::open(&connect_options, Role::Write).await?;
+    }
+    Ok(First { connection, connect_options, is_distributed })
 }
 
 /// Migrates the schema of a database, and returns the names of the migrations that were applied.
 pub(crate) async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
-    let migrated = open_and_migrate(&connect_options(url)?).await;
-    migrated.map(|(_, applied)| applied).map_err(|source| crate::unavailable(url, source))
+    let connect_options = connect_options(url)?;
+    let migrated = async {
+        let first = open_first(connect_options, None).await?;
+        migrate::run(&first.connection.client).await
+    };
+    migrated.await.map_err(|source| crate::unavailable(url, source))
 }
 
 #[async_trait]

@@ -129,12 +129,15 @@ pub(crate) struct StoreContext {
     pub(crate) cursor_key: CursorKey,
     pub(crate) vault: Vault,
     pub(crate) delivery_wakeup: DeliveryWakeup,
+    /// Whether the rows of a tenant may be on another server than those that are of no tenant, as on Citus.
+    pub(crate) is_distributed: bool,
     observer: OnceLock<Arc<dyn Observer>>,
 }
 
 impl StoreContext {
     pub(crate) fn new(env: Env, cursor_key: CursorKey, vault: Vault) -> Self {
-        Self { env, cursor_key, vault, delivery_wakeup: DeliveryWakeup::default(), observer: OnceLock::new() }
+        let (delivery_wakeup, observer) = (DeliveryWakeup::default(), OnceLock::new());
+        Self { env, cursor_key, vault, delivery_wakeup, is_distributed: false, observer }
     }
 
     /// Registers the first observer; later ones are ignored.

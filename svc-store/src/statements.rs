@@ -22,7 +22,8 @@ use crate::search;
 use crate::sql::Param;
 use crate::table::{ResourceTable, contact_statement, get_many_statement, list_statement};
 use crate::webhooks::{
-    attempt_counts, attempts, deliveries, events, operational_events, replays, retention, schedule, subscriptions,
+    attempt_counts, attempts, deliveries, events, operational_events, replays, retention, schedule, streams,
+    subscriptions,
 };
 
 /// Returns every statement in the form that this database gets.
@@ -48,6 +49,7 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
         search::statements(),
         search::own_statements(dialect),
         schedule::statements(),
+        streams::statements(),
         sign_in::statements(),
         members::statements(),
         signatures::statements(),
@@ -56,6 +58,10 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
     ];
     let mut all: Vec<String> = modules.concat().into_iter().map(str::to_owned).collect();
     all.extend(dialect.own_statements());
+    all.push(request_log::delete_before(dialect).to_owned());
+    if dialect == Dialect::Postgres {
+        all.extend(retention::OWN_STATEMENTS_OF_POSTGRES.iter().map(ToString::to_string));
+    }
     all.extend(TABLES.iter().flat_map(|table| (table.statements)().all()).map(str::to_owned));
     all.extend([get_many_statement::<Contact>(), get_many_statement::<Invoice>(), get_many_statement::<Quote>()]);
     all.extend([get_many_statement::<Booking>(), get_many_statement::<Job>()]);

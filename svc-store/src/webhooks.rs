@@ -8,4 +8,5 @@ pub(crate) mod operational_events;
 pub(crate) mod replays;
 pub(crate) mod retention;
 pub(crate) mod schedule;
+pub(crate) mod streams;
 pub(crate) mod subscriptions;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 use svc_core::accounts::keys::{self, KeyCreate, KeyId};
 use svc_core::accounts::tenants::{self, TenantCreate};
@@ -16,11 +17,15 @@ use svc_core::values::{EventSet, Secret, TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
 use svc_core::webhooks::events::{self, Event};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription};
+use svc_postgres_server::Server;
 use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::http::{HttpClient, TestRequest, TestResponse};
 use svc_tests::node::{Node, Program};
 use tokio::time::Instant;
+use tokio_postgres::{Client, NoTls};
+
+use crate::pooler::Pooler;
 
 /// The interval at which a condition is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -28,11 +33,23 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// A database, and what is needed to start nodes on it.
 pub(crate) struct TestCluster {
     pub(crate) database: Database,
-    pub(crate) program: Program,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) http: HttpClient,
+    /// Between the nodes and the database, if it is to be there.
+    pub(crate) pooler: Option<Pooler>,
+    pub(crate) set_up: SetUp,
+}
+
+/// What is run on the database.
+#[derive(Clone)]
+pub(crate) struct SetUp {
+    pub(crate) program: Program,
     /// The path of the command line program.
     pub(crate) svc: Option<PathBuf>,
+    /// How many nodes there are.
+    pub(crate) nodes: usize,
+    /// Whether the nodes connect through PgBouncer.
+    pub(crate) pooler: bool,
 }
 
 /// A tenant's API key.
@@ -51,20 +68,36 @@ pub(crate) struct Tenant {
 }
 
 impl TestCluster {
-    pub(crate) async fn new(database: Database, program: Program, svc: Option<PathBuf>) -> Result<Self> {
+    pub(crate) async fn new(database: Database, set_up: SetUp) -> Result<Self> {
         let store = database.open().await?;
-        Ok(Self { database, program, store, http: HttpClient::default(), svc })
+        let pooler = if set_up.pooler { Some(Pooler::start(&database.url).await?) } else { None };
+        Ok(Self { database, store, http: HttpClient::default(), pooler, set_up })
+    }
+
+    /// Returns the same on another database.
+    pub(crate) async fn on(&self, database: Database) -> Result<Self> {
+        Self::new(database, self.set_up.clone()).await
+    }
+
+    /// Returns the PostgreSQL server that was started for the run.
+    pub(crate) fn own_server(&self) -> Result<&Server> {
+        let server = self.database.server();
+        server.ok_or_else(|| "this needs --database-url postgres: a server of its own".into())
+    }
+
+    /// Returns the URL of the database for nodes.
+    pub(crate) fn url(&self) -> &str {
+        self.pooler.as_ref().map_or(&self.database.url, |pooler| &pooler.url)
     }
 
     /// Starts a node.
     pub(crate) async fn start_node(&self, flags: &[&str]) -> Result<Node> {
-        self.program.start(&self.database, flags).await
+        self.set_up.program.start_at(self.url(), &self.database, flags).await
     }
 
-    /// Starts two nodes at the same time.
-    pub(crate) async fn start_two(&self, flags: &[&str]) -> Result<[Node; 2]> {
-        let (one, two) = tokio::join!(self.start_node(flags), self.start_node(flags));
-        Ok([one?, two?])
+    /// Starts all nodes at the same time.
+    pub(crate) async fn start_nodes(&self, flags: &[&str]) -> Result<Vec<Node>> {
+        try_join_all((0..self.set_up.nodes).map(|_| self.start_node(flags))).await
     }
 
     pub(crate) async fn tenant(&self) -> Result<Tenant> {
@@ -178,6 +211,13 @@ impl TestCluster {
         })?;
         Ok(response)
     }
+}
+
+/// Opens a connection of the driver, for what a store does not do.
+pub(crate) async fn connect(url: &str) -> Result<Client> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
 }
 
 /// Waits until a condition holds; fails after `patience`.

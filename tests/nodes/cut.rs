@@ -36,11 +36,11 @@ struct Counts {
 }
 
 pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
-    let url = &cluster.database.url;
+    let url = cluster.url();
     let proxy = Proxy::start(url).await?;
     let flags = ["--no-rate-limit"];
     let through = proxy.url(url)?;
-    let cut = cluster.program.start_at(&through, &cluster.database, &flags);
+    let cut = cluster.set_up.program.start_at(&through, &cluster.database, &flags);
     let (cut, whole) = tokio::join!(cut, cluster.start_node(&flags));
     // The first node connects through the proxy, the second directly. Clients repeat their requests at both.
     let nodes = [cut?, whole?];

@@ -2,7 +2,7 @@
 //! processes.
 //!
 //! ```text
-//! cargo run -p svc-tests --bin nodes -- [--database-url URL|postgres] SCENARIO [OPTIONS]
+//! cargo run -p svc-tests --bin nodes -- [--database-url URL|postgres] [--nodes 4] [--pooler] SCENARIO [OPTIONS]
 //! ```
 //!
 //! - `order`: a client that follows `updated_since` misses no change, whichever node wrote it.
@@ -14,19 +14,27 @@
 //! - `shared`: rate limits, signatures, Idempotency-Keys and failure counts apply to all nodes together.
 //! - `cut`: connections to the database break at a commit; no write is lost or done twice.
 //! - `restart`: the database stops under load and starts again; no acknowledged write is lost.
+//! - `promoted`: the database crashes under load and its standby takes its place; no acknowledged write is lost.
+//! - `upgrade`: nodes of an earlier release are replaced under load; no request fails and no acknowledged write is lost.
+//! - `throughput`: what 1, 2 and 4 nodes do on one database.
 //!
 //! The defaults are the long form; the suite runs short forms. The program exits with 1 if something does not hold.
 
 mod cluster;
 mod cut;
+mod load;
 mod once;
 mod order;
+mod pooler;
+mod promoted;
 mod proxy;
 mod receiver;
 mod restart;
 mod revoked;
 mod shared;
 mod stopped;
+mod throughput;
+mod upgrade;
 mod wake;
 
 use std::io::Write as _;
@@ -39,7 +47,7 @@ use svc_tests::database::{Database, OWN_SERVER};
 use svc_tests::node::Program;
 use svc_tests::{Result, node};
 
-use self::cluster::TestCluster;
+use self::cluster::{SetUp, TestCluster};
 
 /// Scenarios with several servers on one PostgreSQL database.
 #[derive(Debug, Parser)]
@@ -62,6 +70,12 @@ struct Options {
     /// The command line program. Without it the scenarios use a store of this process instead.
     #[arg(long, value_name = "FILE")]
     svc: Option<PathBuf>,
+    /// Number of nodes, where a scenario needs no other number.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=16))]
+    nodes: u8,
+    /// Connects the nodes through PgBouncer in session mode, as docs/operations.md says.
+    #[arg(long)]
+    pooler: bool,
     /// Shows the servers' logs.
     #[arg(long)]
     log: bool,
@@ -77,6 +91,9 @@ enum Scenario {
     Shared(shared::Size),
     Cut(cut::Size),
     Restart(restart::Size),
+    Promoted(promoted::Size),
+    Upgrade(upgrade::Size),
+    Throughput(throughput::Size),
     /// Runs the server.
     #[command(hide = true)]
     Serve(Box<Config>),
@@ -107,7 +124,12 @@ async fn run(options: &Options, scenario: Scenario) -> Result<String> {
     let program =
         Program { file: options.server.clone(), log: if options.log { "info" } else { "off" }, ..Program::default() };
     let database = Database::new(Some(&options.database_url))?;
-    let cluster = TestCluster::new(database, program, options.svc.clone()).await?;
+    let (nodes, pooler) = (usize::from(options.nodes), options.pooler);
+    let set_up = SetUp { program, svc: options.svc.clone(), nodes, pooler };
+    if let Scenario::Upgrade(size) = scenario {
+        return upgrade::run(database, set_up, &size).await;
+    }
+    let cluster = TestCluster::new(database, set_up).await?;
     match scenario {
         Scenario::Order(size) => order::run(&cluster, &size).await,
         Scenario::Once(size) => once::run(&cluster, &size).await,
@@ -117,6 +139,8 @@ async fn run(options: &Options, scenario: Scenario) -> Result<String> {
         Scenario::Shared(size) => shared::run(&cluster, &size).await,
         Scenario::Cut(size) => cut::run(&cluster, &size).await,
         Scenario::Restart(size) => restart::run(&cluster, &size).await,
-        Scenario::Serve(_) => Err("the server does not run here".into()),
+        Scenario::Promoted(size) => promoted::run(&cluster, &size).await,
+        Scenario::Throughput(size) => throughput::run(&cluster, &size).await,
+        Scenario::Upgrade(_) | Scenario::Serve(_) => Err("this does not run on a cluster".into()),
     }
 }

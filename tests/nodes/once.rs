@@ -1,4 +1,4 @@
-//! Scenario `once`: two nodes send many deliveries, each of them once.
+//! Scenario `once`: all nodes send many deliveries, each of them once.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const BATCH: usize = 20;
 /// The longest time without a new arrival.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Sends many deliveries from two nodes; each must arrive once.
+/// Sends many deliveries from all nodes; each must arrive once.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Size {
     /// Number of deliveries, rounded up to whole thousands.
@@ -28,7 +28,7 @@ pub(crate) struct Size {
 }
 
 pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
-    let nodes = cluster.start_two(&["--no-rate-limit"]).await?;
+    let nodes = cluster.start_nodes(&["--no-rate-limit"]).await?;
     let receiver = Receiver::listen(Behavior::Accept).await?;
     let mut tenants = Vec::new();
     for number in 0..TENANTS {
@@ -75,8 +75,9 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
         format!("of {wanted} deliveries {came} arrived; {repeats} arrived again, {retries} at a later attempt")
     })?;
     Ok(format!(
-        "once: {wanted} deliveries to {endpoints} endpoints from two nodes, 0 lost, 0 repeats, 0 later attempts \
+        "once: {wanted} deliveries to {endpoints} endpoints from {} nodes, 0 lost, 0 repeats, 0 later attempts \
          ({took:.1?}, {:.0} a second)",
+        cluster.set_up.nodes,
         wanted as f64 / took.as_secs_f64()
     ))
 }

@@ -1,5 +1,5 @@
-//! Scenario `order`: writers on both nodes, transactions that take their timestamp early and commit late, and a
-//! client that follows `updated_since` from the last change it has seen, alternating between the nodes.
+//! Scenario `order`: writers on all nodes, transactions that take their timestamp early and commit late, and a
+//! client that follows `updated_since` from the last change it has seen, at one node after the other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const HELD: Duration = Duration::from_millis(400);
 const HELD_EVERY: Duration = Duration::from_millis(600);
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Follows `updated_since` while two nodes write; no change may be missed.
+/// Follows `updated_since` while all nodes write; no change may be missed.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Size {
     /// Number of changes.
@@ -40,7 +40,7 @@ pub(crate) struct Size {
 type Written = (String, String);
 
 pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
-    let nodes = Arc::new(cluster.start_two(&["--no-rate-limit"]).await?);
+    let nodes = Arc::new(cluster.start_nodes(&["--no-rate-limit"]).await?);
     let tenant = cluster.tenant().await?;
     let started = Instant::now();
     let written = Arc::new(AtomicUsize::new(0));
@@ -93,15 +93,16 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     })?;
     let (seen, polls) = (followed.seen, followed.polls);
     Ok(format!(
-        "order: {changes} changes by {WRITERS} writers on two nodes and {held} that were committed {HELD:?} after their \
+        "order: {changes} changes by {WRITERS} writers on {} nodes and {held} that were committed {HELD:?} after their \
          timestamp; {polls} polls saw {seen} rows in strictly increasing order of updated_at: 0 missed ({:.1?})",
+        nodes.len(),
         started.elapsed()
     ))
 }
 
 struct Writer {
     http: svc_tests::http::HttpClient,
-    nodes: Arc<[Node; 2]>,
+    nodes: Arc<Vec<Node>>,
     tenant: Tenant,
     number: usize,
 }
@@ -110,7 +111,7 @@ impl Writer {
     /// Creates contacts and changes one for every two created, until all writers together have made enough changes.
     async fn run(self, written: Arc<AtomicUsize>, enough: usize) -> Result<Vec<Written>> {
         let mut all = Vec::new();
-        let address = self.nodes[self.number % 2].address;
+        let address = self.nodes[self.number % self.nodes.len()].address;
         let key = &self.tenant.key.text;
         for number in 0_usize.. {
             if written.fetch_add(1, Ordering::Relaxed) >= enough {
@@ -162,7 +163,7 @@ struct Followed {
 /// Polls for changes since the last one it has seen, and once more after the last write.
 async fn follow(
     cluster: &TestCluster,
-    nodes: &[Node; 2],
+    nodes: &[Node],
     tenant: &Tenant,
     done: watch::Receiver<bool>,
 ) -> Result<Followed> {
@@ -173,7 +174,7 @@ async fn follow(
         let was_done = *done.borrow();
         let since = if last.is_empty() { "2020-01-01T00:00:00Z" } else { &last };
         let path = format!("/contacts?limit=200&updated_since={since}");
-        let node = &nodes[followed.polls % 2];
+        let node = &nodes[followed.polls % nodes.len()];
         followed.polls += 1;
         let response = cluster.expect(200, node, &TestRequest::get(&path, &tenant.key.text)).await?;
         let rows = response.body["data"].as_array().cloned().unwrap_or_default();

@@ -70,7 +70,7 @@ impl Proxy {
 }
 
 /// Returns the host and port of a URL.
-fn authority(url: &str) -> Result<&str> {
+pub(crate) fn authority(url: &str) -> Result<&str> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let front = rest.split('/').next().unwrap_or(rest);
     let server = front.rsplit('@').next().unwrap_or(front);

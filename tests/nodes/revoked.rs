@@ -1,4 +1,4 @@
-//! Scenario `revoked`: clients use a key at one node while it is revoked through another process. Requests sent after
+//! Scenario `revoked`: clients use a key at a node while it is revoked through another process. Requests sent after
 //! the revocation was acknowledged must be refused.
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) struct Size {
 type SentRequest = (Instant, bool);
 
 pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
-    let [_, other] = cluster.start_two(&["--no-rate-limit"]).await?;
+    let nodes = cluster.start_nodes(&["--no-rate-limit"]).await?;
     let tenant = cluster.tenant().await?.id;
     let (mut left, mut running) = (size.keys, JoinSet::new());
     let (mut before, mut after, mut late) = (0, 0, 0);
@@ -43,7 +43,8 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
         while left > 0 && running.len() < CONCURRENT_KEYS {
             left -= 1;
             let key = cluster.key(tenant, false).await?;
-            let (http, store, address) = (cluster.http.clone(), Arc::clone(&cluster.store), other.address);
+            let (http, store, address) =
+                (cluster.http.clone(), Arc::clone(&cluster.store), nodes[left % nodes.len()].address);
             running.spawn(async move {
                 let acknowledged = watch::Sender::new(None);
                 let mut clients = JoinSet::new();

@@ -53,7 +53,7 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     summaries.push(evaluate("a store", &mut sorted, size)?);
-    if cluster.svc.is_some() {
+    if cluster.set_up.svc.is_some() {
         let mut sorted = Vec::new();
         for _ in 0..size.commands {
             sorted.push(by_command(cluster, tenant, &receiver).await?);
@@ -87,7 +87,7 @@ async fn by_store(cluster: &TestCluster, tenant: TenantId, receiver: &Receiver) 
 
 /// Measures from the event's timestamp, which is slightly before the commit.
 async fn by_command(cluster: &TestCluster, tenant: TenantId, receiver: &Receiver) -> Result<Duration> {
-    let svc = cluster.svc.as_ref().ok_or("no command forwarder")?;
+    let svc = cluster.set_up.svc.as_ref().ok_or("no command forwarder")?;
     let folder = tempfile::tempdir()?;
     let data = folder.path().join("data.json");
     std::fs::write(&data, r#"{"id": "stay-1"}"#)?;

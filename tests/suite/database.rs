@@ -13,8 +13,8 @@ use tokio::runtime::Runtime;
 /// The runtime of the stores' tasks. Tests without an async runtime of their own open stores too.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
-/// The database that every one with partitions is a copy of.
-static PARTITIONED: OnceLock<Database> = OnceLock::new();
+/// The database that every distributed one is a copy of.
+static DISTRIBUTED: OnceLock<Database> = OnceLock::new();
 
 /// A database that is removed when its handle is dropped.
 pub(crate) struct Database {
@@ -41,28 +41,28 @@ impl Database {
                 let server = quick_server();
                 Self { url: server.database(), place: Place::Server { server, original: None } }
             }
-            Ok("partitions") => PARTITIONED.get_or_init(|| Self::partitioned(quick_server())).copy(),
+            Ok("citus") => DISTRIBUTED.get_or_init(|| Self::distributed(quick_server())).copy(),
             _ => Self::in_folder(),
         }
     }
 
-    /// Creates a database with the tables of svc, partitioned by tenant.
-    fn partitioned(server: &'static Server) -> Self {
+    /// Creates a database with the tables of svc, distributed as on Citus.
+    fn distributed(server: &'static Server) -> Self {
         let url = server.database();
-        let partition = {
+        let distribute = {
             let url = url.clone();
             async move {
                 svc_store::migrate(&url).await.unwrap();
                 let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
                 let connection = tokio::spawn(connection);
-                client.batch_execute(svc_postgres_server::PARTITION).await.unwrap();
+                client.batch_execute(svc_postgres_server::DISTRIBUTE).await.unwrap();
                 drop(client);
                 connection.await.unwrap().unwrap();
             }
         };
         let (done, finished) = mpsc::channel();
         RUNTIME.spawn(async move {
-            partition.await;
+            distribute.await;
             let _ = done.send(());
         });
         finished.recv().unwrap();

@@ -23,10 +23,11 @@ const WEBHOOKS: &str = include_str!("../../docs/webhooks.md");
 
 const AS_ROOT: &str = "it changes the system, as root: .ci/debian-package installs and starts the package";
 const IMAGE: &str = "it needs a container engine: .ci/container builds and starts the image";
+const CITUS: &str = "it needs Citus: the tests of svc-store run the script on a stand-in";
 const PROVIDER: &str = "it needs an identity provider: the tests in the browser have one";
 
 /// The beginnings of lines that do not run here, with the reasons.
-const NOT_RUN: [(&str, &str); 14] = [
+const NOT_RUN: [(&str, &str); 16] = [
     ("cargo install --locked cargo-deb", AS_ROOT),
     ("sudo ", AS_ROOT),
     ("cargo build --profile dist", AS_ROOT),
@@ -37,6 +38,8 @@ const NOT_RUN: [(&str, &str); 14] = [
     ("svc-server --listen 0.0.0.0:8443", "it needs a certificate: the tests of TLS make one"),
     ("SVC_OIDC_CLIENT_SECRET=…", PROVIDER),
     ("svc-server --oidc-issuer", PROVIDER),
+    ("svc db migrate --database-url postgres://svc@coordinator", CITUS),
+    ("psql --single-transaction -f ops/citus.sql", CITUS),
     ("systemctl ", "systemd does not run here"),
     ("svc login --server https://svc.example.com", "it asks for a key and checks it with a server elsewhere"),
     ("svc delivery list --status failed --profile", "there is no profile without the login"),

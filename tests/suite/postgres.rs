@@ -1,6 +1,6 @@
-//! Runs the suite again on PostgreSQL, with ordinary tables and with tables that are partitioned by tenant.
+//! Runs the suite again on PostgreSQL, with ordinary tables and with tables that are distributed as on Citus.
 //!
-//! To run a single test on PostgreSQL: `SVC_TEST_DATABASE=postgres cargo test -p svc-tests NAME`, or `=partitions`.
+//! To run a single test on PostgreSQL: `SVC_TEST_DATABASE=postgres cargo test -p svc-tests NAME`, or `=citus`.
 
 use svc_postgres_server::run_tests_on;
 
@@ -26,6 +26,6 @@ fn the_suite_passes_on_postgres() {
 
 #[test]
 #[ignore = "a long proof, which .ci/run runs"]
-fn the_suite_passes_on_tables_that_are_partitioned_by_tenant() {
-    run_tests_on("partitions", &SELECTED, MINIMUM);
+fn the_suite_passes_on_tables_that_are_distributed_as_on_citus() {
+    run_tests_on("citus", &SELECTED, MINIMUM);
 }

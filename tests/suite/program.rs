@@ -148,6 +148,29 @@ async fn a_server_listens_on_all_addresses_of_a_name() {
 }
 
 #[tokio::test]
+async fn the_health_check_of_an_image_finds_the_server_and_says_why_it_does_not() {
+    let (folder, url) = database();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let file = folder.path().join("svc.toml");
+    std::fs::write(&file, format!("ops-listen = ':{port}'\n")).unwrap();
+    let check = async |arguments: &[&str]| {
+        let output = command(&[&["healthcheck"], arguments].concat()).env("SVC_CONFIG", &file).output().await.unwrap();
+        assert!(output.stdout.is_empty());
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, reason) = check(&[]).await;
+    assert_eq!((code, reason.lines().count()), (Some(1), 1), "{reason}");
+    assert!(reason.starts_with(&format!("unhealthy: cannot connect to :{port}: Connection refused")), "{reason}");
+    let mut server = command(&["--listen", "127.0.0.1:0", "--database-url", &url]);
+    server.env("SVC_CONFIG", &file);
+    let program = Program::start(server).await;
+    for arguments in [&[][..], &["--ready"]] {
+        assert_eq!(check(arguments).await, (Some(0), String::new()), "{arguments:?}");
+    }
+    program.stop("TERM").await;
+}
+
+#[tokio::test]
 async fn a_key_file_that_others_can_read_is_warned_about() {
     use std::os::unix::fs::PermissionsExt as _;
 

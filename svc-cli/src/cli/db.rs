@@ -96,7 +96,8 @@ pub enum DbCommand {
     /// The age of a delivery is the age of its event. Held deliveries are deleted like those that succeeded or failed. Events
     /// without deliveries, finished replays, expired responses stored for Idempotency-Keys and expired request
     /// signatures are also deleted. Pending deliveries stay, with their events. The command deletes in small transactions
-    /// and can run while servers use the database. Servers prune automatically, by their own --retention.
+    /// and can run while servers use the database. On PostgreSQL it drops whole partitions of events, so the newest of those
+    /// that have expired stay until all of their partition have. Servers prune automatically, by their own --retention.
     #[command(after_help = "Examples:\n  svc db prune --retention 90d --dry-run\n  svc db prune --retention 90d")]
     Prune {
         /// How long to keep events, such as 90d.

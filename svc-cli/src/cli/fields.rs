@@ -4,6 +4,8 @@
 //! the API may type is accepted, too: `--contact-id`, `--contact_id`, and `--due` for `due_date`. The JSON schema of the
 //! input gives the type of each value and the text of the help.
 
+mod stream;
+
 use std::ffi::OsString;
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -18,6 +20,8 @@ use svc_core::input::json::{self, Json};
 
 use crate::ids::IdArg;
 use crate::values::{self, KindsOfEvents};
+
+pub use self::stream::{stream, with_stream};
 
 /// The id of the option that takes a whole body.
 const DATA: &str = "data";
@@ -141,6 +145,7 @@ fn fields<I: Input>() -> Vec<Field> {
 fn help_of_option(field: &str) -> Option<&'static str> {
     Some(match field {
         "url" => "URL of the endpoint: https, on a public host.",
+        "to" => "Engine that events go to, in place of an endpoint, such as nats://HOST/svc.",
         "events" => "Kinds of events to deliver, or '*' for all.",
         "description" => "A line for your own use.",
         "enabled" => "Send deliveries, or hold them.",

@@ -18,11 +18,11 @@ use svc_core::resources::quotes::{Quote, QuoteCreate, QuoteFilter, QuoteUpdate};
 use svc_core::resources::{NoFilter, Resource};
 use svc_core::values::{Id, JOB_SCALE, TenantId};
 use svc_core::webhooks::subscriptions::{
-    WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
+    StreamCreate, WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
 };
 
 use super::InAccount;
-use super::fields::{Body, Filters, clear};
+use super::fields::{Body, Filters, clear, stream, with_stream};
 use crate::ids::IdArg;
 use crate::output::{amount, money};
 use crate::values::{self, TimeArg};
@@ -57,6 +57,11 @@ pub trait ResourceCommands: Resource<Filter: ToBody> + DeserializeOwned {
     const DETAILS: &'static [&'static str] = &[];
     /// The field by which people call the record, after the name of its type.
     const TITLE: &'static str = "id";
+
+    /// Returns the command that creates a record with what only this resource has.
+    fn with_own_options(create: Command) -> Command {
+        create
+    }
 
     /// Returns the fields that people see otherwise than the API has them, and those that it does not have.
     fn shown(&self) -> Vec<(&'static str, String)> {
@@ -257,6 +262,10 @@ impl ResourceCommands for WebhookSubscription {
     /// As many as an account can have.
     const DEFAULT_LIMIT: &'static str = "1000";
 
+    fn with_own_options(create: Command) -> Command {
+        with_stream::<WebhookCreate>(create)
+    }
+
     fn shown(&self) -> Vec<(&'static str, String)> {
         vec![("status", status(self).to_owned())]
     }
@@ -318,6 +327,9 @@ pub struct CreateRecord<I: Input> {
     /// The fields of the new record.
     #[command(flatten)]
     pub body: Body<I>,
+    /// Those of a webhook whose events go to an engine.
+    #[arg(skip)]
+    pub stream: Option<Body<StreamCreate>>,
     /// The account.
     #[command(flatten)]
     pub account: InAccount,
@@ -349,7 +361,7 @@ fn commands<R: ResourceCommands>() -> [Command; 4] {
         .about(format!("Show {a_record}"))
         .long_about(None)
         .after_help(format!("Example:\n  svc {name} show 0195a3c8"));
-    let create = CreateRecord::<R::Create>::augment_args(Command::new("create"))
+    let create = R::with_own_options(CreateRecord::<R::Create>::augment_args(Command::new("create")))
         .about(format!("Create {a_record}"))
         .long_about(format!(
             "Create {a_record}.\n\nThe rules of the API apply, and its events are delivered to the account's webhooks."
@@ -388,7 +400,10 @@ impl<R: ResourceCommands> FromArgMatches for RecordCommand<R> {
         match matches.subcommand() {
             Some(("list", matches)) => ListRecords::from_arg_matches(matches).map(Self::List),
             Some(("show", matches)) => Target::from_arg_matches(matches).map(Self::Show),
-            Some(("create", matches)) => CreateRecord::from_arg_matches(matches).map(Self::Create),
+            Some(("create", matches)) => {
+                let create = CreateRecord::from_arg_matches(matches)?;
+                Ok(Self::Create(CreateRecord { stream: stream(matches)?, ..create }))
+            }
             Some(("update", matches)) => UpdateRecord::from_arg_matches(matches).map(Self::Update),
             _ => Err(Error::new(clap::error::ErrorKind::MissingSubcommand)),
         }

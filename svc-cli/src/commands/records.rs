@@ -5,12 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use svc_core::error::Error;
 use svc_core::input::json::Json;
-use svc_core::input::{Fields, Input};
+use svc_core::input::{Fields, Input, ToBody};
 use svc_core::pages::{ListParams, MAX_LIMIT};
-use svc_core::platform::Listing;
 use svc_core::platform::operations::Records;
+use svc_core::platform::{Listing, Operation};
 use svc_core::resources::Delete;
 use svc_core::resources::contacts::Contact;
 use svc_core::values::{TenantId, Timestamp};
@@ -50,10 +52,7 @@ pub(super) async fn run<R: ResourceCommands<Created: CreatedText>>(
         }
         RecordCommand::Create(options) => {
             let account = lookup::account(service, &options.account).await?.id;
-            let input: R::Create = input(service, account, &options.body).await?;
-            let created = service.call(&R::CREATE, account, input).await;
-            let created = created.map_err(|error| refusal(error, &options.body))?;
-            Outcome::new(&created, created.text())
+            create(service, account, &R::CREATE, &options.body).await
         }
         RecordCommand::Update(UpdateRecord { target, body }) => {
             let Owned { tenant_id, record: before, .. } =
@@ -73,6 +72,22 @@ pub(super) async fn run<R: ResourceCommands<Created: CreatedText>>(
             Outcome::new(&record, text)
         }
     }
+}
+
+/// Creates a record by an operation.
+pub(super) async fn create<I, C>(
+    service: &Service,
+    account: TenantId,
+    operation: &Operation<TenantId, I, C>,
+    body: &Body<I>,
+) -> Result<Outcome, Failure>
+where
+    I: Input + ToBody + Clone,
+    C: CreatedText + Serialize + DeserializeOwned + Send + 'static,
+{
+    let input: I = input(service, account, body).await?;
+    let created = service.call(operation, account, input).await.map_err(|error| refusal(error, body))?;
+    Outcome::new(&created, created.text())
 }
 
 /// Deletes a record.

@@ -16,7 +16,7 @@ use svc_core::webhooks::subscriptions::{
 use super::lookup;
 use super::records::{self, CreatedText};
 use crate::cli::WebhookCommand;
-use crate::cli::records::Target;
+use crate::cli::records::{CreateRecord, RecordCommand, Target};
 use crate::exit::Failure;
 use crate::ids::IdArg;
 use crate::output::{Outcome, fields};
@@ -34,6 +34,10 @@ struct EnabledView<'a> {
 
 pub(super) async fn run(service: &Service, command: WebhookCommand) -> Result<Outcome, Failure> {
     match command {
+        WebhookCommand::Records(RecordCommand::Create(CreateRecord { stream: Some(stream), account, .. })) => {
+            let account = lookup::account(service, &account).await?.id;
+            records::create(service, account, &operations::CREATE_STREAM_WEBHOOK, &stream).await
+        }
         WebhookCommand::Records(command) => records::run(service, command).await,
         WebhookCommand::Enable(target) => {
             let (account, subscription) = set_enabled(service, &target, true).await?;

@@ -117,7 +117,7 @@ const OPERATIONS: [(&str, &str); 102] = [
     ("quote decline", "declineQuote"),
     ("webhook list", "listWebhooks"),
     ("webhook show", "getWebhook"),
-    ("webhook create", "createWebhook"),
+    ("webhook create", "createWebhook createStreamWebhook"),
     ("webhook update", "updateWebhook"),
     ("webhook stats", "getWebhookStatistics listWebhookAttempts"),
     ("webhook enable", "updateWebhook"),

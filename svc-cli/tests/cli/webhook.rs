@@ -253,3 +253,40 @@ fn a_webhook_has_certificates() {
         .run(&[&update[..], &["--certificate-authority", "client.key"]].concat())
         .assert("webhook_certificates");
 }
+
+#[test]
+fn the_events_of_a_webhook_go_to_an_engine() {
+    let session = Session::new();
+    session.account();
+    let create = ["webhook", "create", "--to", "nats://svc:hidden@nats.example.com/svc?create=EVENTS"];
+    let with = |more: &[&'static str]| [&create[..], more].concat();
+    let whole = with(&["--events", "invoice.paid,invoice.sent", "--filter", "data.total >= 100"]);
+    if crate::harness::text(&session.output(&whole).stderr).contains("build svc-server with the feature `nats`") {
+        // The server of the test was built without, and says so. Beside the database nobody can tell.
+        return;
+    }
+    let created = session.json(&whole);
+    assert_eq!(created["url"], "nats://nats.example.com/svc");
+    assert!(!created.to_string().contains("hidden") && created["secret"].is_null(), "{created}");
+    let id = created["id"].as_str().unwrap();
+    for (command, reason) in [
+        (with(&["--events", "*", "--url", "https://example.com"]), "cannot be used with"),
+        (with(&["--events", "*", "--timeout", "5s"]), "cannot be used with"),
+        (vec!["webhook", "create", "--to", "https://example.com", "--events", "*"], "must begin with one of nats"),
+        (vec!["webhook", "create", "--events", "*"], "--url"),
+        (vec!["webhook", "test", id], "no deliveries, tests or secrets"),
+        (vec!["webhook", "rotate-secret", id], "no deliveries, tests or secrets"),
+        (vec!["delivery", "replay", "--subscription", id, "--since", "1h"], "no deliveries, tests or secrets"),
+        (vec!["webhook", "update", id, "--max-per-second", "5"], "go to an engine"),
+    ] {
+        let output = session.output(&command);
+        let error = crate::harness::text(&output.stderr);
+        assert!(
+            !output.status.success() && error.contains(reason) && !error.contains("hidden"),
+            "{command:?}: {error}"
+        );
+    }
+    session.json(&["webhook", "disable", id]);
+    session.json(&["webhook", "enable", id]);
+    session.json(&["webhook", "delete", id]);
+}

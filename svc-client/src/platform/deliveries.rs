@@ -11,7 +11,7 @@ use svc_core::platform::{
 use svc_core::values::{EventKind, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptSummary, DeliveryId};
 use svc_core::webhooks::subscriptions::{
-    SubscriptionId, WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret,
+    StreamCreate, SubscriptionId, WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret,
 };
 
 use super::Platform;
@@ -97,6 +97,14 @@ impl Collection<WebhookSubscription, Platform> {
     ) -> Result<Versioned<WebhookSubscriptionWithSecret>> {
         let temporary = TemporaryWebhookCreate { webhook, expires_in: expires_in.into() };
         self.call_versioned(&operations::CREATE_TEMPORARY_WEBHOOK, None, &temporary).await
+    }
+
+    /// Creates a subscription whose events go to an engine, such as NATS, in place of deliveries.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub async fn create_stream(&self, stream: &StreamCreate) -> Result<Versioned<WebhookSubscription>> {
+        self.call_versioned(&operations::CREATE_STREAM_WEBHOOK, None, stream).await
     }
 
     /// Keeps a temporary subscription: the service deletes it this long after the request.

@@ -13,6 +13,7 @@ mod requests;
 mod retention;
 mod sandboxes;
 mod search;
+mod streams;
 mod subscriptions;
 mod table;
 mod tenants;
@@ -56,7 +57,8 @@ use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryWake
 use crate::webhooks::events::{Event, WrittenEvents};
 use crate::webhooks::replays::Replay;
 use crate::webhooks::statistics::CountKey;
-use crate::webhooks::subscriptions::WebhookSubscription;
+use crate::webhooks::streams::{Stream, StreamKey};
+use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 /// A store in memory.
 pub struct MemoryStore {
@@ -198,6 +200,9 @@ tables! {
     // The text of each record, and when it entered the index in the order of all.
     search_texts: (TenantId, FoundKind, Uuid) => (u64, String),
     search_progress: TenantId => Timestamp,
+    streams: StreamKey => Stream,
+    // Until when the events of an account were sent.
+    stream_positions: (TenantId, SubscriptionId) => Timestamp,
 }
 
 impl Tables {

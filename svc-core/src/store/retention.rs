@@ -5,11 +5,23 @@ use uuid::Uuid;
 
 use super::StoreResult;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::retention::{ExpiredKind, IdRange};
+use crate::webhooks::retention::{DroppedHistory, ExpiredKind, IdRange};
 
 /// Deletes what is older than its retention period, in steps of bounded cost.
 #[async_trait]
 pub trait RetentionRepository: Send {
+    /// Drops at once what a store keeps apart by its time and what is older than `before`, and prepares the places of what comes
+    /// after `now`. Events with a pending delivery are moved, with all that belongs to them.
+    ///
+    /// `before` is the end of the retention, and `sent_before` the time before which every stream has sent all events: only what
+    /// is older than both is dropped. A store that has no such places does nothing.
+    async fn drop_expired(
+        &mut self,
+        now: Timestamp,
+        before: Timestamp,
+        sent_before: Timestamp,
+    ) -> StoreResult<DroppedHistory>;
+
     /// Returns the last of the first `limit` events in a range.
     async fn last_event(&mut self, tenant: TenantId, range: IdRange, limit: u32) -> StoreResult<Option<Uuid>>;
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use url::{ParseError, Position, Url};
 
+use super::{StreamEngine, StreamUrl};
 use crate::error::{FieldCode, Issue};
 
 const MAX_LENGTH: usize = 2048;
@@ -36,6 +37,10 @@ pub struct WebhookUrl {
     url: Url,
 }
 
+fn is_of_stream(url: &Url) -> bool {
+    StreamEngine::ALL.iter().any(|engine| engine.schemes().contains(&url.scheme()))
+}
+
 fn invalid(message: impl Into<Cow<'static, str>>) -> Issue {
     Issue::new(FieldCode::InvalidFormat, message)
 }
@@ -65,7 +70,7 @@ impl WebhookUrl {
                 _ => "must be a URL such as https://example.com/hook",
             })
         })?;
-        if !matches!(url.scheme(), "https" | "http") {
+        if !matches!(url.scheme(), "https" | "http") && !is_of_stream(&url) {
             return Err(invalid("must be an https URL"));
         }
         // The WHATWG parser accepts host names that no client can connect to.
@@ -83,6 +88,19 @@ impl WebhookUrl {
             return Err(invalid("must not contain a user name or password; check the signature instead"));
         }
         Ok(Self { text: text.into(), url })
+    }
+
+    /// Returns the URL of a stream as it is shown, without its credentials and parameters. No request can set it.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn of_stream(stream: &StreamUrl) -> Result<Self, Issue> {
+        Self::parse(&stream.to_string())
+    }
+
+    /// Returns whether it is that of a stream, to which nothing is delivered by HTTP.
+    pub fn is_of_stream(&self) -> bool {
+        is_of_stream(&self.url)
     }
 
     /// Returns the host name to resolve, or `None` if the host is an IP address.

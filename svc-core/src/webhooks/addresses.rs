@@ -205,12 +205,16 @@ impl std::error::Error for Blocked {}
 /// # Ok::<(), svc_core::error::Issue>(())
 /// ```
 pub fn check_url(url: &WebhookUrl, policy: HostPolicy) -> Result<(), Issue> {
+    let not_https = || Err(Issue::new(FieldCode::InvalidFormat, "must be an https URL"));
+    if url.is_of_stream() {
+        return not_https();
+    }
     if policy == HostPolicy::AllowPrivate {
         return Ok(());
     }
     let url = url.url();
     if url.scheme() != "https" {
-        return Err(Issue::new(FieldCode::InvalidFormat, "must be an https URL"));
+        return not_https();
     }
     match url.host() {
         Some(Host::Domain(name)) => check_host_name(name).map_err(not_public),

@@ -429,3 +429,32 @@ fn new_delivery(env: &Env, event: &Event, to: &MatchedSubscription) -> Delivery 
 fn to_json(data: &impl Serialize) -> Result<Box<RawValue>, StoreError> {
     serde_json::value::to_raw_value(data).map_err(|error| StoreError::Internal(error.to_string()))
 }
+
+/// Returns the body of a message about an event: a JSON object with `event`, `data`, `delivered_at` and `tenant_id`.
+///
+/// That of a thin one has the `id` of the record alone in `data`, and `event_id`, with which the event is read.
+pub(crate) fn body(event: &Event, is_thin: bool, delivered_at: Timestamp) -> Vec<u8> {
+    let Event { id, tenant_id, kind, data, .. } = event;
+    let body = if is_thin {
+        let data = thin(data);
+        format!(
+            r#"{{"event":"{kind}","event_id":"{id}","data":{data},"delivered_at":"{delivered_at}","tenant_id":"{tenant_id}"}}"#
+        )
+    } else {
+        format!(r#"{{"event":"{kind}","data":{data},"delivered_at":"{delivered_at}","tenant_id":"{tenant_id}"}}"#)
+    };
+    body.into_bytes()
+}
+
+/// Returns a record with its `id` alone.
+fn thin(data: &RawValue) -> String {
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        id: Option<&'a RawValue>,
+    }
+    match serde_json::from_str(data.get()) {
+        Ok(Named { id: Some(id) }) => format!(r#"{{"id":{id}}}"#),
+        _ => "{}".to_owned(),
+    }
+}

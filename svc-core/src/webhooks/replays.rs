@@ -177,6 +177,7 @@ pub async fn preview(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> 
 
 async fn build(tx: &mut dyn Tx, tenant: TenantId, now: Timestamp, input: ReplayCreate) -> Result<Replay, Error> {
     let subscription: WebhookSubscription = crud::get(tx, tenant, input.subscription).await?;
+    subscription.require_deliveries()?;
     if !subscription.is_active() {
         return Err(Error::NotAllowed("The subscription is disabled; enable it first.".to_owned()));
     }

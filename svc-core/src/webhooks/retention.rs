@@ -1,7 +1,11 @@
 //! Retention: deletes deliveries that are not pending with their attempts, and events without deliveries, once they are
 //! older than the retention period (`docs/contract.md`, "Replays and retention").
 //!
-//! Age is that of the event. Pending deliveries stay, and so do their events. A sweep walks over the events of
+//! On PostgreSQL, events, deliveries and attempts are in partitions by time, and those that have expired as a whole are dropped
+//! (`svc-store`, `0036_partitions_of_history.sql`). Only what is kept for a pending delivery is deleted row by row there.
+//!
+//! Age is that of the event. Pending deliveries stay, and so do their events. Events that a stream has still to send stay with
+//! their deliveries, unless the stream was not used for the whole retention period. A sweep walks over the events of
 //! every tenant, oldest first, in small steps. Each step is a write transaction of one tenant, so that it delays no other
 //! work.
 //!
@@ -19,6 +23,7 @@ use crate::env;
 use crate::error::Error;
 use crate::store::{Store, Tx};
 use crate::values::{TenantId, Timestamp};
+use crate::webhooks::streams::{Stream, StreamKey};
 
 /// The highest number of rows that one step deletes.
 pub const STEP: u32 = 500;
@@ -70,6 +75,15 @@ pub enum ExpiredKind {
     Event,
 }
 
+/// What a store has dropped at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DroppedHistory {
+    /// The time from which on all rows are in partitions that are dropped as a whole. `None` where there are none.
+    pub partitions_from: Option<Timestamp>,
+    /// How many partitions of events were dropped, each with those of their deliveries and attempts.
+    pub partitions: u64,
+}
+
 /// The numbers of rows that were deleted, or would be deleted by a sweep that only counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DeletedCounts {
@@ -81,6 +95,8 @@ pub struct DeletedCounts {
     pub events: u64,
     /// Finished bulk replays.
     pub replays: u64,
+    /// Partitions of PostgreSQL that were dropped with all their rows, which are not among the others.
+    pub partitions: u64,
 }
 
 impl DeletedCounts {
@@ -104,6 +120,7 @@ impl AddAssign for DeletedCounts {
         self.deliveries += other.deliveries;
         self.events += other.events;
         self.replays += other.replays;
+        self.partitions += other.partitions;
     }
 }
 
@@ -139,7 +156,8 @@ pub async fn step(tx: &mut dyn Tx, tenant: TenantId, from: Uuid, before: Timesta
     // The lock keeps a replay from restarting a finished delivery while it is deleted.
     tx.lock_tenant(tenant).await?;
     let mut dropped = DeletedCounts::default();
-    let Some(range) = next_range(tx, tenant, from, before).await? else {
+    let sent_before = sent_before(tx, tenant, before).await?;
+    let Some(range) = next_range(tx, tenant, from, sent_before).await? else {
         dropped.replays = tx.delete_finished_replays(tenant, before, STEP).await?;
         return Ok(Step { dropped, next: (dropped.replays == u64::from(STEP)).then_some(from) });
     };
@@ -161,7 +179,8 @@ pub async fn step(tx: &mut dyn Tx, tenant: TenantId, from: Uuid, before: Timesta
 /// [`Error::Store`].
 pub async fn count(tx: &mut dyn Tx, tenant: TenantId, from: Uuid, before: Timestamp) -> Result<Step, Error> {
     let mut dropped = DeletedCounts::default();
-    let Some(range) = next_range(tx, tenant, from, before).await? else {
+    let sent_before = sent_before(tx, tenant, before).await?;
+    let Some(range) = next_range(tx, tenant, from, sent_before).await? else {
         dropped.replays = tx.count_finished_replays(tenant, before).await?;
         return Ok(Step { dropped, next: None });
     };
@@ -169,6 +188,12 @@ pub async fn count(tx: &mut dyn Tx, tenant: TenantId, from: Uuid, before: Timest
         *dropped.of(kind) = tx.count_expired(tenant, kind, kind.part_of(range)).await?;
     }
     Ok(Step { dropped, next: Some(range.end) })
+}
+
+/// Returns the time before which all events of a tenant have expired, and were sent by every stream that is used.
+async fn sent_before(tx: &mut dyn Tx, tenant: TenantId, before: Timestamp) -> Result<Timestamp, Error> {
+    let sent_until = tx.sent_by_all_until(tenant, before).await?;
+    Ok(sent_until.map_or(before, |sent_until| sent_until.next().min(before)))
 }
 
 /// Returns the range of the step that starts with the id `from`. `None` when no event is left.
@@ -192,7 +217,8 @@ fn expired_from(from: Uuid, before: Timestamp) -> IdRange {
 /// The id within each tenant up to which the sweeps are done, so that a sweep does not read again what stays.
 pub type Positions = BTreeMap<TenantId, Uuid>;
 
-/// Sweeps over all tenants from `positions` on, in steps with a `pause` after each. With `dry` it only counts.
+/// Drops what the store can drop at once, and sweeps over all tenants from `positions` on, in steps with a `pause` after each. With
+/// `dry` it only counts rows.
 ///
 /// A delivery that was pending when a sweep passed it, and ended later, is deleted by a later sweep that starts
 /// with empty positions.
@@ -211,6 +237,17 @@ where
     F: Future<Output = ()>,
 {
     let mut dropped = DeletedCounts::default();
+    let mut before = before;
+    if !dry {
+        let sent_before =
+            store.read("retention.sent", before, async |tx, &before| sent_by_all_before(tx, before).await).await?;
+        let whole = store.write("retention.drop", (before, sent_before), async |tx, &(before, sent_before)| {
+            let now = tx.env().now();
+            Ok(tx.drop_expired(now, before, sent_before).await?)
+        });
+        let DroppedHistory { partitions_from, partitions } = whole.await?;
+        (before, dropped.partitions) = (partitions_from.map_or(before, |from| from.min(before)), partitions);
+    }
     let mut after = TenantId(Uuid::nil());
     loop {
         let page = store.read("retention.tenants", (after, before), async |tx, &(after, before)| {
@@ -227,6 +264,36 @@ where
             _ => return Ok(dropped),
         }
     }
+}
+
+/// Returns the time before which all events have expired, and were sent by every stream that is used. It only moves forward: a
+/// stream that is made later sends nothing from before.
+async fn sent_by_all_before(tx: &mut dyn Tx, before: Timestamp) -> Result<Timestamp, Error> {
+    let mut streams: Vec<Stream> = tx.stream(StreamKey::SERVER).await?.into_iter().collect();
+    let mut after = None;
+    loop {
+        let keys = tx.subscription_streams_behind(after, PAGE).await?;
+        for key in &keys {
+            streams.extend(tx.stream(*key).await?);
+        }
+        after = keys.last().copied();
+        if keys.len() < PAGE as usize {
+            break;
+        }
+    }
+    let mut sent_before = before;
+    for stream in streams.iter().filter(|stream| stream.is_used_since(before)) {
+        let mut after = None;
+        loop {
+            let behind = tx.accounts_behind(stream, after, PAGE).await?;
+            sent_before = behind.iter().map(|account| account.sent_until.next()).fold(sent_before, Timestamp::min);
+            after = behind.last().map(|account| account.tenant_id);
+            if behind.len() < PAGE as usize {
+                break;
+            }
+        }
+    }
+    Ok(sent_before)
 }
 
 /// Sweeps over tenants that have old events or replays. Some of them may have nothing to delete, as the rest stays.
@@ -276,7 +343,8 @@ where
 async fn due(tx: &mut dyn Tx, asked: &[(TenantId, Uuid)], before: Timestamp) -> Result<Vec<(TenantId, Uuid)>, Error> {
     let mut due = Vec::new();
     for (tenant, from) in asked.iter().copied() {
-        if tx.last_event(tenant, expired_from(from, before), 1).await?.is_some()
+        let sent_before = sent_before(tx, tenant, before).await?;
+        if tx.last_event(tenant, expired_from(from, sent_before), 1).await?.is_some()
             || tx.count_finished_replays(tenant, before).await? > 0
         {
             due.push((tenant, from));
@@ -341,7 +409,7 @@ mod tests {
         made.now_or_never().unwrap().unwrap();
         clock.advance(Duration::from_secs(60));
         let (before, mut positions) = (store.inner.env().now(), Positions::new());
-        for (events, most) in [(3, 3 + 3 + 3 * 2), (0, 3)] {
+        for (events, most) in [(3, 5 + 3 + 3 * 2), (0, 5)] {
             store.transactions.store(0, Ordering::Relaxed);
             let swept = sweep(store_dyn, &mut positions, before, false, || async {}).now_or_never().unwrap();
             assert_eq!(swept.unwrap(), DeletedCounts { events, ..DeletedCounts::default() });

@@ -12,26 +12,24 @@
 //! `stopped_at` says which deliveries are left: those that are pending and of events before it. So a subscription that is
 //! enabled again in between sends what is new once these are held, and nothing that was pending when it stopped.
 
+mod changes;
 mod inputs;
 mod operations;
+mod streams;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::clocks::WriteTime;
 use crate::accounts::grants::GrantId;
-use crate::accounts::tenants;
 use crate::env::Env;
-use crate::error::{Error, FieldCode, Issue, Violations};
+use crate::error::{Error, FieldCode, Issue};
 use crate::input::Record;
-use crate::resources::{Create, Delete, NewRecord, NoFilter, Resource, Update};
-use crate::store::Tx;
+use crate::resources::{NoFilter, Resource};
 use crate::values::EventKind;
-use crate::values::{EventSet, Id, Patch, Secret, TenantId, Text, TextEnum, Timestamp, WebhookUrl};
+use crate::values::{EventSet, Id, Secret, StreamUrl, Text, TextEnum, Timestamp, WebhookUrl};
 use crate::webhooks::addresses;
 use crate::webhooks::deliveries::{
     AfterFailure, Delivery, DeliveryId, DeliveryStatus, FailureReason, MatchedSubscription, PAUSE_AFTER, RetrySchedule,
@@ -40,12 +38,14 @@ use crate::webhooks::engine::{AttemptOptions, AttemptResult};
 use crate::webhooks::filters::Filter;
 use crate::webhooks::options::{
     AttemptsInFlight, Authentication, CertificateAuthority, ClientCertificate, ClientCredentials, CustomHeaders,
-    Ordering, Payload, PerSecond, RetryDelays, Sent, SignatureScheme, TimeoutSeconds, TlsOptions,
+    Ordering, Payload, PerSecond, RetryDelays, SignatureScheme, TimeoutSeconds, TlsOptions,
 };
-use crate::webhooks::signatures::{self, SigningKeys};
+use crate::webhooks::signatures::SigningKeys;
 
-pub use self::inputs::{WebhookCreate, WebhookUpdate};
+pub use self::changes::settle;
+pub use self::inputs::{StreamCreate, WebhookCreate, WebhookUpdate};
 pub use self::operations::{delete_expired, finish_rotation, keep_for, rotate_secret, send_test};
+pub use self::streams::create_stream;
 
 /// The id of a webhook subscription.
 pub type SubscriptionId = Id<WebhookSubscription>;
@@ -74,7 +74,8 @@ pub enum DisabledReason {
 pub struct WebhookSubscription {
     /// The unique identifier of the subscription, a UUID of version 7 that the service assigns.
     pub id: SubscriptionId,
-    /// The URL of the endpoint. Each delivery is a POST to it.
+    /// The URL of the endpoint. Each delivery is a POST to it. If the operator sends the events of the subscription to an engine
+    /// in place of deliveries, it is that of the engine, such as `nats://nats.example.com/svc`, without its credentials.
     pub url: WebhookUrl,
     /// The kinds of events that are delivered to the endpoint. The single element `*` stands for all kinds, including
     /// those that are added later.
@@ -144,6 +145,10 @@ pub struct WebhookSubscription {
     /// Until when the rate of deliveries is used up. `None` without a rate, and before the first delivery.
     #[serde(skip)]
     pub paced_until: Option<Timestamp>,
+    /// The stream that the events go to in place of deliveries, for a subscription that an operator has made so. `url` shows it
+    /// without its credentials.
+    #[serde(skip)]
+    pub stream_url: Option<StreamUrl>,
     /// While the endpoint gets one attempt at a time, after a failure: the time from which the next one can be made, or the
     /// end of the lease of the one in flight. `None` once such an attempt has succeeded.
     #[serde(skip)]
@@ -213,14 +218,14 @@ pub enum EventHandling {
     Deliver,
     /// Each event becomes a delivery that is held for a replay: the service has paused the subscription.
     Hold,
-    /// No deliveries are created: the subscription is deleted, or disabled by its owner.
+    /// No deliveries are created: the subscription is deleted, disabled by its owner, or its events go to a stream.
     Ignore,
 }
 
 impl WebhookSubscription {
     /// Returns what happens to the events that the subscription is for.
     pub fn event_handling(&self) -> EventHandling {
-        if self.deleted_at.is_some() {
+        if self.deleted_at.is_some() || self.stream_url.is_some() {
             EventHandling::Ignore
         } else if self.enabled {
             EventHandling::Deliver
@@ -371,220 +376,5 @@ impl WebhookSubscription {
             filter: self.filter.clone(),
             is_ordered: self.is_ordered(),
         })
-    }
-}
-
-#[async_trait]
-impl Create for WebhookSubscription {
-    type Input = WebhookCreate;
-
-    async fn build(tx: &mut dyn Tx, new: NewRecord, input: WebhookCreate) -> Result<Self, Error> {
-        check_input(tx.env(), Some(&input.url), &input.events, None)?;
-        check_count(tx, new.tenant_id).await?;
-        let signature = input.signature.filter(|signature| *signature != SignatureScheme::Hmac);
-        let created = Self {
-            id: new.id.into(),
-            url: input.url,
-            events: input.events,
-            enabled: true,
-            description: input.description,
-            created_at: new.now,
-            last_delivery_at: None,
-            last_delivery_status: None,
-            disabled_reason: None,
-            paused_at: None,
-            consecutive_failures: 0,
-            headers: input.headers.map(|Sent(headers)| headers).filter(|headers| !headers.is_empty()),
-            authentication: input.authentication.map(|Sent(authentication)| authentication),
-            filter: input.filter,
-            payload: input.payload.filter(|payload| *payload != Payload::Contract),
-            max_per_second: input.max_per_second,
-            max_in_flight: input.max_in_flight,
-            timeout: input.timeout,
-            retry_schedule: input.retry_schedule,
-            ordering: input.ordering.filter(|ordering| *ordering != Ordering::None),
-            signature,
-            signing_keys: signature.map(|_| SigningKeys::generate(tx.env())),
-            client_certificate: input.client_certificate.map(|Sent(certificate)| certificate),
-            certificate_authority: input.certificate_authority.map(|Sent(authority)| authority),
-            paced_until: None,
-            backoff_until: None,
-            secret: signatures::new_webhook_secret(tx.env()),
-            previous_secret: None,
-            previous_until: None,
-            updated_at: new.now,
-            deleted_at: None,
-            stopped_at: None,
-            expires_at: None,
-            grant_id: tx.actor().grant(),
-            responses_kept: 0,
-            responses_deleted_until: None,
-        };
-        created.check_authentication(tx.env(), None)?;
-        Ok(created)
-    }
-
-    fn created_events(&self) -> Vec<EventKind> {
-        Vec::new()
-    }
-}
-
-#[async_trait]
-impl Update for WebhookSubscription {
-    type Input = WebhookUpdate;
-
-    fn apply(&mut self, change: WebhookUpdate, at: WriteTime) -> Result<(), Error> {
-        if let Patch::Set(url) = change.url
-            && url != self.url
-        {
-            self.url = url;
-            self.backoff_until = None;
-        }
-        change.events.apply(&mut self.events);
-        change.description.apply(&mut self.description);
-        if let Patch::Set(headers) = change.headers {
-            self.headers = headers.map(|Sent(headers)| headers).filter(|headers| !headers.is_empty());
-        }
-        if let Patch::Set(authentication) = change.authentication {
-            self.authentication = authentication.map(|Sent(authentication)| authentication);
-        }
-        change.filter.apply(&mut self.filter);
-        if let Patch::Set(payload) = change.payload {
-            self.payload = payload.filter(|payload| *payload != Payload::Contract);
-        }
-        if let Patch::Set(rate) = change.max_per_second {
-            self.max_per_second = rate;
-            self.paced_until = None;
-        }
-        change.max_in_flight.apply(&mut self.max_in_flight);
-        change.timeout.apply(&mut self.timeout);
-        change.retry_schedule.apply(&mut self.retry_schedule);
-        if let Patch::Set(ordering) = change.ordering {
-            self.ordering = ordering.filter(|ordering| *ordering != Ordering::None);
-        }
-        if let Patch::Set(signature) = change.signature {
-            self.signature = signature.filter(|signature| *signature != SignatureScheme::Hmac);
-        }
-        if let Patch::Set(certificate) = change.client_certificate {
-            self.client_certificate = certificate.map(|Sent(certificate)| certificate);
-        }
-        if let Patch::Set(authority) = change.certificate_authority {
-            self.certificate_authority = authority.map(|Sent(authority)| authority);
-        }
-        if let Patch::Set(enabled) = change.enabled {
-            if self.enabled && !enabled {
-                self.stopped_at = Some(at.now);
-            }
-            self.enabled = enabled;
-            self.disabled_reason = None;
-            self.paused_at = None;
-            if enabled {
-                self.consecutive_failures = 0;
-                self.backoff_until = None;
-            }
-        }
-        Ok(())
-    }
-
-    fn set_updated_at(&mut self, now: Timestamp) {
-        self.updated_at = now;
-    }
-
-    async fn check(&mut self, tx: &mut dyn Tx, tenant: TenantId, before: &Self) -> Result<(), Error> {
-        let new_url = (self.url != before.url).then_some(&self.url);
-        check_input(tx.env(), new_url, &self.events, Some(&before.events))?;
-        self.check_authentication(tx.env(), before.authentication.as_ref())?;
-        if self.signature != before.signature {
-            self.signing_keys = self.signature.map(|_| SigningKeys::generate(tx.env()));
-        }
-        if self.stopped_at != before.stopped_at {
-            settle(tx, tenant, self, SETTLE_AT_ONCE).await?;
-        }
-        // What waited for the end of the back-off is sent now.
-        if self.is_active()
-            && self.backoff_until < before.backoff_until
-            && let Some(due_at) = tx.next_delivery_due(tenant, self.id).await?
-        {
-            tx.schedule_endpoint_by(tenant, self.id, due_at).await?;
-        }
-        Ok(())
-    }
-
-    fn changed_events(&self, _before: &Self) -> Vec<EventKind> {
-        Vec::new()
-    }
-}
-
-#[async_trait]
-impl Delete for WebhookSubscription {
-    fn mark_deleted(&mut self, now: Timestamp) {
-        self.updated_at = now;
-        self.deleted_at = Some(now);
-        self.stopped_at = Some(now);
-    }
-
-    async fn on_delete(&mut self, tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
-        settle(tx, tenant, self, SETTLE_AT_ONCE).await
-    }
-
-    fn deleted_events(&self) -> Vec<EventKind> {
-        Vec::new()
-    }
-}
-
-/// Holds the next `limit` deliveries that were pending when a subscription stopped sending or, if it is deleted, ends the
-/// next that are pending or held. After the last one it clears `stopped_at`; until then it schedules the endpoint for the next step.
-///
-/// The caller stores the subscription.
-///
-/// # Errors
-/// [`Error::Store`].
-pub async fn settle(
-    tx: &mut dyn Tx,
-    tenant: TenantId,
-    subscription: &mut WebhookSubscription,
-    limit: u32,
-) -> Result<(), Error> {
-    let id = subscription.id;
-    let settled = if subscription.deleted_at.is_some() {
-        tx.fail_deliveries(tenant, id, FailureReason::SubscriptionDeleted, limit).await?
-    } else {
-        let before = subscription.stopped_at.unwrap_or(Timestamp::from_micros(i64::MAX));
-        tx.hold_deliveries(tenant, id, before, limit).await?
-    };
-    if settled < u64::from(limit) {
-        subscription.stopped_at = None;
-    } else {
-        let next = tx.env().now().checked_add(SETTLE_PAUSE);
-        tx.schedule_endpoint(tenant, id, next).await?;
-    }
-    Ok(())
-}
-
-/// Checks what depends on the settings of the service: the host of a new URL, and kinds of events that are new.
-fn check_input(
-    env: &Env,
-    new_url: Option<&WebhookUrl>,
-    events: &EventSet,
-    before: Option<&EventSet>,
-) -> Result<(), Error> {
-    let mut violations = Violations::default();
-    if let Some(Err(issue)) = new_url.map(|url| addresses::check_url(url, env.webhook_hosts)) {
-        violations.push("url", issue);
-    }
-    if let Err(issue) = env.event_kinds.check(events, before) {
-        violations.push("events", issue);
-    }
-    if violations.is_empty() { Ok(()) } else { Err(Error::Validation(violations)) }
-}
-
-/// Checks that a tenant may have one more subscription. The tenant is locked, so the count is exact.
-async fn check_count(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
-    let own = tenants::get(tx, tenant).await?.max_webhooks;
-    let limit = own.unwrap_or(tx.env().max_webhooks);
-    if tx.count_live_subscriptions(tenant).await? < u64::from(limit) {
-        Ok(())
-    } else {
-        Err(Error::LimitReached { limit })
     }
 }

@@ -21,6 +21,8 @@ mod personal;
 mod queries;
 mod quotes;
 mod replays;
+mod stream_subscriptions;
+mod streams;
 mod webhooks;
 
 use std::cell::Cell;

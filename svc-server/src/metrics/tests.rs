@@ -10,6 +10,7 @@ use svc_core::error::Error;
 use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Store, StoreWrapper, UnitOfWork};
 use svc_core::webhooks::deliveries::FailureClass;
+use uuid::Uuid;
 
 use super::*;
 
@@ -45,6 +46,14 @@ fn all_kinds() -> Metrics {
     let (oldest, now) = (Timestamp::from_micros(2_000_000), Timestamp::from_micros(5_500_000));
     metrics.backlog(DeliveryStatus::Held, Backlog { deliveries: 12, oldest: Some(oldest) }, now);
     metrics.backlog(DeliveryStatus::Pending, Backlog::default(), now);
+    metrics.stream_step(StreamEngine::Nats, 7, 1);
+    let key = |number| StreamKey { id: Uuid::from_u128(number).into(), ..StreamKey::SERVER };
+    let lag = |accounts, seconds| Lag { accounts, oldest: Some(now.minus(Duration::from_secs(seconds))) };
+    metrics.stream_lag(StreamKey::SERVER, StreamEngine::Nats, lag(2, 1), now);
+    metrics.stream_lag(key(1), StreamEngine::Nats, lag(1, 2), now);
+    // One that has caught up.
+    metrics.stream_lag(key(2), StreamEngine::Nats, lag(5, 9), now);
+    metrics.stream_lag(key(2), StreamEngine::Nats, Lag::default(), now);
     metrics
 }
 
@@ -70,6 +79,10 @@ fn each_metric_is_exported() {
         r#"svc_deliveries_oldest_seconds{status="held"} 3.5"#,
         r#"svc_deliveries{status="pending"} 0"#,
         r#"svc_deliveries_oldest_seconds{status="pending"} 0.0"#,
+        r#"svc_stream_events_total{engine="nats"} 7"#,
+        r#"svc_stream_failures_total{engine="nats"} 1"#,
+        r#"svc_stream_behind_seconds{engine="nats"} 2.0"#,
+        r#"svc_stream_accounts_behind{engine="nats"} 3"#,
         "svc_process_resident_bytes ",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");

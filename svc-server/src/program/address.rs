@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use socket2::{Domain, Socket, Type};
-use tokio::net::{TcpListener, lookup_host};
+use tokio::net::{TcpListener, TcpStream, lookup_host};
 
 /// The number of connections that the system holds until they are accepted.
 const BACKLOG: i32 = 1024;
@@ -60,6 +60,24 @@ impl ListenAddress {
                 bound => return bound,
             }
         }
+    }
+
+    /// Returns whether the system chooses the port.
+    pub(super) fn is_any_port(&self) -> bool {
+        self.port == 0
+    }
+
+    /// Connects to a server on this machine that listens here. One that listens on all addresses is reached by loopback.
+    pub(super) async fn connect(&self) -> io::Result<TcpStream> {
+        let mut addresses = self.resolve().await?;
+        for address in &mut addresses {
+            match address.ip() {
+                IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+                IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+                _ => {}
+            }
+        }
+        TcpStream::connect(&*addresses).await
     }
 
     async fn resolve(&self) -> io::Result<Vec<SocketAddr>> {

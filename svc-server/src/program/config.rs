@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use clap::builder::{BoolishValueParser, PathBufValueParser, TypedValueParser};
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, ValueHint};
 use http::{HeaderValue, Uri};
 use ipnet::IpNet;
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
 use svc_core::env::DEFAULT_MAX_WEBHOOKS;
 use svc_core::error::Issue;
-use svc_core::values::{EventKinds, Secret, WebhookUrl};
+use svc_core::values::{EventKinds, Secret, StreamUrl, WebhookUrl};
 use svc_core::webhooks::deliveries::RetrySchedule;
 use svc_core::webhooks::engine::Policy;
 use svc_store::Options;
@@ -27,6 +27,7 @@ use crate::dashboard::{Authorities, OidcSettings, Origin};
 use crate::deliver::EgressProxy;
 use crate::program::address::ListenAddress;
 use crate::program::proxy::network;
+use crate::streams;
 use crate::telemetry::LogFormat;
 
 const EXAMPLES: &str = "Examples:
@@ -44,11 +45,15 @@ The environment variable SVC_LOG filters the log by level and module, as in SVC_
 
 /// Serve the business operations API and send its webhook deliveries.
 #[derive(Debug, Parser)]
-#[command(name = "svc-server", version, after_help = EXAMPLES)]
+#[command(name = "svc-server", version, after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct Config {
+    /// What to do in place of serving.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
     /// A file of settings in TOML with the names of the flags, such as listen = ":8080". Flags and environment variables
     /// win over it.
-    #[arg(long, env = "SVC_CONFIG", value_name = "FILE")]
+    #[arg(long, env = "SVC_CONFIG", value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
 
     /// The address and port to listen on: 127.0.0.1:8080, localhost:8080, or :8080 for all addresses of the machine. A name
@@ -72,9 +77,14 @@ pub struct Config {
     #[arg(long, env = "SVC_DATABASE_WRITE_CONNECTIONS", value_name = "N", default_value_t = Options::default().write_connections, value_parser = connections)]
     pub database_write_connections: usize,
 
+    /// Whether PostgreSQL's planner is told to read every list from its index, whatever its statistics say. By default it is,
+    /// except on Citus.
+    #[arg(long, env = "SVC_DATABASE_PLANNER_SETTINGS", value_enum)]
+    pub database_planner_settings: Option<Switch>,
+
     /// The address and port for operators, which serves /metrics, /healthz and /readyz apart from the public listener. The
     /// default is 127.0.0.1:9464, if that port is free.
-    #[arg(long, env = "SVC_OPS_LISTEN", value_name = "ADDRESS")]
+    #[arg(long, env = "SVC_OPS_LISTEN", value_name = "ADDRESS", global = true)]
     pub ops_listen: Option<ListenAddress>,
 
     /// Address of the platform API, with which programs of the operator work on all accounts by platform keys, such as
@@ -151,6 +161,12 @@ pub struct Config {
     /// How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again.
     #[arg(long, env = "SVC_IDEMPOTENCY_TTL", value_name = "DURATION", default_value = "24h", value_parser = duration)]
     pub idempotency_ttl: Duration,
+
+    /// The engine that all events of all accounts are sent to as well: nats://HOST:PORT/PREFIX,
+    /// amqp://USER:PASSWORD@HOST:PORT/VHOST/EXCHANGE or kafka://HOST:PORT/TOPIC, and with TLS tls://, amqps:// and kafka+ssl://.
+    /// The program must be built with the feature of the engine.
+    #[arg(long, env = "SVC_STREAM", value_name = "URL", hide_env_values = true, value_parser = unchecked_secret)]
+    pub stream: Option<Secret>,
 
     /// How long events are stored, with their deliveries and the logs of attempts. That includes deliveries that are held for a
     /// paused subscription. Pending deliveries are kept, and so are their events.
@@ -253,6 +269,24 @@ pub struct Config {
     /// The highest number of open connections. Further ones wait to be accepted.
     #[arg(long, env = "SVC_MAX_CONNECTIONS", value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_connections: u32,
+}
+
+/// What the program does in place of serving.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Ask the server on this machine whether it is healthy, and exit with 0 or 1.
+    ///
+    /// The server is asked at the address of --ops-listen, SVC_OPS_LISTEN or the file of settings, and on loopback if it
+    /// listens on all addresses. The check fails when it gets no response within four seconds; the reason is on stderr.
+    Healthcheck(Healthcheck),
+}
+
+/// The options of `svc-server healthcheck`.
+#[derive(Debug, Args)]
+pub struct Healthcheck {
+    /// Ask /readyz, which needs the database, in place of /healthz, which needs the process alone.
+    #[arg(long)]
+    pub ready: bool,
 }
 
 /// A part of the server that can be turned off.
@@ -361,6 +395,7 @@ impl Config {
         }
         config.oidc().map_err(|error| command.error(ErrorKind::MissingRequiredArgument, error))?;
         config.egress_proxy().map_err(|error| command.error(ErrorKind::ValueValidation, error))?;
+        config.stream().map_err(|error| command.error(ErrorKind::ValueValidation, error))?;
         Ok(config)
     }
 
@@ -409,6 +444,18 @@ impl Config {
         }
     }
 
+    /// Returns the URL of the stream.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is not valid, or not in this program, without the URL, which may have a password.
+    pub fn stream(&self) -> Result<Option<StreamUrl>, String> {
+        let Some(url) = &self.stream else { return Ok(None) };
+        let url = StreamUrl::parse(url.reveal()).map_err(|issue| format!("--stream {issue}"))?;
+        streams::check(&url).map_err(|error| format!("--stream {error}"))?;
+        Ok(Some(url))
+    }
+
     /// Returns the policy of the delivery engine.
     pub fn delivery_policy(&self) -> Policy {
         Policy {
@@ -424,6 +471,7 @@ impl Config {
         Options {
             read_connections: self.database_read_connections,
             write_connections: self.database_write_connections,
+            planner_settings: self.database_planner_settings.map(|switch| switch == Switch::On),
             ..Options::default()
         }
     }

@@ -303,13 +303,14 @@ impl Connection {
                 request.extensions_mut().insert(OverTls);
             }
             let transport_security = transport_security.clone();
-            async move {
+            // Boxed, as hyper keeps room for this on each connection, whether there is a request or not.
+            Box::pin(async move {
                 let mut response = api.call(request, client).await;
                 if let Some(value) = transport_security {
                     response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, value);
                 }
                 Ok(response)
-            }
+            })
         })
     }
 

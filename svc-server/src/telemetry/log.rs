@@ -1,5 +1,6 @@
-//! Starts the log of the program on stderr, and the export of spans.
+//! Starts the log of the program on stderr, and the export to a collector.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::Subscriber;
@@ -8,8 +9,14 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
+use crate::metrics::Metrics;
+
 /// What the log has unless `SVC_LOG` says otherwise.
 pub(crate) const DEFAULT_FILTER: &str = "info";
+
+/// The crates whose log is off unless the filter names them. That of MCP logs each message, some with what it says, and the
+/// clients of engines each failure that the log has already.
+const QUIET: [&str; 4] = ["rmcp", "async_nats", "lapin", "rskafka"];
 
 /// The format of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -24,7 +31,8 @@ pub enum LogFormat {
 /// Starts the log on stderr. The environment variable `SVC_LOG` filters it, as in `SVC_LOG=warn` or
 /// `SVC_LOG=svc_server=debug`; the default is `info`.
 ///
-/// With the feature `otlp`, also starts the export of spans to the collector that `OTEL_EXPORTER_OTLP_ENDPOINT` names.
+/// With the feature `otlp`, also starts the export of spans and of the log to the collector that `OTEL_EXPORTER_OTLP_ENDPOINT`
+/// names.
 ///
 /// If the host application has installed a subscriber already, that one stays.
 pub fn init(format: LogFormat) {
@@ -33,26 +41,45 @@ pub fn init(format: LogFormat) {
 
 /// Starts the log with another default filter.
 pub(crate) fn init_or(format: LogFormat, default: &str) {
-    let filter = filter(std::env::var("SVC_LOG").ok().as_deref(), default);
+    let asked = std::env::var("SVC_LOG").ok();
+    let filter = || filter(asked.as_deref(), default, &QUIET);
     #[cfg(feature = "otlp")]
-    let filter = match super::otlp::layer() {
-        Ok(None) => filter,
-        Ok(Some(spans)) => {
+    {
+        let mut failed = Vec::new();
+        let spans = super::otlp::spans().unwrap_or_else(|error| {
+            failed.push(("traces", error));
+            None
+        });
+        let records = super::otlp::records().unwrap_or_else(|error| {
+            failed.push(("logs", error));
+            None
+        });
+        if spans.is_some() || records.is_some() {
             // The filter applies to the log only, so that spans are exported at every level of the log.
-            return install(tracing_subscriber::registry().with(log(format).with_filter(filter)).with(spans));
+            let exported = self::filter(asked.as_deref(), default, &[&QUIET[..], &["opentelemetry"]].concat());
+            let records = records.map(|records| records.with_filter(exported));
+            let log = log(format).with_filter(filter());
+            install(tracing_subscriber::registry().with(log).with(records).with(spans));
+        } else {
+            install(tracing_subscriber::registry().with(filter()).with(log(format)));
         }
-        Err(error) => {
-            install(tracing_subscriber::registry().with(filter).with(log(format)));
-            return tracing::error!(%error, "cannot export spans; continuing without");
+        for (signal, error) in failed {
+            tracing::error!(signal, %error, "cannot export to the collector; continuing without");
         }
-    };
-    install(tracing_subscriber::registry().with(filter).with(log(format)));
+    }
+    #[cfg(not(feature = "otlp"))]
+    install(tracing_subscriber::registry().with(filter()).with(log(format)));
 }
 
-/// Returns the filter that `SVC_LOG` asks for. The crate of MCP logs each message, some with what it says, unless it is named.
-fn filter(asked: Option<&str>, default: &str) -> EnvFilter {
+/// Returns the filter that `SVC_LOG` asks for, without the crates that it does not name although they need to be named. A log that
+/// is exported is without those of OpenTelemetry, which log what becomes of their exports.
+fn filter(asked: Option<&str>, default: &str, named_alone: &[&str]) -> EnvFilter {
     let asked = asked.filter(|text| EnvFilter::try_new(text).is_ok()).unwrap_or(default);
-    if asked.contains("rmcp") { EnvFilter::new(asked) } else { EnvFilter::new(format!("{asked},rmcp=off")) }
+    let mut filter = asked.to_owned();
+    for name in named_alone.iter().filter(|name| !asked.contains(**name)) {
+        filter += &format!(",{name}=off");
+    }
+    EnvFilter::new(filter)
 }
 
 fn log<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync> {
@@ -69,7 +96,18 @@ fn install(subscriber: impl SubscriberInitExt) {
     }
 }
 
-/// Exports the remaining spans and waits for that, at most for `within`. Later spans are not exported.
+/// Starts the export of metrics to the collector that the environment names, if it names one. Does nothing without the feature
+/// `otlp`.
+pub(crate) fn export(metrics: &Arc<Metrics>) {
+    #[cfg(feature = "otlp")]
+    if let Err(error) = super::otlp::metrics::start(Arc::clone(metrics)) {
+        tracing::error!(signal = "metrics", %error, "cannot export to the collector; continuing without");
+    }
+    #[cfg(not(feature = "otlp"))]
+    let _ = metrics;
+}
+
+/// Exports what remains and waits for that, at most for `within`. What comes later is not exported.
 pub(crate) async fn flush(within: Duration) {
     #[cfg(feature = "otlp")]
     let _ = tokio::task::spawn_blocking(move || super::otlp::flush(within)).await;

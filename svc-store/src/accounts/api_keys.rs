@@ -7,6 +7,7 @@ use svc_core::accounts::keys::{ApiKey, Credential, KeyId};
 use svc_core::store::{ApiKeyRepository, KeyUse, StoreResult, TenantRepository as _};
 use svc_core::values::{TenantId, Timestamp};
 
+use super::tenants::{CredentialStatements, TenantAccess};
 use crate::column::Column;
 use crate::sql::{CellError, Cells, Param, SqlTx};
 use crate::table::{record, select};
@@ -17,8 +18,11 @@ record!(ApiKey, "api_keys", key: [id], {
     updated: [expires_at, revoked_at],
 });
 
-const CREDENTIAL: &str = "SELECT k.id, k.tenant_id, k.can_write, k.expires_at, k.revoked_at, k.signing_secret, \
-     t.developer_access, t.limits, t.sandbox_of FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.key_hash = $1";
+const CREDENTIAL: CredentialStatements = CredentialStatements {
+    joined: "SELECT k.id, k.tenant_id, k.can_write, k.expires_at, k.revoked_at, k.signing_secret, t.developer_access, t.limits, \
+         t.sandbox_of FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.key_hash = $1",
+    alone: "SELECT id, tenant_id, can_write, expires_at, revoked_at, signing_secret FROM api_keys WHERE key_hash = $1",
+};
 static LIST: LazyLock<String> = LazyLock::new(|| select::<ApiKey>("WHERE tenant_id = $1 ORDER BY created_at"));
 const RECORD_USE: &str = "UPDATE api_keys SET last_used_at = $1 \
      WHERE id = $2 AND (last_used_at IS NULL OR last_used_at < $1)";
@@ -29,27 +33,33 @@ const MARK_REPORTED: &str = "UPDATE api_keys SET expiry_reported = TRUE WHERE id
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![CREDENTIAL, &LIST, RECORD_USE, EXPIRING, MARK_REPORTED]
+    vec![CREDENTIAL.joined, CREDENTIAL.alone, &LIST, RECORD_USE, EXPIRING, MARK_REPORTED]
 }
 
-fn read_credential(cells: &mut Cells<'_>) -> Result<Credential, CellError> {
-    Ok(Credential {
-        key_id: cells.take("api_keys", "id")?,
-        tenant_id: cells.take("api_keys", "tenant_id")?,
-        writes: cells.take("api_keys", "can_write")?,
-        expires_at: cells.take("api_keys", "expires_at")?,
-        revoked: cells.take::<Option<Timestamp>>("api_keys", "revoked_at")?.is_some(),
-        signing_secret: cells.take("api_keys", "signing_secret")?,
-        developer_access: cells.take("tenants", "developer_access")?,
-        limits: cells.take("tenants", "limits")?,
-        is_sandbox: cells.take::<Option<TenantId>>("tenants", "sandbox_of")?.is_some(),
-    })
+/// Reads a key, and returns its tenant and what makes a credential of both.
+fn read_key(cells: &mut Cells<'_>) -> Result<(TenantId, impl FnOnce(TenantAccess) -> Credential + use<>), CellError> {
+    let (key_id, tenant_id) = (cells.take("api_keys", "id")?, cells.take("api_keys", "tenant_id")?);
+    let (writes, expires_at) = (cells.take("api_keys", "can_write")?, cells.take("api_keys", "expires_at")?);
+    let revoked = cells.take::<Option<Timestamp>>("api_keys", "revoked_at")?.is_some();
+    let signing_secret = cells.take("api_keys", "signing_secret")?;
+    let credential = move |TenantAccess { developer_access, limits, is_sandbox }| Credential {
+        key_id,
+        tenant_id,
+        writes,
+        expires_at,
+        revoked,
+        signing_secret,
+        developer_access,
+        limits,
+        is_sandbox,
+    };
+    Ok((tenant_id, credential))
 }
 
 #[async_trait]
 impl ApiKeyRepository for SqlTx<'_> {
     async fn credential(&mut self, key_hash: &[u8; 32]) -> StoreResult<Option<Credential>> {
-        self.fetch_one(CREDENTIAL, &[key_hash.param()], read_credential).await
+        self.credential_with(&CREDENTIAL, key_hash, read_key).await
     }
 
     async fn lock_credential(&mut self, tenant: TenantId, key_hash: &[u8; 32]) -> StoreResult<Option<Credential>> {

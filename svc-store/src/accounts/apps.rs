@@ -10,6 +10,7 @@ use svc_core::accounts::grants::{
 use svc_core::store::{AppRepository, GrantRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 
+use super::tenants::{CredentialStatements, TenantAccess};
 use crate::column::Column as _;
 use crate::sql::{CellError, Cells, SqlTx};
 use crate::table::{TableRow, record, select};
@@ -62,9 +63,13 @@ const DELETE_TOKEN: &str = "DELETE FROM oauth_tokens WHERE token_hash = $1";
 const DELETE_TOKENS_OF: &str = "DELETE FROM oauth_tokens WHERE tenant_id = $1 AND authorization_id = $2";
 const HAS_REFRESH_TOKEN: &str = "SELECT expires_at FROM oauth_tokens \
      WHERE tenant_id = $1 AND grant_id = $2 AND is_refresh = TRUE AND expires_at > $3 LIMIT 1";
-const CREDENTIAL: &str = "SELECT k.grant_id, k.app_id, k.tenant_id, k.can_write, k.expires_at, k.resource, a.disabled_at, \
-     t.developer_access, t.limits FROM oauth_tokens k JOIN oauth_apps a ON a.id = k.app_id \
-     JOIN tenants t ON t.id = k.tenant_id WHERE k.token_hash = $1 AND k.is_refresh = FALSE";
+const CREDENTIAL: CredentialStatements = CredentialStatements {
+    joined: "SELECT k.grant_id, k.app_id, k.tenant_id, k.can_write, k.expires_at, k.resource, a.disabled_at, \
+         t.developer_access, t.limits, t.sandbox_of FROM oauth_tokens k JOIN oauth_apps a ON a.id = k.app_id \
+         JOIN tenants t ON t.id = k.tenant_id WHERE k.token_hash = $1 AND k.is_refresh = FALSE",
+    alone: "SELECT k.grant_id, k.app_id, k.tenant_id, k.can_write, k.expires_at, k.resource, a.disabled_at \
+         FROM oauth_tokens k JOIN oauth_apps a ON a.id = k.app_id WHERE k.token_hash = $1 AND k.is_refresh = FALSE",
+};
 const DELETE_EXPIRED: [&str; 2] = [
     "DELETE FROM oauth_codes WHERE code_hash IN \
      (SELECT code_hash FROM oauth_codes WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
@@ -76,23 +81,41 @@ const DELETE_EXPIRED: [&str; 2] = [
 pub(crate) fn statements() -> Vec<&'static str> {
     let mut all = vec![BY_CLIENT_ID.as_str(), &OF_OWNER, &WITHOUT_OWNER, DELETE_APP, &GRANT_TO, &GRANTS, &GRANTS_TO];
     all.extend(DELETE_GRANT);
-    all.extend([RECORD_USE, &CODE, USE_CODE, &TOKEN, DELETE_TOKEN, DELETE_TOKENS_OF, HAS_REFRESH_TOKEN, CREDENTIAL]);
+    all.extend([
+        RECORD_USE,
+        &CODE,
+        USE_CODE,
+        &TOKEN,
+        DELETE_TOKEN,
+        DELETE_TOKENS_OF,
+        HAS_REFRESH_TOKEN,
+        CREDENTIAL.joined,
+        CREDENTIAL.alone,
+    ]);
     all.extend(DELETE_EXPIRED);
     all
 }
 
-fn read_credential(cells: &mut Cells<'_>) -> Result<TokenCredential, CellError> {
-    Ok(TokenCredential {
-        grant_id: cells.take("oauth_tokens", "grant_id")?,
-        app_id: cells.take("oauth_tokens", "app_id")?,
-        tenant_id: cells.take("oauth_tokens", "tenant_id")?,
-        writes: cells.take("oauth_tokens", "can_write")?,
-        expires_at: cells.take("oauth_tokens", "expires_at")?,
-        resource: cells.take("oauth_tokens", "resource")?,
-        is_disabled: cells.take::<Option<Timestamp>>("oauth_apps", "disabled_at")?.is_some(),
-        developer_access: cells.take("tenants", "developer_access")?,
-        limits: cells.take("tenants", "limits")?,
-    })
+/// Reads an access token, and returns its tenant and what makes a credential of both.
+fn read_token(
+    cells: &mut Cells<'_>,
+) -> Result<(TenantId, impl FnOnce(TenantAccess) -> TokenCredential + use<>), CellError> {
+    let (grant_id, app_id) = (cells.take("oauth_tokens", "grant_id")?, cells.take("oauth_tokens", "app_id")?);
+    let (tenant_id, writes) = (cells.take("oauth_tokens", "tenant_id")?, cells.take("oauth_tokens", "can_write")?);
+    let (expires_at, resource) = (cells.take("oauth_tokens", "expires_at")?, cells.take("oauth_tokens", "resource")?);
+    let is_disabled = cells.take::<Option<Timestamp>>("oauth_apps", "disabled_at")?.is_some();
+    let credential = move |TenantAccess { developer_access, limits, .. }| TokenCredential {
+        grant_id,
+        app_id,
+        tenant_id,
+        writes,
+        expires_at,
+        resource,
+        is_disabled,
+        developer_access,
+        limits,
+    };
+    Ok((tenant_id, credential))
 }
 
 #[async_trait]
@@ -209,7 +232,7 @@ impl GrantRepository for SqlTx<'_> {
     }
 
     async fn token_credential(&mut self, token_hash: &[u8; 32]) -> StoreResult<Option<TokenCredential>> {
-        self.fetch_one(CREDENTIAL, &[token_hash.param()], read_credential).await
+        self.credential_with(&CREDENTIAL, token_hash, read_token).await
     }
 
     async fn delete_expired_tokens(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64> {

@@ -9,10 +9,11 @@ use svc_core::store::{RequestLogRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 
 use crate::column::Column as _;
+use crate::dialect::Dialect;
 use crate::sql::SqlTx;
 use crate::table::{BulkInsert, TableRow, record, select};
 
-record!(LoggedRequest, "request_log", key: [id], {
+record!(LoggedRequest, "request_log", key: [tenant_id, id], {
     inserted: [id, tenant_id, request_id, key_id, method, path, query, status, code, started_at,
         duration as duration_us, events, first_event_id, last_event_id],
     updated: [],
@@ -26,11 +27,23 @@ const DELETE_SURPLUS: &str = "DELETE FROM request_log WHERE tenant_id = $1 AND i
 const DELETE_BEFORE: &str =
     "DELETE FROM request_log WHERE id IN (SELECT id FROM request_log WHERE id < $1 ORDER BY id LIMIT $2)";
 
+/// What is in no partition that is dropped as a whole.
+const POSTGRES_DELETE_BEFORE: &str = "DELETE FROM request_log_kept WHERE (tenant_id, id) IN \
+     (SELECT tenant_id, id FROM request_log_kept WHERE id < $1 LIMIT $2)";
+
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    let mut all: Vec<&str> = vec![&LIST, DELETE_SURPLUS, DELETE_BEFORE];
+    let mut all: Vec<&str> = vec![&LIST, DELETE_SURPLUS];
     all.extend(INSERT.all());
     all
+}
+
+/// Returns the statement that only this database gets.
+pub(crate) const fn delete_before(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Sqlite => DELETE_BEFORE,
+        Dialect::Postgres => POSTGRES_DELETE_BEFORE,
+    }
 }
 
 #[async_trait]
@@ -55,6 +68,6 @@ impl RequestLogRepository for SqlTx<'_> {
 
     async fn delete_requests_before(&mut self, before: Timestamp, limit: u32) -> StoreResult<u64> {
         let end = env::first_id_at(before);
-        self.execute(DELETE_BEFORE, &[end.param(), limit.param()]).await
+        self.execute(delete_before(self.dialect), &[end.param(), limit.param()]).await
     }
 }

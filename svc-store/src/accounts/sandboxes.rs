@@ -30,11 +30,13 @@ const DATA: &[(&str, &str)] = &[
     ("request_log", "id"),
     ("search_texts", "kind, id"),
     ("search_progress", "tenant_id"),
+    ("stream_positions", "stream_id"),
 ];
 /// The tables with what is left of an account then.
 const ACCOUNT: &[(&str, &str)] = &[
     ("subscription_kinds", "kind, subscription_id"),
     ("subscriptions", "id"),
+    ("streams", "id"),
     ("members", "id"),
     ("dashboard_links", "token_hash"),
     ("dashboard_sessions", "id"),

@@ -3,14 +3,15 @@
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
-use svc_core::accounts::tenants::{NumberKind, Tenant};
+use svc_core::accounts::limits::RateLimits;
+use svc_core::accounts::tenants::{DeveloperAccess, NumberKind, Tenant};
 use svc_core::error::StoreError;
 use svc_core::store::{StoreResult, TenantRepository};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::column::Column as _;
-use crate::sql::{Cells, Row, SqlTx};
+use crate::sql::{CellError, Cells, Row, SqlTx};
 use crate::table::{TableRow, insert_params, record, select};
 
 record!(Tenant, "tenants", key: [id], {
@@ -18,6 +19,23 @@ record!(Tenant, "tenants", key: [id], {
     inserted: [id, created_at, sandbox_of],
     updated: [name, developer_access, time_zone, currency, unique_contact_email, limits, max_webhooks, sandbox_id],
 });
+
+/// What credentials have of their tenant.
+pub(super) struct TenantAccess {
+    pub(super) developer_access: DeveloperAccess,
+    pub(super) limits: RateLimits,
+    pub(super) is_sandbox: bool,
+}
+
+impl TenantAccess {
+    pub(super) fn read(cells: &mut Cells<'_>) -> Result<Self, CellError> {
+        Ok(Self {
+            developer_access: cells.take("tenants", "developer_access")?,
+            limits: cells.take("tenants", "limits")?,
+            is_sandbox: cells.take::<Option<TenantId>>("tenants", "sandbox_of")?.is_some(),
+        })
+    }
+}
 
 /// The last number of a kind that a tenant gave to a document.
 pub(crate) struct LastNumber {
@@ -38,6 +56,7 @@ static LIST_REAL: LazyLock<String> =
 const ADVANCE_CLOCK: &str =
     "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
 pub(crate) const CLOCK: &str = "SELECT clock FROM tenants WHERE id = $1";
+const ACCESS: &str = "SELECT developer_access, limits, sandbox_of FROM tenants WHERE id = $1";
 const AHEAD: &str = "SELECT id FROM tenants WHERE id > $1 AND clock > $2 ORDER BY id LIMIT $3";
 pub(crate) const SET_CLOCK: &str = "UPDATE tenants SET clock = $1 WHERE id = $2";
 /// What the clock gave a time to, each by an index in the order of these times.
@@ -88,9 +107,43 @@ static RAISE_NUMBER: LazyLock<String> = LazyLock::new(|| {
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    let clocks = [CLOCK, AHEAD, SET_CLOCK, &LATEST_TIME];
+    let clocks = [CLOCK, ACCESS, AHEAD, SET_CLOCK, &LATEST_TIME];
     let overdue = [TO_CHECK_OVERDUE, OVERDUE_CHECK_AT, SET_OVERDUE_CHECK_AT];
     [&LIST, &LIST_REAL, ADVANCE_CLOCK, &NEXT_NUMBER, &RAISE_NUMBER].into_iter().chain(clocks).chain(overdue).collect()
+}
+
+/// The statements that find what a request is authenticated with by its digest.
+pub(super) struct CredentialStatements {
+    /// Together with its tenant.
+    pub(super) joined: &'static str,
+    /// Alone, for a tenant that may be on another server.
+    pub(super) alone: &'static str,
+}
+
+impl SqlTx<'_> {
+    /// Returns the credential with a digest, of which `read` reads all but what it has of its tenant.
+    pub(super) async fn credential_with<C, F>(
+        &mut self,
+        statements: &CredentialStatements,
+        digest: &[u8; 32],
+        read: impl Fn(&mut Cells<'_>) -> Result<(TenantId, F), CellError> + Send + Sync,
+    ) -> StoreResult<Option<C>>
+    where
+        F: FnOnce(TenantAccess) -> C + Send,
+        C: Send,
+    {
+        if !self.context.is_distributed {
+            let read = |cells: &mut Cells<'_>| {
+                let (_, credential) = read(cells)?;
+                TenantAccess::read(cells).map(credential)
+            };
+            return self.fetch_one(statements.joined, &[digest.param()], read).await;
+        }
+        let Some((tenant, credential)) = self.fetch_one(statements.alone, &[digest.param()], read).await? else {
+            return Ok(None);
+        };
+        Ok(self.fetch_one(ACCESS, &[tenant.param()], TenantAccess::read).await?.map(credential))
+    }
 }
 
 #[async_trait]

@@ -19,6 +19,7 @@ use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
 use svc_core::webhooks::events::Event;
 use svc_core::webhooks::replays::Replay;
 use svc_core::webhooks::statistics::AttemptCount;
+use svc_core::webhooks::streams::{Stream, StreamPosition};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::accounts::signatures::UsedSignature;
@@ -114,6 +115,8 @@ pub(crate) const TABLES: &[TableInfo] = &[
     TableInfo::of::<Job>(),
     TableInfo::of::<WebhookSubscription>(),
     TableInfo::of::<SubscriptionKind>(),
+    TableInfo::of::<Stream>(),
+    TableInfo::of::<StreamPosition>(),
     TableInfo::of::<Event>(),
     TableInfo::of::<OperationalEvent>(),
     TableInfo::of::<Delivery>(),

@@ -12,7 +12,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::failure::cannot_connect;
 use super::tls::{self, Verification};
 
-/// The longest that connecting may take.
+/// The longest that connecting may take, to all hosts of the URL together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// After how long without traffic a TCP keepalive probe is sent, and how long to wait for its response.
 const KEEPALIVE: Duration = Duration::from_secs(10);
@@ -21,11 +21,10 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 const TIMEOUTS: &str = "-c statement_timeout=10s -c lock_timeout=5s -c idle_in_transaction_session_timeout=15s";
 /// Settings of the planner. Every list has an index in its order, so a page is best read from that index, whatever the
 /// number of rows and the statistics of the server. With these settings plans depend on the schema only, as on SQLite. JIT
-/// compilation is off, as disabled plan types make the estimated costs look high.
+/// compilation is off, as disabled plan types make the estimated costs look high. Joins search an index for each row, where a
+/// plan that was made for empty tables would keep all rows of the tenant.
 const PLANNER_SETTINGS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off \
-     -c max_parallel_workers_per_gather=0 -c jit=off";
-/// Prevents writes even if the `BEGIN` of a read transaction fails.
-const READ_SETTINGS: &str = "-c default_transaction_read_only=on";
+     -c enable_material=off -c max_parallel_workers_per_gather=0 -c jit=off";
 /// These connections write nothing that must be durable.
 const VOLATILE_SETTINGS: &str = "-c synchronous_commit=off";
 
@@ -45,6 +44,8 @@ pub(super) struct ConnectOptions {
     tls: MakeRustlsConnect,
     /// Whether to connect without TLS when TLS fails (`sslmode=prefer`).
     allows_plaintext: bool,
+    /// Whether connections get [`PLANNER_SETTINGS`].
+    pub(super) steers_plans: bool,
 }
 
 impl ConnectOptions {
@@ -68,7 +69,9 @@ impl ConnectOptions {
             config.application_name("svc");
         }
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_TIMEOUT);
+            // One host that does not answer leaves time for the others.
+            let hosts = u32::try_from(config.get_hosts().len()).unwrap_or(u32::MAX).max(1);
+            config.connect_timeout(CONNECT_TIMEOUT / hosts);
         }
         config.keepalives_idle(KEEPALIVE).keepalives_interval(KEEPALIVE).keepalives_retries(2);
         if config.get_tcp_user_timeout().is_none() {
@@ -79,6 +82,7 @@ impl ConnectOptions {
             config,
             tls: tls::connector(verification)?,
             allows_plaintext: ssl.mode == TlsMode::Prefer && !is_local,
+            steers_plans: true,
         })
     }
 
@@ -88,12 +92,12 @@ impl ConnectOptions {
     ) -> StoreResult<(Client, Connection<Socket, impl TlsStream + Unpin + Send + use<>>)> {
         let mut config = self.config.clone();
         let role_settings = match role {
-            Role::Read => READ_SETTINGS,
-            Role::Write => "",
+            Role::Read | Role::Write => "",
             Role::Volatile => VOLATILE_SETTINGS,
         };
+        let planner_settings = if self.steers_plans { PLANNER_SETTINGS } else { "" };
         config.options(format!(
-            "{TIMEOUTS} {PLANNER_SETTINGS} {role_settings} {}",
+            "{TIMEOUTS} {planner_settings} {role_settings} {}",
             self.config.get_options().unwrap_or_default()
         ));
         let connecting = async {
@@ -106,10 +110,15 @@ impl ConnectOptions {
                 connected => connected,
             }
         };
-        match tokio::time::timeout(CONNECT_TIMEOUT, connecting).await {
-            Ok(connected) => connected.map_err(|error| cannot_connect(&error)),
-            Err(_) => Err(StoreError::Unavailable(format!("no connection within {CONNECT_TIMEOUT:?}"))),
-        }
+        in_time(connecting).await
+    }
+}
+
+/// Bounds the time of a step of connecting.
+pub(super) async fn in_time<T>(step: impl Future<Output = Result<T, tokio_postgres::Error>>) -> StoreResult<T> {
+    match tokio::time::timeout(CONNECT_TIMEOUT, step).await {
+        Ok(done) => done.map_err(|error| cannot_connect(&error)),
+        Err(_) => Err(StoreError::Unavailable(format!("no connection within {CONNECT_TIMEOUT:?}"))),
     }
 }
 

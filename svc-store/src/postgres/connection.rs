@@ -20,9 +20,13 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_postgres::{Client, Error, Statement};
 
-use super::connect_options::{ConnectOptions, Role};
-use super::failure::TransactionFailure;
+use super::connect_options::{ConnectOptions, Role, in_time};
+use super::failure::{TransactionFailure, cannot_connect};
 use crate::sql::check_changed;
+
+/// Prevents writes even if the `BEGIN` of a read transaction fails. It is set once the connection is open, as
+/// `target_session_attrs=read-write` asks for connections that may write.
+const READ_ONLY: &str = "SET default_transaction_read_only = on";
 
 /// The most pipelined statements whose responses were not read yet. It limits the memory of a transaction that only writes.
 pub(super) const MAX_PIPELINED: usize = 256;
@@ -46,13 +50,24 @@ impl PostgresConnection {
             }
             drop(alive_sender);
         });
-        Ok(Self {
+        let connection = Self {
             client,
             statements: Mutex::default(),
             driver: driver.abort_handle(),
             driver_alive,
             is_aborted: AtomicBool::new(false),
-        })
+        };
+        if role == Role::Read {
+            in_time(connection.client.batch_execute(READ_ONLY)).await?;
+        }
+        Ok(connection)
+    }
+
+    /// Returns whether the database is on Citus, which spreads the rows of tables over servers.
+    pub(super) async fn has_citus(&self) -> StoreResult<bool> {
+        let found =
+            self.client.query_one("SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')", &[]).await;
+        found.and_then(|row| row.try_get(0)).map_err(|error| cannot_connect(&error))
     }
 
     /// Returns a statement if it is already prepared.

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use svc_core::store::{Access, StoreResult};
 
-use super::connect_options::{ConnectOptions, Role};
+use super::connect_options::ConnectOptions;
 use super::connection::PostgresConnection;
 use super::failure::{TransactionFailure, cannot_connect};
 use super::transaction::PostgresTransaction;
-use super::{connect_options, migrate};
+use super::{First, connect_options, migrate, open_first};
 use crate::dialect::Dialect;
 use crate::locked_tenants::LockedTenants;
 use crate::maintenance::{MaintenanceConnection, Opening, Transaction};
@@ -31,11 +31,11 @@ pub(crate) struct PostgresMaintenance {
 impl PostgresMaintenance {
     pub(crate) async fn open(url: &str, opening: Opening, vault: Vault) -> Result<Self, OpenError> {
         let connect_options = connect_options(url)?;
-        Self::connect(&connect_options, opening, vault).await.map_err(|source| unavailable(url, source))
+        Self::connect(connect_options, opening, vault).await.map_err(|source| unavailable(url, source))
     }
 
-    async fn connect(connect_options: &ConnectOptions, opening: Opening, vault: Vault) -> StoreResult<Self> {
-        let connection = PostgresConnection::open(connect_options, Role::Write).await?;
+    async fn connect(connect_options: ConnectOptions, opening: Opening, vault: Vault) -> StoreResult<Self> {
+        let First { connection, .. } = open_first(connect_options, None).await?;
         if opening != Opening::Create {
             migrate::check(&connection.client, opening.expected_schema()).await?;
         }

@@ -76,6 +76,28 @@ async fn check_version(client: &Client) -> StoreResult<()> {
     }
 }
 
+/// Splits a migration into its statements, which would be one transaction if they were sent together. Each ends with its line,
+/// and those in a body between `$$` belong to the statement around it.
+fn statements(mut sql: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let is_end = |end: &usize| sql[..*end].matches("$$").count().is_multiple_of(2);
+        let end = sql.match_indices(";\n").map(|(at, end)| at + end.len()).find(is_end).unwrap_or(sql.len());
+        let (statement, rest) = sql.split_at(end);
+        sql = rest;
+        (!statement.is_empty()).then_some(statement)
+    })
+}
+
+/// Returns whether a migration has to be applied again, since PostgreSQL broke it off in favour of another transaction. Nodes that
+/// serve requests meanwhile lock the tables in orders of their own.
+fn is_deadlock(applied: &Result<(), Error>) -> StoreResult<bool> {
+    match applied {
+        Ok(()) => Ok(false),
+        Err(error) if error.code() == Some(&SqlState::T_R_DEADLOCK_DETECTED) => Ok(true),
+        Err(error) => Err(cannot_connect(error)),
+    }
+}
+
 struct Migrator<'c> {
     client: &'c Client,
 }
@@ -94,18 +116,23 @@ impl Migrator<'_> {
         if self.applied().await?.iter().any(|applied| applied.name == migration.name) {
             return Ok(false);
         }
-        // Statements that are sent together would be one transaction.
-        for statement in migration.sql.split_inclusive(";\n") {
+        // An attempt that was broken off can be made again, as after a kill.
+        while is_deadlock(&self.execute_each(migration.sql).await)? {}
+        self.record(migration).await?;
+        Ok(true)
+    }
+
+    async fn execute_each(&self, sql: &str) -> Result<(), Error> {
+        for statement in statements(sql) {
             match self.client.batch_execute(statement).await {
                 // PostgreSQL builds no index of a partitioned table concurrently.
                 Err(error) if error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED) => {
-                    self.execute(&statement.replace(" CONCURRENTLY", "")).await?;
+                    self.client.batch_execute(&statement.replace(" CONCURRENTLY", "")).await?;
                 }
-                executed => executed.map_err(|error| cannot_connect(&error))?,
+                executed => executed?,
             }
         }
-        self.record(migration).await?;
-        Ok(true)
+        Ok(())
     }
 
     /// Creates the table of migrations if it does not exist.
@@ -147,7 +174,12 @@ impl MigrationTarget for Migrator<'_> {
     }
 
     async fn apply(&mut self, migration: &Migration) -> StoreResult<()> {
-        self.execute(migration.sql).await
+        // Its rollback gives the locks of the attempt back as well, and keeps that of the table of migrations.
+        self.execute("SAVEPOINT migration").await?;
+        while is_deadlock(&self.client.batch_execute(migration.sql).await)? {
+            self.execute("ROLLBACK TO SAVEPOINT migration").await?;
+        }
+        Ok(())
     }
 
     async fn apply_concurrently(&mut self, migration: &Migration) -> StoreResult<bool> {

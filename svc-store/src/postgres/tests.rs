@@ -1,5 +1,6 @@
 //! Tests that only concern PostgreSQL, and the conformance suite.
 
+mod citus;
 mod clocks;
 mod faults;
 mod groups;
@@ -126,7 +127,7 @@ async fn an_interrupted_concurrent_migration_is_applied_again() {
     let url = server.database();
     let connection = direct_connection(&url).await;
     let all = crate::migrations::POSTGRES;
-    let last = all.iter().rposition(crate::migrations::Migration::is_concurrent).unwrap();
+    let last = all.iter().rposition(|migration| migration.sql.contains("CREATE INDEX CONCURRENTLY")).unwrap();
     let concurrent = all[last].name;
     super::migrate::apply(&connection.client, &all[..=last]).await.unwrap();
     let (_, index) = all[last].sql.split_once("CREATE INDEX CONCURRENTLY ").unwrap();
@@ -183,7 +184,7 @@ async fn older_events_get_the_record_whose_history_they_belong_to() {
     let rows = format!(
         r#"SET session_replication_role = replica;
         INSERT INTO events (tenant_id, id, kind, data, created_at, only_for)
-            SELECT '{record}', gen_random_uuid(), kind, data::json, now() + number * interval '1 s', only_for::uuid
+            SELECT '{record}', ('0195a3c8-0000-7000-8000-00000000000' || number)::uuid, kind, data::json, now() + number * interval '1 s', only_for::uuid
             FROM (VALUES
                 (1, 'invoice.paid', '{{"id":"{record}"}}', NULL),
                 (2, 'payment.succeeded', '{{"id":"{record}","invoice_id":"{invoice}"}}', NULL),
@@ -256,6 +257,74 @@ async fn closing_does_not_wait_for_a_server_that_is_gone() {
     let (lost, closed) = tokio::join!(lost, timeout(10 * SECOND, store.close()));
     assert!(matches!(lost, Err(Error::Store(_))), "{lost:?}");
     assert_eq!(closed, Ok(()));
+}
+
+#[tokio::test]
+async fn a_url_of_several_hosts_leads_to_the_one_that_takes_writes() {
+    let Some(server) = svc_postgres_server::another() else { return };
+    let url = server.database();
+    let store = store(&url).await;
+    let tenant = new_tenant(&*store).await;
+    store.close().await;
+    let Some(standby) = server.standby() else { return };
+    let hosts = format!("127.0.0.1:{},127.0.0.1:{}", standby.port(), server.port());
+    let of_both = url.replace(&format!("127.0.0.1:{}", server.port()), &hosts);
+    let asks = async |url: &str, role, sql: &str| -> String {
+        let connection = PostgresConnection::open(&ConnectOptions::parse(url).unwrap(), role).await.unwrap();
+        connection.client.query_one(sql, &[]).await.unwrap().get(0)
+    };
+    let is_standby = "SELECT pg_is_in_recovery()::text";
+    assert_eq!(asks(&of_both, Role::Read, is_standby).await, "true", "without more, the first host is taken");
+    let of_both = format!("{of_both}&target_session_attrs=read-write");
+    for (role, is_read_only) in [(Role::Read, "on"), (Role::Write, "off"), (Role::Volatile, "off")] {
+        assert_eq!(asks(&of_both, role, is_standby).await, "false", "{role:?}");
+        assert_eq!(asks(&of_both, role, "SHOW transaction_read_only").await, is_read_only, "{role:?}");
+    }
+    let store = self::store(&of_both).await;
+    let job = store.write("test", tenant, async |tx, &tenant| new_job(tx, tenant).await).await.unwrap();
+    let asked = (tenant, job.id);
+    let read = store.read("test", asked, async |tx, &(tenant, id)| crud::get::<Job>(tx, tenant, id).await);
+    assert_eq!(read.await, Ok(job));
+}
+
+#[tokio::test]
+async fn a_migration_that_is_broken_off_for_a_deadlock_is_applied_again() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let [gate, node, migrating] =
+        [direct_connection(&url).await, direct_connection(&url).await, direct_connection(&url).await];
+    gate.client.batch_execute("CREATE TABLE one (); CREATE TABLE two ()").await.unwrap();
+    gate.client.batch_execute("BEGIN; SELECT pg_advisory_xact_lock(1)").await.unwrap();
+    // The migration alone looks for deadlocks, and is broken off.
+    node.client
+        .batch_execute("SET lock_timeout = 0; SET deadlock_timeout = '1h'; BEGIN; LOCK TABLE two")
+        .await
+        .unwrap();
+    let sql = "LOCK TABLE one; SELECT pg_advisory_xact_lock(1); LOCK TABLE two; CREATE TABLE three ();";
+    let migration = [crate::migrations::Migration { name: "0001_three", sql }];
+    let waits_for = async |lock: &str| {
+        let waiting = format!(
+            "SELECT EXISTS (SELECT FROM pg_locks JOIN pg_database ON datname = current_database() \
+             WHERE database = pg_database.oid AND locktype = '{lock}' AND NOT granted)"
+        );
+        while !gate.client.query_one(&waiting, &[]).await.unwrap().get::<_, bool>(0) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let other = async {
+        waits_for("advisory").await;
+        let both = async {
+            node.client.batch_execute("LOCK TABLE one; COMMIT").await.unwrap();
+        };
+        let opens = async {
+            waits_for("relation").await;
+            gate.client.batch_execute("COMMIT").await.unwrap();
+        };
+        tokio::join!(both, opens);
+    };
+    let (applied, ()) = tokio::join!(super::migrate::apply(&migrating.client, &migration), other);
+    assert_eq!(applied, Ok(vec!["0001_three".to_owned()]));
+    gate.client.batch_execute("TABLE three").await.unwrap();
 }
 
 #[tokio::test]

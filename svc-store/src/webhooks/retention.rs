@@ -4,11 +4,12 @@ use async_trait::async_trait;
 use svc_core::env;
 use svc_core::store::{RetentionRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::retention::{ExpiredKind, IdRange};
+use svc_core::webhooks::retention::{DroppedHistory, ExpiredKind, IdRange};
 use uuid::Uuid;
 
 use crate::accounts::idempotency;
 use crate::column::Column as _;
+use crate::dialect::Dialect;
 use crate::sql::{Cells, SqlTx};
 
 const EVENTS: &str = "SELECT id FROM events WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4";
@@ -68,8 +69,15 @@ pub(crate) const TENANTS: &str = "SELECT t.id, \
      (SELECT e.id FROM events e WHERE e.tenant_id = t.id AND e.id < $1 ORDER BY e.id LIMIT 1) IS NOT NULL \
      OR (SELECT r.id FROM replays r WHERE r.tenant_id = t.id AND r.id < $1 ORDER BY r.id LIMIT 1) IS NOT NULL \
      FROM tenants t WHERE t.id > $2 ORDER BY t.id LIMIT $3";
+/// The length of partitions is whole days, so that about six of them are within the retention: few for a search of all, and
+/// little that is kept longer.
+const PARTITIONS: u64 = 6;
+const MOVE_PARTITIONS: &str = "SELECT first, dropped FROM move_partitions($1, $2, $3)";
 const COUNT_REQUEST_RECORDS: &str = "SELECT (SELECT count(*) FROM idempotency WHERE created_at < $1) \
      + (SELECT count(*) FROM used_signatures WHERE expires_at < $2)";
+
+#[cfg(test)]
+pub(crate) const OWN_STATEMENTS_OF_POSTGRES: &[&str] = &[MOVE_PARTITIONS];
 
 #[cfg(test)]
 pub(crate) const STATEMENTS: &[&str] = &[
@@ -89,6 +97,25 @@ pub(crate) const STATEMENTS: &[&str] = &[
 
 #[async_trait]
 impl RetentionRepository for SqlTx<'_> {
+    async fn drop_expired(
+        &mut self,
+        now: Timestamp,
+        before: Timestamp,
+        sent_before: Timestamp,
+    ) -> StoreResult<DroppedHistory> {
+        if self.dialect == Dialect::Sqlite {
+            return Ok(DroppedHistory::default());
+        }
+        let days = (now.since(before).as_secs() / (24 * 60 * 60 * PARTITIONS)).max(1);
+        let dropped_before = before.min(sent_before);
+        let params = [now.param(), dropped_before.param(), days.param()];
+        let read = |cells: &mut Cells<'_>| {
+            let partitions_from = cells.take("events", "the first partition")?;
+            Ok(DroppedHistory { partitions_from, partitions: cells.take("events", "partitions")? })
+        };
+        Ok(self.fetch_one(MOVE_PARTITIONS, &params, read).await?.unwrap_or_default())
+    }
+
     async fn last_event(&mut self, tenant: TenantId, range: IdRange, limit: u32) -> StoreResult<Option<Uuid>> {
         let params = [tenant.param(), range.first.param(), range.end.param(), limit.param()];
         let ids: Vec<Uuid> = self.fetch(EVENTS, &params, |cells| cells.take("events", "id")).await?;

@@ -20,7 +20,7 @@ record!(WebhookSubscription, "subscriptions", key: [tenant_id, id], {
         consecutive_failures, backoff_until, secret, previous_secret, previous_until, updated_at, deleted_at,
         stopped_at, responses_kept, responses_deleted_until, expires_at, headers, authentication, filter, payload,
         max_per_second, max_in_flight, timeout, retry_schedule, ordering, signature, signing_keys, client_certificate,
-        certificate_authority, paced_until,
+        certificate_authority, paced_until, stream_url,
     ],
 });
 

@@ -16,11 +16,14 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 const SCRIPT: &str = include_str!("server.sh");
 
-/// The script for operators that partitions the tables of svc by tenant.
-pub const PARTITION: &str = include_str!("../../../ops/postgres-partitions.sql");
+/// Distributes the tables of svc as on Citus: a stand-in for Citus, and the script for operators.
+pub const DISTRIBUTE: &str = concat!(include_str!("citus.sql"), include_str!("../../../ops/citus.sql"));
 
-/// The environment variable that chooses the database of tests: `postgres`, `partitions` for PostgreSQL with the tables
-/// partitioned by tenant, or SQLite for any other value.
+/// The script for operators alone, for a database that [`DISTRIBUTE`] was run on.
+pub const DISTRIBUTE_AGAIN: &str = include_str!("../../../ops/citus.sql");
+
+/// The environment variable that chooses the database of tests: `postgres`, `citus` for PostgreSQL with tables that
+/// are distributed as on Citus, or SQLite for any other value.
 pub const TEST_DATABASE: &str = "SVC_TEST_DATABASE";
 
 /// Runs the tests of this executable once more, on another database, so that nothing is built or linked twice. The arguments
@@ -58,7 +61,7 @@ pub fn run_tests_on(database: &str, arguments: &[&str], minimum: usize) {
 /// a missing test does not pass unnoticed.
 pub fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
-    SERVER.get_or_init(|| start(Disk::Waited, Path::new("/tmp"))).as_ref()
+    SERVER.get_or_init(|| start(Disk::Waited, Path::new("/tmp"), None)).as_ref()
 }
 
 /// Returns a server that does not wait for its disk (`fsync = off`), for tests that create hundreds of databases and
@@ -69,7 +72,7 @@ pub fn server() -> Option<&'static Server> {
 /// As [`server`].
 pub fn quick_server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
-    SERVER.get_or_init(|| start(Disk::Trusted, Path::new("/tmp"))).as_ref()
+    SERVER.get_or_init(|| start(Disk::Trusted, Path::new("/tmp"), None)).as_ref()
 }
 
 /// Starts a further server that the caller can stop and start while other tests use [`server`]. It is removed when it
@@ -89,7 +92,7 @@ pub fn another() -> Option<Server> {
 ///
 /// As [`server`].
 pub fn another_in(parent: &Path) -> Option<Server> {
-    start(Disk::Waited, parent)
+    start(Disk::Waited, parent, None)
 }
 
 /// When the server treats data as written.
@@ -110,21 +113,37 @@ pub fn is_installed() -> bool {
     installed_programs().is_some()
 }
 
-#[expect(clippy::print_stderr, reason = "for tests only")]
 fn installed_programs() -> Option<PathBuf> {
-    let programs = programs();
-    if programs.is_none() {
-        assert!(std::env::var_os("CI").is_none(), "PostgreSQL is not installed, so its tests cannot run");
-        eprintln!("\n*** SKIPPED: PostgreSQL (initdb, postgres) is not installed, so this test did not run ***\n");
+    or_notice(programs(), "PostgreSQL (initdb, postgres)")
+}
+
+/// Returns PgBouncer's program, and prints a notice if it is not installed.
+///
+/// # Panics
+///
+/// If it is not installed and `CI` is set.
+pub fn pgbouncer() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // Debian has it where the `PATH` of ordinary users does not lead.
+    let mut folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
+    let program = folders.find_map(|folder| Some(folder.join("pgbouncer")).filter(|program| program.exists()));
+    or_notice(program, "PgBouncer (pgbouncer)")
+}
+
+#[expect(clippy::print_stderr, reason = "for tests only")]
+fn or_notice(program: Option<PathBuf>, name: &str) -> Option<PathBuf> {
+    if program.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "{name} is not installed, so its tests cannot run");
+        eprintln!("\n*** SKIPPED: {name} is not installed, so this test did not run ***\n");
     }
-    programs
+    program
 }
 
 #[expect(clippy::panic, reason = "for tests only")]
-fn start(disk: Disk, parent: &Path) -> Option<Server> {
+fn start(disk: Disk, parent: &Path, primary: Option<&Server>) -> Option<Server> {
     let programs = installed_programs()?;
     // Another program can take the port before PostgreSQL does.
-    let start = || Server::start_new(&programs, disk, parent);
+    let start = || Server::start_new(&programs, disk, parent, primary);
     let server = start().or_else(|_| start()).or_else(|_| start());
     Some(server.unwrap_or_else(|error| panic!("PostgreSQL in {programs:?}: {error}")))
 }
@@ -172,7 +191,7 @@ struct Script {
 }
 
 impl Server {
-    fn start_new(programs: &Path, disk: Disk, parent: &Path) -> io::Result<Self> {
+    fn start_new(programs: &Path, disk: Disk, parent: &Path, primary: Option<&Self>) -> io::Result<Self> {
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let mut command = as_ordinary_user();
         command.args(["sh", "-c", SCRIPT, "postgres-server"]).arg(programs).arg(port.to_string());
@@ -180,7 +199,7 @@ impl Server {
             Disk::Waited => "on",
             Disk::Trusted => "off",
         });
-        command.arg(parent);
+        command.arg(parent).arg(primary.map_or(String::new(), |primary| primary.port.to_string()));
         // The user that runs PostgreSQL may not have access to the folder of the script.
         command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
@@ -276,6 +295,34 @@ impl Server {
         format!("svc_{}", script.databases)
     }
 
+    /// Starts a further server that follows this one: a copy, which takes reads and no writes until it is promoted.
+    ///
+    /// # Panics
+    ///
+    /// As [`server`].
+    pub fn standby(&self) -> Option<Self> {
+        start(Disk::Waited, Path::new("/tmp"), Some(self))
+    }
+
+    /// Makes a standby a server of its own, which takes writes.
+    ///
+    /// # Panics
+    ///
+    /// If that fails.
+    pub fn promote(&self) {
+        self.run_command("promote");
+    }
+
+    /// Returns the URL of a database of this server, which is there on its standbys too.
+    pub fn url_of(&self, database: &str) -> String {
+        format!("postgres://svc@127.0.0.1:{}/{}?sslmode=disable", self.port, name_in(database))
+    }
+
+    /// Returns the port of the server on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Stops the server in an orderly way: connections end, and acknowledged writes are kept.
     ///
     /// # Panics
@@ -327,8 +374,9 @@ fn name_in(url: &str) -> &str {
     front.rsplit('/').next().unwrap_or(front)
 }
 
-/// PostgreSQL refuses to run as root. In that case it runs as the user of its package, or as nobody.
-fn as_ordinary_user() -> Command {
+/// Returns a command to which a program and its arguments are added. PostgreSQL and PgBouncer refuse to run as root. In that
+/// case they run as the user of the package, or as nobody.
+pub fn as_ordinary_user() -> Command {
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
     if !is_root {
         return Command::new("env");

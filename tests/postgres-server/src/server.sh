@@ -1,8 +1,10 @@
-# Creates and runs a PostgreSQL server: server.sh PROGRAMS PORT FSYNC PARENT. Runs the commands on its standard input
-# and prints one line for each: "ok …" or "failed …". When the input ends, it stops the server and removes its folder.
+# Creates and runs a PostgreSQL server: server.sh PROGRAMS PORT FSYNC PARENT [PRIMARY], which is a standby of the server on
+# the port PRIMARY, if one is given. Runs the commands on its standard input and prints one line for each: "ok …" or
+# "failed …". When the input ends, it stops the server and removes its folder.
 programs=$1
 port=$2
 fsync=$3
+primary=$5
 
 # The server lives until the test process ends, so signals are ignored. That process may end before it reads a result.
 trap '' INT TERM HUP PIPE
@@ -38,7 +40,12 @@ certify() {
 }
 
 create() {
-    quietly "$programs/initdb" -D "$folder/data" -U svc --auth=trust --encoding=UTF8 --no-locale --no-sync || return 1
+    if [ -n "$primary" ]; then
+        quietly "$programs/pg_basebackup" -h 127.0.0.1 -p "$primary" -U svc -D "$folder/data" --write-recovery-conf \
+            --checkpoint=fast --no-sync || return 1
+    else
+        quietly "$programs/initdb" -D "$folder/data" -U svc --auth=trust --encoding=UTF8 --no-locale --no-sync || return 1
+    fi
     cat >> "$folder/data/postgresql.conf" << END
 listen_addresses = '127.0.0.1'
 port = $port
@@ -46,7 +53,7 @@ unix_socket_directories = '$folder'
 max_connections = 200
 fsync = $fsync
 END
-    if command -v openssl > /dev/null; then certify; fi
+    if [ -z "$primary" ] && command -v openssl > /dev/null; then certify; fi
     cd /
     start
 }
@@ -90,6 +97,7 @@ while read -r command argument template; do
         restore) restore "$argument" "$template" ;;
         start) start ;;
         stop) stop "$argument" ;;
+        promote) quietly "$programs/pg_ctl" -D "$folder/data" -w -t 60 promote ;;
         *) false ;;
     esac
     report $?

@@ -76,6 +76,7 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
         ("createWebhook", [webhook(), vec![json!({})]].concat()),
         ("updateWebhook", webhook()),
         ("createTemporaryWebhook", vec![json!({ "url": 1, "events": ["x"], "expires_in": -1 }), json!({})]),
+        ("createStreamWebhook", vec![json!({ "to": 1, "events": ["x"], "url": "https://example.com" }), json!({})]),
         ("keepWebhook", vec![json!({ "expires_in": "1h" }), json!({})]),
         ("listWebhookAttempts", vec![json!("since=x"), json!("limit=0")]),
         ("listWebhooks", list()),

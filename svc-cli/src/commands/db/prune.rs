@@ -6,7 +6,7 @@ use serde_json::json;
 use svc_core::error::Error;
 use svc_core::store::Store;
 use svc_core::values::Timestamp;
-use svc_core::webhooks::retention::{self, Positions, STEP};
+use svc_core::webhooks::retention::{self, DeletedCounts, Positions, STEP};
 
 use crate::exit::Failure;
 use crate::output::{Outcome, Table};
@@ -23,7 +23,15 @@ pub(super) async fn run(store: &dyn Store, retention: Duration, is_dry_run: bool
     // A client may still repeat a request whose stored response is younger than this.
     let recorded_before = now.minus(retention.max(MIN_RESPONSE_AGE));
     let mut positions = Positions::new();
-    let deleted = retention::sweep(store, &mut positions, before, is_dry_run, || tokio::time::sleep(PAUSE)).await?;
+    let mut deleted = DeletedCounts::default();
+    loop {
+        let swept = retention::sweep(store, &mut positions, before, is_dry_run, || tokio::time::sleep(PAUSE)).await?;
+        deleted += swept;
+        // A sweep drops one partition.
+        if swept.partitions == 0 {
+            break;
+        }
+    }
     let expired = if is_dry_run {
         let count = store.read("prune.count", (recorded_before, now), async |tx, &(recorded_before, now)| {
             Ok(tx.count_request_records(recorded_before, now).await?)
@@ -37,6 +45,7 @@ pub(super) async fn run(store: &dyn Store, retention: Duration, is_dry_run: bool
         ("deliveries", deleted.deliveries),
         ("events", deleted.events),
         ("replays", deleted.replays),
+        ("partitions of PostgreSQL, with all their rows", deleted.partitions),
         ("stored responses and used signatures", expired),
     ];
     let table = Table::new(["DATA", "ROWS"], &rows, |(what, rows)| [(*what).to_owned(), rows.to_string()]);
@@ -49,6 +58,7 @@ pub(super) async fn run(store: &dyn Store, retention: Duration, is_dry_run: bool
         "deliveries": deleted.deliveries,
         "events": deleted.events,
         "replays": deleted.replays,
+        "partitions": deleted.partitions,
         "answers_and_signatures": expired,
     });
     Outcome::new(&view, text)

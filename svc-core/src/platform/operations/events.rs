@@ -16,7 +16,9 @@ use crate::webhooks::deliveries::{self, AttemptSummary, DeliveryId};
 use crate::webhooks::events::{self, EventId};
 use crate::webhooks::replays::{self, ReplayId};
 use crate::webhooks::statistics;
-use crate::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription, WebhookSubscriptionWithSecret};
+use crate::webhooks::subscriptions::{
+    self, StreamCreate, SubscriptionId, WebhookSubscription, WebhookSubscriptionWithSecret,
+};
 
 /// A webhook subscription of an account.
 type OfWebhook = (TenantId, SubscriptionId);
@@ -81,6 +83,15 @@ pub const CREATE_TEMPORARY_WEBHOOK: Operation<TenantId, TemporaryWebhookCreate, 
             Ok(record.into())
         },
     );
+
+/// Creates a webhook subscription whose events go to an engine in place of deliveries.
+pub const CREATE_STREAM_WEBHOOK: Operation<TenantId, StreamCreate, WebhookSubscription> = Operation::new(
+    "createStreamWebhook",
+    Method::Post,
+    "webhooks",
+    "streams",
+    &async |tx, account, input: &StreamCreate| subscriptions::create_stream(tx, account, input).await,
+);
 
 /// Puts off the deletion of a temporary webhook subscription.
 pub const KEEP_WEBHOOK: Operation<OfWebhook, WebhookLifetime, WebhookSubscription> = Operation::new(

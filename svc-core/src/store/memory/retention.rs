@@ -10,7 +10,7 @@ use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus};
 use crate::webhooks::events::EventId;
 use crate::webhooks::replays::Replay;
-use crate::webhooks::retention::{ExpiredKind, IdRange};
+use crate::webhooks::retention::{DroppedHistory, ExpiredKind, IdRange};
 
 fn has_ended(delivery: &Delivery) -> bool {
     delivery.status != DeliveryStatus::Pending
@@ -51,6 +51,15 @@ impl Tables {
 
 #[async_trait]
 impl RetentionRepository for MemoryTx<'_> {
+    async fn drop_expired(
+        &mut self,
+        _now: Timestamp,
+        _before: Timestamp,
+        _sent_before: Timestamp,
+    ) -> StoreResult<DroppedHistory> {
+        Ok(DroppedHistory::default())
+    }
+
     async fn last_event(&mut self, tenant: TenantId, range: IdRange, limit: u32) -> StoreResult<Option<Uuid>> {
         let events =
             of_tenant(&self.state.events, tenant).map(|event| event.id.uuid()).filter(|id| range.contains(*id));

@@ -41,6 +41,7 @@ impl Step {
         self.delete(&mut state.request_log, |(tenant, _), _| *tenant == of);
         self.delete(&mut state.search_texts, |(tenant, ..), _| *tenant == of);
         self.delete(&mut state.search_progress, |tenant, _| *tenant == of);
+        self.delete(&mut state.stream_positions, |(tenant, _), _| *tenant == of);
     }
 
     fn delete_account(&mut self, state: &mut Tables, of: TenantId) {
@@ -55,6 +56,7 @@ impl Step {
         self.delete(&mut state.grants, |(tenant, _), _| *tenant == of);
         self.delete_data(state, of);
         self.delete(&mut state.subscriptions, |(tenant, _), _| *tenant == of);
+        self.delete(&mut state.streams, |stream, _| stream.tenant_id == of);
         self.delete(&mut state.members, |(tenant, _), _| *tenant == of);
         self.delete(&mut state.dashboard_links, |_, link| link.tenant_id == Some(of));
         self.delete(&mut state.sessions, |_, (session, _)| session.tenant_id == Some(of));

@@ -3,12 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use crate::values::{Secret, Timestamp, WebhookUrl};
 use crate::webhooks::deliveries::{AttemptLog, Delivery};
-use crate::webhooks::events::Event;
+use crate::webhooks::events::{self, Event};
 use crate::webhooks::options::{ClientCredentials, TlsOptions};
 use crate::webhooks::signatures;
 
@@ -65,21 +62,7 @@ impl Attempt {
     ///
     /// That of a thin event has the `id` of the record alone in `data`, and `event_id`, with which the event is read.
     pub fn body(&self, now: Timestamp) -> Vec<u8> {
-        if self.options.is_thin {
-            return format!(
-                r#"{{"event":"{}","event_id":"{}","data":{},"delivered_at":"{now}","tenant_id":"{}"}}"#,
-                self.event.kind,
-                self.event.id,
-                thin(&self.event.data),
-                self.event.tenant_id
-            )
-            .into_bytes();
-        }
-        format!(
-            r#"{{"event":"{}","data":{},"delivered_at":"{now}","tenant_id":"{}"}}"#,
-            self.event.kind, self.event.data, self.event.tenant_id
-        )
-        .into_bytes()
+        events::body(&self.event, self.options.is_thin, now)
     }
 
     /// Returns the headers that identify and sign the request (`docs/contract.md`, "Webhook deliveries" and "Webhook
@@ -105,18 +88,5 @@ impl Attempt {
             headers.push(("x-svc-test", "true".to_owned()));
         }
         headers
-    }
-}
-
-/// Returns a record with its `id` alone.
-fn thin(data: &RawValue) -> String {
-    #[derive(Deserialize)]
-    struct Named<'a> {
-        #[serde(borrow)]
-        id: Option<&'a RawValue>,
-    }
-    match serde_json::from_str(data.get()) {
-        Ok(Named { id: Some(id) }) => format!(r#"{{"id":{id}}}"#),
-        _ => "{}".to_owned(),
     }
 }

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::{self, Json};
-use crate::values::{Secret, Stored};
+use crate::values::{Secret, Stored, StreamUrl};
 
 /// The greatest length of the value of a header, of a password, and of a token.
 pub(super) const MAX_VALUE: usize = 4096;
@@ -64,6 +64,19 @@ impl<T: WithSecrets> Stored for T {
 
     fn from_stored(text: &Secret) -> Option<Self> {
         T::from_json(json::parse(text.reveal().as_bytes()).ok()?).ok()
+    }
+}
+
+impl WithSecrets for StreamUrl {
+    const SENT: &'static str = "StreamUrl";
+    const IS_INLINE: bool = true;
+
+    fn to_sent(&self) -> Secret {
+        Secret::new(serde_json::Value::from(self.secret().reveal()).to_string())
+    }
+
+    fn sent_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "uri", "maxLength": StreamUrl::MAX_LENGTH })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::WebhookSubscription;
 use crate::input::Input;
-use crate::values::{EventSet, Patch, Text, WebhookUrl};
+use crate::values::{EventSet, Patch, StreamUrl, Text, WebhookUrl};
 use crate::webhooks::filters::Filter;
 use crate::webhooks::options::{
     AttemptsInFlight, Authentication, CertificateAuthority, ClientCertificate, CustomHeaders, Ordering, Payload,
@@ -71,6 +71,23 @@ impl WebhookCreate {
             certificate_authority: None,
         }
     }
+}
+
+/// A new subscription whose events go to an engine in place of deliveries. It is enabled from the start.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct StreamCreate {
+    /// The URL of the engine, such as `nats://user:password@nats.example.com:4222/svc`, with `nats`, `amqp` or `kafka`, or over TLS
+    /// `tls`, `amqps` or `kafka+ssl`. No response has its user name, its password or its parameters.
+    pub to: Sent<StreamUrl>,
+    /// The kinds of events to send, or `["*"]` for all of them, including those that are added later. Repeated kinds are
+    /// stored once.
+    pub events: EventSet,
+    /// A description of the subscription, for your own use. Must be a single line. Blank text is stored as null.
+    pub description: Option<Text<500>>,
+    /// Which events of these kinds are sent, by what is in them, such as `data.city == "Perth"`. Without it, all are.
+    pub filter: Option<Filter>,
+    /// What the body of a message has in `data`: `contract` for the record, which is the default, or `thin` for its `id`.
+    pub payload: Option<Payload>,
 }
 
 /// Changes to a webhook subscription. A field that is left out keeps its value.

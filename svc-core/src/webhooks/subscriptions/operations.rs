@@ -25,7 +25,7 @@ const EXPIRED_AT_ONCE: u32 = 100;
 /// are sure to have, goes on signing for the length of the new overlap.
 ///
 /// # Errors
-/// [`Error::NotFound`].
+/// [`Error::NotFound`]; [`Error::NotAllowed`] for a subscription whose events go to a stream.
 pub async fn rotate_secret(
     tx: &mut dyn Tx,
     tenant: TenantId,
@@ -34,6 +34,7 @@ pub async fn rotate_secret(
 ) -> Result<WebhookSubscription, Error> {
     let now = advance_clock(tx, tenant).await?;
     let before: WebhookSubscription = crud::get(tx, tenant, id).await?;
+    before.require_deliveries()?;
     let mut subscription = before.clone();
     let wall_clock = tx.env().now();
     let previous = before.overlapping_secret(wall_clock).unwrap_or(&before.secret);
@@ -91,6 +92,7 @@ pub async fn send_test(
 ) -> Result<Delivery, Error> {
     let now = advance_clock(tx, tenant).await?;
     let subscription: WebhookSubscription = crud::get(tx, tenant, id).await?;
+    subscription.require_deliveries()?;
     if !subscription.is_active() {
         let state = if subscription.disabled_reason.is_some() { "paused" } else { "disabled" };
         return Err(Error::NotAllowed(format!("The subscription is {state}; enable it first.")));

@@ -8,6 +8,7 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 use super::row;
 use crate::api::routes::{Operation, retrieve_record};
 use crate::api::row::retrieve;
+use crate::streams;
 
 pub(super) fn events() -> Vec<Operation> {
     vec![
@@ -52,6 +53,18 @@ pub(super) fn webhooks() -> Vec<Operation> {
                  keep it for longer until then. It is for receivers that run for a while, such as `svc \
                  listen`, and is not left behind however they end.",
                 "The webhook subscription, with its secret.",
+            ),
+        row(Area::Webhooks, operations::CREATE_STREAM_WEBHOOK)
+            .checking(|input| streams::check_of_subscription(&input.to.0))
+            .with_event_kinds()
+            .creates_record(|created| created.id.uuid(), retrieve_record::<WebhookSubscription>())
+            .described(
+                "Create a webhook whose events go to an engine",
+                "Creates a webhook subscription whose events are sent to an engine, such as NATS, in place of deliveries to \
+                 an endpoint. It has no deliveries, retries, replays or tests: events wait until the engine takes them. The \
+                 account sees it, with `url` as the URL of the engine without its credentials, and cannot change it. The \
+                 server must be built with the client of the engine.",
+                "The webhook subscription.",
             ),
         row(Area::Webhooks, operations::KEEP_WEBHOOK).retrieved_by(retrieve_record::<WebhookSubscription>()).described(
             "Keep a temporary webhook",

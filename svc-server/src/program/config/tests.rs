@@ -23,25 +23,56 @@ fn the_help_names_the_database_urls_and_their_settings() {
 
 /// The files that the Debian package has of the server. When the flags have changed, the test fails once and writes them.
 #[test]
-fn the_manual_page_and_the_completions_are_up_to_date() {
+fn the_manual_pages_and_the_completions_are_up_to_date() {
     use clap_complete::Shell;
-    let mut page = Vec::new();
-    clap_mangen::Man::new(Config::command()).render(&mut page).unwrap();
-    let mut files = vec![("1", page)];
-    for (extension, shell) in [("bash", Shell::Bash), ("zsh", Shell::Zsh), ("fish", Shell::Fish)] {
+    let mut command = Config::command();
+    command.build();
+    let healthcheck = command.find_subcommand("healthcheck").unwrap().clone();
+    let mut files = Vec::new();
+    for (name, command) in [("svc-server.1", Config::command()), ("svc-server-healthcheck.1", healthcheck)] {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page).unwrap();
+        files.push((name, String::from_utf8(page).unwrap()));
+    }
+    for (name, shell) in
+        [("svc-server.bash", Shell::Bash), ("svc-server.zsh", Shell::Zsh), ("svc-server.fish", Shell::Fish)]
+    {
         let mut script = Vec::new();
         clap_complete::generate(shell, &mut Config::command(), "svc-server", &mut script);
-        files.push((extension, script));
+        // clap_complete 4.6 takes the hyphen for the beginning of a subcommand, and no options of `healthcheck` are found.
+        let script =
+            String::from_utf8(script).unwrap().replace("svc__subcmd__server__subcmd__", "svc__server__subcmd__");
+        files.push((name, script));
     }
-    let changed = files.into_iter().filter(|(extension, content)| {
-        let path = format!("{}/../ops/debian/svc-server.{extension}", env!("CARGO_MANIFEST_DIR"));
-        let is_changed = std::fs::read(&path).ok().as_ref() != Some(content);
+    let changed = files.into_iter().filter(|(name, content)| {
+        let path = format!("{}/../ops/debian/{name}", env!("CARGO_MANIFEST_DIR"));
+        let is_changed = std::fs::read_to_string(&path).ok().as_ref() != Some(content);
         if is_changed {
             std::fs::write(path, content).unwrap();
         }
         is_changed
     });
-    assert_eq!(changed.map(|(extension, _)| extension).collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(changed.map(|(name, _)| name).collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn a_health_check_has_the_address_of_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("svc.toml");
+    std::fs::write(&file, "ops-listen = ':9001'\nrate-limit = 600").unwrap();
+    let file = format!("--config={}", file.display());
+    for (arguments, address, is_ready) in [
+        (&["healthcheck"][..], None, false),
+        (&["healthcheck", "--ready", "--ops-listen=:9002"], Some(":9002"), true),
+        (&["--ops-listen=:9002", "healthcheck"], Some(":9002"), false),
+        (&["healthcheck", &file], Some(":9001"), false),
+        (&[&file, "--rate-limit=5", "healthcheck", "--ops-listen=:9002"], Some(":9002"), false),
+    ] {
+        let config = Config::load_from([&["svc-server"], arguments].concat()).unwrap();
+        let found = config.ops_listen.as_ref().map(ToString::to_string);
+        let Some(Command::Healthcheck(options)) = &config.command else { unreachable!("{arguments:?}") };
+        assert_eq!((found.as_deref(), options.ready), (address, is_ready), "{arguments:?}");
+    }
 }
 
 #[test]
@@ -125,6 +156,29 @@ fn a_proxy_is_checked_and_its_password_is_not_shown() {
     std::fs::write(&file, "egress-proxy = \"http://svc:hidden@proxy.internal:3128\"").unwrap();
     let file = format!("--config={}", file.display());
     assert!(load(&[&file]).unwrap().settings().egress_proxy.is_some());
+}
+
+#[test]
+fn a_stream_is_checked_and_its_password_is_not_shown() {
+    let load = |given: &str| Config::load_from(["svc-server", given]);
+    assert!(Config::load_from(["svc-server"]).unwrap().stream().unwrap().is_none());
+    for url in ["https://svc:hidden@nats.internal", "nats", "nats://svc:hidden@nats.internal/a/b?create=c"] {
+        let error = load(&format!("--stream={url}")).unwrap_err().to_string();
+        assert!(error.contains("--stream") && !error.contains("hidden"), "{error}");
+    }
+    for (url, is_built, feature) in [
+        ("nats://svc:hidden@nats.internal/svc", cfg!(feature = "nats"), "nats"),
+        ("amqps://svc:hidden@rabbit.internal/%2F/events", cfg!(feature = "amqp"), "amqp"),
+        ("kafka+ssl://svc:hidden@kafka.internal/events", cfg!(feature = "kafka"), "kafka"),
+    ] {
+        match load(&format!("--stream={url}")) {
+            Ok(config) => assert!(is_built && !format!("{config:?}").contains("hidden"), "{url}"),
+            Err(error) => {
+                let (reason, error) = (format!("build svc-server with the feature `{feature}`"), error.to_string());
+                assert!(!is_built && error.contains(&reason) && !error.contains("hidden"), "{error}");
+            }
+        }
+    }
 }
 
 #[test]

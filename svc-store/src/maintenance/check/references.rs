@@ -35,7 +35,9 @@ const GLOBAL: &[(&str, &str, &str)] = &[
 
 /// Adds a finding for each row that refers to a missing one.
 pub(super) async fn orphans(sql: &mut dyn Sql, findings: &mut Vec<Finding>) -> StoreResult<()> {
-    let of_tenants = super::TABLES.iter().filter(|table| table.position("tenant_id").is_some());
+    // The stream of the server is of no tenant.
+    let of_tenants =
+        super::TABLES.iter().filter(|table| table.position("tenant_id").is_some() && table.name != "streams");
     let of_tenants: Vec<_> = of_tenants.map(|table| (table.name, "tenant_id", "tenants")).collect();
     let one = of_tenants.iter().chain(GLOBAL).map(|reference| (reference, ""));
     let two = WITHIN_TENANT.iter().map(|reference| (reference, "p.tenant_id = c.tenant_id AND "));

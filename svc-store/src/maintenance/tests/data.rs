@@ -28,6 +28,7 @@ use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::samples;
 use svc_core::webhooks::statistics::{ALL_ENDPOINTS, AttemptCount, AttemptOutcome};
+use svc_core::webhooks::streams::{Stream, StreamKey};
 use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -42,10 +43,21 @@ pub(super) async fn fill(store: &dyn Store) {
             fill_records(tx, tenant).await?;
             fill_deliveries(tx, tenant).await?;
             fill_requests(tx, tenant).await?;
+            fill_streams(tx, tenant).await?;
         }
         Ok(())
     });
     filled.await.unwrap();
+}
+
+async fn fill_streams(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    let now = tx.env().now();
+    for key in [StreamKey::SERVER, StreamKey { tenant_id: tenant, id: tx.env().id(now) }] {
+        tx.insert_stream(&Stream::new(key, now)).await?;
+        tx.advance_stream(key, tenant, now).await?;
+    }
+    tx.claim_stream(StreamKey::SERVER, tx.env().id(now), now, now.next()).await?;
+    Ok(())
 }
 
 async fn create<R: Create>(tx: &mut dyn Tx, tenant: TenantId, body: String) -> Result<R, Error> {

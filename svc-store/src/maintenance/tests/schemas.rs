@@ -101,7 +101,7 @@ async fn every_table_and_column_of_postgres_is_listed() {
     let mut database = on_server(&server.database(), &folder.url("svc.db")).await;
     let mut tx = database.connection.begin(Access::Write).await.unwrap();
     let columns = "SELECT table_name::text, column_name::text, data_type::text FROM information_schema.columns \
-         WHERE table_schema = 'public'";
+         WHERE table_schema = 'public' AND NOT (SELECT relispartition FROM pg_class WHERE oid = table_name::regclass)";
     check(&by_table(rows(&mut *tx, columns).await), |kind, column, name| match kind {
         Kind::Uuid => name == "uuid",
         Kind::Bytes => name == "bytea",
@@ -109,7 +109,8 @@ async fn every_table_and_column_of_postgres_is_listed() {
         Kind::Text if column == "response_body" => name == "bytea",
         Kind::Text => matches!(name, "text" | "json"),
         Kind::Int => matches!(name, "bigint" | "integer"),
-        Kind::Time if column == "clock" => name == "bigint",
+        // The clock of an account, and what is compared with it.
+        Kind::Time if matches!(column, "clock" | "begins_at" | "lease_ends_at" | "sent_until") => name == "bigint",
         Kind::Bool => name == "boolean",
         Kind::Time => name == "timestamp with time zone",
         Kind::Date => name == "date",
@@ -123,7 +124,7 @@ async fn every_table_and_column_of_postgres_is_listed() {
         let nulls = vec!["NULL"; count].join(", ");
         let plan = rows(&mut *tx, &format!("EXPLAIN EXECUTE asked ({nulls})")).await.concat().join("\n");
         tx.execute("DEALLOCATE asked", &[]).await.unwrap();
-        assert!(!plan.contains("Sort") && !plan.contains("Seq Scan"), "{sql}: {plan}");
+        assert!(!plan.contains("Sort  (cost") && !plan.contains("Seq Scan"), "{sql}: {plan}");
         assert!(!sql.contains('>') || plan.contains("Index Cond"), "{sql}: {plan}");
     }
 }

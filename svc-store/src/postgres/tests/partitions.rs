@@ -1,182 +1,143 @@
-//! The tables partitioned by tenant, as `ops/postgres-partitions.sql` makes them. A database that spreads tenants over
-//! servers needs what these tests show: every statement that concerns one tenant reads the rows of one partition.
+//! The partitions of events, deliveries, attempts and logs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use svc_core::webhooks::retention::{self, Positions};
+use svc_core::webhooks::streams::{Stream, StreamKey};
 
-use svc_postgres_server::{PARTITION, Server};
-
-use super::plans::explained;
 use super::*;
+use crate::migrations;
 
-/// The statements that concern no single tenant, each by a part of its text, with the reason.
-const ALL_PARTITIONS: &[(&str, &str)] = &[
-    (
-        "FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.key_hash = $1",
-        "a request has only its key, which names the tenant",
-    ),
-    (
-        "FROM oauth_tokens k JOIN oauth_apps a ON a.id = k.app_id JOIN tenants t ON t.id = k.tenant_id",
-        "a request has only its token, which names the tenant",
-    ),
-    ("FROM oauth_grants WHERE app_id = $1", "whoever deletes an app ends its access to all tenants"),
-    ("FROM members WHERE email = $1", "a person signs in with an email address, which may have several accounts"),
-    ("FROM tenants WHERE id > $1 ORDER BY id LIMIT $2", "an operator lists all tenants"),
-    ("FROM tenants WHERE id > $1 AND sandbox_of IS NULL ORDER BY id", "an operator lists all accounts but sandboxes"),
-    ("FROM tenants t WHERE t.id > $2 ORDER BY t.id LIMIT $3", "retention looks for tenants with old events"),
-    ("FROM tenants WHERE id > $1 AND clock > $2", "an operator repairs the clocks of all tenants"),
-    ("FROM tenants WHERE overdue_check_at <= $1", "the server looks for tenants for which a day has begun"),
-    (
-        "FROM tenants LEFT JOIN search_progress",
-        "servers look for tenants whose changes are not in the index of searches",
-    ),
-    ("FROM invoices WHERE id = $1", "an operator names an invoice by its id alone"),
-    ("FROM quotes WHERE id = $1", "an operator names a quote by its id alone"),
-    ("FROM subscriptions WHERE id = $1", "an operator names a subscription by its id alone"),
-    (
-        "FROM subscriptions WHERE live = TRUE AND expires_at <= $1",
-        "upkeep deletes the subscriptions that nobody keeps, whoever has them",
-    ),
-    ("FROM deliveries WHERE id = $1", "an operator names a delivery by its id alone"),
-    (
-        "SELECT tenant_id, subscription_id FROM endpoint_schedule WHERE due_at <= $1",
-        "the sender looks for due endpoints of all tenants",
-    ),
-    (
-        "SELECT due_at FROM endpoint_schedule ORDER BY due_at LIMIT 1",
-        "the sender sleeps until the next endpoint is due",
-    ),
-    ("SELECT tenant_id FROM replays WHERE finished_at IS NULL", "the sender looks for bulk replays of all tenants"),
-    ("FROM replays WHERE finished_at IS NULL ORDER BY stepped_at, id", "operators see the bulk replays of all tenants"),
-    (
-        "FROM endpoint_schedule WHERE (tenant_id, subscription_id) > ($1, $2)",
-        "after the clock was set back the sender bounds the waits of all endpoints",
-    ),
-    ("FROM deliveries WHERE status = 'failed' AND tenant_id NOT IN", "metrics count the backlog of all tenants"),
-    ("FROM deliveries WHERE status = 'held' AND tenant_id NOT IN", "metrics count the backlog of all tenants"),
-    ("FROM deliveries WHERE status = 'pending' LIMIT $1", "metrics count the backlog of all tenants"),
-    (
-        "DELETE FROM idempotency WHERE (tenant_id, key) IN",
-        "upkeep deletes the oldest responses first, whoever has them",
-    ),
-    (
-        "DELETE FROM attempt_counts WHERE (hour, tenant_id, subscription_id, outcome, duration_ms) IN",
-        "upkeep deletes the oldest counts first, whoever has them",
-    ),
-    ("(SELECT count(*) FROM idempotency WHERE created_at < $1)", "an operator asks what would be deleted"),
-];
+/// Rows of a database from before there were partitions.
+const ROWS: &str = "
+SET session_replication_role = replica;
+INSERT INTO tenants (id, name, developer_access, time_zone, currency, unique_contact_email, created_at, clock)
+    VALUES ('0195a3c8-0000-7000-8000-000000000001', 'Test', 'approved', 'UTC', 'AUD', true, now(), 1);
+INSERT INTO events (tenant_id, id, kind, data, created_at)
+    SELECT tenants.id, ('0195a3c8-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'job.created', '{}', now()
+    FROM tenants, generate_series(1, 100) n;
+INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, status, attempts, failures, created_at)
+    SELECT tenant_id, id, id, kind, id, 'succeeded', 1, 0, now() FROM events;
+INSERT INTO delivery_attempts (tenant_id, delivery_id, attempt, started_at, duration_ms, status, response_truncated)
+    SELECT tenant_id, id, 1, now(), 1, 200, false FROM deliveries;
+INSERT INTO audit_log (tenant_id, id, at, actor, action, object_kind, object_id)
+    SELECT tenant_id, id, now(), 'x', 'create', 'job', id FROM events;
+INSERT INTO request_log (tenant_id, id, request_id, key_id, method, path, status, started_at, duration_us, events)
+    SELECT tenant_id, id, 'x', id, 'GET', '/', 200, now(), 1, 0 FROM events;
+SET session_replication_role = origin";
 
-/// Returns the URL of a database with partitioned tables, and a connection to it.
-async fn partitioned(server: &Server) -> (String, PostgresConnection) {
-    let url = server.database();
-    crate::migrate(&url).await.unwrap();
-    let connection = direct_connection(&url).await;
-    connection.client.batch_execute("SET statement_timeout = 0").await.unwrap();
-    connection.client.batch_execute(PARTITION).await.unwrap();
-    (url, connection)
-}
+const PARTITIONED: [&str; 5] = ["events", "deliveries", "delivery_attempts", "request_log", "audit_log"];
 
 #[tokio::test]
-async fn a_statement_of_one_tenant_touches_one_partition() {
-    let Some(server) = server() else { return };
-    let (_, connection) = partitioned(server).await;
-    connection.client.batch_execute("SET plan_cache_mode = force_custom_plan").await.unwrap();
-    let mut unused = ALL_PARTITIONS.iter().map(|(sql, _)| *sql).collect::<BTreeSet<_>>();
-    let mut wrong = Vec::new();
-    for (at, sql) in every_statement(Dialect::Postgres).into_iter().enumerate() {
-        connection.client.batch_execute(&format!("PREPARE statement_{at} AS {sql}")).await.unwrap();
-        let types = format!(
-            "SELECT t.type::text FROM pg_prepared_statements, unnest(parameter_types) WITH ORDINALITY AS t (type, place) \
-             WHERE name = 'statement_{at}' ORDER BY t.place"
-        );
-        let types = connection.client.query(&types, &[]).await.unwrap();
-        let values = types.iter().map(|row| literal_of(row.get(0))).collect::<Vec<_>>().join(", ");
-        let values = if values.is_empty() { values } else { format!("({values})") };
-        let plan = explained(&connection, &format!("EXECUTE statement_{at} {values}")).await;
-        if max_partitions(&plan) <= 1 {
-            continue;
-        }
-        match ALL_PARTITIONS.iter().find(|(part, _)| sql.contains(part)) {
-            Some((part, _)) => {
-                unused.remove(part);
-            }
-            None => wrong.push(format!("{sql}\n{plan}")),
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    assert!(unused.is_empty(), "{unused:?} are gone, or concern one tenant");
-}
-
-/// Returns the most partitions of one table in a plan.
-fn max_partitions(plan: &str) -> usize {
-    let mut partitions = BTreeMap::<&str, BTreeSet<&str>>::new();
-    for word in plan.split(|char: char| !char.is_ascii_alphanumeric() && char != '_') {
-        if let Some((table, number)) = word.rsplit_once("_p")
-            && number.len() == 2
-            && number.bytes().all(|byte| byte.is_ascii_digit())
-        {
-            partitions.entry(table).or_default().insert(number);
-        }
-    }
-    partitions.values().map(BTreeSet::len).max().unwrap_or_default()
-}
-
-fn literal_of(parameter: &str) -> String {
-    match parameter {
-        "uuid" => "'0195a3c8-0000-7000-8000-000000000001'".to_owned(),
-        "text" => "'x'".to_owned(),
-        "bigint" | "integer" => "1".to_owned(),
-        "boolean" => "true".to_owned(),
-        "bytea" => r"'\x00'".to_owned(),
-        "json" => "'{}'".to_owned(),
-        "date" => "'2026-01-01'".to_owned(),
-        "timestamp with time zone" => "'2026-01-01T00:00:00Z'".to_owned(),
-        other => match other.strip_suffix("[]") {
-            Some(item) => format!("ARRAY[{}]::{other}", literal_of(item)),
-            None => panic!("a parameter of type {other}"),
-        },
-    }
-}
-
-/// Nothing is lost, and what guards the rows of a table guards those of its partitions.
-#[tokio::test]
-async fn a_filled_database_can_be_partitioned() {
+async fn a_filled_database_gets_partitions_and_loses_nothing() {
     let Some(server) = server() else { return };
     let url = server.database();
-    let store_before = store(&url).await;
-    let (first, second) = (new_tenant(&*store_before).await, new_tenant(&*store_before).await);
-    for tenant in [first, second, first] {
-        store_before.write("test", tenant, async |tx, &tenant| new_job(tx, tenant).await).await.unwrap();
-    }
-    drop(store_before);
     let connection = direct_connection(&url).await;
-    connection.client.batch_execute(&format!("SET statement_timeout = 0; {PARTITION}")).await.unwrap();
-
-    let store = store(&url).await;
-    let number = |tenant| {
-        let job = store.write("test", tenant, async |tx, &tenant| new_job(tx, tenant).await);
-        async { job.await.unwrap().job_number }
+    let first = migrations::POSTGRES.iter().position(|migration| migration.name == "0035_bounds_of_history").unwrap();
+    migrate::apply(&connection.client, &migrations::POSTGRES[..first]).await.unwrap();
+    connection.client.batch_execute(ROWS).await.unwrap();
+    let definitions = "SELECT pg_get_indexdef(indexrelid) FROM pg_index \
+         WHERE indrelid::regclass::text = ANY ($1::text[]) AND NOT indisprimary ORDER BY 1";
+    let indexes = async || {
+        let rows = connection.client.query(definitions, &[&PARTITIONED.to_vec()]).await.unwrap();
+        rows.iter().map(|row| row.get::<_, String>(0).replace(" ON ONLY ", " ON ")).collect::<Vec<_>>()
     };
-    assert_eq!((number(first).await, number(second).await), ("JOB-0003".to_owned(), "JOB-0002".to_owned()));
-    for (sql, refusal) in [
-        ("DELETE FROM audit_log", "append-only"),
-        ("TRUNCATE audit_log_p00", "append-only"),
-        ("UPDATE jobs SET status = 'lost'", "jobs_status_check"),
-        ("UPDATE jobs SET job_number = 'JOB-0001'", "job_number_key"),
-        ("DELETE FROM tenants", "still referenced"),
+    let mut indexes_before = indexes().await;
+    crate::migrate(&url).await.unwrap();
+    // Its key has the tenant now.
+    indexes_before.retain(|index| !index.contains("request_log_of_tenant"));
+    assert_eq!(indexes().await, indexes_before);
+
+    for table in PARTITIONED {
+        let rows = connection.client.query_one(&format!("SELECT count(*) FROM {table}"), &[]).await.unwrap();
+        assert_eq!(rows.get::<_, i64>(0), 100, "{table}");
+        let partitions = "SELECT name FROM partitions_of($1) ORDER BY 1";
+        let partitions = connection.client.query(partitions, &[&table]).await.unwrap();
+        let names: Vec<String> = partitions.iter().map(|row| row.get(0)).collect();
+        assert_eq!(names, [format!("{table}_ahead"), format!("{table}_kept")]);
+    }
+    connection.client.batch_execute("SELECT move_partitions(now(), now(), 1)").await.unwrap();
+    for refused in [
+        "DELETE FROM audit_log",
+        "UPDATE audit_log SET actor = 'y'",
+        "UPDATE audit_log_kept SET actor = 'y'",
+        "UPDATE audit_log_ahead SET actor = 'y'",
+        "TRUNCATE audit_log_ahead",
     ] {
-        let error = connection.client.batch_execute(sql).await.unwrap_err();
-        let message = format!("{:?}", error.as_db_error().unwrap());
-        assert!(message.contains(refusal), "{sql}: {message}");
+        let error = connection.client.batch_execute(refused).await.unwrap_err();
+        let message = error.as_db_error().unwrap().message();
+        assert!(message.contains("append-only"), "{refused}: {message}");
     }
 }
 
-/// A role that may only read and write rows starts a node, also while somebody has locked the table of migrations.
+/// What the owner has to let a role with fewer rights do, and what nobody else may.
 #[tokio::test]
-async fn a_current_schema_is_neither_changed_nor_locked() {
+async fn a_role_without_tables_of_its_own_moves_partitions_if_it_may() {
     let Some(server) = server() else { return };
     let url = server.database();
     crate::migrate(&url).await.unwrap();
-    let other = direct_connection(&url).await;
-    other.client.batch_execute("BEGIN; LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE").await.unwrap();
-    assert_eq!(timeout(10 * SECOND, crate::migrate(&url)).await.unwrap().unwrap(), Vec::<String>::new());
+    let owner = direct_connection(&url).await;
+    owner.client.batch_execute("CREATE ROLE node LOGIN").await.unwrap();
+    let node = direct_connection(&url.replace("://svc@", "://node@")).await;
+    let moved = "SELECT move_partitions(now() + interval '9 days', now(), 1)";
+    let error = node.client.batch_execute(moved).await.unwrap_err();
+    assert_eq!(error.code().map(|code| code.code()), Some("42501"));
+    owner.client.batch_execute("GRANT EXECUTE ON FUNCTION move_partitions TO node").await.unwrap();
+    node.client.batch_execute(moved).await.unwrap();
+}
+
+/// A backup reads tables for hours.
+#[tokio::test]
+async fn nobody_waits_for_partitions_while_somebody_reads_a_table() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let store = store(&url).await;
+    let reader = direct_connection(&url).await;
+    reader.client.batch_execute("BEGIN; SELECT 1 FROM deliveries LIMIT 1").await.unwrap();
+    let sweep = async || {
+        let before = store.env().now();
+        store.write("test", before, async |tx, &before| Ok(tx.drop_expired(before, before, before).await?)).await
+    };
+    assert_eq!(sweep().await.unwrap().partitions, 0);
+    let tenant = new_tenant(&*store).await;
+    advance_clock_in(&*store, tenant).await.unwrap();
+    let count = "SELECT count(*) FROM partitions_of('deliveries')";
+    assert_eq!(reader.client.query_one(count, &[]).await.unwrap().get::<_, i64>(0), 2);
+    reader.client.batch_execute("COMMIT").await.unwrap();
+    sweep().await.unwrap();
+    assert_eq!(reader.client.query_one(count, &[]).await.unwrap().get::<_, i64>(0), 3);
+}
+
+/// What a stream has still to send is not dropped.
+#[tokio::test]
+async fn partitions_wait_for_streams() {
+    let Some(server) = server() else { return };
+    let day = 24 * 60 * 60 * SECOND;
+    // After the end of the first partition, which begins when the tables became partitions.
+    let start = Env::system().now().checked_add(day * 3).unwrap();
+    let clock = ManualClock::at(start);
+    let env = Env::new(clock.clone(), SeededEntropy::new(1));
+    let store = open_with(&server.database(), env, options()).await.unwrap();
+    let tenant = new_tenant(&*store).await;
+    let sweep = async || {
+        let (before, mut positions) = (store.env().now().minus(day), Positions::new());
+        retention::sweep(&*store, &mut positions, before, false, || async {}).await.unwrap().partitions
+    };
+    sweep().await;
+    let stream = Stream::new(StreamKey::SERVER, start);
+    let written = store.write("test", (tenant, stream), async |tx, (tenant, stream)| {
+        tx.insert_stream(stream).await?;
+        let (lease, now) = (uuid::Uuid::max(), tx.env().now());
+        tx.claim_stream(StreamKey::SERVER, lease, now, Timestamp::MAX).await?;
+        new_job(tx, *tenant).await
+    });
+    written.await.unwrap();
+    for _ in 0..9 {
+        clock.advance(day);
+        assert_eq!(sweep().await, 0);
+    }
+    let sent = store.write("test", tenant, async |tx, &tenant| {
+        let now = tx.env().now();
+        Ok(tx.advance_stream(StreamKey::SERVER, tenant, now).await?)
+    });
+    sent.await.unwrap();
+    assert_eq!(sweep().await, 1);
 }

@@ -1,0 +1,288 @@
+//! What the tests of all engines share: the service, accounts that are written to, and the check of what arrived.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use svc_core::accounts::tenants::{self, TenantCreate};
+use svc_core::env::Env;
+use svc_core::input::Input as _;
+use svc_core::resources::contacts::{Contact, ContactCreate};
+use svc_core::resources::crud;
+use svc_core::store::Store;
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::streams::{self, Lag, StreamKey};
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+
+/// The timeout of every wait, long enough for a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// The accounts that are written to at the same time.
+const ACCOUNTS: usize = 5;
+/// How often one of them is written to.
+const PACE: Duration = Duration::from_millis(5);
+
+/// A message as an engine has stored it.
+pub(crate) struct Received {
+    pub(crate) account: String,
+    pub(crate) event_id: String,
+    pub(crate) kind: String,
+}
+
+/// An engine that a test starts, kills and starts again.
+pub(crate) trait Broker {
+    /// Starts the engine with the data that it has, and waits until it takes messages.
+    async fn start(&mut self);
+    /// Ends the engine by SIGKILL.
+    async fn kill(&mut self);
+    /// Returns the URL of the stream.
+    fn stream_url(&self) -> String;
+    /// Returns how many messages the engine has stored.
+    async fn count(&self) -> u64;
+    /// Returns all of them, those of an account in the order in which they were stored.
+    async fn received(&self) -> Vec<Received>;
+}
+
+/// A server with a database of its own, which the test writes to as well.
+pub(crate) struct Service {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) accounts: Vec<TenantId>,
+    arguments: Vec<String>,
+    program: Option<Child>,
+    _folder: TempDir,
+}
+
+impl Service {
+    /// Starts a server that sends the events of some accounts to a stream, once the stream has begun.
+    pub(crate) async fn start(stream_url: &str) -> Self {
+        let service = Self::start_with(&["--stream", stream_url]).await;
+        until(async || service.store_stream().await).await;
+        service
+    }
+
+    /// Starts a server that sends no stream of its own.
+    pub(crate) async fn start_without_stream() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    async fn start_with(more: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("svc.db").display());
+        let store = svc_store::open(&database, Env::system()).await.unwrap();
+        let mut accounts = Vec::new();
+        for number in 0..ACCOUNTS {
+            let created = store.write("test", number, async |tx, number| {
+                tenants::create(tx, TenantCreate::named(&format!("Account {number}"))).await
+            });
+            accounts.push(created.await.unwrap().id);
+        }
+        let arguments = ["--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--database-url", &database];
+        let arguments = arguments.into_iter().chain(more.iter().copied()).map(str::to_owned).collect();
+        let mut service = Self { store, accounts, arguments, program: None, _folder: folder };
+        service.run();
+        service
+    }
+
+    async fn store_stream(&self) -> Option<streams::Stream> {
+        self.store.read("test", (), async |tx, ()| Ok(tx.stream(StreamKey::SERVER).await?)).await.unwrap()
+    }
+
+    /// Starts the program.
+    pub(crate) fn run(&mut self) {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_svc-server"));
+        program.args(&self.arguments).env("SVC_LOG", "error").stdout(Stdio::null()).kill_on_drop(true);
+        self.program = Some(program.spawn().unwrap());
+    }
+
+    /// Ends the program by SIGKILL.
+    pub(crate) async fn kill(&mut self) {
+        self.program.take().unwrap().kill().await.unwrap();
+    }
+
+    /// Creates a contact in one of the accounts.
+    pub(crate) async fn write(&self, number: u64) {
+        let account = self.accounts[usize::try_from(number).unwrap() % ACCOUNTS];
+        write(&self.store, account, number).await;
+    }
+
+    /// Writes to all accounts until the writer is stopped.
+    pub(crate) fn writer(&self) -> Writer {
+        let (store, accounts) = (Arc::clone(&self.store), self.accounts.clone());
+        let (written, stops) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let (counted, stopped) = (Arc::clone(&written), Arc::clone(&stops));
+        let task = tokio::spawn(async move {
+            let mut pace = tokio::time::interval(PACE);
+            while !stopped.load(Ordering::Relaxed) {
+                pace.tick().await;
+                let number = counted.load(Ordering::Relaxed);
+                write(&store, accounts[usize::try_from(number).unwrap() % ACCOUNTS], number).await;
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        Writer { written, stops, task }
+    }
+
+    /// Waits until the stream has sent everything.
+    pub(crate) async fn until_sent(&self) {
+        until(async || {
+            let lag = self.store.read("test", (), async |tx, ()| streams::lag(tx, StreamKey::SERVER).await).await;
+            (lag.unwrap() == Lag::default()).then_some(())
+        })
+        .await;
+    }
+
+    /// Returns the ids and kinds of the events of each account in their order.
+    async fn events(&self) -> BTreeMap<String, Vec<(String, String)>> {
+        let mut all = BTreeMap::new();
+        for account in &self.accounts {
+            let events = self.store.read("test", *account, async |tx, &account| {
+                Ok(tx.events_after(account, Timestamp::from_micros(0), 1_000_000).await?)
+            });
+            let events = events.await.unwrap();
+            let ids = events.iter().map(|event| (event.id.to_string(), event.kind.to_string())).collect();
+            all.insert(account.to_string(), ids);
+        }
+        all
+    }
+
+    /// Checks that an engine has every event, and that those of each account are in their order for whoever drops duplicates.
+    /// Returns how many duplicates there are.
+    pub(crate) async fn check(&self, received: &[Received]) -> usize {
+        let (mut seen, mut first) = (BTreeSet::new(), BTreeMap::<String, Vec<(String, String)>>::new());
+        for message in received {
+            if seen.insert(&message.event_id) {
+                let message = (message.account.clone(), (message.event_id.clone(), message.kind.clone()));
+                first.entry(message.0).or_default().push(message.1);
+            }
+        }
+        let events = self.events().await;
+        for (account, events) in &events {
+            let received = first.remove(account).unwrap_or_default();
+            let lost = events.iter().filter(|event| !received.contains(event)).count();
+            assert_eq!((lost, received.len()), (0, events.len()), "events that {account} lost");
+            assert!(received == *events, "the events of {account} are in another order");
+        }
+        assert!(first.is_empty(), "no events of {:?} were expected", first.keys());
+        received.len() - seen.len()
+    }
+}
+
+async fn write(store: &Arc<dyn Store>, account: TenantId, number: u64) {
+    let body = format!(r#"{{"email": "n{number}@example.com"}}"#);
+    let input = ContactCreate::from_body(body.as_bytes()).unwrap();
+    let created = store.write("test", (account, input), async |tx, (account, input)| {
+        crud::create::<Contact>(tx, *account, input.clone()).await
+    });
+    created.await.unwrap();
+}
+
+/// Writes that go on in the background.
+pub(crate) struct Writer {
+    written: Arc<AtomicU64>,
+    stops: Arc<AtomicBool>,
+    task: JoinHandle<()>,
+}
+
+impl Writer {
+    /// Waits until so many more writes were made.
+    pub(crate) async fn go_on_for(&self, writes: u64) {
+        let goal = self.written.load(Ordering::Relaxed) + writes;
+        until(async || (self.written.load(Ordering::Relaxed) >= goal).then_some(())).await;
+    }
+
+    /// Stops the writes.
+    pub(crate) async fn stop(self) {
+        self.stops.store(true, Ordering::Relaxed);
+        self.task.await.unwrap();
+    }
+}
+
+/// Kills the engine three times, and the server once, while accounts are written to. Everything arrives, in order.
+pub(crate) async fn nothing_is_lost_when_anything_is_killed(broker: &mut impl Broker) {
+    broker.start().await;
+    let mut service = Service::start(&broker.stream_url()).await;
+    let writer = service.writer();
+    for round in 0..3 {
+        until_more_arrived(broker, 100).await;
+        broker.kill().await;
+        writer.go_on_for(100).await;
+        if round == 1 {
+            service.kill().await;
+            writer.go_on_for(100).await;
+            service.run();
+        }
+        broker.start().await;
+    }
+    until_more_arrived(broker, 100).await;
+    writer.stop().await;
+    service.until_sent().await;
+    let received = broker.received().await;
+    let duplicates = service.check(&received).await;
+    print(&format!("{} messages arrived, {duplicates} of them duplicates", received.len()));
+}
+
+/// Prints how fast the events are sent that waited for an engine: those of five accounts, and those of one.
+pub(crate) async fn measure_a_backlog(broker: &mut impl Broker) {
+    const EVENTS: u64 = 5_000;
+    broker.start().await;
+    let service = Service::start(&broker.stream_url()).await;
+    for (accounts, first) in [(5, 0), (1, 1_000_000)] {
+        broker.kill().await;
+        for number in 0..EVENTS {
+            service.write(first + number * (5 / accounts)).await;
+        }
+        broker.start().await;
+        let began = std::time::Instant::now();
+        service.until_sent().await;
+        let rate = EVENTS as f64 / began.elapsed().as_secs_f64();
+        print(&format!("{accounts} accounts: {rate:.0} events a second, the wait for the next attempt included"));
+    }
+}
+
+/// Waits until the engine has so many more messages.
+async fn until_more_arrived(broker: &impl Broker, messages: u64) {
+    let goal = broker.count().await + messages;
+    until(async || (broker.count().await >= goal).then_some(())).await;
+}
+
+/// Waits until there is a result.
+pub(crate) async fn until<T>(mut found: impl AsyncFnMut() -> Option<T>) -> T {
+    let mut pause = tokio::time::interval(Duration::from_millis(20));
+    let waiting = async {
+        loop {
+            pause.tick().await;
+            if let Some(found) = found().await {
+                return found;
+            }
+        }
+    };
+    tokio::time::timeout(TIMEOUT, waiting).await.expect("what the test waits for")
+}
+
+/// Returns a port that was free a moment ago.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Returns the path of a program, if it is installed. Otherwise the test has to end, which it says loudly, or with `CI` set
+/// fails.
+pub(crate) fn installed(program: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&folders).chain(["/usr/sbin".into(), "/usr/lib/rabbitmq/bin".into()]);
+    let found = folders.map(|folder| folder.join(program)).find(|path| Path::exists(path));
+    if found.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "{program} is not installed, so its tests cannot run");
+        print(&format!("*** SKIPPED: {program} is not installed, so this test did not run ***"));
+    }
+    found
+}
+
+#[expect(clippy::print_stderr, reason = "for whoever runs the tests")]
+pub(crate) fn print(text: &str) {
+    eprintln!("\n{text}\n");
+}

@@ -1,0 +1,190 @@
+//! The tables of streams and of their positions.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use svc_core::store::{StoreResult, StreamRepository};
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::streams::{AccountBehind, Stream, StreamKey, StreamPosition};
+use svc_core::webhooks::subscriptions::SubscriptionId;
+use uuid::Uuid;
+
+use crate::column::Column as _;
+use crate::sql::{CellError, Cells, SqlTx};
+use crate::table::{TableRow as _, insert_params, on_conflict_update, record};
+
+record!(Stream, "streams", key: [tenant_id, id], {
+    inserted: [tenant_id, id],
+    updated: [begins_at, lease, lease_ends_at],
+});
+
+record!(StreamPosition, "stream_positions", key: [tenant_id, stream_id], {
+    inserted: [tenant_id, stream_id],
+    updated: [sent_until],
+});
+
+static INSERT: LazyLock<String> = LazyLock::new(|| format!("{} ON CONFLICT DO NOTHING", Stream::statements().insert));
+/// A position never goes back.
+static ADVANCE: LazyLock<String> = LazyLock::new(|| {
+    let (insert, update) = (&StreamPosition::statements().insert, on_conflict_update::<StreamPosition>());
+    format!("{insert}{update} WHERE excluded.sent_until > stream_positions.sent_until")
+});
+const DELETE: &str = "DELETE FROM streams WHERE tenant_id = $1 AND id = $2";
+const DELETE_POSITIONS: &str = "DELETE FROM stream_positions WHERE tenant_id = $1 AND stream_id = $2";
+const DELETE_ALL_POSITIONS: &str = "DELETE FROM stream_positions WHERE stream_id = $1";
+const CLAIM: &str = "UPDATE streams SET lease = $1, lease_ends_at = $2 WHERE tenant_id = $3 AND id = $4 \
+     AND (lease = $1 OR lease_ends_at IS NULL OR lease_ends_at <= $5)";
+const RENEW: &str = "UPDATE streams SET lease_ends_at = $1 WHERE tenant_id = $2 AND id = $3 AND lease = $4";
+
+/// Selects the accounts that a stream is behind in; a condition and the limit are inserted.
+macro_rules! behind {
+    ($condition:literal, $limit:literal) => {
+        concat!(
+            "SELECT t.id, COALESCE(p.sent_until, $1), t.clock, t.sandbox_of IS NOT NULL FROM tenants t \
+             LEFT JOIN stream_positions p ON p.tenant_id = t.id AND p.stream_id = $2 \
+             WHERE t.clock > COALESCE(p.sent_until, $1) AND ",
+            $condition,
+            " ORDER BY t.id LIMIT ",
+            $limit
+        )
+    };
+}
+
+const BEHIND: &str = behind!("t.id > $3", "$4");
+const ONE_BEHIND: &str = behind!("t.id > $3 AND t.id = $4", "$5");
+const SUBSCRIPTIONS_BEHIND: &str = "SELECT s.tenant_id, s.id FROM streams s JOIN tenants t ON t.id = s.tenant_id \
+     LEFT JOIN stream_positions p ON p.tenant_id = s.tenant_id AND p.stream_id = s.id \
+     WHERE (s.tenant_id, s.id) > ($1, $2) AND t.clock > COALESCE(p.sent_until, s.begins_at) \
+     ORDER BY s.tenant_id, s.id LIMIT $3";
+const SENT_BY_SUBSCRIPTIONS: &str = "SELECT min(COALESCE(p.sent_until, s.begins_at)) FROM streams s \
+     LEFT JOIN stream_positions p ON p.tenant_id = s.tenant_id AND p.stream_id = s.id \
+     WHERE s.tenant_id = $1 AND COALESCE(s.lease_ends_at, s.begins_at) > $2";
+
+#[cfg(test)]
+pub(crate) fn statements() -> Vec<&'static str> {
+    vec![
+        &INSERT,
+        &ADVANCE,
+        DELETE,
+        DELETE_POSITIONS,
+        DELETE_ALL_POSITIONS,
+        CLAIM,
+        RENEW,
+        BEHIND,
+        ONE_BEHIND,
+        SUBSCRIPTIONS_BEHIND,
+        SENT_BY_SUBSCRIPTIONS,
+    ]
+}
+
+fn read_behind(cells: &mut Cells<'_>) -> Result<AccountBehind, CellError> {
+    Ok(AccountBehind {
+        tenant_id: cells.take("tenants", "id")?,
+        sent_until: cells.take("stream_positions", "sent_until")?,
+        clock: cells.take("tenants", "clock")?,
+        is_sandbox: cells.take("tenants", "is sandbox")?,
+    })
+}
+
+impl SqlTx<'_> {
+    /// Stores the clocks of the accounts that this transaction has written to, as they are compared in SQL.
+    async fn store_clocks(&mut self) -> StoreResult<()> {
+        match &mut self.locked {
+            Some(locked) => locked.store_clocks(self.sql).await,
+            None => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl StreamRepository for SqlTx<'_> {
+    async fn insert_stream(&mut self, stream: &Stream) -> StoreResult<()> {
+        self.execute(&INSERT, &insert_params(&[], stream)).await.map(drop)
+    }
+
+    async fn stream(&mut self, key: StreamKey) -> StoreResult<Option<Stream>> {
+        self.get_record(&[key.tenant_id.param(), key.id.param()]).await
+    }
+
+    async fn delete_stream(&mut self, key: StreamKey) -> StoreResult<()> {
+        self.execute(DELETE, &[key.tenant_id.param(), key.id.param()]).await?;
+        let deleted = if key == StreamKey::SERVER {
+            self.execute(DELETE_ALL_POSITIONS, &[key.id.param()]).await
+        } else {
+            self.execute(DELETE_POSITIONS, &[key.tenant_id.param(), key.id.param()]).await
+        };
+        deleted.map(drop)
+    }
+
+    async fn claim_stream(
+        &mut self,
+        key: StreamKey,
+        lease: Uuid,
+        now: Timestamp,
+        ends_at: Timestamp,
+    ) -> StoreResult<bool> {
+        let params = [lease.param(), ends_at.param(), key.tenant_id.param(), key.id.param(), now.param()];
+        Ok(self.execute(CLAIM, &params).await? > 0)
+    }
+
+    async fn renew_stream(&mut self, key: StreamKey, lease: Uuid, ends_at: Timestamp) -> StoreResult<bool> {
+        let params = [ends_at.param(), key.tenant_id.param(), key.id.param(), lease.param()];
+        Ok(self.execute(RENEW, &params).await? > 0)
+    }
+
+    async fn accounts_behind(
+        &mut self,
+        stream: &Stream,
+        after: Option<TenantId>,
+        limit: u32,
+    ) -> StoreResult<Vec<AccountBehind>> {
+        self.store_clocks().await?;
+        // No tenant has the nil id.
+        let after = after.unwrap_or(TenantId(Uuid::nil()));
+        let mut params = vec![stream.begins_at.param(), stream.id.param(), after.param()];
+        if stream.key() == StreamKey::SERVER {
+            params.push(limit.param());
+            self.fetch(BEHIND, &params, read_behind).await
+        } else {
+            params.extend([stream.tenant_id.param(), limit.param()]);
+            self.fetch(ONE_BEHIND, &params, read_behind).await
+        }
+    }
+
+    async fn subscription_streams_behind(
+        &mut self,
+        after: Option<StreamKey>,
+        limit: u32,
+    ) -> StoreResult<Vec<StreamKey>> {
+        self.store_clocks().await?;
+        // The stream of the server is before all others.
+        let StreamKey { tenant_id, id } = after.unwrap_or(StreamKey::SERVER);
+        let read = |cells: &mut Cells<'_>| {
+            let tenant_id: TenantId = cells.take("streams", "tenant_id")?;
+            let id: SubscriptionId = cells.take("streams", "id")?;
+            Ok(StreamKey { tenant_id, id })
+        };
+        self.fetch(SUBSCRIPTIONS_BEHIND, &[tenant_id.param(), id.param(), limit.param()], read).await
+    }
+
+    async fn advance_stream(&mut self, key: StreamKey, tenant: TenantId, sent_until: Timestamp) -> StoreResult<()> {
+        let position = StreamPosition { tenant_id: tenant, stream_id: key.id, sent_until };
+        self.pipeline(&ADVANCE, &insert_params(&[], &position)).await
+    }
+
+    async fn sent_by_all_until(&mut self, tenant: TenantId, used_since: Timestamp) -> StoreResult<Option<Timestamp>> {
+        // The stream of the server is under another tenant, whose row a distributed database has elsewhere.
+        let server = self.stream(StreamKey::SERVER).await?;
+        let by_server = match server.filter(|server| server.is_used_since(used_since)) {
+            None => None,
+            Some(server) => {
+                let position: Option<StreamPosition> = self.get_record(&[tenant.param(), server.id.param()]).await?;
+                Some(position.map_or(server.begins_at, |position| position.sent_until))
+            }
+        };
+        let params = [tenant.param(), used_since.param()];
+        let read = |cells: &mut Cells<'_>| cells.take::<Option<Timestamp>>("stream_positions", "sent_until");
+        let by_subscriptions = self.fetch_one(SENT_BY_SUBSCRIPTIONS, &params, read).await?.flatten();
+        Ok(by_server.into_iter().chain(by_subscriptions).min())
+    }
+}
