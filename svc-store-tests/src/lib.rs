@@ -93,8 +93,8 @@ impl fmt::Debug for Case {
 
 macro_rules! cases {
     ($($module:ident { $($promise:ident,)+ })+) => {
-        /// All cases.
-        pub const CASES: &[Case] = &[$($(Case {
+        /// All cases. Not a constant, so that they are compiled in this crate alone and not in each that runs them.
+        pub static CASES: &[Case] = &[$($(Case {
             name: concat!(stringify!($module), "::", stringify!($promise)),
             run: |harness| Box::pin($module::$promise(harness)),
         },)+)+];

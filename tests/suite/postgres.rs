@@ -18,6 +18,21 @@ const SELECTED: [&str; 9] = [
 ];
 const MINIMUM: usize = 110;
 
+/// Leaves out the modules that concern HTTP, clients and documentation: their requests read and write as others do.
+const SELECTED_ON_CITUS: [&str; 11] = [
+    "--skip=client::",
+    "--skip=codes::",
+    "--skip=http2::",
+    "--skip=mcp::",
+    "--skip=pages::",
+    "--skip=python::",
+    "--skip=readme::",
+    "--skip=strict::",
+    "--skip=surface::",
+    "--skip=tls::",
+    "--skip=wire::",
+];
+
 #[test]
 #[ignore = "a long proof, which .ci/run runs"]
 fn the_suite_passes_on_postgres() {
@@ -27,5 +42,5 @@ fn the_suite_passes_on_postgres() {
 #[test]
 #[ignore = "a long proof, which .ci/run runs"]
 fn the_suite_passes_on_tables_that_are_distributed_as_on_citus() {
-    run_tests_on("citus", &SELECTED, MINIMUM);
+    run_tests_on("citus", &[&SELECTED[..], &SELECTED_ON_CITUS].concat(), MINIMUM);
 }

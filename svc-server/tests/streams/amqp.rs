@@ -12,7 +12,7 @@ use lapin::{Channel, Connection, ConnectionProperties, ExchangeKind};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use super::support::{self, Broker, Received, Service, free_port, installed, until};
+use super::support::{self, Broker, Received, Service, free_port, installed, started};
 
 const EXCHANGE: &str = "events";
 const QUEUE: &str = "all";
@@ -102,11 +102,9 @@ impl Broker for RabbitMq {
             .env("RABBITMQ_CONFIG_FILE", self.path("rabbitmq.conf"))
             .env("RABBITMQ_ENABLED_PLUGINS_FILE", self.path("plugins"))
             .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
-            .process_group(0)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        self.child = Some(program.spawn().unwrap());
-        until(async || self.channel().await).await;
+            .process_group(0);
+        let log = self.path("output");
+        self.child = Some(started(&mut program, &log, async || self.channel().await.is_some()).await);
         if self.has_queue {
             self.bind_queue().await;
         }

@@ -1,7 +1,6 @@
 //! NATS with JetStream, as Debian's `nats-server` has it.
 
 use std::path::PathBuf;
-use std::process::Stdio;
 
 use async_nats::jetstream::{self, Context, stream};
 use futures_util::StreamExt as _;
@@ -10,7 +9,7 @@ use svc_core::webhooks::subscriptions::{self, StreamCreate};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use super::support::{self, Broker, Received, Service, free_port, installed, until};
+use super::support::{self, Broker, Received, Service, free_port, installed, started, until};
 
 /// The name of the stream of JetStream.
 const STREAM: &str = "EVENTS";
@@ -50,9 +49,9 @@ impl Broker for Nats {
         let mut program = Command::new(&self.program);
         program.args(["--addr", "127.0.0.1", "--port", &self.port.to_string(), "--jetstream", "--store_dir"]);
         program.arg(self.folder.path()).args(["--user", "user", "--pass", "secret"]);
-        program.stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-        self.child = Some(program.spawn().unwrap());
-        until(async || self.jetstream().await).await;
+        program.kill_on_drop(true);
+        let log = self.folder.path().join("output");
+        self.child = Some(started(&mut program, &log, async || self.jetstream().await.is_some()).await);
     }
 
     async fn kill(&mut self) {

@@ -22,6 +22,8 @@ use tokio::task::JoinHandle;
 
 /// The timeout of every wait, long enough for a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(120);
+/// The timeout of each attempt to connect to an engine that was started.
+const ATTEMPT: Duration = Duration::from_secs(10);
 /// The accounts that are written to at the same time.
 const ACCOUNTS: usize = 5;
 /// How often one of them is written to.
@@ -248,6 +250,27 @@ pub(crate) async fn measure_a_backlog(broker: &mut impl Broker) {
 async fn until_more_arrived(broker: &impl Broker, messages: u64) {
     let goal = broker.count().await + messages;
     until(async || (broker.count().await >= goal).then_some(())).await;
+}
+
+/// Starts an engine, and returns it once it responds. One that ends before is started again, since the port may have been
+/// taken after it was found free. What it prints goes to a file, and is told if it never responds.
+pub(crate) async fn started(program: &mut Command, log: &Path, mut responds: impl AsyncFnMut() -> bool) -> Child {
+    let file = std::fs::File::create(log).unwrap();
+    program.stdout(file.try_clone().unwrap()).stderr(file);
+    let mut engine = program.spawn().unwrap();
+    let waiting = async {
+        let mut pause = tokio::time::interval(Duration::from_millis(20));
+        // A client may wait forever for an engine that is about to start.
+        while tokio::time::timeout(ATTEMPT, responds()).await != Ok(true) {
+            if engine.try_wait().unwrap().is_some() {
+                engine = program.spawn().unwrap();
+            }
+            pause.tick().await;
+        }
+    };
+    let responded = tokio::time::timeout(TIMEOUT, waiting).await.is_ok();
+    assert!(responded, "the engine does not respond; it printed:\n{}", std::fs::read_to_string(log).unwrap());
+    engine
 }
 
 /// Waits until there is a result.
