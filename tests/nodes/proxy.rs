@@ -54,8 +54,11 @@ impl Proxy {
         Ok(Self { address, forwarder })
     }
 
-    /// Returns the URL of the same database through the proxy.
+    /// Returns the URL of the same database through the proxy, which cannot read what is encrypted.
     pub(crate) fn url(&self, url: &str) -> Result<String> {
+        if !url.contains("sslmode=disable") {
+            return Err(format!("{url} needs sslmode=disable: the proxy reads the messages").into());
+        }
         Ok(url.replacen(authority(url)?, &self.address.to_string(), 1))
     }
 

@@ -75,12 +75,12 @@ pub(super) async fn check_database(database: &mut open::OpenDatabase, now: Times
             return Ok(CheckReport { rows: 0, findings });
         }
     }
-    references::orphans(&mut *tx, &mut findings).await?;
+    references::orphans(&mut *tx, dialect, &mut findings).await?;
     if dialect == Dialect::Sqlite {
         references::by_foreign_keys(&mut *tx, &mut findings).await?;
     }
     for (table, condition, problem) in RULES {
-        find(&mut *tx, table_named(table), condition, problem, &mut findings).await?;
+        find(&mut *tx, "", table_named(table), condition, problem, &mut findings).await?;
     }
     let mut consistency = Consistency::at(now);
     let mut rows = 0;
@@ -158,9 +158,10 @@ fn display(row: &dyn Row, from: usize, table: &TableInfo) -> Option<String> {
     parts.collect::<Option<Vec<_>>>().map(|parts| parts.join(" "))
 }
 
-/// Adds a finding for each row `c` of a table for which a condition is true.
+/// Adds a finding for each row `c` of a table for which a condition is true. The statement begins with `first`.
 async fn find(
     sql: &mut dyn Sql,
+    first: &str,
     table: &'static TableInfo,
     condition: &str,
     problem: &str,
@@ -168,7 +169,7 @@ async fn find(
 ) -> StoreResult<()> {
     let columns: Vec<String> = displayed_columns(table).iter().map(|column| format!("c.{column}")).collect();
     let statement =
-        format!("SELECT {} FROM {} c WHERE {condition} LIMIT {MAX_FINDINGS}", columns.join(", "), table.name);
+        format!("{first}SELECT {} FROM {} c WHERE {condition} LIMIT {MAX_FINDINGS}", columns.join(", "), table.name);
     let mut each = |row: &dyn Row| {
         findings.push(Finding { table: table.name, id: display(row, 0, table), problem: problem.to_owned() });
         Ok(())

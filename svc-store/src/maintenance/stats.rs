@@ -16,11 +16,11 @@ use crate::sql::{Cells, Row, Sql};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DbStats {
-    /// The kind of database: `SQLite` or `PostgreSQL`.
+    /// The kind of database: `SQLite`, `PostgreSQL` or `PostgreSQL with Citus`.
     pub kind: &'static str,
     /// The name of the newest migration that was applied.
     pub schema: String,
-    /// The size on the disk, in bytes.
+    /// The size on the disk, in bytes, on Citus that of all servers.
     pub bytes: u64,
     /// The name and the number of rows of each table.
     pub tables: Vec<(&'static str, u64)>,
@@ -41,12 +41,14 @@ pub async fn stats(url: &str) -> Result<DbStats, MaintenanceError> {
 }
 
 pub(super) async fn stats_of(database: &mut open::OpenDatabase) -> StoreResult<DbStats> {
-    let (kind, size) = match database.connection.dialect() {
-        Dialect::Sqlite => ("SQLite", "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"),
-        Dialect::Postgres => ("PostgreSQL", "SELECT pg_database_size(current_database())"),
-    };
+    let dialect = database.connection.dialect();
     let mut tx = database.connection.begin(Access::Read).await?;
     let sql: &mut dyn Sql = &mut *tx;
+    let (kind, size) = match dialect {
+        Dialect::Sqlite => ("SQLite", "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"),
+        Dialect::Postgres if has_citus(sql).await? => ("PostgreSQL with Citus", SIZE_ON_CITUS),
+        Dialect::Postgres => ("PostgreSQL", "SELECT pg_database_size(current_database())"),
+    };
     let mut tables = Vec::new();
     for table in TABLES {
         tables.push((table.name, count(sql, table.name).await?));
@@ -69,6 +71,15 @@ pub(super) async fn stats_of(database: &mut open::OpenDatabase) -> StoreResult<D
     };
     tx.commit().await?;
     Ok(stats)
+}
+
+/// The sum of all servers.
+const SIZE_ON_CITUS: &str = "SELECT sum(result::bigint)::bigint \
+     FROM run_command_on_all_nodes('SELECT pg_database_size(current_database())')";
+
+async fn has_citus(sql: &mut dyn Sql) -> StoreResult<bool> {
+    let statement = "SELECT count(*) FROM pg_extension WHERE extname = 'citus'";
+    Ok(single_cell::<u64>(sql, statement, ("pg_extension", "count(*)")).await? > 0)
 }
 
 /// Returns the only cell of a result. Errors name it by a table and a column.

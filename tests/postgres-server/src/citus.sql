@@ -18,6 +18,11 @@ BEGIN
     INSERT INTO pg_dist_partition VALUES (of, NULL);
 END $$;
 
+CREATE FUNCTION run_command_on_all_nodes(command text) RETURNS TABLE (result text) LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY EXECUTE format('SELECT (%s)::text', command);
+END $$;
+
 CREATE FUNCTION create_distributed_table(of regclass, key text, colocate_with text DEFAULT 'default')
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,6 +1,9 @@
 //! Tests of the statistics of a database.
 
+use svc_postgres_server::DISTRIBUTE;
+
 use super::*;
+use crate::maintenance::check::check_database;
 use crate::maintenance::copy::copy_between;
 use crate::maintenance::stats::stats_of;
 use crate::migrations::{self, Migration};
@@ -32,4 +35,13 @@ async fn both_databases_have_the_same_statistics() {
     assert_eq!((&there.tables, &there.deliveries), (&file.tables, &file.deliveries));
     assert_eq!((there.kind, there.oldest_pending), ("PostgreSQL", file.oldest_pending));
     assert!(there.bytes > 100_000 && Some(there.schema.as_str()) == latest(migrations::POSTGRES));
+
+    let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(&format!("SET statement_timeout = 0; {DISTRIBUTE}")).await.unwrap();
+    let mut database = on_server(&url, &from).await;
+    let distributed = stats_of(&mut database).await.unwrap();
+    assert_eq!((distributed.kind, &distributed.tables), ("PostgreSQL with Citus", &file.tables));
+    assert!(distributed.bytes > there.bytes, "{distributed:?}");
+    assert_eq!(check_database(&mut database, env.now()).await.unwrap().findings, []);
 }
