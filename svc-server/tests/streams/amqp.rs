@@ -2,17 +2,19 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use lapin::options::{
     BasicAckOptions, BasicConsumeOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
 };
+use lapin::tcp::OwnedTLSConfig;
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, Connection, ConnectionProperties, ExchangeKind};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use super::support::{self, Broker, Received, Service, free_port, installed, started};
+use super::support::{self, Broker, Certificates, Received, Service, free_port, installed, started};
 
 const EXCHANGE: &str = "events";
 const QUEUE: &str = "all";
@@ -28,11 +30,13 @@ struct RabbitMq {
     child: Option<Child>,
     /// Whether a queue is bound to the exchange when the broker has started.
     has_queue: bool,
+    /// Those of a broker over TLS.
+    certificates: Option<Arc<Certificates>>,
 }
 
 impl RabbitMq {
     /// Returns a broker that is not started yet, or `None` if it is not installed.
-    fn new(has_queue: bool) -> Option<Self> {
+    fn new(has_queue: bool, certificates: Option<Arc<Certificates>>) -> Option<Self> {
         // Debian's own script asks for root and changes to another user. This one is what it runs.
         let program = installed("rabbitmq-server")?;
         let own = std::fs::read_dir("/usr/lib/rabbitmq/lib").ok()?.filter_map(Result::ok).next();
@@ -46,18 +50,35 @@ impl RabbitMq {
             .spawn()
             .unwrap();
         let (port, distribution_port) = (free_port(), free_port());
-        let config = format!("listeners.tcp.1 = 127.0.0.1:{port}\ndefault_user = user\ndefault_pass = secret\n");
+        let listener = match &certificates {
+            None => format!("listeners.tcp.1 = 127.0.0.1:{port}\n"),
+            Some(files) => format!(
+                "listeners.tcp = none\nlisteners.ssl.1 = 127.0.0.1:{port}\nssl_options.certfile = {}\n\
+                 ssl_options.keyfile = {}\n",
+                files.path("certificate"),
+                files.path("key")
+            ),
+        };
+        let config = format!("{listener}default_user = user\ndefault_pass = secret\n");
         std::fs::write(folder.path().join("rabbitmq.conf"), config).unwrap();
-        Some(Self { program, folder, port, distribution_port, epmd_port, _epmd: epmd, child: None, has_queue })
+        let child = None;
+        Some(Self { program, folder, port, distribution_port, epmd_port, _epmd: epmd, child, has_queue, certificates })
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
+    fn scheme(&self) -> &'static str {
+        if self.certificates.is_some() { "amqps" } else { "amqp" }
+    }
+
     async fn channel(&self) -> Option<(Connection, Channel)> {
-        let url = format!("amqp://user:secret@127.0.0.1:{}/%2f", self.port);
-        let connection = Connection::connect(&url, ConnectionProperties::default()).await.ok()?;
+        let url = format!("{}://user:secret@127.0.0.1:{}/%2f", self.scheme(), self.port);
+        let authority = |files: &Arc<Certificates>| std::fs::read_to_string(files.path("authority")).unwrap();
+        let tls = OwnedTLSConfig { identity: None, cert_chain: self.certificates.as_ref().map(authority) };
+        let (options, runtime) = (ConnectionProperties::default(), lapin::runtime::default_runtime().unwrap());
+        let connection = Connection::connect_with_config(&url, options, tls, runtime).await.ok()?;
         let channel = connection.create_channel().await.ok()?;
         Some((connection, channel))
     }
@@ -117,7 +138,7 @@ impl Broker for RabbitMq {
     }
 
     fn stream_url(&self) -> String {
-        format!("amqp://user:secret@127.0.0.1:{}/%2F/{EXCHANGE}?create=topic", self.port)
+        format!("{}://user:secret@127.0.0.1:{}/%2F/{EXCHANGE}?create=topic", self.scheme(), self.port)
     }
 
     async fn count(&self) -> u64 {
@@ -156,13 +177,20 @@ impl Broker for RabbitMq {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_lost_when_rabbitmq_or_the_server_is_killed() {
-    let Some(mut rabbitmq) = RabbitMq::new(true) else { return };
+    let Some(mut rabbitmq) = RabbitMq::new(true, None) else { return };
     support::nothing_is_lost_when_anything_is_killed(&mut rabbitmq).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_certificate_of_rabbitmq_is_checked() {
+    let certificates = Arc::new(Certificates::new());
+    let Some(mut rabbitmq) = RabbitMq::new(true, Some(Arc::clone(&certificates))) else { return };
+    support::certificates_are_checked(&mut rabbitmq, &certificates).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn events_wait_until_a_queue_of_rabbitmq_takes_them() {
-    let Some(mut rabbitmq) = RabbitMq::new(false) else { return };
+    let Some(mut rabbitmq) = RabbitMq::new(false, None) else { return };
     rabbitmq.start().await;
     let service = Service::start(&rabbitmq.stream_url()).await;
     for number in 0..10 {
@@ -176,6 +204,6 @@ async fn events_wait_until_a_queue_of_rabbitmq_takes_them() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement"]
 async fn how_fast_a_backlog_is_sent_to_rabbitmq() {
-    let Some(mut rabbitmq) = RabbitMq::new(true) else { return };
+    let Some(mut rabbitmq) = RabbitMq::new(true, None) else { return };
     support::measure_a_backlog(&mut rabbitmq).await;
 }

@@ -1,6 +1,7 @@
 //! NATS with JetStream, as Debian's `nats-server` has it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_nats::jetstream::{self, Context, stream};
 use futures_util::StreamExt as _;
@@ -9,7 +10,7 @@ use svc_core::webhooks::subscriptions::{self, StreamCreate};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use super::support::{self, Broker, Received, Service, free_port, installed, started, until};
+use super::support::{self, Broker, Certificates, Received, Service, free_port, installed, started, until};
 
 /// The name of the stream of JetStream.
 const STREAM: &str = "EVENTS";
@@ -21,18 +22,28 @@ struct Nats {
     child: Option<Child>,
     /// Beyond `nats://user:secret@HOST/svc`.
     parameters: &'static str,
+    /// Those of a server that wants TLS.
+    certificates: Option<Arc<Certificates>>,
 }
 
 impl Nats {
     /// Returns a server that is not started yet, or `None` if it is not installed.
     fn new(parameters: &'static str) -> Option<Self> {
         let program = installed("nats-server")?;
-        Some(Self { program, folder: tempfile::tempdir().unwrap(), port: free_port(), child: None, parameters })
+        let folder = tempfile::tempdir().unwrap();
+        Some(Self { program, folder, port: free_port(), child: None, parameters, certificates: None })
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.certificates.is_some() { "tls" } else { "nats" }
     }
 
     async fn jetstream(&self) -> Option<Context> {
-        let options = async_nats::ConnectOptions::with_user_and_password("user".to_owned(), "secret".to_owned());
-        let client = options.connect(format!("nats://127.0.0.1:{}", self.port)).await.ok()?;
+        let mut options = async_nats::ConnectOptions::with_user_and_password("user".to_owned(), "secret".to_owned());
+        if let Some(certificates) = &self.certificates {
+            options = options.add_root_certificates(certificates.path("authority").into());
+        }
+        let client = options.connect(format!("{}://127.0.0.1:{}", self.scheme(), self.port)).await.ok()?;
         client.request("$JS.API.INFO", "".into()).await.ok()?;
         Some(jetstream::new(client))
     }
@@ -49,6 +60,10 @@ impl Broker for Nats {
         let mut program = Command::new(&self.program);
         program.args(["--addr", "127.0.0.1", "--port", &self.port.to_string(), "--jetstream", "--store_dir"]);
         program.arg(self.folder.path()).args(["--user", "user", "--pass", "secret"]);
+        if let Some(certificates) = &self.certificates {
+            program.args(["--tls", "--tlscert", &certificates.path("certificate")]);
+            program.args(["--tlskey", &certificates.path("key")]);
+        }
         program.kill_on_drop(true);
         let log = self.folder.path().join("output");
         self.child = Some(started(&mut program, &log, async || self.jetstream().await.is_some()).await);
@@ -59,7 +74,7 @@ impl Broker for Nats {
     }
 
     fn stream_url(&self) -> String {
-        format!("nats://user:secret@127.0.0.1:{}/svc{}", self.port, self.parameters)
+        format!("{}://user:secret@127.0.0.1:{}/svc{}", self.scheme(), self.port, self.parameters)
     }
 
     async fn count(&self) -> u64 {
@@ -96,6 +111,14 @@ impl Broker for Nats {
 async fn nothing_is_lost_when_nats_or_the_server_is_killed() {
     let Some(mut nats) = Nats::new("?create=EVENTS") else { return };
     support::nothing_is_lost_when_anything_is_killed(&mut nats).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_certificate_of_nats_is_checked() {
+    let Some(mut nats) = Nats::new("?create=EVENTS") else { return };
+    let certificates = Arc::new(Certificates::new());
+    nats.certificates = Some(Arc::clone(&certificates));
+    support::certificates_are_checked(&mut nats, &certificates).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

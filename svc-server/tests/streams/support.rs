@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::Env;
 use svc_core::input::Input as _;
@@ -56,7 +57,7 @@ pub(crate) struct Service {
     pub(crate) accounts: Vec<TenantId>,
     arguments: Vec<String>,
     program: Option<Child>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Service {
@@ -85,7 +86,7 @@ impl Service {
         }
         let arguments = ["--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--database-url", &database];
         let arguments = arguments.into_iter().chain(more.iter().copied()).map(str::to_owned).collect();
-        let mut service = Self { store, accounts, arguments, program: None, _folder: folder };
+        let mut service = Self { store, accounts, arguments, program: None, folder };
         service.run();
         service
     }
@@ -97,8 +98,25 @@ impl Service {
     /// Starts the program.
     pub(crate) fn run(&mut self) {
         let mut program = Command::new(env!("CARGO_BIN_EXE_svc-server"));
-        program.args(&self.arguments).env("SVC_LOG", "error").stdout(Stdio::null()).kill_on_drop(true);
+        let log = std::fs::File::options().append(true).create(true).open(self.log()).unwrap();
+        program.args(&self.arguments).env("SVC_LOG", "warn").stdout(Stdio::null()).stderr(log).kill_on_drop(true);
         self.program = Some(program.spawn().unwrap());
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
+    /// Ends the program by SIGKILL, and starts it with another stream.
+    pub(crate) async fn send_to(&mut self, stream_url: &str) {
+        self.kill().await;
+        stream_url.clone_into(self.arguments.last_mut().unwrap());
+        self.run();
+    }
+
+    /// Waits until the program has logged a text.
+    pub(crate) async fn until_logged(&self, text: &str) {
+        until(async || std::fs::read_to_string(self.log()).unwrap().contains(text).then_some(())).await;
     }
 
     /// Ends the program by SIGKILL.
@@ -174,6 +192,14 @@ impl Service {
     }
 }
 
+impl Drop for Service {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            print(&format!("the log of the server:\n{}", std::fs::read_to_string(self.log()).unwrap()));
+        }
+    }
+}
+
 async fn write(store: &Arc<dyn Store>, account: TenantId, number: u64) {
     let body = format!(r#"{{"email": "n{number}@example.com"}}"#);
     let input = ContactCreate::from_body(body.as_bytes()).unwrap();
@@ -226,6 +252,54 @@ pub(crate) async fn nothing_is_lost_when_anything_is_killed(broker: &mut impl Br
     let received = broker.received().await;
     let duplicates = service.check(&received).await;
     print(&format!("{} messages arrived, {duplicates} of them duplicates", received.len()));
+}
+
+/// Certificates of an engine in PEM.
+pub(crate) struct Certificates(TempDir);
+
+impl Certificates {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = |name: &str| {
+            let mut params = CertificateParams::new(Vec::new()).unwrap();
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            params.distinguished_name.push(DnType::CommonName, name);
+            CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+        };
+        let (own, other, key) = (authority("own"), authority("other"), KeyPair::generate().unwrap());
+        let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap().signed_by(&key, &own).unwrap();
+        for (name, text) in [
+            ("authority", own.pem()),
+            ("other", other.pem()),
+            ("certificate", certificate.pem()),
+            ("key", key.serialize_pem()),
+        ] {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        Self(folder)
+    }
+
+    /// Returns the path of the `authority`, of an `other` one, of the `certificate` or of its `key`.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+}
+
+/// Events are sent over TLS, and wait while the certificate is of another authority than the one that is trusted.
+pub(crate) async fn certificates_are_checked(broker: &mut impl Broker, certificates: &Certificates) {
+    broker.start().await;
+    let trusting = |authority: &str| format!("{}&ca={}", broker.stream_url(), certificates.path(authority));
+    let (own, other) = (trusting("authority"), trusting("other"));
+    let mut service = Service::start(&own).await;
+    service.write(0).await;
+    service.until_sent().await;
+    service.send_to(&other).await;
+    service.write(1).await;
+    service.until_logged("invalid peer certificate").await;
+    assert_eq!(broker.count().await, 1);
+    service.send_to(&own).await;
+    service.until_sent().await;
+    service.check(&broker.received().await).await;
 }
 
 /// Prints how fast the events are sent that waited for an engine: those of five accounts, and those of one.
