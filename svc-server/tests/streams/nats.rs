@@ -114,6 +114,12 @@ async fn nothing_is_lost_when_nats_or_the_server_is_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn another_node_goes_on_when_the_one_that_sends_is_killed() {
+    let (Some(mut nats), Some(server)) = (Nats::new("?create=EVENTS"), svc_postgres_server::server()) else { return };
+    support::another_node_goes_on(&mut nats, &server.database()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_certificate_of_nats_is_checked() {
     let Some(mut nats) = Nats::new("?create=EVENTS") else { return };
     let certificates = Arc::new(Certificates::new());

@@ -17,6 +17,7 @@ use svc_core::resources::crud;
 use svc_core::store::Store;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::streams::{self, Lag, StreamKey};
+use svc_store::{Options, SecretKey};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
@@ -25,6 +26,8 @@ use tokio::task::JoinHandle;
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// The timeout of each attempt to connect to an engine that was started.
 const ATTEMPT: Duration = Duration::from_secs(10);
+/// Encrypts the secrets in a database.
+const KEY: [u8; 32] = [7; 32];
 /// The accounts that are written to at the same time.
 const ACCOUNTS: usize = 5;
 /// How often one of them is written to.
@@ -56,27 +59,35 @@ pub(crate) struct Service {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) accounts: Vec<TenantId>,
     arguments: Vec<String>,
-    program: Option<Child>,
+    /// The nodes, those that were started first before the others.
+    programs: Vec<Child>,
     folder: TempDir,
 }
 
 impl Service {
     /// Starts a server that sends the events of some accounts to a stream, once the stream has begun.
     pub(crate) async fn start(stream_url: &str) -> Self {
-        let service = Self::start_with(&["--stream", stream_url]).await;
+        Self::start_on(None, stream_url).await
+    }
+
+    /// The same with a database of PostgreSQL, which several nodes can use, if one is given.
+    pub(crate) async fn start_on(database: Option<&str>, stream_url: &str) -> Self {
+        let service = Self::start_with(database, &["--stream", stream_url]).await;
         until(async || service.store_stream().await).await;
         service
     }
 
     /// Starts a server that sends no stream of its own.
     pub(crate) async fn start_without_stream() -> Self {
-        Self::start_with(&[]).await
+        Self::start_with(None, &[]).await
     }
 
-    async fn start_with(more: &[&str]) -> Self {
+    async fn start_with(database: Option<&str>, more: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let database = format!("sqlite://{}", folder.path().join("svc.db").display());
-        let store = svc_store::open(&database, Env::system()).await.unwrap();
+        let file = format!("sqlite://{}", folder.path().join("svc.db").display());
+        let database = database.unwrap_or(&file);
+        let options = Options { secret_key: Some(SecretKey::new(KEY)), ..Options::default() };
+        let store = svc_store::open_with(database, Env::system(), options).await.unwrap();
         let mut accounts = Vec::new();
         for number in 0..ACCOUNTS {
             let created = store.write("test", number, async |tx, number| {
@@ -84,9 +95,9 @@ impl Service {
             });
             accounts.push(created.await.unwrap().id);
         }
-        let arguments = ["--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--database-url", &database];
+        let arguments = ["--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--database-url", database];
         let arguments = arguments.into_iter().chain(more.iter().copied()).map(str::to_owned).collect();
-        let mut service = Self { store, accounts, arguments, program: None, folder };
+        let mut service = Self { store, accounts, arguments, programs: Vec::new(), folder };
         service.run();
         service
     }
@@ -95,33 +106,34 @@ impl Service {
         self.store.read("test", (), async |tx, ()| Ok(tx.stream(StreamKey::SERVER).await?)).await.unwrap()
     }
 
-    /// Starts the program.
+    /// Starts a node.
     pub(crate) fn run(&mut self) {
         let mut program = Command::new(env!("CARGO_BIN_EXE_svc-server"));
         let log = std::fs::File::options().append(true).create(true).open(self.log()).unwrap();
-        program.args(&self.arguments).env("SVC_LOG", "warn").stdout(Stdio::null()).stderr(log).kill_on_drop(true);
-        self.program = Some(program.spawn().unwrap());
+        program.args(&self.arguments).env("SVC_SECRET_KEY", hex::encode(KEY)).env("SVC_LOG", "warn");
+        program.stdout(Stdio::null()).stderr(log).kill_on_drop(true);
+        self.programs.push(program.spawn().unwrap());
     }
 
     fn log(&self) -> PathBuf {
         self.folder.path().join("log")
     }
 
-    /// Ends the program by SIGKILL, and starts it with another stream.
+    /// Ends the node by SIGKILL, and starts it with another stream.
     pub(crate) async fn send_to(&mut self, stream_url: &str) {
         self.kill().await;
         stream_url.clone_into(self.arguments.last_mut().unwrap());
         self.run();
     }
 
-    /// Waits until the program has logged a text.
+    /// Waits until a node has logged a text.
     pub(crate) async fn until_logged(&self, text: &str) {
         until(async || std::fs::read_to_string(self.log()).unwrap().contains(text).then_some(())).await;
     }
 
-    /// Ends the program by SIGKILL.
+    /// Ends the node that was started first by SIGKILL.
     pub(crate) async fn kill(&mut self) {
-        self.program.take().unwrap().kill().await.unwrap();
+        self.programs.remove(0).kill().await.unwrap();
     }
 
     /// Creates a contact in one of the accounts.
@@ -245,6 +257,24 @@ pub(crate) async fn nothing_is_lost_when_anything_is_killed(broker: &mut impl Br
             service.run();
         }
         broker.start().await;
+    }
+    until_more_arrived(broker, 100).await;
+    writer.stop().await;
+    service.until_sent().await;
+    let received = broker.received().await;
+    let duplicates = service.check(&received).await;
+    print(&format!("{} messages arrived, {duplicates} of them duplicates", received.len()));
+}
+
+/// Kills the node that sends the stream, twice, while accounts are written to. Another goes on.
+pub(crate) async fn another_node_goes_on(broker: &mut impl Broker, database: &str) {
+    broker.start().await;
+    let mut service = Service::start_on(Some(database), &broker.stream_url()).await;
+    let writer = service.writer();
+    for _ in 0..2 {
+        service.run();
+        until_more_arrived(broker, 100).await;
+        service.kill().await;
     }
     until_more_arrived(broker, 100).await;
     writer.stop().await;
