@@ -1,9 +1,10 @@
 //! Simulates a week of events with three days of retention, and draws how the size of the history, the time of a write and the
-//! rows that wait for vacuum develop, as an SVG on stdout. The figures of each six hours are on stderr.
+//! rows that wait for vacuum develop, as an SVG on stdout; of SQLite, the size of the whole file and its free pages. The figures
+//! of each six hours are on stderr.
 //!
 //! ```text
-//! cargo run --release -p svc-store --example week -- postgres://svc@localhost/empty 600 > week.svg
-//! cargo run --release -p svc-store --example week -- sqlite:///tmp/week.db 600 > week.svg
+//! cargo run --release -p svc-store --example week -- postgres://svc@localhost/empty 2000 > week.svg
+//! cargo run --release -p svc-store --example week -- sqlite:///tmp/week.db 2000 > week.svg
 //! ```
 //!
 //! The second argument is the number of events in an hour. The clock is simulated: hours follow each other as fast as the
@@ -35,9 +36,12 @@ const RETENTION: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 /// Events in one transaction. Those whose time is measured have one of their own.
 const GROUP: usize = 50;
 
-/// What is drawn, each with its unit.
-const NAMES: [&str; 3] =
+/// What is drawn of PostgreSQL, each with its unit.
+const ON_POSTGRES: [&str; 3] =
     ["size of the history, MB", "99th percentile of a write, ms", "rows that wait for vacuum, thousands"];
+/// The same of SQLite, whose sweep leaves free pages behind.
+const ON_SQLITE: [&str; 3] =
+    ["size of the file with its records, MB", "99th percentile of a write, ms", "free pages, thousands"];
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -76,7 +80,8 @@ async fn main() -> Result<()> {
             writeln!(std::io::stderr(), "hour {:3}: {size:8.1} MB  p99 {p99:6.2} ms  {dead:8.1} thousand", hour + 1)?;
         }
     }
-    writeln!(std::io::stdout(), "{}", picture(&samples))?;
+    let names = if svc_store::sqlite_file(&url).is_some() { ON_SQLITE } else { ON_POSTGRES };
+    writeln!(std::io::stdout(), "{}", picture(names, &samples))?;
     Ok(())
 }
 
@@ -142,7 +147,7 @@ async fn measure(url: &str) -> Result<(f64, f64)> {
 }
 
 /// Draws a curve of each figure, one below the other, over seven days.
-fn picture(samples: &[[f64; 3]]) -> String {
+fn picture(names: [&str; 3], samples: &[[f64; 3]]) -> String {
     const WIDTH: f64 = 720.0;
     const HEIGHT: f64 = 120.0;
     let mut svg = format!(
@@ -151,7 +156,7 @@ fn picture(samples: &[[f64; 3]]) -> String {
         WIDTH + 80.0,
         (HEIGHT + 50.0) * 3.0
     );
-    for (number, name) in (0u8..).zip(NAMES) {
+    for (number, name) in (0u8..).zip(names) {
         let top = f64::from(number) * (HEIGHT + 50.0) + 30.0;
         let values: Vec<f64> = samples.iter().map(|sample| sample[usize::from(number)]).collect();
         let most = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
