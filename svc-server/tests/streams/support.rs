@@ -23,7 +23,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
 /// The timeout of every wait, long enough for a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(300);
 /// The timeout of each attempt to connect to an engine that was started.
 const ATTEMPT: Duration = Duration::from_secs(10);
 /// Encrypts the secrets in a database.
