@@ -46,11 +46,13 @@ create() {
     else
         quietly "$programs/initdb" -D "$folder/data" -U svc --auth=trust --encoding=UTF8 --no-locale --no-sync || return 1
     fi
+    # Several tests may make the thousands of tables of a distributed database at once, with a lock for each.
     cat >> "$folder/data/postgresql.conf" << END
 listen_addresses = '127.0.0.1'
 port = $port
 unix_socket_directories = '$folder'
 max_connections = 200
+max_locks_per_transaction = 256
 fsync = $fsync
 END
     if [ -z "$primary" ] && command -v openssl > /dev/null; then certify; fi
