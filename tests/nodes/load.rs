@@ -44,6 +44,10 @@ impl Outcome {
     pub(crate) fn acknowledged(&self) -> usize {
         self.acknowledged.len()
     }
+
+    pub(crate) fn ensure_none_lost(&self) -> Result<()> {
+        ensure(self.lost == 0, || format!("{} of {} acknowledged writes are lost", self.lost, self.acknowledged()))
+    }
 }
 
 #[derive(Clone)]

@@ -45,7 +45,7 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     tokio::time::sleep(UP).await;
     let outcome = load.end(cluster, &nodes[0]).await?;
     let (acknowledged, unavailable, slowest) = (outcome.acknowledged(), outcome.unavailable, outcome.slowest);
-    ensure(outcome.lost == 0, || format!("{} of {acknowledged} acknowledged writes are lost", outcome.lost))?;
+    outcome.ensure_none_lost()?;
     // A request that waits for less than the limit is served after the restart.
     let must_refuse = size.down > REFUSES_AFTER;
     ensure(unavailable > 0 || !must_refuse, || "no request was refused, so nothing was tested".to_owned())?;

@@ -61,7 +61,7 @@ pub(crate) async fn run(database: Database, set_up: SetUp, size: &Size) -> Resul
     let cluster = TestCluster::new(database, set_up).await?;
     let outcome = load.end(&cluster, &new[0]).await?;
     let (acknowledged, unavailable, slowest) = (outcome.acknowledged(), outcome.unavailable, outcome.slowest);
-    ensure(outcome.lost == 0, || format!("{} of {acknowledged} acknowledged writes are lost", outcome.lost))?;
+    outcome.ensure_none_lost()?;
     ensure(unavailable == 0, || format!("{unavailable} requests were refused with 503"))?;
     until("nothing is pending", PATIENCE, || async {
         let filter = DeliveryFilter { status: Some(DeliveryStatus::Pending), limit: 1, ..DeliveryFilter::default() };

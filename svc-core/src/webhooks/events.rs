@@ -15,6 +15,7 @@ use crate::input::json::{self, Json};
 use crate::store::{EventFilter, Tx};
 use crate::values::{EventKind, Id, KindName, TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, MatchedSubscription};
+use crate::webhooks::filters::Filter;
 use crate::webhooks::samples;
 use crate::webhooks::subscriptions::SubscriptionId;
 
@@ -360,7 +361,7 @@ async fn insert(tx: &mut dyn Tx, event: &Event, filtered: &Event) -> Result<Vec<
     let matching = tx.matching_subscriptions(event.tenant_id, event.kind).await?;
     let deliveries: Vec<Delivery> = {
         let mut passes = passing(filtered);
-        let matching = matching.iter().filter(|to| passes(to));
+        let matching = matching.iter().filter(|to| passes(to.filter.as_ref()));
         matching.map(|to| new_delivery(tx.env(), event, to)).collect()
     };
     tx.insert_deliveries(&deliveries).await?;
@@ -406,10 +407,11 @@ pub(crate) async fn emit_to_receiver(
     Ok(())
 }
 
-/// Returns what says whether a subscription receives an event, by its filter. The event is parsed once, for the first filter.
-pub(crate) fn passing(event: &Event) -> impl FnMut(&MatchedSubscription) -> bool {
+/// Returns what says whether an event passes the filter of a subscription, if it has one. The event is parsed once, for the first
+/// filter.
+pub(crate) fn passing(event: &Event) -> impl FnMut(Option<&Filter>) -> bool {
     let mut parsed: Option<serde_json::Value> = None;
-    move |to| match &to.filter {
+    move |filter| match filter {
         None => true,
         Some(filter) => {
             let data = parsed.get_or_insert_with(|| serde_json::from_str(event.data.get()).unwrap_or_default());

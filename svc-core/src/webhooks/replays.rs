@@ -320,7 +320,9 @@ async fn step_over_events(
         match tx.list_deliveries(replay.tenant_id, &filter).await?.pop() {
             Some(delivery) => restart(tx, replay, delivery).await?,
             None if event.is_for(subscription.id)
-                && subscription.match_event(event.kind).is_some_and(|to| events::passing(event)(&to)) =>
+                && subscription
+                    .match_event(event.kind)
+                    .is_some_and(|to| events::passing(event)(to.filter.as_ref())) =>
             {
                 insert_missed(tx, replay, subscription, event).await?;
             }

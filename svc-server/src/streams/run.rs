@@ -55,10 +55,11 @@ impl Streams {
         if let Some((kind, engine)) = self.server {
             tasks.spawn(task(StreamKey::SERVER, kind, engine).run());
         }
-        let mut unavailable = HashSet::new();
+        let (mut unavailable, mut after) = (HashSet::new(), None);
         loop {
-            match find(&*store, &running).await {
-                Ok(found) => {
+            match find(&*store, &running, after, FOUND_AT_ONCE).await {
+                Ok((found, last)) => {
+                    after = last;
                     for (key, url) in found {
                         match super::open(&url) {
                             Ok(engine) => {
@@ -98,18 +99,23 @@ impl Streams {
     }
 }
 
-/// Returns the streams of subscriptions that have something to send, without those that have a task, and where they go.
-async fn find(store: &dyn Store, running: &HashSet<StreamKey>) -> Result<Vec<(StreamKey, StreamUrl)>, Error> {
-    let read = store.read("streams.find", running.clone(), async |tx, running| {
+/// Of the next `limit` streams of subscriptions after `after` that have something to send, returns those that have no task, and
+/// where they go. Returns as well after which stream the next search begins, which is `None` after the last.
+async fn find(
+    store: &dyn Store,
+    running: &HashSet<StreamKey>,
+    after: Option<StreamKey>,
+    limit: u32,
+) -> Result<(Vec<(StreamKey, StreamUrl)>, Option<StreamKey>), Error> {
+    let read = store.read("streams.find", (running.clone(), after, limit), async |tx, (running, after, limit)| {
+        let behind = tx.subscription_streams_behind(*after, *limit).await?;
+        let last = behind.last().copied().filter(|_| behind.len() == *limit as usize);
         let mut found = Vec::new();
-        for key in tx.subscription_streams_behind(None, FOUND_AT_ONCE).await? {
-            if running.contains(&key) {
-                continue;
-            }
+        for key in behind.into_iter().filter(|key| !running.contains(key)) {
             let subscription = Repository::<WebhookSubscription>::get(tx, key.tenant_id, key.id).await?;
             found.extend(subscription.and_then(|subscription| subscription.stream_url).map(|url| (key, url)));
         }
-        Ok(found)
+        Ok((found, last))
     });
     read.await
 }
@@ -180,5 +186,41 @@ impl Task {
             Ok(lag) => self.metrics.stream_lag(self.key, self.kind, lag, self.store.env().now()),
             Err(error) => tracing::warn!(stream = %self.kind, %error, "cannot measure how far a stream is behind"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::accounts::tenants::{self, TenantCreate};
+    use svc_core::env::Env;
+    use svc_core::input::Input as _;
+    use svc_core::resources::contacts::{Contact, ContactCreate};
+    use svc_core::resources::crud;
+    use svc_core::store::memory::MemoryStore;
+    use svc_core::webhooks::subscriptions::{StreamCreate, create_stream};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn streams_are_found_however_many_before_them_have_something_to_send() {
+        let store: &dyn Store = &MemoryStore::new(Env::system());
+        let created = store.write("test", (), async |tx, ()| {
+            let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
+            let input = StreamCreate::from_body(br#"{"to": "nats://nats.example.com/svc", "events": ["*"]}"#)?;
+            let mut keys = Vec::new();
+            for _ in 0..3 {
+                keys.push(StreamKey { tenant_id: tenant, id: create_stream(tx, tenant, &input).await?.id });
+            }
+            let contact = ContactCreate::from_body(br#"{"email": "ada@example.com"}"#)?;
+            crud::create::<Contact>(tx, tenant, contact).await?;
+            Ok(keys)
+        });
+        let mut created = created.await.unwrap();
+        created.sort_unstable();
+        let running = HashSet::from([created[0]]);
+        let (found, after) = find(store, &running, None, 2).await.unwrap();
+        assert_eq!((found.len(), found[0].0, after), (1, created[1], Some(created[1])));
+        let (found, after) = find(store, &running, after, 2).await.unwrap();
+        assert_eq!((found.len(), found[0].0, after), (1, created[2], None));
     }
 }

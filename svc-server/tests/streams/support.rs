@@ -258,12 +258,7 @@ pub(crate) async fn nothing_is_lost_when_anything_is_killed(broker: &mut impl Br
         }
         broker.start().await;
     }
-    until_more_arrived(broker, 100).await;
-    writer.stop().await;
-    service.until_sent().await;
-    let received = broker.received().await;
-    let duplicates = service.check(&received).await;
-    print(&format!("{} messages arrived, {duplicates} of them duplicates", received.len()));
+    all_arrive(broker, &service, writer).await;
 }
 
 /// Kills the node that sends the stream, twice, while accounts are written to. Another goes on.
@@ -276,6 +271,11 @@ pub(crate) async fn another_node_goes_on(broker: &mut impl Broker, database: &st
         until_more_arrived(broker, 100).await;
         service.kill().await;
     }
+    all_arrive(broker, &service, writer).await;
+}
+
+/// Ends the writes, and checks that they all arrive.
+async fn all_arrive(broker: &impl Broker, service: &Service, writer: Writer) {
     until_more_arrived(broker, 100).await;
     writer.stop().await;
     service.until_sent().await;

@@ -12,6 +12,11 @@ pub(crate) trait MaintenanceConnection: Send {
     /// Returns the SQL dialect of the database.
     fn dialect(&self) -> Dialect;
 
+    /// Returns whether the rows of an account may be on another server than those of no account, as on Citus.
+    fn is_distributed(&self) -> bool {
+        false
+    }
+
     /// Begins a transaction. With [`Access::Read`] all its queries see the same snapshot.
     async fn begin(&mut self, access: Access) -> StoreResult<Box<dyn Transaction + '_>>;
 }

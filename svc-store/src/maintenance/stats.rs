@@ -41,14 +41,13 @@ pub async fn stats(url: &str) -> Result<DbStats, MaintenanceError> {
 }
 
 pub(super) async fn stats_of(database: &mut open::OpenDatabase) -> StoreResult<DbStats> {
-    let dialect = database.connection.dialect();
-    let mut tx = database.connection.begin(Access::Read).await?;
-    let sql: &mut dyn Sql = &mut *tx;
-    let (kind, size) = match dialect {
+    let (kind, size) = match database.connection.dialect() {
         Dialect::Sqlite => ("SQLite", "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"),
-        Dialect::Postgres if has_citus(sql).await? => ("PostgreSQL with Citus", SIZE_ON_CITUS),
+        Dialect::Postgres if database.connection.is_distributed() => ("PostgreSQL with Citus", SIZE_ON_CITUS),
         Dialect::Postgres => ("PostgreSQL", "SELECT pg_database_size(current_database())"),
     };
+    let mut tx = database.connection.begin(Access::Read).await?;
+    let sql: &mut dyn Sql = &mut *tx;
     let mut tables = Vec::new();
     for table in TABLES {
         tables.push((table.name, count(sql, table.name).await?));
@@ -76,11 +75,6 @@ pub(super) async fn stats_of(database: &mut open::OpenDatabase) -> StoreResult<D
 /// The sum of all servers.
 const SIZE_ON_CITUS: &str = "SELECT sum(result::bigint)::bigint \
      FROM run_command_on_all_nodes('SELECT pg_database_size(current_database())')";
-
-async fn has_citus(sql: &mut dyn Sql) -> StoreResult<bool> {
-    let statement = "SELECT count(*) FROM pg_extension WHERE extname = 'citus'";
-    Ok(single_cell::<u64>(sql, statement, ("pg_extension", "count(*)")).await? > 0)
-}
 
 /// Returns the only cell of a result. Errors name it by a table and a column.
 async fn single_cell<T: Column + Send>(

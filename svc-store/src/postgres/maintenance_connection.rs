@@ -23,6 +23,7 @@ const NO_TIMEOUTS: &str =
 
 pub(crate) struct PostgresMaintenance {
     connection: PostgresConnection,
+    is_distributed: bool,
     vault: Vault,
     /// Whether a transaction was begun and not committed.
     has_open_transaction: AtomicBool,
@@ -35,7 +36,7 @@ impl PostgresMaintenance {
     }
 
     async fn connect(connect_options: ConnectOptions, opening: Opening, vault: Vault) -> StoreResult<Self> {
-        let First { connection, .. } = open_first(connect_options, None).await?;
+        let First { connection, is_distributed, .. } = open_first(connect_options, None).await?;
         if opening != Opening::Create {
             migrate::check(&connection.client, opening.expected_schema()).await?;
         }
@@ -43,7 +44,7 @@ impl PostgresMaintenance {
             migrate::run(&connection.client).await?;
         }
         connection.client.batch_execute(NO_TIMEOUTS).await.map_err(|error| cannot_connect(&error))?;
-        Ok(Self { connection, vault, has_open_transaction: AtomicBool::new(false) })
+        Ok(Self { connection, is_distributed, vault, has_open_transaction: AtomicBool::new(false) })
     }
 }
 
@@ -51,6 +52,10 @@ impl PostgresMaintenance {
 impl MaintenanceConnection for PostgresMaintenance {
     fn dialect(&self) -> Dialect {
         Dialect::Postgres
+    }
+
+    fn is_distributed(&self) -> bool {
+        self.is_distributed
     }
 
     async fn begin(&mut self, access: Access) -> StoreResult<Box<dyn Transaction + '_>> {

@@ -7,7 +7,6 @@ use super::{AccountBehind, Message, StreamKey};
 use crate::error::Error;
 use crate::store::{Repository, Tx};
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::MatchedSubscription;
 use crate::webhooks::events::{self, Event};
 use crate::webhooks::options::Payload;
 use crate::webhooks::subscriptions::WebhookSubscription;
@@ -113,11 +112,5 @@ async fn read_account(
 
 /// Returns whether an event is of the kinds of a subscription and passes its filter.
 fn is_for(subscription: &WebhookSubscription, event: &Event) -> bool {
-    let matched = MatchedSubscription {
-        subscription_id: subscription.id,
-        paused: false,
-        filter: subscription.filter.clone(),
-        is_ordered: false,
-    };
-    subscription.events.contains(event.kind) && events::passing(event)(&matched)
+    subscription.events.contains(event.kind) && events::passing(event)(subscription.filter.as_ref())
 }

@@ -94,18 +94,14 @@ impl WebhookSubscription {
                 let now = tx.clock(tenant).await?.ok_or(Error::NotFound)?;
                 Ok(tx.insert_stream(&Stream::new(self.stream_key(tenant), now)).await?)
             }
-            (true, false) => self.end_stream_of(tx, tenant).await,
+            (true, false) => self.end_stream(tx, tenant).await,
             _ => Ok(()),
         }
     }
 
-    /// Ends the stream as the subscription is deleted.
+    /// Ends the stream of a subscription that is disabled or deleted.
     pub(super) async fn end_stream(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
         require_operator(tx)?;
-        self.end_stream_of(tx, tenant).await
-    }
-
-    async fn end_stream_of(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
         Ok(tx.delete_stream(self.stream_key(tenant)).await?)
     }
 }
