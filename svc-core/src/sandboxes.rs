@@ -53,10 +53,8 @@ pub struct SandboxStep {
 ///
 /// Returns [`Error::NotFound`] when there is no such account.
 pub async fn find(tx: &mut dyn Tx, account: TenantId) -> Result<Option<Tenant>, Error> {
-    match tenants::get(tx, account).await?.sandbox_id {
-        Some(id) => tenants::get(tx, id).await.map(Some),
-        None => Ok(None),
-    }
+    let owner = tenants::get(tx, account).await?;
+    tenants::sandbox_of(tx, &owner).await
 }
 
 /// Creates the sandbox of an account, with sample records, a key, and the time zone, the currency and the developer access of
@@ -73,7 +71,7 @@ pub async fn create(tx: &mut dyn Tx, account: TenantId) -> Result<NewSandbox, Er
         Some("This account is a sandbox, which has no sandbox of its own.")
     } else if account == PLATFORM_ACCOUNT {
         Some("The account of operational events has no sandbox.")
-    } else if owner.sandbox_id.is_some() {
+    } else if tenants::sandbox_of(tx, &owner).await?.is_some() {
         Some("The account has a sandbox already. Reset it, or delete it before you create another.")
     } else {
         None
@@ -114,6 +112,7 @@ fn sandbox_name(of: &str) -> String {
 /// Returns [`Error::NotFound`] when there is no such account, or it has no sandbox.
 pub async fn reset_step(tx: &mut dyn Tx, account: TenantId) -> Result<SandboxStep, Error> {
     let (owner, sandbox) = lock(tx, account).await?;
+    let sandbox = sandbox.ok_or(Error::NotFound)?;
     let step = delete(tx, &sandbox, SandboxRows::Data).await?;
     if step.is_done {
         samples::create(tx, &sandbox).await?;
@@ -123,27 +122,31 @@ pub async fn reset_step(tx: &mut dyn Tx, account: TenantId) -> Result<SandboxSte
 }
 
 /// Takes one step of deleting the sandbox of an account with all that it has: deletes at most [`STEP`] rows. Its keys are among
-/// the first, so they are refused from then on.
+/// the first, so they are refused from then on. An account that names a sandbox which is gone has none after it.
 ///
 /// # Errors
 ///
 /// Returns [`Error::NotFound`] when there is no such account, or it has no sandbox.
 pub async fn delete_step(tx: &mut dyn Tx, account: TenantId) -> Result<SandboxStep, Error> {
     let (owner, sandbox) = lock(tx, account).await?;
-    let step = delete(tx, &sandbox, SandboxRows::All).await?;
+    let step = match sandbox {
+        Some(sandbox) => delete(tx, &sandbox, SandboxRows::All).await?,
+        // Earlier versions could delete the last row of a sandbox, and leave its id with the account.
+        None if owner.sandbox_id.is_some() => SandboxStep { deleted: 0, is_done: true },
+        None => return Err(Error::NotFound),
+    };
     if step.is_done {
         tenants::set_sandbox(tx, &owner, None).await?;
     }
     Ok(step)
 }
 
-/// Locks an account and its sandbox, and returns both.
-async fn lock(tx: &mut dyn Tx, account: TenantId) -> Result<(Tenant, Tenant), Error> {
+/// Locks an account and its sandbox, if it has one, and returns both.
+async fn lock(tx: &mut dyn Tx, account: TenantId) -> Result<(Tenant, Option<Tenant>), Error> {
     tx.lock_tenant(account).await?;
     let owner = tenants::get(tx, account).await?;
-    let id = owner.sandbox_id.ok_or(Error::NotFound)?;
-    tx.lock_tenant(id).await?;
-    Ok((owner, tenants::get(tx, id).await?))
+    let sandbox = tenants::lock_sandbox_of(tx, &owner).await?;
+    Ok((owner, sandbox))
 }
 
 async fn delete(tx: &mut dyn Tx, sandbox: &Tenant, rows: SandboxRows) -> Result<SandboxStep, Error> {

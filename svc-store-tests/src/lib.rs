@@ -331,6 +331,8 @@ cases! {
         what_failed_in_a_sandbox_is_no_backlog,
         the_data_of_a_sandbox_is_deleted_and_nothing_else,
         a_sandbox_is_deleted_whole,
+        a_step_that_deletes_the_last_rows_says_whether_the_sandbox_is_gone,
+        an_account_whose_sandbox_is_gone_has_none,
         nothing_is_deleted_of_a_real_account,
         a_sandbox_is_reset_and_deleted_in_steps,
         people_see_the_sandbox_of_their_account,

@@ -10,6 +10,7 @@ use svc_core::accounts::sessions::{self, Role, Session};
 use svc_core::accounts::tenants::{self, DeveloperAccess, NumberKind, Tenant};
 use svc_core::error::Error;
 use svc_core::find::{FoundKind, IndexedText};
+use svc_core::oauth::authorization::accounts_of;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::{Invoice, Payment};
@@ -360,6 +361,56 @@ pub(super) async fn a_sandbox_is_deleted_whole(h: Harness) {
     assert!(h.audit_entries_of(neighbour).await > 0 && h.audit_entries_of(account).await > 0);
     assert_eq!((h.subscriptions_of(sandbox.id).await, h.all::<Contact>(neighbour).await.len()), (0, 3));
     assert_eq!(h.delete_rows(sandbox.id, SandboxRows::All, 7).await, 0, "it is gone");
+}
+
+pub(super) async fn a_step_that_deletes_the_last_rows_says_whether_the_sandbox_is_gone(h: Harness) {
+    let rows = {
+        let account = h.tenant().await;
+        let sandbox = h.new_sandbox(account).await.sandbox.id;
+        u32::try_from(h.delete_in_small_steps(sandbox, SandboxRows::All).await).unwrap()
+    };
+    for (limit, is_gone) in [(rows - 1, false), (rows, false), (rows + 1, true), (rows + 2, true)] {
+        let account = h.tenant().await;
+        let sandbox = h.new_sandbox(account).await.sandbox.id;
+        let deleted = h.delete_rows(sandbox, SandboxRows::All, limit).await;
+        assert_eq!(deleted, u64::from(rows.min(limit)), "a limit of {limit} where there are {rows} rows");
+        assert_eq!(h.account(sandbox).await.is_none(), is_gone, "a limit of {limit} where there are {rows} rows");
+        assert_eq!(deleted < u64::from(limit), is_gone, "a step that was not full was the last one");
+    }
+}
+
+pub(super) async fn an_account_whose_sandbox_is_gone_has_none(h: Harness) {
+    let broken = async || {
+        let account = h.tenant().await;
+        let sandbox = h.new_sandbox(account).await.sandbox.id;
+        // What an earlier version did.
+        while h.account(sandbox).await.is_some() {
+            h.delete_rows(sandbox, SandboxRows::All, STEP).await;
+        }
+        assert_eq!(h.account(account).await.unwrap().sandbox_id, Some(sandbox), "the account names it still");
+        account
+    };
+    let account = broken().await;
+    assert_eq!(h.read(account, async |tx, &id| sandboxes::find(tx, id).await).await, Ok(None));
+    let suspended = h.write(account, async |tx, &id| {
+        tenants::update(tx, id.0, |tenant| tenant.developer_access = DeveloperAccess::Suspended).await
+    });
+    assert_eq!(suspended.await.unwrap().developer_access, DeveloperAccess::Suspended);
+    let session = h.sign_in(&h.link(DashboardLinkCreate::to(account, Role::Owner)).await).await.unwrap().session;
+    let accounts = h.read(session.clone(), async |tx, session| accounts_of(tx, session).await);
+    assert_eq!(accounts.await.unwrap().iter().map(|account| account.id).collect::<Vec<_>>(), [account]);
+    let shown = h.write(session.id, async |tx, &id| sessions::show_sandbox(tx, id, true).await);
+    assert_eq!(shown.await, Err(Error::NotFound));
+    assert_eq!(h.step_of_reset(account).await, Err(Error::NotFound));
+
+    let healed = h.step_of_deletion(account).await.unwrap();
+    assert_eq!((healed.deleted, healed.is_done), (0, true));
+    assert_eq!(h.account(account).await.unwrap().sandbox_id, None);
+    assert_eq!(h.step_of_deletion(account).await, Err(Error::NotFound), "it is healed once");
+
+    let account = broken().await;
+    let sandbox = h.new_sandbox(account).await.sandbox.id;
+    assert_eq!(h.account(account).await.unwrap().sandbox_id, Some(sandbox), "a new one takes its place");
 }
 
 pub(super) async fn nothing_is_deleted_of_a_real_account(h: Harness) {

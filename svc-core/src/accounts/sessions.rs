@@ -276,7 +276,8 @@ pub async fn choose(tx: &mut dyn Tx, id: SessionId, tenant: TenantId) -> Result<
 pub async fn show_sandbox(tx: &mut dyn Tx, id: SessionId, sandbox: bool) -> Result<Session, Error> {
     let mut session = tx.session(id).await?.ok_or(Error::NotFound)?;
     let tenant = tenants::get(tx, session.tenant_id.ok_or(Error::NotFound)?).await?;
-    session.viewed_tenant_id = if sandbox { Some(tenant.sandbox_id.ok_or(Error::NotFound)?) } else { None };
+    let viewed = if sandbox { Some(tenants::sandbox_of(tx, &tenant).await?.ok_or(Error::NotFound)?) } else { None };
+    session.viewed_tenant_id = viewed.map(|sandbox| sandbox.id);
     tx.update_session(&session).await?;
     Ok(session)
 }

@@ -197,11 +197,29 @@ pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant))
     Ok(tenant)
 }
 
-/// Gives the sandbox of a tenant its developer access. The account is always locked before its sandbox.
+/// Returns the sandbox of a tenant. A tenant that names a sandbox which is gone has none.
+///
+/// # Errors
+///
+/// Returns [`Error::Store`] when the store fails.
+pub async fn sandbox_of(tx: &mut dyn Tx, owner: &Tenant) -> Result<Option<Tenant>, Error> {
+    match owner.sandbox_id {
+        Some(id) => Ok(tx.tenant(id).await?),
+        None => Ok(None),
+    }
+}
+
+/// Returns the sandbox of a tenant as [`sandbox_of`] does, and locks it. The account is always locked before its sandbox.
+pub(crate) async fn lock_sandbox_of(tx: &mut dyn Tx, owner: &Tenant) -> Result<Option<Tenant>, Error> {
+    if let Some(id) = owner.sandbox_id {
+        tx.lock_tenant(id).await?;
+    }
+    sandbox_of(tx, owner).await
+}
+
+/// Gives the sandbox of a tenant its developer access.
 async fn share_access(tx: &mut dyn Tx, tenant: &Tenant) -> Result<(), Error> {
-    let Some(id) = tenant.sandbox_id else { return Ok(()) };
-    tx.lock_tenant(id).await?;
-    let before = get(tx, id).await?;
+    let Some(before) = lock_sandbox_of(tx, tenant).await? else { return Ok(()) };
     let sandbox = Tenant { developer_access: tenant.developer_access, ..before.clone() };
     tx.update_tenant(&sandbox).await?;
     audit_change(tx, "update", Some(&before), &sandbox).await

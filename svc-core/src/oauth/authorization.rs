@@ -274,11 +274,9 @@ pub async fn accounts_of(tx: &mut dyn Tx, session: &Session) -> Result<Vec<Tenan
     };
     let mut accounts = Vec::new();
     for (account, _) in owned.into_iter().filter(|(_, role)| *role == Role::Owner) {
-        let sandbox = account.sandbox_id;
+        let sandbox = tenants::sandbox_of(tx, &account).await?;
         accounts.push(account);
-        if let Some(sandbox) = sandbox {
-            accounts.push(tenants::get(tx, sandbox).await?);
-        }
+        accounts.extend(sandbox);
     }
     Ok(accounts)
 }

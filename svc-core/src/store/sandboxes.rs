@@ -19,7 +19,7 @@ pub enum SandboxRows {
 #[async_trait]
 pub trait SandboxRepository: Send {
     /// Deletes at most `limit` rows of a tenant that is a sandbox, which must be locked, and returns how many. If they are fewer
-    /// than `limit`, none is left. What refers to a row is deleted before it. Of a tenant that is no sandbox, nothing is
-    /// deleted.
+    /// than `limit`, none is left, and with [`SandboxRows::All`] the tenant itself, which is not counted, is gone; otherwise it
+    /// is there. What refers to a row is deleted before it. Of a tenant that is no sandbox, nothing is deleted.
     async fn delete_sandbox_rows(&mut self, sandbox: TenantId, rows: SandboxRows, limit: u32) -> StoreResult<u64>;
 }

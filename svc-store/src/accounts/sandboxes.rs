@@ -104,10 +104,9 @@ impl SandboxRepository for SqlTx<'_> {
                 let left = self.delete_by(sandbox, all, limit).await?;
                 if left > 0 {
                     self.execute(END_VIEWS, &[sandbox.param()]).await?;
-                    left - u32::try_from(self.execute(DELETE_TENANT, &[sandbox.param()]).await?).unwrap_or_default()
-                } else {
-                    left
+                    self.execute(DELETE_TENANT, &[sandbox.param()]).await?;
                 }
+                left
             }
         };
         Ok(u64::from(limit - left))

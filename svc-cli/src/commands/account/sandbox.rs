@@ -16,6 +16,12 @@ pub(super) async fn run(service: &Service, account: &Account, reset: bool, delet
         found => Some(found?),
     };
     match existing {
+        None if delete && account.sandbox_id.is_some() => {
+            repeat(service, &DELETE_SANDBOX, account.id).await?;
+            let account = service.call(&operations::GET_ACCOUNT, account.id, ()).await?;
+            let text = format!("The sandbox of {} was gone already; the account no longer names it.", account.name);
+            Outcome::new(&view(&account), text)
+        }
         None if reset || delete => {
             let reason = format!(
                 "Account {} has no sandbox; create one with `svc account sandbox {}`.",

@@ -70,7 +70,7 @@ impl Step {
             state.sessions.change(&id, |(session, _)| session.viewed_tenant_id = None);
         }
         state.clocks.take(&of);
-        self.delete(&mut state.tenants, |tenant, _| *tenant == of);
+        state.tenants.take(&of);
     }
 }
 
