@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::accounts::audit::Entry;
+use crate::accounts::operational::OperationalKind;
 use crate::crypto;
 use crate::env::Env;
 use crate::error::{Error, FieldCode, Issue, StoreError, Violations};
@@ -56,8 +57,16 @@ impl Event {
         self.only_for.is_some()
     }
 
-    /// Returns whether the event is meant for this subscription: for every one, unless `only_for` names another.
+    /// Returns whether the event is meant for this subscription: for every one, unless it is a test of another, or tells an app
+    /// of its disconnection and names the webhook of another. Whatever makes deliveries asks it.
     pub fn is_for(&self, subscription: SubscriptionId) -> bool {
+        #[derive(Deserialize)]
+        struct Named {
+            webhook_id: SubscriptionId,
+        }
+        if OperationalKind::of(self.kind) == Some(OperationalKind::AppDisconnected) && !self.is_test() {
+            return serde_json::from_str(self.data.get()).is_ok_and(|Named { webhook_id }| webhook_id == subscription);
+        }
         self.only_for.is_none_or(|only| only == subscription)
     }
 
@@ -355,13 +364,13 @@ pub(crate) async fn emit_part(
     insert(tx, &event, &filtered).await.map(drop)
 }
 
-/// Stores an event, with one delivery for each subscription whose filter `filtered` passes.
+/// Stores an event, with one delivery for each subscription that it is meant for and whose filter `filtered` passes.
 async fn insert(tx: &mut dyn Tx, event: &Event, filtered: &Event) -> Result<Vec<Delivery>, Error> {
     tx.insert_event(event).await?;
     let matching = tx.matching_subscriptions(event.tenant_id, event.kind).await?;
     let deliveries: Vec<Delivery> = {
         let mut passes = passing(filtered);
-        let matching = matching.iter().filter(|to| passes(to.filter.as_ref()));
+        let matching = matching.iter().filter(|to| event.is_for(to.subscription_id) && passes(to.filter.as_ref()));
         matching.map(|to| new_delivery(tx.env(), event, to)).collect()
     };
     tx.insert_deliveries(&deliveries).await?;
@@ -384,27 +393,6 @@ pub(crate) async fn emit_to(
     let delivery = new_delivery(tx.env(), &event, &to);
     tx.insert_delivery(&delivery).await?;
     Ok(delivery)
-}
-
-/// Writes an event that one subscription of several for its kind gets, and its delivery. There is none if the subscription is
-/// gone or disabled.
-pub(crate) async fn emit_to_receiver(
-    tx: &mut dyn Tx,
-    tenant: TenantId,
-    now: Timestamp,
-    kind: EventKind,
-    data: &RawValue,
-    receiver: SubscriptionId,
-) -> Result<(), Error> {
-    let data = data.to_owned();
-    let event = Event { id: tx.env().id(now), tenant_id: tenant, kind, data, created_at: now, only_for: None };
-    tx.insert_event(&event).await?;
-    let matching = tx.matching_subscriptions(tenant, kind).await?;
-    if let Some(to) = matching.into_iter().find(|to| to.subscription_id == receiver) {
-        let delivery = new_delivery(tx.env(), &event, &to);
-        tx.insert_delivery(&delivery).await?;
-    }
-    Ok(())
 }
 
 /// Returns what says whether an event passes the filter of a subscription, if it has one. The event is parsed once, for the first

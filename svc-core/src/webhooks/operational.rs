@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
 
 use crate::accounts::clocks::advance_clock;
 use crate::accounts::keys::{ApiKey, KeyId, Scope};
@@ -171,25 +170,10 @@ async fn publish_step(tx: &mut dyn Tx) -> Result<u64, Error> {
     let recorded = tx.operational_events(BATCH).await?;
     for OperationalEvent { id, kind, data } in &recorded {
         let now = advance_clock(tx, PLATFORM_ACCOUNT).await?;
-        match receiver(*kind, data) {
-            Some(webhook) => events::emit_to_receiver(tx, PLATFORM_ACCOUNT, now, *kind, data, webhook).await?,
-            None => events::emit(tx, PLATFORM_ACCOUNT, now, &[*kind], data).await?,
-        }
+        events::emit(tx, PLATFORM_ACCOUNT, now, &[*kind], data).await?;
         tx.delete_operational_event(*id).await?;
     }
     Ok(recorded.len() as u64)
-}
-
-/// Returns the webhook that gets an event which is meant for one app.
-fn receiver(kind: EventKind, data: &RawValue) -> Option<SubscriptionId> {
-    #[derive(Deserialize)]
-    struct Receiver {
-        webhook_id: SubscriptionId,
-    }
-    if OperationalKind::of(kind) != Some(OperationalKind::AppDisconnected) {
-        return None;
-    }
-    serde_json::from_str::<Receiver>(data.get()).ok().map(|receiver| receiver.webhook_id)
 }
 
 /// Records the API keys that expire within [`KEY_EXPIRY_NOTICE`] and were not recorded before, and returns how many there

@@ -6,13 +6,16 @@ use futures_util::FutureExt as _;
 use serde_json::json;
 
 use super::*;
+use crate::accounts::apps::AppCreate;
 use crate::accounts::clocks::advance_clock;
+use crate::accounts::operational::{OperationalKind, PLATFORM_ACCOUNT};
 use crate::accounts::tenants::{self, TenantCreate};
 use crate::env::{Env, ManualClock, SeededEntropy};
 use crate::input::Input as _;
+use crate::oauth;
 use crate::store::memory::MemoryStore;
 use crate::store::{Store, UnitOfWorkFn};
-use crate::values::EventKind;
+use crate::values::{EventKind, RedirectUri};
 use crate::webhooks::events;
 use crate::webhooks::subscriptions::{WebhookCreate, WebhookUpdate};
 
@@ -149,4 +152,50 @@ fn a_delivery_is_replayed_only_to_an_active_subscription_of_its_tenant() {
     let id = fixture.delivery.id;
     let theirs = write(&fixture.store, (other, id), async |tx, &(other, id)| replay_delivery(tx, other, id).await);
     assert_eq!(theirs, Err(Error::NotFound));
+}
+
+/// Apps of different developers have their webhooks in the platform account. What tells one of them of its disconnection is never
+/// sent to another: not when it happens, and not by a replay of what was missed.
+#[test]
+fn a_replay_of_what_was_missed_sends_an_app_what_it_is_meant_for_alone() {
+    let fixture = Fixture::new();
+    let kind = OperationalKind::AppDisconnected.event_kind().unwrap();
+    let (apps, sent) = write(&fixture.store, kind, async |tx, &kind| {
+        let mut apps = Vec::new();
+        for number in 0..2 {
+            let input = AppCreate {
+                owner: None,
+                name: "Route Planner".parse().unwrap(),
+                redirect_uris: vec![RedirectUri::parse("https://example.com/back").unwrap()],
+                website: None,
+                public: true,
+                write: false,
+                disconnect_url: Some(format!("https://app{number}.example.com/gone").parse().unwrap()),
+            };
+            apps.push(SubscriptionId::from(oauth::create_app(tx, input).await?.app.webhook_id.unwrap()));
+        }
+        for webhook in &apps {
+            let now = advance_clock(tx, PLATFORM_ACCOUNT).await?;
+            let data = json!({ "id": "0195a3c8-8a00-7000-8000-000000001005", "webhook_id": webhook });
+            events::emit(tx, PLATFORM_ACCOUNT, now, &[kind], &data).await?;
+        }
+        let sent = tx.list_deliveries(PLATFORM_ACCOUNT, &DeliveryFilter::default()).await?;
+        Ok((apps, sent.iter().map(|delivery| delivery.subscription_id).rev().collect::<Vec<_>>()))
+    })
+    .unwrap();
+    assert_eq!(sent, apps, "each event goes to one app when it happens");
+
+    fixture.clock.advance(MINUTE);
+    let statuses = vec![DeliveryStatus::Failed];
+    let (subscription, since) = (apps[0], Timestamp::from_micros(0));
+    let input = ReplayCreate { subscription, since, until: None, statuses, missed: true };
+    let replayed = write(&fixture.store, input, async |tx, input| {
+        create(tx, PLATFORM_ACCOUNT, input.clone()).await?;
+        while tx.unfinished_replay(PLATFORM_ACCOUNT).await?.is_some() {
+            step(tx, PLATFORM_ACCOUNT).await?;
+        }
+        let all = tx.list_deliveries(PLATFORM_ACCOUNT, &DeliveryFilter::default()).await?;
+        Ok(all.iter().map(|delivery| delivery.subscription_id).rev().collect::<Vec<_>>())
+    });
+    assert_eq!(replayed.unwrap(), apps, "and by a replay of what one has missed");
 }
