@@ -46,7 +46,7 @@ use crate::webhooks::subscriptions::SubscriptionId;
 pub use self::batch::{ACCOUNTS, EVENTS};
 pub use self::lag::{LAG_ACCOUNTS, Lag, lag};
 pub use self::message::Message;
-pub use self::sender::{Engine, Failure, LEASE, Next, PublishError, Sender, StepReport};
+pub use self::sender::{Engine, Failure, LEASE, MESSAGE_TIMEOUT, Next, PublishError, Sender, StepReport};
 
 /// What identifies a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

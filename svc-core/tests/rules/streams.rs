@@ -12,9 +12,10 @@ use svc_core::env::ManualClock;
 use svc_core::input::Input as _;
 use svc_core::resources::contacts::{Contact, ContactCreate};
 use svc_core::resources::crud;
+use svc_core::sandboxes;
 use svc_core::store::Store;
 use svc_core::store::memory::MemoryStore;
-use svc_core::values::TenantId;
+use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::retention;
 use svc_core::webhooks::streams::{
     self, ACCOUNTS, EVENTS, Engine, LEASE, Lag, Message, Next, PublishError, Sender, StepReport, StreamKey,
@@ -364,4 +365,51 @@ fn a_stream_that_was_turned_off_keeps_no_event_for_longer_than_the_retention() {
     fixture.contacts(fixture.tenant, &["b"]);
     fixture.run(&mut sender, &engine);
     assert_eq!(engine.names_of(fixture.tenant), ["b"]);
+}
+
+/// An engine that is slow enough for an account to delete its sandbox while a message is published.
+struct DeletesSandbox<'f> {
+    store: &'f MemoryStore,
+    owner: TenantId,
+    deleted: Mutex<bool>,
+}
+
+#[async_trait]
+impl Engine for DeletesSandbox<'_> {
+    async fn publish(&self, messages: &[Message]) -> Result<usize, PublishError> {
+        if messages[0].is_sandbox && !std::mem::replace(&mut *self.deleted.lock().unwrap(), true) {
+            let store: &dyn Store = self.store;
+            loop {
+                let step = store.write("test", self.owner, async |tx, &owner| sandboxes::delete_step(tx, owner).await);
+                if step.await.unwrap().is_done {
+                    break;
+                }
+            }
+        }
+        Ok(messages.len())
+    }
+}
+
+#[test]
+fn a_sandbox_that_is_deleted_while_it_is_sent_leaves_no_position() {
+    let fixture = Fixture::new();
+    let mut sender = fixture.stream(&Fake::default());
+    let owner = fixture.tenant;
+    let sandbox = fixture.write(owner, async |tx, &owner| sandboxes::create(tx, owner).await).unwrap().sandbox.id;
+    fixture.contacts(owner, &["ada"]);
+    let engine = DeletesSandbox { store: &fixture.store, owner, deleted: Mutex::new(false) };
+    let store: &dyn Store = &fixture.store;
+    let report = sender.step(store, &engine).now_or_never().unwrap().unwrap();
+    assert!(report.is_held && report.sent > 1, "{report:?}");
+    assert!(*engine.deleted.lock().unwrap());
+    let position = async |tenant: TenantId| {
+        let read = store.read("test", tenant, async |tx, &tenant| {
+            Ok(tx.sent_by_all_until(tenant, Timestamp::from_micros(0)).await?.unwrap())
+        });
+        read.await.unwrap()
+    };
+    let (of_owner, of_sandbox) = (position(owner).now_or_never().unwrap(), position(sandbox).now_or_never().unwrap());
+    assert!(of_owner > of_sandbox, "the sandbox has no position, only the beginning of the stream");
+    let begins_at = store.read("test", (), async |tx, ()| Ok(tx.stream(StreamKey::SERVER).await?.unwrap().begins_at));
+    assert_eq!(Ok(of_sandbox), begins_at.now_or_never().unwrap());
 }

@@ -126,12 +126,33 @@ impl Connection for KafkaConnection {
             }
             records.push(record(message, body));
         }
-        let count = records.len();
         let partition = &self.partitions[partition(first.event.tenant_id, self.partitions.len())];
-        match partition.produce(records, Compression::NoCompression).await {
-            Ok(_) => Ok(count),
-            Err(error) if is_too_large(&error) => Err(PublishError::Refused(error.to_string())),
-            Err(error) => Err(unavailable(error)),
+        produce_first(records, |records| partition.produce(records, Compression::NoCompression)).await
+    }
+}
+
+/// Produces the first of some records as one batch, and returns how many there were: all of them, or the first half of those that
+/// are too many for the broker, down to a single one. A broker limits the size of a batch, and a client learns of it in no other
+/// way.
+async fn produce_first<F>(
+    mut records: Vec<Record>,
+    produce: impl Fn(Vec<Record>) -> F + Send,
+) -> Result<usize, PublishError>
+where
+    F: Future<Output = Result<Vec<i64>, Error>> + Send,
+{
+    loop {
+        let count = records.len();
+        match produce(records.clone()).await {
+            Ok(_) => return Ok(count),
+            Err(error) if is_too_large(&error) && count > 1 => records.truncate(count / 2),
+            Err(error) if is_too_large(&error) => {
+                let limit = "raise max.message.bytes of the topic";
+                return Err(PublishError::Refused(format!(
+                    "the record is larger than the broker takes; {limit}: {error}"
+                )));
+            }
+            Err(error) => return Err(unavailable(error)),
         }
     }
 }
@@ -183,7 +204,58 @@ fn unavailable(error: Error) -> PublishError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
+    use futures_util::FutureExt as _;
+    use rskafka::client::error::RequestContext;
+
     use super::*;
+
+    /// A record with a body of this many bytes.
+    fn of_size(size: usize) -> Record {
+        Record { key: None, value: Some(vec![0; size]), headers: BTreeMap::new(), timestamp: DateTime::default() }
+    }
+
+    fn server_error(protocol_error: ProtocolError) -> Error {
+        let request = RequestContext::Topic("events".to_owned());
+        Error::ServerError { protocol_error, error_message: None, request, response: None, is_virtual: false }
+    }
+
+    /// Sends records of these sizes to a broker that takes batches of `limit` bytes, each time what is left. Returns the numbers
+    /// of records of the batches that it was sent, and the error that ended it.
+    fn sent(sizes: &[usize], limit: usize, refusal: ProtocolError) -> (Vec<usize>, Option<PublishError>) {
+        let batches = Mutex::new(Vec::new());
+        let produce = async |batch: Vec<Record>| {
+            batches.lock().unwrap().push(batch.len());
+            let size: usize = batch.iter().filter_map(|record| record.value.as_ref()).map(Vec::len).sum();
+            if size > limit { Err(server_error(refusal)) } else { Ok(vec![0; batch.len()]) }
+        };
+        let (mut at, mut error) = (0, None);
+        while at < sizes.len() && error.is_none() {
+            let records = sizes[at..].iter().map(|size| of_size(*size)).collect();
+            match produce_first(records, &produce).now_or_never().unwrap() {
+                Ok(count) => at += count,
+                Err(refused) => error = Some(refused),
+            }
+        }
+        (batches.into_inner().unwrap(), error)
+    }
+
+    #[test]
+    fn a_batch_that_is_too_large_is_sent_in_parts() {
+        for refusal in [ProtocolError::MessageTooLarge, ProtocolError::RecordListTooLarge] {
+            assert_eq!(sent(&[10; 8], 80, refusal), (vec![8], None));
+            assert_eq!(sent(&[10; 8], 45, refusal), (vec![8, 4, 4], None));
+            assert_eq!(sent(&[10; 5], 10, refusal), (vec![5, 2, 1, 4, 2, 1, 3, 1, 2, 1, 1], None));
+            // The first that does not fit alone is refused, and what comes before it was sent.
+            let (batches, error) = sent(&[10, 50, 10], 40, refusal);
+            assert_eq!(batches, [3, 1, 2, 1]);
+            assert!(matches!(error, Some(PublishError::Refused(_))), "{error:?}");
+        }
+        let (batches, error) = sent(&[10; 8], 45, ProtocolError::NotLeaderOrFollower);
+        assert_eq!(batches, [8], "another error says nothing of the size");
+        assert!(matches!(error, Some(PublishError::Unavailable(_))), "{error:?}");
+    }
 
     /// The values are those of Kafka's own test of its hash (`UtilsTest.testMurmur2`).
     #[test]

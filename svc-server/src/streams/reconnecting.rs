@@ -1,15 +1,15 @@
 //! A connection to an engine that is made when it is needed, and made anew after a failure.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use svc_core::sync::lock;
 use svc_core::webhooks::streams::{Engine, Message, PublishError};
-use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-/// How long connecting may take.
+/// How long a message may wait for a connection, also for one that is made for another.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 /// How long publishing may take. With the connection before it, it is less than the 10 seconds that an engine has.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -35,6 +35,8 @@ pub(super) trait Connection: Send + Sync + 'static {
 pub(super) struct Reconnecting<C: Connector> {
     connector: C,
     state: Mutex<State<C::Connection>>,
+    /// Held while a connection is made, so that one is made at a time. Nobody who has it waits for anything else.
+    connecting: tokio::sync::Mutex<()>,
 }
 
 enum State<C> {
@@ -49,34 +51,42 @@ enum State<C> {
 
 impl<C: Connector> Reconnecting<C> {
     pub(super) fn new(connector: C) -> Self {
-        Self { connector, state: Mutex::new(State::Closed) }
+        Self { connector, state: Mutex::new(State::Closed), connecting: tokio::sync::Mutex::default() }
+    }
+
+    /// Returns the open connection, or why there is none now. `None` if one has to be made.
+    fn known(&self) -> Option<Result<Arc<C::Connection>, PublishError>> {
+        match &*lock(&self.state) {
+            State::Open(connection) => Some(Ok(Arc::clone(connection))),
+            State::Failed { at, error } if at.elapsed() < FAILURE_HOLDS => Some(Err(error.clone())),
+            State::Closed | State::Failed { .. } => None,
+        }
     }
 
     async fn connection(&self) -> Result<Arc<C::Connection>, PublishError> {
-        let mut state = self.state.lock().await;
-        match &*state {
-            State::Open(connection) => return Ok(Arc::clone(connection)),
-            State::Failed { at, error } if at.elapsed() < FAILURE_HOLDS => return Err(error.clone()),
-            State::Closed | State::Failed { .. } => {}
+        if let Some(known) = self.known() {
+            return known;
         }
-        let connected = timeout(CONNECT_TIMEOUT, self.connector.connect()).await;
-        let connected = connected.unwrap_or_else(|_| Err(not_within("no connection", CONNECT_TIMEOUT)));
-        match connected {
+        let _connecting = self.connecting.lock().await;
+        if let Some(known) = self.known() {
+            return known;
+        }
+        match self.connector.connect().await {
             Ok(connection) => {
                 let connection = Arc::new(connection);
-                *state = State::Open(Arc::clone(&connection));
+                *lock(&self.state) = State::Open(Arc::clone(&connection));
                 Ok(connection)
             }
             Err(error) => {
-                *state = State::Failed { at: Instant::now(), error: error.clone() };
+                *lock(&self.state) = State::Failed { at: Instant::now(), error: error.clone() };
                 Err(error)
             }
         }
     }
 
     /// Closes a connection, unless another has already taken its place.
-    async fn close(&self, failed: &Arc<C::Connection>) {
-        let mut state = self.state.lock().await;
+    fn close(&self, failed: &Arc<C::Connection>) {
+        let mut state = lock(&self.state);
         if matches!(&*state, State::Open(open) if Arc::ptr_eq(open, failed)) {
             *state = State::Closed;
         }
@@ -86,11 +96,12 @@ impl<C: Connector> Reconnecting<C> {
 #[async_trait]
 impl<C: Connector> Engine for Reconnecting<C> {
     async fn publish(&self, messages: &[Message]) -> Result<usize, PublishError> {
-        let connection = self.connection().await?;
+        let connected = timeout(CONNECT_TIMEOUT, self.connection()).await;
+        let connection = connected.unwrap_or_else(|_| Err(not_within("no connection", CONNECT_TIMEOUT)))?;
         let published = timeout(PUBLISH_TIMEOUT, connection.publish(messages)).await;
         let published = published.unwrap_or_else(|_| Err(not_within("no confirmation", PUBLISH_TIMEOUT)));
         if let Err(PublishError::Unavailable(_)) = &published {
-            self.close(&connection).await;
+            self.close(&connection);
         }
         published
     }
@@ -98,4 +109,51 @@ impl<C: Connector> Engine for Reconnecting<C> {
 
 fn not_within(what: &str, limit: Duration) -> PublishError {
     PublishError::Unavailable(format!("{what} within {} s", limit.as_secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::{join_all, pending};
+    use svc_core::webhooks::streams::MESSAGE_TIMEOUT;
+
+    use super::*;
+
+    /// An engine that connects after a while, and never confirms a message.
+    struct Slow {
+        connects_in: Duration,
+    }
+
+    struct Silent;
+
+    impl Connector for Slow {
+        type Connection = Silent;
+
+        async fn connect(&self) -> Result<Silent, PublishError> {
+            tokio::time::sleep(self.connects_in).await;
+            Ok(Silent)
+        }
+    }
+
+    impl Connection for Silent {
+        async fn publish(&self, _: &[Message]) -> Result<usize, PublishError> {
+            pending().await
+        }
+    }
+
+    /// The clock of this test stands still but for what is waited for.
+    #[tokio::test(start_paused = true)]
+    async fn no_message_takes_longer_than_an_engine_has_whatever_others_wait_for() {
+        for connects_in in [0, 3_900, 4_100, 60_000].map(Duration::from_millis) {
+            let engine = Reconnecting::new(Slow { connects_in });
+            // Messages of several accounts that begin one after the other.
+            let messages = (0..4).map(async |number| {
+                tokio::time::sleep(Duration::from_secs(2 * number)).await;
+                let begun = Instant::now();
+                assert!(matches!(engine.publish(&[]).await, Err(PublishError::Unavailable(_))));
+                begun.elapsed()
+            });
+            let longest = join_all(messages).await.into_iter().max().unwrap();
+            assert!(longest < MESSAGE_TIMEOUT, "{longest:?} where connecting takes {connects_in:?}");
+        }
+    }
 }

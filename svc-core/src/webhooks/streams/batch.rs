@@ -32,6 +32,7 @@ pub(super) struct Batch {
 #[derive(Debug)]
 pub(super) struct AccountBatch {
     pub(super) tenant_id: TenantId,
+    pub(super) is_sandbox: bool,
     pub(super) messages: Vec<Message>,
     /// The position once all messages are confirmed.
     pub(super) read_until: Timestamp,
@@ -107,7 +108,7 @@ async fn read_account(
         |event: &Event| !event.is_test() && subscription.is_none_or(|subscription| is_for(subscription, event));
     let events = events.into_iter().filter(is_wanted);
     let messages = events.map(|event| Message { event, is_sandbox, is_thin }).collect();
-    Ok((AccountBatch { tenant_id, messages, read_until }, is_complete))
+    Ok((AccountBatch { tenant_id, is_sandbox, messages, read_until }, is_complete))
 }
 
 /// Returns whether an event is of the kinds of a subscription and passes its filter.

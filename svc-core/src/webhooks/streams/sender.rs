@@ -17,8 +17,8 @@ use crate::webhooks::events::EventId;
 
 /// How long a lease lasts. Another process takes over so long after the one that sent has ended without giving it back.
 pub const LEASE: Duration = Duration::from_secs(20);
-/// How much of a lease has to be left for a message to be published. Every engine gives a message up by then.
-const LEFT_FOR_A_MESSAGE: Duration = Duration::from_secs(10);
+/// How long an [`Engine`] may take for a message, with its connection. So much of a lease has to be left for one to be published.
+pub const MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a process without the lease looks whether it is free.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// The wait after the first failure. It doubles with each further one.
@@ -32,8 +32,8 @@ pub trait Engine: Send + Sync {
     /// Publishes the first of some messages of one account, at least one, and returns how many there were once the engine has
     /// stored all of them. They must not be empty.
     ///
-    /// It publishes several only if the engine stores them in their order and all or none of them. It takes 10 seconds at
-    /// most.
+    /// It publishes several only if the engine stores them in their order and all or none of them. It takes less
+    /// than [`MESSAGE_TIMEOUT`].
     ///
     /// # Errors
     /// [`PublishError`]. Some of the messages may have been stored nevertheless.
@@ -139,7 +139,7 @@ impl Sender {
             self.lease_ends_at = None;
             return Ok(StepReport::idle(false, Next::Wait(LOOK_AGAIN)));
         };
-        let deadline = lease_ends_at.minus(LEFT_FOR_A_MESSAGE);
+        let deadline = lease_ends_at.minus(MESSAGE_TIMEOUT);
         let published = join_all(batch.accounts.iter().map(|account| publish(engine, store.env(), account, deadline)));
         let published = published.await;
 
@@ -148,7 +148,7 @@ impl Sender {
         for (account, (confirmed, error)) in batch.accounts.iter().zip(published) {
             report.sent += confirmed as u64;
             if confirmed > 0 || account.messages.is_empty() {
-                positions.push((account.tenant_id, account.position(confirmed)));
+                positions.push((account.tenant_id, account.is_sandbox, account.position(confirmed)));
                 self.refused.remove(&account.tenant_id);
             }
             let event_id = account.messages.get(confirmed).map(|message| message.event.id);
@@ -204,7 +204,8 @@ impl Sender {
     }
 
     /// Moves positions forward, unless another process has taken the lease. Returns whether it did.
-    async fn advance(&mut self, store: &dyn Store, positions: Vec<(TenantId, Timestamp)>) -> Result<bool, Error> {
+    /// A sandbox that was deleted meanwhile gets no position: nobody would delete it.
+    async fn advance(&mut self, store: &dyn Store, positions: Vec<(TenantId, bool, Timestamp)>) -> Result<bool, Error> {
         let input = (self.key, self.lease, positions);
         let advance = store.write("streams.advance", input, async |tx, (key, lease, positions)| {
             let now = tx.env().now();
@@ -212,7 +213,10 @@ impl Sender {
             if !tx.renew_stream(*key, *lease, ends_at).await? {
                 return Ok(None);
             }
-            for (tenant, sent_until) in positions {
+            for (tenant, is_sandbox, sent_until) in positions {
+                if *is_sandbox && !tx.lock_tenant(*tenant).await? {
+                    continue;
+                }
                 tx.advance_stream(*key, *tenant, *sent_until).await?;
             }
             Ok(Some(ends_at))
