@@ -7,7 +7,8 @@
 //! # What is not found
 //!
 //! A title and the name of a service are words of the business, and stay. So does what an application put into events of its
-//! own kinds. Responses that are kept for repeated requests are encrypted, and stay for as long as they are kept.
+//! own kinds. Responses that are kept for repeated requests are encrypted, and stay for as long as they are kept. The log of
+//! requests has the paths that programs asked for, with whatever they put into them, for as long as it is kept.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,7 @@ use crate::input::{Input, Record};
 use crate::platform;
 use crate::resources::Update;
 use crate::resources::bookings::Booking;
-use crate::resources::contacts::{Contact, ContactId, OfContact};
+use crate::resources::contacts::{Contact, ContactId, ErasurePart, ErasurePosition, OfContact};
 use crate::resources::invoices::{Invoice, Payment};
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
@@ -31,10 +32,8 @@ use crate::store::{EventFilter, Repository, Tx};
 use crate::values::{EventKind, TenantId, Text, Timestamp};
 use crate::webhooks::events;
 
-/// How many records and events one step of [`erase`] changes at most.
+/// How many records and events one step of [`erase`] looks at, at most.
 pub const STEP: u32 = 100;
-/// How many records and events are read at a time.
-const PAGE: u32 = 200;
 /// How many records of each kind [`data_of`] returns at most, and how many events of one record.
 pub const MAX_OF_EACH: u32 = 1000;
 /// How many events it returns at most.
@@ -133,15 +132,19 @@ impl Personal for Booking {
 }
 
 /// Takes a step that erases a contact, which may be deleted already. The first step deletes it and fires `contact.deleted` with
-/// its id alone; a step of a contact of which nothing is left changes nothing.
+/// its id alone. A step of a contact of which nothing is left changes nothing.
+///
+/// A step looks at [`STEP`] records and events at most, whatever the contact has, and the contact keeps the position at which the
+/// next one goes on. Once one was the last, another begins anew, so it finds what was added since.
 ///
 /// # Errors
 /// [`Error::NotFound`].
 pub async fn erase(tx: &mut dyn Tx, tenant: TenantId, id: ContactId, input: &ErasureCreate) -> Result<Erasure, Error> {
     let now = advance_clock(tx, tenant).await?;
     let before = Repository::<Contact>::get(tx, tenant, id).await?.ok_or(Error::NotFound)?;
-    let mut step = Step { tenant, left: STEP, done: Erasure::default() };
-    let mut erased = before.erased()?;
+    let position = before.erasure.unwrap_or(ErasurePosition::beginning_of(ErasurePart::Contact));
+    let mut step = Step { tenant, contact: id, position, left: STEP, done: Erasure::default() };
+    let mut erased = Contact { erasure: before.erasure, ..before.erased()? };
     erased.deleted_at = erased.deleted_at.or(Some(now));
     if erased != before {
         erased.updated_at = now;
@@ -151,11 +154,13 @@ pub async fn erase(tx: &mut dyn Tx, tenant: TenantId, id: ContactId, input: &Era
         events::emit_part(tx, tenant, now, EventKind::ContactDeleted, &before, &part).await?;
         step.done.contacts = 1;
     }
-    step.erase_events(tx, id.uuid(), Contact::PERSONAL).await?;
-    step.done.jobs = step.erase_records::<Job>(tx, id).await?;
-    step.done.bookings = step.erase_records::<Booking>(tx, id).await?;
-    let done = Erasure { is_complete: step.left > 0, ..step.done };
-    if (Erasure { is_complete: false, ..done }) != Erasure::default() {
+    let is_complete = step.take(tx).await?;
+    let erasure = (!is_complete).then_some(step.position);
+    if erasure != before.erasure {
+        Repository::<Contact>::update(tx, tenant, &Contact { erasure, ..erased }).await?;
+    }
+    let done = Erasure { is_complete, ..step.done };
+    if step.done != Erasure::default() {
         let after =
             json!({ "reason": input.reason, "jobs": done.jobs, "bookings": done.bookings, "events": done.events });
         let object = Object { kind: "contact", id: id.uuid() };
@@ -167,27 +172,51 @@ pub async fn erase(tx: &mut dyn Tx, tenant: TenantId, id: ContactId, input: &Era
 /// A step of an erasure.
 struct Step {
     tenant: TenantId,
-    /// How many records and events can yet be changed.
+    contact: ContactId,
+    position: ErasurePosition,
+    /// How many records and events can yet be looked at.
     left: u32,
     done: Erasure,
 }
 
 impl Step {
-    /// Erases the records of a contact, each after its events, and returns how many there were.
-    async fn erase_records<R: Personal + OfContact + Update>(
-        &mut self,
-        tx: &mut dyn Tx,
-        contact: ContactId,
-    ) -> Result<u32, Error> {
-        let (mut before, mut count) = (Timestamp::MAX, 0);
+    /// Goes on from the position until nothing is left or the step is full. Returns whether nothing is left.
+    async fn take(&mut self, tx: &mut dyn Tx) -> Result<bool, Error> {
         loop {
-            let page = R::of_contact(tx).records_of_contact(self.tenant, contact, before, PAGE).await?;
-            let Some(last) = page.last() else { return Ok(count) };
-            before = last.created_at();
+            let next = match self.position.part {
+                ErasurePart::Contact => {
+                    let is_done = self.erase_events(tx, self.contact.uuid(), Contact::PERSONAL).await?;
+                    is_done.then_some(Some(ErasurePart::Jobs))
+                }
+                ErasurePart::Jobs => {
+                    let (jobs, is_done) = self.erase_records::<Job>(tx).await?;
+                    self.done.jobs += jobs;
+                    is_done.then_some(Some(ErasurePart::Bookings))
+                }
+                ErasurePart::Bookings => {
+                    let (bookings, is_done) = self.erase_records::<Booking>(tx).await?;
+                    self.done.bookings += bookings;
+                    is_done.then_some(None)
+                }
+            };
+            match next {
+                Some(Some(part)) => self.position = ErasurePosition::beginning_of(part),
+                Some(None) => return Ok(true),
+                None => return Ok(false),
+            }
+        }
+    }
+
+    /// Erases the next records of the contact, each after its events. Returns how many there were, and whether none is left.
+    async fn erase_records<R: Personal + OfContact + Update>(&mut self, tx: &mut dyn Tx) -> Result<(u32, bool), Error> {
+        let mut count = 0;
+        while self.left > 0 {
+            let (before, limit) = (self.position.records_from, self.left);
+            let page = R::of_contact(tx).records_of_contact(self.tenant, self.contact, before, limit).await?;
+            let is_last = page.len() < limit as usize;
             for record in page {
-                self.erase_events(tx, record.id().uuid(), R::PERSONAL).await?;
-                if self.left == 0 {
-                    return Ok(count);
+                if !self.erase_events(tx, record.id().uuid(), R::PERSONAL).await? {
+                    return Ok((count, false));
                 }
                 let mut erased = record.erased()?;
                 if erased != record {
@@ -195,24 +224,28 @@ impl Step {
                     erased.set_updated_at(advance_clock(tx, self.tenant).await?);
                     R::repository(tx).update(self.tenant, &erased).await?;
                     find::index_record(tx, self.tenant, &erased).await?;
-                    self.left -= 1;
                     count += 1;
                 }
+                self.left -= 1;
+                self.position.records_from = record.created_at();
+                self.position.events_from = Timestamp::MAX;
+            }
+            if is_last {
+                return Ok((count, true));
             }
         }
+        Ok((count, false))
     }
 
-    /// Erases the fields in the events of a record, and what receivers responded to them.
-    async fn erase_events(&mut self, tx: &mut dyn Tx, record: Uuid, fields: &[&str]) -> Result<(), Error> {
-        let mut until = Timestamp::MAX;
-        loop {
-            let page = tx.list_events(self.tenant, &EventFilter::of_record(record, until, PAGE)).await?;
-            let Some(last) = page.last() else { return Ok(()) };
-            until = last.event.created_at;
+    /// Erases the fields in the next events of a record, and what receivers responded to them. Returns whether none is left.
+    async fn erase_events(&mut self, tx: &mut dyn Tx, record: Uuid, fields: &[&str]) -> Result<bool, Error> {
+        while self.left > 0 {
+            let (until, limit) = (self.position.events_from, self.left);
+            let page = tx.list_events(self.tenant, &EventFilter::of_record(record, until, limit)).await?;
+            let is_last = page.len() < limit as usize;
             for mut event in page.into_iter().map(|found| found.event) {
-                if self.left == 0 {
-                    return Ok(());
-                }
+                self.left -= 1;
+                self.position.events_from = event.created_at;
                 let Some(data) = without(&event.data, fields)? else { continue };
                 // An attempt that was under way may have stored a response since the event was emptied.
                 let responses = tx.delete_responses_to(self.tenant, event.id).await?;
@@ -222,10 +255,13 @@ impl Step {
                 } else if responses == 0 {
                     continue;
                 }
-                self.left -= 1;
                 self.done.events += 1;
             }
+            if is_last {
+                return Ok(true);
+            }
         }
+        Ok(false)
     }
 }
 

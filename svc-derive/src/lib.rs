@@ -87,7 +87,7 @@ fn derive(
 /// # Attributes of the struct
 ///
 /// - `#[record(input)]` also implements `Input`, which reads a record back with all its fields, as from an export. Every
-///   field must implement `FromJson`.
+///   field must implement `FromJson`, and those with `#[serde(skip)]` `Default`.
 ///
 /// # Attributes of a field
 ///

@@ -37,7 +37,10 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             });
         }
         let field_type = &field.ty;
-        reads.push(quote! { let #ident = fields.take::<#field_type>(#field_name); });
+        reads.push(match skipped {
+            true => quote! { let #ident = ::std::option::Option::Some(<#field_type>::default()); },
+            false => quote! { let #ident = fields.take::<#field_type>(#field_name); },
+        });
         idents.push(ident);
         names.push(field_name);
     }

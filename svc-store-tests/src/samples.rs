@@ -3,7 +3,7 @@
 use std::fmt;
 
 use svc_core::resources::bookings::{Booking, BookingStatus};
-use svc_core::resources::contacts::{Contact, ContactId};
+use svc_core::resources::contacts::{Contact, ContactId, ErasurePart, ErasurePosition};
 use svc_core::resources::invoices::{Invoice, InvoiceId, InvoiceStatus};
 use svc_core::resources::jobs::{Job, JobStatus};
 use svc_core::resources::quotes::{Quote, QuoteId, QuoteStatus};
@@ -81,11 +81,17 @@ impl Sample for Contact {
             created_at: new.now,
             updated_at: new.now,
             deleted_at: None,
+            erasure: None,
         }
     }
 
     fn full(new: NewRecord, _links: Links) -> Self {
         Self {
+            erasure: Some(ErasurePosition {
+                part: ErasurePart::Bookings,
+                records_from: far(),
+                events_from: Timestamp::MAX,
+            }),
             email: Some(email()),
             first_name: Some(longest()),
             last_name: Some(longest()),

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::limits::RateLimits;
 use svc_core::accounts::platform_keys::PlatformScope;
+use svc_core::resources::contacts::{ErasurePart, ErasurePosition};
 use svc_core::values::{
     Amount, Currency, Date, Email, EventSet, Id, JOB_SCALE, Note, RedirectUri, Secret, Stored as _, TenantId,
 };
@@ -230,6 +231,18 @@ columns! {
     Text [] Filter: |filter| Param::Text(filter.as_str().into()), |cell| cell.text()?.parse().ok();
     Int [const MIN: u32, const MAX: u32] Bounded<MIN, MAX>: |n| Param::Int(n.get().into()),
         |cell| Self::new(cell.int()?.try_into().ok()?).ok();
+    // The part, and the two times in microseconds.
+    Text [] ErasurePosition:
+        |position| {
+            let ErasurePosition { part, records_from, events_from } = position;
+            Param::Text(format!("{part} {} {}", records_from.as_micros(), events_from.as_micros()).into())
+        },
+        |cell| {
+            let [part, records_from, events_from] = cell.text()?.split(' ').collect::<Vec<_>>().try_into().ok()?;
+            let time = |text: &str| text.parse().ok().map(Timestamp::from_micros);
+            let part = ErasurePart::from_text(part)?;
+            Some(Self { part, records_from: time(records_from)?, events_from: time(events_from)? })
+        };
     // Seconds with spaces between them.
     Text [] RetryDelays:
         |delays| Param::Text(delays.seconds().iter().map(u32::to_string).collect::<Vec<_>>().join(" ").into()),

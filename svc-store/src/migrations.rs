@@ -84,6 +84,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0035_more_webhook_options",
     "0036_search_forgets",
     "0037_streams",
+    "0038_erasure_of_contacts",
 };
 
 /// The migrations of PostgreSQL.
@@ -124,6 +125,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0034_streams",
     "0035_bounds_of_history",
     "0036_partitions_of_history",
+    "0037_erasure_of_contacts",
 };
 
 /// A row of `schema_migrations`.

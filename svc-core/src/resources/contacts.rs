@@ -12,7 +12,7 @@ use crate::pages::{CursorScope, ListParams, Order, Page};
 use crate::resources::{Create, Delete, Filter, NewRecord, Resource, Update, crud};
 use crate::store::{RecordsOfContact, Tx};
 use crate::values::EventKind;
-use crate::values::{Email, Id, Patch, TenantId, Text, Timestamp};
+use crate::values::{Email, Id, Patch, TenantId, Text, TextEnum, Timestamp};
 
 /// The id of a contact.
 pub type ContactId = Id<Contact>;
@@ -51,6 +51,39 @@ pub struct Contact {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[record(schema = Timestamp)]
     pub deleted_at: Option<Timestamp>,
+    /// How far the [erasure](crate::personal::erase) of the contact has come. `None` while none is under way.
+    #[serde(skip)]
+    pub erasure: Option<ErasurePosition>,
+}
+
+/// How far the erasure of a contact has come. It goes through the events of the contact, then through its jobs, and then through
+/// its bookings, from the newest to the oldest, each after its events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErasurePosition {
+    /// What it goes through.
+    pub part: ErasurePart,
+    /// The records of this part that were created at this time or later are done.
+    pub records_from: Timestamp,
+    /// Of the events of the next record, those at this time or later are done.
+    pub events_from: Timestamp,
+}
+
+/// A part of what the erasure of a contact goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum ErasurePart {
+    /// The events of the contact.
+    Contact,
+    /// Its jobs and their events.
+    Jobs,
+    /// Its bookings and their events.
+    Bookings,
+}
+
+impl ErasurePosition {
+    /// Returns the position at the beginning of a part.
+    pub(crate) fn beginning_of(part: ErasurePart) -> Self {
+        Self { part, records_from: Timestamp::MAX, events_from: Timestamp::MAX }
+    }
 }
 
 /// The fields of a contact that a create and an update have in common. All of them can be null.

@@ -145,10 +145,65 @@ fn a_contact_with_many_events_is_erased_in_steps() {
         fixture.update::<Contact>(contact, json!({ "phone": number.to_string() })).unwrap();
     }
     fixture.delete::<Contact>(contact).unwrap();
-    let steps: Vec<Erasure> = (0..3).map(|_| erase(&fixture, fixture.tenant, contact).unwrap()).collect();
+    let steps: Vec<Erasure> = (0..4).map(|_| erase(&fixture, fixture.tenant, contact).unwrap()).collect();
     let step = |contacts, events, is_complete| Erasure { contacts, events, is_complete, ..Erasure::default() };
-    // With the events of its creation and its deletion.
-    assert_eq!(steps, [step(1, STEP, false), step(0, 22, true), step(0, 0, true)]);
+    // With the events of its creation and its deletion. The newest event says of the erasure no more than the id. Another time
+    // goes through all of them again.
+    assert_eq!(steps, [step(1, STEP - 1, false), step(0, 23, true), step(0, 0, false), step(0, 0, true)]);
+}
+
+/// Returns how many steps an erasure takes, and what it has emptied.
+fn steps(fixture: &Fixture, contact: ContactId) -> (u32, Erasure) {
+    let (mut steps, mut all) = (0, Erasure::default());
+    while !all.is_complete {
+        let step = erase(fixture, fixture.tenant, contact).unwrap();
+        assert!(step.jobs + step.bookings + step.events <= STEP, "a step is bounded: {step:?}");
+        (steps, all) = (steps + 1, all.and(step));
+    }
+    (steps, all)
+}
+
+/// A step looks at no more than so many records and events, whatever the contact has and whatever of it is empty already. So
+/// twice as much takes twice as many steps, and no step becomes slower.
+#[test]
+fn an_erasure_takes_as_many_steps_as_the_contact_has_records_and_events() {
+    let found = [1, 2, 4].map(|size| {
+        let fixture = Fixture::new();
+        let contact = fixture.contact();
+        let booking = json!({
+            "contact_id": contact, "service_name": "Visit", "notes": "Ada", "start_time": "2026-03-20T09:00:00Z",
+        });
+        for _ in 0..size * STEP / 2 {
+            let id = fixture.create::<Booking>(booking.clone()).unwrap().id;
+            fixture.update::<Booking>(id, json!({ "notes": "Ada L." })).unwrap();
+        }
+        // Each booking has two events; the contact has two, one of which says nothing but that it is gone.
+        let (first, all) = steps(&fixture, contact);
+        let (again, nothing) = steps(&fixture, contact);
+        assert_eq!((all.bookings, all.events), (size * STEP / 2, size * STEP + 1));
+        assert_eq!(nothing, Erasure { is_complete: true, ..Erasure::default() });
+        let data =
+            fixture.write((fixture.tenant, contact), async |tx, &(tenant, id)| personal::data_of(tx, tenant, id).await);
+        assert!(!json_of(&data.unwrap()).to_string().contains("Ada"));
+        (first, again)
+    });
+    assert_eq!(found, [(2, 2), (4, 4), (7, 7)]);
+}
+
+#[test]
+fn a_record_with_more_events_than_a_step_is_erased_in_steps() {
+    let fixture = Fixture::new();
+    let contact = fixture.contact();
+    let booking: Booking = fixture
+        .create(json!({ "contact_id": contact, "service_name": "Visit", "start_time": "2026-03-20T09:00:00Z" }))
+        .unwrap();
+    for number in 0..2 * STEP {
+        fixture.update::<Booking>(booking.id, json!({ "notes": number.to_string() })).unwrap();
+    }
+    let (count, all) = steps(&fixture, contact);
+    assert_eq!((count, all.bookings), (3, 1));
+    assert_eq!(all.events, 2 * STEP + 1, "what had no notes has nothing to erase");
+    assert_eq!(fixture.get::<Booking>(booking.id).unwrap().notes, None);
 }
 
 #[test]

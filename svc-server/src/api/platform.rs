@@ -392,8 +392,8 @@ fn contacts() -> Vec<Operation> {
             "Erase a contact",
             "Deletes the contact, and sets the personal fields of it, of its jobs, of the notes of its bookings and of what \
              events copied to null. Ids, numbers, amounts and times stay. Fires `contact.deleted` with the `id` alone. One \
-             request makes a hundred changes at most: send it again, with another `Idempotency-Key`, until `is_complete` \
-             is true. A contact that is deleted already can be erased.",
+             request looks at a hundred records and events at most, and may have changed none of them: send it again, with \
+             another `Idempotency-Key`, until `is_complete` is true. A contact that is deleted already can be erased.",
             "What this request has erased.",
         ),
     ]

@@ -24,7 +24,7 @@ record!(Contact, "contacts", key: [tenant_id, id], {
     extra: [tenant_id: TenantId, live: bool],
     inserted: [id, created_at],
     updated: [
-        email, first_name, last_name, phone, company_name, city, state, postcode, updated_at, deleted_at,
+        email, first_name, last_name, phone, company_name, city, state, postcode, updated_at, deleted_at, erasure,
     ],
 });
 
