@@ -11,6 +11,7 @@
 //! Secrets never reach the log or a span: no Authorization header, no query string and no body is written.
 
 #[cfg(feature = "standalone")]
+mod lines;
 mod log;
 #[cfg(feature = "otlp")]
 mod otlp;

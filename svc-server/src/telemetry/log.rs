@@ -9,6 +9,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
+use super::lines::Lines;
 use crate::metrics::Metrics;
 
 /// What the log has unless `SVC_LOG` says otherwise.
@@ -83,7 +84,8 @@ fn filter(asked: Option<&str>, default: &str, named_alone: &[&str]) -> EnvFilter
 }
 
 fn log<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync> {
-    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = Lines::default();
+    let log = tracing_subscriber::fmt::layer().with_writer(move || lines.clone());
     match format {
         LogFormat::Text => log.with_ansi(false).boxed(),
         LogFormat::Json => log.json().flatten_event(true).boxed(),
