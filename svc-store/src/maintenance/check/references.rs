@@ -38,11 +38,25 @@ const GLOBAL: &[(&str, &str, &str)] = &[
 /// such tables. They have few rows.
 const READ_FIRST: [&str; 4] = ["tenants", "api_keys", "oauth_apps", "oauth_grants"];
 
+/// Tables in whose rows the tenant need not exist.
+const WITHOUT_TENANT: [&str; 5] = [
+    // The stream of the server is of no tenant.
+    "streams",
+    // An idempotency key is unique within an account, within the grant of an app or within a platform key, and the record stays
+    // when these are gone.
+    "idempotency",
+    // They are written after the fact, without the lock of the tenant, which may be a sandbox that was deleted meanwhile. Upkeep
+    // deletes them by their age.
+    "request_log",
+    "attempt_counts",
+    "stream_positions",
+];
+
 /// Returns all references, each with whether it is within a tenant.
 fn references() -> impl Iterator<Item = (&'static str, &'static str, &'static str, bool)> {
-    // The stream of the server is of no tenant.
+    let has_tenant = |name: &str| !WITHOUT_TENANT.contains(&name);
     let of_tenants =
-        super::TABLES.iter().filter(|table| table.position("tenant_id").is_some() && table.name != "streams");
+        super::TABLES.iter().filter(move |table| table.position("tenant_id").is_some() && has_tenant(table.name));
     let of_tenants = of_tenants.map(|table| (table.name, "tenant_id", "tenants", false));
     let global = GLOBAL.iter().map(|&(table, column, parent)| (table, column, parent, false));
     let within = WITHIN_TENANT.iter().map(|&(table, column, parent)| (table, column, parent, true));

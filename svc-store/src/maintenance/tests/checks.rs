@@ -90,6 +90,23 @@ async fn each_damage_to_a_file_is_found() {
     }
 }
 
+/// They are written without the lock of their account, or are of an app or a platform key.
+#[tokio::test]
+async fn rows_that_outlive_their_account_are_no_damage() {
+    let folder = Folder::new();
+    let url = folder.filled("svc.db").await;
+    let connection = rusqlite::Connection::open(folder.path("svc.db")).unwrap();
+    connection.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+    let mut changed = 0;
+    for table in ["idempotency", "request_log", "attempt_counts", "stream_positions", "streams"] {
+        let gone = format!("UPDATE {table} SET tenant_id = x'0195a3c8000070008000000000000099'");
+        changed += connection.execute(&gone, []).unwrap();
+    }
+    assert!(changed > 0);
+    drop(connection);
+    assert_eq!(check(&url).await.unwrap().findings, []);
+}
+
 #[tokio::test]
 async fn each_damage_to_a_server_database_is_found() {
     let Some(server) = server() else { return };
