@@ -1,5 +1,5 @@
--- Distributes the tables of svc on Citus, the rows of each account together: `psql --single-transaction --file ops/citus.sql
--- URL`, on the coordinator, while no server runs and after `svc db migrate`. The database may be empty or filled. Run it
+-- Distributes the tables of svc on Citus, the rows of each account together, in one transaction: `psql --file ops/citus.sql URL`,
+-- on the coordinator, while no server runs and after `svc db migrate`. The database may be empty or filled. Run it
 -- again after an upgrade that adds tables: what is distributed already stays as it is.
 --
 -- It drops, and says so:
@@ -9,6 +9,8 @@
 --   keeps whoever may write to the table from changing it.
 --
 -- docs/operations.md, "Citus", has the reasons for the place of each table, and what was measured.
+
+BEGIN;
 
 CREATE TEMPORARY TABLE places ("table" name, "column" name) ON COMMIT DROP;
 
@@ -86,3 +88,5 @@ BEGIN
         RAISE NOTICE 'made % known to Citus', t.name;
     END LOOP;
 END $$;
+
+COMMIT;

@@ -66,6 +66,12 @@ impl Env {
         Self::new(SystemClock, SystemEntropy)
     }
 
+    /// Returns this environment with another clock.
+    #[must_use]
+    pub fn with_clock(&self, clock: impl Clock + 'static) -> Self {
+        Self { clock: Arc::new(clock), ..self.clone() }
+    }
+
     /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()

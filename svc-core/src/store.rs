@@ -72,6 +72,7 @@ mod unit_of_work;
 mod wrapper;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -84,6 +85,7 @@ use crate::resources::contacts::Contact;
 use crate::resources::invoices::Invoice;
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
+use crate::values::TenantId;
 use crate::webhooks::deliveries::DeliveryWakeup;
 use crate::webhooks::events::WrittenEvents;
 use crate::webhooks::subscriptions::WebhookSubscription;
@@ -157,6 +159,11 @@ pub trait Store: Send + Sync + 'static {
         None
     }
 
+    /// Returns the servers that the accounts are on, or `None` if there is one alone.
+    fn servers(&self) -> Option<&dyn AccountServers> {
+        None
+    }
+
     /// Checks that writes are taken, as far as this process can tell without asking the database.
     ///
     /// # Errors
@@ -177,6 +184,17 @@ pub trait Store: Send + Sync + 'static {
     fn observe(&self, _observer: Arc<dyn Observer>) {}
 }
 
+/// The servers that the accounts of a store are on, such as the workers of Citus. What is asked of the accounts of one needs no
+/// other.
+#[async_trait]
+pub trait AccountServers: Send + Sync {
+    /// Returns the number of each server, with its accounts, as far as they can be known while servers are away.
+    ///
+    /// # Errors
+    /// [`StoreError`] when even that cannot be known.
+    async fn accounts(&self) -> StoreResult<Vec<(i64, Vec<TenantId>)>>;
+}
+
 /// Receives measurements of how a store works.
 pub trait Observer: Send + Sync + 'static {
     /// Is called when `units` units of work shared one transaction.
@@ -185,6 +203,10 @@ pub trait Observer: Send + Sync + 'static {
     /// Is called when a unit of work runs again, after a conflict with another transaction or a lost connection. `name`
     /// is the name of the unit of work.
     fn retry(&self, name: &'static str);
+
+    /// Is called after a step of the upkeep of partitions: for how long there are partitions ahead, and whether the step was not
+    /// done as writes would have waited for it too long.
+    fn partitions(&self, _ahead: Duration, _is_blocked: bool) {}
 }
 
 impl dyn Store {

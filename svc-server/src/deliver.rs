@@ -12,13 +12,14 @@ pub(crate) mod dial;
 mod failure_log;
 mod happy_eyeballs;
 mod pacer;
+mod parts;
 mod proxy;
 pub mod resolver;
 pub(crate) mod tls;
 mod tokens;
 
 use std::any::Any;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -41,6 +42,7 @@ use tracing::Instrument as _;
 pub use self::client::HttpWebhookClient;
 use self::failure_log::FailureLog;
 use self::pacer::Pacer;
+use self::parts::Parts;
 pub use self::proxy::EgressProxy;
 use crate::metrics::Metrics;
 use crate::telemetry;
@@ -109,19 +111,27 @@ pub async fn run(
         client,
         metrics,
         failure_log: FailureLog::default(),
+        parts: Parts::default(),
+        poll_error: None,
         in_flight: InFlight::default(),
         pacer: Arc::new(Pacer::new()),
         outcomes: BTreeMap::new(),
         counter: AttemptCounter::default(),
         counts_written_at: tokio::time::Instant::now(),
-        running_batches: HashSet::new(),
+        running_batches: HashMap::new(),
         event_sender,
         event_receiver,
     };
     driver.run_until(stop).await;
     if tokio::time::timeout(grace, driver.drain()).await.is_err() {
         let attempts = driver.in_flight.total();
-        tracing::warn!(attempts, "stopped with delivery attempts in flight; they will be repeated");
+        let outcomes = driver.outcomes.values().map(Vec::len).chain(driver.running_batches.values().copied());
+        let outcomes: usize = outcomes.sum();
+        tracing::warn!(
+            attempts,
+            outcomes,
+            "stopped with delivery attempts in flight, or with outcomes that could not be stored; they will be repeated"
+        );
     }
     driver.write_counts().await;
     driver.failure_log.finish();
@@ -134,6 +144,9 @@ struct Driver {
     client: Arc<dyn WebhookClient>,
     metrics: Arc<Metrics>,
     failure_log: FailureLog,
+    parts: Parts,
+    /// The error of the last poll, which was logged.
+    poll_error: Option<Error>,
     in_flight: InFlight,
     pacer: Arc<Pacer>,
     /// The outcomes that wait for the next batch of their tenant.
@@ -141,8 +154,8 @@ struct Driver {
     /// The attempts that wait to be counted in the store.
     counter: AttemptCounter,
     counts_written_at: tokio::time::Instant,
-    /// The tenants whose batch is running.
-    running_batches: HashSet<TenantId>,
+    /// The tenants whose batch is running, each with the number of its outcomes.
+    running_batches: HashMap<TenantId, usize>,
     event_sender: mpsc::UnboundedSender<DriverEvent>,
     event_receiver: mpsc::UnboundedReceiver<DriverEvent>,
 }
@@ -166,9 +179,14 @@ impl Driver {
                 biased;
                 () = &mut stop => return,
                 Some(event) = self.event_receiver.recv() => self.handle_all(event),
-                () = store.delivery_wakeup().notified() => true,
-                () = tokio::time::sleep(wait) => true,
+                // The pause after a failed poll is not shortened by each write.
+                () = store.delivery_wakeup().notified(), if self.poll_error.is_none() => true,
+                () = tokio::time::sleep(wait) => {
+                    wait = self.poll().await;
+                    continue;
+                }
             };
+            let poll_now = poll_now && self.poll_error.is_none();
             wait = if poll_now { self.poll().await } else { wait.saturating_sub(waiting_since.elapsed()) };
         }
     }
@@ -205,7 +223,7 @@ impl Driver {
                 let tenant = outcome.delivery.tenant_id;
                 self.counter.add(tenant, outcome.delivery.subscription_id, &outcome.log);
                 self.outcomes.entry(tenant).or_default().push(*outcome);
-                !self.running_batches.contains(&tenant)
+                !self.running_batches.contains_key(&tenant)
             }
             DriverEvent::BatchFinished { batch, result, unrecorded } => {
                 self.running_batches.remove(&batch.tenant_id);
@@ -230,7 +248,7 @@ impl Driver {
     /// Takes the outcomes of the tenants that have no running batch.
     fn take_outcomes(&mut self) -> BTreeMap<TenantId, Vec<AttemptResult>> {
         let mut taken = BTreeMap::new();
-        let idle = self.outcomes.iter_mut().filter(|(tenant, _)| !self.running_batches.contains(*tenant));
+        let idle = self.outcomes.iter_mut().filter(|(tenant, _)| !self.running_batches.contains_key(*tenant));
         for (tenant, outcomes) in idle {
             taken.insert(*tenant, outcomes.drain(..outcomes.len().min(MAX_BATCH_OUTCOMES)).collect());
         }
@@ -244,17 +262,22 @@ impl Driver {
         if self.counts_written_at.elapsed() >= COUNTS_INTERVAL {
             tokio::spawn(self.write_counts());
         }
-        let mut due_work =
-            match self.store.read_in_place("deliver.due_work", (), async |tx, ()| engine::poll(tx).await).await {
-                Ok(due_work) => due_work,
-                Err(error) => {
+        let store = Arc::clone(&self.store);
+        let mut due_work = match self.parts.poll(&*store).await {
+            Ok(due_work) => due_work,
+            Err(error) => {
+                if self.poll_error.replace(error.clone()).as_ref() != Some(&error) {
                     tracing::error!(%error, "cannot read the due deliveries; trying again");
-                    return STORE_RETRY_DELAY;
                 }
-            };
+                return STORE_RETRY_DELAY;
+            }
+        };
+        if self.poll_error.take().is_some() {
+            tracing::info!("the due deliveries can be read again");
+        }
         let earliest_due_at = due_work.earliest_due_at;
         self.metrics.overdue(earliest_due_at.map_or(Duration::ZERO, |due_at| due_work.now.since(due_at)));
-        due_work.exclude_tenants(|tenant| self.running_batches.contains(&tenant));
+        due_work.exclude_tenants(|tenant| self.running_batches.contains_key(&tenant));
         let outcomes = self.take_outcomes();
         for batch in self.in_flight.plan(&self.policy, &due_work, outcomes) {
             self.spawn_batch(batch);
@@ -277,7 +300,7 @@ impl Driver {
     }
 
     fn spawn_batch(&mut self, batch: Batch) {
-        self.running_batches.insert(batch.tenant_id);
+        self.running_batches.insert(batch.tenant_id, batch.outcomes.len());
         let (store, policy, event_sender) =
             (Arc::clone(&self.store), Arc::clone(&self.policy), self.event_sender.clone());
         let batch = Arc::new(batch);

@@ -63,6 +63,8 @@ pub struct Metrics {
     paused: Counter,
     in_flight: Gauge,
     overdue: Gauge<f64, AtomicU64>,
+    partitions_ahead: Gauge<f64, AtomicU64>,
+    partitions_blocked: Counter,
     deliveries: Family<Label, Gauge>,
     oldest: Family<Label, Gauge<f64, AtomicU64>>,
     stream_events: Family<Label, Counter>,
@@ -105,6 +107,8 @@ impl Default for Metrics {
             paused: Counter::default(),
             in_flight: Gauge::default(),
             overdue: Gauge::default(),
+            partitions_ahead: Gauge::default(),
+            partitions_blocked: Counter::default(),
             deliveries: Family::default(),
             oldest: Family::default(),
             stream_events: Family::default(),
@@ -155,6 +159,10 @@ impl Metrics {
         registry.register("deliveries_in_flight", help, self.in_flight.clone());
         let help = "Time in seconds for which the longest due endpoint has been waiting to be selected";
         registry.register_with_unit("deliveries_overdue", help, Unit::Seconds, self.overdue.clone());
+        let help = "Time in seconds until the first partition begins that has no end, on PostgreSQL; 0 before the first upkeep";
+        registry.register_with_unit("partitions_ahead", help, Unit::Seconds, self.partitions_ahead.clone());
+        let help = "Partitions that were not made or dropped in time, as writes would have waited";
+        registry.register("partitions_blocked", help, self.partitions_blocked.clone());
         let help = "Deliveries of all accounts, by status; 10000 means 10000 or more";
         registry.register("deliveries", help, self.deliveries.clone());
         let help = "Age in seconds of the oldest event among the counted deliveries, by status; 0 if there is none";
@@ -274,6 +282,13 @@ impl Observer for Metrics {
 
     fn retry(&self, name: &'static str) {
         self.store_retries.get_or_create(&[("name", name)]).inc();
+    }
+
+    fn partitions(&self, ahead: Duration, is_blocked: bool) {
+        self.partitions_ahead.set(ahead.as_secs_f64());
+        if is_blocked {
+            self.partitions_blocked.inc();
+        }
     }
 }
 

@@ -39,7 +39,7 @@
 //!   those of svc-core's modules and of its repository traits.
 //! - `sqlite` has the threads, types and errors of SQLite.
 //! - `postgres` has the connections, types, errors and notifications of PostgreSQL.
-//! - `dialect` has the differences between the two in SQL.
+//! - `dialect` has the differences between the two in SQL, and `database_clock` the time of a database that has a clock.
 //! - `migrations` has the versions of the schema, and the runner that applies them.
 //! - `vault` encrypts secrets before they are stored.
 //! - `new_file` creates files that are complete under their names, and `unfinished` detects databases that are not.
@@ -67,6 +67,7 @@
 
 mod accounts;
 mod column;
+mod database_clock;
 mod dialect;
 mod locked_tenants;
 #[cfg(feature = "maintenance")]

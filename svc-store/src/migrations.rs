@@ -126,6 +126,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0035_bounds_of_history",
     "0036_partitions_of_history",
     "0037_erasure_of_contacts",
+    "0038_partitions_in_steps",
 };
 
 /// A row of `schema_migrations`.

@@ -18,7 +18,8 @@
 //!
 //! # Clocks
 //!
-//! A process whose clock differs from the database's by more than ten seconds takes no writes (`clock_watch`).
+//! Units of work get the time of the database, on every node alike. A process whose clock differs from it by more than ten
+//! seconds takes no writes (`database_clock`, `clock_watch`).
 
 mod clock_watch;
 mod connect_options;
@@ -31,6 +32,8 @@ mod notifications;
 mod queue;
 mod reader;
 mod request_counts;
+mod servers;
+mod session_check;
 mod tls;
 mod transaction;
 mod values;
@@ -43,7 +46,7 @@ use async_trait::async_trait;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
 use svc_core::pages::CursorKey;
-use svc_core::store::{Access, Observer, RequestCounts, Store, StoreResult, UnitOfWork};
+use svc_core::store::{Access, AccountServers, Observer, RequestCounts, Store, StoreResult, UnitOfWork};
 use svc_core::sync::lock;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::{Notify, watch};
@@ -57,6 +60,7 @@ use self::connection::PostgresConnection;
 pub(crate) use self::maintenance_connection::PostgresMaintenance;
 use self::queue::{Queue, QueuedWork};
 use self::request_counts::PostgresRequestCounts;
+use self::servers::CitusServers;
 #[cfg(feature = "sqlx")]
 pub(crate) use self::{
     failure::error_of_code,
@@ -65,6 +69,7 @@ pub(crate) use self::{
     values::{Argument, arguments, read_cell},
     writer::MAX_RUNS,
 };
+use crate::database_clock::DatabaseClock;
 use crate::sql::StoreContext;
 use crate::vault::{self, SecretKey, Vault};
 use crate::{OpenError, Options};
@@ -83,6 +88,8 @@ const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 pub struct PostgresStore {
     shared: Arc<Shared>,
     counts: PostgresRequestCounts,
+    /// Those of a database on Citus.
+    servers: Option<CitusServers>,
     background_tasks: Vec<AbortHandle>,
     /// Each read and write task has a receiver until it has ended.
     running: watch::Sender<()>,
@@ -151,10 +158,11 @@ impl PostgresStore {
             );
             return Err(StoreError::SecretKey(reason));
         }
-        let clock_watch = ClockWatch::default();
-        clock_watch.update(&first.client, &env).await?;
-        let mut context = StoreContext::new(env, cursor_key, vault);
-        context.is_distributed = is_distributed;
+        let database_clock = DatabaseClock::new(env.clone());
+        let clock_watch = ClockWatch::new(database_clock.clone());
+        clock_watch.update(&first.client).await?;
+        let mut context = StoreContext::new(env.with_clock(database_clock.clone()), cursor_key, vault);
+        (context.is_distributed, context.database_clock) = (is_distributed, Some(database_clock));
         let shared = Arc::new(Shared {
             context,
             connect_options,
@@ -174,12 +182,20 @@ impl PostgresStore {
             spawn(&running, writer::run(Arc::clone(&shared), first.take()));
         }
         let (counts, counting) = PostgresRequestCounts::new(Arc::clone(&shared));
-        let background_tasks = vec![
+        let mut background_tasks = vec![
             spawn(&running_background, notifications::run(Arc::clone(&shared))),
             spawn(&running_background, fail_expired(Arc::clone(&shared), options.acquire_timeout)),
             spawn(&running_background, counting),
         ];
-        Ok(Self { shared, counts, background_tasks, running, running_background })
+        let servers = is_distributed.then(|| {
+            let (servers, remember) = CitusServers::new(Arc::clone(&shared));
+            // A process that is about to exit sends nothing.
+            if !options.is_short_lived {
+                background_tasks.push(spawn(&running_background, remember));
+            }
+            servers
+        });
+        Ok(Self { shared, counts, servers, background_tasks, running, running_background })
     }
 
     pub(crate) fn check_open(&self) -> StoreResult<()> {
@@ -215,6 +231,7 @@ struct First {
 async fn open_first(mut connect_options: ConnectOptions, planner_settings: Option<bool>) -> StoreResult<First> {
     connect_options.steers_plans = planner_settings.unwrap_or(true);
     let mut connection = PostgresConnection::open(&connect_options, Role::Write).await?;
+    session_check::check(&connection, &connect_options).await?;
     let is_distributed = connection.has_citus().await?;
     if is_distributed && planner_settings.is_none() {
         connect_options.steers_plans = false;
@@ -228,7 +245,9 @@ pub(crate) async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
     let connect_options = connect_options(url)?;
     let migrated = async {
         let first = open_first(connect_options, None).await?;
-        migrate::run(&first.connection.client).await
+        let applied = migrate::run(&first.connection.client).await?;
+        migrate::make_partitions(&first.connection.client).await?;
+        Ok(applied)
     };
     migrated.await.map_err(|source| crate::unavailable(url, source))
 }
@@ -256,9 +275,13 @@ impl Store for PostgresStore {
         Some(&self.counts)
     }
 
+    fn servers(&self) -> Option<&dyn AccountServers> {
+        self.servers.as_ref().map(|servers| servers as &dyn AccountServers)
+    }
+
     fn check_writable(&self) -> StoreResult<()> {
         self.check_open()?;
-        self.shared.clock_watch.check(&self.shared.context.env)
+        self.shared.context.check_clock()
     }
 
     async fn close(&self) {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use svc_core::accounts::actor::Actor;
@@ -15,6 +16,7 @@ use svc_core::webhooks::events::WrittenEvents;
 use uuid::Uuid;
 
 use crate::column::Column;
+use crate::database_clock::DatabaseClock;
 use crate::dialect::Dialect;
 use crate::locked_tenants::{LockedTenant, LockedTenants};
 use crate::vault::Vault;
@@ -131,13 +133,20 @@ pub(crate) struct StoreContext {
     pub(crate) delivery_wakeup: DeliveryWakeup,
     /// Whether the rows of a tenant may be on another server than those that are of no tenant, as on Citus.
     pub(crate) is_distributed: bool,
+    /// The clock of the database, if it has one.
+    pub(crate) database_clock: Option<DatabaseClock>,
     observer: OnceLock<Arc<dyn Observer>>,
 }
 
 impl StoreContext {
     pub(crate) fn new(env: Env, cursor_key: CursorKey, vault: Vault) -> Self {
         let (delivery_wakeup, observer) = (DeliveryWakeup::default(), OnceLock::new());
-        Self { env, cursor_key, vault, delivery_wakeup, is_distributed: false, observer }
+        Self { env, cursor_key, vault, delivery_wakeup, is_distributed: false, database_clock: None, observer }
+    }
+
+    /// Returns the error of a write that takes its time now, if the clock of this machine is wrong.
+    pub(crate) fn check_clock(&self) -> StoreResult<()> {
+        self.database_clock.as_ref().map_or(Ok(()), DatabaseClock::check)
     }
 
     /// Registers the first observer; later ones are ignored.
@@ -147,6 +156,10 @@ impl StoreContext {
 
     pub(crate) fn report_group(&self, access: Access, units: usize) {
         self.observer.get().into_iter().for_each(|observer| observer.group(access, units));
+    }
+
+    pub(crate) fn report_partitions(&self, ahead: Duration, is_blocked: bool) {
+        self.observer.get().into_iter().for_each(|observer| observer.partitions(ahead, is_blocked));
     }
 
     pub(crate) fn report_retry(&self, name: &'static str) {

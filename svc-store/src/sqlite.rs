@@ -11,6 +11,7 @@
 //! Queued reads share one read transaction, which is short, as a long snapshot would keep the write-ahead log from being
 //! checkpointed. Queued writes share one transaction as well, and complete after its durable commit.
 
+mod access;
 mod checkpointer;
 mod connection;
 mod connection_pool;

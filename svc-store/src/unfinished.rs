@@ -4,7 +4,7 @@ use svc_core::error::StoreError;
 use svc_core::store::StoreResult;
 
 #[cfg(feature = "sqlite")]
-pub(crate) use self::sqlite::{check_before_open, check_has_tables};
+pub(crate) use self::sqlite::{check_before_open, check_has_tables, check_log};
 
 /// The setting with the position of a copy into a database. Its field `table` is null once all tables are copied.
 pub(crate) const COPY_SETTING: &str = "copy";
@@ -23,10 +23,17 @@ pub(crate) fn check_copy(position: Option<&[u8]>) -> StoreResult<()> {
 
 #[cfg(feature = "sqlite")]
 mod sqlite {
+    use std::collections::BTreeSet;
     use std::fs;
+    use std::io::{self, Read as _};
+    use std::os::unix::fs::MetadataExt as _;
     use std::path::{Path, PathBuf};
+    use std::sync::Mutex;
+
+    use svc_core::sync::lock;
 
     use super::{StoreError, StoreResult};
+    use crate::new_file::with_suffix;
     use crate::vault;
 
     /// Returns the key file beside a database. It is made after the schema, also on the first start, so a database that has
@@ -53,6 +60,42 @@ mod sqlite {
             Some(key) if !has_tables => Err(without_tables(key, "has no tables")),
             _ => Ok(()),
         }
+    }
+
+    /// Checks that no write-ahead log of another database lies beside a file. SQLite would take its pages for those of the file.
+    ///
+    /// # Errors
+    /// The file is one that SQLite never opened with a log, such as a backup, and there is a log.
+    pub(crate) fn check_log(database: &Path) -> StoreResult<()> {
+        let log = with_suffix(database, "-wal");
+        if fs::metadata(&log).is_ok_and(|log| log.len() > 0) && is_without_log(database).unwrap_or(false) {
+            return Err(StoreError::Incomplete(format!(
+                "the write-ahead log {} is not of this file, which is a backup that was put in the place of another database. \
+                 Stop everything that uses the database, and delete that file and {}",
+                log.display(),
+                with_suffix(database, "-shm").display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Returns whether the header of a file says that it has no write-ahead log. Each file is read once in a process.
+    fn is_without_log(database: &Path) -> io::Result<bool> {
+        static READ: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+        let about = fs::metadata(database)?;
+        if lock(&READ).contains(&(about.dev(), about.ino())) {
+            return Ok(false);
+        }
+        let (file, mut header) = (fs::File::open(database)?, [0; 20]);
+        let read = (&file).read_exact(&mut header);
+        // To close it would release the locks that other connections of this process have on the file.
+        std::mem::forget(file);
+        read?;
+        let is_without = header.starts_with(b"SQLite format 3\0") && header[18] == 1 && header[19] == 1;
+        if !is_without {
+            lock(&READ).insert((about.dev(), about.ino()));
+        }
+        Ok(is_without)
     }
 
     fn without_tables(key: &Path, what: &str) -> StoreError {

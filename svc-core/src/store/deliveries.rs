@@ -246,6 +246,9 @@ pub trait ReplayRepository: Send {
     /// is returned once for each of its bulk replays.
     async fn tenants_with_unfinished_replays(&mut self, limit: u32) -> StoreResult<Vec<TenantId>>;
 
+    /// Returns those of at most [`MAX_EXCEPTED_TENANTS`](super::MAX_EXCEPTED_TENANTS) tenants that have an unfinished bulk replay.
+    async fn replaying_tenants_of(&mut self, tenants: &[TenantId]) -> StoreResult<Vec<TenantId>>;
+
     /// Returns at most `limit` unfinished bulk replays of all tenants, those whose last step is longest ago first.
     async fn unfinished_replays(&mut self, limit: u32) -> StoreResult<Vec<Replay>>;
 

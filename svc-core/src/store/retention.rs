@@ -10,8 +10,13 @@ use crate::webhooks::retention::{DroppedHistory, ExpiredKind, IdRange};
 /// Deletes what is older than its retention period, in steps of bounded cost.
 #[async_trait]
 pub trait RetentionRepository: Send {
-    /// Drops at once what a store keeps apart by its time and what is older than `before`, and prepares the places of what comes
-    /// after `now`. Events with a pending delivery are moved, with all that belongs to them.
+    /// Makes what [`drop_expired`](Self::drop_expired) needs for a place of what comes after `now`, without a lock that others wait
+    /// for. `before` is the end of the retention. A store that has no such places does nothing.
+    async fn prepare_partition(&mut self, now: Timestamp, before: Timestamp) -> StoreResult<()>;
+
+    /// Does one step: prepares the place of what comes after `now`, or drops at once some of what a store keeps apart by its time
+    /// and what is older than `before`. Events with a pending delivery are moved, with all that belongs to them. A step that would
+    /// keep writes waiting for long is not done.
     ///
     /// `before` is the end of the retention, and `sent_before` the time before which every stream has sent all events: only what
     /// is older than both is dropped. A store that has no such places does nothing.

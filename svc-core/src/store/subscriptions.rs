@@ -69,6 +69,15 @@ pub trait EndpointSchedule: Send {
     /// may be at most [`MAX_EXCEPTED_TENANTS`] of these.
     async fn due_endpoints(&mut self, now: Timestamp, except: &[TenantId], limit: u32) -> StoreResult<Vec<Endpoint>>;
 
+    /// Returns at most `limit` endpoints of these tenants that are due at `now`, longest due first. There may be at most
+    /// [`MAX_EXCEPTED_TENANTS`] tenants.
+    async fn due_endpoints_of(
+        &mut self,
+        now: Timestamp,
+        tenants: &[TenantId],
+        limit: u32,
+    ) -> StoreResult<Vec<Endpoint>>;
+
     /// Returns at most `limit` endpoints of the schedule, whenever they are due, in the order of their tenants and ids and
     /// after the endpoint `after`.
     async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> StoreResult<Vec<Endpoint>>;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Access, Observer, RequestCounts, Store, StoreResult, UnitOfWork};
+use super::{Access, AccountServers, Observer, RequestCounts, Store, StoreResult, UnitOfWork};
 use crate::env::Env;
 use crate::error::Error;
 use crate::webhooks::deliveries::DeliveryWakeup;
@@ -107,6 +107,10 @@ impl<W: StoreWrapper> Store for W {
 
     fn request_counts(&self) -> Option<&dyn RequestCounts> {
         self.inner().request_counts()
+    }
+
+    fn servers(&self) -> Option<&dyn AccountServers> {
+        self.inner().servers()
     }
 
     fn check_writable(&self) -> StoreResult<()> {

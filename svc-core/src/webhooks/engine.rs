@@ -115,7 +115,7 @@ use crate::webhooks::replays;
 pub use self::attempt::{Attempt, AttemptOptions, AttemptResult};
 pub use self::batch::{Batch, BatchResult, FailedAttempt};
 pub use self::in_flight::InFlight;
-pub use self::plan::{DueWork, poll};
+pub use self::plan::{DueWork, poll, poll_of};
 pub use self::policy::Policy;
 pub use self::waits::bound_waits;
 

@@ -35,6 +35,8 @@ const DELIVERIES: u32 = 200;
 const TENANTS: usize = 64;
 /// The number of tenants that one read transaction asks for old events or replays, with one statement.
 const PAGE: u32 = 1_000;
+/// The highest number of steps in which one sweep makes and drops partitions. The next sweep goes on.
+const PARTITION_STEPS: u32 = 64;
 
 /// A range of the ids of a tenant's events and deliveries, all of which sort like the times of the events. It may begin
 /// and end between the deliveries of one event.
@@ -80,8 +82,10 @@ pub enum ExpiredKind {
 pub struct DroppedHistory {
     /// The time from which on all rows are in partitions that are dropped as a whole. `None` where there are none.
     pub partitions_from: Option<Timestamp>,
-    /// How many partitions of events were dropped, each with those of their deliveries and attempts.
+    /// How many partitions of events were dropped, after those of their deliveries and attempts.
     pub partitions: u64,
+    /// Whether there may be more to do, in another transaction.
+    pub has_more: bool,
 }
 
 /// The numbers of rows that were deleted, or would be deleted by a sweep that only counts.
@@ -237,16 +241,50 @@ where
     F: Future<Output = ()>,
 {
     let mut dropped = DeletedCounts::default();
-    let mut before = before;
+    sweep_counting(store, positions, before, dry, pause, &mut dropped).await.map(|()| dropped)
+}
+
+/// Does what [`sweep`] does, and counts in `dropped` after each step, so that one which is broken off can say what it deleted.
+///
+/// # Errors
+/// Those of [`sweep`].
+///
+/// # Cancel safety
+/// The step that is under way when the future is dropped runs to its end, and is not counted.
+pub async fn sweep_counting<P, F>(
+    store: &dyn Store,
+    positions: &mut Positions,
+    before: Timestamp,
+    dry: bool,
+    pause: P,
+    dropped: &mut DeletedCounts,
+) -> Result<(), Error>
+where
+    P: Fn() -> F,
+    F: Future<Output = ()>,
+{
+    let (mut before, mut history) = (before, DroppedHistory::default());
     if !dry {
         let sent_before =
             store.read("retention.sent", before, async |tx, &before| sent_by_all_before(tx, before).await).await?;
-        let whole = store.write("retention.drop", (before, sent_before), async |tx, &(before, sent_before)| {
-            let now = tx.env().now();
-            Ok(tx.drop_expired(now, before, sent_before).await?)
-        });
-        let DroppedHistory { partitions_from, partitions } = whole.await?;
-        (before, dropped.partitions) = (partitions_from.map_or(before, |from| from.min(before)), partitions);
+        // Each step is a transaction of its own, which locks one table for a moment.
+        for _ in 0..PARTITION_STEPS {
+            let prepare = store.write("retention.prepare", before, async |tx, &before| {
+                let now = tx.env().now();
+                Ok(tx.prepare_partition(now, before).await?)
+            });
+            prepare.await?;
+            let step = store.write("retention.drop", (before, sent_before), async |tx, &(before, sent_before)| {
+                let now = tx.env().now();
+                Ok(tx.drop_expired(now, before, sent_before).await?)
+            });
+            history = step.await?;
+            dropped.partitions += history.partitions;
+            if !history.has_more {
+                break;
+            }
+        }
+        before = history.partitions_from.map_or(before, |from| from.min(before));
     }
     let mut after = TenantId(Uuid::nil());
     loop {
@@ -257,11 +295,11 @@ where
         let with_history: Vec<TenantId> =
             page.iter().filter(|(_, has_history)| *has_history).map(|(tenant, _)| *tenant).collect();
         for group in with_history.chunks(TENANTS) {
-            dropped += sweep_group(store, group, positions, before, dry, &pause).await?;
+            sweep_group(store, group, positions, before, dry, &pause, dropped).await?;
         }
         match page.last() {
             Some((last, _)) if page.len() == PAGE as usize => after = *last,
-            _ => return Ok(dropped),
+            _ => return Ok(()),
         }
     }
 }
@@ -304,12 +342,12 @@ async fn sweep_group<P, F>(
     before: Timestamp,
     dry: bool,
     pause: &P,
-) -> Result<DeletedCounts, Error>
+    dropped: &mut DeletedCounts,
+) -> Result<(), Error>
 where
     P: Fn() -> F,
     F: Future<Output = ()>,
 {
-    let mut dropped = DeletedCounts::default();
     let asked: Vec<(TenantId, Uuid)> =
         tenants.iter().map(|tenant| (*tenant, positions.get(tenant).copied().unwrap_or_default())).collect();
     let due = store.read("retention.due", (asked, before), async |tx, (asked, before)| due(tx, asked, *before).await);
@@ -329,14 +367,14 @@ where
                     })
                     .await?
             };
-            dropped += step.dropped;
+            *dropped += step.dropped;
             let Some(next) = step.next else { break };
             position = next;
             positions.insert(tenant, position);
             pause().await;
         }
     }
-    Ok(dropped)
+    Ok(())
 }
 
 /// Returns the tenants that have something to delete.
@@ -409,7 +447,7 @@ mod tests {
         made.now_or_never().unwrap().unwrap();
         clock.advance(Duration::from_secs(60));
         let (before, mut positions) = (store.inner.env().now(), Positions::new());
-        for (events, most) in [(3, 5 + 3 + 3 * 2), (0, 5)] {
+        for (events, most) in [(3, 6 + 3 + 3 * 2), (0, 6)] {
             store.transactions.store(0, Ordering::Relaxed);
             let swept = sweep(store_dyn, &mut positions, before, false, || async {}).now_or_never().unwrap();
             assert_eq!(swept.unwrap(), DeletedCounts { events, ..DeletedCounts::default() });

@@ -174,6 +174,8 @@ impl TenantRepository for SqlTx<'_> {
         if self.locked.is_some() && !self.lock_tenant(tenant).await? {
             return Ok(None);
         }
+        // It was checked when the write was queued, but the write may have waited since.
+        self.context.check_clock()?;
         let wall = self.context.env.now();
         if let Some(locked) = self.locked(tenant) {
             return Ok(Some(locked.advance_clock(wall)));

@@ -1,21 +1,28 @@
 //! The connection options in a `postgres://` URL.
 
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use svc_core::error::StoreError;
 use svc_core::store::StoreResult;
-use tokio_postgres::config::{Config, Host, SslMode};
+use tokio::net::lookup_host;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_postgres::config::{Config, Host, LoadBalanceHosts, SslMode};
 use tokio_postgres::tls::TlsStream;
 use tokio_postgres::{Client, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::failure::cannot_connect;
-use super::tls::{self, Verification};
+use super::tls::{self, Roots, Verification};
 
-/// The longest that connecting may take, to all hosts of the URL together.
+/// The longest that connecting may take, to all hosts of the URL together, unless the URL says how long each may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// After how long without traffic a TCP keepalive probe is sent, and how long to wait for its response.
 const KEEPALIVE: Duration = Duration::from_secs(10);
+/// The driver's default for the first of these, which means that the URL has none.
+const DRIVER_KEEPALIVE: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// Timeouts of the server. They come before the `options` in the URL, which therefore override them.
 const TIMEOUTS: &str = "-c statement_timeout=10s -c lock_timeout=5s -c idle_in_transaction_session_timeout=15s";
@@ -37,55 +44,168 @@ pub(super) enum Role {
     Volatile,
 }
 
-/// The options of a connection: the server, the database, the credentials and TLS.
+/// The options of a connection: the servers, the database, the credentials and TLS.
 #[derive(Clone)]
 pub(super) struct ConnectOptions {
+    /// The options, without hosts.
     config: Config,
+    hosts: Vec<Target>,
     tls: MakeRustlsConnect,
     /// Whether to connect without TLS when TLS fails (`sslmode=prefer`).
     allows_plaintext: bool,
     /// Whether connections get [`PLANNER_SETTINGS`].
     pub(super) steers_plans: bool,
+    /// With `load_balance_hosts=random`, how many connections were opened: each begins with another host.
+    opened: Arc<AtomicUsize>,
 }
+
+/// A host of the URL.
+#[derive(Clone, Debug, PartialEq)]
+struct Target {
+    /// Its name, which a certificate is made out for.
+    host: Option<Host>,
+    /// Its address, if the URL has it.
+    address: Option<IpAddr>,
+    port: u16,
+}
+
+impl Target {
+    /// Returns the hosts of a URL.
+    fn all(config: &Config) -> Result<Vec<Self>, String> {
+        let (hosts, addresses, ports) = (config.get_hosts(), config.get_hostaddrs(), config.get_ports());
+        let count = hosts.len().max(addresses.len());
+        if count == 0 {
+            return Err("a host is missing".to_owned());
+        }
+        if !hosts.is_empty() && !addresses.is_empty() && hosts.len() != addresses.len() {
+            return Err(format!("the numbers of hosts ({}) and of hostaddr ({}) differ", hosts.len(), addresses.len()));
+        }
+        if ports.len() > 1 && ports.len() != count {
+            return Err(format!("the numbers of hosts ({count}) and of ports ({}) differ", ports.len()));
+        }
+        let target = |at: usize| Self {
+            host: hosts.get(at).cloned(),
+            address: addresses.get(at).copied(),
+            port: ports.get(at).or(ports.first()).copied().unwrap_or(5432),
+        };
+        Ok((0..count).map(target).collect())
+    }
+
+    /// Returns the addresses of the host, all of which are tried. A Unix socket has none.
+    async fn addresses(&self) -> Result<Vec<Option<IpAddr>>, String> {
+        match (&self.host, self.address) {
+            (_, Some(address)) => Ok(vec![Some(address)]),
+            (Some(Host::Tcp(name)), None) => match lookup_host((name.as_str(), self.port)).await {
+                Ok(found) => Ok(found.map(|address| Some(address.ip())).collect()),
+                Err(error) => Err(format!("the name of the host was not found: {error}")),
+            },
+            _ => Ok(vec![None]),
+        }
+    }
+
+    /// Returns the options of a connection to one of these addresses.
+    fn config(&self, options: &Config, address: Option<IpAddr>) -> Config {
+        let mut config = options.clone();
+        match &self.host {
+            Some(Host::Tcp(name)) => config.host(name),
+            Some(Host::Unix(path)) => config.host_path(path),
+            None => &mut config,
+        };
+        if let Some(address) = address {
+            config.hostaddr(address);
+        }
+        config.port(self.port);
+        config
+    }
+
+    fn name(&self) -> String {
+        match (&self.host, self.address) {
+            (Some(Host::Tcp(name)), _) => format!("{name}:{}", self.port),
+            (Some(Host::Unix(path)), _) => path.display().to_string(),
+            (None, Some(address)) => format!("{address}:{}", self.port),
+            (None, None) => self.port.to_string(),
+        }
+    }
+}
+
+/// Returns the options without the hosts and ports.
+fn without_hosts(config: &Config) -> Config {
+    let mut rest = Config::new();
+    if let Some(user) = config.get_user() {
+        rest.user(user);
+    }
+    if let Some(password) = config.get_password() {
+        rest.password(password);
+    }
+    if let Some(name) = config.get_dbname() {
+        rest.dbname(name);
+    }
+    if let Some(options) = config.get_options() {
+        rest.options(options);
+    }
+    if let Some(interval) = config.get_keepalives_interval() {
+        rest.keepalives_interval(interval);
+    }
+    if let Some(retries) = config.get_keepalives_retries() {
+        rest.keepalives_retries(retries);
+    }
+    rest.application_name(config.get_application_name().unwrap_or("svc"))
+        .ssl_negotiation(config.get_ssl_negotiation())
+        .tcp_user_timeout(config.get_tcp_user_timeout().copied().unwrap_or(KEEPALIVE * 2))
+        .keepalives(config.get_keepalives())
+        .keepalives_idle(
+            Some(config.get_keepalives_idle()).filter(|idle| *idle != DRIVER_KEEPALIVE).unwrap_or(KEEPALIVE),
+        )
+        .target_session_attrs(config.get_target_session_attrs())
+        .channel_binding(config.get_channel_binding());
+    rest
+}
+
+type Connected<S> = (Client, Connection<Socket, S>);
 
 impl ConnectOptions {
     /// Parses a URL as libpq does. The error never contains the password.
     pub(super) fn parse(url: &str) -> Result<Self, String> {
         let (rest, ssl) = TlsOptions::split_off(url)?;
+        check_options(&rest)?;
         let mut config: Config = rest.parse().map_err(|error: tokio_postgres::Error| {
             // The driver quotes the part that it cannot parse, which may contain the password.
             let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
             format!("{error} {}", source.split(['`', '\'']).next().unwrap_or_default()).trim().to_owned()
         })?;
         let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
+        if config.get_keepalives_interval().is_none() {
+            config.keepalives_interval(KEEPALIVE);
+        }
+        if config.get_keepalives_retries().is_none() {
+            config.keepalives_retries(2);
+        }
+        let hosts = Target::all(&config)?;
+        let mut options = without_hosts(&config);
         // Connections over a Unix socket never use TLS.
-        config.ssl_mode(match ssl.mode {
+        options.ssl_mode(match ssl.mode {
             _ if is_local => SslMode::Disable,
             TlsMode::Disable => SslMode::Disable,
             TlsMode::Prefer => SslMode::Prefer,
             TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
         });
-        if config.get_application_name().is_none() {
-            config.application_name("svc");
+        if let Some(timeout) = config.get_connect_timeout() {
+            options.connect_timeout(*timeout);
         }
-        if config.get_connect_timeout().is_none() {
-            // One host that does not answer leaves time for the others.
-            let hosts = u32::try_from(config.get_hosts().len()).unwrap_or(u32::MAX).max(1);
-            config.connect_timeout(CONNECT_TIMEOUT / hosts);
-        }
-        config.keepalives_idle(KEEPALIVE).keepalives_interval(KEEPALIVE).keepalives_retries(2);
-        if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(KEEPALIVE * 2);
-        }
+        options.load_balance_hosts(config.get_load_balance_hosts());
         let verification = ssl.verification()?;
         Ok(Self {
-            config,
+            config: options,
+            hosts,
             tls: tls::connector(verification)?,
             allows_plaintext: ssl.mode == TlsMode::Prefer && !is_local,
             steers_plans: true,
+            opened: Arc::default(),
         })
     }
 
+    /// Opens a connection to the first host that can be connected to, and has the role that the URL asks for. A host that does not
+    /// answer, at whatever step, takes no more than its share of the time.
     pub(super) async fn connect(
         &self,
         role: Role,
@@ -100,25 +220,94 @@ impl ConnectOptions {
             "{TIMEOUTS} {planner_settings} {role_settings} {}",
             self.config.get_options().unwrap_or_default()
         ));
-        let connecting = async {
-            let connected = config.connect(self.tls.clone()).await;
-            match connected {
-                // The server may offer TLS that does not work, or refuse clients that use TLS.
-                Err(error) if self.allows_plaintext && !is_unreachable(&error) => {
-                    config.ssl_mode(SslMode::Disable).connect(self.tls.clone()).await.map_err(|_| error)
-                }
-                connected => connected,
+        let deadline = Instant::now() + CONNECT_TIMEOUT;
+        let mut errors = Vec::new();
+        for (at, host) in self.hosts_in_order().enumerate() {
+            let share =
+                self.config.get_connect_timeout().copied().unwrap_or_else(|| share(deadline, at, self.hosts.len()));
+            match self.connect_to_host(&config, host, share).await {
+                Ok(connected) => return Ok(connected),
+                Err(error) => errors.push((host, error)),
             }
+        }
+        match errors.pop() {
+            Some((_, error)) if errors.is_empty() => Err(error),
+            last => {
+                let all = errors.into_iter().chain(last);
+                let each: Vec<String> = all.map(|(host, error)| format!("{}: {}", host.name(), bare(&error))).collect();
+                Err(StoreError::Unavailable(each.join("; ")))
+            }
+        }
+    }
+
+    fn hosts_in_order(&self) -> impl Iterator<Item = &Target> {
+        let first = match self.config.get_load_balance_hosts() {
+            LoadBalanceHosts::Random => self.opened.fetch_add(1, Ordering::Relaxed) % self.hosts.len().max(1),
+            _ => 0,
         };
-        in_time(connecting).await
+        self.hosts.iter().cycle().skip(first).take(self.hosts.len())
+    }
+
+    /// Tries each address of a host.
+    async fn connect_to_host(
+        &self,
+        options: &Config,
+        host: &Target,
+        share_of_host: Duration,
+    ) -> StoreResult<Connected<impl TlsStream + Unpin + Send + use<>>> {
+        let deadline = Instant::now() + share_of_host;
+        let no_connection =
+            |within: Duration| StoreError::Unavailable(format!("no connection within {:.1} s", within.as_secs_f64()));
+        let addresses = match timeout_at(deadline, host.addresses()).await {
+            Ok(found) => found.map_err(StoreError::Unavailable)?,
+            Err(_) => return Err(no_connection(share_of_host)),
+        };
+        let mut last = no_connection(share_of_host);
+        for (at, address) in addresses.iter().enumerate() {
+            let config = host.config(options, *address);
+            let share = share(deadline, at, addresses.len());
+            match timeout(share, self.connect_to_address(config)).await {
+                Ok(Ok(connected)) => return Ok(connected),
+                Ok(Err(error)) => last = cannot_connect(&error),
+                Err(_) => last = no_connection(share),
+            }
+        }
+        Err(last)
+    }
+
+    async fn connect_to_address(
+        &self,
+        mut config: Config,
+    ) -> Result<Connected<impl TlsStream + Unpin + Send + use<>>, tokio_postgres::Error> {
+        match config.connect(self.tls.clone()).await {
+            // The server may offer TLS that does not work, or refuse clients that use TLS.
+            Err(error) if self.allows_plaintext && !is_unreachable(&error) => {
+                config.ssl_mode(SslMode::Disable).connect(self.tls.clone()).await.map_err(|_| error)
+            }
+            connected => connected,
+        }
     }
 }
 
-/// Bounds the time of a step of connecting.
+/// Returns the time that is left until a deadline for the attempt with this number, of so many.
+fn share(deadline: Instant, at: usize, count: usize) -> Duration {
+    let left = u32::try_from(count.saturating_sub(at)).unwrap_or(u32::MAX).max(1);
+    deadline.saturating_duration_since(Instant::now()) / left
+}
+
+/// Returns the text of an error without that of its kind.
+fn bare(error: &StoreError) -> String {
+    match error {
+        StoreError::Unavailable(reason) => reason.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Bounds the time of a step of opening a connection that has been made.
 pub(super) async fn in_time<T>(step: impl Future<Output = Result<T, tokio_postgres::Error>>) -> StoreResult<T> {
-    match tokio::time::timeout(CONNECT_TIMEOUT, step).await {
+    match timeout(CONNECT_TIMEOUT, step).await {
         Ok(done) => done.map_err(|error| cannot_connect(&error)),
-        Err(_) => Err(StoreError::Unavailable(format!("no connection within {CONNECT_TIMEOUT:?}"))),
+        Err(_) => Err(StoreError::Unavailable(format!("no response within {CONNECT_TIMEOUT:?}"))),
     }
 }
 
@@ -135,22 +324,79 @@ enum TlsMode {
     VerifyFull,
 }
 
+/// The options of the driver in the query of a URL, beside those of [`TlsOptions`].
+const OPTIONS: [&str; 17] = [
+    "application_name",
+    "channel_binding",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "hostaddr",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "load_balance_hosts",
+    "options",
+    "password",
+    "port",
+    "sslnegotiation",
+    "target_session_attrs",
+    "tcp_user_timeout",
+];
+
+/// Checks the options in the query of a URL, so that an error names the option. It never has a value.
+fn check_options(url: &str) -> Result<(), String> {
+    let Some((_, query)) = url.split_once('?') else { return Ok(()) };
+    // Otherwise the question mark may be one of the password, and what follows it too.
+    let may_show = !query.contains('@');
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let name = pair.split_once('=').map_or(pair, |(name, _)| name);
+        if name == "user" {
+            continue;
+        }
+        let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !OPTIONS.contains(&name) {
+            return Err(if may_show && is_word {
+                format!("unknown option {name}; the options are user, {}, sslmode and sslrootcert", OPTIONS.join(", "))
+            } else {
+                "unknown option; write ? and @ in a name or password as %3F and %40".to_owned()
+            });
+        }
+        if format!("postgres://host?{pair}").parse::<Config>().is_err() {
+            return Err(format!("the value of the option {name} is not valid"));
+        }
+    }
+    Ok(())
+}
+
 /// The parameters `sslmode` and `sslrootcert`, which the driver supports only in part.
 struct TlsOptions {
     mode: TlsMode,
-    root: Option<String>,
+    root: Option<Root>,
+}
+
+/// What `sslrootcert` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Root {
+    /// The authorities that this machine trusts (`system`).
+    System,
+    /// Those in a file.
+    File(String),
 }
 
 impl TlsOptions {
     /// Returns a URL without the two parameters, and their values.
     fn split_off(url: &str) -> Result<(String, Self), String> {
-        let mut ssl = Self { mode: TlsMode::Prefer, root: None };
-        let Some((front, query)) = url.split_once('?') else { return Ok((url.to_owned(), ssl)) };
+        let (mut mode_in_url, mut root) = (None, None);
+        let Some((front, query)) = url.split_once('?') else {
+            return Ok((url.to_owned(), Self { mode: TlsMode::Prefer, root }));
+        };
         let mut rest = Vec::new();
         for pair in query.split('&') {
             match pair.split_once('=') {
                 Some(("sslmode", mode)) => {
-                    ssl.mode = match mode {
+                    mode_in_url = Some(match mode {
                         "disable" => TlsMode::Disable,
                         "prefer" => TlsMode::Prefer,
                         "require" => TlsMode::Require,
@@ -159,27 +405,39 @@ impl TlsOptions {
                         _ => {
                             return Err("sslmode must be disable, prefer, require, verify-ca or verify-full".to_owned());
                         }
-                    };
+                    });
                 }
                 Some(("sslrootcert", path)) => {
-                    ssl.root = Some(percent_decoded(path).ok_or("sslrootcert is not valid percent-encoding")?);
+                    let path = percent_decoded(path).ok_or("sslrootcert is not valid percent-encoding")?;
+                    root = Some(if path == "system" { Root::System } else { Root::File(path) });
                 }
                 _ => rest.push(pair),
             }
         }
+        // As in libpq: every host on the Internet has a certificate of these authorities, so its name has to be checked.
+        let default = if root == Some(Root::System) { TlsMode::VerifyFull } else { TlsMode::Prefer };
+        let mode = mode_in_url.unwrap_or(default);
+        if root == Some(Root::System) && mode != TlsMode::VerifyFull {
+            return Err("sslrootcert=system needs sslmode=verify-full, which is its default".to_owned());
+        }
         let question = if rest.is_empty() { "" } else { "?" };
-        Ok((format!("{front}{question}{}", rest.join("&")), ssl))
+        Ok((format!("{front}{question}{}", rest.join("&")), Self { mode, root }))
     }
 
     fn verification(&self) -> Result<Verification<'_>, String> {
-        match (self.mode, self.root.as_deref()) {
+        let root = self.root.as_ref().map(|root| match root {
+            Root::System => Roots::System,
+            Root::File(path) => Roots::File(path),
+        });
+        match (self.mode, root) {
             (TlsMode::Disable | TlsMode::Prefer | TlsMode::Require, None) => Ok(Verification::None),
             (TlsMode::Disable | TlsMode::Prefer, Some(_)) => Ok(Verification::None),
             // libpq also verifies the certificate with sslmode=require if there is a root certificate.
-            (TlsMode::Require | TlsMode::VerifyCa, Some(path)) => Ok(Verification::Authority(path)),
-            (TlsMode::VerifyFull, Some(path)) => Ok(Verification::Full(path)),
-            (TlsMode::VerifyCa | TlsMode::VerifyFull, None) => {
-                Err("sslmode=verify-ca and verify-full need sslrootcert=PATH".to_owned())
+            (TlsMode::Require | TlsMode::VerifyCa, Some(roots)) => Ok(Verification::Authority(roots)),
+            (TlsMode::VerifyFull, Some(roots)) => Ok(Verification::Full(roots)),
+            (TlsMode::VerifyCa, None) => Err("sslmode=verify-ca needs sslrootcert=PATH".to_owned()),
+            (TlsMode::VerifyFull, None) => {
+                Err("sslmode=verify-full needs sslrootcert=PATH or sslrootcert=system".to_owned())
             }
         }
     }
@@ -242,7 +500,14 @@ mod tests {
         ] {
             assert_eq!(without_password(url), shown);
         }
-        for bad in ["postgres://svc:s3cret@db:s3cret/x", "postgres://svc:s3cret@db/x?s3cret=1"] {
+        for bad in [
+            "postgres://svc:s3cret@db:s3cret/x",
+            "postgres://svc:other@db/x?paswd=s3cret",
+            "postgres://svc:other@db/x?connect_timeout=s3cret",
+            "postgres://svc:a?s3cret@db/x",
+            "postgres://svc:a?s3cret=b@db/x",
+            "postgres://svc:a@b?s3cret=b@db/x",
+        ] {
             let reason = ConnectOptions::parse(bad).map(drop).unwrap_err();
             assert!(!reason.contains("s3cret"), "{reason}");
         }
@@ -256,14 +521,91 @@ mod tests {
         for (url, rest, want) in [
             ("postgres://db/x", "postgres://db/x", "None"),
             ("postgres://db/x?sslmode=require&a=b", "postgres://db/x?a=b", "None"),
-            ("postgres://db/x?sslmode=require&sslrootcert=/a%20b", "postgres://db/x", "Authority(\"/a b\")"),
-            ("postgres://db/x?sslrootcert=/ca&sslmode=verify-full", "postgres://db/x", "Full(\"/ca\")"),
+            ("postgres://db/x?sslmode=require&sslrootcert=/a%20b", "postgres://db/x", "Authority(File(\"/a b\"))"),
+            ("postgres://db/x?sslrootcert=/ca&sslmode=verify-full", "postgres://db/x", "Full(File(\"/ca\"))"),
+            ("postgres://db/x?sslrootcert=system", "postgres://db/x", "Full(System)"),
+            ("postgres://db/x?sslmode=verify-full&sslrootcert=system", "postgres://db/x", "Full(System)"),
+            ("postgres://db/x?sslrootcert=./system", "postgres://db/x", "None"),
         ] {
             assert_eq!(verification(url), Ok((rest.to_owned(), want.to_owned())));
         }
-        for bad in ["sslmode=allow", "sslmode=verify-ca", "sslmode=verify-full", "sslrootcert=%f"] {
+        for bad in [
+            "sslmode=allow",
+            "sslmode=verify-ca",
+            "sslmode=verify-full",
+            "sslrootcert=%f",
+            "sslrootcert=system&sslmode=disable",
+            "sslmode=prefer&sslrootcert=system",
+            "sslmode=require&sslrootcert=system",
+            "sslmode=verify-ca&sslrootcert=system",
+        ] {
             assert!(verification(&format!("postgres://db/x?{bad}")).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_option_that_is_wrong_is_named() {
+        let reason = |url: &str| ConnectOptions::parse(url).map(drop).unwrap_err();
+        for name in ["schema", "pgbouncer", "gssencmode", "paswd", "sslcert"] {
+            let reason = reason(&format!("postgres://svc:x@db/x?target_session_attrs=any&{name}=s3cret"));
+            assert!(reason.starts_with(&format!("unknown option {name}; the options are ")), "{reason}");
+        }
+        for (option, name) in [
+            ("connect_timeout=s3cret", "connect_timeout"),
+            ("target_session_attrs=primary", "target_session_attrs"),
+            ("hostaddr=db", "hostaddr"),
+            ("port=70000", "port"),
+            ("keepalives", "keepalives"),
+        ] {
+            assert_eq!(
+                reason(&format!("postgres://db/x?{option}")),
+                format!("the value of the option {name} is not valid")
+            );
+        }
+        assert!(ConnectOptions::parse("postgres://db/x?user=svc@server&connect_timeout=3").is_ok());
+        assert_eq!(reason("postgres:///x"), "a host is missing");
+        assert_eq!(reason("postgres:///x?host=a&port=1,2"), "the numbers of hosts (1) and of ports (2) differ");
+    }
+
+    #[test]
+    fn every_option_of_the_driver_is_known() {
+        let values = [
+            "x",
+            "prefer",
+            "1",
+            "x",
+            "h",
+            "127.0.0.1",
+            "1",
+            "1",
+            "1",
+            "1",
+            "random",
+            "-c%20a%3Db",
+            "x",
+            "1",
+            "direct",
+            "any",
+            "1",
+        ];
+        for (name, value) in OPTIONS.into_iter().zip(values) {
+            assert_eq!(
+                ConnectOptions::parse(&format!("postgres:///x?host=h&{name}={value}")).map(drop),
+                Ok(()),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_hosts_of_a_url_keep_their_ports_and_their_order() {
+        let hosts = |url: &str| {
+            let options = ConnectOptions::parse(url).unwrap();
+            (0..2).map(|_| options.hosts_in_order().map(Target::name).collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+        };
+        assert_eq!(hosts("postgres://a:1,b,c:3/x"), ["a:1 b:5432 c:3"; 2]);
+        assert_eq!(hosts("postgres:///x?host=/run/a&port=7"), ["/run/a"; 2]);
+        assert_eq!(hosts("postgres://a,b/x?load_balance_hosts=random"), ["a:5432 b:5432", "b:5432 a:5432"]);
     }
 
     #[test]

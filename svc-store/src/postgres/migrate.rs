@@ -27,11 +27,31 @@ const APPLIED: &str = "SELECT name, checksum FROM schema_migrations ORDER BY nam
 const RECORD: &str = "INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum";
 
+/// Takes back 0035, which prepares the partitions of 0036, where that one was not applied. Its constraints refuse all rows of the
+/// days after tomorrow, so nodes of the version before, which may go on meanwhile, would take no writes from then on.
+const WITHOUT_BOUNDS: &str = "DO $$
+DECLARE
+    t record;
+BEGIN
+    LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE;
+    IF EXISTS (SELECT FROM schema_migrations WHERE name = '0036_partitions_of_history') THEN
+        RETURN;
+    END IF;
+    FOR t IN SELECT conrelid::regclass AS name, conname FROM pg_constraint WHERE contype = 'c' AND conname IN
+        ('events_bound', 'deliveries_bound', 'delivery_attempts_bound', 'request_log_bound', 'audit_log_bound')
+    LOOP
+        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', t.name, t.conname);
+    END LOOP;
+    DELETE FROM schema_migrations WHERE name = '0035_bounds_of_history';
+END $$";
+
 /// The lock of the process that builds indexes concurrently, on this connection. Its number has no meaning.
 const TRY_LOCK: &str = "SELECT pg_try_advisory_lock(7310004116)";
 /// The end of that lock, and of what [`NO_TIMEOUTS`] sets.
 const UNLOCK: &str = "SELECT pg_advisory_unlock(7310004116); RESET statement_timeout; RESET lock_timeout";
 const NO_TIMEOUTS: &str = "SET statement_timeout = 0; SET lock_timeout = 0";
+/// The most partitions that are made ahead at once.
+const MAX_PARTITIONS: u32 = 64;
 /// How often that lock is tried.
 const LOCK_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -45,13 +65,38 @@ pub(super) async fn run(client: &Client) -> StoreResult<Vec<String>> {
 
 /// Applies those of these migrations that are missing, and returns their names.
 pub(super) async fn apply(client: &Client, migrations: &[Migration]) -> StoreResult<Vec<String>> {
-    check_version(client).await?;
-    migrations::run(&mut Migrator { client }, migrations).await
+    check_server(client).await?;
+    let applied = migrations::run(&mut Migrator { client }, migrations).await;
+    if applied.is_err() {
+        // If this fails too, the next attempt finds what was left.
+        let _ = client.batch_execute(WITHOUT_BOUNDS).await;
+    }
+    applied
+}
+
+/// Makes partitions until a week from now, each for as long as it takes: on Citus the upkeep of nodes may be too slow for the time
+/// that it may lock a table. A role without the right to do so leaves it to the nodes.
+pub(super) async fn make_partitions(client: &Client) -> StoreResult<()> {
+    let made = async {
+        client.batch_execute("SET statement_timeout = 0").await?;
+        for _ in 0..MAX_PARTITIONS {
+            client.execute("SELECT prepare_partition(now(), 1, interval '7 days')", &[]).await?;
+            let step = "SELECT done IS NULL FROM step_partitions(now(), '-infinity', 1, interval '7 days')";
+            if client.query_one(step, &[]).await?.try_get(0)? {
+                break;
+            }
+        }
+        Ok::<_, Error>(())
+    };
+    match made.await {
+        Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Ok(()),
+        made => made.map_err(|error| cannot_connect(&error)),
+    }
 }
 
 /// Checks the schema without changing it.
 pub(super) async fn check(client: &Client, expected: ExpectedSchema) -> StoreResult<()> {
-    check_version(client).await?;
+    check_server(client).await?;
     migrations::check(&mut Migrator { client }, migrations::POSTGRES, expected).await
 }
 
@@ -65,15 +110,24 @@ pub(super) async fn check_copy(client: &Client) -> StoreResult<()> {
     unfinished::check_copy(position.await.map_err(|error| cannot_connect(&error))?.as_deref())
 }
 
-async fn check_version(client: &Client) -> StoreResult<()> {
-    let row = client.query_one("SELECT current_setting('server_version_num')", &[]).await;
-    let version: String = row.and_then(|row| row.try_get(0)).map_err(|error| cannot_connect(&error))?;
-    match version.parse() {
-        Ok(MIN_VERSION..=u32::MAX) => Ok(()),
-        _ => Err(StoreError::Unavailable(format!(
+/// Checks the version of the server, and that the database can store every text.
+async fn check_server(client: &Client) -> StoreResult<()> {
+    let asked = "SELECT current_setting('server_version_num'), current_setting('server_encoding')";
+    let row = client.query_one(asked, &[]).await;
+    let read = |row: tokio_postgres::Row| Ok((row.try_get(0)?, row.try_get(1)?));
+    let (version, encoding): (String, String) = row.and_then(read).map_err(|error| cannot_connect(&error))?;
+    if !matches!(version.parse(), Ok(MIN_VERSION..=u32::MAX)) {
+        return Err(StoreError::Unavailable(format!(
             "PostgreSQL 13 or newer is needed, but the server_version_num is {version}. Upgrade the server"
-        ))),
+        )));
     }
+    if encoding != "UTF8" {
+        return Err(StoreError::Unavailable(format!(
+            "the encoding of the database must be UTF8, but it is {encoding}, which has no place for every text. Create one with \
+             CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0, and restore a dump of this one into it if it has data"
+        )));
+    }
+    Ok(())
 }
 
 /// Splits a migration into its statements, which would be one transaction if they were sent together. Each ends with its line,

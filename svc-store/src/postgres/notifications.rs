@@ -82,7 +82,7 @@ async fn serve(shared: &Shared, is_first: bool) -> StoreResult<()> {
         Ok(())
     };
     // The connection is open all the time, so it serves the comparison of the clocks as well.
-    let compare_clocks = shared.clock_watch.run(&client, &shared.context.env);
+    let compare_clocks = shared.clock_watch.run(&client);
     tokio::select! {
         ended = send => ended,
         ended = receive => ended,

@@ -37,12 +37,15 @@ const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Adds counts to windows, and starts windows. The rows are sorted, so that nodes do not deadlock. A window has ended if it
-/// started at or before `$5`. It is also replaced if it started after `$6`, as the clock of a node was wrong then.
+/// started at or before `$5`. It is also replaced if it started after `$6`, as the clock of a node was wrong then. What takes
+/// counts back starts no window, and no window has less than none.
 const ADD: &str = "INSERT INTO request_windows AS w (subject, bucket, started, used) \
-     SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::integer[]) \
+     SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::integer[]) AS c (subject, bucket, started, used) \
+     WHERE c.used >= 0 OR EXISTS (SELECT FROM request_windows o WHERE o.subject = c.subject AND o.bucket = c.bucket) \
      ON CONFLICT (subject, bucket) DO UPDATE SET \
      started = CASE WHEN w.started <= $5 OR w.started > $6 THEN excluded.started ELSE w.started END, \
-     used = greatest(CASE WHEN w.started <= $5 OR w.started > $6 THEN 0 ELSE w.used END + excluded.used, 0) \
+     used = greatest(\
+     CASE WHEN w.started <= $5 OR w.started > $6 THEN 0 ELSE greatest(w.used, 0) END + excluded.used, 0) \
      RETURNING w.subject, w.bucket, w.started, w.used";
 const DELETE_ENDED: &str = "DELETE FROM request_windows WHERE started < $1";
 
@@ -166,16 +169,17 @@ async fn add(
         }
     }
     let mut after = |change: &CountChange| {
-        let window = windows.get_mut(&(change.subject, change.bucket))?;
+        // The counts that were taken back had no window.
+        let window = windows.entry((change.subject, change.bucket));
+        let window = window.or_insert(RequestWindow { started: change.at, used: 0 });
         window.used = window.used.saturating_add_signed(change.by);
-        Some(*window)
+        *window
     };
-    let missing = || StoreError::Internal("a request was not counted".to_owned());
-    let each = batch.iter().map(|call| call.changes.iter().map(&mut after).collect::<Option<_>>().ok_or_else(missing));
-    each.collect()
+    let each = batch.iter().map(|call| call.changes.iter().map(&mut after).collect());
+    Ok(each.collect())
 }
 
-async fn query(
+pub(super) async fn query(
     connection: &PostgresConnection,
     sql: &str,
     arguments: impl IntoIterator<Item = Argument, IntoIter: ExactSizeIterator> + Send,

@@ -6,6 +6,7 @@ mod faults;
 mod groups;
 mod partitions;
 mod plans;
+mod refusals;
 mod request_counts;
 mod wire;
 

@@ -15,10 +15,19 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 pub(super) enum Verification<'a> {
     /// It is not verified. The connection is encrypted, but the server may be an impostor.
     None,
-    /// It must be issued by a certificate authority in this file.
-    Authority(&'a str),
-    /// It must be issued by a certificate authority in this file, for the host in the URL.
-    Full(&'a str),
+    /// It must be issued by one of these certificate authorities.
+    Authority(Roots<'a>),
+    /// It must be issued by one of these certificate authorities, for the host in the URL.
+    Full(Roots<'a>),
+}
+
+/// The certificate authorities that are trusted.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Roots<'a> {
+    /// Those that the machine trusts.
+    System,
+    /// Those in this file.
+    File(&'a str),
 }
 
 /// Returns a TLS connector that verifies the server in this way.
@@ -37,23 +46,47 @@ pub(super) fn connector(trust: Verification<'_>) -> Result<MakeRustlsConnect, St
 fn verifier(trust: Verification<'_>, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, String> {
     Ok(match trust {
         Verification::None => Arc::new(PartialVerifier { authorities: None, provider: Arc::clone(provider) }),
-        Verification::Authority(path) => {
-            let authorities = Some(authorities(path, provider)?);
+        Verification::Authority(trusted) => {
+            let authorities = Some(authorities(trusted, provider)?);
             Arc::new(PartialVerifier { authorities, provider: Arc::clone(provider) })
         }
-        Verification::Full(path) => authorities(path, provider)?,
+        Verification::Full(trusted) => authorities(trusted, provider)?,
     })
 }
 
-fn authorities(path: &str, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, String> {
+fn authorities(trusted: Roots<'_>, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, String> {
+    let (roots, name) = match trusted {
+        Roots::System => (of_system()?, "system"),
+        Roots::File(path) => (in_file(path)?, path),
+    };
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+        .build()
+        .map_err(|error| format!("sslrootcert {name}: {error}"))
+}
+
+fn in_file(path: &str) -> Result<RootCertStore, String> {
     let unreadable = |error: &dyn std::fmt::Display| format!("sslrootcert {path}: {error}");
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unreadable(&error))? {
         roots.add(certificate.map_err(|error| unreadable(&error))?).map_err(|error| unreadable(&error))?;
     }
-    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
-        .build()
-        .map_err(|error| unreadable(&error))
+    if roots.is_empty() {
+        return Err(unreadable(&"the file has no certificate in PEM form"));
+    }
+    Ok(roots)
+}
+
+/// Returns the authorities that programs on this machine trust, or those in the file that `SSL_CERT_FILE` names.
+fn of_system() -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    // The store of a machine may have certificates that this library does not take.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        return Err("sslrootcert system: this machine has no certificate authorities. Install them (Debian: \
+             ca-certificates), or name a file"
+            .to_owned());
+    }
+    Ok(roots)
 }
 
 /// Verifies a certificate without checking the host name, or, without `authorities`, accepts any certificate. It always

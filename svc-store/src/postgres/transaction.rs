@@ -110,6 +110,9 @@ impl<'c> PostgresTransaction<'c> {
         delivery_wakeup: &DeliveryWakeup,
         locked: Option<&mut LockedTenants>,
     ) -> Result<(), Error> {
+        if self.access == Access::Write {
+            context.check_clock()?;
+        }
         let mut tx = SqlTx { locked, ..SqlTx::new(self, Dialect::Postgres, context, delivery_wakeup) };
         match AssertUnwindSafe(async { work(&mut tx).await }).catch_unwind().await {
             Ok(result) => result,

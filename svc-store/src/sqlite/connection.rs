@@ -16,13 +16,14 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::{StoreResult, UnitOfWork};
 use svc_core::values::Timestamp;
 
+use super::access::{explained, immutable_uri, is_unchangeable};
 use super::migrate::Migrator;
 use crate::dialect::Dialect;
 use crate::locked_tenants::LockedTenants;
 use crate::migrations::{self, ExpectedSchema};
 use crate::new_file::with_suffix;
 use crate::sql::{CellError, EachRow, Param, Row, Sql, SqlTx, StoreContext, Value};
-use crate::unfinished::{self, check_before_open, check_has_tables};
+use crate::unfinished::{self, check_before_open, check_has_tables, check_log};
 use crate::vault::Vault;
 
 /// How long to wait for the write of another process, such as the CLI while the server is running.
@@ -51,13 +52,14 @@ impl SqliteConnection {
     /// write-ahead log, which get the permissions of the database from SQLite.
     pub(crate) fn open(path: &Path) -> StoreResult<Self> {
         let key_file = check_before_open(path)?;
+        check_log(path)?;
         // If this fails and there is no file, SQLite says so. A file that exists is not opened: to close it would release the
         // locks that other connections of this process have on it.
         let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Self::configured(path, flags)?;
+        let connection = Self::configured(path, flags).map_err(|error| explained(path, error))?;
         check_has_tables(key_file.as_deref(), key_file.is_none() || connection.has_tables()?)?;
-        let mode = connection.switch_to_wal()?;
+        let mode = connection.switch_to_wal().map_err(|error| explained(path, error))?;
         if mode != "wal" {
             return Err(StoreError::Unavailable(format!(
                 "the file system does not support a write-ahead log (journal mode {mode}). Use a local disk"
@@ -89,7 +91,23 @@ impl SqliteConnection {
     /// Opens a connection on which SQLite refuses writes.
     pub(crate) fn open_read_only(path: &Path) -> StoreResult<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Self::configured(path, flags)?;
+        check_log(path)?;
+        let opened = Self::configured(path, flags).and_then(|connection| {
+            connection.batch("PRAGMA query_only = ON")?;
+            // Reads from the file, and so needs the write-ahead log.
+            connection.has_tables()?;
+            Ok(connection)
+        });
+        match opened {
+            Err(_) if is_unchangeable(path) => Self::open_immutable(path),
+            opened => opened.map_err(|error| explained(path, error)),
+        }
+    }
+
+    /// Opens a file that nobody changes, such as a backup on a medium that cannot be written to.
+    pub(super) fn open_immutable(path: &Path) -> StoreResult<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Self::configured(Path::new(&immutable_uri(path)), flags)?;
         connection.batch("PRAGMA query_only = ON")?;
         Ok(connection)
     }

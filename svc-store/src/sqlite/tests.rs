@@ -29,6 +29,7 @@ use svc_core::webhooks::{engine, events, retention};
 use super::*;
 
 use crate::dialect::Dialect;
+use crate::new_file::with_suffix;
 use crate::sql::{EachRow, Param, Sql, SqlTx};
 use crate::statements::every_statement;
 
@@ -53,6 +54,63 @@ impl Scratch {
         connection.migrate(Timestamp::from_micros(0)).unwrap();
         connection
     }
+}
+
+/// SQLite would take the pages of the log for those of the backup.
+#[test]
+fn a_backup_beside_the_log_of_another_database_is_refused() {
+    let scratch = Scratch::new();
+    let backup = scratch.path.with_file_name("backup.db");
+    let connection = scratch.connection();
+    SqliteConnection::open_read_only(&scratch.path).unwrap().copy_into(&backup).unwrap();
+    let (log, shared) = (with_suffix(&scratch.path, "-wal"), with_suffix(&scratch.path, "-shm"));
+    let kept = std::fs::read(&log).unwrap();
+    assert!(!kept.is_empty());
+    drop(connection);
+    // As a restore that left the log of a server that was killed.
+    std::fs::rename(&backup, &scratch.path).unwrap();
+    std::fs::write(&log, &kept).unwrap();
+    for refused in
+        [SqliteConnection::open(&scratch.path).map(drop), SqliteConnection::open_read_only(&scratch.path).map(drop)]
+    {
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("-wal is not of this file, which is a backup"), "{refused}");
+    }
+    assert_eq!(std::fs::read(&log).unwrap(), kept, "nothing was changed");
+    std::fs::remove_file(log).unwrap();
+    let _ = std::fs::remove_file(shared);
+    let connection = scratch.connection();
+    // Its own log is taken, also by a second connection and after a kill.
+    assert!(SqliteConnection::open(&scratch.path).is_ok());
+    let killed = scratch.path.with_file_name("killed.db");
+    std::fs::copy(&scratch.path, &killed).unwrap();
+    std::fs::copy(with_suffix(&scratch.path, "-wal"), with_suffix(&killed, "-wal")).unwrap();
+    assert!(SqliteConnection::open(&killed).is_ok());
+    drop(connection);
+}
+
+/// A backup on a medium that cannot be written to.
+#[test]
+fn a_file_that_nobody_changes_is_read_without_files_beside_it() {
+    let scratch = Scratch::new();
+    let folder = scratch.path.with_file_name("a folder?#%");
+    std::fs::create_dir(&folder).unwrap();
+    let backup = folder.join("svc.db");
+    drop(scratch.connection());
+    std::fs::copy(&scratch.path, &backup).unwrap();
+    let mut connection = SqliteConnection::open_immutable(&backup).unwrap();
+    connection.check_schema(crate::migrations::ExpectedSchema::Current).unwrap();
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
+fn an_error_of_rights_names_the_folder_and_who_this_process_is() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(&scratch.path).unwrap();
+    let error = SqliteConnection::open(&scratch.path).map(drop).unwrap_err().to_string();
+    let folder = format!(". The folder {} belongs to the uid ", scratch.path.parent().unwrap().display());
+    assert!(error.contains("unable to open database file") && error.contains(&folder), "{error}");
+    assert!(error.contains("; this process has the uid "), "{error}");
 }
 
 fn context(env: Env) -> StoreContext {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use svc_core::accounts::actor::Actor;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
-use svc_core::store::{Access, Observer, RequestCounts, Store, StoreResult, UnitOfWork};
+use svc_core::store::{Access, AccountServers, Observer, RequestCounts, Store, StoreResult, UnitOfWork};
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::watch;
 
@@ -114,6 +114,10 @@ impl Store for PooledStore {
 
     fn request_counts(&self) -> Option<&dyn RequestCounts> {
         self.shared.store.request_counts()
+    }
+
+    fn servers(&self) -> Option<&dyn AccountServers> {
+        self.shared.store.servers()
     }
 
     fn check_writable(&self) -> StoreResult<()> {

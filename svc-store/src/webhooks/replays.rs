@@ -3,10 +3,11 @@
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
-use svc_core::store::{ReplayRepository, StoreResult};
+use svc_core::store::{MAX_EXCEPTED_TENANTS, ReplayRepository, StoreResult};
 use svc_core::values::TenantId;
 use svc_core::webhooks::replays::{Replay, ReplayId};
 
+use super::schedule::tenants_or_first;
 use crate::column::Column as _;
 use crate::sql::SqlTx;
 use crate::table::{TableRow, record, select};
@@ -21,11 +22,15 @@ static UNFINISHED: LazyLock<String> =
     LazyLock::new(|| select::<Replay>("WHERE tenant_id = $1 AND finished_at IS NULL ORDER BY stepped_at, id LIMIT 1"));
 static ALL_UNFINISHED: LazyLock<String> =
     LazyLock::new(|| select::<Replay>("WHERE finished_at IS NULL ORDER BY stepped_at, id LIMIT $1"));
+static TENANTS_OF: LazyLock<String> = LazyLock::new(|| {
+    let places: Vec<String> = (1..=MAX_EXCEPTED_TENANTS).map(|n| format!("${n}")).collect();
+    format!("SELECT DISTINCT tenant_id FROM replays WHERE finished_at IS NULL AND tenant_id IN ({})", places.join(", "))
+});
 const TENANTS: &str = "SELECT tenant_id FROM replays WHERE finished_at IS NULL ORDER BY stepped_at, id LIMIT $1";
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![&LIST, &UNFINISHED, &ALL_UNFINISHED, TENANTS]
+    vec![&LIST, &UNFINISHED, &ALL_UNFINISHED, &TENANTS_OF, TENANTS]
 }
 
 #[async_trait]
@@ -49,6 +54,14 @@ impl ReplayRepository for SqlTx<'_> {
 
     async fn tenants_with_unfinished_replays(&mut self, limit: u32) -> StoreResult<Vec<TenantId>> {
         self.fetch(TENANTS, &[limit.param()], |cells| cells.take("replays", "tenant_id")).await
+    }
+
+    async fn replaying_tenants_of(&mut self, tenants: &[TenantId]) -> StoreResult<Vec<TenantId>> {
+        let params: Vec<_> = tenants_or_first(tenants)?.collect();
+        let mut replaying: Vec<TenantId> =
+            self.fetch(&TENANTS_OF, &params, |cells| cells.take("replays", "tenant_id")).await?;
+        replaying.sort();
+        Ok(replaying)
     }
 
     async fn unfinished_replays(&mut self, limit: u32) -> StoreResult<Vec<Replay>> {

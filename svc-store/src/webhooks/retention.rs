@@ -1,5 +1,7 @@
 //! Deletion of what is older than its retention period.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use svc_core::env;
 use svc_core::store::{RetentionRepository, StoreResult};
@@ -10,7 +12,7 @@ use uuid::Uuid;
 use crate::accounts::idempotency;
 use crate::column::Column as _;
 use crate::dialect::Dialect;
-use crate::sql::{Cells, SqlTx};
+use crate::sql::{Cells, Param, SqlTx};
 
 const EVENTS: &str = "SELECT id FROM events WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4";
 const NTH_DELIVERY: &str =
@@ -72,12 +74,20 @@ pub(crate) const TENANTS: &str = "SELECT t.id, \
 /// The length of partitions is whole days, so that about six of them are within the retention: few for a search of all, and
 /// little that is kept longer.
 const PARTITIONS: u64 = 6;
-const MOVE_PARTITIONS: &str = "SELECT first, dropped FROM move_partitions($1, $2, $3)";
+const PREPARE_PARTITION: &str = "SELECT prepare_partition($1, $2, make_interval(days => $3))";
+const STEP_PARTITIONS: &str =
+    "SELECT first, until, done, blocked FROM step_partitions($1, $2, $3, make_interval(days => $4))";
+/// Sets how long each further statement of the transaction may take.
+const LIMIT: &str = "SELECT set_config('statement_timeout', $1, true)";
+/// The longest that a step may lock a table, and so the longest that writes wait for it.
+pub(crate) const MAX_LOCK: &str = "1s";
+/// How far ahead there are partitions at least, unless something is in the way.
+const MIN_AHEAD: Duration = Duration::from_secs(24 * 60 * 60);
 const COUNT_REQUEST_RECORDS: &str = "SELECT (SELECT count(*) FROM idempotency WHERE created_at < $1) \
      + (SELECT count(*) FROM used_signatures WHERE expires_at < $2)";
 
 #[cfg(test)]
-pub(crate) const OWN_STATEMENTS_OF_POSTGRES: &[&str] = &[MOVE_PARTITIONS];
+pub(crate) const OWN_STATEMENTS_OF_POSTGRES: &[&str] = &[PREPARE_PARTITION, STEP_PARTITIONS, LIMIT];
 
 #[cfg(test)]
 pub(crate) const STATEMENTS: &[&str] = &[
@@ -95,8 +105,73 @@ pub(crate) const STATEMENTS: &[&str] = &[
     COUNT_REQUEST_RECORDS,
 ];
 
+/// Returns the length of the partitions of events.
+fn days(now: Timestamp, before: Timestamp) -> u64 {
+    (now.since(before).as_secs() / (24 * 60 * 60 * PARTITIONS)).max(1)
+}
+
+impl SqlTx<'_> {
+    /// Makes the table of the next partition. Nobody waits for it, so it may take as long as it needs.
+    pub(crate) async fn prepare_partition_until(&mut self, now: Timestamp, days: u64, ahead: u32) -> StoreResult<()> {
+        self.limit("0").await?;
+        let params = [now.param(), days.param(), ahead.param()];
+        self.fetch_one(PREPARE_PARTITION, &params, |_| Ok(())).await.map(drop)
+    }
+
+    /// Does one step of the upkeep of partitions, so that they reach `ahead` days after now, and says so where it cannot.
+    pub(crate) async fn step_partitions(
+        &mut self,
+        now: Timestamp,
+        dropped_before: Timestamp,
+        days: u64,
+        ahead: u32,
+        limit: &'static str,
+    ) -> StoreResult<DroppedHistory> {
+        self.limit(limit).await?;
+        let params = [now.param(), dropped_before.param(), days.param(), ahead.param()];
+        let read = |cells: &mut Cells<'_>| {
+            Ok((
+                cells.take::<Option<Timestamp>>("events", "the first partition")?,
+                cells.take::<Option<Timestamp>>("events", "the last partition")?,
+                cells.take::<Option<String>>("events", "the partition that was changed")?,
+                cells.take::<Option<String>>("events", "what was in the way")?,
+            ))
+        };
+        let Some((partitions_from, until, done, blocked)) = self.fetch_one(STEP_PARTITIONS, &params, read).await?
+        else {
+            return Ok(DroppedHistory::default());
+        };
+        let ahead = until.map_or(Duration::ZERO, |until| until.since(now));
+        self.context.report_partitions(ahead, blocked.is_some());
+        match blocked.as_deref() {
+            Some("time") => tracing::warn!(
+                "a partition was not made or dropped, as writes would have waited for it longer than {limit}; trying again in a \
+                 minute. `svc db migrate` makes partitions ahead without this limit"
+            ),
+            Some(_) if ahead < MIN_AHEAD => tracing::warn!(
+                hours_ahead = ahead.as_secs() / 3600,
+                "a partition was not made, as somebody has locked its table for long; trying again in a minute"
+            ),
+            _ => {}
+        }
+        let partitions = u64::from(done.as_deref() == Some("events"));
+        Ok(DroppedHistory { partitions_from, partitions, has_more: done.is_some() })
+    }
+
+    async fn limit(&mut self, limit: &'static str) -> StoreResult<()> {
+        self.fetch_one(LIMIT, &[Param::from(limit)], |_| Ok(())).await.map(drop)
+    }
+}
+
 #[async_trait]
 impl RetentionRepository for SqlTx<'_> {
+    async fn prepare_partition(&mut self, now: Timestamp, before: Timestamp) -> StoreResult<()> {
+        if self.dialect == Dialect::Postgres {
+            self.prepare_partition_until(now, days(now, before), 0).await?;
+        }
+        Ok(())
+    }
+
     async fn drop_expired(
         &mut self,
         now: Timestamp,
@@ -106,14 +181,7 @@ impl RetentionRepository for SqlTx<'_> {
         if self.dialect == Dialect::Sqlite {
             return Ok(DroppedHistory::default());
         }
-        let days = (now.since(before).as_secs() / (24 * 60 * 60 * PARTITIONS)).max(1);
-        let dropped_before = before.min(sent_before);
-        let params = [now.param(), dropped_before.param(), days.param()];
-        let read = |cells: &mut Cells<'_>| {
-            let partitions_from = cells.take("events", "the first partition")?;
-            Ok(DroppedHistory { partitions_from, partitions: cells.take("events", "partitions")? })
-        };
-        Ok(self.fetch_one(MOVE_PARTITIONS, &params, read).await?.unwrap_or_default())
+        self.step_partitions(now, before.min(sent_before), days(now, before), 0, MAX_LOCK).await
     }
 
     async fn last_event(&mut self, tenant: TenantId, range: IdRange, limit: u32) -> StoreResult<Option<Uuid>> {

@@ -11,7 +11,7 @@ use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
 
 use crate::column::Column;
-use crate::sql::{CellError, Cells, SqlTx};
+use crate::sql::{CellError, Cells, Param, SqlTx};
 use crate::table::{BulkInsert, insert_params, on_conflict_update, record, upsert};
 
 const TABLE: &str = "endpoint_schedule";
@@ -48,13 +48,23 @@ static DUE: LazyLock<[(usize, String); 3]> = LazyLock::new(|| {
         (tenants, sql)
     })
 });
+/// Of some tenants. The first one fills the places that are left.
+static DUE_OF: LazyLock<String> = LazyLock::new(|| {
+    let places: Vec<String> = (2..2 + MAX_EXCEPTED_TENANTS).map(|n| format!("${n}")).collect();
+    format!(
+        "SELECT tenant_id, subscription_id FROM endpoint_schedule \
+         WHERE due_at <= $1 AND tenant_id IN ({}) ORDER BY due_at LIMIT ${}",
+        places.join(", "),
+        MAX_EXCEPTED_TENANTS + 2
+    )
+});
 const SCHEDULED: &str = "SELECT tenant_id, subscription_id FROM endpoint_schedule \
      WHERE (tenant_id, subscription_id) > ($1, $2) ORDER BY tenant_id, subscription_id LIMIT $3";
 const NEXT_DUE: &str = "SELECT due_at FROM endpoint_schedule ORDER BY due_at LIMIT 1";
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    let mut all: Vec<&str> = vec![&SET, DELETE, SCHEDULED, NEXT_DUE];
+    let mut all: Vec<&str> = vec![&SET, DELETE, &DUE_OF, SCHEDULED, NEXT_DUE];
     all.extend(DUE.iter().map(|(_, sql)| sql.as_str()));
     all.extend(BRING_FORWARD.all());
     all
@@ -63,6 +73,14 @@ pub(crate) fn statements() -> Vec<&'static str> {
 fn read_endpoint(cells: &mut Cells<'_>) -> Result<Endpoint, CellError> {
     let (tenant_id, subscription_id) = (cells.take(TABLE, "tenant_id")?, cells.take(TABLE, "subscription_id")?);
     Ok(Endpoint { tenant_id, subscription_id })
+}
+
+/// Returns the parameters of a statement that has a place for each of [`MAX_EXCEPTED_TENANTS`] tenants.
+pub(super) fn tenants_or_first(tenants: &[TenantId]) -> StoreResult<impl Iterator<Item = Param<'_>>> {
+    if tenants.is_empty() || tenants.len() > MAX_EXCEPTED_TENANTS {
+        return Err(StoreError::Internal(format!("{} tenants cannot be asked for at once", tenants.len())));
+    }
+    Ok(tenants.iter().chain(tenants.iter().take(1).cycle()).take(MAX_EXCEPTED_TENANTS).map(Column::param))
 }
 
 impl SqlTx<'_> {
@@ -109,6 +127,18 @@ impl EndpointSchedule for SqlTx<'_> {
         params.extend(except.iter().chain(except.iter().take(1).cycle()).take(*tenants).map(Column::param));
         params.push(limit.param());
         self.fetch(sql, &params, read_endpoint).await
+    }
+
+    async fn due_endpoints_of(
+        &mut self,
+        now: Timestamp,
+        tenants: &[TenantId],
+        limit: u32,
+    ) -> StoreResult<Vec<Endpoint>> {
+        let mut params = vec![now.param()];
+        params.extend(tenants_or_first(tenants)?);
+        params.push(limit.param());
+        self.fetch(&DUE_OF, &params, read_endpoint).await
     }
 
     async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> StoreResult<Vec<Endpoint>> {

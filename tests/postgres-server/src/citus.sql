@@ -18,6 +18,13 @@ BEGIN
     INSERT INTO pg_dist_partition VALUES (of, NULL);
 END $$;
 
+-- Each partition is a shard, and every other one on the same server.
+CREATE VIEW pg_dist_placement AS SELECT n::bigint AS shardid, n % 2 + 1 AS groupid FROM generate_series(0, 15) AS n;
+
+CREATE FUNCTION get_shard_id_for_distribution_column(of regclass, value uuid) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT n FROM generate_series(0, 15) AS n WHERE satisfies_hash_partition(of, 16, n, value)
+$$;
+
 CREATE FUNCTION run_command_on_all_nodes(command text) RETURNS TABLE (result text) LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY EXECUTE format('SELECT (%s)::text', command);
@@ -101,16 +108,21 @@ BEGIN
         statement, whole, key
     );
     INSERT INTO pg_dist_partition VALUES (statement::regclass, key);
+    -- The partitions of a table that had the name before keep theirs.
+    IF to_regclass(statement || '_p00') IS NOT NULL THEN
+        statement := statement || '_' || of::oid;
+    END IF;
     FOR n IN 0 .. partitions - 1 LOOP
         partition := format('%s_p%s', statement, lpad(n::text, 2, '0'));
         EXECUTE format(
-            'CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS %s, REMAINDER %s)', partition, statement, partitions, n
+            'CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS %s, REMAINDER %s)', partition, replace(whole, '_whole', ''),
+            partitions, n
         );
         IF options IS NOT NULL THEN
             EXECUTE format('ALTER TABLE %I SET (%s)', partition, options);
         END IF;
     END LOOP;
-    EXECUTE format('INSERT INTO %I SELECT * FROM %I', statement, whole);
+    EXECUTE format('INSERT INTO %I SELECT * FROM %I', replace(whole, '_whole', ''), whole);
     EXECUTE format('DROP TABLE %I', whole);
     FOREACH statement IN ARRAY definitions || keys LOOP
         EXECUTE statement;

@@ -388,6 +388,68 @@ pub fn as_ordinary_user() -> Command {
     command
 }
 
+/// A running PgBouncer in front of a server.
+#[derive(Debug)]
+pub struct Pooler {
+    port: u16,
+    folder: PathBuf,
+    // The end of its input stops it.
+    _child: Child,
+}
+
+impl Pooler {
+    /// Starts PgBouncer for the server in a URL, with these lines of its section `[pgbouncer]` beside the addresses. It takes
+    /// connections a moment later. Returns `None` if it is not installed.
+    ///
+    /// # Panics
+    ///
+    /// If PgBouncer does not start, or is not installed and the environment variable `CI` is set.
+    #[expect(clippy::expect_used, reason = "for tests only")]
+    pub fn start(url: &str, settings: &str) -> Option<Self> {
+        let program = pgbouncer()?;
+        let server = authority_of(url);
+        let (host, port_of_server) = server.split_once(':').expect("a URL of a server of this crate");
+        let own = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+        let folder = PathBuf::from(format!("/tmp/svc-pgbouncer.{}", own.port()));
+        let write = |name: &str, text: &str| {
+            let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(folder.join(name), text));
+            written.expect("PgBouncer's settings are written");
+        };
+        write("users", "\"svc\" \"\"\n");
+        let ini = format!(
+            "[databases]\n* = host={host} port={port_of_server}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {}\n\
+             auth_type = trust\nauth_file = {}\nunix_socket_dir =\ndefault_pool_size = 100\n{settings}",
+            own.port(),
+            folder.join("users").display(),
+        );
+        write("pgbouncer.ini", &ini);
+        let mut command = as_ordinary_user();
+        command.args(["sh", "-c", POOLER, "pgbouncer"]).arg(program).arg(folder.join("pgbouncer.ini"));
+        let child = command.current_dir("/").stdin(Stdio::piped()).stderr(Stdio::null()).spawn();
+        Some(Self { port: own.port(), folder, _child: child.expect("PgBouncer starts") })
+    }
+
+    /// Returns the URL of a database through the pooler.
+    pub fn url(&self, url: &str) -> String {
+        url.replacen(authority_of(url), &format!("127.0.0.1:{}", self.port), 1)
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Runs PgBouncer until its input ends, so that it ends with this process.
+const POOLER: &str = r#""$1" --quiet "$2" & read -r _; kill $!; wait"#;
+
+/// Returns the host and the port in a URL of a server of this crate.
+fn authority_of(url: &str) -> &str {
+    let front = url.split_once('@').map_or(url, |(_, rest)| rest);
+    front.split('/').next().unwrap_or(front)
+}
+
 /// Returns the fourth field of the user's line in `/etc/passwd`.
 fn group_of(user: &str, users: &str) -> String {
     let line = users.lines().find_map(|line| line.strip_prefix(user)?.strip_prefix(':'));

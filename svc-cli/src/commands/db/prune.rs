@@ -1,5 +1,6 @@
 //! `svc db prune`.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use serde_json::json;
@@ -8,7 +9,7 @@ use svc_core::store::Store;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::retention::{self, DeletedCounts, Positions, STEP};
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::output::{Outcome, Table};
 use crate::times::moment;
 
@@ -24,15 +25,29 @@ pub(super) async fn run(store: &dyn Store, retention: Duration, is_dry_run: bool
     let recorded_before = now.minus(retention.max(MIN_RESPONSE_AGE));
     let mut positions = Positions::new();
     let mut deleted = DeletedCounts::default();
-    loop {
-        let swept = retention::sweep(store, &mut positions, before, is_dry_run, || tokio::time::sleep(PAUSE)).await?;
+    let mut interrupted = pin!(tokio::signal::ctrl_c());
+    let interruption = loop {
+        let mut swept = DeletedCounts::default();
+        let pause = || tokio::time::sleep(PAUSE);
+        let sweep = retention::sweep_counting(store, &mut positions, before, is_dry_run, pause, &mut swept);
+        let is_interrupted = tokio::select! {
+            biased;
+            _ = &mut interrupted => true,
+            done = sweep => done.map(|()| false)?,
+        };
         deleted += swept;
-        // A sweep drops one partition.
-        if swept.partitions == 0 {
-            break;
+        if is_interrupted {
+            let reason = "Interrupted. Run the same command again to delete the rest.";
+            break Some(Failure::new(Exit::Failed, reason));
         }
-    }
-    let expired = if is_dry_run {
+        // A sweep drops some partitions at most.
+        if swept.partitions == 0 {
+            break None;
+        }
+    };
+    let expired = if interruption.is_some() {
+        0
+    } else if is_dry_run {
         let count = store.read("prune.count", (recorded_before, now), async |tx, &(recorded_before, now)| {
             Ok(tx.count_request_records(recorded_before, now).await?)
         });
@@ -61,7 +76,10 @@ pub(super) async fn run(store: &dyn Store, retention: Duration, is_dry_run: bool
         "partitions": deleted.partitions,
         "answers_and_signatures": expired,
     });
-    Outcome::new(&view, text)
+    Ok(match interruption {
+        Some(failure) => Outcome::new(&view, text)?.with_failure(failure),
+        None => Outcome::new(&view, text)?,
+    })
 }
 
 async fn delete_expired(store: &dyn Store, recorded_before: Timestamp, now: Timestamp) -> Result<u64, Error> {

@@ -255,6 +255,14 @@ impl ReplayRepository for MemoryTx<'_> {
         Ok(self.unfinished_replays(limit).await?.into_iter().map(|replay| replay.tenant_id).collect())
     }
 
+    async fn replaying_tenants_of(&mut self, tenants: &[TenantId]) -> StoreResult<Vec<TenantId>> {
+        let mut replaying = self.tenants_with_unfinished_replays(u32::MAX).await?;
+        replaying.retain(|tenant| tenants.contains(tenant));
+        replaying.sort();
+        replaying.dedup();
+        Ok(replaying)
+    }
+
     async fn unfinished_replays(&mut self, limit: u32) -> StoreResult<Vec<Replay>> {
         let mut unfinished: Vec<&Replay> =
             self.state.replays.values().filter(|replay| replay.finished_at.is_none()).collect();

@@ -51,6 +51,10 @@ impl Tables {
 
 #[async_trait]
 impl RetentionRepository for MemoryTx<'_> {
+    async fn prepare_partition(&mut self, _now: Timestamp, _before: Timestamp) -> StoreResult<()> {
+        Ok(())
+    }
+
     async fn drop_expired(
         &mut self,
         _now: Timestamp,

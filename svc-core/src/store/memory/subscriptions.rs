@@ -92,6 +92,17 @@ impl EndpointSchedule for MemoryTx<'_> {
         Ok(due.take(limit as usize).map(|(_, endpoint)| *endpoint).collect())
     }
 
+    async fn due_endpoints_of(
+        &mut self,
+        now: Timestamp,
+        tenants: &[TenantId],
+        limit: u32,
+    ) -> StoreResult<Vec<Endpoint>> {
+        let due = self.state.endpoints_by_due_at.keys().take_while(|(due_at, _)| *due_at <= now);
+        let due = due.filter(|(_, endpoint)| tenants.contains(&endpoint.tenant_id));
+        Ok(due.take(limit as usize).map(|(_, endpoint)| *endpoint).collect())
+    }
+
     async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> StoreResult<Vec<Endpoint>> {
         let endpoints = self.state.endpoint_schedule.keys().filter(|endpoint| Some(**endpoint) > after);
         Ok(endpoints.take(limit as usize).copied().collect())

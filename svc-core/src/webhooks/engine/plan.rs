@@ -37,6 +37,18 @@ pub struct DueWork {
 }
 
 impl DueWork {
+    /// Returns no work, as of a time.
+    pub fn nothing(now: Timestamp) -> Self {
+        Self { now, endpoints: Vec::new(), replaying_tenants: Vec::new(), earliest_due_at: None }
+    }
+
+    /// Adds the work of other tenants.
+    pub fn add(&mut self, other: Self) {
+        self.endpoints.extend(other.endpoints);
+        self.replaying_tenants.extend(other.replaying_tenants);
+        self.earliest_due_at = self.earliest_due_at.into_iter().chain(other.earliest_due_at).min();
+    }
+
     /// Returns when the next endpoint becomes due, or `None` if one is due already or nothing is scheduled.
     pub fn next_due_at(&self) -> Option<Timestamp> {
         self.earliest_due_at.filter(|due_at| *due_at > self.now)
@@ -73,6 +85,18 @@ pub async fn poll(tx: &mut dyn Tx) -> Result<DueWork, Error> {
     let earliest_due_at = tx.next_endpoint_due().await?;
     let replaying_tenants = tx.tenants_with_unfinished_replays(REPLAYS_PER_POLL).await?;
     Ok(DueWork { now, endpoints, replaying_tenants, earliest_due_at })
+}
+
+/// Reads the work that is due of some tenants, in a read transaction: for a store whose tenants are on several servers, of which
+/// one is away. There may be at most [`MAX_EXCEPTED_TENANTS`] tenants.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn poll_of(tx: &mut dyn Tx, tenants: &[TenantId]) -> Result<DueWork, Error> {
+    let now = tx.env().now();
+    let endpoints = tx.due_endpoints_of(now, tenants, ENDPOINTS_PER_PAGE).await?;
+    let replaying_tenants = tx.replaying_tenants_of(tenants).await?;
+    Ok(DueWork { now, endpoints, replaying_tenants, earliest_due_at: None })
 }
 
 /// Returns the tenants that have so many endpoints in a page that they may hide others.

@@ -245,3 +245,72 @@ async fn a_current_schema_is_neither_changed_nor_locked() {
     other.client.batch_execute("BEGIN; LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE").await.unwrap();
     assert_eq!(timeout(10 * SECOND, crate::migrate(&url)).await.unwrap().unwrap(), Vec::<String>::new());
 }
+
+/// The sender asks for the due endpoints of the accounts of each server. Another one, whose tables do not answer, is not asked.
+#[tokio::test]
+async fn the_accounts_of_each_server_are_known_and_asked_for_alone() {
+    let Some(server) = server() else { return };
+    let (url, away) = distributed(server).await;
+    let url = format!("{url}&options=-c%20lock_timeout%3D300ms");
+    let store = store(&url).await;
+    let mut all = BTreeSet::new();
+    for _ in 0..12 {
+        let tenant = new_tenant(&*store).await;
+        let made = store.write("test", tenant, async |tx, &tenant| {
+            let key = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+            keys_of::create(tx, tenant, key).await?;
+            let input = Input::from_body(br#"{"url": "https://example.com/", "events": ["*"]}"#);
+            crud::create::<WebhookSubscription>(tx, tenant, input?).await?;
+            new_job(tx, tenant).await
+        });
+        made.await.unwrap();
+        all.insert(tenant);
+    }
+    let servers = store.servers().unwrap().accounts().await.unwrap();
+    assert_eq!(servers.iter().map(|(server, _)| *server).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(servers.iter().flat_map(|(_, accounts)| accounts.clone()).collect::<BTreeSet<_>>(), all);
+    // The odd ones are on the second server.
+    let locks = (1..16)
+        .step_by(2)
+        .flat_map(|n| ["endpoint_schedule", "replays", "tenants"].map(|table| format!("{table}_p{n:02}")));
+    let lock = format!("BEGIN; LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", locks.collect::<Vec<_>>().join(", "));
+    away.client.batch_execute(&lock).await.unwrap();
+    assert!(store.read("test", (), async |tx, ()| svc_core::webhooks::engine::poll(tx).await).await.is_err());
+    let poll = async |accounts: &[TenantId]| {
+        let due = store.read("test", accounts.to_vec(), async |tx, accounts| {
+            svc_core::webhooks::engine::poll_of(tx, accounts).await
+        });
+        due.await.map(|due| due.endpoints.iter().map(|endpoint| endpoint.tenant_id).collect::<BTreeSet<_>>())
+    };
+    assert_eq!(store.servers().unwrap().accounts().await.unwrap(), servers, "known while one is away");
+    assert_eq!(poll(&servers[0].1).await.unwrap(), servers[0].1.iter().copied().collect());
+    assert!(poll(&servers[1].1).await.is_err());
+    away.client.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(poll(&servers[1].1).await.unwrap(), servers[1].1.iter().copied().collect());
+    let plain = server.database();
+    assert!(self::store(&plain).await.servers().is_none());
+}
+
+/// What a partition is made of is distributed before the table is locked.
+#[tokio::test]
+async fn partitions_are_made_and_dropped_on_citus() {
+    let Some(server) = server() else { return };
+    let (url, connection) = distributed(server).await;
+    let clock = ManualClock::at(Env::system().now());
+    let store = open_with(&url, Env::new(clock.clone(), SeededEntropy::new(1)), options()).await.unwrap();
+    let tenant = new_tenant(&*store).await;
+    let day = 24 * 60 * 60 * SECOND;
+    let mut dropped = 0;
+    for _ in 0..20 {
+        store.write("test", tenant, async |tx, &tenant| new_job(tx, tenant).await).await.unwrap();
+        let (before, mut positions) = (store.env().now().minus(day), svc_core::webhooks::retention::Positions::new());
+        let swept = svc_core::webhooks::retention::sweep(&*store, &mut positions, before, false, || async {}).await;
+        dropped += swept.unwrap().partitions;
+        clock.advance(day);
+    }
+    assert!(dropped > 3, "{dropped}");
+    let plain = "SELECT count(*) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid \
+         WHERE i.inhparent = 'events'::regclass AND c.relkind <> 'p'";
+    let plain: i64 = connection.client.query_one(plain, &[]).await.unwrap().get(0);
+    assert_eq!(plain, 0, "each partition is distributed");
+}

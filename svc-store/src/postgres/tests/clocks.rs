@@ -68,7 +68,8 @@ async fn a_refused_write_compares_the_clocks_again() {
     let url = server.database();
     let store = PostgresStore::open(&url, Env::system(), options()).await;
     let Ok(store) = store else { panic!("the store opens") };
-    store.shared.clock_watch.pretend(Env::system().now().minus(Duration::from_secs(3600)));
+    let slept = Env::system().now().minus(Duration::from_secs(3600));
+    store.shared.clock_watch.clock.set(slept, Instant::now());
     let compared = async {
         while store.check_writable().is_err() {
             yield_now().await;
@@ -83,4 +84,62 @@ async fn a_simulated_clock_is_not_compared() {
     let store = open_with(&server.database(), env(), options()).await.unwrap();
     assert_eq!(store.check_writable(), Ok(()));
     new_tenant(&*store).await;
+}
+
+/// Its time was checked when it was queued, and is taken when the row of its account is free.
+#[tokio::test]
+async fn a_write_that_waited_while_the_clock_jumped_is_refused() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    for seconds in [3600, -3600, 3 * YEAR] {
+        let (clock, env) = moved(0);
+        let store = open_with(&url, env, options()).await.unwrap();
+        let tenant = new_tenant(&*store).await;
+        let before = advance_clock_in(&*store, tenant).await.unwrap();
+        let (other, watcher) = (lock_row(&url, tenant).await, direct_connection(&url).await);
+        let mut writes = Box::pin(join_all((0..8).map(|_| advance_clock_in(&*store, tenant))));
+        let is_waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' \
+             AND datname = current_database()";
+        while watcher.client.query_one(is_waiting, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+            assert!((&mut writes).now_or_never().is_none());
+            yield_now().await;
+        }
+        clock.move_to(seconds);
+        other.client.batch_execute("COMMIT").await.unwrap();
+        for refused in writes.await {
+            assert!(matches!(refused, Err(Error::Store(StoreError::ClockSkew(_)))), "{seconds}: {refused:?}");
+        }
+        clock.move_to(0);
+        let after = advance_clock_in(&*store, tenant).await.unwrap();
+        assert!(after.since(before) < 60 * SECOND, "{seconds}: {before} to {after}");
+    }
+}
+
+/// Whatever a machine shows, its reads go by the time of the database.
+#[tokio::test]
+async fn every_node_goes_by_the_time_of_the_database() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let right = store(&url).await;
+    let tenant = new_tenant(&*right).await;
+    let made = right.write("test", tenant, async |tx, &tenant| {
+        let input = KeyCreate { name: None, write: true, expires_in: Some(Duration::from_secs(1800)), signed: false };
+        keys_of::create(tx, tenant, input).await
+    });
+    let key = keys_of::KeyHash::of(made.await.unwrap().text.reveal()).unwrap();
+    let authenticate = async |store: &dyn Store| {
+        store.read("test", key, async |tx, &key| keys_of::authenticate(tx, key).await.map(drop)).await
+    };
+    let nodes = join_all([3600, -3600].map(|seconds| open_with(&url, moved(seconds).1, options()))).await;
+    let nodes: Vec<Arc<dyn Store>> = nodes.into_iter().map(Result::unwrap).collect();
+    for node in nodes.iter().chain([&right]) {
+        assert_eq!(authenticate(&**node).await, Ok(()));
+        let difference = node.env().now().as_micros() - Env::system().now().as_micros();
+        assert!(difference.abs() < 10_000_000, "{difference}");
+    }
+    let expired = "UPDATE api_keys SET expires_at = now() - interval '1 minute'";
+    direct_connection(&url).await.client.batch_execute(expired).await.unwrap();
+    for node in nodes.iter().chain([&right]) {
+        assert_eq!(authenticate(&**node).await, Err(Error::KeyExpired));
+    }
 }

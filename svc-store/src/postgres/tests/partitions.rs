@@ -41,7 +41,7 @@ async fn a_filled_database_gets_partitions_and_loses_nothing() {
         rows.iter().map(|row| row.get::<_, String>(0).replace(" ON ONLY ", " ON ")).collect::<Vec<_>>()
     };
     let mut indexes_before = indexes().await;
-    crate::migrate(&url).await.unwrap();
+    migrate::apply(&connection.client, migrations::POSTGRES).await.unwrap();
     // Its key has the tenant now.
     indexes_before.retain(|index| !index.contains("request_log_of_tenant"));
     assert_eq!(indexes().await, indexes_before);
@@ -77,10 +77,12 @@ async fn a_role_without_tables_of_its_own_moves_partitions_if_it_may() {
     let owner = direct_connection(&url).await;
     owner.client.batch_execute("CREATE ROLE node LOGIN").await.unwrap();
     let node = direct_connection(&url.replace("://svc@", "://node@")).await;
-    let moved = "SELECT move_partitions(now() + interval '9 days', now(), 1)";
+    let moved = "SELECT prepare_partition(now() + interval '9 days', 1, '0'); \
+         SELECT step_partitions(now() + interval '9 days', now(), 1, '0'); SELECT move_partitions(now(), now(), 1)";
     let error = node.client.batch_execute(moved).await.unwrap_err();
     assert_eq!(error.code().map(|code| code.code()), Some("42501"));
-    owner.client.batch_execute("GRANT EXECUTE ON FUNCTION move_partitions TO node").await.unwrap();
+    let granted = "GRANT EXECUTE ON FUNCTION prepare_partition, step_partitions, move_partitions TO node";
+    owner.client.batch_execute(granted).await.unwrap();
     node.client.batch_execute(moved).await.unwrap();
 }
 
@@ -94,7 +96,7 @@ async fn nobody_waits_for_partitions_while_somebody_reads_a_table() {
     reader.client.batch_execute("BEGIN; SELECT 1 FROM deliveries LIMIT 1").await.unwrap();
     let sweep = async || {
         let before = store.env().now();
-        store.write("test", before, async |tx, &before| Ok(tx.drop_expired(before, before, before).await?)).await
+        retention::sweep(&*store, &mut Positions::new(), before, false, || async {}).await
     };
     assert_eq!(sweep().await.unwrap().partitions, 0);
     let tenant = new_tenant(&*store).await;
@@ -104,6 +106,122 @@ async fn nobody_waits_for_partitions_while_somebody_reads_a_table() {
     reader.client.batch_execute("COMMIT").await.unwrap();
     sweep().await.unwrap();
     assert_eq!(reader.client.query_one(count, &[]).await.unwrap().get::<_, i64>(0), 3);
+}
+
+/// Whoever might move partitions before, may take the steps that replaced it.
+#[tokio::test]
+async fn an_upgrade_passes_the_right_to_move_partitions_on() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let owner = direct_connection(&url).await;
+    let steps = migrations::POSTGRES.iter().position(|step| step.name.ends_with("_partitions_in_steps")).unwrap();
+    migrate::apply(&owner.client, &migrations::POSTGRES[..steps]).await.unwrap();
+    let role = "CREATE ROLE granted LOGIN; GRANT EXECUTE ON FUNCTION move_partitions TO granted";
+    owner.client.batch_execute(role).await.unwrap();
+    migrate::apply(&owner.client, migrations::POSTGRES).await.unwrap();
+    let may = "SELECT has_function_privilege('granted', p.oid, 'EXECUTE') FROM pg_proc p \
+         WHERE proname IN ('prepare_partition', 'step_partitions')";
+    let may = owner.client.query(may, &[]).await.unwrap();
+    assert_eq!(may.iter().map(|row| row.get(0)).collect::<Vec<bool>>(), [true, true]);
+}
+
+/// Makes each change of a table take so long.
+async fn slow_changes(connection: &PostgresConnection, seconds: &str) {
+    let slow = format!(
+        "CREATE OR REPLACE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep({seconds}); END'; \
+         DROP EVENT TRIGGER IF EXISTS slow; \
+         CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION slow()"
+    );
+    connection.client.batch_execute(&slow).await.unwrap();
+}
+
+/// As on Citus, where a change of a table is one of each of its shards. Writes wait for a second at most, and what could not be done
+/// ends nothing else; `svc db migrate` does it without the limit, a table at a time.
+#[tokio::test]
+async fn a_partition_that_takes_too_long_is_not_made_while_nodes_serve() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let store = store(&url).await;
+    let owner = direct_connection(&url).await;
+    let count = "SELECT count(*) FROM pg_inherits WHERE inhparent IN \
+         ('events'::regclass, 'deliveries'::regclass, 'delivery_attempts'::regclass, 'request_log'::regclass)";
+    let partitions = async || owner.client.query_one(count, &[]).await.unwrap().get::<_, i64>(0);
+    assert_eq!(partitions().await, 8);
+    slow_changes(&owner, "0.4").await;
+    let day = 24 * 60 * 60 * SECOND;
+    let swept =
+        retention::sweep(&*store, &mut Positions::new(), store.env().now().minus(day), false, || async {}).await;
+    assert_eq!(swept.unwrap().partitions, 0);
+    assert_eq!(partitions().await, 8, "three changes take more than a second");
+    let tenant = new_tenant(&*store).await;
+    store.write("test", tenant, async |tx, &tenant| new_job(tx, tenant).await).await.unwrap();
+    slow_changes(&owner, "0.05").await;
+    crate::migrate(&url).await.unwrap();
+    let after = partitions().await;
+    assert!(after > 20, "{after}");
+    crate::migrate(&url).await.unwrap();
+    assert_eq!(partitions().await, after, "they reach a week ahead");
+}
+
+/// What belongs to a delivery that is still pending stays, table by table.
+#[tokio::test]
+async fn what_is_pending_outlives_its_partition() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let connection = direct_connection(&url).await;
+    migrate::apply(&connection.client, migrations::POSTGRES).await.unwrap();
+    let day = "1 day";
+    let rows = format!("{ROWS}; SET session_replication_role = origin");
+    connection
+        .client
+        .batch_execute(&rows.replace(
+            "('0195a3c8-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid",
+            "(left(partition_bound(now() + interval '80 hours')::text, 24) || lpad(n::text, 12, '0'))::uuid",
+        ))
+        .await
+        .unwrap();
+    let pending = "SET session_replication_role = replica; \
+         UPDATE deliveries SET status = 'pending', next_attempt_at = now() WHERE id IN (SELECT id FROM deliveries LIMIT 7)";
+    connection.client.batch_execute(pending).await.unwrap();
+    let step = format!(
+        "SELECT prepare_partition(now() + interval '4 days', 1, '0'); \
+         SELECT step_partitions(now() + interval '4 days', now() + interval '30 days', 1, interval '{day}')"
+    );
+    let consistent = "SELECT (SELECT count(*) FROM delivery_attempts a WHERE NOT EXISTS \
+         (SELECT FROM deliveries d WHERE d.id = a.delivery_id)) + (SELECT count(*) FROM deliveries d WHERE NOT EXISTS \
+         (SELECT FROM events e WHERE e.id = d.event_id))";
+    for _ in 0..40 {
+        connection.client.batch_execute(&step).await.unwrap();
+        let orphans: i64 = connection.client.query_one(consistent, &[]).await.unwrap().get(0);
+        assert_eq!(orphans, 0, "after each step");
+    }
+    for table in ["events", "deliveries", "delivery_attempts"] {
+        let kept = connection.client.query_one(&format!("SELECT count(*) FROM {table}_kept"), &[]).await.unwrap();
+        assert_eq!(kept.get::<_, i64>(0), 7, "{table}");
+        let all = connection.client.query_one(&format!("SELECT count(*) FROM {table}"), &[]).await.unwrap();
+        assert_eq!(all.get::<_, i64>(0), 7, "{table}");
+    }
+}
+
+/// The constraints that prepare partitions end with the migration that makes them, or are taken back.
+#[tokio::test]
+async fn an_upgrade_that_stops_before_the_partitions_leaves_no_bounds() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let connection = direct_connection(&url).await;
+    let first = migrations::POSTGRES.iter().position(|migration| migration.name == "0035_bounds_of_history").unwrap();
+    migrate::apply(&connection.client, &migrations::POSTGRES[..first]).await.unwrap();
+    let fails = "CREATE FUNCTION fails() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''no''; END'; \
+         CREATE EVENT TRIGGER fails ON ddl_command_start WHEN TAG IN ('CREATE FUNCTION') EXECUTE FUNCTION fails()";
+    connection.client.batch_execute(fails).await.unwrap();
+    assert!(crate::migrate(&url).await.is_err());
+    let bounds = "SELECT count(*) FROM pg_constraint WHERE conname LIKE '%\\_bound'";
+    assert_eq!(connection.client.query_one(bounds, &[]).await.unwrap().get::<_, i64>(0), 0);
+    connection.client.batch_execute(ROWS).await.unwrap();
+    connection.client.batch_execute("DROP EVENT TRIGGER fails").await.unwrap();
+    let applied = crate::migrate(&url).await.unwrap();
+    assert_eq!(applied[0], "0035_bounds_of_history");
+    assert_eq!(connection.client.query_one(bounds, &[]).await.unwrap().get::<_, i64>(0), 0);
 }
 
 /// What a stream has still to send is not dropped.
@@ -139,5 +257,5 @@ async fn partitions_wait_for_streams() {
         Ok(tx.advance_stream(StreamKey::SERVER, tenant, now).await?)
     });
     sent.await.unwrap();
-    assert_eq!(sweep().await, 1);
+    assert_eq!(sweep().await, 8);
 }

@@ -59,6 +59,18 @@ async fn a_window_ends_after_its_length_and_when_it_lies_in_the_future() {
     }
 }
 
+/// A refund that ends in another window than its request takes nothing from that one, so no request too many is allowed.
+#[tokio::test]
+async fn a_window_never_begins_below_zero() {
+    let Some(server) = server() else { return };
+    let ([node, _], clock) = nodes(server).await;
+    assert_eq!(add(&*node, &[change(1, "general", 0, -1)]).await, [0], "a window that did not exist");
+    assert_eq!(add(&*node, &[change(1, "general", 0, 1)]).await, [1]);
+    clock.set(change(1, "general", 60, 0).at);
+    assert_eq!(add(&*node, &[change(1, "general", 60, -2)]).await, [0], "a window that has ended");
+    assert_eq!(add(&*node, &[change(1, "general", 60, 1)]).await, [1]);
+}
+
 #[tokio::test]
 async fn calls_fail_at_once_while_the_server_is_stopped() {
     let Some(server) = svc_postgres_server::another() else { return };

@@ -159,12 +159,38 @@ async fn tls_verification_follows_the_url() {
         (url, format!("sslmode=verify-full&{ours}"), Err(())),
         (&named, format!("sslmode=verify-full&{ours}"), Ok(true)),
         (&named, format!("sslmode=verify-full&{theirs}"), Err(())),
+        // No public authority has issued it.
+        (&named, "sslrootcert=system".to_owned(), Err(())),
+        (&named, "sslmode=verify-full&sslrootcert=system".to_owned(), Err(())),
     ] {
         let encrypted = is_encrypted(&format!("{url}?{mode}")).await;
         assert_eq!(encrypted.clone().map_err(drop), want, "{mode}: {encrypted:?}");
     }
     let (user, rest) = server.database_on_socket().split_once('?').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
     assert_eq!(is_encrypted(&format!("{user}?{rest}&sslmode=require")).await, Ok(false), "Unix sockets never use TLS");
+}
+
+/// The kernel of a host accepts connections although its PostgreSQL is stopped, or waits for a disk.
+#[tokio::test]
+async fn a_host_that_accepts_and_does_not_answer_leaves_time_for_the_others() {
+    let Some(server) = server() else { return };
+    let hung = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let (port, url) = (hung.local_addr().unwrap().port(), server.database());
+    let first = url.replace("127.0.0.1:", &format!("127.0.0.1:{port},127.0.0.1:"));
+    let between = url.replace("127.0.0.1:", &format!("127.0.0.1:1,127.0.0.1:{port},127.0.0.1:"));
+    let with_timeout = format!("{first}&connect_timeout=1");
+    for url in [&first, &between, &with_timeout, &first.replace("sslmode=disable", "sslmode=prefer")] {
+        for attributes in ["any", "read-write"] {
+            let url = format!("{url}&target_session_attrs={attributes}");
+            let connection = PostgresConnection::open(&ConnectOptions::parse(&url).unwrap(), Role::Write).await;
+            assert!(connection.is_ok(), "{url}: {:?}", connection.map(drop));
+        }
+    }
+    let none = format!("postgres://svc@127.0.0.1:{port},127.0.0.1:1/x?connect_timeout=1");
+    let error = PostgresConnection::open(&ConnectOptions::parse(&none).unwrap(), Role::Write).await.map(drop);
+    let error = error.unwrap_err().to_string();
+    let hung = format!("127.0.0.1:{port}: no connection within 1.0 s; 127.0.0.1:1: error connecting to server");
+    assert!(error.contains(&hung), "{error}");
 }
 
 /// A certificate authority that issued no certificate of the server.
