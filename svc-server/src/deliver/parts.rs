@@ -78,12 +78,13 @@ impl Parts {
                 }
             }
         }
+        let is_nobody_there = self.away.len() >= accounts.len();
         if self.away.is_empty() {
             // The next poll asks all of them at once.
             self.accounts = None;
         }
         match last_error {
-            Some(error) if self.away.len() >= accounts.len() => Err(error),
+            Some(error) if is_nobody_there => Err(error),
             _ => Ok(all),
         }
     }

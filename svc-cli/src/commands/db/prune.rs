@@ -76,10 +76,7 @@ pub(super) async fn run(store: &dyn Store, retention: Duration, is_dry_run: bool
         "partitions": deleted.partitions,
         "answers_and_signatures": expired,
     });
-    Ok(match interruption {
-        Some(failure) => Outcome::new(&view, text)?.with_failure(failure),
-        None => Outcome::new(&view, text)?,
-    })
+    Ok(Outcome::new(&view, text)?.with_failure(interruption))
 }
 
 async fn delete_expired(store: &dyn Store, recorded_before: Timestamp, now: Timestamp) -> Result<u64, Error> {
