@@ -88,7 +88,9 @@ impl Columns {
     pub(super) fn cells<'r>(&'r self, row: &[&'r [u8]]) -> Vec<Cell<'r>> {
         let cell = |position: usize| row.get(position).copied().unwrap_or_default();
         let alternative = |(_, columns): &(&str, Vec<Option<usize>>)| {
-            columns.iter().position(|column| column.is_some_and(|position| !cell(position).trim_ascii().is_empty()))
+            // Spreadsheets also write an empty text as a formula.
+            let has_text = |position| !matches!(cell(position).trim_ascii(), b"" | b"=\"\"");
+            columns.iter().position(|column| column.is_some_and(has_text))
         };
         let addresses = self.alternatives.iter().filter(|(field, _)| ADDRESS.contains(field));
         let address = addresses.filter_map(alternative).min();
@@ -440,6 +442,7 @@ mod tests {
         for (row, want) in [
             (&["1", "2", "Perth", "WA", "Hobart", "TAS"][..], ["2", "Perth", "WA"]),
             (&["1", " ", "", "", "Hobart", "TAS"], ["1", "Hobart", "TAS"]),
+            (&["1", "=\"\"", "=\"\"", "", "Hobart", "TAS"], ["1", "Hobart", "TAS"]),
             (&["", "2", "Perth", "", "Hobart", "TAS"], ["2", "Perth", ""]),
             (&["1"], ["1", "", ""]),
             (&[], ["", "", ""]),
