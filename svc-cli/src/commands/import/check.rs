@@ -49,6 +49,8 @@ pub(super) fn check(
     first: u64,
 ) -> io::Result<Result<u64, FileFault>> {
     let (mut chunk, mut line, mut last) = (Vec::with_capacity(CHUNK + 4), first, line_end);
+    // The end of the chunk before.
+    let mut context = Vec::new();
     loop {
         // What is left of the last chunk is the beginning of a character.
         let before = chunk.len();
@@ -69,12 +71,14 @@ pub(super) fn check(
             return Ok(Err(FileFault::Nul { line }));
         }
         if bad {
-            return Ok(Err(FileFault::Encoding { line, byte: chunk[valid], text: around(&chunk, valid) }));
+            let text = around(&[&context[..], &chunk].concat(), context.len() + valid);
+            return Ok(Err(FileFault::Encoding { line, byte: chunk[valid], text }));
         }
         if is_end {
             break;
         }
-        chunk.drain(..valid);
+        context.extend(chunk.drain(..valid));
+        context.drain(..context.len().saturating_sub(MAX_SHOWN));
     }
     if let Some(Err(fault)) = csv.map(|lexer| lexer.finish()) {
         return Ok(Err(FileFault::Csv(fault)));
