@@ -273,7 +273,11 @@ pub enum Command {
     /// Fields of invoices: id, invoice_number, contact_id, status, issue_date, due_date, total, currency, paid_at,
     /// amount_paid, created_at. `updated_at` is accepted and ignored. In CSV, an apostrophe before =, +, -, @, a tab or a
     /// line break at the beginning of a text is removed, as `svc export --escape-formulas` writes it, and one before a
-    /// number. Rows whose cells are all empty are skipped.
+    /// number. Of a formula such as ="0800", the text is read; other formulas are refused. Rows whose cells are all empty are
+    /// skipped.
+    ///
+    /// A file is checked to its end before its first row is imported. If it is not UTF-8, or if it is CSV whose quotes are not
+    /// closed, nothing is imported. What comes through a pipe is checked as it is read, so the groups before a fault stay.
     ///
     /// For files of other programs, --from knows the columns of some of them, and --map names the field of any column.
     /// --skip-lines, --decimal, --date-format and --map-value say how a file differs. An option that has no effect on the

@@ -215,11 +215,16 @@ pub(crate) fn state(text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Returns whether a character controls the terminal or the direction of text, and shows nothing itself.
+/// Returns whether a character controls the terminal or the direction of text, or shows nothing itself. The joiners of
+/// letters and of emoji are parts of what is shown.
 fn is_control(char: char) -> bool {
     let is_bidirectional =
         matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}');
-    char.is_control() || is_bidirectional
+    let is_invisible = matches!(
+        char,
+        '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}' | '\u{feff}'
+    );
+    char.is_control() || is_bidirectional || is_invisible
 }
 
 /// Escapes control characters other than line feeds and tabs in foreign text.

@@ -189,7 +189,10 @@ pub enum Error {
     #[error("{0} must be the id of one of your contacts that is not deleted.")]
     ReferenceNotFound(&'static str),
     /// The idempotency key was used with another request, and the response to that one is still stored.
-    #[error("The idempotency key was used with another request; use a new key for each new request.")]
+    #[error(
+        "The idempotency key was used with another request; use a new key for each new request, and repeat a request byte for \
+         byte."
+    )]
     IdempotencyKeyReused,
     /// The API key is malformed or unknown.
     #[error("The API key is not valid; copy all of it, or create another one in the dashboard.")]

@@ -29,6 +29,7 @@ mod identity;
 mod import;
 mod invoices;
 mod restore;
+mod texts;
 
 pub use self::batch::{Batch, Duplicates, ImportRecord, ImportRow, MAX_ROWS};
 pub use self::contacts::ContactImport;

@@ -82,6 +82,6 @@ pub use self::patch::Patch;
 pub use self::redirect_uri::RedirectUri;
 pub use self::secret::{Secret, Stored};
 pub use self::stream_url::{StreamEngine, StreamUrl};
-pub use self::text::{Note, Text, is_one_line};
+pub use self::text::{Note, Text, invisible_in, is_one_line};
 pub use self::time::{Date, DateOrTime, TimeZone, Timestamp};
 pub use self::webhook_url::{HostPolicy, WebhookUrl};

@@ -31,6 +31,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     }
     let meanings = meanings.join("\n");
     let refusal = format!("must be one of {}", texts.join(" "));
+    let wrong_case = format!("{refusal}, in lower case");
     let schema_name = name.to_string();
     let named = match &other {
         None => quote! {
@@ -92,7 +93,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 
             fn from_str(text: &str) -> ::std::result::Result<Self, ::svc_core::error::Issue> {
                 Self::from_text(text).ok_or_else(|| {
-                    ::svc_core::error::Issue::new(::svc_core::error::FieldCode::InvalidEnum, #refusal)
+                    let is_known = Self::from_text(&text.to_lowercase()).is_some();
+                    let refusal = if is_known { #wrong_case } else { #refusal };
+                    ::svc_core::error::Issue::new(::svc_core::error::FieldCode::InvalidEnum, refusal)
                 })
             }
         }

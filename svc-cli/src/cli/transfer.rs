@@ -98,19 +98,20 @@ pub struct Import {
     pub strict: bool,
     /// Character before the decimals of amounts in a CSV file: . or ,
     ///
-    /// It is a comma in 1.239,00. The default is the point, but an amount that may be one of two, such as 1.239, is then refused. An amount can have a sign such as $ before or after it, and separators between its thousands: $1,239.00.
+    /// It is a comma in 1.239,00. The default is the point, but an amount that may be one of two, such as 1.239, is then refused. An amount can have separators between its thousands, and a sign such as $ or a code before or after it: $1,239.00. It is refused if they are not those of the row's currency.
     #[arg(long, value_parser = values::decimal, value_name = "CHARACTER")]
     pub decimal: Option<char>,
     /// Form of the dates in a CSV file, such as DD/MM/YYYY.
     ///
     /// It has DD, MM or MMM, and YYYY or YY, with any separators; MMM is the English name of a month or its first letters. Otherwise, only dates such as 2025-12-31 are read. The order of day and month is never guessed. Fields that are times
-    /// get the beginning of the date in the account's time zone.
+    /// get the beginning of the date in the account's time zone. A date may have a time: one with an offset or a time zone, or in
+    /// a column such as "Date (UTC)", is converted to the date in the account's time zone.
     #[arg(long, value_parser = DateFormat::parse, value_name = "FORMAT")]
     pub date_format: Option<DateFormat>,
     /// Status or currency for a text, such as "Awaiting Payment=sent".
     ///
     /// The option can be repeated. The text is compared with the whole cell, and its case does not count. The names of statuses and currencies
-    /// themselves are read in any case.
+    /// themselves are read in any case. The code of another currency is no such text, as the amounts would have to be converted.
     #[arg(
         long = "map-value",
         value_parser = values::value_mapping,
@@ -139,7 +140,8 @@ pub struct Import {
     pub keep_empty: bool,
     /// Write all refused rows to this file, one JSON object per line.
     ///
-    /// The report of an import that was interrupted ends with the rows that were handled until then.
+    /// The file must not exist yet. The report of an import that was interrupted ends with the rows that were handled until
+    /// then.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 }
@@ -159,7 +161,8 @@ pub struct Export {
     /// Put an apostrophe before CSV cells that a spreadsheet would run as formulas. An import removes it again.
     ///
     /// These are texts that begin with =, +, -, @, a tab or a line break. Use it for files that people open in a
-    /// spreadsheet, since customers choose the texts.
+    /// spreadsheet, since customers choose the texts. Texts that begin with = get the apostrophe in any case, since an import
+    /// takes no formula.
     #[arg(long)]
     pub escape_formulas: bool,
     /// Export only records changed since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.

@@ -5,9 +5,12 @@
 //! collected for the report at the end (`refusals`). svc-core decides which existing record a row matches, so that an
 //! import can be interrupted and run again.
 
+mod amounts;
 mod cells;
+mod check;
 mod columns;
 mod csv;
+mod dates;
 mod groups;
 mod ndjson;
 mod progress;
@@ -168,7 +171,7 @@ async fn import<R: Import>(
         return Err(Failure::new(Exit::Usage, format!("{option} applies to CSV only, and {} is NDJSON.", source.name)));
     }
     let is_csv = source.format == Format::Csv;
-    let (size, max_rows) = (source.size, source.max_rows(file));
+    let (size, max_rows) = (source.size, source.max_rows);
     let mut refusals = Refusals::new(options.report.as_deref(), file)?;
     let parser = Parser::new::<R>(source, names, reader, &options)?;
     if is_csv && options.update && !options.keep_empty {

@@ -59,7 +59,7 @@ fn refused_rows_are_reported_and_valid_rows_are_imported() {
     csv.extend(b",good@example.com,Good,2024-05-06T00:00:00+10:00\n");
     csv.extend(b",GOOD@example.com,Other,\n");
     csv.extend(b",GOOD@example.com,Good,\n");
-    csv.extend(b",bad\xff@example.com,,\n");
+    csv.extend(b",bad@@example.com,,\n");
     csv.extend(b",\"two\nlines@example.com\",,yesterday\n");
     csv.extend(b",few\n");
     csv.extend(b",,,\n");
@@ -83,7 +83,7 @@ fn ndjson_is_imported() {
     lines.extend(b"{\"email\": \"b@example.com\", \"nick\": \"B\", \"deleted_at\": null}\n");
     lines.extend(b"{\"email\": \"b@example.com\"\n");
     lines.extend(b"[\"b@example.com\"]\n");
-    lines.extend(b"{\"email\": \"\xff\"}\n");
+    lines.extend(b"{\"email\": \"x\"}\n");
     lines.extend(b"{\"email\": 5, \"phone\": 6}\n");
     lines.extend(format!("{{\"city\": \"{}\"}}\n", "x".repeat(TOO_LONG)).into_bytes());
     lines.extend(b"{\"email\": \"last@example.com\"}");

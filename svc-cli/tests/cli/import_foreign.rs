@@ -141,10 +141,10 @@ fn an_import_reads_values_as_options_say() {
                 A-1,Paid,\"$1,239.00\",aud,2099-12-31\n\
                 A-2,Awaiting Payment,1239.5,US Dollar,2099-12-31 09:30:00\n\
                 A-3,,\"1.239,00\",,31/12/2099\n";
-    let there = "invoice_number;status;total;due_date;paid_at\n\
-                 B-1;AWAITING PAYMENT;1.239,00 \u{20ac};31.12.2099;\n\
-                 B-2;paid;1\u{202f}239,50;1.2.2099;31.12.2025\n\
-                 B-3;;12.50;12/31/2099;\n";
+    let there = "invoice_number;status;total;due_date;paid_at;currency\n\
+                 B-1;AWAITING PAYMENT;1.239,00 \u{20ac};31.12.2099;;EUR\n\
+                 B-2;paid;1\u{202f}239,50;1.2.2099;31.12.2025;\n\
+                 B-3;;12.50;12/31/2099;;\n";
     session.file("here.csv", here);
     session.file("there.csv", there);
     let import = |args: &[&'static str]| [&["import", "invoices"], args].concat();
@@ -163,7 +163,7 @@ fn an_import_reads_values_as_options_say() {
     let want = [
         "A-1 paid 1239 AUD 2099-12-31 null",
         "A-2 sent 1239.5 USD 2099-12-31 null",
-        "B-1 sent 1239 AUD 2099-12-31 null",
+        "B-1 sent 1239 EUR 2099-12-31 null",
         "B-2 paid 1239.5 AUD 2099-02-01 2025-12-31T00:00:00.000000Z",
     ];
     assert_eq!(lines, want);

@@ -23,6 +23,7 @@ mod full;
 mod harness;
 mod ids;
 mod import;
+mod import_faults;
 mod import_foreign;
 mod import_running;
 mod invoice;

@@ -1,11 +1,14 @@
 //! The import of contacts.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use serde_json::Value;
 
 use super::batch::ImportRecord;
 use super::identity::{self, Identity};
 use super::import::{Import, ImportOptions, Imported, differing, digest};
+use super::texts;
 use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::accounts::tenants::Tenant;
 use crate::error::{Error, FieldCode, Issue};
@@ -81,6 +84,8 @@ impl Import for Contact {
         options: ImportOptions,
     ) -> Result<Imported, Error> {
         let now = advance_clock(tx, tenant.id).await?;
+        let values = row.values().into_iter().map(|text| text.map(Cow::Owned));
+        texts::check(ContactUpdate::FIELD_NAMES.iter().copied().zip(values))?;
         if row.id.is_none() && row.values().iter().all(Option::is_none) {
             return Err(Issue::new(FieldCode::Required, "is required, or another field that is not empty").on("email"));
         }

@@ -1,10 +1,13 @@
 //! The import of invoices, with any status.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 
 use super::batch::ImportRecord;
 use super::identity::{self, Identity};
 use super::import::{Import, ImportOptions, Imported, differing, digest};
+use super::texts;
 use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::accounts::tenants::{self, NumberKind, Tenant};
 use crate::error::{Error, FieldCode, Issue};
@@ -123,6 +126,8 @@ impl Import for Invoice {
         options: ImportOptions,
     ) -> Result<Imported, Error> {
         let now = advance_clock(tx, tenant.id).await?;
+        let number = row.invoice_number.as_ref().map(|number| Cow::Borrowed(number.as_str()));
+        texts::check([("invoice_number", number)])?;
         let numbered = match &row.invoice_number {
             Some(number) => with_number(tx, tenant.id, number).await?,
             None => None,

@@ -37,6 +37,52 @@ const BY_SCALE: [(u8, &str); 4] = [
     (4, "CLF UYW"),
 ];
 
+/// Codes that left list one of ISO 4217: the code, that of its successor, and the year of the change.
+const ENDED: [(&str, &str, u16); 42] = [
+    ("ANG", "XCG", 2025),
+    ("ATS", "EUR", 2002),
+    ("AZM", "AZN", 2006),
+    ("BEF", "EUR", 2002),
+    ("BGN", "EUR", 2026),
+    ("BYR", "BYN", 2016),
+    ("CSD", "RSD", 2006),
+    ("CUC", "CUP", 2021),
+    ("CYP", "EUR", 2008),
+    ("DEM", "EUR", 2002),
+    ("EEK", "EUR", 2011),
+    ("ESP", "EUR", 2002),
+    ("FIM", "EUR", 2002),
+    ("FRF", "EUR", 2002),
+    ("GHC", "GHS", 2007),
+    ("GRD", "EUR", 2002),
+    ("HRK", "EUR", 2023),
+    ("IEP", "EUR", 2002),
+    ("ITL", "EUR", 2002),
+    ("LTL", "EUR", 2015),
+    ("LUF", "EUR", 2002),
+    ("LVL", "EUR", 2014),
+    ("MRO", "MRU", 2018),
+    ("MTL", "EUR", 2008),
+    ("MZM", "MZN", 2006),
+    ("NLG", "EUR", 2002),
+    ("PTE", "EUR", 2002),
+    ("ROL", "RON", 2005),
+    ("SDD", "SDG", 2007),
+    ("SIT", "EUR", 2007),
+    ("SKK", "EUR", 2009),
+    ("SLL", "SLE", 2024),
+    ("SRG", "SRD", 2004),
+    ("STD", "STN", 2018),
+    ("TMM", "TMT", 2009),
+    ("TRL", "TRY", 2005),
+    ("VEB", "VEF", 2008),
+    ("VEF", "VES", 2018),
+    ("ZMK", "ZMW", 2013),
+    ("ZWD", "ZWL", 2009),
+    ("ZWL", "ZWG", 2024),
+    ("ZWN", "ZWR", 2008),
+];
+
 impl Currency {
     /// The Australian dollar, the default currency of a tenant.
     pub const AUD: Self = Self { code: "AUD", scale: 2 };
@@ -45,18 +91,38 @@ impl Currency {
     ///
     /// # Errors
     /// `invalid_format` unless the code is three upper-case letters, and `invalid_enum` if ISO 4217 has no such active
-    /// currency.
+    /// currency. Of a code that has ended, the message names the successor.
     pub fn parse(code: &str) -> Result<Self, Issue> {
         if code.len() != 3 || !code.bytes().all(|b| b.is_ascii_uppercase()) {
             return Err(Issue::new(FieldCode::InvalidFormat, "must be three upper-case letters such as AUD"));
         }
+        let unknown = || {
+            match Self::successor(code) {
+            Some((successor, year)) => format!(
+                "must be an active currency of ISO 4217, and {code} was replaced by {successor} in {year}; amounts in it have to be converted"
+            )
+            .into(),
+            None => Cow::Borrowed("must be an active currency of ISO 4217 such as AUD"),
+        }
+        };
         BY_SCALE
             .iter()
             .find_map(|(scale, codes)| {
                 let at = codes.split_ascii_whitespace().find(|known| *known == code)?;
                 Some(Self { code: at, scale: *scale })
             })
-            .ok_or_else(|| Issue::new(FieldCode::InvalidEnum, "must be an active currency of ISO 4217 such as AUD"))
+            .ok_or_else(|| Issue::new(FieldCode::InvalidEnum, unknown()))
+    }
+
+    /// Returns the code that replaced one that has ended, and the year of the change.
+    ///
+    /// ```
+    /// use svc_core::values::Currency;
+    /// assert_eq!(Currency::successor("HRK"), Some(("EUR", 2023)));
+    /// assert_eq!(Currency::successor("AUD"), None);
+    /// ```
+    pub fn successor(code: &str) -> Option<(&'static str, u16)> {
+        ENDED.iter().find(|(ended, ..)| *ended == code).map(|(_, successor, year)| (*successor, *year))
     }
 
     /// Returns the three letters of the code.
@@ -118,5 +184,14 @@ mod tests {
         ] {
             assert_eq!(Currency::parse(code).unwrap_err().code, error, "{code}");
         }
+    }
+
+    #[test]
+    fn a_currency_that_has_ended_names_its_successor() {
+        assert!(ENDED.is_sorted() && ENDED.iter().all(|(code, ..)| Currency::parse(code).is_err()));
+        assert_eq!(
+            Currency::parse("BGN").unwrap_err().message,
+            "must be an active currency of ISO 4217, and BGN was replaced by EUR in 2026; amounts in it have to be converted"
+        );
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
+use super::text::invisible_in;
 use crate::error::{FieldCode, Issue};
 
 /// The greatest length of an address in characters (RFC 5321 §4.5.3.1.3, without the angle brackets).
@@ -37,7 +38,7 @@ impl Email {
             return Err(Issue::new(FieldCode::TooLong, format!("must have at most {MAX_LENGTH} characters")));
         }
         if !is_address(text) {
-            return Err(Issue::new(FieldCode::InvalidFormat, "must be an email address such as ada@example.com"));
+            return Err(Issue::new(FieldCode::InvalidFormat, refusal(text)));
         }
         Ok(Self(text.into()))
     }
@@ -56,6 +57,19 @@ impl Email {
     pub fn key(&self) -> String {
         self.0.to_ascii_lowercase()
     }
+}
+
+/// Returns what is wrong with a text that is no address.
+fn refusal(text: &str) -> Cow<'static, str> {
+    const FORM: &str = "must be an email address such as ada@example.com";
+    if let Some(invisible) = invisible_in(text) {
+        return format!("{FORM}; it has the invisible character {invisible}").into();
+    }
+    // What remains of a + in a query that was not encoded.
+    if text.contains(' ') && is_address(&text.replace(' ', "+")) {
+        return format!("{FORM}, without a space; a + is written %2B in a query").into();
+    }
+    FORM.into()
 }
 
 fn is_address(text: &str) -> bool {
@@ -120,6 +134,21 @@ mod tests {
             &too_long,
         ] {
             assert!(Email::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_shows_what_nobody_sees() {
+        for (text, want) in [
+            ("cleo@example.com\u{200b}", "; it has the invisible character U+200B at the end"),
+            ("\u{feff}cleo@example.com", "; it has the invisible character U+FEFF at the beginning"),
+            ("cl\u{ad}eo@example.com", "; it has the invisible character U+00AD after \"cl\""),
+            ("cleo\u{a0}b@example.com", "; it has the invisible character U+00A0 after \"cleo\""),
+            ("cleo tag@example.com", ", without a space; a + is written %2B in a query"),
+            ("cleo", ""),
+        ] {
+            let issue = Email::parse(text).unwrap_err();
+            assert_eq!(issue.message, format!("must be an email address such as ada@example.com{want}"), "{text:?}");
         }
     }
 }

@@ -1,8 +1,11 @@
-//! Text cells of CSV files that a spreadsheet would take for formulas.
+//! Text cells of CSV files that a spreadsheet would take for formulas, or has taken for numbers.
 //!
 //! A spreadsheet runs a cell such as `=HYPERLINK(…)` when it opens the file, whoever typed it. With an apostrophe in
 //! front, the cell is text. An import removes one apostrophe from such cells, so that phone numbers like `+61 2 …` come
 //! back as they were. It also removes the one by which people keep the zero of a number such as `'0412 345 678`.
+//!
+//! A cell that begins with `=` is never the text itself: programs write `="0412345678"` so that a spreadsheet keeps the
+//! zero. The text of such a [`constant`] is read, and an import refuses every other formula.
 
 use std::borrow::Cow;
 
@@ -21,11 +24,12 @@ fn is_number_like(text: &str) -> bool {
 
 /// Returns the cell of a text.
 ///
-/// A formula gets an apostrophe if `escape` is set. A formula or a number with an apostrophe in front always gets another
-/// one, since an import removes one.
+/// A formula gets an apostrophe if `escape` is set. Two kinds of texts always get one, since an import would read them as
+/// other texts: one that begins with `=`, and a formula or a number with an apostrophe in front.
 pub fn to_cell(text: String, escape: bool) -> String {
-    let is_marked = text.starts_with('\'');
-    let needs_escape = is_formula_like(&text) && (escape || is_marked) || is_number_like(&text) && is_marked;
+    let is_read_otherwise = text.starts_with(['\'', '=']);
+    let needs_escape =
+        is_formula_like(&text) && (escape || is_read_otherwise) || is_number_like(&text) && is_read_otherwise;
     if needs_escape { format!("'{text}") } else { text }
 }
 
@@ -37,9 +41,80 @@ pub fn from_cell(cell: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns the text of a formula that is a constant text, such as `0800` of `="0800"`.
+///
+/// ```
+/// use svc_core::values::formulas::constant;
+/// assert_eq!(constant(r#"="0800""#).as_deref(), Some("0800"));
+/// assert_eq!(constant(r#"="Bo ""B""""#).as_deref(), Some(r#"Bo "B""#));
+/// assert_eq!(constant(r#"=T("0800")"#), None);
+/// ```
+pub fn constant(cell: &str) -> Option<String> {
+    let inner = cell.trim().strip_prefix('=')?.strip_prefix('"')?.strip_suffix('"')?;
+    let text = inner.replace("\"\"", "\0");
+    (!text.contains('"')).then(|| text.replace('\0', "\""))
+}
+
+/// Returns whether a text is a number in scientific notation, such as `6.14E+10`, in which a spreadsheet drops digits of a
+/// phone number. A number such as `12E4` has all of its digits and can be that of an invoice.
+///
+/// ```
+/// use svc_core::values::formulas::is_scientific;
+/// assert!(is_scientific("6.14E+10") && is_scientific("1e+05") && is_scientific("6,14E10"));
+/// assert!(!is_scientific("12E4") && !is_scientific("E1 6AN") && !is_scientific("61412345678"));
+/// ```
+pub fn is_scientific(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let text = text.trim().trim_start_matches(['+', '-', '−']);
+    let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else { return false };
+    let is_signed = exponent.starts_with(['+', '-', '−']);
+    let parts = mantissa.split_once(['.', ',']);
+    let is_number = parts.map_or_else(|| digits(mantissa), |(whole, decimals)| digits(whole) && digits(decimals));
+    is_number && digits(exponent.trim_start_matches(['+', '-', '−'])) && (is_signed || parts.is_some())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_constant_text_is_read_out_of_a_formula() {
+        for (cell, want) in [
+            ("=\"0412345678\"", Some("0412345678")),
+            (" =\"\" ", Some("")),
+            ("=\"=\"\"1\"\"\"", Some("=\"1\"")),
+            ("=T(\"Perth\")", None),
+            ("=\"04\"&\"12\"", None),
+            ("=\"a", None),
+            ("=\"", None),
+            ("=0412345678", None),
+            ("\"0412\"", None),
+            ("'=\"0412\"", None),
+        ] {
+            assert_eq!(constant(cell).as_deref(), want, "{cell}");
+        }
+    }
+
+    #[test]
+    fn numbers_in_scientific_notation_are_known() {
+        for (text, want) in [
+            ("6.14E+10", true),
+            ("6,14E+10", true),
+            ("1E+05", true),
+            ("1e-05", true),
+            ("-4.12346e+11", true),
+            ("6.14E10", true),
+            ("12E4", false),
+            ("E+10", false),
+            ("6.E+10", false),
+            ("1E+", false),
+            ("1.2.3E+4", false),
+            ("2000", false),
+            ("", false),
+        ] {
+            assert_eq!(is_scientific(text), want, "{text}");
+        }
+    }
 
     #[test]
     fn formulas_become_text_and_come_back() {
@@ -64,7 +139,8 @@ mod tests {
                 assert_eq!(from_cell(&to_cell(text.to_owned(), escape)), text, "{text:?} {escape}");
             }
         }
-        assert_eq!(to_cell("=1".to_owned(), false), "=1");
+        assert_eq!(to_cell("=1".to_owned(), false), "'=1", "an import takes no formula");
+        assert_eq!(to_cell("+1".to_owned(), false), "+1");
         assert_eq!(from_cell("'0412 345 678"), "0412 345 678");
     }
 }

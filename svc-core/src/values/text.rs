@@ -30,8 +30,65 @@ pub struct Note<const MAX: usize>(Box<str>);
 /// assert!(!is_one_line("a\nb") && !is_one_line("a\u{2028}b"));
 /// ```
 pub fn is_one_line(text: &str) -> bool {
-    // Lines also end at the separators of Unicode, which are no control characters.
-    !text.chars().any(|char| char.is_control() || matches!(char, '\u{2028}' | '\u{2029}'))
+    !text.chars().any(breaks_line)
+}
+
+/// Returns whether a character is no part of a line. Lines also end at the separators of Unicode, which are no control
+/// characters.
+fn breaks_line(char: char) -> bool {
+    char.is_control() || matches!(char, '\u{2028}' | '\u{2029}')
+}
+
+/// Names the first character of a text that nobody sees, and where it is, such as `U+200B at the end`. Spaces other than the
+/// common one count, as they look like it.
+///
+/// ```
+/// use svc_core::values::invisible_in;
+/// assert_eq!(invisible_in("cleo@example.com\u{200b}").as_deref(), Some("U+200B at the end"));
+/// assert_eq!(invisible_in("cleo\u{ad}@example.com").as_deref(), Some("U+00AD after \"cleo\""));
+/// assert_eq!(invisible_in("cleo@example.com"), None);
+/// ```
+pub fn invisible_in(text: &str) -> Option<String> {
+    shown(text, is_invisible)
+}
+
+/// Names the first of these characters in a text, and where it is.
+fn shown(text: &str, is_meant: impl Fn(char) -> bool) -> Option<String> {
+    let (at, found) = text.char_indices().find(|(_, char)| is_meant(*char))?;
+    let (before, after) = (&text[..at], &text[at + found.len_utf8()..]);
+    let place = match before {
+        "" => "at the beginning".to_owned(),
+        _ if after.chars().all(is_meant) => "at the end".to_owned(),
+        _ => {
+            let start = before.char_indices().rev().nth(19).map_or(0, |(start, _)| start);
+            format!("after {:?}", &before[start..])
+        }
+    };
+    Some(format!("U+{:04X} {place}", u32::from(found)))
+}
+
+/// Returns whether a character shows nothing: a control or format character, or a space other than the common one.
+fn is_invisible(char: char) -> bool {
+    char.is_control()
+        || char.is_whitespace() && char != ' '
+        || matches!(
+            char,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'
+                | '\u{1160}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 fn check_length(text: &str, max: usize) -> Result<(), Issue> {
@@ -52,8 +109,9 @@ impl<const MAX: usize> Text<MAX> {
         if text.is_empty() {
             return Err(Issue::new(FieldCode::TooShort, "must not be empty"));
         }
-        if !is_one_line(text) {
-            return Err(Issue::new(FieldCode::InvalidFormat, "must be one line without control characters"));
+        if let Some(shown) = shown(text, breaks_line) {
+            let reason = format!("must be one line without control characters; it has {shown}");
+            return Err(Issue::new(FieldCode::InvalidFormat, reason));
         }
         check_length(text, MAX)?;
         Ok(Self(text.into()))
@@ -142,6 +200,8 @@ mod tests {
         assert_eq!(code("a\u{85}b"), Err(FieldCode::InvalidFormat));
         assert_eq!(code("a\u{2028}b"), Err(FieldCode::InvalidFormat));
         assert_eq!(code("a\u{2029}b"), Err(FieldCode::InvalidFormat));
+        let message = Text::<50>::parse("Ada\nKing").unwrap_err().message;
+        assert_eq!(message, "must be one line without control characters; it has U+000A after \"Ada\"");
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! Points in time, calendar dates and time zones (`docs/contract.md`, "Timestamps and ordering").
 
 mod conversions;
+mod rfc3339;
+mod zone;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-use jiff::tz::{AmbiguousOffset, Offset};
+use jiff::tz::Offset;
 use jiff::{SignedDuration, civil};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
@@ -15,6 +17,9 @@ use serde::{Serialize, Serializer};
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
+
+use self::rfc3339::{DateTime, has_form};
+pub use self::zone::TimeZone;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
@@ -34,10 +39,6 @@ const EPOCH: civil::DateTime = civil::datetime(1970, 1, 1, 0, 0, 0, 0);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
-
-/// The form of a timestamp, for error texts.
-const TIMESTAMP_FORM: &str = "must be an RFC 3339 date and time with an offset, such as 2026-03-14T15:09:26Z";
-const LOST_PLUS: &str = "must have a + before its offset, which is written %2B in a query";
 
 impl Timestamp {
     /// The first and the last microsecond that RFC 3339 can write in UTC.
@@ -158,70 +159,6 @@ impl JsonSchema for Timestamp {
     }
 }
 
-/// A parsed RFC 3339 text: the point in time, the calendar date as written, and whether digits were cut.
-struct DateTime {
-    timestamp: Timestamp,
-    date: civil::Date,
-    cut: bool,
-}
-
-impl DateTime {
-    fn parse(text: &str) -> Result<Self, Issue> {
-        Self::read(text).ok_or_else(|| {
-            // What remains of a + in a query that was not encoded.
-            let lost =
-                text.rsplit_once(' ').is_some_and(|(local, offset)| Self::read(&format!("{local}+{offset}")).is_some());
-            Issue::new(FieldCode::InvalidFormat, if lost { LOST_PLUS } else { TIMESTAMP_FORM })
-        })
-    }
-
-    /// Reads RFC 3339 §5.6, after a check of its form: jiff reads more forms than the contract has.
-    fn read(text: &str) -> Option<Self> {
-        let (local, ahead) = match text.strip_suffix(['Z', 'z']) {
-            Some(local) => (local, SignedDuration::ZERO),
-            None => {
-                let (local, offset) = text.split_at_checked(text.len().checked_sub("+00:00".len())?)?;
-                (local, read_offset(offset)?)
-            }
-        };
-        let form = "0000-00-00T00:00:00.000000000";
-        if local.len() < 19 || local.ends_with('.') || !has_form(local, form.get(..local.len())?) {
-            return None;
-        }
-        let at: civil::DateTime = local.parse().ok()?;
-        // A leap second, which jiff reads as the last second before it, ends an hour.
-        if local[17..].starts_with("60") && at.minute() != 59 {
-            return None;
-        }
-        let utc = at.checked_sub(ahead).ok().filter(|utc| utc.year() >= 0)?;
-        let nanos = utc.duration_since(EPOCH).as_nanos();
-        Some(Self {
-            timestamp: Timestamp(i64::try_from(nanos.div_euclid(1000)).ok()?),
-            date: at.date(),
-            cut: nanos % 1000 != 0,
-        })
-    }
-}
-
-/// Returns how far the offset of a time zone, such as `+11:00`, is ahead of UTC.
-fn read_offset(offset: &str) -> Option<SignedDuration> {
-    let time = offset.get(1..).filter(|time| has_form(time, "00:00"))?;
-    let distance = time.parse::<civil::Time>().ok()?.duration_since(civil::Time::midnight());
-    match offset.as_bytes()[0] {
-        b'+' => Some(distance),
-        b'-' => Some(-distance),
-        _ => None,
-    }
-}
-
-/// Returns whether a text has a digit wherever the form has a zero, and otherwise the characters of the form. Letters may be
-/// lower case.
-fn has_form(text: &str, form: &str) -> bool {
-    let fits =
-        |(byte, form): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte.eq_ignore_ascii_case(&form) };
-    text.len() == form.len() && text.bytes().zip(form.bytes()).all(fits)
-}
-
 /// A calendar date without a time, `YYYY-MM-DD`.
 ///
 /// ```
@@ -308,141 +245,11 @@ impl JsonSchema for DateOrTime {
     }
 }
 
-/// A time zone of the IANA database, such as `Australia/Sydney`. It determines which date is today.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimeZone(jiff::tz::TimeZone);
-
-impl TimeZone {
-    /// Coordinated universal time, the default time zone of a tenant.
-    pub const UTC: Self = Self(jiff::tz::TimeZone::UTC);
-
-    /// Returns the time zone with this name in the IANA database, which is part of the program.
-    ///
-    /// # Errors
-    /// `invalid_enum` if the database has no such name.
-    pub fn parse(name: &str) -> Result<Self, Issue> {
-        jiff::tz::TimeZone::get(name).map(Self).map_err(|_| {
-            Issue::new(
-                FieldCode::InvalidEnum,
-                "must be a name of the IANA time zone database, such as Australia/Sydney",
-            )
-        })
-    }
-
-    /// Returns the date and the time of day at this time in this zone, such as `2026-03-14 15:09:26`.
-    ///
-    /// ```
-    /// use svc_core::values::{TimeZone, Timestamp};
-    /// let sydney = TimeZone::parse("Australia/Sydney").unwrap();
-    /// let at = Timestamp::parse("2026-03-14T15:09:26Z").unwrap();
-    /// assert_eq!(sydney.date_and_time_at(at), "2026-03-15 02:09:26");
-    /// ```
-    pub fn date_and_time_at(&self, instant: Timestamp) -> String {
-        let instant = jiff::Timestamp::from_microsecond(instant.0).unwrap_or(jiff::Timestamp::MAX);
-        self.0.to_datetime(instant).strftime("%Y-%m-%d %H:%M:%S").to_string()
-    }
-
-    /// Returns when clocks in this zone show this date and time of day, such as `2026-03-15T02:09`: the form of a browser's
-    /// field for it, with or without seconds. Of a time that clocks show twice, when they are put back, it is the first.
-    ///
-    /// # Errors
-    /// `invalid_format` for a text of another form, and `out_of_range` for a time that clocks skip.
-    ///
-    /// ```
-    /// use svc_core::values::{TimeZone, Timestamp};
-    /// let sydney = TimeZone::parse("Australia/Sydney")?;
-    /// assert_eq!(sydney.time_of("2026-03-15T02:09")?, Timestamp::parse("2026-03-14T15:09:00Z")?);
-    /// # Ok::<(), svc_core::error::Issue>(())
-    /// ```
-    pub fn time_of(&self, local: &str) -> Result<Timestamp, Issue> {
-        let form = Issue::new(FieldCode::InvalidFormat, "must be a date and a time such as 2026-03-14T15:09");
-        let has_form = ["0000-00-00T00:00", "0000-00-00T00:00:00"].into_iter().any(|known| has_form(local, known));
-        let local: civil::DateTime = local.parse().ok().filter(|_| has_form).ok_or(form)?;
-        let skipped = || {
-            let zone = self.0.iana_name().unwrap_or("UTC");
-            let text = format!("does not exist in {zone}, where clocks are put forward then; take an hour later");
-            Issue::new(FieldCode::OutOfRange, text)
-        };
-        let zoned = self.0.to_ambiguous_zoned(local);
-        if matches!(zoned.offset(), AmbiguousOffset::Gap { .. }) {
-            return Err(skipped());
-        }
-        let at = zoned.earlier().map_err(|_| Issue::new(FieldCode::OutOfRange, "must be before 9999-12-30"))?;
-        Ok(Timestamp::from_micros(at.timestamp().as_microsecond()))
-    }
-
-    /// Returns the calendar date at this time in this zone.
-    pub fn date_at(&self, instant: Timestamp) -> Date {
-        let instant = jiff::Timestamp::from_microsecond(instant.0).unwrap_or(jiff::Timestamp::MAX);
-        Date(self.0.to_datetime(instant).date())
-    }
-
-    /// Returns when a calendar date begins in this zone: at midnight, or later where clocks are put forward across midnight.
-    ///
-    /// ```
-    /// use svc_core::values::{Date, TimeZone, Timestamp};
-    /// let sydney = TimeZone::parse("Australia/Sydney")?;
-    /// let begins = sydney.date_begins(Date::parse("2026-03-15")?);
-    /// assert_eq!(begins, Timestamp::parse("2026-03-15T00:00:00+11:00")?);
-    /// # Ok::<(), svc_core::error::Issue>(())
-    /// ```
-    pub fn date_begins(&self, date: Date) -> Timestamp {
-        let begins = date.0.to_zoned(self.0.clone()).map_or(i64::MAX, |begins| begins.timestamp().as_microsecond());
-        Timestamp::from_micros(begins)
-    }
-
-    /// Returns when the next calendar date begins in this zone, which is after `instant`.
-    ///
-    /// ```
-    /// use svc_core::values::{TimeZone, Timestamp};
-    /// let sydney = TimeZone::parse("Australia/Sydney")?;
-    /// let next = sydney.next_date_begins(Timestamp::parse("2026-03-14T15:09:26Z")?);
-    /// assert_eq!(next, Timestamp::parse("2026-03-16T00:00:00+11:00")?);
-    /// # Ok::<(), svc_core::error::Issue>(())
-    /// ```
-    pub fn next_date_begins(&self, instant: Timestamp) -> Timestamp {
-        let next = self.date_at(instant).0.tomorrow().ok();
-        // Where clocks are put back across midnight, the date begins twice. The later time is after every `instant` before.
-        let begins = next.and_then(|next| self.0.to_ambiguous_zoned(next.at(0, 0, 0, 0)).later().ok());
-        Timestamp::from_micros(begins.map_or(i64::MAX, |begins| begins.timestamp().as_microsecond()))
-    }
-}
-
-impl fmt::Display for TimeZone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.iana_name().unwrap_or("UTC"))
-    }
-}
-
-text_value!([] TimeZone);
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
-
-    #[test]
-    fn a_time_of_day_is_that_of_its_zone() {
-        let sydney = TimeZone::parse("Australia/Sydney").unwrap();
-        for (local, want) in [
-            ("2026-03-15T02:09", Ok("2026-03-14T15:09:00.000000Z")),
-            ("2026-03-15T02:09:26", Ok("2026-03-14T15:09:26.000000Z")),
-            // Clocks show 02:30 twice, an hour apart.
-            ("2026-04-05T02:30", Ok("2026-04-04T15:30:00.000000Z")),
-            ("2026-10-04T01:59", Ok("2026-10-03T15:59:00.000000Z")),
-            ("2026-10-04T02:30", Err(FieldCode::OutOfRange)),
-            ("2026-02-29T00:00", Err(FieldCode::InvalidFormat)),
-            ("2026-03-15 02:09", Err(FieldCode::InvalidFormat)),
-            ("2026-03-15T02:09Z", Err(FieldCode::InvalidFormat)),
-            ("2026-03-15", Err(FieldCode::InvalidFormat)),
-            ("", Err(FieldCode::InvalidFormat)),
-        ] {
-            let at = sydney.time_of(local).map(|at| at.to_string()).map_err(|issue| issue.code);
-            assert_eq!(at.as_deref().map_err(|code| *code), want, "{local}");
-        }
-        assert!(TimeZone::UTC.time_of("9999-12-31T23:59").is_err(), "time zones end a day before");
-    }
 
     #[test]
     fn reads_every_rfc_3339_form_and_writes_one() {
@@ -525,27 +332,6 @@ mod tests {
         assert_eq!(up("2026-03-14T15:09:26.123456Z"), "2026-03-14T15:09:26.123456Z");
         assert_eq!(up("2026-03-14T15:09:26.123456001Z"), "2026-03-14T15:09:26.123457Z");
         assert_eq!(up("2026-03-14T15:09:26.999999999Z"), "2026-03-14T15:09:27.000000Z");
-    }
-
-    #[test]
-    fn the_date_depends_on_the_time_zone() {
-        let late = Timestamp::parse("2026-03-14T15:09:26Z").unwrap();
-        let sydney = TimeZone::parse("Australia/Sydney").unwrap();
-        assert_eq!(sydney.date_at(late).to_string(), "2026-03-15");
-        assert_eq!(TimeZone::UTC.date_at(late).to_string(), "2026-03-14");
-        assert_eq!(sydney.to_string(), "Australia/Sydney");
-        assert!(TimeZone::parse("Mars/Olympus").is_err());
-    }
-
-    #[test]
-    fn a_date_begins_at_its_first_moment() {
-        let begins = |zone, date| TimeZone::parse(zone).unwrap().date_begins(Date::parse(date).unwrap()).to_string();
-        assert_eq!(begins("UTC", "2026-03-14"), "2026-03-14T00:00:00.000000Z");
-        // Clocks are put forward at midnight, and back to the hour before midnight.
-        assert_eq!(begins("Africa/Cairo", "2026-04-24"), "2026-04-23T22:00:00.000000Z");
-        assert_eq!(begins("America/Havana", "2026-11-01"), "2026-11-01T04:00:00.000000Z");
-        assert_eq!(begins("Australia/Sydney", "0000-01-01"), "0000-01-01T00:00:00.000000Z");
-        assert_eq!(begins("America/Los_Angeles", "9999-12-31"), Timestamp::MAX.to_string());
     }
 
     #[test]

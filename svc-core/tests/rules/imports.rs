@@ -99,6 +99,11 @@ fn a_contact_is_matched_by_its_email() {
         (json!({ "email": "eve@example.com", "nick": "E" }), "nick unknown_field"),
         (json!({ "email": "eve@example.com", "created_at": "2026-03-15T00:00:00Z" }), "created_at out_of_range"),
         (json!({ "email": "eve@example.com", "created_at": "1969-03-15T00:00:00Z" }), "created_at out_of_range"),
+        (json!({ "email": "eve@example.com", "phone": "6.14E+10" }), "phone invalid_format"),
+        (
+            json!({ "email": "eve@example.com", "phone": "=\"0412\"", "postcode": "1E+05" }),
+            "phone invalid_format, postcode invalid_format",
+        ),
     ] {
         assert_eq!(refusal(fixture.contact_row(bad.clone())), want, "{bad}");
     }

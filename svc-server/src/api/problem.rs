@@ -280,7 +280,8 @@ impl Problem {
             // The rules know no URLs, headers and ETags.
             Self::Core(Error::NotFound | Error::UnknownTenant(_)) => "Nothing was found at this address; check the id.",
             Self::Core(Error::IdempotencyKeyReused) => {
-                "This Idempotency-Key was used with another request; use a new key for each new request."
+                "This Idempotency-Key was used with another request; use a new key for each new request, and repeat a request \
+                 byte for byte."
             }
             Self::Core(Error::IdempotencyInProgress) => {
                 "A request with this Idempotency-Key is still running; try again in a moment."
@@ -304,7 +305,7 @@ impl Problem {
             }
             Self::SignatureInvalid(SignatureError::Mismatch) => {
                 "X-SVC-Signature does not match this request; sign the timestamp, the method, the path with its query, \
-                 and the body."
+                 and the body, byte for byte as they are sent."
             }
             Self::SignatureInvalid(SignatureError::TimestampOutOfRange) => {
                 "X-SVC-Timestamp is more than 300 seconds off; set the clock and sign again."

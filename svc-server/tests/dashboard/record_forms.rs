@@ -346,6 +346,52 @@ async fn an_edit_changes_only_what_was_typed() {
 }
 
 #[tokio::test]
+async fn a_time_that_clocks_show_twice_is_asked_for() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    let account = server.svc.account(server.tenant);
+    account.change_settings(|tenant| tenant.time_zone = "Australia/Sydney".parse().unwrap()).await.unwrap();
+    contact(&server, server.tenant, "jane@example.com").await;
+    let booked = [("contact_id", "jane@example.com"), ("service_name", "Visit")];
+    let typed = |start, end, more: &[(&'static str, &'static str)]| {
+        [&booked[..], &[("start_time", start), ("end_time", end)], more].concat()
+    };
+
+    // Clocks show 02:00 to 02:59 twice that night.
+    let again = send(&owner, "/bookings/new", &typed("2026-04-05T02:30", "2026-04-05T03:30", &[])).await;
+    assert_eq!(again.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(again.text.contains("is shown twice by clocks in Australia/Sydney"), "{}", again.text);
+    for option in ["Choose one", "The first, at UTC+11:00", "The second, at UTC+10:00"] {
+        assert!(again.text.contains(option), "{}", again.text);
+    }
+    assert!(!again.text.contains("name=\"end_time_offset\""), "03:30 is shown once: {}", again.text);
+
+    let second = typed("2026-04-05T02:30", "2026-04-05T03:30", &[("start_time_offset", "+10:00")]);
+    let id: BookingId = new_id(&send(&owner, "/bookings/new", &second).await);
+    let booking = account.bookings().get(id).await.unwrap();
+    assert_eq!(booking.start_time.to_string(), "2026-04-04T16:30:00.000000Z");
+    assert_eq!(booking.end_time.to_string(), "2026-04-04T17:30:00.000000Z");
+    let shown = owner.get(&format!("/bookings/{id}")).await.text;
+    assert!(shown.contains("2026-04-05 02:30:00 +10:00"), "{shown}");
+
+    // The form of the booking shows which it is, and saving it as it is changes nothing.
+    let edit = format!("/bookings/{id}/edit");
+    let form = owner.get(&edit).await.text;
+    assert!(form.contains("<option value=\"+10:00\" selected>"), "{form}");
+    let same = [("status", "pending"), ("start_time", "2026-04-05T02:30"), ("start_time_offset", "+10:00")];
+    let same = [&same[..], &[("end_time", "2026-04-05T03:30"), ("notes", "")]].concat();
+    location(&send(&owner, &edit, &same).await);
+    assert_eq!(account.bookings().get(id).await.unwrap().updated_at, booking.updated_at);
+
+    // From the first 02:45 to the second 02:15 are 30 minutes.
+    let offsets = [("start_time_offset", "+11:00"), ("end_time_offset", "+10:00")];
+    let across = typed("2026-04-05T02:45", "2026-04-05T02:15", &offsets);
+    let id: BookingId = new_id(&send(&owner, "/bookings/new", &across).await);
+    let booking = account.bookings().get(id).await.unwrap();
+    assert_eq!(booking.end_time.since(booking.start_time).as_secs(), 30 * 60);
+}
+
+#[tokio::test]
 async fn viewers_see_no_button_that_changes_records() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;

@@ -3,14 +3,19 @@
 //! Spreadsheets write amounts with a sign of the currency and separators between thousands, and dates in the order of their
 //! country. Amounts are read with a decimal point, or with a comma if `--decimal` says so; dates are read as `--date-format`
 //! says, and the order is never guessed; statuses and currencies are named by `--map-value`. A text that cannot be read is
-//! left as it is, so that the rules refuse it, and the refusal names the option that would read it.
+//! left as it is, so that the rules refuse it, and the refusal names the option that would read it. What the rules would take
+//! for another value is refused here: an amount in another currency than its row, and formulas.
 
-use svc_core::error::{Error, Violation, Violations};
+use std::borrow::Cow;
+
+use svc_core::error::{Error, FieldCode, Issue, Violation, Violations};
 use svc_core::input::json::Json;
 use svc_core::resources::invoices::InvoiceStatus;
-use svc_core::values::{Currency, Date, TimeZone, formulas};
+use svc_core::values::{Currency, TimeZone, formulas};
 
-use super::columns::Columns;
+use super::amounts::{amount, either};
+use super::columns::{Cell, Columns};
+use super::dates::DateReader;
 use crate::cli::Import as Options;
 use crate::exit::{Exit, Failure};
 use crate::values::{DateFormat, ValueMapping};
@@ -19,8 +24,6 @@ use crate::values::{DateFormat, ValueMapping};
 const DATES: [&str; 2] = ["issue_date", "due_date"];
 /// The fields that are times. Of a date, they take the time at which it begins in the account's time zone.
 const TIMES: [&str; 3] = ["paid_at", "created_at", "updated_at"];
-/// The signs of currencies that an amount may begin or end with.
-const SIGNS: &str = "$€£¥₹₽₩₪₺₫฿₴₦₱₡₲₵₸₿¢";
 
 /// A field whose values have names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +96,11 @@ impl CellReader {
                 );
                 return Err(misused(reason));
             };
+            if let Some(code) = other_currency(&given.text, &value) {
+                let reason =
+                    format!("--map-value {given} would take amounts in {code} for amounts in {value}; convert them.");
+                return Err(misused(reason));
+            }
             let text = given.text.to_lowercase();
             if let Some(other) = values.iter().find(|other| other.text == text && other.field == field) {
                 return Err(misused(format!(
@@ -124,40 +132,64 @@ impl CellReader {
     }
 
     /// Reads the cell of a field. An empty cell is null. `currency` is the cell of the currency, if the row has one.
-    pub(super) fn json(&mut self, field: &str, cell: &str, currency: Option<&str>) -> Json {
-        let text = formulas::from_cell(cell.trim());
+    ///
+    /// # Errors
+    /// The cell would become another value than it means.
+    pub(super) fn json(&mut self, cell: &Cell<'_>, text: &str, currency: Option<&str>) -> Result<Json, Issue> {
+        let whole = content(text)?;
+        let text = whole.trim();
         if text.is_empty() {
-            return Json::Null;
+            return Ok(Json::Null);
         }
-        if self.numbers.contains(&field) {
-            if self.is_ambiguous(&text, currency) {
-                return Json::Number(String::new());
+        let dates = DateReader { format: self.date_format.as_ref(), column: cell.zone, account: &self.zone };
+        let read = match cell.field {
+            field if self.numbers.contains(&field) => return self.number(text, currency).map(Json::Number),
+            "status" => self.named(Enumerated::Status, text),
+            // The rules say what became of a currency that has ended.
+            "currency" => self.named(Enumerated::Currency, text).or_else(|| is_code(text).then(|| text.to_uppercase())),
+            field if DATES.contains(&field) => {
+                dates.date(text).map_err(|reason| Issue::new(FieldCode::InvalidFormat, reason))?
             }
-            let decimal = self.decimal.unwrap_or('.');
-            return match amount(&text, decimal) {
-                Some(number) => Json::Number(number),
-                // JSON may have other forms, such as one with an exponent.
-                None if decimal == '.' => Json::Number(text.into_owned()),
-                None => Json::Number(String::new()),
-            };
-        }
-        let read = match field {
-            "status" => self.named(Enumerated::Status, &text),
-            "currency" => self.named(Enumerated::Currency, &text),
-            _ if DATES.contains(&field) => self.date(&text),
-            _ if TIMES.contains(&field) => self.time(&text),
+            field if TIMES.contains(&field) => dates.time(text).map(|at| at.to_string()),
             _ => None,
         };
-        Json::String(read.unwrap_or_else(|| formulas::from_cell(cell).into_owned()))
+        Ok(Json::String(read.unwrap_or_else(|| whole.into_owned())))
+    }
+
+    /// Reads an amount. One that cannot be read is empty, which the rules refuse.
+    fn number(&mut self, text: &str, currency: Option<&str>) -> Result<String, Issue> {
+        if text.contains(['e', 'E']) && text.replace(',', ".").parse::<f64>().is_ok() {
+            let reason = format!(
+                "must have all of its digits, and {text} is in scientific notation, in which spreadsheets round; give the column \
+                 a format with all digits there, and export it again"
+            );
+            return Err(Issue::new(FieldCode::InvalidFormat, reason));
+        }
+        let currency = self.currency_of(currency);
+        if self.is_ambiguous(text, currency) {
+            return Ok(String::new());
+        }
+        let Some(amount) = amount(text, self.decimal.unwrap_or('.')) else { return Ok(String::new()) };
+        match currency.and_then(|currency| amount.contradiction(currency)) {
+            Some(reason) => Err(Issue::new(FieldCode::InvalidFormat, reason)),
+            None => Ok(amount.number),
+        }
+    }
+
+    /// Returns the currency of a row, given its cell: that of the account if it is empty, and none if it cannot be read.
+    fn currency_of(&mut self, cell: Option<&str>) -> Option<Currency> {
+        let text = content(cell.unwrap_or_default()).ok()?;
+        match text.trim() {
+            "" => Some(self.currency),
+            text => Currency::parse(&self.named(Enumerated::Currency, text)?).ok(),
+        }
     }
 
     /// Returns whether an amount is one of two, a thousand times apart, and no option says which: in `1.239` and `1,239`,
     /// the character may be before decimals or between thousands. A point is taken for that of decimals only if the currency
     /// has as many, and a comma for one of thousands only if it does not.
-    fn is_ambiguous(&mut self, text: &str, currency: Option<&str>) -> bool {
+    fn is_ambiguous(&mut self, text: &str, currency: Option<Currency>) -> bool {
         let (None, Some(separator)) = (self.decimal, either(text)) else { return false };
-        let named = currency.and_then(|cell| self.named(Enumerated::Currency, formulas::from_cell(cell).trim()));
-        let currency = named.and_then(|code| Currency::parse(&code).ok());
         let fits = currency.unwrap_or(self.currency).scale() > 2;
         if separator == '.' && fits && self.assumed.is_none() {
             self.assumed = Some(text.to_owned());
@@ -190,22 +222,6 @@ impl CellReader {
         }
     }
 
-    /// Returns a date as `YYYY-MM-DD`. Of a date with a time, the date counts.
-    fn date(&self, text: &str) -> Option<String> {
-        let read = |day: &str| match &self.date_format {
-            Some(format) => format.to_iso(day).or_else(|| iso(day)),
-            None => iso(day),
-        };
-        let times = text.match_indices([' ', 'T']).filter(|(at, _)| is_time(&text[at + 1..]));
-        read(text).or_else(|| times.map(|(at, _)| read(&text[..at])).find_map(|day| day))
-    }
-
-    /// Returns the time at which a date in the form of `--date-format` begins in the account's time zone.
-    fn time(&self, text: &str) -> Option<String> {
-        let date = Date::parse(&self.date_format.as_ref()?.to_iso(text)?).ok()?;
-        Some(self.zone.date_begins(date).to_string())
-    }
-
     /// Adds to what is wrong with the fields of a row the options that would accept their cells. `cell` returns the text of
     /// the cell of a field.
     pub(super) fn with_hints<'c>(&self, error: Error, cell: impl Fn(&str) -> Option<&'c str>) -> Error {
@@ -229,7 +245,7 @@ impl CellReader {
     fn hint(&self, field: &str, text: &str) -> Option<String> {
         let shown: String = text.chars().take(100).collect();
         if self.numbers.contains(&field) {
-            let [point, comma] = ['.', ','].map(|decimal| amount(text, decimal));
+            let [point, comma] = ['.', ','].map(|decimal| amount(text, decimal).map(|read| read.number));
             let is_comma = self.decimal == Some(',');
             return match (point, comma) {
                 (Some(point), Some(comma)) if point != comma => {
@@ -245,25 +261,22 @@ impl CellReader {
             if !text.contains(|char: char| char.is_ascii_digit()) {
                 return None;
             }
-            // The parts that it has, in an order that is only an example.
-            let begins_with_year = text.bytes().take_while(u8::is_ascii_digit).count() == 4;
-            let example = match text.chars().any(char::is_alphabetic) {
-                true => "\"DD MMM YYYY\"",
-                false if begins_with_year => "YYYY/MM/DD",
-                false => "DD/MM/YYYY",
-            };
+            let examples = examples_of_form(text);
             return Some(match &self.date_format {
                 Some(format) => format!("{shown} is no date of the form --date-format {format}"),
-                None => format!("name the form of {shown} with --date-format, such as --date-format {example}"),
+                None => format!("name the form of {shown} with --date-format, such as --date-format {examples}"),
             });
         }
+        // What a text stands for is never suggested.
         match field {
-            "status" => {
-                Some(format!("name the status of {shown:?} with --map-value, such as --map-value \"{shown}=sent\""))
-            }
-            "currency" => {
-                Some(format!("name the currency of {shown:?} with --map-value, such as --map-value \"{shown}=AUD\""))
-            }
+            "status" => Some(format!(
+                "name the status of {shown:?} with --map-value \"{shown}=STATUS\", where STATUS is one of {}",
+                statuses()
+            )),
+            "currency" if is_code(text) => None,
+            "currency" => Some(format!(
+                "name the currency of {shown:?} with --map-value \"{shown}=CODE\", where CODE is its own code"
+            )),
             "id" if text.len() < 32 => Some("--map id= leaves out a column with other ids".to_owned()),
             _ => None,
         }
@@ -283,89 +296,56 @@ fn enumerated(name: &str) -> Option<(Enumerated, String)> {
     status.or_else(|| Some((Enumerated::Currency, Currency::parse(&name.to_uppercase()).ok()?.code().to_owned())))
 }
 
-fn statuses() -> String {
-    InvoiceStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(", ")
+/// Returns the forms that a date may have, with its own separators. Which is that of the file is left to people where the date
+/// does not tell.
+fn examples_of_form(text: &str) -> String {
+    if text.chars().any(char::is_alphabetic) {
+        return "\"DD MMM YYYY\"".to_owned();
+    }
+    let mut numbers = text.split(|char: char| !char.is_ascii_digit()).map(|number| number.parse::<u16>().unwrap_or(0));
+    let (first, second) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    let forms: &[&str] = match (first, second) {
+        (1000.., _) => &["YYYY/MM/DD"],
+        (13.., _) => &["DD/MM/YYYY"],
+        (_, 13..) => &["MM/DD/YYYY"],
+        _ => &["DD/MM/YYYY", "MM/DD/YYYY"],
+    };
+    let separator = text.chars().find(|char| matches!(char, '/' | '.' | '-')).unwrap_or('/').to_string();
+    forms.iter().map(|form| form.replace('/', &separator)).collect::<Vec<_>>().join(" or ")
 }
 
-/// Returns a date that is already in the form of the API.
-fn iso(text: &str) -> Option<String> {
-    Date::parse(text).ok().map(|date| date.to_string())
+/// Returns whether a text has the form of the code of a currency, also of one that there is no more.
+fn is_code(text: &str) -> bool {
+    text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
-/// Returns whether a text begins with a time of the day, such as `9:30`.
-fn is_time(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(hour, rest)| {
-        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        matches!(hour.len(), 1 | 2) && digits(hour) && rest.get(..2).is_some_and(digits)
+/// Returns the code of the currency that a text names, if it is another one than `value`.
+fn other_currency(text: &str, value: &str) -> Option<String> {
+    let code = text.to_uppercase();
+    let is_currency = Currency::parse(&code).is_ok() || Currency::successor(&code).is_some();
+    (is_currency && Currency::parse(value).is_ok() && code != value).then_some(code)
+}
+
+/// Returns the text of a cell, without the apostrophe or the formula by which a spreadsheet keeps it as it is.
+///
+/// # Errors
+/// The cell is another formula.
+pub(super) fn content(cell: &str) -> Result<Cow<'_, str>, Issue> {
+    if !cell.trim_start().starts_with('=') {
+        return Ok(formulas::from_cell(if cell.trim_start().starts_with('\'') { cell.trim() } else { cell }));
+    }
+    formulas::constant(cell).map(Cow::Owned).ok_or_else(|| {
+        let shown: String = cell.trim().chars().take(100).collect();
+        let reason = format!(
+            "must be a value, and its cell has the formula {shown}; export its value, or put an apostrophe before it if it is \
+             the text itself"
+        );
+        Issue::new(FieldCode::InvalidFormat, reason)
     })
 }
 
-/// Returns the separator of an amount that has one, with one to three digits before it and three after it, so that it may
-/// be before decimals or between thousands.
-fn either(text: &str) -> Option<char> {
-    let (point, comma) = (amount(text, '.')?, amount(text, ',')?);
-    let separator = text.chars().find(|char| matches!(char, '.' | ','))?;
-    // Zero thousands are not written.
-    (point != comma && !point.trim_start_matches('-').starts_with('0')).then_some(separator)
-}
-
-/// Returns an amount of a spreadsheet as JSON has it, or `None` if it has another form: a sign of a currency before or after
-/// it, thousands in groups of three digits, and the decimal character before the decimals.
-fn amount(text: &str, decimal: char) -> Option<String> {
-    let is_around = |char: char| char.is_whitespace() || SIGNS.contains(char);
-    let text = text.trim_matches(is_around);
-    let (sign, text) = match text.strip_prefix(['-', '−']) {
-        Some(rest) => ("-", rest.trim_start_matches(is_around)),
-        None => ("", text),
-    };
-    let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let (whole, decimals) = match text.split_once(decimal) {
-        Some((whole, decimals)) => (whole, Some(decimals)),
-        None => (text, None),
-    };
-    if decimals.is_some_and(|decimals| !all_digits(decimals)) {
-        return None;
-    }
-    let point = if decimal == '.' { ',' } else { '.' };
-    let is_separator = |char: char| char == point || char.is_whitespace() || matches!(char, '\'' | '’');
-    let whole = match whole.chars().find(|char| !char.is_ascii_digit()) {
-        None => whole.to_owned(),
-        Some(separator) if is_separator(separator) => {
-            let mut groups = whole.split(separator);
-            let first = groups.next().filter(|group| all_digits(group) && group.len() <= 3)?;
-            groups.try_fold(first.to_owned(), |whole, group| {
-                (group.len() == 3 && all_digits(group)).then(|| whole + group)
-            })?
-        }
-        Some(_) => return None,
-    };
-    match (whole.as_str(), decimals) {
-        ("", None) => None,
-        ("", Some(decimals)) => Some(format!("{sign}0.{decimals}")),
-        (whole, None) => Some(format!("{sign}{whole}")),
-        (whole, Some(decimals)) => Some(format!("{sign}{whole}.{decimals}")),
-    }
-}
-
-/// Returns the sum of two amounts as JSON has them, or `None` if one has another form or is too long.
-pub(super) fn sum(left: &str, right: &str) -> Option<String> {
-    /// More decimals than a currency has.
-    const DECIMALS: usize = 9;
-    let parse = |text: &str| {
-        let (sign, text) = text.strip_prefix('-').map_or((1, text), |text| (-1, text));
-        let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
-        let digits = [whole, decimals].concat();
-        let is_amount = !whole.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        let digits = (is_amount && whole.len() <= 18 && decimals.len() <= DECIMALS).then_some(digits)?;
-        format!("{digits:0<width$}", width = whole.len() + DECIMALS).parse::<i128>().ok().map(|value| sign * value)
-    };
-    let sum = parse(left)? + parse(right)?;
-    let sign = if sum < 0 { "-" } else { "" };
-    let digits = format!("{:0>width$}", sum.unsigned_abs(), width = DECIMALS + 1);
-    let (whole, decimals) = digits.split_at(digits.len() - DECIMALS);
-    let decimals = decimals.trim_end_matches('0');
-    let point = if decimals.is_empty() { "" } else { "." };
-    Some(format!("{sign}{whole}{point}{decimals}"))
+fn statuses() -> String {
+    InvoiceStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -385,36 +365,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn amounts_are_read_as_spreadsheets_write_them() {
-        for (text, decimal, want) in [
-            ("1239", '.', Some("1239")),
-            ("$1,239.00", '.', Some("1239.00")),
-            ("1,239", '.', Some("1239")),
-            ("-$1,239.50", '.', Some("-1239.50")),
-            ("1\u{a0}239.00 $", '.', Some("1239.00")),
-            (".50", '.', Some("0.50")),
-            ("1'239'000.00", '.', Some("1239000.00")),
-            ("1.239,00 €", ',', Some("1239.00")),
-            ("1 239,00", ',', Some("1239.00")),
-            ("1\u{202f}239,00\u{a0}€", ',', Some("1239.00")),
-            ("1.239", ',', Some("1239")),
-            ("1.239,00", '.', None),
-            ("1239,5", '.', None),
-            ("1,23,456.00", '.', None),
-            ("1,239 000", '.', None),
-            (",239", '.', None),
-            ("12.50", ',', None),
-            ("1.2.3", '.', None),
-            ("12$50", '.', None),
-            ("1 239 EUR", '.', None),
-            ("1e3", '.', None),
-            ("5.", '.', None),
-            ("$", '.', None),
-            ("", '.', None),
-            ("٣", '.', None),
-        ] {
-            assert_eq!(amount(text, decimal).as_deref(), want, "{text:?} {decimal}");
+    impl CellReader {
+        fn read(&mut self, field: &'static str, text: &str, currency: Option<&str>) -> Result<Json, String> {
+            let cell = Cell { field, bytes: text.as_bytes(), zone: None };
+            self.json(&cell, text, currency).map_err(|issue| issue.message.into_owned())
         }
     }
 
@@ -443,7 +397,7 @@ mod tests {
         ] {
             let mut reader = CellReader { decimal, ..reader(None) };
             let want = Json::Number(want.unwrap_or_default().to_owned());
-            assert_eq!(reader.json("total", text, Some(currency)), want, "{text} {currency} {decimal:?}");
+            assert_eq!(reader.read("total", text, Some(currency)), Ok(want), "{text} {currency} {decimal:?}");
         }
         let hint = |text, decimal| CellReader { decimal, ..reader(None) }.hint("total", text);
         for (text, decimal, want) in [
@@ -460,59 +414,77 @@ mod tests {
     }
 
     #[test]
-    fn amounts_add_up_exactly() {
-        for (left, right, want) in [
-            ("0.1", "0.2", Some("0.3")),
-            ("10000.00", "12212.15", Some("22212.15")),
-            ("5", "-7.5", Some("-2.5")),
-            ("0.5", "0.5", Some("1")),
-            ("0.0000000001", "1", None),
-            ("1e3", "1", None),
-            ("", "1", None),
-            ("12345678901234567890", "1", None),
-        ] {
-            assert_eq!(sum(left, right).as_deref(), want, "{left} + {right}");
-            assert_eq!(sum(right, left).as_deref(), want, "{right} + {left}");
-        }
-    }
-
-    #[test]
-    fn dates_are_read_and_never_guessed() {
-        for (format, text, want) in [
-            (None, "2025-12-31", Some("2025-12-31")),
-            (None, "2025-12-31 14:05:00", Some("2025-12-31")),
-            (None, "31/12/2025", None),
-            (Some("DD/MM/YYYY"), "31/12/2025", Some("2025-12-31")),
-            (Some("DD/MM/YYYY"), "31/12/2025 9:30 PM", Some("2025-12-31")),
-            (Some("DD/MM/YYYY"), "2025-12-31", Some("2025-12-31")),
-            (Some("DD/MM/YYYY"), "12/31/25", None),
-            (Some("DD MM YYYY"), "31 12 2025", Some("2025-12-31")),
-            (None, "2025-12-31 of May", None),
-        ] {
-            assert_eq!(reader(format).date(text).as_deref(), want, "{text}");
-        }
-        let begins = reader(Some("DD/MM/YYYY")).time("31/12/2025");
-        assert_eq!(begins.as_deref(), Some("2025-12-30T13:00:00.000000Z"));
-        assert_eq!(reader(Some("DD/MM/YYYY")).time("31/02/2025"), None);
-        assert_eq!(reader(None).time("2025-12-31"), None);
-    }
-
-    #[test]
     fn cells_become_values() {
         let mut reader = reader(None);
         let text = |text: &str| Json::String(text.to_owned());
         for (field, cell, want) in [
             ("total", " '99.95 ", Json::Number("99.95".to_owned())),
-            ("total", "1e3", Json::Number("1e3".to_owned())),
+            ("total", "=\"99.95\"", Json::Number("99.95".to_owned())),
+            ("total", "(5.00)", Json::Number("-5.00".to_owned())),
+            ("total", "a lot", Json::Number(String::new())),
             ("status", "Paid", text("paid")),
             ("status", "AUD", text("AUD")),
             ("currency", "aud", text("AUD")),
             ("currency", "Dollars", text("Dollars")),
+            ("currency", "bgn", text("BGN")),
+            ("phone", "=\"0412345678\"", text("0412345678")),
+            ("postcode", " =\"0800\" ", text("0800")),
+            ("email", "=\"ada@example.com\"", text("ada@example.com")),
+            ("issue_date", "=\"2025-12-31\"", text("2025-12-31")),
+            ("first_name", "'=1+1", text("=1+1")),
+            ("first_name", "'=\"1\"", text("=\"1\"")),
+            ("city", "=\"\"", Json::Null),
             ("phone", "'0412 345 678", text("0412 345 678")),
             ("phone", " 0412", text(" 0412")),
             ("city", "  ", Json::Null),
         ] {
-            assert_eq!(reader.json(field, cell, None), want, "{field} {cell:?}");
+            assert_eq!(reader.read(field, cell, None), Ok(want), "{field} {cell:?}");
+        }
+        for (field, cell) in [
+            ("city", "=T(\"Perth\")"),
+            ("city", "=1+1"),
+            ("phone", "=0412345678"),
+            ("total", "1e3"),
+            ("total", "1.23457E+05"),
+            ("total", "1,23E+5"),
+            ("total", "€5"),
+            ("issue_date", "2025-12-31 22:30 AEDT"),
+        ] {
+            assert!(reader.read(field, cell, None).is_err(), "{field} {cell:?}");
+        }
+        assert_eq!(reader.read("total", "€5", Some("EUR")), Ok(Json::Number("5".to_owned())));
+        assert_eq!(
+            reader.read("total", "€5", Some("Euro")),
+            Ok(Json::Number("5".to_owned())),
+            "the currency is refused"
+        );
+    }
+
+    #[test]
+    fn no_hint_says_what_a_text_stands_for() {
+        let hint = |field, text| reader(None).hint(field, text);
+        assert_eq!(hint("currency", "BGN"), None);
+        assert_eq!(
+            hint("currency", "US Dollar").as_deref(),
+            Some("name the currency of \"US Dollar\" with --map-value \"US Dollar=CODE\", where CODE is its own code")
+        );
+        assert!(
+            hint("status", "Void").unwrap().contains("--map-value \"Void=STATUS\", where STATUS is one of draft, ")
+        );
+        for (date, want) in [
+            ("03/04/2099", "DD/MM/YYYY or MM/DD/YYYY"),
+            ("31.12.2099", "DD.MM.YYYY"),
+            ("12/31/2099", "MM/DD/YYYY"),
+            ("2099/4/3", "YYYY/MM/DD"),
+            ("3 Apr 2099", "\"DD MMM YYYY\""),
+        ] {
+            let hint = hint("due_date", date).unwrap();
+            assert!(hint.ends_with(&format!("--date-format {want}")), "{hint}");
+        }
+        for (text, value, want) in
+            [("BGN", "EUR", Some("BGN")), ("usd", "AUD", Some("USD")), ("AUD", "AUD", None), ("Euro", "EUR", None)]
+        {
+            assert_eq!(other_currency(text, value).as_deref(), want, "{text}={value}");
         }
     }
 }

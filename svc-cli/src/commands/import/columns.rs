@@ -5,7 +5,9 @@
 //! precedence.
 
 use svc_core::input::json::Json;
+use svc_core::values::TimeZone;
 
+use super::dates::zone_of_column;
 use crate::exit::{Exit, Failure};
 use crate::presets::PresetField;
 use crate::usage;
@@ -56,6 +58,18 @@ pub(super) struct Columns {
     fields: Vec<Option<&'static str>>,
     /// The fields that `--from` reads from one of several columns: where these are, the preferred one first.
     alternatives: Vec<(&'static str, Vec<Option<usize>>)>,
+    /// The time zone that the name of each column has.
+    zones: Vec<Option<TimeZone>>,
+}
+
+/// A cell of a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cell<'r> {
+    /// The field that its column is for.
+    pub(super) field: &'static str,
+    pub(super) bytes: &'r [u8],
+    /// The time zone that the name of its column has.
+    pub(super) zone: Option<&'r TimeZone>,
 }
 
 impl Columns {
@@ -71,24 +85,30 @@ impl Columns {
 
     /// Returns the fields with their cells in a row. Cells that are missing at its end are empty. Of several columns of a
     /// field, the first counts whose cell is not empty; the parts of an address come from one address.
-    pub(super) fn cells<'r>(&self, row: &[&'r [u8]]) -> Vec<(&'static str, &'r [u8])> {
+    pub(super) fn cells<'r>(&'r self, row: &[&'r [u8]]) -> Vec<Cell<'r>> {
         let cell = |position: usize| row.get(position).copied().unwrap_or_default();
         let alternative = |(_, columns): &(&str, Vec<Option<usize>>)| {
-            columns.iter().position(|column| column.is_some_and(|position| !cell(position).trim_ascii().is_empty()))
+            // Spreadsheets also write an empty text as a formula.
+            let has_text = |position| !matches!(cell(position).trim_ascii(), b"" | b"=\"\"");
+            columns.iter().position(|column| column.is_some_and(has_text))
         };
         let addresses = self.alternatives.iter().filter(|(field, _)| ADDRESS.contains(field));
         let address = addresses.filter_map(alternative).min();
+        let at = |field, position: Option<usize>| Cell {
+            field,
+            bytes: position.map_or(&[][..], cell),
+            zone: position.and_then(|position| self.zones.get(position)?.as_ref()),
+        };
         let read = |(position, field): (usize, &Option<&'static str>)| {
             let field = (*field)?;
             let Some(several) = self.alternatives.iter().find(|(name, _)| *name == field) else {
-                return Some((field, cell(position)));
+                return Some(at(field, Some(position)));
             };
             // A version of the export may name one part of an address otherwise than the rest.
             let of_address =
                 address.filter(|at| ADDRESS.contains(&field) && several.1.get(*at).is_some_and(Option::is_some));
             let chosen = of_address.or_else(|| alternative(several));
-            let column = chosen.and_then(|chosen| several.1[chosen]);
-            Some((field, column.map_or(&[][..], cell)))
+            Some(at(field, chosen.and_then(|chosen| several.1[chosen])))
         };
         self.fields.iter().enumerate().filter_map(read).collect()
     }
@@ -172,6 +192,7 @@ impl ColumnNames {
                     return Err(Failure::new(Exit::Failed, header.repeats(position, field)));
                 }
                 Some(field) => columns[position] = Some(field),
+                None if is_derived(name, &names) => {}
                 None => unknown.push(format!("{}{}", header.name(position), suggestion(name, self.fields))),
             }
         }
@@ -194,7 +215,8 @@ impl ColumnNames {
                 ),
             ));
         }
-        Ok(Columns { fields: columns, alternatives })
+        let zones = header.names.iter().map(|name| zone_of_column(name)).collect();
+        Ok(Columns { fields: columns, alternatives, zones })
     }
 
     /// Gives the members of a JSON object the names of the fields that they are for. Unknown ones keep their names, or are
@@ -307,6 +329,17 @@ fn positions(column: &str, header: &[String], names: &[String]) -> Vec<usize> {
     nth.into_iter().collect()
 }
 
+/// Returns whether a column repeats in other words what another one of the file says: the downloads of the dashboard have the
+/// name of the contact beside its id, and what is left to pay beside what was paid.
+fn is_derived(name: &str, names: &[String]) -> bool {
+    let has = |column: &str| names.iter().any(|name| name == column);
+    match name {
+        "contact" => has("contact_id"),
+        "outstanding" => has("total") && has("amount_paid"),
+        _ => false,
+    }
+}
+
 /// Lists names, but not hundreds of them.
 fn listed(names: &[String]) -> String {
     match names.get(..MAX_NAMED) {
@@ -387,6 +420,9 @@ mod tests {
             assert_eq!(columns(header, mapping, false).as_deref(), Ok(want), "{header:?}");
         }
         assert_eq!(columns(&["email", "x", "x"], &[], true).unwrap(), "email - -");
+        assert!(is_derived("contact", &["contact_id".to_owned()]) && !is_derived("contact", &["total".to_owned()]));
+        let download = ["total", "amount_paid", "outstanding"].map(str::to_owned);
+        assert!(is_derived("outstanding", &download) && !is_derived("outstanding", &download[..1]));
         assert_eq!(suggestion("Post Code", &FIELDS), " (did you mean postcode?)");
         assert_eq!(suggestion("total", &FIELDS), "");
     }
@@ -406,6 +442,7 @@ mod tests {
         for (row, want) in [
             (&["1", "2", "Perth", "WA", "Hobart", "TAS"][..], ["2", "Perth", "WA"]),
             (&["1", " ", "", "", "Hobart", "TAS"], ["1", "Hobart", "TAS"]),
+            (&["1", "=\"\"", "=\"\"", "", "Hobart", "TAS"], ["1", "Hobart", "TAS"]),
             (&["", "2", "Perth", "", "Hobart", "TAS"], ["2", "Perth", ""]),
             (&["1"], ["1", "", ""]),
             (&[], ["", "", ""]),
@@ -414,7 +451,7 @@ mod tests {
             let mut cells: Vec<(&str, &str)> = columns
                 .cells(&row)
                 .into_iter()
-                .map(|(field, cell)| (field, std::str::from_utf8(cell).unwrap()))
+                .map(|cell| (cell.field, std::str::from_utf8(cell.bytes).unwrap()))
                 .collect();
             cells.sort_by_key(|(field, _)| ["phone", "city", "state"].iter().position(|name| name == field));
             assert_eq!(cells.iter().map(|(_, cell)| *cell).collect::<Vec<_>>(), want, "{row:?}");

@@ -44,8 +44,14 @@ pub(super) fn by_rules(error: Error) -> RowProblem {
             RowProblem { error: format!("{}.", messages.join("; ")), ..problem }
         }
         Error::InvalidJson(reason) => RowProblem { error: reason.replace("The body", "The line"), ..problem },
-        // The field is named, and there is no more to say of it.
-        Error::ReferenceNotFound(_) => RowProblem { errors: Vec::new(), ..problem },
+        Error::ReferenceNotFound(field) => {
+            let error = format!(
+                "{field} must be the id of a contact of this account that is not deleted; import the contacts first, with the \
+                 ids that they have in their export."
+            );
+            // The field is named, and there is no more to say of it.
+            RowProblem { error, errors: Vec::new(), ..problem }
+        }
         Error::EmailTaken { existing_id } => {
             let error = format!("The contact {existing_id} has this email already.");
             RowProblem { error, field: Some("email".to_owned()), ..problem }
@@ -101,7 +107,7 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    /// Creates an empty collection, and creates or truncates the report file.
+    /// Creates an empty collection, and creates the report file. A file that exists is not overwritten, also behind a link.
     pub(super) fn new(report: Option<&Path>, source: &Path) -> Result<Self, Failure> {
         let report = match report {
             Some(path) => {
@@ -110,7 +116,7 @@ impl Refusals {
                     let reason = "--report must not name the file that is imported, which it would overwrite.";
                     return Err(Failure::new(Exit::Usage, reason));
                 }
-                let file = File::create(path).map_err(|reason| unwritten(path, &reason))?;
+                let file = create(path).map_err(|reason| unwritten(path, &reason))?;
                 Some(Report { path: path.to_owned(), file: BufWriter::new(file) })
             }
             None => None,
@@ -189,6 +195,20 @@ impl Refusals {
         let others = self.count - kinds.iter().map(|kind| kind.count).sum::<u64>();
         shown.extend((others > 0).then(|| format!("{others} others")));
         format!("{}.", shown.join(", "))
+    }
+}
+
+/// Opens a report that does not exist yet, or a device such as `/dev/stderr`.
+fn create(path: &Path) -> io::Result<File> {
+    match File::create_new(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let is_device = std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir());
+            if is_device {
+                return File::options().append(true).open(path);
+            }
+            Err(io::Error::new(error.kind(), "the file exists already; name another one, or delete it"))
+        }
+        result => result,
     }
 }
 

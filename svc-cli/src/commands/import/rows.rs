@@ -1,6 +1,6 @@
 //! Reads and validates rows one by one, and sends them on in groups.
 
-use std::io;
+use std::borrow::Cow;
 
 use svc_core::error::{Error, FieldCode, Issue};
 use svc_core::imports::{Duplicates, Import, ImportRecord, ImportRow, MAX_ROWS};
@@ -9,9 +9,10 @@ use svc_core::input::json::{self, Json};
 use svc_core::platform::RowProblem;
 use tokio::sync::mpsc;
 
-use super::cells::{self, CellReader};
-use super::columns::{ColumnNames, Columns, Header};
-use super::csv::Records;
+use super::amounts;
+use super::cells::{CellReader, content};
+use super::columns::{Cell, ColumnNames, Columns, Header};
+use super::csv::{Lexer, ReadError, Records};
 use super::ndjson::Lines;
 use super::refusals::{by_rules, too_long};
 use super::source::{Input, MAX_ROW, Source};
@@ -50,9 +51,18 @@ pub(super) struct Group {
 /// Reads until the end of the file or until the channel is closed. `unique_email` says whether an email address identifies a
 /// contact of the account.
 pub(super) fn read<R: Import>(mut parser: Parser, unique_email: bool, groups: &mpsc::Sender<Result<Group, Failure>>) {
-    let broken = |name: &str, error: io::Error| {
-        let again = "Run the same command again to continue; rows that were added are not added twice";
-        Failure::new(Exit::Failed, format!("Cannot read {name} any further: {error}. {again}."))
+    let broken = |name: &str, error: ReadError| {
+        let again = "rows that were added are not added twice";
+        let reason = match error {
+            ReadError::Io(error) => {
+                format!("Cannot read {name} any further: {error}. Run the same command again to continue; {again}.")
+            }
+            ReadError::Malformed(fault) => format!(
+                "{name} is not valid CSV: {fault}. It was imported up to the last group of {MAX_ROWS} rows before that. Correct \
+                 it, check what was imported, and run the same command again; {again}."
+            ),
+        };
+        Failure::new(Exit::Failed, reason)
     };
     // The only part of an import that grows with the file.
     let mut duplicates = Duplicates::default();
@@ -69,7 +79,9 @@ pub(super) fn read<R: Import>(mut parser: Parser, unique_email: bool, groups: &m
             }
             Err(error) => {
                 let (end, blank) = ((parser.position)(), parser.blank());
-                if group.rows.is_empty() || send(Group { end, blank, ..group }) {
+                // The rows before a missing quote may be wrong as well.
+                let is_dropped = group.rows.is_empty() || matches!(error, ReadError::Malformed(_));
+                if is_dropped || send(Group { end, blank, ..group }) {
                     let _ = groups.blocking_send(Err(broken(&parser.name, error)));
                 }
                 return;
@@ -162,7 +174,7 @@ impl Parser {
         let rows = match format {
             Format::Ndjson => Rows::Ndjson { lines: Lines::new(input, line_end, line), names },
             Format::Csv => {
-                let mut records = Records::new(input, delimiter, line_end, line);
+                let mut records = Records::new(input, Lexer::new(delimiter, line_end, line));
                 let (columns, width) = columns::<R>(&mut records, &name, &names)?;
                 reader.check(&name, &columns, options)?;
                 let width = options.strict.then_some(width);
@@ -173,7 +185,7 @@ impl Parser {
         Ok(Self { name, position, rows, keep_empty: options.keep_empty })
     }
 
-    fn next<R: Import>(&mut self) -> io::Result<Option<ReadRow<R>>> {
+    fn next<R: Import>(&mut self) -> Result<Option<ReadRow<R>>, ReadError> {
         match &mut self.rows {
             Rows::Csv(rows) => rows.next::<R>(self.keep_empty),
             Rows::Ndjson { lines, names } => {
@@ -213,7 +225,7 @@ impl Parser {
 }
 
 impl CsvRows {
-    fn next<R: Import>(&mut self, keep_empty: bool) -> io::Result<Option<ReadRow<R>>> {
+    fn next<R: Import>(&mut self, keep_empty: bool) -> Result<Option<ReadRow<R>>, ReadError> {
         let first = match self.next.take() {
             Some(row) => Some(row),
             None => self.read()?,
@@ -236,18 +248,19 @@ impl CsvRows {
         Ok(Some((line, input)))
     }
 
-    fn read(&mut self) -> io::Result<Option<CsvRow>> {
+    fn read(&mut self) -> Result<Option<CsvRow>, ReadError> {
         let Self { records, columns, reader, width, .. } = self;
         let Some(record) = records.next()? else { return Ok(None) };
         let line = record.line;
         let Some(cells) = record.cells else {
-            let members = Err(too_long("a closing quote may be missing"));
+            let members = Err(too_long("its cells are too long or too many"));
             return Ok(Some(CsvRow { line, members, texts: Vec::new() }));
         };
         let row: Vec<&[u8]> = cells.iter().collect();
         let cells = columns.cells(&row);
         let members = check_width(&row, columns, *width).and_then(|()| members(&cells, reader)).map_err(by_rules);
-        let texts = cells.iter().map(|(field, cell)| (*field, String::from_utf8_lossy(cell).into_owned())).collect();
+        let text = |cell: &Cell<'_>| (cell.field, String::from_utf8_lossy(cell.bytes).into_owned());
+        let texts = cells.iter().map(text).collect();
         Ok(Some(CsvRow { line, members, texts }))
     }
 }
@@ -281,10 +294,10 @@ impl CsvRow {
             return;
         }
         let (Json::Number(sum), Json::Number(line)) = (total, &more) else { return };
-        match cells::sum(sum, line) {
+        match amounts::sum(sum, line) {
             Some(total) => *sum = total,
             // The rules refuse the one that is no amount.
-            None if cells::sum(sum, "0").is_some() => {
+            None if amounts::sum(sum, "0").is_some() => {
                 sum.clone_from(line);
                 self.texts = next.texts;
             }
@@ -301,7 +314,8 @@ fn columns<R: Import>(
 ) -> Result<(Columns, usize), Failure> {
     let failed = |reason: String| Failure::new(Exit::Failed, format!("{file} {reason}"));
     let header = match records.next() {
-        Err(reason) => return Err(failed(format!("cannot be read: {reason}."))),
+        Err(ReadError::Io(reason)) => return Err(failed(format!("cannot be read: {reason}."))),
+        Err(ReadError::Malformed(fault)) => return Err(failed(format!("is not valid CSV: {fault}."))),
         Ok(None) => {
             return Err(failed("is empty; the first row of a CSV file must contain the field names.".to_owned()));
         }
@@ -309,8 +323,12 @@ fn columns<R: Import>(
     };
     let cells = header.cells.ok_or_else(|| failed("has no header row: its first row is too long.".to_owned()))?;
     let width = cells.len();
-    let mut shown: Vec<String> =
-        cells.iter().map(|cell| String::from_utf8_lossy(cell.trim_ascii()).into_owned()).collect();
+    let name = |cell: &[u8]| {
+        let name =
+            std::str::from_utf8(cell).map_err(|_| failed("is not UTF-8; save it as CSV in UTF-8.".to_owned()))?;
+        Ok(content(name).map_or_else(|_| name.to_owned(), Cow::into_owned).trim().to_owned())
+    };
+    let mut shown: Vec<String> = cells.iter().map(name).collect::<Result<_, Failure>>()?;
     // Spreadsheets write the empty cells at the end of a header, which are no columns.
     while shown.pop_if(|name| name.is_empty()).is_some() {}
     let columns = names.columns(&Header { file, line: header.line, names: shown })?;
@@ -357,12 +375,15 @@ fn check_width(row: &[&[u8]], columns: &Columns, width: Option<usize>) -> Result
 }
 
 /// Returns the fields of a row as JSON. An empty cell is null.
-fn members(cells: &[(&'static str, &[u8])], reader: &mut CellReader) -> Result<Vec<(String, Json)>, Error> {
-    let currency = cells.iter().find(|(field, _)| *field == "currency");
-    let currency = currency.and_then(|(_, cell)| std::str::from_utf8(cell).ok());
-    let read = |(name, cell): &(&'static str, &[u8])| match std::str::from_utf8(cell) {
-        Ok(cell) => Ok(((*name).to_owned(), reader.json(name, cell, currency))),
-        Err(_) => Err(Issue::new(FieldCode::InvalidFormat, "must be UTF-8; save the file as CSV in UTF-8").on(name)),
+fn members(cells: &[Cell<'_>], reader: &mut CellReader) -> Result<Vec<(String, Json)>, Error> {
+    let currency = cells.iter().find(|cell| cell.field == "currency");
+    let currency = currency.and_then(|cell| std::str::from_utf8(cell.bytes).ok());
+    let read = |cell: &Cell<'_>| {
+        let value = match std::str::from_utf8(cell.bytes) {
+            Ok(text) => reader.json(cell, text, currency),
+            Err(_) => Err(Issue::new(FieldCode::InvalidFormat, "must be UTF-8; save the file as CSV in UTF-8")),
+        };
+        value.map(|value| (cell.field.to_owned(), value)).map_err(|issue| issue.on(cell.field))
     };
     cells.iter().map(read).collect()
 }

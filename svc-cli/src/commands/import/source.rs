@@ -1,12 +1,14 @@
 //! The source of an import: a file or stdin, its format, and the number of bytes read.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::check::check;
 use super::columns::delimiter;
+use super::csv::Lexer;
 use crate::cli::Format;
 use crate::exit::{Exit, Failure};
 use crate::output::plain;
@@ -34,58 +36,75 @@ pub(super) struct Source {
     pub(super) name: String,
     /// The size of the file in bytes, if it is known.
     pub(super) size: Option<u64>,
+    /// How many rows the file can have at most: its number of lines, less the header of CSV and the lines before it. `None` for
+    /// what can be read only once.
+    pub(super) max_rows: Option<u64>,
     read: Arc<AtomicU64>,
 }
 
 impl Source {
     /// Opens a file, or stdin for `-`, and detects its format. A byte order mark and the lines to skip are skipped, as are
     /// lines before a header of CSV that mean nothing more: one such as `sep=;`, by which spreadsheets know the delimiter, and
-    /// the `{}` with which the exports of MYOB begin.
+    /// the `{}` with which the exports of MYOB begin. A file is then [checked](check) to its end. What can be read only once,
+    /// such as a pipe, is checked as it is read.
     pub(super) fn open(path: &Path, format: Option<Format>, skip_lines: u64) -> Result<Self, Failure> {
         let stdin = path.as_os_str() == "-";
         let name = if stdin { "stdin".to_owned() } else { plain(&path.to_string_lossy()) };
         let failed = |error: io::Error| Failure::new(Exit::Failed, format!("Cannot read {name}: {error}."));
-        let (raw, size): (Box<dyn Read + Send>, _) = if stdin {
-            (Box::new(io::stdin()), None)
-        } else {
-            let file = File::open(path).map_err(failed)?;
-            let size = file.metadata().ok().filter(|about| about.is_file()).map(|about| about.len());
-            (Box::new(file), size)
+        let refused = |reason: String| Failure::new(Exit::Failed, reason);
+        let file = if stdin { file_of_stdin() } else { Some(File::open(path).map_err(failed)?) };
+        let is_file = |file: &File| file.metadata().is_ok_and(|about| about.is_file());
+        let size = file.as_ref().filter(|file| is_file(file)).and_then(|file| Some(file.metadata().ok()?.len()));
+        let raw: Box<dyn Read + Send> = match &file {
+            // Both have one position.
+            Some(file) => Box::new(file.try_clone().map_err(failed)?),
+            None => Box::new(io::stdin()),
         };
+        let mut seekable = file.filter(is_file);
+        let start = seekable.as_mut().map_or(Ok(0), Seek::stream_position).map_err(failed)?;
         let read = Arc::new(AtomicU64::new(0));
         let mut input = BufReader::with_capacity(BUFFER, Counted { raw, read: Arc::clone(&read) });
 
         let mut mark = Vec::new();
         input.by_ref().take(3).read_to_end(&mut mark).map_err(failed)?;
-        if mark == b"\xef\xbb\xbf" {
+        let has_mark = mark == b"\xef\xbb\xbf";
+        if has_mark {
             mark.clear();
         } else if mark.starts_with(b"\xff\xfe") || mark.starts_with(b"\xfe\xff") {
-            return Err(Failure::new(Exit::Failed, format!("{name} is encoded in UTF-16; save it as UTF-8.")));
+            return Err(refused(format!("{name} is encoded in UTF-16; save it as UTF-8.")));
         } else if mark == b"PK\x03" || mark == b"\xd0\xcf\x11" {
             // The new and the old format of workbooks.
-            return Err(Failure::new(
-                Exit::Failed,
-                format!("{name} is a workbook of a spreadsheet; save it as CSV in UTF-8."),
-            ));
+            return Err(refused(format!("{name} is a workbook of a spreadsheet; save it as CSV in UTF-8.")));
         }
         let mut head = Head::new(Cursor::new(mark).chain(input));
         if head.skip(skip_lines).map_err(failed)? < skip_lines {
             let reason = format!("--skip-lines {skip_lines} skips all of {name}, which has no more lines.");
             return Err(Failure::new(Exit::Usage, reason));
         }
-        let start = head.detect(format.or_else(|| by_name(path))).map_err(failed)?;
-        let Head { input, read: head, line, line_end } = head;
-        let Start { format, delimiter } = start;
-        Ok(Self {
-            input: Box::new(Cursor::new(head).chain(input)),
-            format,
-            delimiter,
-            line_end,
-            line,
-            name,
-            size,
-            read,
-        })
+        let format = format.or_else(|| by_name(path));
+        if format != Some(Format::Csv)
+            && let Some(filter) = head.filter_of_json().map_err(failed)?
+        {
+            return Err(refused(format!(
+                "{name} has JSON that is not one object on each line, as an import reads it. Convert it, such as with \
+                 `jq -c '{filter}'`."
+            )));
+        }
+        let Start { format, delimiter } = head.detect(format).map_err(failed)?;
+        let Head { input, read: head, line, line_end, dropped } = head;
+        let lexer = (format == Format::Csv).then(|| Lexer::new(delimiter, line_end, line));
+        let (mut max_rows, mut rest): (_, Input) = (None, Box::new(Cursor::new(head).chain(input)));
+        if let Some(mut file) = seekable {
+            let begins = start + dropped + if has_mark { 3 } else { 0 };
+            file.seek(SeekFrom::Start(begins)).map_err(failed)?;
+            let lines = check(&file, lexer, line_end, line).map_err(failed)?;
+            let lines = lines.map_err(|fault| refused(fault.message(&name)))?;
+            max_rows = Some(lines.saturating_sub(u64::from(format == Format::Csv)));
+            file.seek(SeekFrom::Start(begins)).map_err(failed)?;
+            read.store(begins - start, Ordering::Relaxed);
+            rest = Box::new(BufReader::with_capacity(BUFFER, Counted { raw: file, read: Arc::clone(&read) }));
+        }
+        Ok(Self { input: rest, format, delimiter, line_end, line, name, size, max_rows, read })
     }
 
     /// Returns a function that returns the number of bytes read so far.
@@ -93,26 +112,19 @@ impl Source {
         let read = Arc::clone(&self.read);
         move || read.load(Ordering::Relaxed)
     }
+}
 
-    /// Returns how many rows the file can have at most, which is its number of lines, less the header of CSV and the lines
-    /// before it. `None` for what can be read only once.
-    pub(super) fn max_rows(&self, path: &Path) -> Option<u64> {
-        let is_file = std::fs::metadata(path).is_ok_and(|about| about.is_file());
-        let mut input = BufReader::with_capacity(BUFFER, File::open(path).ok().filter(|_| is_file)?);
-        let (mut lines, mut last) = (0, self.line_end);
-        loop {
-            let buffer = input.fill_buf().ok()?;
-            let Some(end) = buffer.last() else { break };
-            last = *end;
-            lines += buffer.iter().filter(|byte| **byte == self.line_end).count() as u64;
-            let length = buffer.len();
-            input.consume(length);
-        }
-        // The last line need not end.
-        lines += u64::from(last != self.line_end);
-        let before = if self.format == Format::Csv { self.line } else { self.line - 1 };
-        Some(lines.saturating_sub(before))
-    }
+/// Returns stdin if it is a file, which can be read twice.
+#[cfg(unix)]
+fn file_of_stdin() -> Option<File> {
+    use std::os::fd::AsFd as _;
+    let file = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
+    file.metadata().is_ok_and(|about| about.is_file()).then_some(file)
+}
+
+#[cfg(not(unix))]
+fn file_of_stdin() -> Option<File> {
+    None
 }
 
 /// Detects the format by the extension.
@@ -132,6 +144,8 @@ struct Head<I> {
     /// The number of the line on which `read` begins.
     line: u64,
     line_end: u8,
+    /// The number of bytes before `read`.
+    dropped: u64,
 }
 
 /// What the beginning of a file tells.
@@ -142,7 +156,7 @@ struct Start {
 
 impl<I: BufRead> Head<I> {
     fn new(input: I) -> Self {
-        Self { input, read: Vec::new(), line: 1, line_end: b'\n' }
+        Self { input, read: Vec::new(), line: 1, line_end: b'\n', dropped: 0 }
     }
 
     /// Reads on to the end of the line, which can be any of the three, or at most [`MAX_HEADER`] bytes. Returns whether the
@@ -166,6 +180,7 @@ impl<I: BufRead> Head<I> {
     fn drop_line(&mut self) {
         let end = self.read.iter().position(|byte| *byte == self.line_end).map_or(self.read.len(), |at| at + 1);
         self.read.drain(..end);
+        self.dropped += end as u64;
         self.line += 1;
     }
 
@@ -198,6 +213,7 @@ impl<I: BufRead> Head<I> {
             if length == 0 {
                 return Ok(skipped);
             }
+            self.dropped += length as u64;
             self.line += 1;
         }
         Ok(lines)
@@ -217,9 +233,47 @@ impl<I: BufRead> Head<I> {
         }
     }
 
+    /// Returns the filter of `jq` that writes one object on each line, if the file begins as an array or as an object over
+    /// several lines does.
+    fn filter_of_json(&mut self) -> io::Result<Option<&'static str>> {
+        self.read_text()?;
+        let first = self.first_line().trim_ascii();
+        let is_array = first
+            .strip_prefix(b"[")
+            .is_some_and(|rest| matches!(rest.trim_ascii_start().first(), None | Some(b'{' | b']')));
+        let is_cut = |first| {
+            let parsed = serde_json::from_slice::<serde::de::IgnoredAny>(first);
+            parsed.is_err_and(|error| error.is_eof())
+        };
+        Ok(match first {
+            _ if is_array => Some(".[]"),
+            [b'{', ..] if first.len() < MAX_HEADER && is_cut(first) => {
+                Some(if self.begins_list()? { ".data[]" } else { "." })
+            }
+            _ => None,
+        })
+    }
+
+    /// Returns whether the object that begins is a list of the API, whose records are in `data`.
+    fn begins_list(&mut self) -> io::Result<bool> {
+        if self.read.trim_ascii() == b"{" {
+            let (before, line_end) = (self.read.len(), self.line_end);
+            self.read_text()?;
+            self.line_end = line_end;
+            return Ok(self.read[before..].trim_ascii_start().starts_with(b"\"data\""));
+        }
+        Ok(self
+            .read
+            .trim_ascii()
+            .strip_prefix(b"{")
+            .is_some_and(|rest| rest.trim_ascii_start().starts_with(b"\"data\"")))
+    }
+
     /// Detects what the options do not say.
     fn detect(&mut self, format: Option<Format>) -> io::Result<Start> {
-        self.read_text()?;
+        if self.read.is_empty() {
+            self.read_text()?;
+        }
         let format = match format {
             Some(format) => format,
             None => self.format()?,

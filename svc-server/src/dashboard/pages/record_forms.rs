@@ -128,7 +128,8 @@ async fn save(
     mut errors: Errors,
 ) -> Result<PageResponse, PageError> {
     let fields: Vec<&Field> = subject.fields().collect();
-    let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+    let names: Vec<&str> =
+        fields.iter().flat_map(|field| [field.name, field.offset]).filter(|name| !name.is_empty()).collect();
     let made = match parsed {
         Ok(change) if errors.is_empty() => make(cx, tenant.id, change, &names).await,
         // Without the fields that could not be read, an update can be empty.
@@ -228,7 +229,9 @@ fn control(tenant: &Tenant, state: &FormState<'_>, field: &Field) -> Markup {
         Control::Day => state.typed("date", name, label, hint),
         Control::Time => {
             let zone = format!("In the time zone {}. {hint}", tenant.time_zone);
-            state.typed("datetime-local", name, label, zone.trim_end())
+            let time = state.typed("datetime-local", name, label, zone.trim_end());
+            let twice = tenant.time_zone.offsets_of(state.values.text(name));
+            html! { (time) @if let Some(offsets) = twice { (offset_choice(state, field, &offsets)) } }
         }
         Control::Choice(values) => {
             let values = values();
@@ -238,4 +241,13 @@ fn control(tenant: &Tenant, state: &FormState<'_>, field: &Field) -> Markup {
             state.choice(name, label, hint, &options)
         }
     }
+}
+
+/// Returns the choice between two times that clocks show alike. Nothing is chosen for the person.
+fn offset_choice(state: &FormState<'_>, field: &Field, [first, second]: &[String; 2]) -> Markup {
+    let label = format!("{}: which of the two", field.label);
+    let hint = "Clocks are put back in that hour, so they show this time twice.";
+    let texts = [format!("The first, at UTC{first}"), format!("The second, at UTC{second}")];
+    let options = [("", "Choose one"), (first.as_str(), texts[0].as_str()), (second.as_str(), texts[1].as_str())];
+    state.choice(field.offset, &label, hint, &options)
 }

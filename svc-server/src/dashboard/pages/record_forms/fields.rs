@@ -29,6 +29,8 @@ pub(super) enum FormOf {
 pub(super) struct Field {
     /// The name in the API.
     pub(super) name: &'static str,
+    /// The name of the choice between two times, where clocks show the time that was typed twice. Empty if the field is no time.
+    pub(super) offset: &'static str,
     pub(super) label: &'static str,
     pub(super) hint: &'static str,
     pub(super) control: Control,
@@ -56,7 +58,12 @@ pub(super) enum Control {
 }
 
 const fn field(name: &'static str, label: &'static str, control: Control, hint: &'static str) -> Field {
-    Field { name, label, hint, control, only: None }
+    Field { name, offset: "", label, hint, control, only: None }
+}
+
+/// Returns a field for a time, with the name of the choice between two times.
+const fn time(name: &'static str, offset: &'static str, label: &'static str, hint: &'static str) -> Field {
+    Field { offset, ..field(name, label, Control::Time, hint) }
 }
 
 impl Field {
@@ -65,7 +72,7 @@ impl Field {
     }
 }
 
-use Control::{Amount, Choice, Day, Line, Lines, Time};
+use Control::{Amount, Choice, Day, Line, Lines};
 use FormOf::{Edited, New};
 
 const CONTACT: &[Field] = &[
@@ -105,9 +112,9 @@ const BOOKING: &[Field] = &[
     field("contact_id", "Contact", Control::Contact, CONTACT_HINT).only(New),
     field("service_name", "Service", Line, "What is booked.").only(New),
     field("status", "Status", Choice(booking_statuses), "").only(Edited),
-    field("start_time", "Starts", Time, ""),
-    field("end_time", "Ends", Time, "An hour after it starts, if it is empty.").only(New),
-    field("end_time", "Ends", Time, "").only(Edited),
+    time("start_time", "start_time_offset", "Starts", ""),
+    time("end_time", "end_time_offset", "Ends", "An hour after it starts, if it is empty.").only(New),
+    time("end_time", "end_time_offset", "Ends", "").only(Edited),
     field("notes", "Notes", Lines, ""),
 ];
 
@@ -121,8 +128,8 @@ const JOB: &[Field] = &[
     field("site_suburb", "Suburb", Line, "").only(New),
     field("site_state", "State", Line, "").only(New),
     field("site_postcode", "Postcode", Line, "").only(New),
-    field("scheduled_start", "Planned start", Time, ""),
-    field("scheduled_end", "Planned end", Time, ""),
+    time("scheduled_start", "scheduled_start_offset", "Planned start", ""),
+    time("scheduled_end", "scheduled_end_offset", "Planned end", ""),
     field("estimated_total", "Estimate", Amount, "Such as 149.50."),
     field("actual_total", "Final price", Amount, "Such as 149.50.").only(Edited),
 ];

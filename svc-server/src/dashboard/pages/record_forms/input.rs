@@ -45,7 +45,7 @@ pub(super) async fn read(
     let form = if shown.is_some() { FormOf::Edited } else { FormOf::New };
     for field in kind.fields(form) {
         let text = typed(&cx.form, field);
-        if shown.is_some_and(|shown| typed(shown, field) == text) {
+        if shown.is_some_and(|shown| is_unchanged(shown, &cx.form, field, &tenant.time_zone)) {
             continue;
         }
         let value = if !text.is_empty() {
@@ -70,13 +70,19 @@ fn typed(form: &Form, field: &Field) -> String {
     }
 }
 
+/// Returns whether a field shows what it showed before, with the choice between two times.
+fn is_unchanged(shown: &Form, sent: &Form, field: &Field, zone: &TimeZone) -> bool {
+    let is_twice = matches!(field.control, Control::Time) && zone.offsets_of(&typed(sent, field)).is_some();
+    typed(shown, field) == typed(sent, field) && (!is_twice || shown.text(field.offset) == sent.text(field.offset))
+}
+
 /// Returns a value that was typed as JSON, or what is wrong with it.
 async fn json(cx: &Context<'_>, tenant: &Tenant, field: &Field, text: &str) -> Result<Result<String, String>, Error> {
     let string = |text: &str| Value::from(text).to_string();
     Ok(match field.control {
         Control::Line | Control::Lines | Control::Choice(_) | Control::Day => Ok(string(text)),
         Control::Amount => amount(text).map(|_| number(text)),
-        Control::Time => match tenant.time_zone.time_of(text) {
+        Control::Time => match tenant.time_zone.time_of(text, cx.form.text(field.offset)) {
             Ok(at) => Ok(string(&at.to_string())),
             Err(issue) => Err(format!("The time {issue}.")),
         },
@@ -120,8 +126,15 @@ pub(super) async fn shown(
         let text = match (record.get(field.name), field.control) {
             (None | Some(Value::Null), _) => String::new(),
             (Some(Value::String(id)), Control::Contact) => contact::shown(cx, tenant, id).await?,
-            (Some(Value::String(at)), Control::Time) => Timestamp::parse(at)
-                .map_or_else(|_| at.clone(), |at| tenant.time_zone.date_and_time_at(at)[..MINUTES].replace(' ', "T")),
+            (Some(Value::String(at)), Control::Time) => match Timestamp::parse(at) {
+                Ok(at) => {
+                    let local = tenant.time_zone.date_and_time_at(at);
+                    // A time that clocks show twice has its offset behind its seconds.
+                    values.push((field.offset, local.get(SECONDS + 1..).unwrap_or_default().to_owned()));
+                    local[..MINUTES].replace(' ', "T")
+                }
+                Err(_) => at.clone(),
+            },
             (Some(Value::String(text)), _) => text.clone(),
             (Some(other), _) => other.to_string(),
         };
@@ -132,6 +145,8 @@ pub(super) async fn shown(
 
 /// The length of a date and a time of day without seconds.
 const MINUTES: usize = "2026-03-14 15:09".len();
+/// The length of a date and a time of day with seconds.
+const SECONDS: usize = "2026-03-14 15:09:26".len();
 
 #[cfg(test)]
 mod tests {
