@@ -39,6 +39,7 @@ pub(crate) mod router;
 pub mod routes;
 mod row;
 mod settings;
+pub(crate) mod shares;
 mod state;
 
 use std::convert::Infallible;
@@ -67,6 +68,7 @@ use tracing::Instrument as _;
 use uuid::Uuid;
 
 use self::auth::Principal;
+use self::body::ArrivingBody;
 pub use self::body::{Incoming, MAX_BODY};
 use self::problem::Problem;
 use self::reminder::Reminder;
@@ -81,6 +83,8 @@ use self::routes::Version;
 #[cfg(feature = "dashboard")]
 pub use self::settings::OauthClients;
 pub use self::settings::Settings;
+#[cfg(feature = "standalone")]
+use self::shares::Pool;
 use self::state::{Listener, State};
 #[cfg(feature = "dashboard")]
 use crate::dashboard::Dashboard;
@@ -97,6 +101,10 @@ const MEMBER_CHANGES: [&str; 2] = [UPDATE_MEMBER.id, REMOVE_MEMBER.id];
 
 /// How many times as long as a step of the index of searches the pause after it is.
 const INDEX_PAUSE: u32 = 15;
+
+/// The memory of the connections of operators, in bytes.
+#[cfg(feature = "standalone")]
+const OPERATORS_MEMORY: usize = 8 * 1024 * 1024;
 
 /// How long `/readyz` waits for the database.
 const READY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -171,7 +179,8 @@ impl Api {
     /// Responds to a request from the address `peer`. A failure is a response, too.
     pub async fn call<B: Incoming>(&self, request: Request<B>, peer: IpAddr) -> Response<ResponseBody> {
         let started = Instant::now();
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        router::decode_unreserved(&mut parts);
         let now = self.env().now();
         let request_id = telemetry::request_id(&parts.headers, self.env(), now);
         let route = self.route(&parts);
@@ -184,7 +193,17 @@ impl Api {
             self.listener != ListenerKind::Operators && !is_page && !matches!(parts.uri.path(), "/healthz" | "/readyz");
         let span = telemetry::request_span(&request_id, &parts, access.operation);
         let result = match route {
-            Ok(route) => self.respond(route, &parts, body, peer, &mut access).instrument(span.clone()).await,
+            Ok(route) => {
+                // Whether the process is well is also said when nothing is left.
+                let memory = if route.is_for_operators() { 0 } else { body::memory_of(&parts) };
+                match self.state.requests.take(peer, memory) {
+                    Some(mut share) => {
+                        let body = ArrivingBody::new(body, &mut share, memory, self.state.settings.body_timeout);
+                        self.respond(route, &parts, body, peer, &mut access).instrument(span.clone()).await
+                    }
+                    None => Err(Problem::Overloaded),
+                }
+            }
             Err(problem) => Err(problem),
         };
         if let Err(Problem::Core(Error::Store(error))) = &result {
@@ -363,6 +382,16 @@ impl Api {
         self.has_platform_webhook() || self.state.has_apps()
     }
 
+    /// Returns the memory of requests, of which a listener takes that of its connections. The few connections of operators
+    /// have memory of their own, so that health checks are answered whatever others do.
+    #[cfg(feature = "standalone")]
+    pub(crate) fn request_memory(&self) -> Pool {
+        match self.listener {
+            ListenerKind::Operators => Pool::new("operators_memory", OPERATORS_MEMORY, self.metrics()),
+            _ => self.state.requests.clone(),
+        }
+    }
+
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.state.store)
     }
@@ -459,11 +488,11 @@ impl Api {
         Some(Route::Mcp(mcp?, tools?))
     }
 
-    async fn respond<B: Incoming>(
+    async fn respond(
         &self,
         route: Route<'_>,
         parts: &Parts,
-        body: B,
+        body: ArrivingBody<'_>,
         peer: IpAddr,
         access: &mut AccessRecord,
     ) -> Result<Outcome, Problem> {
@@ -476,7 +505,10 @@ impl Api {
                 };
                 let context = RequestContext { state: &self.state, parts, peer, routed, account, id, version, base };
                 let response = match routed.operation.method {
-                    Method::GET => context.read(access).await,
+                    Method::GET => {
+                        drop(body);
+                        context.read(access).await
+                    }
                     _ => context.write(body, access).await,
                 };
                 response.map(Outcome::Response)

@@ -54,6 +54,8 @@ pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     request_seconds: Histograms<Label>,
     rate_limited: Family<Label, Counter>,
+    given_up: Family<Label, Counter>,
+    refused: Family<Label, Counter>,
     requests_not_logged: Counter,
     transaction_seconds: Histograms<[(&'static str, &'static str); 2]>,
     group_sizes: Histograms<Label>,
@@ -98,6 +100,8 @@ impl Default for Metrics {
             requests: Family::default(),
             request_seconds: Family::new_with_constructor(latencies),
             rate_limited: Family::default(),
+            given_up: Family::default(),
+            refused: Family::default(),
             requests_not_logged: Counter::default(),
             transaction_seconds: Family::new_with_constructor(latencies),
             group_sizes: Family::new_with_constructor(sizes),
@@ -134,6 +138,11 @@ impl Metrics {
         registry.register_with_unit("http_request_duration", help, Unit::Seconds, self.request_seconds.clone());
         let help = "Requests that were refused with 429, by rate limit window";
         registry.register("rate_limited", help, self.rate_limited.clone());
+        let help = "Idle connections and unfinished handshakes, heads and bodies that were given up for other clients, by \
+                    what was used up";
+        registry.register("unfinished_given_up", help, self.given_up.clone());
+        let help = "Connections and requests that had to wait or were refused with 503, by what was used up";
+        registry.register("overloaded", help, self.refused.clone());
         let help =
             "Requests that are missing in the request log, as too many waited to be written or the database failed";
         registry.register("requests_not_logged", help, self.requests_not_logged.clone());
@@ -202,6 +211,16 @@ impl Metrics {
     /// Records a request that was refused with 429.
     pub(crate) fn rate_limited(&self, window: &'static str) {
         self.rate_limited.get_or_create(&[("window", window)]).inc();
+    }
+
+    /// Records what was left unfinished or idle, and was given up since others needed what it had.
+    pub(crate) fn given_up(&self, used_up: &'static str) {
+        self.given_up.get_or_create(&[("used_up", used_up)]).inc();
+    }
+
+    /// Records a request or a connection that could not get what it needed, as all of it was in use.
+    pub(crate) fn refused(&self, used_up: &'static str) {
+        self.refused.get_or_create(&[("used_up", used_up)]).inc();
     }
 
     /// Records requests that are missing in the request log.

@@ -291,10 +291,19 @@ impl Oauth {
             Ok(read) => read,
             Err(refused) => return refusal(parts, refused),
         };
-        let outcome = store.write("oauth.revoke", input, async |tx, (credentials, parameters)| {
-            tokens::revoke_token(tx, credentials, parameters).await
+        let has_token = store.read("oauth.has_token", input.clone(), async |tx, (credentials, parameters)| {
+            tokens::has_token(tx, credentials, parameters).await
         });
-        match outcome.await {
+        let outcome = match has_token.await {
+            Ok(Ok(true)) => {
+                let revoke = store.write("oauth.revoke", input, async |tx, (credentials, parameters)| {
+                    tokens::revoke_token(tx, credentials, parameters).await
+                });
+                revoke.await
+            }
+            other => other.map(|result| result.map(drop)),
+        };
+        match outcome {
             // Clients ignore the body (RFC 7009 §2.2), but some, such as simple-oauth2, fail if it is not JSON.
             Ok(Ok(())) => json_response(StatusCode::OK, &json!({})),
             Ok(Err(refused)) => refusal(parts, refused),

@@ -224,6 +224,7 @@ async fn listen(config: &Config, address: &ListenAddress) -> Result<Server, RunE
     let server = Server::listen(address, config.max_connections)
         .await
         .map_err(|error| RunError::Listen(address.clone(), error))?
+        .with_keep_alive(config.keep_alive)
         .with_trusted_proxies(TrustedProxies::new(config.trusted_proxy.clone()));
     match (&config.tls_cert, &config.tls_key) {
         (Some(certificate), Some(key)) => server.with_tls(certificate, key).map_err(RunError::Tls),

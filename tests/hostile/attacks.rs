@@ -5,6 +5,7 @@ mod documents;
 mod floods;
 mod http2;
 mod smuggling;
+mod unfinished;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -76,6 +77,18 @@ pub(crate) enum Attack {
     StuckAnswers,
     /// HTTP/2: 60 connections that request the largest lists with a flow-control window of one byte.
     LargeStuckAnswers,
+    /// 10,000 request heads of 15 KB without their end: as many as a server has connections by default.
+    UnfinishedHeads,
+    /// 10,000 request heads of 100 bytes without their end.
+    ShortHeads,
+    /// 10,000 forms of 16 KB without their last byte, with heads of 15 KB, at all endpoints that take bodies.
+    UnfinishedBodies,
+    /// 10,000 ClientHellos of 15 KB without their end.
+    ClientHellos,
+    /// HTTP/2: 10,000 connections without a request.
+    IdleHttp2,
+    /// HTTP/2: 300 connections with 100 unfinished requests each, of 31 KB, at all endpoints that take bodies.
+    UnfinishedStreams,
 }
 
 impl Attack {
@@ -106,6 +119,12 @@ impl Attack {
             Self::StuckPages => "stuck-pages",
             Self::StuckAnswers => "stuck-answers",
             Self::LargeStuckAnswers => "large-stuck-answers",
+            Self::UnfinishedHeads => "unfinished-heads",
+            Self::ShortHeads => "short-heads",
+            Self::UnfinishedBodies => "unfinished-bodies",
+            Self::ClientHellos => "client-hellos",
+            Self::IdleHttp2 => "idle-http2",
+            Self::UnfinishedStreams => "unfinished-streams",
         }
     }
 
@@ -116,10 +135,12 @@ impl Attack {
 
     /// Returns whether the attack uses TLS, which HTTP/2 requires here.
     pub(crate) fn needs_tls(self) -> bool {
+        use Attack::{ClientHellos, IdleHttp2, UnfinishedStreams};
         use Attack::{Continuations, EmptyFrames, Handshakes, Pings, Resets, Settings, Streams};
         use Attack::{LargeStuckAnswers, StuckAnswers, StuckPages};
         matches!(self, Handshakes | Resets | Streams | Continuations | Settings | Pings | EmptyFrames)
             || matches!(self, StuckAnswers | LargeStuckAnswers | StuckPages)
+            || matches!(self, ClientHellos | IdleHttp2 | UnfinishedStreams)
     }
 }
 
@@ -161,6 +182,12 @@ pub(crate) async fn run(options: &AttackOptions) -> Result<bool> {
         Attack::StuckPages => http2::stuck_answers(&all, 200, "/dashboard/sign-in").await,
         Attack::StuckAnswers => http2::stuck_answers(&all, 500, "/api/v1/contacts?limit=200").await,
         Attack::LargeStuckAnswers => http2::stuck_answers(&all, 60, "/api/v1/bookings?limit=200").await,
+        Attack::UnfinishedHeads => unfinished::heads(&all, 15_000).await,
+        Attack::ShortHeads => unfinished::heads(&all, 100).await,
+        Attack::UnfinishedBodies => unfinished::bodies(&all).await,
+        Attack::ClientHellos => unfinished::client_hellos(&all).await,
+        Attack::IdleHttp2 => unfinished::idle_http2(&all).await,
+        Attack::UnfinishedStreams => unfinished::streams(&all).await,
     };
     let mut out = std::io::stdout().lock();
     match result {

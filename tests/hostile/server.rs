@@ -138,7 +138,8 @@ impl TestServer {
         }
         let certificate = attack.needs_tls().then(|| chain.clone());
         let (chain, private) = (text_of(&chain)?, text_of(&private)?);
-        let mut flags = Vec::new();
+        // All that strangers reach.
+        let mut flags = vec!["--public-url", "https://localhost", "--oauth", "on", "--mcp", "on"];
         if attack.needs_tls() {
             flags.extend(["--tls-cert", &chain, "--tls-key", &private]);
         }

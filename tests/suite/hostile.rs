@@ -4,8 +4,12 @@
 use tokio::process::Command;
 
 async fn assert_survives(attacks: &[&str]) {
+    assert_survives_for(1, attacks).await;
+}
+
+async fn assert_survives_for(seconds: u64, attacks: &[&str]) {
     let mut hostile = Command::new(env!("CARGO_BIN_EXE_hostile"));
-    hostile.args(["--seconds", "1", "--rate", "50", "--any-latency"]);
+    hostile.args(["--seconds", &seconds.to_string(), "--rate", "50", "--any-latency"]);
     hostile.args(["--server", env!("CARGO_BIN_EXE_svc-server-tested")]).args(attacks);
     let output = hostile.kill_on_drop(true).output().await.unwrap();
     let printed = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -41,4 +45,13 @@ async fn ambiguous_requests_and_documents_get_one_response() {
 async fn the_server_survives_http_2_floods() {
     assert_survives(&["resets", "streams", "continuations", "settings", "pings", "empty-frames", "stuck-answers"])
         .await;
+}
+
+/// As many connections as a server takes by default.
+#[tokio::test]
+#[ignore = "a long proof, which .ci/run runs"]
+async fn the_server_survives_ten_thousand_unfinished_requests() {
+    let plain = ["unfinished-heads", "short-heads", "unfinished-bodies"];
+    assert_survives_for(8, &plain).await;
+    assert_survives_for(8, &["client-hellos", "unfinished-streams", "idle-http2"]).await;
 }

@@ -46,7 +46,7 @@ impl Http2Connection {
         write_timeout: Duration,
     ) -> Self {
         let set = |server: svc_server::program::serve::Server| {
-            server.with_head_timeout(head_timeout).with_write_timeout(write_timeout)
+            server.with_head_timeout(head_timeout).with_keep_alive(head_timeout).with_write_timeout(write_timeout)
         };
         let (server, certificate) = TlsServer::with(server, set).await;
         let stream = server.connect(&certificate, b"h2").await.unwrap();
@@ -157,6 +157,75 @@ async fn a_response_before_the_body_was_read_arrives() {
         assert_eq!(response.status, 413, "{length}");
     }
     assert_eq!(client.send(Method::GET, PING, Bytes::new()).await.status, 200, "the connection stays open");
+}
+
+/// Several clients lose a response when their stream is reset while they are sending.
+#[tokio::test]
+async fn a_body_is_taken_after_its_response() {
+    let mut connection = Http2Connection::open(&[]).await;
+    connection.send(&request(1, "POST", "/api/v1/contacts", "not a key", 0)).await;
+    // The windows are larger from then on.
+    connection.send(&frame(kind::SETTINGS, ACK, 0, &[])).await;
+    assert_eq!(connection.next_of(kind::HEADERS).await.stream, 1);
+    while connection.next_of(kind::DATA).await.flags & END_STREAM == 0 {}
+    let part = [b' '; 16_000];
+    for _ in 0..12 {
+        connection.send(&frame(kind::DATA, 0, 1, &part)).await;
+    }
+    connection.send(&frame(kind::DATA, END_STREAM, 1, b"")).await;
+    connection.send(&connection.request(3, "GET", PING, END_STREAM)).await;
+    let next = connection.next().await.unwrap();
+    assert_eq!((next.kind, next.stream), (kind::HEADERS, 3), "the stream was not reset: {next:?}");
+}
+
+/// A body without an end is cut off, and so is the connection of a client that sends more than it may.
+#[tokio::test]
+async fn what_is_taken_after_a_response_is_bounded() {
+    let mut connection = Http2Connection::open(&[]).await;
+    connection.send(&request(1, "POST", "/api/v1/contacts", "not a key", 0)).await;
+    connection.send(&frame(kind::SETTINGS, ACK, 0, &[])).await;
+    let mut allowed = 65_535_usize;
+    let mut sent = 0;
+    let part = [b' '; 16_000];
+    loop {
+        while allowed >= part.len() {
+            connection.send(&frame(kind::DATA, 0, 1, &part)).await;
+            (allowed, sent) = (allowed - part.len(), sent + part.len());
+        }
+        let next = guarded(Frame::read(&mut connection.stream)).await.unwrap().unwrap();
+        match next.kind {
+            kind::WINDOW_UPDATE if next.stream == 0 => allowed += next.number(0).unwrap() as usize,
+            kind::RST_STREAM => break assert_eq!((next.stream, next.number(0)), (1, Some(0)), "without an error"),
+            _ => {}
+        }
+    }
+    assert!((4 * 1024 * 1024..5 * 1024 * 1024).contains(&sent), "{sent}");
+}
+
+#[tokio::test]
+async fn unfinished_streams_take_memory_from_unfinished_streams() {
+    let settings = Settings { request_memory: 1024 * 1024, ..settings() };
+    let mut connection = Http2Connection::with(TestServer::with(settings, |store| store), &[], LONG, LONG).await;
+    let mut refused = 0;
+    for number in 0..80 {
+        let (unfinished, whole) = (number * 4 + 1, number * 4 + 3);
+        connection.send(&connection.request(unfinished, "POST", "/api/v1/contacts", 0)).await;
+        connection.send(&frame(kind::DATA, 0, unfinished, &[b' '; 2_000])).await;
+        connection.send(&connection.request(whole, "GET", PING, END_STREAM)).await;
+        loop {
+            let next = connection.next().await.unwrap();
+            match next.kind {
+                kind::HEADERS if next.stream == whole => break assert!(next.has_status(200), "{number}"),
+                kind::DATA if next.stream % 4 == 1 => {
+                    let body: serde_json::Value = serde_json::from_slice(&next.payload).unwrap();
+                    assert_eq!(body["code"], "unavailable");
+                    refused += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!((1..60).contains(&refused), "the memory is for some forty, and {refused} were given up");
 }
 
 #[tokio::test]

@@ -49,6 +49,7 @@ mod surface;
 mod sync;
 mod terminal;
 mod tls;
+mod unfinished;
 mod walks;
 mod webhook_options;
 mod wire;

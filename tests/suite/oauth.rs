@@ -15,12 +15,14 @@ use svc_core::accounts::operational::PLATFORM_ACCOUNT;
 use svc_core::accounts::platform_keys::PlatformKeyCreate;
 use svc_core::accounts::sessions::Role;
 use svc_core::crypto::sha256;
-use svc_core::store::{DeliveryFilter, Store};
+use svc_core::error::StoreError;
+use svc_core::store::{Access, DeliveryFilter, Store};
 use svc_core::values::{RedirectUri, TenantId};
 use svc_core::webhooks::engine::{Attempt, DueWork, InFlight, Policy, poll, run_batch};
 use svc_core::{Svc, accounts::tenants::TenantCreate};
 use svc_server::{Api, Settings};
 
+use crate::faults::Gate;
 use crate::harness::{Call, TestResponse, TestServer, limited, settings};
 
 const VERIFIER: &str = "a-verifier-of-at-least-forty-three-characters";
@@ -419,6 +421,25 @@ impl Client<'_> {
         let call = Call::absolute(Method::POST, "/oauth/revoke").form(query(parameters));
         self.server.send(call.header("authorization", &format!("Basic {}", STANDARD.encode(pair)))).await
     }
+}
+
+/// A public app has no secret, so anyone can send requests in its name.
+#[tokio::test]
+async fn revocations_are_limited_by_address_and_what_is_no_token_is_not_written() {
+    let (server, gate) = Gate::server_with(apps(Settings { rate_limit: 3, ..limited() }));
+    let client = Client::new(&server, true).await;
+    gate.fail(Access::Write, StoreError::Unavailable("no writes".to_owned()));
+    let revoke = |peer: &str| {
+        let form = query(&[("client_id", &client.new.app.client_id), ("token", "svc_ort_unknown")]);
+        Call::absolute(Method::POST, "/oauth/revoke").form(form).at_peer(peer)
+    };
+    for status in [200, 200, 200, 429, 429] {
+        let response = server.send(revoke("203.0.113.9")).await;
+        assert_eq!(response.status, status, "{}", response.text());
+        assert_eq!(response.header("retry-after").is_some(), status == 429);
+    }
+    assert_eq!(server.send(revoke("203.0.113.10")).await.status, 200, "from another address");
+    gate.heal();
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use svc_core::prelude::*;
 use svc_server::program::proxy::TrustedProxies;
 use svc_server::program::serve::{Server, Tls};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio_rustls::client::TlsStream;
@@ -179,6 +180,17 @@ async fn live_lists_share_a_connection_of_http_2_and_end_with_their_sessions() {
     for stream in &mut people[0].1 {
         shows(stream, &second).await;
     }
+}
+
+#[tokio::test]
+async fn http_at_the_port_of_https_is_refused_in_words() {
+    let (server, _) = TlsServer::start(TestServer::new()).await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    assert!(response.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{response}");
+    assert!(response.ends_with("\r\n\r\nThis port speaks https. Use an https:// URL.\n"), "{response}");
 }
 
 #[tokio::test]

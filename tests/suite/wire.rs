@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
 use serde_json::json;
 use svc_server::Settings;
+use svc_server::program::serve::Server;
 
 use crate::client::{Connection, ListeningServer};
 use crate::faults::Gate;
@@ -19,7 +19,7 @@ async fn listening() -> ListeningServer {
     ListeningServer::new(TestServer::new()).await
 }
 
-fn with_body(head: &str, body: &str) -> String {
+pub(crate) fn with_body(head: &str, body: &str) -> String {
     format!("{head}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
@@ -301,7 +301,8 @@ async fn expect_continue_gets_100() {
 
 #[tokio::test]
 async fn a_slow_head_ends_the_connection() {
-    let server = ListeningServer::with(TestServer::new(), 10, |server| server.with_head_timeout(SHORT)).await;
+    let set = |server: Server| server.with_head_timeout(SHORT).with_keep_alive(SHORT);
+    let server = ListeningServer::with(TestServer::new(), 10, set).await;
     let mut silent = server.connect().await;
     let mut halfway = server.connect().await;
     halfway.write("GET /api/v1/ping HTTP/1.1\r\nHost: local").await;
@@ -434,30 +435,6 @@ async fn ambiguous_requests_are_refused() {
     connection.write(format!("{head}{both}")).await;
     assert_eq!(connection.raw("POST").await.unwrap().status, 400);
     assert_eq!(server.inner.new_events().await, [""; 0]);
-}
-
-#[tokio::test]
-async fn connections_over_the_limit_wait_until_one_ends() {
-    let server = ListeningServer::with(TestServer::new(), 2, |server| server).await;
-    let ping = server.head("GET", "/api/v1/ping") + "\r\n";
-    let mut open: Vec<Connection> = Vec::new();
-    for _ in 0..2 {
-        let mut connection = server.connect().await;
-        connection.write(&ping).await;
-        connection.response("GET", "/api/v1/ping").await;
-        open.push(connection);
-    }
-    let mut third = server.connect().await;
-    third.write(&ping).await;
-    let mut response = Box::pin(third.response("GET", "/api/v1/ping"));
-    // The two open connections are served meanwhile, and the third is not.
-    for connection in &mut open {
-        connection.write(&ping).await;
-        connection.response("GET", "/api/v1/ping").await;
-        assert!(response.as_mut().now_or_never().is_none());
-    }
-    open.pop();
-    assert_eq!(response.await.status, 200);
 }
 
 #[tokio::test]

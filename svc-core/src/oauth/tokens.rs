@@ -255,6 +255,20 @@ async fn refresh(tx: &mut dyn Tx, app: &App, parameters: &Parameters, resource: 
     Ok(Ok(tokens(access_token, refresh_token, writes, tenant)))
 }
 
+/// Returns whether a client has the token that it wants to revoke. Anyone can ask to revoke what is no token, so that must not
+/// cost a write.
+///
+/// # Errors
+/// [`Error::Store`]. What is wrong with the request is a [`TokenError`].
+pub async fn has_token(tx: &mut dyn Tx, credentials: &ClientCredentials, parameters: &Parameters) -> Outcome<bool> {
+    let app = accept!(client(tx, credentials).await?);
+    let Some(text) = accept!(parameters.one("token")) else {
+        return Ok(Err(TokenError::InvalidRequest("token is missing.")));
+    };
+    let Some(hash) = hash_of_any(text) else { return Ok(Ok(false)) };
+    Ok(Ok(tx.token(&hash).await?.is_some_and(|token| token.app_id == app.id)))
+}
+
 /// Revokes a token of a client (RFC 7009). One that is not known is revoked already. Without its last refresh token an app has
 /// no access any more, so the grant ends.
 ///

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Request};
 use http_body_util::Full;
@@ -15,7 +16,7 @@ use svc_core::error::Issue;
 use svc_core::values::TenantId;
 
 use crate::api::auth::Principal;
-use crate::api::body::Incoming;
+use crate::api::body::{self, ArrivingBody, MAX_BODY};
 use crate::api::problem::Problem;
 use crate::api::request_context::{self, AccessRecord};
 use crate::api::response::Outcome;
@@ -31,12 +32,12 @@ const TOOLS_MEMORY: u32 = 2;
 impl Api {
     /// Responds to a message for the tools of a path. Each message of a client counts once: as the request that it becomes, or
     /// else by itself.
-    pub(super) async fn respond_to_assistant<B: Incoming>(
+    pub(super) async fn respond_to_assistant(
         &self,
         mcp: &Mcp,
         tools: ToolsPath<'_>,
         parts: &Parts,
-        body: B,
+        body: ArrivingBody<'_>,
         peer: IpAddr,
         access: &mut AccessRecord,
     ) -> Result<Outcome, Problem> {
@@ -67,26 +68,26 @@ impl Api {
         result
     }
 
-    async fn handle_message<B: Incoming>(
+    async fn handle_message(
         &self,
         mcp: &Mcp,
         session: Session,
         parts: &Parts,
-        body: B,
+        body: ArrivingBody<'_>,
         access: &mut AccessRecord,
     ) -> Result<Outcome, Problem> {
-        let State { bodies, responses, settings, .. } = &*self.state;
+        let State { responses, .. } = &*self.state;
         let client = &session.client;
         // 403 and 404, before the body is read
         client.require_account()?;
         if let Principal::Key(caller) = client {
             caller.require(Scope::Read)?;
         }
-        let received = match parts.method {
-            Method::POST => Some(bodies.read(body, settings.body_timeout).await?),
-            _ => None,
+        let message = match parts.method {
+            Method::POST => body.read(MAX_BODY).await?,
+            _ => Bytes::new(),
         };
-        let message = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
+        body::check_charset(&parts.headers)?;
         let memory_needed = match mcp.kind_of(&message, session.is_read_only) {
             Kind::Operation(operation) => {
                 client.require_scope(operation.area, operation.scope).inspect_err(|_| {

@@ -19,6 +19,7 @@ use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::api::problem::Problem;
+use crate::api::router::SentTarget;
 use crate::api::routes::Operation;
 
 /// The tenant of platform operations that concern no account. No account has this id.
@@ -235,7 +236,8 @@ impl<'a> SignatureHeaders<'a> {
         now: Timestamp,
     ) -> Result<VerifiedSignature, Problem> {
         let secret = caller.signing_secret.as_ref().ok_or(Problem::SignatureRequired)?;
-        let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
+        let uri = parts.extensions.get::<SentTarget>().map_or(&parts.uri, |sent| &sent.0);
+        let target = uri.path_and_query().map_or("/", |target| target.as_str());
         let signed = SignedRequest {
             timestamp: self.timestamp,
             method: parts.method.as_str(),

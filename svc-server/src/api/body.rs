@@ -1,103 +1,106 @@
-//! Reading request bodies, within a size for each and a memory limit for all of them.
+//! The memory of a request: its head, which has arrived, and its body, which is counted before it is kept.
+//!
+//! [`Api::call`](crate::Api::call) takes a [`Share`] of the memory of all requests for each of them, on every listener, and
+//! hands the body on as an [`ArrivingBody`]. There is no other way to a body, so no endpoint can forget to count it.
 
-use std::pin::pin;
+use std::pin::Pin;
 use std::time::Duration;
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::BodyExt as _;
 use hyper::body::Body;
-use svc_core::error::StoreError;
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::api::problem::Problem;
+use crate::api::shares::Share;
 
 /// The size of the largest request body, in bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
-/// The first bytes of each body, which do not count towards the memory limit.
-const SMALL_BODY: usize = 16 * 1024;
-/// The memory limit of all bodies together, in bytes. Their buffers may use up to twice as much while they grow.
-const MEMORY_LIMIT: usize = 32 * 1024 * 1024;
+/// The size of the largest form, in bytes.
+#[cfg(feature = "dashboard")]
+pub(super) const MAX_FORM: usize = 64 * 1024;
+/// The memory in bytes of a request besides its head and its body: mostly of what handles it.
+const REQUEST: usize = 16 * 1024;
+/// The memory in bytes of a header besides its name and its value.
+const HEADER: usize = 128;
 
 /// A request body that the API can read. Every [`Body`] with these bounds is one.
-pub trait Incoming: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send {}
+pub trait Incoming: Body<Data: Send, Error: Into<BodyError>> + Send {}
 
-impl<B: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send> Incoming for B {}
+impl<B: Body<Data: Send, Error: Into<BodyError>> + Send> Incoming for B {}
 
-/// The size of the largest form of the dashboard, in bytes.
-#[cfg(feature = "dashboard")]
-const MAX_FORM: usize = 64 * 1024;
-/// The memory limit of all forms together, in bytes. It is their own, so that they take none from the API.
-#[cfg(feature = "dashboard")]
-const FORM_MEMORY_LIMIT: usize = 4 * 1024 * 1024;
+type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The memory that the bodies of running requests share, with one permit for each byte.
-///
-/// A body takes permits for the bytes that have arrived, so a client cannot reserve memory without sending data.
-pub(super) struct BodyMemory {
-    shared: Semaphore,
-    /// The size of the largest body, in bytes.
-    max_body: usize,
+/// Returns the memory that a request needs besides its body, in bytes.
+pub(super) fn memory_of(parts: &Parts) -> usize {
+    let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    let headers = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + HEADER);
+    REQUEST + target + headers.sum::<usize>()
 }
 
-/// A body that has arrived in full. It gives its memory back when it is dropped.
-pub(super) struct ReceivedBody<'m> {
-    pub(super) bytes: Bytes,
-    _permit: Option<SemaphorePermit<'m>>,
+/// A body that arrives, with the share of its request. What is not read is dropped.
+pub(super) struct ArrivingBody<'a> {
+    body: Pin<Box<dyn Body<Data = Bytes, Error = BodyError> + Send + 'a>>,
+    /// How many bytes are to come at least.
+    announced: u64,
+    share: &'a mut Share,
+    /// The memory that the request has without its body.
+    rest: usize,
+    timeout: Duration,
 }
 
-impl BodyMemory {
-    /// Returns the memory of the bodies of API requests.
-    pub(super) fn for_requests() -> Self {
-        Self { shared: Semaphore::new(MEMORY_LIMIT), max_body: MAX_BODY }
+impl<'a> ArrivingBody<'a> {
+    pub(super) fn new<B: Incoming + 'a>(body: B, share: &'a mut Share, rest: usize, timeout: Duration) -> Self {
+        let announced = body.size_hint().lower();
+        let body =
+            body.map_frame(|frame| frame.map_data(|mut data| data.copy_to_bytes(data.remaining()))).map_err(Into::into);
+        Self { body: Box::pin(body), announced, share, rest, timeout }
     }
 
-    /// Returns the memory of the forms of the dashboard.
-    #[cfg(feature = "dashboard")]
-    pub(super) fn for_forms() -> Self {
-        Self { shared: Semaphore::new(FORM_MEMORY_LIMIT), max_body: MAX_FORM }
-    }
-
-    /// Reads a body. Bodies of at most [`SMALL_BODY`] bytes are read even when the memory is used up.
+    /// Reads the body of at most `max` bytes. Its memory is counted until the request has its response. While more is to come,
+    /// others that need memory may have it.
     ///
     /// # Errors
     ///
-    /// Returns [`Problem::BodyTooLarge`], [`Problem::BodyIncomplete`], or [`StoreError::Unavailable`] when the memory is
-    /// used up.
-    pub(super) async fn read<B: Incoming>(&self, body: B, timeout: Duration) -> Result<ReceivedBody<'_>, Problem> {
-        if body.size_hint().lower() > self.max_body as u64 {
+    /// Returns [`Problem::BodyTooLarge`], [`Problem::BodyIncomplete`], or [`Problem::Overloaded`] when the memory was used up.
+    pub(super) async fn read(mut self, max: usize) -> Result<Bytes, Problem> {
+        if self.announced > max as u64 {
             return Err(Problem::BodyTooLarge);
         }
+        let given_up = self.share.given_up();
+        self.share.wait();
+        let timeout = self.timeout;
+        let received = tokio::select! {
+            received = tokio::time::timeout(timeout, self.collect(max)) => received,
+            () = given_up => return Err(Problem::Overloaded),
+        };
         let late = |_| Problem::BodyIncomplete("The body did not arrive in time; send it again.");
-        tokio::time::timeout(timeout, self.collect(body)).await.map_err(late)?
+        let received = received.map_err(late)??;
+        if self.share.hold() { Ok(received) } else { Err(Problem::Overloaded) }
     }
 
-    async fn collect<B: Incoming>(&self, body: B) -> Result<ReceivedBody<'_>, Problem> {
-        let mut body = pin!(Limited::new(body, self.max_body));
+    async fn collect(&mut self, max: usize) -> Result<Bytes, Problem> {
+        let incomplete = |_| Problem::BodyIncomplete("The body did not arrive whole; send it again.");
         let mut received = BytesMut::new();
-        let mut permit: Option<SemaphorePermit<'_>> = None;
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| match error.is::<LengthLimitError>() {
-                true => Problem::BodyTooLarge,
-                false => Problem::BodyIncomplete("The body did not arrive whole; send it again."),
-            })?;
-            // The data is copied, as a frame of one byte may keep a buffer of kilobytes alive.
-            if let Ok(data) = frame.into_data() {
-                received.put(data);
+        while let Some(frame) = self.body.frame().await {
+            let Ok(data) = frame.map_err(incomplete)?.into_data() else { continue };
+            let length = received.len() + data.len();
+            if length > max {
+                return Err(Problem::BodyTooLarge);
             }
-            let needed = received.len().saturating_sub(SMALL_BODY);
-            let missing = needed - permit.as_ref().map_or(0, SemaphorePermit::num_permits).min(needed);
-            if missing > 0 {
-                let full = |_| StoreError::Unavailable("the memory for request bodies is used up".to_owned());
-                let more = self.shared.try_acquire_many(u32::try_from(missing).unwrap_or(u32::MAX)).map_err(full)?;
-                match &mut permit {
-                    Some(permit) => permit.merge(more),
-                    None => permit = Some(more),
+            if length > received.capacity() {
+                let capacity = length.max((received.capacity() * 2).min(max));
+                if !self.share.resize(self.rest + capacity) {
+                    return Err(Problem::Overloaded);
                 }
+                received.reserve(capacity - received.len());
             }
+            // The data is copied, as a frame of one byte may keep a buffer of kilobytes alive.
+            received.extend_from_slice(&data);
         }
-        Ok(ReceivedBody { bytes: received.freeze(), _permit: permit })
+        Ok(received.freeze())
     }
 }
 
@@ -118,23 +121,49 @@ pub(super) fn check_media_type(method: &Method, headers: &HeaderMap, body: &[u8]
     };
     match (types.next(), types.next()) {
         (None, _) if body.is_empty() => Ok(()),
-        (Some(only), None) if is_json(only) => Ok(()),
+        (Some(only), None) if is_json(only) => check_charset(headers),
         _ => Err(Problem::UnsupportedMediaType("Send the body as Content-Type: application/json.")),
     }
+}
+
+/// Checks that a body does not claim to be in another charset than UTF-8, which it would be read as all the same.
+pub(super) fn check_charset(headers: &HeaderMap) -> Result<(), Problem> {
+    if headers.get_all(CONTENT_TYPE).iter().all(is_utf_8) {
+        return Ok(());
+    }
+    Err(Problem::UnsupportedMediaType("Send the body in UTF-8, without another charset in Content-Type."))
+}
+
+/// Returns whether a `Content-Type` names no charset, or UTF-8 and US-ASCII, which is a part of it.
+fn is_utf_8(content_type: &HeaderValue) -> bool {
+    let parameters = content_type.as_bytes().split(|byte| *byte == b';').skip(1);
+    let mut charsets = parameters.filter_map(|parameter| {
+        let at = parameter.iter().position(|byte| *byte == b'=')?;
+        let (name, value) = (&parameter[..at], parameter[at + 1..].trim_ascii());
+        name.trim_ascii().eq_ignore_ascii_case(b"charset").then_some(value)
+    });
+    charsets.all(|charset| {
+        let charset = charset.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(charset);
+        [&b"utf-8"[..], b"utf8", b"us-ascii"].iter().any(|known| charset.eq_ignore_ascii_case(known))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
-    use std::pin::Pin;
+    use std::net::IpAddr;
     use std::task::{Context, Poll};
 
     use futures_util::FutureExt as _;
     use hyper::body::Frame;
 
     use super::*;
+    use crate::api::shares::Pool;
 
     const LONG: Duration = Duration::from_secs(3600);
+    const KIB: usize = 1024;
+    const ADA: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+    const BOB: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
 
     /// A body that yields some frames and then never ends.
     struct Unfinished(Vec<Bytes>);
@@ -148,61 +177,72 @@ mod tests {
         }
     }
 
-    fn body(size: usize) -> http_body_util::Full<Bytes> {
+    fn unfinished(size: usize) -> Unfinished {
+        Unfinished(vec![vec![b' '; size].into()])
+    }
+
+    fn whole(size: usize) -> http_body_util::Full<Bytes> {
         vec![b' '; size].into()
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_body_holds_its_memory_until_it_is_dropped() {
-        let memory = BodyMemory { shared: Semaphore::new(3 * SMALL_BODY), max_body: MAX_BODY };
-        let read =
-            async |size| memory.read(body(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
-        assert_eq!(read(4 * SMALL_BODY).await, Ok(4 * SMALL_BODY), "all of the memory");
-        assert_eq!(read(4 * SMALL_BODY + 1).await, Err("unavailable"));
-        {
-            let kept = memory.read(body(4 * SMALL_BODY), LONG).await;
-            assert_eq!(read(SMALL_BODY + 1).await, Err("unavailable"), "while another body is held");
-            drop(kept);
-        }
-        {
-            let mut slow = pin!(memory.read(Unfinished(vec![vec![b' '; 2 * SMALL_BODY].into(); 2]), LONG));
-            assert!(slow.as_mut().now_or_never().is_none());
-            assert_eq!(read(SMALL_BODY + 1).await, Err("unavailable"));
-            assert_eq!(read(SMALL_BODY).await, Ok(SMALL_BODY), "small bodies are always read");
-        }
-        assert_eq!(read(4 * SMALL_BODY).await, Ok(4 * SMALL_BODY), "all memory was given back");
+    fn pool(limit: usize) -> Pool {
+        Pool::new("bytes", limit, std::sync::Arc::default())
+    }
+
+    /// Reads a body of at most a MiB, and returns its length or the code of what was wrong.
+    async fn read<B: Incoming>(share: &mut Share, body: B) -> Result<usize, &'static str> {
+        let received = ArrivingBody::new(body, share, 0, LONG).read(MAX_BODY).await;
+        received.map(|bytes| bytes.len()).map_err(|problem| problem.code())
     }
 
     #[tokio::test(start_paused = true)]
-    async fn thirty_two_of_the_largest_bodies_fit_and_small_ones_always_do() {
-        let memory = BodyMemory::for_requests();
-        let mut kept = Vec::new();
-        for _ in 0..32 {
-            kept.push(memory.read(body(MAX_BODY), LONG).await.map_err(|error| error.code()).ok().unwrap());
-        }
-        let read =
-            async |size| memory.read(body(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
-        assert_eq!(read(MAX_BODY).await, Err("unavailable"));
-        let memory = BodyMemory { shared: Semaphore::new(0), max_body: MAX_BODY };
-        let read =
-            async |size| memory.read(body(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
-        assert_eq!(read(16 * 1024).await, Ok(16 * 1024));
-        assert_eq!(read(16 * 1024 + 1).await, Err("unavailable"));
+    async fn a_body_has_its_memory_until_its_request_has_a_response() {
+        let pool = pool(64 * KIB);
+        let mut first = pool.take(ADA, 0).unwrap();
+        assert_eq!(read(&mut first, whole(64 * KIB)).await, Ok(64 * KIB), "all of it");
+        let mut second = pool.take(BOB, 0).unwrap();
+        assert_eq!(read(&mut second, whole(1)).await, Err("unavailable"), "not a byte is read that is not counted");
+        drop(first);
+        let mut second = pool.take(BOB, 0).unwrap();
+        assert_eq!(read(&mut second, whole(64 * KIB)).await, Ok(64 * KIB));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_unfinished_body_gives_up_its_memory_to_one_that_arrives() {
+        let pool = pool(64 * KIB);
+        let mut slow = pool.take(ADA, 0).unwrap();
+        let mut reading = std::pin::pin!(read(&mut slow, unfinished(40 * KIB)));
+        assert!((&mut reading).now_or_never().is_none());
+        let mut other = pool.take(BOB, 0).unwrap();
+        assert_eq!(read(&mut other, whole(32 * KIB)).await, Ok(32 * KIB));
+        assert_eq!(reading.await, Err("unavailable"));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_is_too_large_or_too_slow_is_refused() {
-        let memory = BodyMemory::for_requests();
-        let read =
-            async |size| memory.read(body(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
-        assert_eq!(read(MAX_BODY).await, Ok(MAX_BODY));
-        assert_eq!(read(MAX_BODY + 1).await, Err("body_too_large"));
+        let pool = pool(4 * MAX_BODY);
+        let mut share = || pool.take(ADA, 0).unwrap();
+        assert_eq!(read(&mut share(), whole(MAX_BODY)).await, Ok(MAX_BODY));
+        assert_eq!(read(&mut share(), whole(MAX_BODY + 1)).await, Err("body_too_large"));
         let bytes = vec![Bytes::from_static(b" "); MAX_BODY + 1];
-        assert_eq!(
-            memory.read(Unfinished(bytes), LONG).await.map(drop).map_err(|error| error.code()),
-            Err("body_too_large")
-        );
-        let late = memory.read(Unfinished(vec![Bytes::from_static(b"{")]), LONG).await;
-        assert_eq!(late.map(drop).map_err(|error| error.code()), Err("body_incomplete"));
+        assert_eq!(read(&mut share(), Unfinished(bytes)).await, Err("body_too_large"));
+        assert_eq!(read(&mut share(), unfinished(1)).await, Err("body_incomplete"));
+    }
+
+    #[test]
+    fn a_body_in_another_charset_is_refused() {
+        for (content_type, is_taken) in [
+            ("application/json", true),
+            ("application/json; charset=utf-8", true),
+            ("application/json;charset=\"UTF-8\"", true),
+            ("application/json; profile=x; charset=US-ASCII", true),
+            ("application/json; charset=iso-8859-1", false),
+            ("application/json; charset=utf-8; charset=latin1", false),
+            ("application/json; Charset = \"utf-16\"", false),
+            ("application/json; charset=", false),
+        ] {
+            let headers = HeaderMap::from_iter([(CONTENT_TYPE, content_type.parse().unwrap())]);
+            assert_eq!(check_media_type(&Method::POST, &headers, b"{}").is_ok(), is_taken, "{content_type}");
+        }
     }
 }

@@ -42,6 +42,9 @@ const MIN_CLEANUP_SIZE: usize = 4096;
 const GENERAL: &str = "general";
 /// The bucket of requests without a valid key.
 const PEER: &str = "peer";
+/// The bucket of revocations by apps.
+#[cfg(feature = "dashboard")]
+const REVOCATIONS: &str = "revocations";
 /// The bucket of pages of the dashboard.
 #[cfg(feature = "dashboard")]
 const PAGES: &str = "pages";
@@ -65,16 +68,18 @@ enum Subject {
     Peer(IpAddr),
 }
 
+/// Returns what an address counts as: of an IPv6 address the first 64 bits, as providers assign them to one customer.
+pub(crate) fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => std::net::Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
 impl Subject {
     /// Returns the subject of a request without a valid key.
     fn peer(address: IpAddr) -> Self {
-        Self::Peer(match address {
-            IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
-                Some(v4) => v4.into(),
-                None => std::net::Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
-            },
-            v4 => v4,
-        })
+        Self::Peer(network_of(address))
     }
 
     /// Returns the id that the store counts the subject under.
@@ -221,6 +226,13 @@ impl RateLimiter {
     pub fn key_of_peer(&self, address: IpAddr) -> RateLimitKey {
         let subject = Subject::peer(address);
         RateLimitKey { subject, general_bucket: PEER, general_limit: self.general_limit, write_limit: None }
+    }
+
+    /// Returns the window of the revocations from an address, whichever app they are for. Anyone may send them, as public apps
+    /// have no secret.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn revocations_of_peer(&self, address: IpAddr) -> RateLimitKey {
+        RateLimitKey { general_bucket: REVOCATIONS, ..self.key_of_peer(address) }
     }
 
     /// Returns the window of pages for someone who is signed in, by the secret of the session.

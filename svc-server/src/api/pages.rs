@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
+use bytes::Bytes;
 use http::Method;
 use http::request::Parts;
 
 use crate::api::Api;
-use crate::api::body::Incoming;
+use crate::api::body::{ArrivingBody, MAX_FORM};
 use crate::api::problem::Problem;
 use crate::api::response::Outcome;
 use crate::api::response_memory::ResponseMemory;
@@ -19,57 +20,61 @@ const PAGE_MEMORY: u32 = 8;
 
 impl Api {
     /// Responds to a request of the dashboard: finds out who asks, from where and how often, before a byte of the form is read.
-    pub(super) async fn respond_with_page<B: Incoming>(
+    pub(super) async fn respond_with_page(
         &self,
         dashboard: &Dashboard,
         parts: &Parts,
-        body: B,
+        body: ArrivingBody<'_>,
         peer: IpAddr,
     ) -> Result<Outcome, Problem> {
-        let State { limits, forms, responses, settings, .. } = &*self.state;
+        let State { limits, responses, .. } = &*self.state;
         let mut page = match dashboard.admit(parts, peer, limits).await {
             Admitted::File(file) => return Ok(Outcome::Page(file)),
             Admitted::Page(page) => page,
         };
-        let mut form = None;
+        let mut form = Bytes::new();
         if page.takes_form() {
-            match forms.read(body, settings.body_timeout).await {
-                Ok(received) => form = Some(received),
+            match body.read(MAX_FORM).await {
+                Ok(received) => form = received,
                 Err(Problem::BodyTooLarge) => page = AdmittedPage::too_large(),
                 Err(problem) => return Err(problem),
             }
+        } else {
+            drop(body);
         }
-        let fields = form.as_ref().map(|form| form.bytes.clone()).unwrap_or_default();
         // A page is made when there is memory for it, and keeps it until the client has taken it.
         let mut memory = responses.acquire(PAGE_MEMORY).await?;
-        let page = dashboard.respond(parts, page, fields, limits).await;
+        let page = dashboard.respond(parts, page, form, limits).await;
         let needed = ResponseMemory::records_of(page.body().length().unwrap_or_default());
         responses.grow(&mut memory, needed).await?;
         Ok(Outcome::Page(page.map(|body| body.within(responses, memory, parts.extensions.get()))))
     }
 
     /// Responds at an endpoint of OAuth. Refused requests for tokens count against their address.
-    pub(super) async fn respond_to_app<B: Incoming>(
+    pub(super) async fn respond_to_app(
         &self,
         oauth: &Oauth,
         endpoint: Endpoint,
         parts: &Parts,
-        body: B,
+        body: ArrivingBody<'_>,
         peer: IpAddr,
     ) -> Result<Outcome, Problem> {
-        let State { limits, forms, settings, store, dashboard, .. } = &*self.state;
+        let State { limits, store, dashboard, .. } = &*self.state;
         let refusals = limits.key_of_peer(peer);
         if endpoint.takes_tokens() {
             limits.check(refusals, self.env().now()).map_err(|limited| Problem::rate_limited(&limited))?;
         }
+        if endpoint == Endpoint::Revoke && parts.method == Method::POST {
+            let counted = limits.count(limits.revocations_of_peer(peer), self.env().now()).await;
+            counted.map_err(|limited| Problem::rate_limited(&limited))?;
+        }
         let form = match parts.method {
-            Method::POST => match forms.read(body, settings.body_timeout).await {
+            Method::POST => match body.read(MAX_FORM).await {
                 Err(Problem::BodyTooLarge) if endpoint.takes_tokens() => return Ok(Outcome::Page(Oauth::too_large())),
-                form => Some(form?),
+                form => form?,
             },
-            _ => None,
+            _ => Bytes::new(),
         };
-        let form = form.as_ref().map(|form| form.bytes.clone()).unwrap_or_default();
         if let (Endpoint::Authorize, Some(dashboard)) = (endpoint, dashboard) {
             let page = consent::respond(dashboard, oauth.issuer(), parts, form, peer, limits).await;
             return Ok(Outcome::Page(page));

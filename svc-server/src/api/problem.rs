@@ -52,6 +52,8 @@ pub enum Problem {
     },
     /// The body is larger than [`MAX_BODY`](crate::api::MAX_BODY).
     BodyTooLarge,
+    /// The memory for requests is used up.
+    Overloaded,
     /// The request target is longer than [`MAX_URI`](crate::api::MAX_URI).
     UriTooLong,
     /// The headers are larger than [`MAX_HEADERS`](crate::api::MAX_HEADERS) in all.
@@ -251,6 +253,7 @@ impl Problem {
             Self::WeakTags => (StatusCode::PRECONDITION_FAILED, "precondition_failed"),
             Self::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
             Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
+            Self::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long"),
             Self::HeadersTooLarge => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large"),
             Self::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
@@ -328,6 +331,7 @@ impl Problem {
                 return format!("Too many requests; try again in {} s.", whole_seconds(*retry_after));
             }
             Self::BodyTooLarge => "The body must not be larger than 1 MiB (1048576 bytes).",
+            Self::Overloaded => "The service is not available right now; try again in a moment.",
             Self::UriTooLong => "The request target must not be longer than 8 KiB (8192 bytes).",
             Self::HeadersTooLarge => "The headers must not be larger than 16 KiB (16384 bytes) in all.",
             Self::UnsupportedMediaType(text) | Self::BodyIncomplete(text) => text,

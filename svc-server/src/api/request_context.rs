@@ -26,7 +26,7 @@ use svc_core::webhooks::addresses;
 use svc_core::webhooks::events::WrittenEvents;
 
 use crate::api::auth::{self, Credentials, Principal, SignatureHeaders};
-use crate::api::body::{self, Incoming, ReceivedBody};
+use crate::api::body::{self, ArrivingBody, MAX_BODY};
 use crate::api::change::{Change, Condition, IdempotencyClaim, Preview};
 use crate::api::handlers::{ParsedRequest, RequestParts};
 use crate::api::limits::{RateLimitKey, RateLimitStatus, RateLimited, WriteLimit};
@@ -113,7 +113,11 @@ impl RequestContext<'_> {
     }
 
     /// Handles a POST, PATCH or DELETE request, whose route was found.
-    pub(super) async fn write<B: Incoming>(&self, body: B, access: &mut AccessRecord) -> Result<ApiResponse, Problem> {
+    pub(super) async fn write(
+        &self,
+        body: ArrivingBody<'_>,
+        access: &mut AccessRecord,
+    ) -> Result<ApiResponse, Problem> {
         // 401
         let (client, credentials) = self.authenticate(access).await?;
         // 429
@@ -122,8 +126,7 @@ impl RequestContext<'_> {
         client.require(self.operation())?;
         // 401 without a signature, 413 and 408, then 401 with a wrong signature
         let signature = self.signature_headers(&client)?;
-        let received = self.read_body(body, signature.is_some()).await?;
-        let body = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
+        let body = self.read_body(body, signature.is_some()).await?;
         let stored_since = self.now().minus(self.state.settings.idempotency_ttl);
         if let Some((caller, signature)) = signature
             && !self.use_signature(&signature, caller, &body).await?
@@ -282,12 +285,8 @@ impl RequestContext<'_> {
     }
 
     /// Reads the body if the operation has one, or if a signature covers it.
-    async fn read_body<B: Incoming>(&self, body: B, is_signed: bool) -> Result<Option<ReceivedBody<'_>>, Problem> {
-        if self.operation().takes_body() || is_signed {
-            Ok(Some(self.state.bodies.read(body, self.state.settings.body_timeout).await?))
-        } else {
-            Ok(None)
-        }
+    async fn read_body(&self, body: ArrivingBody<'_>, is_signed: bool) -> Result<Bytes, Problem> {
+        if self.operation().takes_body() || is_signed { body.read(MAX_BODY).await } else { Ok(Bytes::new()) }
     }
 
     /// Verifies the signature and marks it as used, whatever becomes of the request. Returns `false` if it was used before,

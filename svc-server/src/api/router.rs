@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use http::header::{HOST, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderValue, Method, Version as HttpVersion};
+use http::{HeaderValue, Method, Uri, Version as HttpVersion};
 use svc_core::accounts::limits::WriteRateLimits;
 
 #[cfg(feature = "docs")]
@@ -164,6 +164,11 @@ impl Route<'_> {
         }
     }
 
+    /// Returns whether it says how the process is, which supervisors ask.
+    pub(super) fn is_for_operators(&self) -> bool {
+        matches!(self, Self::Health | Self::Ready | Self::Metrics)
+    }
+
     /// Returns the id of the operation, for logs and metrics.
     pub(super) fn operation_id(&self) -> Option<&'static str> {
         match self {
@@ -202,6 +207,47 @@ fn allow(methods: &[Arc<RoutedOperation>]) -> String {
         }
     }
     names.join(", ")
+}
+
+/// The target of a request as it was sent, as an extension, where it was not the plain one. A signature covers it.
+#[derive(Clone, Debug)]
+pub(super) struct SentTarget(pub(super) Uri);
+
+/// Decodes the characters of the path that need no encoding, which makes it the same path (RFC 3986 §6.2.2.2).
+pub(super) fn decode_unreserved(parts: &mut Parts) {
+    let path = parts.uri.path();
+    if !path.contains('%') {
+        return;
+    }
+    let mut rest = path;
+    let mut plain = String::with_capacity(path.len());
+    while let Some((before, after)) = rest.split_once('%') {
+        plain.push_str(before);
+        let byte = after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match byte.filter(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(byte)) {
+            Some(byte) => {
+                plain.push(char::from(byte));
+                rest = &after[2..];
+            }
+            None => {
+                plain.push('%');
+                rest = after;
+            }
+        }
+    }
+    plain.push_str(rest);
+    if plain == path {
+        return;
+    }
+    if let Some(query) = parts.uri.query() {
+        plain = format!("{plain}?{query}");
+    }
+    let mut target = parts.uri.clone().into_parts();
+    target.path_and_query = plain.try_into().ok();
+    if let Ok(target) = Uri::from_parts(target) {
+        let sent = std::mem::replace(&mut parts.uri, target);
+        parts.extensions.insert(SentTarget(sent));
+    }
 }
 
 /// Checks the size of the request target and of the headers, the host, and that the body is not transfer-coded.
@@ -249,4 +295,27 @@ fn is_host_and_port(value: &[u8]) -> bool {
     // The port may be empty (RFC 3986 §3.2.3).
     let is_port = port.is_empty() || (port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok());
     is_host && is_port
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_with_needless_encoding_is_the_plain_path() {
+        for (sent, plain) in [
+            ("/api/v1/%63ontacts?limit=%31", "/api/v1/contacts?limit=%31"),
+            ("/%61%7A%2d%2E%5f%7e%39", "/az-._~9"),
+            ("/a%2Fb%20c%", "/a%2Fb%20c%"),
+            ("/%2561", "/%2561"),
+            ("/%C3%A9%6", "/%C3%A9%6"),
+            ("https://localhost/%61", "https://localhost/a"),
+        ] {
+            let (mut parts, ()) = http::Request::get(sent).body(()).unwrap().into_parts();
+            decode_unreserved(&mut parts);
+            assert_eq!(parts.uri.to_string(), plain, "{sent}");
+            let kept = parts.extensions.get::<SentTarget>().map(|target| target.0.to_string());
+            assert_eq!(kept.as_deref(), (sent != plain).then_some(sent), "what a signature covers");
+        }
+    }
 }

@@ -55,6 +55,9 @@ pub struct Settings {
     pub request_log: bool,
     /// How long a request body may take to arrive. 30 seconds by default.
     pub body_timeout: Duration,
+    /// The number of bytes of memory that requests share with their connections, until they have their responses. 96 MiB by
+    /// default. When they are used up, the address that has most loses its oldest idle connection or unfinished request.
+    pub request_memory: usize,
     /// The number of bytes of memory that responses to reads share, until clients have taken them. 64 MiB by default. A
     /// read waits while they are used up, and gets 503 after 10 seconds. A page of 200 records needs 12.5 MiB at most.
     pub response_memory: usize,
@@ -122,6 +125,7 @@ impl Default for Settings {
             retention: Duration::from_secs(30 * 24 * 60 * 60),
             request_log: true,
             body_timeout: Duration::from_secs(30),
+            request_memory: 96 * 1024 * 1024,
             response_memory: 64 * 1024 * 1024,
             cors: Cors::default(),
             mount: String::new(),

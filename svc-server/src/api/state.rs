@@ -7,7 +7,6 @@ use svc_core::store::Store;
 use tokio::sync::Semaphore;
 
 use super::reminder::Reminder;
-use crate::api::body::BodyMemory;
 use crate::api::change::InFlightKeys;
 #[cfg(feature = "docs")]
 use crate::api::docs::Docs;
@@ -22,6 +21,7 @@ use crate::api::response_memory::ResponseMemory;
 use crate::api::router::Router;
 use crate::api::routes::{self, Operation, VERSIONS, Version};
 use crate::api::settings::Settings;
+use crate::api::shares::Pool;
 #[cfg(feature = "dashboard")]
 use crate::dashboard::Dashboard;
 #[cfg(feature = "mcp")]
@@ -39,9 +39,8 @@ pub(super) struct State {
     platform: OnceLock<Listener>,
     pub(super) limits: RateLimiter,
     pub(super) in_flight: InFlightKeys,
-    pub(super) bodies: BodyMemory,
-    #[cfg(feature = "dashboard")]
-    pub(super) forms: BodyMemory,
+    /// The memory of all requests and their connections.
+    pub(super) requests: Pool,
     pub(super) responses: ResponseMemory,
     /// The permit to parse a large body, of which there is one.
     pub(super) large_body: Arc<Semaphore>,
@@ -101,6 +100,7 @@ impl State {
     pub(super) fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
         let home = Home::new(&settings.mount, &Pages::of(&settings));
         let limits = RateLimiter::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
+        let requests = Pool::new("request_memory", settings.request_memory, Arc::clone(&settings.metrics));
         let responses = ResponseMemory::new(settings.response_memory);
         #[cfg(feature = "dashboard")]
         let dashboard = settings.dashboard.then(|| Dashboard::new(Arc::clone(&store), &settings));
@@ -125,9 +125,7 @@ impl State {
             platform: OnceLock::new(),
             limits,
             in_flight: InFlightKeys::default(),
-            bodies: BodyMemory::for_requests(),
-            #[cfg(feature = "dashboard")]
-            forms: BodyMemory::for_forms(),
+            requests,
             responses,
             large_body: Arc::new(Semaphore::new(1)),
             home,

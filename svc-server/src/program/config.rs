@@ -266,9 +266,15 @@ pub struct Config {
     #[arg(long, env = "SVC_CORS_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]
     pub cors_origin: Vec<HeaderValue>,
 
-    /// The highest number of open connections. Further ones wait to be accepted.
+    /// The highest number of open connections. A further one takes the place of the oldest that is idle or unfinished, of the
+    /// address that has most, and waits where there is none.
     #[arg(long, env = "SVC_MAX_CONNECTIONS", value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_connections: u32,
+
+    /// How long a connection stays open without a request, from 1s to 1h. It must be longer than the time for which a balancer
+    /// or a proxy in front keeps its connections idle: 60s by default at AWS, 600s at Google Cloud.
+    #[arg(long, env = "SVC_KEEP_ALIVE", value_name = "DURATION", default_value = "75s", value_parser = keep_alive)]
+    pub keep_alive: Duration,
 }
 
 /// What the program does in place of serving.
@@ -314,6 +320,15 @@ fn attempt_timeout(text: &str) -> Result<Duration, String> {
         return Err("must be more than 0s and at most 1h".to_owned());
     }
     Ok(timeout)
+}
+
+/// Parses how long a connection stays open without a request.
+fn keep_alive(text: &str) -> Result<Duration, String> {
+    let keep_alive = duration(text)?;
+    if keep_alive < Duration::from_secs(1) || keep_alive > Duration::from_secs(60 * 60) {
+        return Err("must be from 1s to 1h".to_owned());
+    }
+    Ok(keep_alive)
 }
 
 /// Returns a parser that reads the file of event kinds.

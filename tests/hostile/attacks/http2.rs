@@ -61,7 +61,7 @@ async fn flood(
     Ok(())
 }
 
-fn record_frame(all: &Attackers, frame: &Frame) {
+pub(super) fn record_frame(all: &Attackers, frame: &Frame) {
     match frame.kind {
         kind::GOAWAY => all.record(format!("GOAWAY {}", frame.number(4).unwrap_or_default())),
         kind::RST_STREAM => all.record(format!("RST_STREAM {}", frame.number(0).unwrap_or_default())),

@@ -7,7 +7,8 @@
 //! - If the rest of the body may be within the bounds, it is dropped, and the connection stays open for the next request.
 //! - Otherwise the response says `Connection: close`, and what comes is dropped after the server has ended its own side.
 //!
-//! HTTP/2 needs none of this: a stream ends without its connection.
+//! Over HTTP/2 a stream ends without its connection, but several clients lose a response when their stream is reset while
+//! they are sending. What is not read of a body is dropped within the same bounds, and the stream is reset after them.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -20,9 +21,10 @@ use bytes::Bytes;
 use http::header::{CONNECTION, EXPECT};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Frame, SizeHint};
 use hyper::service::{Service, service_fn};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::ResponseBody;
@@ -38,20 +40,25 @@ pub(super) struct Linger(Arc<AtomicBool>);
 
 impl Linger {
     /// Wraps a service so that bodies that it does not read to their end are dropped after the response.
-    pub(super) fn track<S>(
+    pub(super) fn track<S, B>(
         &self,
         service: S,
-    ) -> impl Service<Request<Incoming>, Response = Response<ResponseBody>, Error = Infallible, Future: Send + 'static>
-    + use<S>
+    ) -> impl Service<Request<B>, Response = Response<ResponseBody>, Error = Infallible, Future: Send + 'static> + use<S, B>
     where
-        S: Service<Request<RequestBody>, Response = Response<ResponseBody>, Error = Infallible, Future: Send + 'static>,
+        S: Service<
+                Request<RequestBody<B>>,
+                Response = Response<ResponseBody>,
+                Error = Infallible,
+                Future: Send + 'static,
+            >,
+        B: Unread,
     {
         let linger = self.clone();
-        service_fn(move |request: Request<Incoming>| {
+        service_fn(move |request: Request<B>| {
             let linger = linger.clone();
             let expects_continue = request.headers().contains_key(EXPECT);
             let (sender, mut rest) = oneshot::channel();
-            let response = service.call(request.map(|body| RequestBody::new(body, sender)));
+            let response = service.call(request.map(|body| RequestBody { unread: Some(body), rest: Some(sender) }));
             async move {
                 let mut response = response.await?;
                 let Ok(rest) = rest.try_recv() else { return Ok(response) };
@@ -86,46 +93,69 @@ async fn drop_body<B: Body<Error: Into<Box<dyn std::error::Error + Send + Sync>>
 }
 
 /// Reads and drops what arrives until the client ends its side, within the bounds.
-async fn drop_stream(stream: impl AsyncRead + Unpin) {
+pub(super) async fn drop_stream(stream: impl AsyncRead + Unpin) {
     let mut stream = stream.take(MAX_BYTES.into());
     let _ = tokio::time::timeout(MAX_TIME, tokio::io::copy(&mut stream, &mut tokio::io::sink())).await;
 }
 
-/// The body of a request. What the service leaves of it comes back when it is dropped.
-pub(super) struct RequestBody(Option<(Incoming, oneshot::Sender<Incoming>)>);
+/// A body that can be read and dropped after its response.
+pub(super) trait Unread:
+    Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Unpin + Send + 'static
+{
+}
 
-impl RequestBody {
-    fn new(body: Incoming, rest: oneshot::Sender<Incoming>) -> Self {
-        Self(Some((body, rest)))
+impl<B> Unread for B where
+    B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Unpin + Send + 'static
+{
+}
+
+/// The body of a request. When it is dropped, what the service left of it comes back, or is dropped in the background.
+pub(super) struct RequestBody<B: Unread> {
+    unread: Option<B>,
+    rest: Option<oneshot::Sender<B>>,
+}
+
+impl<B: Unread> RequestBody<B> {
+    /// Returns a body whose rest is dropped as soon as the service does not want it.
+    pub(super) fn dropped_at_once(body: B) -> Self {
+        Self { unread: Some(body), rest: None }
     }
 }
 
-impl Body for RequestBody {
+impl<B: Unread> Body for RequestBody<B> {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = B::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
-        let Some((body, _)) = &mut self.0 else { return Poll::Ready(None) };
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let Some(body) = &mut self.unread else { return Poll::Ready(None) };
         let frame = ready!(Pin::new(body).poll_frame(cx));
         if frame.is_none() {
-            self.0 = None;
+            self.unread = None;
         }
         Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.as_ref().is_none_or(|(body, _)| body.is_end_stream())
+        self.unread.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.as_ref().map_or(SizeHint::with_exact(0), |(body, _)| body.size_hint())
+        self.unread.as_ref().map_or(SizeHint::with_exact(0), Body::size_hint)
     }
 }
 
-impl Drop for RequestBody {
+impl<B: Unread> Drop for RequestBody<B> {
     fn drop(&mut self) {
-        if let Some((body, rest)) = self.0.take().filter(|(body, _)| !body.is_end_stream()) {
-            let _ = rest.send(body);
+        let Some(body) = self.unread.take().filter(|body| !body.is_end_stream()) else { return };
+        match self.rest.take() {
+            Some(rest) => {
+                let _ = rest.send(body);
+            }
+            None => {
+                if let Ok(runtime) = Handle::try_current() {
+                    runtime.spawn(drop_body(body));
+                }
+            }
         }
     }
 }
