@@ -9,12 +9,14 @@
 
 mod client;
 pub(crate) mod dial;
+mod echoes;
 mod failure_log;
 mod happy_eyeballs;
 mod pacer;
 mod proxy;
 pub mod resolver;
 pub(crate) mod tls;
+mod tls_errors;
 mod tokens;
 
 use std::any::Any;
