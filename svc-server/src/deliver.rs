@@ -9,6 +9,7 @@
 
 mod client;
 pub(crate) mod dial;
+mod echoes;
 mod failure_log;
 mod happy_eyeballs;
 mod pacer;
@@ -16,6 +17,7 @@ mod parts;
 mod proxy;
 pub mod resolver;
 pub(crate) mod tls;
+mod tls_errors;
 mod tokens;
 
 use std::any::Any;

@@ -159,6 +159,7 @@ fn help_of_option(field: &str) -> Option<&'static str> {
         "retry_schedule" => "Waits before the retries, such as 1m,10m.",
         "ordering" => "Keep the order of a record.",
         "signature" => "Sign for a public key, too.",
+        "secret" => "Signing secret that the receiver has already.",
         "client_certificate" => "PEM of the certificate to show the endpoint.",
         "certificate_authority" => "PEM of the authorities to trust at the endpoint.",
         _ => return None,
@@ -201,6 +202,7 @@ fn kind(name: &str, schema: &Value) -> Option<(Kind, &'static str)> {
         "headers" => return Some((Kind::Header, "NAME: VALUE")),
         "authentication" => return Some((Kind::Authentication, "TYPE SECRET")),
         "filter" => return Some((Kind::Text, "EXPR")),
+        "secret" => return Some((Kind::Text, "WHSEC")),
         "client_certificate" => return Some((Kind::ClientCertificate, "FILE")),
         "certificate_authority" => return Some((Kind::File, "FILE")),
         _ => {}

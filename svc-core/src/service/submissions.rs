@@ -2,10 +2,15 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::Account;
 use super::executor::operation;
 use crate::accounts::idempotency::{self, StoredResponse};
-use crate::error::{Error, Issue};
+use crate::error::{Error, Issue, StoreError};
+use crate::store::Tx;
+use crate::values::TenantId;
 
 /// How long it is remembered what a form did.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
@@ -28,6 +33,52 @@ impl Submission {
         idempotency::check_key(&key)?;
         Ok(Self { key, fingerprint: idempotency::fingerprint(path, fields) })
     }
+
+    /// Returns what was remembered of this form. The lock comes first: of two forms at the same time, the second one waits for
+    /// the outcome of the first.
+    async fn stored(&self, tx: &mut dyn Tx, account: TenantId) -> Result<Option<StoredResponse>, Error> {
+        tx.lock_tenant(account).await?;
+        let since = tx.env().now().minus(REMEMBERED);
+        match tx.stored_response(account, &self.key, since).await? {
+            Some(stored) if stored.fingerprint != self.fingerprint => Err(Error::IdempotencyKeyReused),
+            stored => Ok(stored),
+        }
+    }
+
+    async fn store(
+        &self,
+        tx: &mut dyn Tx,
+        account: TenantId,
+        location: Option<String>,
+        body: Vec<u8>,
+    ) -> Result<(), Error> {
+        let (fingerprint, created_at) = (self.fingerprint, tx.env().now());
+        let stored = StoredResponse { fingerprint, status: 303, location, etag: None, body, created_at };
+        Ok(tx.store_response(account, &self.key, &stored).await?)
+    }
+
+    /// Returns what this form made when it was sent before, within 24 hours, for a page that shows secrets once: whoever sends the
+    /// form twice sees the page of the second time, and must find the same secrets there.
+    ///
+    /// # Errors
+    /// [`Error::IdempotencyKeyReused`] if another form with this key was sent before.
+    pub async fn made<T: DeserializeOwned>(&self, tx: &mut dyn Tx, account: TenantId) -> Result<Option<T>, Error> {
+        let Some(stored) = self.stored(tx, account).await? else { return Ok(None) };
+        serde_json::from_slice(&stored.body).map(Some).map_err(internal)
+    }
+
+    /// Remembers what this form made, encrypted as all secrets are.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn remember_made<T: Serialize>(&self, tx: &mut dyn Tx, account: TenantId, made: &T) -> Result<(), Error> {
+        let body = serde_json::to_vec(made).map_err(internal)?;
+        self.store(tx, account, None, body).await
+    }
+}
+
+fn internal(error: serde_json::Error) -> Error {
+    StoreError::Internal(format!("what a form made: {error}")).into()
 }
 
 /// Forms of a person, in the [transaction](crate::Svc::transaction) of the change.
@@ -67,13 +118,7 @@ impl Account<'_> {
     pub async fn submitted(self, form: &Submission) -> Result<Option<String>, Error> {
         let Self { runner, id } = self;
         let submitted = runner.write(operation!("svc.submissions.get"), (id, form.clone()), async |tx, (id, form)| {
-            // The lock comes first: of two forms at the same time, the second one waits for the outcome of the first.
-            tx.lock_tenant(*id).await?;
-            let since = tx.env().now().minus(REMEMBERED);
-            match tx.stored_response(*id, &form.key, since).await? {
-                Some(stored) if stored.fingerprint != form.fingerprint => Err(Error::IdempotencyKeyReused),
-                stored => Ok(stored.and_then(|stored| stored.location)),
-            }
+            Ok(form.stored(tx, *id).await?.and_then(|stored| stored.location))
         });
         submitted.await
     }
@@ -90,15 +135,7 @@ impl Account<'_> {
         let Self { runner, id } = self;
         let input = (id, form.clone(), location.to_owned());
         let remember = runner.write(operation!("svc.submissions.remember"), input, async |tx, (id, form, location)| {
-            let stored = StoredResponse {
-                fingerprint: form.fingerprint,
-                status: 303,
-                location: Some(location.clone()),
-                etag: None,
-                body: Vec::new(),
-                created_at: tx.env().now(),
-            };
-            Ok(tx.store_response(*id, &form.key, &stored).await?)
+            form.store(tx, *id, Some(location.clone()), Vec::new()).await
         });
         remember.await
     }

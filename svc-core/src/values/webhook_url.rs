@@ -46,6 +46,12 @@ fn invalid(message: impl Into<Cow<'static, str>>) -> Issue {
 }
 
 impl WebhookUrl {
+    /// Returns whether requests to another URL go to the same place: its scheme, host and port are the same. Secrets that were
+    /// stored for one of them go to no other place.
+    pub fn has_origin_of(&self, other: &Self) -> bool {
+        self.url().origin() == other.url().origin()
+    }
+
     /// Trims and parses a URL by the WHATWG URL standard, which recognises an address in any spelling.
     ///
     /// # Errors

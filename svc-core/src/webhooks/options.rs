@@ -22,9 +22,9 @@ use crate::values::{Secret, TextEnum};
 use crate::webhooks::deliveries::RetrySchedule;
 
 pub use self::authentication::{Authentication, ClientCredentials};
-pub use self::certificates::{CertificateAuthority, ClientCertificate, TlsOptions};
+pub use self::certificates::{CertificateAuthority, ClientCertificate, TlsOptions, VERIFIABLE_KEYS};
 use self::secrets::{MAX_VALUE, check_value};
-pub use self::secrets::{Sent, WithSecrets};
+pub use self::secrets::{Sent, SigningSecret, WithSecrets};
 
 /// The names of the fields of a subscription that the contract does not have.
 pub const FIELDS: [&str; 13] = [
@@ -42,6 +42,8 @@ pub const FIELDS: [&str; 13] = [
     "client_certificate",
     "certificate_authority",
 ];
+/// The name of the field of a new subscription that the contract does not have, and that no subscription shows.
+pub const SECRET: &str = "secret";
 /// The highest number of headers of a subscription.
 pub const MAX_HEADERS: usize = 20;
 /// The greatest length of the name of a header.
@@ -246,12 +248,28 @@ impl CustomHeaders {
         for (name, value) in headers {
             let lower = name.to_ascii_lowercase();
             check_name(&lower).and_then(|()| check_value(value.reveal())).map_err(|issue| issue.at(name.clone()))?;
-            if checked.iter().any(|(other, _)| *other == lower) {
-                return Err(Issue::new(FieldCode::DuplicateKey, "comes twice, in another case of letters").at(name));
+            if checked.iter().any(|(other, _)| as_variable(other) == as_variable(&lower)) {
+                let reason = "comes twice, in another case of letters or with other characters between them";
+                return Err(Issue::new(FieldCode::DuplicateKey, reason).at(name));
             }
             checked.push((lower, value));
         }
         Ok(Self(checked))
+    }
+
+    /// Returns the names and values of an object.
+    fn members(json: Json) -> Result<Vec<(String, Secret)>, Issue> {
+        let Json::Object(members) = json else {
+            return Err(Issue::new(
+                FieldCode::InvalidType,
+                "must be an object with the values of headers by their names",
+            ));
+        };
+        let headers = members.into_iter().map(|(name, value)| {
+            let value = value.into_string().map_err(|issue| issue.at(name.clone()))?;
+            Ok((name, Secret::new(value)))
+        });
+        headers.collect()
     }
 
     /// Returns the names of the headers, in lower case, and their values.
@@ -271,10 +289,22 @@ fn check_name(name: &str) -> Result<(), Issue> {
         let reason = format!("must be the name of a header: 1 to {MAX_NAME} letters, digits and hyphens");
         return Err(Issue::new(FieldCode::InvalidFormat, reason));
     }
-    if RESERVED.iter().any(|beginning| name.starts_with(beginning)) || RESERVED_NAMES.contains(&name) {
-        return Err(Issue::new(FieldCode::InvalidFormat, "is set by the service itself"));
+    let read = as_variable(name);
+    if RESERVED.iter().any(|beginning| read.starts_with(beginning)) || RESERVED_NAMES.contains(&read.as_str()) {
+        let reason = if read == name {
+            "is set by the service itself".to_owned()
+        } else {
+            format!("is read as {read} by many receivers, which the service itself sets")
+        };
+        return Err(Issue::new(FieldCode::InvalidFormat, reason));
     }
     Ok(())
+}
+
+/// Returns a name as receivers read it that turn headers into variables, as those behind CGI, WSGI and Rack do. To them, names
+/// with other characters between their letters are the same.
+fn as_variable(name: &str) -> String {
+    name.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' }).collect()
 }
 
 impl fmt::Debug for CustomHeaders {
@@ -285,17 +315,7 @@ impl fmt::Debug for CustomHeaders {
 
 impl FromJson for CustomHeaders {
     fn from_json(json: Json) -> Result<Self, Issue> {
-        let Json::Object(members) = json else {
-            return Err(Issue::new(
-                FieldCode::InvalidType,
-                "must be an object with the values of headers by their names",
-            ));
-        };
-        let headers = members.into_iter().map(|(name, value)| {
-            let value = value.into_string().map_err(|issue| issue.at(name.clone()))?;
-            Ok((name, Secret::new(value)))
-        });
-        Self::new(headers.collect::<Result<_, Issue>>()?)
+        Self::new(Self::members(json)?)
     }
 }
 
@@ -328,6 +348,11 @@ impl JsonSchema for CustomHeaders {
 
 impl WithSecrets for CustomHeaders {
     const SENT: &'static str = "HeaderValues";
+
+    /// The names were checked when they were sent, by the rules of then.
+    fn of_stored(json: Json) -> Result<Self, Issue> {
+        Self::members(json).map(Self)
+    }
 
     fn to_sent(&self) -> Secret {
         let members = self.iter().map(|(name, value)| (name.to_owned(), value.reveal().into()));

@@ -10,7 +10,8 @@ use crate::crypto::{self, hmac_sha256};
 use crate::env::Env;
 use crate::values::{Secret, Stored, Timestamp};
 
-const WEBHOOK_PREFIX: &str = "whsec_";
+/// What signing secrets begin with.
+pub(crate) const WEBHOOK_PREFIX: &str = "whsec_";
 /// The prefixes of Ed25519 keys in the Standard Webhooks specification.
 const PRIVATE_KEY_PREFIX: &str = "whsk_";
 const PUBLIC_KEY_PREFIX: &str = "whpk_";

@@ -1,17 +1,28 @@
 //! Webhook subscriptions: allowed URLs, enabling after a pause, and test deliveries.
 
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use svc_core::accounts::actor::Actor;
+use svc_core::accounts::apps::AppId;
+use svc_core::accounts::grants::GrantId;
 use svc_core::accounts::tenants::TenantCreate;
 use svc_core::error::Error;
+use svc_core::input::Input as _;
 use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud;
 use svc_core::values::HostPolicy;
 use svc_core::values::{EventKind, EventKinds};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
 use svc_core::webhooks::options;
 use svc_core::webhooks::samples;
 use svc_core::webhooks::subscriptions::{
-    self, DisabledReason, SubscriptionId, WebhookSubscription, WebhookSubscriptionWithSecret,
+    self, DisabledReason, SubscriptionId, WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret,
+    WebhookUpdate,
 };
+use uuid::Uuid;
 
 use crate::{Fixture, START, json_of, refusal};
 
@@ -190,4 +201,179 @@ fn a_test_needs_an_enabled_subscription_to_its_kind() {
     assert_eq!(fixture.delete::<WebhookSubscription>(some.id), Ok(()));
     assert_eq!(send_test(&fixture, some.id, None), Err(Error::NotFound));
     assert_eq!(fixture.new_kinds(), "");
+}
+
+/// A body with an option of each kind that has a secret.
+fn with_secrets(url: &str) -> Value {
+    let section = |label: &str, base64: &str| format!("-----BEGIN {label}-----\n{base64}\n-----END {label}-----\n");
+    json!({
+        "url": url,
+        "events": ["*"],
+        "headers": { "X-Api-Key": "k3y" },
+        "authentication": { "type": "bearer", "token": "t0ken" },
+        "client_certificate": {
+            "certificate": section("CERTIFICATE", "MAA="), "private_key": section("PRIVATE KEY", "MAAw"),
+        },
+        "certificate_authority": section("CERTIFICATE", "MAA="),
+        "filter": "data.id != \"\"",
+        "timeout": 20,
+    })
+}
+
+/// Returns which options with secrets a subscription has.
+fn secrets_of(subscription: &WebhookSubscription) -> (bool, bool, bool) {
+    let WebhookSubscription { headers, authentication, client_certificate, .. } = subscription;
+    (headers.is_some(), authentication.is_some(), client_certificate.is_some())
+}
+
+#[test]
+fn a_url_at_another_host_takes_no_secret_along() {
+    let fixture = Fixture::of(TenantCreate::named("Dev"), HostPolicy::AllowPrivate, START);
+    let (all, none) = ((true, true, true), (false, false, false));
+    for (url, want) in [
+        ("https://example.com/hook", all),
+        ("https://example.com/other?key=1", all),
+        ("https://EXAMPLE.com:443/hook", all),
+        ("http://example.com/hook", none),
+        ("https://example.com:8443/hook", none),
+        ("https://hooks.example.com/hook", none),
+        ("https://example.com.attacker.example/hook", none),
+        ("https://attacker.example/https://example.com/hook", none),
+        ("https://127.0.0.1/hook", none),
+    ] {
+        let before: WebhookSubscription = fixture.create(with_secrets("https://example.com/hook")).unwrap();
+        let moved: WebhookSubscription = fixture.update(before.id, json!({ "url": url })).unwrap();
+        assert_eq!(secrets_of(&moved), want, "{url}");
+        let kept = |subscription: &WebhookSubscription| {
+            let WebhookSubscription { secret, filter, timeout, certificate_authority, .. } = subscription.clone();
+            (secret, filter, timeout, certificate_authority)
+        };
+        assert_eq!(kept(&moved), kept(&before), "what is no secret, and what is never sent, stays");
+        let back: WebhookSubscription =
+            fixture.update(before.id, json!({ "url": "https://example.com/hook" })).unwrap();
+        assert_eq!(secrets_of(&back), want, "what is gone is not kept for a way back");
+
+        let other: WebhookSubscription = fixture.create(with_secrets("https://example.com/hook")).unwrap();
+        let mut change = with_secrets(url);
+        change["client_certificate"] = Value::Null;
+        let moved: WebhookSubscription = fixture.update(other.id, change).unwrap();
+        assert_eq!(secrets_of(&moved), (true, true, false), "the change says itself what the new host gets");
+    }
+}
+
+#[test]
+fn the_webhook_of_an_app_is_changed_by_the_app_alone() {
+    let fixture = Fixture::new();
+    let (app, grant, other) = (AppId::new(Uuid::from_u128(1)), GrantId::new(Uuid::from_u128(2)), Uuid::from_u128(3));
+    let of_app = Actor::App { app, grant };
+    let others = [
+        Actor::System,
+        Actor::Cli("ada".to_owned()),
+        Actor::Key(other.into()),
+        Actor::PlatformKey(other.into()),
+        Actor::Dashboard("ada@example.com".to_owned()),
+        Actor::App { app, grant: other.into() },
+    ];
+    let tenant = fixture.tenant;
+    let created = fixture.write((tenant, of_app.clone()), async |tx, (tenant, actor)| {
+        tx.act_as(actor.clone());
+        let input = WebhookCreate::from_body(with_secrets("https://app.example.com/hook").to_string().as_bytes())?;
+        crud::create::<WebhookSubscription>(tx, *tenant, input).await
+    });
+    let created = created.unwrap();
+    let update = |actor: &Actor, body: Value| {
+        fixture.write((tenant, actor.clone(), created.id, body), async |tx, (tenant, actor, id, body)| {
+            tx.act_as(actor.clone());
+            let input = WebhookUpdate::from_body(body.to_string().as_bytes())?;
+            crud::update::<WebhookSubscription>(tx, *tenant, *id, input).await
+        })
+    };
+    let rotate = |actor: &Actor, finish: bool| {
+        fixture.write((tenant, actor.clone(), created.id, finish), async |tx, (tenant, actor, id, finish)| {
+            tx.act_as(actor.clone());
+            match finish {
+                true => subscriptions::finish_rotation(tx, *tenant, *id).await,
+                false => subscriptions::rotate_secret(tx, *tenant, *id, Duration::from_secs(60)).await,
+            }
+        })
+    };
+    let changes = [
+        json!({ "url": "https://app.example.com/other" }),
+        json!({ "url": "https://attacker.example/" }),
+        json!({ "headers": { "X-Api-Key": "mine" } }),
+        json!({ "headers": null, "enabled": false }),
+        json!({ "authentication": null }),
+        json!({ "events": ["job.created"] }),
+        json!({ "signature": "ed25519" }),
+    ];
+    for actor in &others {
+        let is_refused = |result| matches!(result, Err(Error::NotAllowed(_)));
+        // Another app sees nothing of it.
+        let is_refused = |result: Result<WebhookSubscription, Error>| {
+            if actor.grant().is_some() { result == Err(Error::NotFound) } else { is_refused(result) }
+        };
+        for change in &changes {
+            assert!(is_refused(update(actor, change.clone())), "{actor}: {change}");
+        }
+        assert!(is_refused(rotate(actor, false)) && is_refused(rotate(actor, true)), "{actor}");
+        if actor.grant().is_none() {
+            let off = update(actor, json!({ "enabled": false })).unwrap();
+            assert_eq!((off.enabled, secrets_of(&off)), (false, (true, true, true)));
+            let on = update(actor, json!({ "url": "https://app.example.com/hook", "enabled": true })).unwrap();
+            assert!(on.enabled, "what stays the same is no change");
+        }
+    }
+    for change in changes {
+        update(&of_app, change).unwrap();
+    }
+    assert_ne!(rotate(&of_app, false).unwrap().secret, created.secret);
+    rotate(&of_app, true).unwrap();
+}
+
+#[test]
+fn a_receiver_keeps_the_secret_that_it_has_from_another_sender() {
+    let fixture = Fixture::new();
+    let with = |secret: &str| {
+        let mut body = to("https://example.com");
+        body["secret"] = json!(secret);
+        fixture.create::<WebhookSubscription>(body)
+    };
+    for bytes in [24, 32, 64] {
+        let secret = format!("whsec_{}", STANDARD.encode(vec![b'k'; bytes]));
+        let created = with(&secret).unwrap();
+        assert_eq!(created.secret.reveal(), secret);
+        assert_eq!(WebhookSubscriptionWithSecret::from(created).secret, secret, "the response has it as always");
+    }
+    let of_bytes = |bytes: usize| format!("whsec_{}", STANDARD.encode(vec![b'k'; bytes]));
+    let refused: Vec<String> = [
+        of_bytes(23),
+        of_bytes(65),
+        of_bytes(32).replace('=', ""),
+        of_bytes(32).replace("whsec_", ""),
+        "whsec_".to_owned(),
+        "whsec_????????".to_owned(),
+        String::new(),
+    ]
+    .iter()
+    .map(|secret| {
+        let Err(Error::Validation(violations)) = with(secret) else { panic!("{secret}") };
+        let violation = &violations.as_slice()[0];
+        assert!(secret.len() < 10 || !violation.message.contains(&secret[7..]), "{violation:?}");
+        format!("{} {}: {}", violation.field, violation.code, violation.message)
+    })
+    .collect();
+    let rule = "secret invalid_format: must be whsec_ and the base64 of 24 to 64 bytes";
+    let reasons = [
+        "it has 23",
+        "it has 65",
+        "what follows is not base64 with its padding",
+        "it does not begin with whsec_",
+        "it has 0",
+        "what follows is not base64 with its padding",
+        "it does not begin with whsec_",
+    ];
+    assert_eq!(refused, reasons.map(|reason| format!("{rule}: {reason}")));
+    let given = fixture.create::<WebhookSubscription>(to("https://example.com")).unwrap();
+    let change = fixture.update::<WebhookSubscription>(given.id, json!({ "secret": of_bytes(32) }));
+    assert_eq!(refusal(change), "secret read_only_field", "another one comes by a rotation");
 }

@@ -351,6 +351,9 @@ fn leave_out_options(document: &mut Value) {
     for name in ["WebhookCreate", "WebhookUpdate", "WebhookSubscription", "WebhookSubscriptionWithSecret"] {
         if let Some(properties) = schemas.get_mut(name).and_then(|schema| schema["properties"].as_object_mut()) {
             properties.retain(|field, _| !options::FIELDS.contains(&field.as_str()));
+            if name == "WebhookCreate" {
+                properties.remove(options::SECRET);
+            }
         }
     }
     components::remove_unused(document);

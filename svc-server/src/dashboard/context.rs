@@ -170,6 +170,12 @@ impl Form {
         url::form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish()
     }
 
+    /// Returns all fields but these in the encoding of forms.
+    pub(super) fn encoded_without(&self, names: &[&str]) -> String {
+        let others = self.0.iter().filter(|(name, _)| !names.contains(&name.as_str()));
+        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(others).finish()
+    }
+
     /// Returns the value of a field that was sent and is not empty.
     pub(super) fn given(&self, name: &str) -> Option<&str> {
         Some(self.text(name)).filter(|text| !text.is_empty())

@@ -5,6 +5,8 @@
 use svc_core::values::{TimeZone, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, FailureClass};
 
+use crate::dashboard::components::capitalized;
+
 /// Returns what the error of an attempt means, and what to do, as sentences. `None` if the attempt succeeded.
 pub(super) fn explain(log: &AttemptLog, zone: &TimeZone) -> Option<String> {
     let error = log.error.as_deref()?;
@@ -61,6 +63,10 @@ fn tls(reason: &str, zone: &TimeZone) -> String {
         let seconds: i64 = reason.split_once(before)?.1.split(' ').next()?.parse().ok()?;
         Some(zone.date_and_time_at(Timestamp::from_micros(seconds.checked_mul(1_000_000)?)))
     };
+    // The sender has words of its own. What follows is for logs of earlier versions, which have those of its library.
+    if ["the ", "what "].iter().any(|beginning| reason.starts_with(beginning)) {
+        return format!("{}.", capitalized(reason));
+    }
     let of_certificate = reason.split_once("certificate: ").map(|(_, error)| error);
     match of_certificate {
         Some(error) if error.starts_with("certificate expired") || error == "Expired" => {

@@ -13,6 +13,7 @@ pub(super) mod events;
 mod filters;
 pub(super) mod find;
 pub(super) mod keys;
+mod made;
 pub(super) mod members;
 pub(super) mod overview;
 #[cfg(feature = "oidc")]

@@ -2,12 +2,13 @@
 //! public addresses alone unless the service allows others, follows no redirect, and ends within the time-out of an attempt.
 //! Nothing of it is stored.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use maud::{Markup, html};
 use serde_json::value::to_raw_value;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::env::Env;
+use svc_core::sync::lock;
 use svc_core::values::{EventKind, TenantId, WebhookUrl};
 use svc_core::webhooks::engine::Attempt;
 use svc_core::webhooks::events::Event;
@@ -24,6 +25,8 @@ use crate::deliver::{Trial, WebhookClient};
 
 /// The number of endpoints that the process tries at a time. Each may take as long as the time-out of an attempt.
 const MAX_TRIALS: usize = 20;
+/// How many of them are of one account.
+const MAX_OF_ACCOUNT: usize = 4;
 /// The number of headers of a response that are shown, and of the bytes of each.
 const MAX_HEADERS: usize = 40;
 const MAX_HEADER: usize = 500;
@@ -32,6 +35,20 @@ const MAX_HEADER: usize = 500;
 pub(super) struct Trials {
     client: Arc<dyn WebhookClient>,
     permits: Semaphore,
+    /// The accounts whose endpoints are being tried, each as often as it has trials.
+    accounts: Mutex<Vec<TenantId>>,
+}
+
+/// A trial that counts towards the share of its account.
+struct Counted<'t>(&'t Mutex<Vec<TenantId>>, TenantId);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        let mut accounts = lock(self.0);
+        if let Some(at) = accounts.iter().position(|account| *account == self.1) {
+            accounts.swap_remove(at);
+        }
+    }
 }
 
 /// A test request, and what came back.
@@ -39,10 +56,12 @@ pub(super) struct Tried {
     url: WebhookUrl,
     kind: EventKind,
     trial: Trial,
+    /// Whether it went to another host than the endpoint has, and so without what is stored for that.
+    is_other_host: bool,
 }
 
-/// Returns a test request with a sample of this kind of event, or of `contact.created`. It is signed as a delivery to the
-/// endpoint, or with a new secret if there is none yet.
+/// Returns a test request with a sample of this kind of event, or of `contact.created`. It is made as a delivery to the endpoint,
+/// with its secrets, or signed with a new secret if there is none at this host.
 pub(super) fn request(
     env: &Env,
     tenant: TenantId,
@@ -72,15 +91,30 @@ pub(super) fn request(
 
 impl Trials {
     pub(super) fn new(client: Arc<dyn WebhookClient>) -> Self {
-        Self { client, permits: Semaphore::new(MAX_TRIALS) }
+        Self { client, permits: Semaphore::new(MAX_TRIALS), accounts: Mutex::default() }
     }
 
-    /// Sends a test request.
+    /// Counts a trial of an account. `None` if too many are under way.
+    fn count(&self, account: TenantId) -> Option<Counted<'_>> {
+        let mut accounts = lock(&self.accounts);
+        if accounts.iter().filter(|other| **other == account).count() >= MAX_OF_ACCOUNT {
+            return None;
+        }
+        accounts.push(account);
+        Some(Counted(&self.accounts, account))
+    }
+
+    /// Sends a test request. `is_other_host` says that it goes to another host than the endpoint has.
     ///
     /// # Errors
     ///
     /// Returns [`PageError::Refused`] if too many are under way.
-    pub(super) async fn send(&self, request: Attempt) -> Result<Tried, PageError> {
+    pub(super) async fn send(&self, request: Attempt, is_other_host: bool) -> Result<Tried, PageError> {
+        let Some(_counted) = self.count(request.event.tenant_id) else {
+            let reason = "Several endpoints of this account are being tried at this moment, so this one was not. Try it again when \
+                          they have responded.";
+            return Err(PageError::Refused(reason.to_owned()));
+        };
         let Ok(_permit) = self.permits.try_acquire() else {
             let reason =
                 "Many endpoints are being tried at this moment, so this one was not. Try it again in a few seconds.";
@@ -88,7 +122,7 @@ impl Trials {
         };
         let (url, kind) = (request.url.clone(), request.event.kind);
         let trial = self.client.try_endpoint(request).await;
-        Ok(Tried { url, kind, trial })
+        Ok(Tried { url, kind, trial, is_other_host })
     }
 }
 
@@ -109,6 +143,10 @@ impl Tried {
                 p { "A test of " code { (self.kind) } " was sent to " (self.url) ". Nothing was saved." }
                 @if let Some(text) = failures::explain(log, &tenant.time_zone) { p { (text) } }
                 @if let Some(error) = &log.error { p.soft { "The error was: " (error) } }
+                @if self.is_other_host {
+                    p.soft { "It went to another host than the saved URL, so it had none of the headers, credentials and certificates of the \
+                        endpoint, and was signed with a secret made for this try alone." }
+                }
                 @if is_new {
                     p.soft { "It was signed with a secret made for this try alone. A program that verifies signatures refuses it until it \
                         has the secret that you get when you add the endpoint." }

@@ -24,9 +24,10 @@ use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use tokio::time::{Instant, timeout_at};
 
 use super::dial::{CHECKED_ADDRESSES, DialError, Dialer, Dialled};
-use super::tls::{self, TlsClients};
+use super::echoes;
+use super::tls::TlsClients;
 use super::tokens::Tokens;
-use super::{EgressProxy, Trial, WebhookClient};
+use super::{EgressProxy, Trial, WebhookClient, tls_errors};
 use crate::deliver::resolver::Resolver;
 
 /// The highest number of bytes of a response body that are read.
@@ -34,7 +35,7 @@ const MAX_BODY_READ: usize = 64 * 1024;
 /// The number of bytes of a response body that are logged.
 const MAX_BODY_LOGGED: usize = 16 * 1024;
 /// How many headers a request has room for at first, the `Host` of the HTTP client among them.
-const HEADERS: usize = 12;
+const HEADERS: usize = 13;
 /// How late a timer may fire while this process runs. If one fires later, the process stood still until then.
 const MAX_TIMER_DELAY: Duration = Duration::from_millis(100);
 /// How long an attempt goes on after the process stood still at its deadline, for what has arrived meanwhile.
@@ -262,7 +263,9 @@ impl Inner {
         }
         *dialled = response.extensions().get().map(|Dialled { peer, .. }| *peer);
         let retry_after = retry_after(response.status(), response.headers(), self.env.now());
-        read_response(response, retry_after).await
+        let mut response = read_response(response, retry_after).await?;
+        response.mask(&echoes::of(attempt, token.as_ref()));
+        Ok(response)
     }
 }
 
@@ -277,6 +280,8 @@ fn request(
     let mut headers = HeaderMap::with_capacity(HEADERS);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
+    // Firewalls take a request without it for one of a bad robot.
+    headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
     for (name, value) in attempt.headers(started_at, &body) {
         let value = HeaderValue::try_from(value).map_err(|error| TransportError::new(FailureClass::Connect, error))?;
         headers.insert(HeaderName::from_static(name), value);
@@ -355,6 +360,21 @@ fn retry_after(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Optio
     until.checked_sub(now.since(Timestamp::from_micros(0)))
 }
 
+impl LoggedResponse {
+    /// Masks what a receiver has sent back of the secrets of the request.
+    fn mask(&mut self, secrets: &[Secret]) {
+        if secrets.is_empty() {
+            return;
+        }
+        self.body = echoes::masked(&self.body, secrets);
+        for value in self.headers.values_mut() {
+            if let Ok(masked) = HeaderValue::try_from(echoes::masked(value.as_bytes(), secrets)) {
+                *value = masked;
+            }
+        }
+    }
+}
+
 impl TransportError {
     pub(super) fn new(class: FailureClass, reason: impl std::fmt::Display) -> Self {
         Self { class, reason: reason.to_string() }
@@ -369,7 +389,7 @@ impl TransportError {
             if let Some(dial) = error.downcast_ref::<DialError>() {
                 return Self::new(dial.class, &dial.reason);
             }
-            if let Some(alert) = tls::alert(error) {
+            if let Some(alert) = tls_errors::alert(error) {
                 return Self::new(FailureClass::Tls, alert);
             }
             last = error;

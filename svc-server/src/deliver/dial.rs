@@ -36,6 +36,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::happy_eyeballs;
 use super::proxy::EgressProxy;
+use super::tls_errors;
 use crate::deliver::resolver::Resolver;
 
 /// The timeout of a TCP connection, over all addresses of the host.
@@ -156,7 +157,7 @@ impl Dialer {
         // The timeout of the attempt covers this, but the pool may complete a connection after its attempt has ended.
         let tls = match tokio::time::timeout(HANDSHAKE_TIMEOUT, self.tls.connect(name, tcp)).await {
             Err(_) => return Err(failed(FailureClass::Timeout, "no TLS session within 10 s")),
-            Ok(connected) => connected.map_err(|error| failed(FailureClass::Tls, error))?,
+            Ok(connected) => connected.map_err(|error| failed(FailureClass::Tls, tls_errors::in_words(&error)))?,
         };
         Ok(TokioIo::new(Stream::new(peer, Io::Tls(Box::new(tls)))))
     }

@@ -6,8 +6,6 @@
 //! no longer set. Those of a subscription that has no settings any more are kept, unused, until they are the oldest.
 
 use std::collections::HashMap;
-use std::error::Error as StdError;
-use std::io;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use svc_core::error::{Error, FieldCode, Issue};
@@ -100,12 +98,6 @@ fn config(options: &TlsOptions) -> Result<ClientConfig, TransportError> {
         }
         None => builder.with_no_client_auth(),
     })
-}
-
-/// Returns what a receiver says of a TLS session that it ends, if that is the error.
-pub(super) fn alert<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
-    let error = error.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref()?;
-    matches!(error, rustls::Error::AlertReceived(_)).then_some(error)
 }
 
 /// The connections of subscriptions with settings of their own.

@@ -86,7 +86,8 @@ impl<'a> Schemas<'a> {
                     // A parameter without a value is left out.
                     members.values_mut().for_each(without_null);
                 }
-                members.retain(|name, _| !options::FIELDS.contains(&name.as_str()));
+                let is_option = |name: &str| options::FIELDS.contains(&name) || name == options::SECRET;
+                members.retain(|name, _| !is_option(name));
                 properties.append(members);
             }
             required.extend(schema["required"].as_array().into_iter().flatten().cloned());

@@ -254,3 +254,115 @@ async fn an_endpoint_asks_for_more() {
     assert!(changed.headers.is_some() && changed.authentication.is_some(), "what the form does not have stays");
     assert!(changed.client_certificate.is_some() && changed.certificate_authority.is_some());
 }
+
+/// Returns the value of a hidden field of a page.
+fn hidden<'p>(page: &'p str, name: &str) -> &'p str {
+    let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap_or_else(|| panic!("{name}: {page}"));
+    rest.split('"').next().unwrap()
+}
+
+/// A double click sends a form twice, and the person sees the second response.
+#[tokio::test]
+async fn a_form_that_is_sent_twice_makes_one_thing_and_shows_its_secret_each_time() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    let account = server.svc.account(server.tenant);
+    let page = owner.get("/webhooks/new").await.text;
+    let fields = [("key", hidden(&page, "key")), ("url", "https://example.com/twice"), ("selection", "all")];
+    let responses =
+        [owner.post("/webhooks/new", &encode(&fields)).await, owner.post("/webhooks/new", &encode(&fields)).await];
+    let endpoints = server.endpoints().await;
+    assert_eq!(endpoints.len(), 1);
+    for response in responses {
+        assert_eq!(response.status, StatusCode::OK);
+        assert!(response.text.contains(endpoints[0].secret.reveal()), "{}", response.text);
+    }
+    let other = [fields[0], ("url", "https://example.com/other"), fields[2]];
+    assert_eq!(owner.post("/webhooks/new", &encode(&other)).await.status, StatusCode::CONFLICT);
+
+    let path = format!("/webhooks/{}", endpoints[0].id);
+    let page = owner.get(&path).await.text;
+    let fields = encode(&[("key", hidden(&page, "key")), ("overlap", "1")]);
+    let rotate = format!("{path}/rotate");
+    let responses = [owner.post(&rotate, &fields).await, owner.post(&rotate, &fields).await];
+    let rotated = server.endpoints().await.remove(0).secret;
+    assert_ne!(rotated, endpoints[0].secret);
+    assert!(responses.iter().all(|response| response.text.contains(rotated.reveal())), "one rotation, and its secret");
+
+    let before = account.keys().list().await.unwrap().len();
+    let page = owner.get("/keys/new").await.text;
+    let fields = encode(&[("key", hidden(&page, "key")), ("name", "twice"), ("scopes", "read"), ("expires", "")]);
+    let responses = [owner.post("/keys/new", &fields).await, owner.post("/keys/new", &fields).await];
+    assert_eq!(account.keys().list().await.unwrap().len(), before + 1);
+    let [first, second] = responses.map(|response| response.text.split("svc_live_").nth(1).unwrap()[..20].to_owned());
+    assert_eq!(first, second);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_somebody_changed_meanwhile_is_not_overwritten() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let endpoint = server.endpoint().await;
+    let path = format!("/webhooks/{}/edit", endpoint.id);
+    let page = developer.get(&path).await.text;
+    let fields = |page: &str, description: &str| {
+        let (key, version) = (hidden(page, "key"), hidden(page, "version"));
+        let own = [("key", key), ("version", version), ("url", "https://example.com/hook"), ("selection", "all")];
+        encode(
+            &[
+                &own[..],
+                &[("options", "on"), ("payload", "contract"), ("ordering", "none"), ("signature", "hmac")],
+                &[("description", description)],
+            ]
+            .concat(),
+        )
+    };
+    server.clock.advance(Duration::from_secs(1));
+    let change = WebhookUpdate::from_body(br#"{"signature": "ed25519"}"#).unwrap();
+    server.svc.account(server.tenant).webhooks().update(endpoint.id, change).await.unwrap();
+    let refused = developer.post(&path, &fields(&page, "stale")).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    assert!(
+        refused.text.contains("Somebody changed this endpoint") && refused.text.contains("stale"),
+        "{}",
+        refused.text
+    );
+    let kept = server.endpoints().await.remove(0);
+    assert!(kept.signature.is_some() && kept.signing_keys.is_some() && kept.description.is_none());
+
+    let page = developer.get(&path).await.text;
+    let saved = fields(&page, "fresh");
+    for _ in 0..2 {
+        assert_eq!(
+            developer.post(&path, &saved).await.status,
+            StatusCode::SEE_OTHER,
+            "also the second of a double click"
+        );
+    }
+    assert_eq!(server.endpoints().await[0].description.as_ref().unwrap().as_str(), "fresh");
+}
+
+#[tokio::test]
+async fn a_trial_at_another_host_has_no_secret_of_the_endpoint() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let endpoint = server.endpoint().await;
+    let change = br#"{"headers": {"X-Api-Key": "s3cret"}, "authentication": {"type": "bearer", "token": "t0ken"}, "signature": "ed25519"}"#;
+    let change = WebhookUpdate::from_body(change).unwrap();
+    let endpoint = server.svc.account(server.tenant).webhooks().update(endpoint.id, change).await.unwrap();
+    let path = format!("/webhooks/{}/try", endpoint.id);
+    for (url, is_saved_host) in [
+        ("https://example.com/hook", true),
+        ("https://example.com:443/other", true),
+        ("https://example.com:8443/hook", false),
+        ("https://attacker.example/hook", false),
+    ] {
+        let page = developer.post(&path, &form(url, "all", &[])).await.text;
+        assert_eq!(page.contains("It went to another host than the saved URL"), !is_saved_host, "{url}: {page}");
+        let sent = server.tried.lock().unwrap().remove(0);
+        assert_eq!(sent.url.as_str(), url);
+        assert_eq!(sent.secrets == endpoint.signing_secrets(Timestamp::MAX), is_saved_host, "{url}");
+        let has_any = !sent.options.headers.is_empty() || !sent.options.private_keys.is_empty();
+        assert_eq!(has_any, is_saved_host, "{url}");
+    }
+}

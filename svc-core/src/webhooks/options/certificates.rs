@@ -5,9 +5,11 @@
 //! certificate, is checked by the server. They are stored without the text between the sections, which may have secrets.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rustls_pki_types::alg_id;
 use rustls_pki_types::pem::{Error as PemError, PemObject as _, SectionKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,11 @@ const MAX_CERTIFICATES: usize = 64 * 1024;
 const MAX_PRIVATE_KEY: usize = 16 * 1024;
 /// The length of a line of base64 in PEM.
 const LINE: usize = 64;
+
+/// The keys of authorities that can verify a certificate.
+pub const VERIFIABLE_KEYS: &str = "ECDSA on P-256 or P-384, RSA of 2048 to 8192 bits, and Ed25519";
+/// The sizes of RSA keys among them.
+const RSA_BITS: RangeInclusive<usize> = 2048..=8192;
 
 const CERTIFICATE: &str = "certificate";
 const PRIVATE_KEY: &str = "private_key";
@@ -140,11 +147,19 @@ impl CertificateAuthority {
     /// Returns the authorities with these certificates in PEM.
     ///
     /// # Errors
-    /// An issue: no PEM, no certificate, or something else beside the certificates.
+    /// An issue: no PEM, no certificate, something else beside the certificates, or one whose key can verify nothing.
     pub fn new(pem: &str) -> Result<Self, Issue> {
         let certificates = certificates(pem)?;
+        if certificates.iter().filter_map(|certificate| public_key(certificate)).any(|key| !can_verify(key)) {
+            let reason = format!("must have authorities whose keys can verify a certificate: {VERIFIABLE_KEYS}");
+            return Err(Issue::new(FieldCode::InvalidFormat, reason));
+        }
+        Ok(Self::of(&certificates))
+    }
+
+    fn of(certificates: &[Vec<u8>]) -> Self {
         let sha256 = certificates.iter().map(|certificate| fingerprint(certificate)).collect();
-        Ok(Self { certificates: pem_of(&certificates), sha256 })
+        Self { certificates: pem_of(certificates), sha256 }
     }
 
     /// Returns the certificates in PEM. Empty if they were read from a response.
@@ -167,6 +182,11 @@ impl FromJson for CertificateAuthority {
 impl WithSecrets for CertificateAuthority {
     const SENT: &'static str = "CertificatesOfAuthorities";
     const IS_INLINE: bool = true;
+
+    /// The keys were checked when they were sent, by the rules of then.
+    fn of_stored(json: Json) -> Result<Self, Issue> {
+        Ok(Self::of(&certificates(&json.into_string()?)?))
+    }
 
     fn to_sent(&self) -> Secret {
         Secret::new(json!(self.certificates).to_string())
@@ -244,6 +264,56 @@ fn key(text: &str) -> Result<Secret, Issue> {
         },
         _ => Err(Issue::new(FieldCode::InvalidFormat, "must have one private key, and nothing else")),
     }
+}
+
+/// Returns the content of the `SubjectPublicKeyInfo` of a certificate (RFC 5280, section 4.1). `None` if it is no certificate, which
+/// the server finds.
+fn public_key(certificate: &[u8]) -> Option<&[u8]> {
+    /// The tag of the version, which a certificate of version 1 leaves out.
+    const VERSION: u8 = 0xa0;
+    let (certificate, _) = der(certificate)?;
+    let (mut rest, _) = der(certificate)?;
+    if rest.first() == Some(&VERSION) {
+        rest = der(rest)?.1;
+    }
+    // The serial number, the algorithm, the issuer, the validity and the subject.
+    for _ in 0..5 {
+        rest = der(rest)?.1;
+    }
+    der(rest).map(|(key, _)| key)
+}
+
+/// Returns whether the key of an authority verifies any signature: whether TLS knows its kind, and takes an RSA key of its size.
+fn can_verify(key: &[u8]) -> bool {
+    let Some((algorithm, rest)) = der(key) else { return false };
+    if [alg_id::ECDSA_P256, alg_id::ECDSA_P384, alg_id::ED25519].iter().any(|known| known.as_ref() == algorithm) {
+        return true;
+    }
+    // BIT STRING, without unused bits, of a SEQUENCE that begins with the modulus (RFC 8017, section A.1.1).
+    let modulus = || {
+        let (bits, _) = der(rest)?;
+        let (key, _) = der(bits.strip_prefix(&[0])?)?;
+        let (modulus, _) = der(key)?;
+        Some(modulus.strip_prefix(&[0]).unwrap_or(modulus))
+    };
+    let bits = |modulus: &[u8]| modulus.first().map_or(0, |first| modulus.len() * 8 - first.leading_zeros() as usize);
+    algorithm == alg_id::RSA_ENCRYPTION.as_ref() && modulus().is_some_and(|modulus| RSA_BITS.contains(&bits(modulus)))
+}
+
+/// Returns the content of the first value in DER, and what follows it.
+fn der(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (_tag, rest) = bytes.split_first()?;
+    let (first, rest) = rest.split_first()?;
+    let (length, rest) = match first {
+        0..=0x7f => (usize::from(*first), rest),
+        // The length has as many bytes.
+        0x81..=0x84 => {
+            let (length, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
+            (length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
+        }
+        _ => return None,
+    };
+    rest.split_at_checked(length)
 }
 
 fn fingerprint(der: &[u8]) -> String {

@@ -1,7 +1,10 @@
 //! Options with secrets: what a request has of them, and how they are stored.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -10,6 +13,10 @@ use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::{self, Json};
 use crate::values::{Secret, Stored, StreamUrl};
+use crate::webhooks::signatures::WEBHOOK_PREFIX;
+
+/// How many bytes a signing secret has, by the Standard Webhooks specification.
+const SECRET_BYTES: RangeInclusive<usize> = 24..=64;
 
 /// The greatest length of the value of a header, of a password, and of a token.
 pub(super) const MAX_VALUE: usize = 4096;
@@ -23,6 +30,14 @@ pub trait WithSecrets: FromJson {
 
     /// Returns the JSON with the secrets: as it was sent, and as it is stored encrypted.
     fn to_sent(&self) -> Secret;
+
+    /// Reads the JSON as it was stored.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    fn of_stored(json: Json) -> Result<Self, Issue> {
+        Self::from_json(json)
+    }
 
     /// Returns the schema of that JSON.
     fn sent_schema(generator: &mut SchemaGenerator) -> Schema;
@@ -63,7 +78,7 @@ impl<T: WithSecrets> Stored for T {
     }
 
     fn from_stored(text: &Secret) -> Option<Self> {
-        T::from_json(json::parse(text.reveal().as_bytes()).ok()?).ok()
+        T::of_stored(json::parse(text.reveal().as_bytes()).ok()?).ok()
     }
 }
 
@@ -77,6 +92,52 @@ impl WithSecrets for StreamUrl {
 
     fn sent_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "format": "uri", "maxLength": StreamUrl::MAX_LENGTH })
+    }
+}
+
+/// A signing secret that a receiver has from another sender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SigningSecret(pub(crate) Secret);
+
+impl SigningSecret {
+    /// Returns this secret: `whsec_` and the base64 of 24 to 64 bytes, as the Standard Webhooks specification has it.
+    ///
+    /// # Errors
+    /// `invalid_format`, without any part of the text.
+    pub fn new(text: &str) -> Result<Self, Issue> {
+        let refused = |reason: String| {
+            let (min, max) = (SECRET_BYTES.start(), SECRET_BYTES.end());
+            let reason = format!("must be {WEBHOOK_PREFIX} and the base64 of {min} to {max} bytes: {reason}");
+            Issue::new(FieldCode::InvalidFormat, reason)
+        };
+        let encoded = text.strip_prefix(WEBHOOK_PREFIX);
+        let encoded = encoded.ok_or_else(|| refused(format!("it does not begin with {WEBHOOK_PREFIX}")))?;
+        let bytes = STANDARD.decode(encoded);
+        let bytes = bytes.map_err(|_| refused("what follows is not base64 with its padding".to_owned()))?;
+        if SECRET_BYTES.contains(&bytes.len()) {
+            Ok(Self(Secret::new(text)))
+        } else {
+            Err(refused(format!("it has {}", bytes.len())))
+        }
+    }
+}
+
+impl FromJson for SigningSecret {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        Self::new(&json.into_string()?)
+    }
+}
+
+impl WithSecrets for SigningSecret {
+    const SENT: &'static str = "SigningSecret";
+    const IS_INLINE: bool = true;
+
+    fn to_sent(&self) -> Secret {
+        Secret::new(serde_json::Value::from(self.0.reveal()).to_string())
+    }
+
+    fn sent_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^whsec_[A-Za-z0-9+/]{32,86}={0,2}$" })
     }
 }
 

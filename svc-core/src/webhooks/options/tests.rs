@@ -32,6 +32,12 @@ fn headers_that_are_refused_say_why() {
         r#"{"Host":"a"}"#,
         r#"{"Transfer-Encoding":"chunked"}"#,
         r#"{"X-Team":"a","x-team":"b"}"#,
+        r#"{"X_SVC_Signature":"a"}"#,
+        r#"{"Webhook_Id":"a"}"#,
+        r#"{"X.SVC-Event":"a"}"#,
+        r#"{"User_Agent":"a"}"#,
+        r#"{"Accept":"a"}"#,
+        r#"{"X-Team":"a","X_Team":"b"}"#,
         &format!("{{{}}}", many.join(",")),
         &format!(r#"{{"X-Team":"{}"}}"#, "a".repeat(4097)),
     ];
@@ -102,6 +108,17 @@ fn secrets_are_stored_and_sent_and_not_shown() {
     assert_eq!(bearer.authorization().unwrap().reveal(), "Bearer t0ken");
     let read: Authentication = serde_json::from_str(r#"{"type":"basic","username":"svc"}"#).unwrap();
     assert_eq!(serde_json::to_string(&read).unwrap(), r#"{"type":"basic","username":"svc"}"#);
+}
+
+/// What an earlier version took is read for as long as it is stored, or the subscription could not be read.
+#[test]
+fn headers_that_are_stored_are_read_by_the_rules_of_their_time() {
+    let stored = Secret::new(r#"{"x_svc_signature":"a","x-team":"b","x_team":"c"}"#);
+    assert!(parse::<CustomHeaders>(stored.reveal()).is_err());
+    let read = CustomHeaders::from_stored(&stored).unwrap();
+    assert_eq!(read.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["x_svc_signature", "x-team", "x_team"]);
+    assert_eq!(read.to_stored().reveal(), r#"{"x_svc_signature":"a","x-team":"b","x_team":"c"}"#);
+    assert_eq!(CustomHeaders::from_stored(&Secret::new("[]")), None);
 }
 
 #[test]
@@ -237,6 +254,26 @@ proptest::proptest! {
                 let again = ClientCertificate::new(certificate.certificate(), certificate.private_key().reveal());
                 proptest::prop_assert_eq!(again, Ok(certificate));
             }
+        }
+    }
+}
+
+/// The fixtures are self-signed certificates that OpenSSL made: `openssl req -x509 -newkey … -nodes -subj /CN=x -days 36500`.
+#[test]
+fn an_authority_whose_key_can_verify_nothing_is_refused() {
+    let of = |name: &str| std::fs::read_to_string(format!("../fixtures/authorities/{name}.pem")).unwrap();
+    for name in ["p256", "p384", "ed25519", "rsa2048", "rsa4096"] {
+        CertificateAuthority::new(&of(name)).unwrap_or_else(|issue| panic!("{name}: {issue:?}"));
+    }
+    let reason = "must have authorities whose keys can verify a certificate: ECDSA on P-256 or P-384, RSA of 2048 to 8192 bits, and \
+                  Ed25519";
+    for name in ["p521", "secp256k1", "ed448", "rsa1024", "rsa2047", "rsa-pss"] {
+        for text in [of(name), of("p256") + &of(name)] {
+            let refused = CertificateAuthority::new(&text).map_err(|issue| issue.message.into_owned());
+            assert_eq!(refused, Err(reason.to_owned()), "{name}");
+            // What was stored before is read as it is: it fails its attempts, as it did.
+            let stored = Secret::new(json!(text).to_string());
+            assert!(CertificateAuthority::from_stored(&stored).is_some(), "{name}");
         }
     }
 }

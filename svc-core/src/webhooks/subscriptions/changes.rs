@@ -12,7 +12,7 @@ use crate::store::Tx;
 use crate::values::{EventKind, EventSet, Patch, TenantId, Timestamp, WebhookUrl};
 use crate::webhooks::addresses;
 use crate::webhooks::deliveries::FailureReason;
-use crate::webhooks::options::{Ordering, Payload, Sent, SignatureScheme};
+use crate::webhooks::options::{Ordering, Payload, Sent, SignatureScheme, SigningSecret};
 use crate::webhooks::signatures::{self, SigningKeys};
 
 #[async_trait]
@@ -64,7 +64,10 @@ impl WebhookSubscription {
             paced_until: None,
             stream_url: None,
             backoff_until: None,
-            secret: signatures::new_webhook_secret(tx.env()),
+            secret: match input.secret {
+                Some(Sent(SigningSecret(secret))) => secret,
+                None => signatures::new_webhook_secret(tx.env()),
+            },
             previous_secret: None,
             previous_until: None,
             updated_at: new.now,
@@ -86,6 +89,12 @@ impl Update for WebhookSubscription {
         if let Patch::Set(url) = change.url
             && url != self.url
         {
+            if !url.has_origin_of(&self.url) {
+                // They were stored for another host. The change may have others, which follow.
+                self.headers = None;
+                self.authentication = None;
+                self.client_certificate = None;
+            }
             self.url = url;
             self.backoff_until = None;
         }
@@ -140,6 +149,7 @@ impl Update for WebhookSubscription {
     }
 
     async fn check(&mut self, tx: &mut dyn Tx, tenant: TenantId, before: &Self) -> Result<(), Error> {
+        self.check_owner(tx, before)?;
         if self.stream_url.is_some() {
             return self.check_stream(tx, tenant, before).await;
         }
@@ -164,6 +174,38 @@ impl Update for WebhookSubscription {
 
     fn changed_events(&self, _before: &Self) -> Vec<EventKind> {
         Vec::new()
+    }
+}
+
+impl WebhookSubscription {
+    /// Checks that the actor may change more of the subscription than whether it sends: that of an app goes to the host of the app
+    /// and is signed with the secret of the app, so the app alone changes it.
+    ///
+    /// # Errors
+    /// [`Error::NotAllowed`].
+    pub(super) fn require_owner(&self, tx: &dyn Tx) -> Result<(), Error> {
+        if self.grant_id.is_none() || self.grant_id == tx.actor().grant() {
+            return Ok(());
+        }
+        let reason = "The webhook belongs to an app, which alone changes it and knows its secret. It can be disabled, enabled and \
+                      deleted, and the app can be disconnected.";
+        Err(Error::NotAllowed(reason.to_owned()))
+    }
+
+    /// Checks that a change is one that its actor may make.
+    fn check_owner(&self, tx: &dyn Tx, before: &Self) -> Result<(), Error> {
+        let state = self.clone();
+        let only_state = Self {
+            enabled: state.enabled,
+            disabled_reason: state.disabled_reason,
+            paused_at: state.paused_at,
+            consecutive_failures: state.consecutive_failures,
+            backoff_until: state.backoff_until,
+            stopped_at: state.stopped_at,
+            updated_at: state.updated_at,
+            ..before.clone()
+        };
+        if only_state == state { Ok(()) } else { self.require_owner(tx) }
     }
 }
 

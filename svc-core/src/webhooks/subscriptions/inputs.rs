@@ -6,7 +6,7 @@ use crate::values::{EventSet, Patch, StreamUrl, Text, WebhookUrl};
 use crate::webhooks::filters::Filter;
 use crate::webhooks::options::{
     AttemptsInFlight, Authentication, CertificateAuthority, ClientCertificate, CustomHeaders, Ordering, Payload,
-    PerSecond, RetryDelays, Sent, SignatureScheme, TimeoutSeconds,
+    PerSecond, RetryDelays, Sent, SignatureScheme, SigningSecret, TimeoutSeconds,
 };
 
 /// A new webhook subscription. It is enabled from the start.
@@ -48,6 +48,9 @@ pub struct WebhookCreate {
     pub client_certificate: Option<Sent<ClientCertificate>>,
     /// The certificates of the authorities that are trusted at the endpoint in place of the public ones, in PEM.
     pub certificate_authority: Option<Sent<CertificateAuthority>>,
+    /// The signing secret, for a receiver that has one from another sender: `whsec_` and the base64 of 24 to 64 bytes. Without it,
+    /// the service makes one.
+    pub secret: Option<Sent<SigningSecret>>,
 }
 
 impl WebhookCreate {
@@ -69,6 +72,7 @@ impl WebhookCreate {
             signature: None,
             client_certificate: None,
             certificate_authority: None,
+            secret: None,
         }
     }
 }
@@ -95,7 +99,8 @@ pub struct StreamCreate {
 #[input(record = WebhookSubscription, patch)]
 pub struct WebhookUpdate {
     /// The URL of the endpoint. It must use `https` and a public host, and have no user name or password. Pending
-    /// deliveries are sent to the new URL as well.
+    /// deliveries are sent to the new URL as well. `headers`, `authentication` and `client_certificate` were set for the host of
+    /// the URL before it: another scheme, host or port gets none of them, so they become null unless the change sets them.
     pub url: Patch<WebhookUrl>,
     /// The kinds of events to deliver from now on, or `["*"]` for all of them, including those that are added later.
     pub events: Patch<EventSet>,

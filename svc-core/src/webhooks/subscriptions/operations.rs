@@ -25,7 +25,8 @@ const EXPIRED_AT_ONCE: u32 = 100;
 /// are sure to have, goes on signing for the length of the new overlap.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] for a subscription whose events go to a stream.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] for a subscription whose events go to a stream, and for that of an app unless the
+/// app itself asks.
 pub async fn rotate_secret(
     tx: &mut dyn Tx,
     tenant: TenantId,
@@ -35,6 +36,7 @@ pub async fn rotate_secret(
     let now = advance_clock(tx, tenant).await?;
     let before: WebhookSubscription = crud::get(tx, tenant, id).await?;
     before.require_deliveries()?;
+    before.require_owner(tx)?;
     let mut subscription = before.clone();
     let wall_clock = tx.env().now();
     let previous = before.overlapping_secret(wall_clock).unwrap_or(&before.secret);
@@ -53,7 +55,7 @@ pub async fn rotate_secret(
 /// lasts.
 ///
 /// # Errors
-/// [`Error::NotFound`].
+/// [`Error::NotFound`]; [`Error::NotAllowed`] for the subscription of an app unless the app itself asks.
 pub async fn finish_rotation(
     tx: &mut dyn Tx,
     tenant: TenantId,
@@ -61,6 +63,7 @@ pub async fn finish_rotation(
 ) -> Result<WebhookSubscription, Error> {
     let now = advance_clock(tx, tenant).await?;
     let before: WebhookSubscription = crud::get(tx, tenant, id).await?;
+    before.require_owner(tx)?;
     let signing_keys = before.signing_keys.as_ref().map(SigningKeys::newest);
     if before.overlapping_secret(tx.env().now()).is_none() && signing_keys == before.signing_keys {
         return Ok(before);

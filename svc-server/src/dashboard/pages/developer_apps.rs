@@ -2,13 +2,17 @@
 
 use http::StatusCode;
 use maud::{Markup, html};
-use svc_core::accounts::apps::{App, AppCreate, AppId, AppUpdate, MAX_REDIRECT_URIS, NewApp};
+use svc_core::accounts::apps::{self, App, AppCreate, AppId, AppUpdate, MAX_REDIRECT_URIS, NewApp};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
+use svc_core::crypto::sha256;
 use svc_core::error::Error;
+use svc_core::oauth;
 use svc_core::values::{RedirectUri, Text, WebhookUrl};
 
 use super::apps::{scopes_in_words, website_host};
+use super::made::{self, Made, key_field, version_field};
+use super::record_forms::refusal;
 use crate::dashboard::components::{
     Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, empty, exact_time, facts, heading,
     isolated, overlap_choice, post_button, section, table, time, without_bidi_controls,
@@ -118,7 +122,7 @@ fn actions(cx: &Context<'_>, app: &App) -> Markup {
         a.button href=(cx.url(&path("edit"))) { "Edit" }
         @if app.confidential {
             (confirmed(cx, "Rotate secret", &format!("{name} gets a new secret. The old one is taken as well meanwhile, for:"),
-                &path("rotate"), overlap_choice("How long the old secret is taken"), "Create new secret"))
+                &path("rotate"), html! { (key_field(cx)) (overlap_choice("How long the old secret is taken")) }, "Create new secret"))
         }
         @if app.disabled_at.is_some() {
             (post_button(cx, &path("enable"), "primary", html! {}, "Enable"))
@@ -168,6 +172,8 @@ fn form(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, state: &FormState<
         (heading(title, "", html! {}))
         form.card.fields method="post" action=(cx.url(&path)) {
             (csrf(cx))
+            (key_field(cx))
+            @if let Some(app) = app { (version_field(cx, &version(app))) }
             (state.text("name", "Name", "Owners see it when the app asks for access."))
             (state.text("website", "Website", "Owners see its host below the name. You can leave it empty."))
             (state.lines("redirect_uris", "Redirect URIs", "Where the browser returns to, one a line, at most ten: https of your host, \
@@ -245,10 +251,34 @@ fn redirect_uris(text: &str) -> Result<Vec<RedirectUri>, String> {
 
 /// Returns the form with what the rules refused. All else that may be wrong with an app was read before.
 fn refused(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, error: Error) -> Result<PageResponse, PageError> {
-    let Error::Validation(_) = &error else { return Err(error.into()) };
     let mut errors = Errors::default();
-    errors.add("disconnect_url", error.to_string());
-    Ok(refilled(cx, tenant, app, &errors))
+    match error {
+        Error::Validation(_) => {
+            errors.add("disconnect_url", error.to_string());
+            Ok(refilled(cx, tenant, app, &errors))
+        }
+        Error::PreconditionFailed => {
+            let reason = "Somebody changed this app after the form was loaded, so nothing was saved. Load the form again, and repeat \
+                          your change there.";
+            errors.add("name", reason);
+            Ok(refilled(cx, tenant, app, &errors).status(StatusCode::CONFLICT))
+        }
+        error => Err(refusal(error)),
+    }
+}
+
+/// Returns what tells the settings of an app from others, for a form that shows them. The app has no time of its last change.
+fn version(app: &App) -> String {
+    hex::encode(sha256(serde_json::to_string(app).unwrap_or_default().as_bytes()))
+}
+
+fn made_of(new: &NewApp) -> Made {
+    Made {
+        client_id: Some(new.app.client_id.clone()),
+        secret: made::shown(new.secret.as_ref()),
+        signing_secret: made::shown(new.webhook_secret.as_ref()),
+        ..Made::of(new.app.id.uuid())
+    }
 }
 
 fn refilled(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, errors: &Errors) -> PageResponse {
@@ -271,7 +301,15 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
         Err(errors) => return Ok(refilled(cx, tenant, None, &errors)),
     };
     let input = AppCreate { owner: Some(tenant.id), name, redirect_uris, website, public, write, disconnect_url };
-    match cx.svc.apps().create(input).await {
+    let sent = (tenant.id, made::sent(cx)?, input);
+    let new = cx.svc.store().write("dashboard.create_app", sent, async |tx, (tenant, form, input)| {
+        if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
+            return Ok(made);
+        }
+        let new = oauth::create_app(tx, input.clone()).await?;
+        made::remember(tx, *tenant, form.as_ref(), made_of(&new)).await
+    });
+    match new.await {
         Ok(new) => Ok(secrets(cx, tenant, &new, "App created")),
         Err(error) => refused(cx, tenant, None, error),
     }
@@ -292,16 +330,30 @@ pub(in crate::dashboard) async fn change(cx: &Context<'_>, tenant: &Tenant) -> R
         disconnect_url: Some(disconnect_url),
         disabled: None,
     };
-    match cx.svc.apps().update(app.id, change).await {
-        Ok(changed) if changed.webhook_secret.is_some() => Ok(secrets(cx, tenant, &changed, "App changed")),
-        Ok(changed) => Ok(back(cx, changed.app.id, "saved")),
+    let sent = (tenant.id, made::sent(cx)?, made::shown_version(cx), app.id, change);
+    let changed = cx.svc.store().write("dashboard.change_app", sent, async |tx, sent| {
+        let (tenant, form, shown, id, change) = sent;
+        if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
+            return Ok(made);
+        }
+        tx.lock_tenant(*tenant).await?;
+        let before = apps::get(tx, *id).await?;
+        if shown.as_ref().is_some_and(|shown| version(&before) != *shown) {
+            return Err(Error::PreconditionFailed);
+        }
+        let changed = oauth::update_app(tx, *id, change.clone()).await?;
+        made::remember(tx, *tenant, form.as_ref(), made_of(&changed)).await
+    });
+    match changed.await {
+        Ok(changed) if changed.signing_secret.is_some() => Ok(secrets(cx, tenant, &changed, "App changed")),
+        Ok(_) => Ok(back(cx, app.id, "saved")),
         Err(error) => refused(cx, tenant, Some(&app), error),
     }
 }
 
 /// Shows the secrets of an app that were just made. Their texts are part of this response alone.
-fn secrets(cx: &Context<'_>, tenant: &Tenant, new: &NewApp, title: &str) -> PageResponse {
-    let has_any = new.secret.is_some() || new.webhook_secret.is_some();
+fn secrets(cx: &Context<'_>, tenant: &Tenant, new: &Made, title: &str) -> PageResponse {
+    let has_any = new.secret.is_some() || new.signing_secret.is_some();
     let about = match has_any {
         true => "Copy what is secret now and store it where your app reads it. It will not be shown again.",
         false => "Your app sends the client id. It is no secret.",
@@ -310,14 +362,14 @@ fn secrets(cx: &Context<'_>, tenant: &Tenant, new: &NewApp, title: &str) -> Page
     let content = html! {
         (heading(title, about, html! {}))
         div.card.fields {
-            (copyable("client-id", "Client id", &new.app.client_id))
+            (copyable("client-id", "Client id", new.client_id.as_deref().unwrap_or_default()))
             @if let Some(secret) = &new.secret {
-                (copyable("client-secret", "Client secret", secret.reveal()))
+                (copyable("client-secret", "Client secret", secret))
             }
-            @if let Some(secret) = &new.webhook_secret {
-                (copyable("signing-secret", "Signing secret of app.disconnected", secret.reveal()))
+            @if let Some(secret) = &new.signing_secret {
+                (copyable("signing-secret", "Signing secret of app.disconnected", secret))
             }
-            div.actions { a.button.primary href=(cx.url(&format!("/developer-apps/{}", new.app.id))) { (done) } }
+            div.actions { a.button.primary href=(cx.url(&format!("/developer-apps/{}", new.id))) { (done) } }
         }
     };
     layout::page(cx, Some(tenant), title, &content)
@@ -327,8 +379,15 @@ fn secrets(cx: &Context<'_>, tenant: &Tenant, new: &NewApp, title: &str) -> Page
 pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
     let overlap = chosen_overlap(&cx.form, "Choose how long the old secret is taken.")?;
-    let new = cx.svc.apps().rotate_secret(app.id, overlap).await?;
-    Ok(secrets(cx, tenant, &new, "Secret rotated"))
+    let sent = (tenant.id, made::sent(cx)?, app.id, overlap);
+    let new = cx.svc.store().write("dashboard.rotate_app", sent, async |tx, (tenant, form, id, overlap)| {
+        if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
+            return Ok(made);
+        }
+        let new = apps::rotate_secret(tx, *id, *overlap).await?;
+        made::remember(tx, *tenant, form.as_ref(), made_of(&new)).await
+    });
+    Ok(secrets(cx, tenant, &new.await.map_err(refusal)?, "Secret rotated"))
 }
 
 fn back(cx: &Context<'_>, id: AppId, notice: &str) -> PageResponse {

@@ -4,6 +4,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
+use svc_core::resources::crud;
 use svc_core::values::{EventKind, EventSet, Patch, Text, WebhookUrl};
 use svc_core::webhooks::addresses;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
@@ -14,6 +15,7 @@ use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::pages::endpoint_options::{self, Options};
+use crate::dashboard::pages::made::{self, Made, key_field, version_field};
 use crate::dashboard::trials::{self, Tried};
 
 /// What the form is of: a new endpoint, or one that is there.
@@ -32,6 +34,9 @@ pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Resu
 /// Shows the form of an endpoint that is there.
 pub(in crate::dashboard) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id()?).await?;
+    if endpoint.grant_id.is_some() {
+        return Err(PageError::Refused("This endpoint belongs to an app, which alone changes it.".to_owned()));
+    }
     let state = FormState { values: &values_of(&endpoint), errors: &Errors::default() };
     Ok(form(cx, tenant, Of::Existing(&endpoint), &state, None))
 }
@@ -64,7 +69,8 @@ fn form(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, state: &FormState<'_>, tr
     let of_url = match of {
         Of::New => "An address of your program that takes POST requests over https.",
         Of::Existing(_) => {
-            "An address of your program that takes POST requests over https. What is waiting is sent there as well."
+            "An address of your program that takes POST requests over https. What is waiting is sent there as well. Headers, \
+             authentication and the client certificate stay with the host that they were set for: another one gets none."
         }
     };
     let content = html! {
@@ -72,6 +78,8 @@ fn form(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, state: &FormState<'_>, tr
         @if let Some(tried) = tried { (tried.card(tenant, matches!(of, Of::New))) }
         form.card.fields method="post" action=(cx.url(&path)) {
             (csrf(cx))
+            (key_field(cx))
+            @if let Of::Existing(endpoint) = of { (version_field(cx, &endpoint.updated_at.to_string())) }
             (state.text("url", "URL", of_url))
             (state.text("description", "Description", "For your own use. You can leave it empty."))
             (picker(cx, of, state))
@@ -84,7 +92,8 @@ fn form(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, state: &FormState<'_>, tr
                 a.button href=(cx.url(&back)) { "Cancel" }
             }
             @if cx.dashboard.trials.is_some() {
-                p.hint { b { "Try it" } " sends one signed test request to the URL now, and shows what comes back. Nothing is saved." }
+                p.hint { b { "Try it" } " sends one signed test request to the URL now, and shows what comes back. Nothing is saved. \
+                    Headers, authentication and the client certificate go to the saved host alone." }
             }
         }
     };
@@ -182,20 +191,33 @@ fn selected(form: &Form) -> Result<EventSet, &'static str> {
     }
 }
 
+/// Returns what the page of a new secret shows of an endpoint.
+pub(super) fn made_of(endpoint: &WebhookSubscription) -> Made {
+    Made { secret: made::shown(Some(&endpoint.secret)), ..Made::of(endpoint.id.uuid()) }
+}
+
 /// Creates an endpoint and shows its secret.
 pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let create = async |fields: Fields| {
         let new = WebhookCreate { description: fields.description, ..WebhookCreate::new(fields.url, fields.events) };
         let new = fields.options.unwrap_or_default().create(new);
-        cx.svc.account(tenant.id).webhooks().create(new).await
+        let sent = (tenant.id, made::sent(cx)?, new);
+        let made = cx.svc.store().write("dashboard.create_endpoint", sent, async |tx, (tenant, form, new)| {
+            if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
+                return Ok(made);
+            }
+            let endpoint = crud::create::<WebhookSubscription>(tx, *tenant, new.clone()).await?;
+            made::remember(tx, *tenant, form.as_ref(), made_of(&endpoint)).await
+        });
+        made.await
     };
     match save(cx, create).await? {
         Ok(new) => Ok(secret(cx, tenant, &new, "Endpoint added")),
-        Err(errors) => Ok(refused(cx, tenant, Of::New, &errors)),
+        Err(refusal) => Ok(refused(cx, tenant, Of::New, refusal)),
     }
 }
 
-/// Changes an endpoint.
+/// Changes an endpoint, which must be as the form showed it.
 pub(in crate::dashboard) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
     let update = async |fields: Fields| {
@@ -209,36 +231,70 @@ pub(in crate::dashboard) async fn change(cx: &Context<'_>, tenant: &Tenant) -> R
             Some(options) => options.change(change),
             None => change,
         };
-        cx.svc.account(tenant.id).webhooks().update(endpoint.id, change).await
+        let sent = (tenant.id, made::sent(cx)?, made::shown_version(cx), endpoint.id, change);
+        let made = cx.svc.store().write("dashboard.change_endpoint", sent, async |tx, sent| {
+            let (tenant, form, shown, id, change) = sent;
+            if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
+                return Ok(made);
+            }
+            tx.lock_tenant(*tenant).await?;
+            let before: WebhookSubscription = crud::get(tx, *tenant, *id).await?;
+            if shown.as_ref().is_some_and(|shown| before.updated_at.to_string() != *shown) {
+                return Err(Error::PreconditionFailed);
+            }
+            crud::update::<WebhookSubscription>(tx, *tenant, *id, change.clone()).await?;
+            made::remember(tx, *tenant, form.as_ref(), Made::of(id.uuid())).await
+        });
+        made.await
     };
     match save(cx, update).await? {
         Ok(changed) => Ok(PageResponse::see_other(&cx.url(&format!("/webhooks/{}?notice=saved", changed.id)))),
-        Err(errors) => Ok(refused(cx, tenant, Of::Existing(&endpoint), &errors)),
+        Err(refusal) => Ok(refused(cx, tenant, Of::Existing(&endpoint), refusal)),
     }
 }
 
-/// Saves what the form has. The inner error has the fields that were refused.
+/// Why a form was not saved: the fields that were refused, with the status of the page.
+struct Refused {
+    errors: Errors,
+    status: StatusCode,
+}
+
+/// Saves what the form has.
 async fn save(
     cx: &Context<'_>,
-    save: impl AsyncFnOnce(Fields) -> Result<WebhookSubscription, Error>,
-) -> Result<Result<WebhookSubscription, Errors>, PageError> {
+    save: impl AsyncFnOnce(Fields) -> Result<Made, Error>,
+) -> Result<Result<Made, Refused>, PageError> {
     let fields = match read(&cx.form) {
         Ok(fields) => fields,
-        Err(errors) => return Ok(Err(errors)),
+        Err(errors) => return Ok(Err(Refused { errors, status: StatusCode::UNPROCESSABLE_ENTITY })),
     };
-    match save(fields).await {
-        Ok(saved) => Ok(Ok(saved)),
-        Err(error @ (Error::Store(_) | Error::NotFound)) => Err(error.into()),
-        Err(refused) => {
-            let mut errors = Errors::default();
-            errors.add(refused_field(&refused), refused.to_string());
-            Ok(Err(errors))
+    let refused = match save(fields).await {
+        Ok(saved) => return Ok(Ok(saved)),
+        Err(error @ (Error::Store(_) | Error::NotFound)) => return Err(error.into()),
+        Err(refused) => refused,
+    };
+    let mut errors = Errors::default();
+    let status = match refused {
+        Error::PreconditionFailed => {
+            let reason = "Somebody changed this endpoint after the form was loaded, so nothing was saved. Load the form again, and \
+                          repeat your change there.";
+            errors.add("url", reason);
+            StatusCode::CONFLICT
         }
-    }
+        Error::IdempotencyKeyReused => {
+            errors.add("url", "This form was saved before, with other values. Load it again for another change.");
+            StatusCode::CONFLICT
+        }
+        refused => {
+            errors.add(refused_field(&refused), refused.to_string());
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+    };
+    Ok(Err(Refused { errors, status }))
 }
 
-fn refused(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, errors: &Errors) -> PageResponse {
-    form(cx, tenant, of, &FormState { values: &cx.form, errors }, None).status(StatusCode::UNPROCESSABLE_ENTITY)
+fn refused(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, Refused { errors, status }: Refused) -> PageResponse {
+    form(cx, tenant, of, &FormState { values: &cx.form, errors: &errors }, None).status(status)
 }
 
 /// Returns the field at which a refusal by the rules is shown.
@@ -285,19 +341,21 @@ async fn try_form(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, values: &Form) 
         Of::New => None,
         Of::Existing(endpoint) => Some(endpoint),
     };
-    let request = trials::request(cx.svc.store().env(), tenant.id, own, url, kind);
-    let tried = trials.send(request).await?;
+    // What is stored for the host of the endpoint goes there alone.
+    let is_saved_host = own.is_none_or(|own| own.url.has_origin_of(&url));
+    let request = trials::request(cx.svc.store().env(), tenant.id, own.filter(|_| is_saved_host), url, kind);
+    let tried = trials.send(request, !is_saved_host).await?;
     let state = FormState { values, errors: &Errors::default() };
     Ok(form(cx, tenant, of, &state, Some(&tried)))
 }
 
 /// Shows a new secret. Its text is part of this response alone.
-pub(super) fn secret(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, title: &str) -> PageResponse {
+pub(super) fn secret(cx: &Context<'_>, tenant: &Tenant, endpoint: &Made, title: &str) -> PageResponse {
     let about = "Copy the secret now and store it where your program verifies signatures. It will not be shown again.";
     let content = html! {
         (heading(title, about, html! {}))
         div.card.fields {
-            (copyable("secret", "Signing secret", endpoint.secret.reveal()))
+            (copyable("secret", "Signing secret", endpoint.secret.as_deref().unwrap_or_default()))
             div.actions { a.button.primary href=(cx.url(&format!("/webhooks/{}", endpoint.id))) { "I have stored it" } }
         }
     };

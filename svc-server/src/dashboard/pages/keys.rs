@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use http::StatusCode;
 use maud::{Markup, html};
-use svc_core::accounts::keys::{ApiKey, KeyCreate, KeyId, NewKey, Scope};
+use svc_core::accounts::keys::{self, ApiKey, KeyCreate, KeyId, NewKey, Scope};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::values::is_one_line;
 
+use super::made::{self, Made, key_field};
+use super::record_forms::refusal;
 use crate::dashboard::components::{
     Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, distance, empty, heading,
     overlap_choice, table, time, time_or,
@@ -95,7 +97,8 @@ fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Mar
                 @if may_change && key.revoked_at.is_none() && !is_expired {
                     div.actions {
                         (confirmed(cx, "Rotate", &format!("A new key takes the place of {name}, {used}, with the same name and scopes. \
-                            The old one stays valid meanwhile for:"), &path("rotate"), overlap_choice("How long the old key stays valid"),
+                            The old one stays valid meanwhile for:"), &path("rotate"),
+                            html! { (key_field(cx)) (overlap_choice("How long the old key stays valid")) },
                             "Create new key"))
                         (confirmed(cx, "Revoke", &format!("Requests with {name}, {used}, are refused at once. This cannot be undone."),
                             &path("revoke"), html! {}, &format!("Revoke {name}")))
@@ -117,6 +120,7 @@ fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> PageRespons
         (heading("Create an API key", "", html! {}))
         form.card.fields method="post" action=(cx.url("/keys/new")) {
             (csrf(cx))
+            (key_field(cx))
             (state.text("name", "Name", "What the key is for, such as the program that uses it. You can leave it empty."))
             (state.choice("scopes", "Scopes", "A key that only reads cannot change anything.",
                 &[("write", "Read and write"), ("read", "Read only")]))
@@ -163,8 +167,15 @@ fn read(form: &Form) -> Result<KeyCreate, Errors> {
 pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     match read(&cx.form) {
         Ok(input) => {
-            let new = cx.svc.account(tenant.id).keys().create(input).await?;
-            Ok(created(cx, tenant, &new))
+            let sent = (tenant.id, made::sent(cx)?, input);
+            let new = cx.svc.store().write("dashboard.create_key", sent, async |tx, (tenant, form, input)| {
+                if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
+                    return Ok(made);
+                }
+                let new = keys::create(tx, *tenant, input.clone()).await?;
+                made::remember(tx, *tenant, form.as_ref(), new_key_of(&new)).await
+            });
+            Ok(created(cx, tenant, &new.await.map_err(refusal)?))
         }
         Err(errors) => {
             let state = FormState { values: &cx.form, errors: &errors };
@@ -173,16 +184,24 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
     }
 }
 
+fn new_key_of(new: &NewKey) -> Made {
+    Made {
+        secret: made::shown(Some(&new.text)),
+        signing_secret: made::shown(new.key.signing_secret.as_ref()),
+        ..Made::of(new.key.id.uuid())
+    }
+}
+
 /// Shows a new key. Its text is part of this response alone.
-fn created(cx: &Context<'_>, tenant: &Tenant, new: &NewKey) -> PageResponse {
-    let text = new.text.reveal();
+fn created(cx: &Context<'_>, tenant: &Tenant, new: &Made) -> PageResponse {
+    let text = new.secret.as_deref().unwrap_or_default();
     let example = format!("curl '{}/api/v1/contacts' -H 'Authorization: Bearer {text}'", cx.address());
     let content = html! {
         (heading("Key created", "Copy it now and store it where your program reads it. It will not be shown again.", html! {}))
         div.card.fields {
             (copyable("key", "API key", text))
-            @if let Some(secret) = &new.key.signing_secret {
-                (copyable("signing-secret", "Signing secret", secret.reveal()))
+            @if let Some(secret) = &new.signing_secret {
+                (copyable("signing-secret", "Signing secret", secret))
             }
             p.hint { "Try it:" }
             pre { code { (example) } }
@@ -195,8 +214,16 @@ fn created(cx: &Context<'_>, tenant: &Tenant, new: &NewKey) -> PageResponse {
 /// Replaces a key, which stays valid for a while.
 pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let overlap = chosen_overlap(&cx.form, "Choose how long the old key stays valid.")?;
-    let new = cx.svc.account(tenant.id).keys().rotate(cx.id::<KeyId>()?, overlap).await?;
-    Ok(created(cx, tenant, &new))
+    let sent = (tenant.id, made::sent(cx)?, cx.id::<KeyId>()?, overlap);
+    let new = cx.svc.store().write("dashboard.rotate_key", sent, async |tx, (tenant, form, id, overlap)| {
+        if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
+            return Ok(made);
+        }
+        keys::get_of(tx, *tenant, *id).await?;
+        let new = keys::rotate(tx, *id, *overlap).await?;
+        made::remember(tx, *tenant, form.as_ref(), new_key_of(&new)).await
+    });
+    Ok(created(cx, tenant, &new.await.map_err(refusal)?))
 }
 
 /// Revokes a key.

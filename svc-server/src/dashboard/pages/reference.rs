@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use maud::{PreEscaped, html};
-use svc_core::accounts::keys::KeyCreate;
+use svc_core::accounts::keys::{self, ApiKey, KeyCreate};
 use svc_core::accounts::tenants::Tenant;
+use svc_core::error::Error;
 
 use crate::api::docs;
 use crate::api::routes::Version;
@@ -15,6 +16,9 @@ use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// The name of the keys.
 const NAME: &str = "API reference";
+/// How many keys of the reference work at the same time in an account. They are a small share of the keys that it may have, which
+/// owners alone make.
+const MAX_KEYS: usize = 20;
 /// How long a key works.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
@@ -43,7 +47,24 @@ pub(in crate::dashboard) async fn open(cx: &Context<'_>, tenant: &Tenant) -> Res
         return Err(PageError::NotFound);
     }
     let input = KeyCreate { name: Some(NAME.to_owned()), write: false, expires_in: Some(LIFETIME), signed: false };
-    let new = cx.svc.account(tenant.id).keys().create(input).await?;
+    let new = cx.svc.store().write("dashboard.create_reference_key", (tenant.id, input), async |tx, (tenant, input)| {
+        let new = keys::create(tx, *tenant, input.clone()).await?;
+        let now = tx.env().now();
+        let is_live = |key: &&ApiKey| {
+            key.name == input.name
+                && key.revoked_at.is_none()
+                && key.expires_at.is_some_and(|at| now < at && at.minus(LIFETIME) <= key.created_at)
+        };
+        // The key locked the account, so the count is exact.
+        if tx.api_keys(*tenant).await?.iter().filter(is_live).count() > MAX_KEYS {
+            return Err(Error::NotAllowed(format!(
+                "{MAX_KEYS} keys of the API reference work at this moment. Each ends an hour after it was made: use one of them, \
+                 revoke one under API keys, or open the reference without a key."
+            )));
+        }
+        Ok(new)
+    });
+    let new = new.await?;
     let ends_at = new.key.expires_at.map(|at| tenant.time_zone.date_and_time_at(at)).unwrap_or_default();
     let bar = html! {
         "Requests use a key that reads the records of " (tenant.name) " until " (ends_at) ". "

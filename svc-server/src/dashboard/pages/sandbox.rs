@@ -2,9 +2,11 @@
 
 use maud::{Markup, html};
 use svc_core::accounts::tenants::Tenant;
-use svc_core::sandboxes::NewSandbox;
+use svc_core::sandboxes::{self, NewSandbox};
 use svc_core::values::TenantId;
 
+use super::made::{self, Made, key_field};
+use super::record_forms::refusal;
 use crate::dashboard::components::{confirmed, copyable, empty, facts, heading, post_button, section, time};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
@@ -32,7 +34,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             None => {
                 (empty("sandbox", "No sandbox yet", "It begins with a few sample records and a key of its own. Members of this account \
                     can use it with the same role.",
-                    post_button(cx, "/settings/sandbox/create", "primary", html! {}, "Create sandbox")))
+                    post_button(cx, "/settings/sandbox/create", "primary", key_field(cx), "Create sandbox")))
             }
             Some(sandbox) => { (card(cx, tenant, sandbox)) }
         }
@@ -75,8 +77,17 @@ fn can_switch(cx: &Context<'_>) -> bool {
 
 /// Creates the sandbox, and shows its first key.
 pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let NewSandbox { key, .. } = cx.svc.account(owner(cx, tenant)?).sandbox().create().await?;
-    let text = key.text.reveal();
+    let sent = (owner(cx, tenant)?, made::sent(cx)?);
+    let new = cx.svc.store().write("dashboard.create_sandbox", sent, async |tx, (owner, form)| {
+        if let Some(made) = made::before(tx, *owner, form.as_ref()).await? {
+            return Ok(made);
+        }
+        let NewSandbox { sandbox, key, .. } = sandboxes::create(tx, *owner).await?;
+        let made = Made { secret: made::shown(Some(&key.text)), ..Made::of(sandbox.id.0) };
+        made::remember(tx, *owner, form.as_ref(), made).await
+    });
+    let new = new.await.map_err(refusal)?;
+    let text = new.secret.as_deref().unwrap_or_default();
     let example = format!("curl '{}/api/v1/contacts' -H 'Authorization: Bearer {text}'", cx.address());
     let about = "It has a few sample records, and this key. Copy the key now and store it where your program reads it. It will \
                  not be shown again.";

@@ -9,10 +9,12 @@ use svc_core::webhooks::options::Authentication;
 use svc_core::webhooks::replays::ReplayCreate;
 use svc_core::webhooks::signatures::SigningKeys;
 use svc_core::webhooks::statistics::{AttemptOutcome, Backlog, HourOfAttempts, Tally};
-use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription, WebhookUpdate};
+use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription, WebhookUpdate};
 
 use super::apps::ConnectedApps;
-use super::endpoint_forms::{kinds_of, secret};
+use super::endpoint_forms::{kinds_of, made_of, secret};
+use super::made::{self, key_field};
+use super::record_forms::refusal;
 use super::{deliveries, filters};
 use crate::dashboard::chart::{Column, Series, Span, bars, spans};
 use crate::dashboard::components::{
@@ -287,7 +289,9 @@ fn fingerprint(sha256: &str) -> String {
 fn actions(cx: &Context<'_>, endpoint: &WebhookSubscription, backlog: &Backlog) -> Markup {
     let path = |action: &str| format!("/webhooks/{}/{action}", endpoint.id);
     let button = |action: &str, text: &str, class: &str| post_button(cx, &path(action), class, html! {}, text);
-    let overlap = overlap_choice("How long the old secret signs as well");
+    let overlap = html! { (key_field(cx)) (overlap_choice("How long the old secret signs as well")) };
+    // That of an app is changed by the app alone, which alone knows its secret.
+    let is_own = endpoint.grant_id.is_none();
     let url = &endpoint.url;
     let waiting = match backlog.pending + backlog.held {
         0 => "Nothing is waiting for it.".to_owned(),
@@ -300,8 +304,9 @@ fn actions(cx: &Context<'_>, endpoint: &WebhookSubscription, backlog: &Backlog) 
             (button("enable", "Enable", "primary"))
         }
         @if cx.dashboard.trials.is_some() { (button("try", "Try it", "")) }
-        a.button href=(cx.url(&path("edit"))) { "Edit" }
-        @if endpoint.previous_until.is_some_and(|until| until > cx.now) {
+        @if is_own { a.button href=(cx.url(&path("edit"))) { "Edit" } }
+        @if !is_own {
+        } @else if endpoint.previous_until.is_some_and(|until| until > cx.now) {
             (button("finish-rotation", "Finish rotation", ""))
         } @else {
             (confirmed(cx, "Rotate secret", &format!("{url} gets a new secret. The old one signs as well meanwhile for:"),
@@ -346,8 +351,15 @@ pub(in crate::dashboard) async fn test(cx: &Context<'_>, tenant: &Tenant) -> Res
 /// Replaces the secret, which signs as well for a while.
 pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let overlap = chosen_overlap(&cx.form, "Choose how long the old secret signs as well.")?;
-    let endpoint = cx.svc.account(tenant.id).webhooks().rotate_secret(cx.id::<SubscriptionId>()?, overlap).await?;
-    Ok(secret(cx, tenant, &endpoint, "Secret rotated"))
+    let sent = (tenant.id, made::sent(cx)?, cx.id::<SubscriptionId>()?, overlap);
+    let new = cx.svc.store().write("dashboard.rotate_endpoint", sent, async |tx, (tenant, form, id, overlap)| {
+        if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
+            return Ok(made);
+        }
+        let endpoint = subscriptions::rotate_secret(tx, *tenant, *id, *overlap).await?;
+        made::remember(tx, *tenant, form.as_ref(), made_of(&endpoint)).await
+    });
+    Ok(secret(cx, tenant, &new.await.map_err(refusal)?, "Secret rotated"))
 }
 
 /// Ends the overlap of a rotation.
