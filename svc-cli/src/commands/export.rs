@@ -59,7 +59,7 @@ pub(super) async fn run(service: &Service, options: Export, array: bool) -> Resu
         }
     };
     match kind {
-        ExportKind::Contacts => source.export(sink, &["deleted_at"], to_json::<Contact>).await,
+        ExportKind::Contacts => source.export(sink, &["deleted_at", "erasure"], to_json::<Contact>).await,
         ExportKind::Invoices if amount_paid => {
             let json = |invoice: &Invoice| to_json(&WithPayment { invoice, amount_paid: invoice.amount_paid });
             source.export(sink, &[], json).await
