@@ -118,7 +118,7 @@ mod tests {
     use svc_core::env::Env;
     use svc_core::input::Input as _;
     use svc_core::resources::crud;
-    use svc_core::resources::jobs::JobCreate;
+    use svc_core::resources::jobs::{Job, JobCreate};
     use svc_core::store::memory::MemoryStore;
     use svc_core::store::{Access, AccountServers, StoreResult, UnitOfWork};
     use svc_core::sync::lock;
@@ -203,7 +203,7 @@ mod tests {
                 let account = tenants::create(tx, TenantCreate::named("Test")).await?.id;
                 let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
                 crud::create::<WebhookSubscription>(tx, account, input).await?;
-                crud::create(tx, account, JobCreate::from_body(br#"{"title": "x"}"#)?).await.map(drop)?;
+                crud::create::<Job>(tx, account, JobCreate::from_body(br#"{"title": "x"}"#)?).await?;
                 Ok(account)
             });
             let account = made.await.unwrap();
