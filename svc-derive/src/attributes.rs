@@ -59,18 +59,30 @@ pub(crate) fn named_fields<'a>(input: &'a DeriveInput, derive: &str) -> Result<V
     Ok(fields.named.iter().filter_map(|field| Some((field.ident.as_ref()?, field))).collect())
 }
 
-/// Whether serde leaves the field out of the JSON form: always (`skip`), and in some cases (`skip_serializing_if`).
-pub(crate) fn serde_skips(attributes: &[Attribute]) -> Result<(bool, bool)> {
-    let (mut always, mut sometimes) = (false, false);
+/// Whether serde leaves a field out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SerdeSkips {
+    /// The JSON form never has the field (`skip` and `skip_serializing`).
+    pub(crate) always: bool,
+    /// The JSON form does not have the field in some cases (`skip_serializing_if`).
+    pub(crate) sometimes: bool,
+    /// The field is not read either (`skip`).
+    pub(crate) when_read: bool,
+}
+
+/// Returns where serde leaves the field out.
+pub(crate) fn serde_skips(attributes: &[Attribute]) -> Result<SerdeSkips> {
+    let mut skips = SerdeSkips::default();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
         attribute.parse_nested_meta(|meta| {
-            always |= meta.path.is_ident("skip") || meta.path.is_ident("skip_serializing");
-            sometimes |= meta.path.is_ident("skip_serializing_if");
+            skips.when_read |= meta.path.is_ident("skip");
+            skips.always |= meta.path.is_ident("skip") || meta.path.is_ident("skip_serializing");
+            skips.sometimes |= meta.path.is_ident("skip_serializing_if");
             if meta.input.peek(syn::Token![=]) {
                 meta.value()?.parse::<Expr>()?;
             }
             Ok(())
         })?;
     }
-    Ok((always, sometimes))
+    Ok(skips)
 }

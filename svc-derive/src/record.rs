@@ -16,7 +16,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let mut idents = Vec::new();
     for (ident, field) in named_fields(input, "Record")? {
         let field_name = ident.to_string();
-        let (skipped, optional) = serde_skips(&field.attrs)?;
+        let skips = serde_skips(&field.attrs)?;
         let mut schema_type = field.ty.clone();
         for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("record")) {
             attribute.parse_nested_meta(|meta| {
@@ -27,9 +27,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 Ok(())
             })?;
         }
-        if !skipped {
+        if !skips.always {
             let description = required_doc_comment(&field.attrs, ident.span(), "a field of a record")?;
-            let required = !optional;
+            let required = !skips.sometimes;
             properties.push(quote! {
                 ::svc_core::input::schema::record_field::<#schema_type>(
                     generator, #field_name, #description, #required,
@@ -37,7 +37,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             });
         }
         let field_type = &field.ty;
-        reads.push(match skipped {
+        reads.push(match skips.when_read {
             true => quote! { let #ident = ::std::option::Option::Some(<#field_type>::default()); },
             false => quote! { let #ident = fields.take::<#field_type>(#field_name); },
         });
