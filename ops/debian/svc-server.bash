@@ -26,7 +26,7 @@ _svc__server() {
 
     case "${cmd}" in
         svc__server)
-            opts="-h -V --config --listen --database-url --database-read-connections --database-write-connections --database-planner-settings --ops-listen --platform-listen --platform-webhook --demo --allow-private-webhooks --no-rate-limit --rate-limit --write-rate-limit --max-webhooks --event-kinds --webhook-timeout --webhook-max-timeout --webhook-retry --webhook-concurrency --egress-proxy --egress-proxy-resolves --idempotency-ttl --stream --retention --request-log --docs --extensions --overdue --dashboard --dashboard-frame-ancestor --public-url --oauth --oauth-clients --mcp --oidc-issuer --oidc-client-id --oidc-client-secret --oidc-ca --shutdown-grace --log-format --tls-cert --tls-key --trusted-proxy --cors-origin --max-connections --help --version healthcheck"
+            opts="-h -V --config --listen --database-url --database-read-connections --database-write-connections --database-planner-settings --ops-listen --platform-listen --platform-webhook --demo --allow-private-webhooks --no-rate-limit --rate-limit --write-rate-limit --max-webhooks --event-kinds --webhook-timeout --webhook-max-timeout --webhook-retry --webhook-concurrency --egress-proxy --egress-proxy-resolves --idempotency-ttl --stream --retention --request-log --docs --extensions --overdue --dashboard --dashboard-frame-ancestor --public-url --oauth --oauth-clients --mcp --oidc-issuer --oidc-client-id --oidc-client-secret --oidc-ca --shutdown-grace --log-format --tls-cert --tls-key --trusted-proxy --cors-origin --max-connections --keep-alive --help --version healthcheck"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -223,6 +223,10 @@ _svc__server() {
                     return 0
                     ;;
                 --max-connections)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep-alive)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -59,7 +59,8 @@ json\:"One JSON object per line, for log collectors"))' \
 '--tls-key=[A file with the private key of the certificate in PEM. Requires --tls-cert]:FILE:_files' \
 '*--trusted-proxy=[A proxy whose X-Forwarded-For header is trusted\: an address, or a network such as 10.0.0.0/8. Can be repeated or separated by commas. Without any, the header is ignored]:NETWORK:_default' \
 '*--cors-origin=[An origin that browsers may call the API from (CORS), such as \`https\://app.example.com\`. Can be repeated or separated by commas]:ORIGIN:_default' \
-'--max-connections=[The highest number of open connections. Further ones wait to be accepted]:N:_default' \
+'--max-connections=[The highest number of open connections. A further one takes the place of the oldest that is idle or unfinished, of the address that has most, and waits where there is none]:N:_default' \
+'--keep-alive=[How long a connection stays open without a request, from 1s to 1h. It must be longer than the time for which a balancer or a proxy in front keeps its connections idle\: 60s by default at AWS, 600s at Google Cloud]:DURATION:_default' \
 '--demo[Start with a demo account, an API key and sample data, and allow http\:// and private addresses in webhook URLs]' \
 '--allow-private-webhooks[Allow http\:// and private addresses in webhook URLs. For development only\: it lets the accounts of the API send requests into the network of the server]' \
 '--no-rate-limit[Disable all rate limits]' \

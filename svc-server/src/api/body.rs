@@ -221,7 +221,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_that_is_too_large_or_too_slow_is_refused() {
         let pool = pool(4 * MAX_BODY);
-        let mut share = || pool.take(ADA, 0).unwrap();
+        let share = || pool.take(ADA, 0).unwrap();
         assert_eq!(read(&mut share(), whole(MAX_BODY)).await, Ok(MAX_BODY));
         assert_eq!(read(&mut share(), whole(MAX_BODY + 1)).await, Err("body_too_large"));
         let bytes = vec![Bytes::from_static(b" "); MAX_BODY + 1];

@@ -298,18 +298,14 @@ impl Requests {
         self.wait();
     }
 
-    /// Makes the connection the last one to be given up. Its place is kept while a request is handled, and its memory while one
-    /// arrives as well: the request gives up its own first.
+    /// Makes the connection the last one to be given up, unless a request is handled.
     fn wait(&mut self) {
-        let is_any = |requests: &Self, wanted| requests.open.values().any(|progress| *progress == wanted);
-        let (is_handled, is_arriving) = (is_any(self, Progress::Handled), is_any(self, Progress::Arriving));
-        match is_handled {
-            true => _ = self.place.hold(),
-            false => self.place.wait(),
-        }
-        match is_handled || is_arriving {
-            true => _ = self.memory.hold(),
-            false => self.memory.wait(),
+        if self.open.values().any(|progress| *progress == Progress::Handled) {
+            self.place.hold();
+            self.memory.hold();
+        } else {
+            self.place.wait();
+            self.memory.wait();
         }
     }
 }
