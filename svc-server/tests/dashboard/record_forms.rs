@@ -378,7 +378,7 @@ async fn a_time_that_clocks_show_twice_is_asked_for() {
     let edit = format!("/bookings/{id}/edit");
     let form = owner.get(&edit).await.text;
     assert!(form.contains("<option value=\"+10:00\" selected>"), "{form}");
-    let same = [("status", "pending"), ("start_time", "2026-04-05T02:30"), ("start_time_offset", "+10:00")];
+    let same = [("status", "confirmed"), ("start_time", "2026-04-05T02:30"), ("start_time_offset", "+10:00")];
     let same = [&same[..], &[("end_time", "2026-04-05T03:30"), ("notes", "")]].concat();
     location(&send(&owner, &edit, &same).await);
     assert_eq!(account.bookings().get(id).await.unwrap().updated_at, booking.updated_at);
