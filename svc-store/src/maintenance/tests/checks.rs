@@ -99,7 +99,7 @@ async fn rows_that_outlive_their_account_are_no_damage() {
     connection.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
     let mut changed = 0;
     for table in ["idempotency", "request_log", "attempt_counts", "stream_positions", "streams"] {
-        let gone = format!("UPDATE {table} SET tenant_id = x'0195a3c8000070008000000000000099'");
+        let gone = format!("UPDATE OR IGNORE {table} SET tenant_id = x'0195a3c8000070008000000000000099'");
         changed += connection.execute(&gone, []).unwrap();
     }
     assert!(changed > 0);
