@@ -49,7 +49,7 @@ use svc_core::pages::CursorKey;
 use svc_core::store::{Access, AccountServers, Observer, RequestCounts, Store, StoreResult, UnitOfWork};
 use svc_core::sync::lock;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::AbortHandle;
 
 use self::clock_watch::ClockWatch;
@@ -60,7 +60,7 @@ use self::connection::PostgresConnection;
 pub(crate) use self::maintenance_connection::PostgresMaintenance;
 use self::queue::{Queue, QueuedWork};
 use self::request_counts::PostgresRequestCounts;
-use self::servers::CitusServers;
+use self::servers::{CitusServers, Places, ServerLoad};
 #[cfg(feature = "sqlx")]
 pub(crate) use self::{
     failure::error_of_code,
@@ -108,6 +108,12 @@ struct Shared {
     is_short_lived: bool,
     /// Tells the notification task to notify the other nodes.
     notifications: Arc<Notify>,
+    /// The servers that accounts are on, and what each holds of the connections for reads and for writes. On Citus alone.
+    places: Places,
+    read_load: Option<ServerLoad>,
+    write_load: Option<ServerLoad>,
+    /// The turn of reads that ask all servers.
+    of_all_servers: Arc<Semaphore>,
     /// The error of the last attempt to connect. `None` while the database is available.
     connect_error: Mutex<Option<String>>,
 }
@@ -163,11 +169,21 @@ impl PostgresStore {
         clock_watch.update(&first.client).await?;
         let mut context = StoreContext::new(env.with_clock(database_clock.clone()), cursor_key, vault);
         (context.is_distributed, context.database_clock) = (is_distributed, Some(database_clock));
+        let places = Places::default();
+        let load = |connections: usize| is_distributed.then(|| ServerLoad::new(Arc::clone(&places), connections));
+        let mut writes = Queue::new(options.write_connections.max(1));
+        if is_distributed {
+            writes = writes.of_several_servers();
+        }
         let shared = Arc::new(Shared {
+            read_load: load(options.read_connections.max(1)),
+            write_load: load(options.write_connections.max(1)),
+            places: Arc::clone(&places),
+            of_all_servers: Arc::new(Semaphore::new(1)),
             context,
             connect_options,
             reads: Queue::new(options.read_connections.max(1)),
-            writes: Queue::new(options.write_connections.max(1)),
+            writes,
             clock_watch,
             is_short_lived: options.is_short_lived,
             notifications: Arc::default(),
@@ -258,8 +274,15 @@ impl Store for PostgresStore {
         if access == Access::Write {
             self.check_writable()?;
         }
+        let asks_all = self.servers.is_some() && access == Access::Read && servers::asks_all(name);
+        let turn = match asks_all {
+            true => {
+                Some(Arc::clone(&self.shared.of_all_servers).acquire_owned().await.map_err(|_| StoreError::Closed)?)
+            }
+            false => None,
+        };
         let (queued, result) = QueuedWork::new(name, work);
-        self.shared.queue(access).push(queued)?;
+        self.shared.queue(access).push(queued.with_turn(turn))?;
         result.await.map_err(|_| StoreError::Closed)?
     }
 

@@ -98,6 +98,12 @@ pub(crate) trait Sql: Send {
         Ok(())
     }
 
+    /// Is called before statements that concern the rows of one tenant, in a database that has them on several servers. A server
+    /// that hangs takes no more than a part of the connections: then the unit of work fails here.
+    fn enter(&mut self, _key: Uuid) -> StoreResult<()> {
+        Ok(())
+    }
+
     /// Runs a query whose row stays locked until the transaction ends. Its turn was taken.
     async fn lock_row(&mut self, _key: Uuid, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> StoreResult<()> {
         self.query(sql, params, each).await

@@ -142,6 +142,7 @@ impl SqlTx<'_> {
         let Some((tenant, credential)) = self.fetch_one(statements.alone, &[digest.param()], read).await? else {
             return Ok(None);
         };
+        self.sql.enter(tenant.0)?;
         Ok(self.fetch_one(ACCESS, &[tenant.param()], TenantAccess::read).await?.map(credential))
     }
 }
@@ -149,6 +150,7 @@ impl SqlTx<'_> {
 #[async_trait]
 impl TenantRepository for SqlTx<'_> {
     async fn tenant(&mut self, id: TenantId) -> StoreResult<Option<Tenant>> {
+        self.sql.enter(id.0)?;
         self.get_record(&[id.param()]).await
     }
 

@@ -15,7 +15,7 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::{StoreResult, UnitOfWork};
 use svc_core::sync::lock;
 use svc_core::values::TenantId;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 
 use super::transaction::WaitingFor;
 use crate::check_queue;
@@ -30,12 +30,22 @@ pub(super) struct QueuedWork {
     is_retry: bool,
     /// Whether it has to be the first of its transaction, as it may have to wait for the row of its tenant.
     is_first: bool,
+    /// The turn of what asks all servers, until it has completed.
+    turn: Option<OwnedSemaphorePermit>,
 }
 
 impl QueuedWork {
     pub(super) fn new(name: &'static str, work: UnitOfWork) -> (Self, oneshot::Receiver<Result<(), Error>>) {
         let (result_sender, result) = oneshot::channel();
-        (Self { name, work, result_sender, queued_at: Instant::now(), is_retry: false, is_first: false }, result)
+        (
+            Self { name, work, result_sender, queued_at: Instant::now(), is_retry: false, is_first: false, turn: None },
+            result,
+        )
+    }
+
+    /// Keeps a turn until the unit of work has completed.
+    pub(super) fn with_turn(self, turn: Option<OwnedSemaphorePermit>) -> Self {
+        Self { turn, ..self }
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -54,7 +64,7 @@ impl QueuedWork {
     /// Sends the result to the caller.
     pub(super) fn complete(self, result: Result<(), Error>) {
         // The closure may hold a handle of the store, which must be dropped before the caller continues.
-        drop(self.work);
+        drop((self.work, self.turn));
         let _ = self.result_sender.send(result);
     }
 }
@@ -62,6 +72,8 @@ impl QueuedWork {
 pub(super) struct Queue {
     /// How many tasks serve the queue.
     tasks: usize,
+    /// Whether writes of other tenants join a transaction when all tasks are busy.
+    joins_others: bool,
     state: Mutex<State>,
     filled: Notify,
 }
@@ -106,7 +118,9 @@ impl TenantQueue<'_> {
         let joins = |work: &QueuedWork| !work.is_first;
         let pop = |tenant| state.set_aside.get_mut(tenant)?.pop_front_if(|work| joins(work));
         match tenants.iter().find_map(pop) {
-            None if state.busy == self.queue.tasks => state.units.pop_front_if(|work| joins(work)),
+            None if self.queue.joins_others && state.busy == self.queue.tasks => {
+                state.units.pop_front_if(|work| joins(work))
+            }
             set_aside => set_aside,
         }
     }
@@ -143,7 +157,12 @@ impl Queue {
     /// Returns an empty queue, which so many tasks serve.
     pub(super) fn new(tasks: usize) -> Self {
         let state = State { units: VecDeque::new(), is_open: true, set_aside: HashMap::new(), busy: 0 };
-        Self { tasks, state: Mutex::new(state), filled: Notify::new() }
+        Self { tasks, joins_others: true, state: Mutex::new(state), filled: Notify::new() }
+    }
+
+    /// Lets no writes of other tenants join a transaction, as their rows may be on other servers.
+    pub(super) fn of_several_servers(self) -> Self {
+        Self { joins_others: false, ..self }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -45,7 +45,9 @@ async fn serve(connection: &PostgresConnection, shared: &Shared) -> bool {
         if connection.is_closed() {
             return true;
         }
-        let mut group = shared.reads.take(MAX_GROUP);
+        // A server that hangs would hold up all that shares a connection with its accounts.
+        let max_group = if shared.context.is_distributed { 1 } else { MAX_GROUP };
+        let mut group = shared.reads.take(max_group);
         group.retain(|work| !work.is_abandoned());
         if group.is_empty() {
             continue;
@@ -85,7 +87,8 @@ async fn run_in_group(
     shared: &Shared,
     work: QueuedWork,
 ) -> Option<(QueuedWork, TransactionFailure)> {
-    let mut transaction = PostgresTransaction::join(connection, &shared.context.vault, Access::Read);
+    let transaction = PostgresTransaction::join(connection, &shared.context.vault, Access::Read);
+    let mut transaction = transaction.with_load(shared.read_load.as_ref());
     match read(connection, shared, &work, &mut transaction).await {
         Ok(result) => {
             work.complete(result);

@@ -18,6 +18,7 @@ use super::connection::{MAX_PIPELINED, Pipeline, PostgresConnection, poll_once};
 use super::failure::{Recovery, TransactionFailure};
 use super::notifications;
 use super::queue::TenantQueue;
+use super::servers::{Held, ServerLoad};
 use super::values::{Argument, Received, arguments};
 use crate::dialect::{Dialect, locking};
 use crate::locked_tenants::LockedTenants;
@@ -56,6 +57,10 @@ pub(super) struct PostgresTransaction<'c> {
     has_lock: bool,
     /// The unit of work that runs.
     unit: Unit,
+    /// What the accounts of each server hold, where there are several.
+    load: Option<&'c ServerLoad>,
+    /// The part of it that this transaction is.
+    held: Option<Held<'c>>,
 }
 
 /// What a transaction knows of the unit of work that runs in it.
@@ -93,7 +98,14 @@ impl<'c> PostgresTransaction<'c> {
             tenant_queue: None,
             has_lock: false,
             unit: Unit::default(),
+            load: None,
+            held: None,
         }
+    }
+
+    /// Makes the transaction count among those that the server of its account holds.
+    pub(super) fn with_load(self, load: Option<&'c ServerLoad>) -> Self {
+        Self { load, ..self }
     }
 
     /// Makes the transaction take a turn before it locks the row of a tenant.
@@ -292,8 +304,16 @@ fn postponed() -> StoreError {
 
 #[async_trait]
 impl Sql for PostgresTransaction<'_> {
+    fn enter(&mut self, key: Uuid) -> StoreResult<()> {
+        if let Some(load) = self.load.filter(|_| self.held.is_none()) {
+            self.held = load.enter(TenantId(key))?;
+        }
+        Ok(())
+    }
+
     fn take_turn(&mut self, key: Uuid) -> StoreResult<()> {
         self.check()?;
+        self.enter(key)?;
         let tenant = TenantId(key);
         let has_turn = self.tenant_queue.is_none_or(|tenant_queue| tenant_queue.take(tenant));
         // The first unit of work may wait for a second tenant, whose turn another task has.

@@ -182,8 +182,8 @@ async fn run_once(
     tenant_queue: &TenantQueue<'_>,
     max_units: usize,
 ) -> RunOutcome {
-    let mut transaction =
-        PostgresTransaction::new(connection, &shared.context.vault, Access::Write).with_tenant_queue(tenant_queue);
+    let transaction = PostgresTransaction::new(connection, &shared.context.vault, Access::Write);
+    let mut transaction = transaction.with_tenant_queue(tenant_queue).with_load(shared.write_load.as_ref());
     let mut locked = LockedTenants::default();
     let mut results = Vec::new();
     let mut has_due_deliveries = false;

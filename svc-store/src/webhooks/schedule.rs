@@ -135,6 +135,9 @@ impl EndpointSchedule for SqlTx<'_> {
         tenants: &[TenantId],
         limit: u32,
     ) -> StoreResult<Vec<Endpoint>> {
+        if let Some(first) = tenants.first() {
+            self.sql.enter(first.0)?;
+        }
         let mut params = vec![now.param()];
         params.extend(tenants_or_first(tenants)?);
         params.push(limit.param());
