@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderName, HeaderValue, Method};
 use serde::Deserialize;
+use serde_json::Value;
 use url::Url;
 
 use crate::error::Result;
@@ -76,7 +77,8 @@ impl Mcp {
         Self { url, transport, agreed: Mutex::new(None) }
     }
 
-    /// Sends a message, once, and returns the message that it is answered with; `None` for one that has no answer.
+    /// Sends a message, once, and returns the message that it is answered with; `None` for one that has no answer. A batch of
+    /// messages, which the revision 2025-03-26 has, is answered with an array.
     ///
     /// # Errors
     /// [`Error::Api`](crate::Error::Api) if the service refuses it, such as for its key or a rate limit, [`Error::Transport`](crate::Error::Transport), and
@@ -106,7 +108,12 @@ impl Mcp {
         }
         let Response { status, headers, body } = self.transport.send_once(request).await?;
         // A refusal of the protocol is a message as well, whatever its status.
-        let is_message = serde_json::from_slice::<serde_json::Value>(&body).is_ok_and(|body| body["jsonrpc"] == "2.0");
+        let is_one = |message: &Value| message["jsonrpc"] == "2.0";
+        let is_message = serde_json::from_slice::<Value>(&body).is_ok_and(|body| match &body {
+            // The responses to a batch.
+            Value::Array(messages) => messages.iter().all(is_one),
+            message => is_one(message),
+        });
         if !is_message {
             return match status.is_success() {
                 true if body.is_empty() => Ok(None),

@@ -8,6 +8,7 @@
 mod apps;
 mod inputs;
 mod operation;
+mod operational;
 pub mod operations;
 mod records;
 mod transfer;
@@ -22,6 +23,7 @@ pub use self::inputs::{
     WebhookDeliveryListFilter, WebhookLifetime, WebhookTest,
 };
 pub use self::operation::{Listing, Method, Operation, OperationFn, Run, Target};
+pub use self::operational::operational_data;
 pub use self::records::{
     Account, ApiKey, ApiKeyWithSecret, ApiRequest, AuditEntry, DashboardLink, Delivery, DeliveryDetails, EmittedEvent,
     Event, ExportPage, HourlyStatistics, MarkedInvoices, NewSandbox, OperatorLink, Replay, SandboxStep, Statistics,
@@ -31,6 +33,6 @@ pub use self::transfer::{
     FieldProblem, ImportCreate, ImportKind, ImportReport, ImportRows, ImportedRow, RowOutcome, RowProblem,
 };
 pub use self::values::{
-    AnyObject, AtLeastOne, KeyScopes, RedirectUris, Seconds, StatusFilter, Statuses, WebhookCount, WriteLimitChanges,
-    Zone,
+    AnyObject, AtLeastOne, EmittableKind, KeyScopes, RedirectUris, Seconds, StatusFilter, Statuses, WebhookCount,
+    WriteLimitChanges, Zone,
 };

@@ -10,6 +10,7 @@
 //!
 //! The OpenAPI document is generated from the same table of operations, in [`openapi`].
 
+pub(crate) mod accept;
 #[cfg(feature = "mcp")]
 mod assistants;
 pub mod auth;
@@ -90,7 +91,7 @@ use self::state::{Listener, State};
 use crate::dashboard::Dashboard;
 #[cfg(feature = "mcp")]
 use crate::mcp::ToolsPath;
-use crate::metrics::Metrics;
+use crate::metrics::{self, Metrics};
 #[cfg(feature = "dashboard")]
 use crate::oauth::{Endpoint, Oauth};
 use crate::telemetry;
@@ -183,7 +184,7 @@ impl Api {
         router::decode_unreserved(&mut parts);
         let now = self.env().now();
         let request_id = telemetry::request_id(&parts.headers, self.env(), now);
-        let route = self.route(&parts);
+        let route = self.route(&parts).map_err(|problem| self.explain_slash(&parts, problem));
         let operation = route.as_ref().ok().and_then(Route::operation_id);
         let mut access = AccessRecord { operation, ..AccessRecord::default() };
         // Health checks, pages of the dashboard and requests of operators have no rate limit and are not counted in the
@@ -477,6 +478,22 @@ impl Api {
         }
     }
 
+    /// Says that a path is right but for the slash at its end.
+    fn explain_slash(&self, parts: &Parts, problem: Problem) -> Problem {
+        let (Problem::RouteNotFound(_), Some(path)) = (&problem, parts.uri.path().strip_suffix('/')) else {
+            return problem;
+        };
+        let mut without = parts.clone();
+        match path.parse() {
+            Ok(uri) => without.uri = uri,
+            Err(_) => return problem,
+        }
+        match self.route(&without) {
+            Ok(_) | Err(Problem::MethodNotAllowed(_)) => Problem::SlashAtEnd,
+            Err(_) => problem,
+        }
+    }
+
     #[cfg(feature = "mcp")]
     fn route_for_assistants<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
         let path = parts.uri.path();
@@ -545,7 +562,16 @@ impl Api {
                 self.check_database().await?;
                 status_response("ready")
             }
-            Route::Metrics => Ok(Outcome::Metrics(self.state.settings.metrics.render())),
+            Route::Metrics => {
+                // Prometheus wants both and OpenMetrics more, and a client that has no wish gets it.
+                let metrics = &self.state.settings.metrics;
+                let [open, plain] = ["application/openmetrics-text", "text/plain"]
+                    .map(|media_type| accept::weight(&parts.headers, media_type));
+                Ok(match plain > open {
+                    true => Outcome::Metrics(metrics.render_plain(), metrics::PLAIN_CONTENT_TYPE),
+                    false => Outcome::Metrics(metrics.render(), metrics::CONTENT_TYPE),
+                })
+            }
             Route::Preflight => Ok(Outcome::Preflight(self.state.settings.cors.clone())),
         }
     }

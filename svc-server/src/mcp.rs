@@ -16,6 +16,7 @@
 
 mod call;
 mod handler;
+mod message;
 mod schemas;
 mod search;
 mod tools;
@@ -24,24 +25,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Request};
+use http::header::{ACCEPT, CONTENT_TYPE, ORIGIN};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
+use rmcp::model::ErrorCode;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_core::error::StoreError;
 use svc_core::values::EventKinds;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use self::handler::Handler;
 pub(crate) use self::handler::Session;
+pub(crate) use self::message::{Message, Posted, Refusal};
 use self::tools::{ToolOperation, Tools};
 use crate::api::Settings;
-use crate::api::extensions;
 use crate::api::router::Router;
 use crate::api::routes::{self, Operation, Version};
+use crate::api::{accept, extensions};
 
 /// The versions of the tools of the public API: the longer path first, since it begins with the other one.
 pub(crate) const VERSIONS: [Version; 2] = [Version::McpReadOnly, Version::Mcp];
@@ -50,6 +53,16 @@ pub(crate) const VERSIONS: [Version; 2] = [Version::McpReadOnly, Version::Mcp];
 const PLATFORM_PATHS: [(&str, bool); 2] = [("mcp", false), ("mcp/readonly", true)];
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// What the library wants of each client. Responses are JSON alone.
+const BOTH_TYPES: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+
+/// The headers that a message has at most once. Of several, the library would look at the first.
+const AT_MOST_ONCE: [HeaderName; 4] = [
+    ORIGIN,
+    HeaderName::from_static("mcp-protocol-version"),
+    HeaderName::from_static("mcp-method"),
+    HeaderName::from_static("mcp-name"),
+];
 
 /// The size of the largest message, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 256 * 1024;
@@ -81,18 +94,26 @@ pub(crate) struct Mcp {
     large_permits: Arc<Semaphore>,
 }
 
-/// Returns the operations of the public API that are tools.
+/// Returns the operations of the public API that are tools. Their lists can be filtered by more than the contract has.
 fn operations() -> Vec<Operation> {
-    let all = routes::operations().into_iter().chain(extensions::operations()).chain(extensions::search());
+    let mut lists = extensions::lists();
+    let mut with_filters = |operation: Operation| match lists.iter().position(|list| list.id == operation.id) {
+        Some(position) => lists.swap_remove(position),
+        None => operation,
+    };
+    let all: Vec<Operation> = routes::operations().into_iter().map(&mut with_filters).collect();
+    let all = all.into_iter().chain(extensions::operations()).chain(extensions::search());
     all.filter(|operation| tools::is_tool(operation.id)).collect()
 }
 
-/// Returns a host without the port that it may have.
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
+/// Returns an origin with its port. To the library, one without is that of every port of its host.
+fn with_port(origin: &str) -> String {
+    match origin.rsplit_once(':') {
         // A colon in brackets belongs to an IPv6 address.
-        Some((name, port)) if !port.ends_with(']') => name,
-        _ => host,
+        Some((_, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => origin.to_owned(),
+        None => origin.to_owned(),
+        _ if origin.starts_with("https:") => format!("{origin}:443"),
+        _ => format!("{origin}:80"),
     }
 }
 
@@ -138,9 +159,13 @@ impl Mcp {
             config.allowed_hosts.extend(hosts.iter().cloned());
             // Pages of this server, of this machine, and of the origins that may call the API. None can send a key that it
             // does not have, but pages of others are refused before that counts.
-            let own = hosts.iter().map(|host| format!("https://{}:*", without_port(host)));
+            let own: Vec<String> = match &settings.public_url {
+                Some(origin) => vec![origin.clone()],
+                None => hosts.iter().map(|host| format!("https://{host}")).collect(),
+            };
+            let own = own.iter().map(String::as_str).chain(settings.cors.origins()).map(with_port);
             let local = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(str::to_owned);
-            config.allowed_origins = settings.cors.origins().map(str::to_owned).chain(own).chain(local).collect();
+            config.allowed_origins = own.chain(local).collect();
             config
         });
         let router = Router::new(operations(), &VERSIONS, &settings.write_rate_limits, "");
@@ -177,21 +202,36 @@ impl Mcp {
     }
 
     /// Returns what a message is about.
-    pub(crate) fn kind_of(&self, message: &[u8], is_read_only: bool) -> Kind<'_> {
-        #[derive(Deserialize)]
-        struct Message {
-            method: String,
-            params: Option<Params>,
-        }
-        #[derive(Deserialize)]
-        struct Params {
-            name: Option<String>,
-        }
-        let Ok(Message { method, params: Some(Params { name: Some(name) }) }) = serde_json::from_slice(message) else {
-            return Kind::Other;
-        };
-        let tool = self.tools.named(&name, is_read_only).filter(|_| method == "tools/call");
+    pub(crate) fn kind_of(&self, message: &Message, is_read_only: bool) -> Kind<'_> {
+        let tool = message.tool.as_ref().and_then(|name| self.tools.named(name, is_read_only));
         tool.and_then(|tool| tool.operation.as_ref()).map_or(Kind::Other, Kind::Operation)
+    }
+
+    /// Returns the response to a request of HTTP whose headers cannot be those of a message.
+    pub(crate) fn check_headers(parts: &Parts) -> Result<(), Response<Bytes>> {
+        let refuse = |status, text: &str| {
+            let error = json!({ "code": ErrorCode::INVALID_REQUEST.0, "message": text });
+            Err(message::response(status, &json!({ "jsonrpc": "2.0", "id": null, "error": error })))
+        };
+        for name in AT_MOST_ONCE {
+            if parts.headers.get_all(&name).iter().count() > 1 {
+                let status = if name == ORIGIN { StatusCode::FORBIDDEN } else { StatusCode::BAD_REQUEST };
+                return refuse(status, &format!("The header {name} must be sent only once."));
+            }
+        }
+        if parts.method != Method::POST {
+            // The library says that a POST is wanted.
+            return Ok(());
+        }
+        if accept::weight(&parts.headers, "application/json") <= 0.0 {
+            return refuse(StatusCode::NOT_ACCEPTABLE, "Responses are JSON; Accept must have application/json.");
+        }
+        let media_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let essence = media_type.split(';').next().unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case("application/json") {
+            return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Send the message as Content-Type: application/json.");
+        }
+        Ok(())
     }
 
     /// Waits until a message of this size can be handled. Nothing that a call needs may be held meanwhile.
@@ -213,18 +253,48 @@ impl Mcp {
         tokio::time::timeout(MAX_WAIT, permits).await.map_err(late)
     }
 
-    /// Responds to a message, whose sender is in the extensions of its request.
-    pub(crate) async fn respond(&self, request: Request<Full<Bytes>>) -> http::Response<Bytes> {
+    /// Waits until a batch can be handled. Its responses are kept until all of them are there, so a batch is large, whatever
+    /// its size.
+    ///
+    /// # Errors
+    ///
+    /// As [`admit`](Self::admit).
+    pub(crate) async fn admit_batch(&self) -> Result<Permits, StoreError> {
+        self.admit(usize::MAX).await
+    }
+
+    /// Responds to a message, whose sender is in the extensions of its request. Its headers have been checked.
+    pub(crate) async fn respond(
+        &self,
+        message: Option<&Message>,
+        mut request: Request<Full<Bytes>>,
+    ) -> Response<Bytes> {
+        request.headers_mut().insert(ACCEPT, BOTH_TYPES);
         let (mut parts, body) = self.service.handle(request).await.into_parts();
         let Ok(body) = body.collect().await;
         let mut body = body.to_bytes();
+        let id = message.and_then(|message| message.id.clone()).unwrap_or_default();
         if !parts.status.is_success() && parts.headers.get(CONTENT_TYPE) != Some(&JSON) {
+            if parts.status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+                // The media type was right, so it is a message that the library cannot read.
+                if let Some(refusal) = message.and_then(Message::explain) {
+                    return refusal.to_response();
+                }
+                parts.status = StatusCode::BAD_REQUEST;
+            }
             // A text is no message, and clients show messages alone.
-            let message = String::from_utf8_lossy(&body).trim().to_owned();
-            let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": message } });
-            body = error.to_string().into();
+            let text = String::from_utf8_lossy(&body).trim().to_owned();
+            let error = json!({ "code": ErrorCode::INVALID_REQUEST.0, "message": text });
+            body = json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string().into();
             parts.headers.insert(CONTENT_TYPE, JSON);
+        } else if let Some(message) = message.filter(|message| message.is_unknown() && !body.is_empty())
+            && let Ok(mut error) = serde_json::from_slice::<Value>(&body)
+            && error["error"]["code"] == ErrorCode::METHOD_NOT_FOUND.0
+        {
+            // The library has the name of the method as the whole text.
+            error["error"]["message"] = message.unknown_method().into();
+            body = error.to_string().into();
         }
-        http::Response::from_parts(parts, body)
+        Response::from_parts(parts, body)
     }
 }

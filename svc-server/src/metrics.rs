@@ -1,4 +1,5 @@
-//! The metrics for operators, as OpenMetrics text on the operations listener.
+//! The metrics for operators on the operations listener, as OpenMetrics text, or in the text format 0.0.4 of Prometheus for
+//! scrapers that ask for it.
 //!
 //! Names and units follow OpenMetrics: durations in seconds, sizes in bytes, and counters with the suffix `_total`. Each
 //! label has few values: none is an account, a key, an address or an id.
@@ -6,6 +7,7 @@
 //! Metrics are counted where things happen. Backlogs in the database are counted every ten seconds and not at each scrape, by
 //! partial indexes and up to a bound, so they cost the same whatever the backlog.
 
+mod plain;
 mod store;
 
 use std::collections::HashMap;
@@ -33,6 +35,9 @@ pub use self::store::metered;
 
 /// The media type of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The media type of [`Metrics::render_plain`].
+pub const PLAIN_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Returns a histogram of latencies, with buckets that double from a quarter of a millisecond to eight seconds.
 fn latencies() -> Histogram {
@@ -199,6 +204,11 @@ impl Metrics {
             let _ = text.write_str("# EOF\n");
         }
         text
+    }
+
+    /// Returns all metrics in the text format 0.0.4 of Prometheus.
+    pub fn render_plain(&self) -> String {
+        plain::from_openmetrics(&self.render())
     }
 
     /// Records a request. `operation` is `None` for one that matches no route.

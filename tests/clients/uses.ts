@@ -51,8 +51,6 @@ export const subscriptions: Schemas["WebhookCreate"][] = [
   { url, events: ["invoice.paid", "contact.created"] },
   // @ts-expect-error no such kind
   { url, events: ["invoice.payed"] },
-  // @ts-expect-error the star stands alone
-  { url, events: ["*", "invoice.paid"] },
   // @ts-expect-error a list is needed
   { url, events: "*" },
 ];

@@ -160,6 +160,21 @@ async fn a_call_that_becomes_no_request_counts_as_well() {
 }
 
 #[tokio::test]
+async fn each_message_of_a_batch_counts() {
+    let settings = Settings { mcp: Some(Vec::new()), rate_limit: 5, ..limited() };
+    let server = TestServer::with(settings, |store| store);
+    let ping = |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+    let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "list_contacts" } });
+    let post = |batch: Value| message("/mcp", "", json!({})).json(&batch).header("host", "localhost");
+    let first = server.expect(200, post(json!([ping(1), list, 7]))).await;
+    assert_eq!((first.header("x-ratelimit-remaining"), first.json().as_array().unwrap().len()), (Some("2"), 3));
+    let second = server.expect(200, post(json!([ping(1), ping(2), ping(3)]))).await.json();
+    let errors: Vec<&Value> = second.as_array().unwrap().iter().map(|one| &one["error"]["data"]["code"]).collect();
+    assert_eq!(errors, [&Value::Null, &Value::Null, &json!("rate_limited")]);
+    assert_eq!((&second[2]["id"], &second[2]["error"]["code"]), (&json!(3), &json!(-32000)));
+}
+
+#[tokio::test]
 async fn writes_count_against_the_limit_of_their_collection() {
     let settings = Settings { mcp: Some(Vec::new()), rate_limit: 1000, ..limited() };
     let server = TestServer::with(settings, |store| store);

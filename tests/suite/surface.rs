@@ -97,6 +97,17 @@ async fn unknown_paths_get_404() {
             assert_eq!(response.code(), "route_not_found", "{path}");
         }
     }
+    let of = async |path: &str| server.expect(404, Call::absolute(Method::GET, path)).await.json()["error"].clone();
+    for path in ["/api/v1/ping/", "/api/v1/contacts/", "/api/v1/openapi.json/", "/healthz/"] {
+        assert_eq!(
+            of(path).await,
+            "No operation has this path with a slash at its end; leave the slash out.",
+            "{path}"
+        );
+    }
+    for path in ["/api/v1/", "/api/v1/nothing/", "/api/v1/contacts//"] {
+        assert_eq!(of(path).await, "No operation has this path; see /api/v1/openapi.json.", "{path}");
+    }
     for path in ["/invoices", &format!("/invoices/{}", server.id("invoice_id"))] {
         for method in [Method::POST, Method::PATCH, Method::DELETE] {
             server.expect(405, Call::new(method, path).json(&json!({ "status": "paid" }))).await;

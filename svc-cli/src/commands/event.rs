@@ -7,8 +7,8 @@ use svc_core::input::json::{self, Json};
 use svc_core::pages::Since;
 use svc_core::platform::operations::{EMIT_EVENT, EMIT_SAMPLE_EVENT, LIST_EVENTS};
 use svc_core::platform::{
-    AnyObject, DeliveryListFilter, EmittedEvent, Event, EventCreate, EventListFilter, Listing, LogParams,
-    SampleEventCreate, WebhookDeliveryListFilter,
+    AnyObject, DeliveryListFilter, EmittableKind, EmittedEvent, Event, EventCreate, EventListFilter, Listing,
+    LogParams, SampleEventCreate, WebhookDeliveryListFilter,
 };
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::events::EventId;
@@ -64,7 +64,8 @@ pub(super) async fn run(service: &Service, command: EventCommand) -> Result<Outc
             let data = parse_record(&read_input(&data)?)?;
             let account = lookup::account(service, &account).await?.id;
             let data = AnyObject::from_json(data).map_err(|issue| issue.on("data"))?;
-            report(account, service.call(&EMIT_EVENT, account, EventCreate { kind, data }).await, "Emitted")
+            let event = EventCreate { kind: EmittableKind(kind), data };
+            report(account, service.call(&EMIT_EVENT, account, event).await, "Emitted")
         }
     }
 }

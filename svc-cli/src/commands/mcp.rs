@@ -108,25 +108,37 @@ async fn respond(tools: &Tools, line: String) -> Option<Value> {
         Ok(message) => message,
         Err(error) => return Some(failure(Value::Null, -32700, &format!("The line is no JSON: {error}."))),
     };
-    let id = message.get("id").cloned();
     let error = match tools.send(line.into_bytes()).await.map(|body| body.map(|body| serde_json::from_slice(&body))) {
         Ok(None) => return None,
-        Ok(Some(Ok::<Value, _>(mut response))) => {
-            // A message that was refused before it was read gets a response that does not know its id.
-            if let Some(id) = id.filter(|_| response["id"].is_null()) {
-                response["id"] = id;
-            }
-            return Some(response);
+        // A message that was refused before it was read gets a response that does not know its id.
+        Ok(Some(Ok::<Value, _>(response))) if response.get("id").is_some_and(Value::is_null) => {
+            return Some(to_each_request(&message, &response).unwrap_or(response));
         }
+        Ok(Some(Ok(response))) => return Some(response),
         Ok(Some(Err(error))) => format!("The server responded with something else than a message: {error}."),
         Err(error) => explained(&error),
     };
-    match id {
-        Some(id) => Some(failure(id, -32603, &error)),
-        None => {
-            warning(&error);
-            None
+    let response = to_each_request(&message, &failure(Value::Null, -32603, &error));
+    if response.is_none() {
+        warning(&error);
+    }
+    response
+}
+
+/// Returns a response with the id of a request, or with those of all requests of a batch, so that none stays open; `None` if
+/// nothing of the message wants a response.
+fn to_each_request(message: &Value, response: &Value) -> Option<Value> {
+    let to = |request: &Value| {
+        let mut response = response.clone();
+        response["id"] = request.get("id")?.clone();
+        Some(response)
+    };
+    match message {
+        Value::Array(batch) => {
+            let responses: Vec<Value> = batch.iter().filter_map(to).collect();
+            if responses.is_empty() { None } else { Some(responses.into()) }
         }
+        request => to(request),
     }
 }
 

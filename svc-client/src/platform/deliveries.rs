@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures_util::stream::{self, Stream, TryStreamExt as _};
 use svc_core::pages::Since;
 use svc_core::platform::{
-    AnyObject, AttemptListParams, Delivery, EmittedEvent, Event, EventCreate, SampleEventCreate, SecretRotation,
-    Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest, operations,
+    AnyObject, AttemptListParams, Delivery, EmittableKind, EmittedEvent, Event, EventCreate, SampleEventCreate,
+    SecretRotation, Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest, operations,
 };
 use svc_core::values::{EventKind, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptSummary, DeliveryId};
@@ -26,7 +26,7 @@ impl Collection<Event, Platform> {
     /// # Errors
     /// `validation_failed` for another kind or data that it does not allow, and any other [`Error`].
     pub async fn emit(&self, kind: EventKind, data: AnyObject) -> Result<EmittedEvent> {
-        self.call(&operations::EMIT_EVENT, None, &EventCreate { kind, data }).await
+        self.call(&operations::EMIT_EVENT, None, &EventCreate { kind: EmittableKind(kind), data }).await
     }
 
     /// Writes an event with the sample record of its kind, for receivers that are being developed. It changes no record.

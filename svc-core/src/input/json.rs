@@ -49,8 +49,15 @@ impl Json {
     }
 
     fn wrong_type(&self, wanted: &'static str) -> Issue {
+        // What is a number or a word of JSON but for the quotes around it.
+        let is_quoted = match self {
+            Self::String(text) if wanted == "a number" => text.parse::<f64>().is_ok(),
+            Self::String(text) if wanted == "true or false" => text == "true" || text == "false",
+            _ => false,
+        };
         match self {
             Self::Null => Issue::new(FieldCode::NotNullable, "must not be null"),
+            _ if is_quoted => Issue::new(FieldCode::InvalidType, format!("must be {wanted}, without quotes")),
             _ => Issue::new(FieldCode::InvalidType, format!("must be {wanted}")),
         }
     }

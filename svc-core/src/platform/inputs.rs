@@ -4,7 +4,8 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::values::{
-    AnyObject, AtLeastOne, KeyScopes, Seconds, StatusFilter, Statuses, WebhookCount, WriteLimitChanges, Zone,
+    AnyObject, AtLeastOne, EmittableKind, KeyScopes, Seconds, StatusFilter, Statuses, WebhookCount, WriteLimitChanges,
+    Zone,
 };
 use crate::accounts::keys::KeyId;
 use crate::accounts::limits::RateLimits;
@@ -203,7 +204,7 @@ pub struct OverdueCheck {
 #[derive(Clone, Debug, Input)]
 pub struct EventCreate {
     /// The kind of the event: one of stays or cohorts, or one that is registered for this service.
-    pub kind: EventKind,
+    pub kind: EmittableKind,
     /// The record that it happened to: an object with an `id`, or what the schema of a registered kind asks for.
     pub data: AnyObject,
 }

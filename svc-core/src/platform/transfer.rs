@@ -167,7 +167,8 @@ impl JsonSchema for ImportRow {
                 "record": {
                     "description": "The record: a contact or an invoice that was made elsewhere, or a record as an export \
                         returned it. A record with an `id` of version 7 is created under this id. A contact without an \
-                        email address and an invoice without a number are recognised by all of their fields.",
+                        email address and an invoice without a number are recognised by all of their fields. One that does \
+                        not fit is refused alone, and its row of the report says why.",
                     "anyOf": records,
                 },
                 "duplicates_before": {

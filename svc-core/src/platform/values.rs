@@ -17,7 +17,7 @@ use crate::accounts::limits::{CappedCollection, MAX_WEBHOOKS};
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::{self, Json};
-use crate::values::{RedirectUri, TimeZone};
+use crate::values::{EventKind, RedirectUri, TimeZone};
 use crate::webhooks::deliveries::DeliveryStatus;
 
 /// Implements `JsonSchema` for a type of this module by a schema that is written where it is used, or in one place for all
@@ -338,4 +338,25 @@ impl Serialize for StatusFilter {
 
 schema!(inline StatusFilter, "StatusFilter", |_| {
     json_schema!({ "type": "string", "pattern": "^[1-5]([0-9]{2}|xx)$", "examples": ["404", "4xx"] })
+});
+
+/// The kind of an event that this service does not fire itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct EmittableKind(pub EventKind);
+
+/// Whether it can be emitted is checked where the event is written, with the kinds that are registered.
+impl FromJson for EmittableKind {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        EventKind::from_json(json).map(Self)
+    }
+}
+
+schema!(named EmittableKind, "EmittableKind", |generator| {
+    let all = EventKind::json_schema(generator).to_value();
+    let names: Vec<&str> =
+        EventKind::BUILT_IN.iter().filter(|kind| kind.is_external()).map(|kind| kind.as_str()).collect();
+    let lines = all["description"].as_str().unwrap_or_default().lines();
+    let meanings: Vec<&str> =
+        lines.filter(|line| names.iter().any(|name| line.starts_with(&format!("- `{name}`: ")))).collect();
+    json_schema!({ "type": "string", "enum": names, "description": meanings.join("\n") })
 });

@@ -206,6 +206,31 @@ pub async fn list_of<R: OfContact>(
     Ok(params.page(&key, &scope, rows, R::created_at, R::updated_at))
 }
 
+/// Returns one page of the records of a contact that pass a filter, newest first whatever the parameters say. A page may have
+/// fewer than the limit, and even none, although there are more: it is made of as many records of the contact.
+///
+/// # Errors
+/// [`Error::InvalidCursor`] if the cursor was not returned for this contact with the same filters.
+pub async fn list_filtered<R: OfContact>(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    params: &ListParams,
+    contact: ContactId,
+    filter: &R::Filter,
+) -> Result<Page<R>, Error> {
+    let key = tx.cursor_key().clone();
+    let scope = CursorScope::new(tenant, R::COLLECTION, params.updated_since, &("of contact", contact, filter));
+    let newest = ListParams { updated_since: None, ..params.clone() };
+    let query = newest.query(&key, &scope, &())?;
+    let Order::NewestFirst { before } = query.order else { return Err(Error::InvalidCursor) };
+    let before = before.unwrap_or(Timestamp::MAX);
+    let rows = R::of_contact(tx).records_of_contact(tenant, contact, before, query.limit).await?;
+    let mut page = newest.page(&key, &scope, rows, R::created_at, R::updated_at);
+    let has_changed = |row: &R| params.updated_since.is_none_or(|since| row.updated_at() >= since.0);
+    page.data.retain(|row| filter.matches(row) && has_changed(row));
+    Ok(page)
+}
+
 impl Filter<Contact> for ContactFilter {
     fn none() -> Self {
         Self { email: None, include_deleted: None }

@@ -133,6 +133,11 @@ impl EventKind {
         }
     }
 
+    /// Returns the name of the kind in the code of generated clients, such as `INVOICE_PAID`.
+    pub fn code_name(self) -> String {
+        self.as_str().replace('.', "_").to_uppercase()
+    }
+
     /// Returns whether this is a kind of the service itself, and not one of the application that embeds it.
     pub fn is_built_in(self) -> bool {
         !matches!(self, Self::Custom(_))
@@ -242,33 +247,36 @@ impl JsonSchema for EventSet {
         json_schema!({
             "description": "The kinds of events that a subscription receives: 1 to 64 of them, or the single element `*` \
                             for all kinds, including those that are added later.",
-            "anyOf": [
-                {
-                    "type": "array",
-                    "items": generator.subschema_for::<EventKind>(),
-                    "minItems": 1,
-                    "maxItems": MAX_ITEMS,
-                },
-                { "type": "array", "items": generator.subschema_for::<AllEvents>(), "minItems": 1, "maxItems": 1 },
-            ],
+            "type": "array",
+            "items": generator.subschema_for::<SelectedEvent>(),
+            "minItems": 1,
+            "maxItems": MAX_ITEMS,
         })
     }
 }
 
-/// The single element of a selection of all kinds, as a schema.
-struct AllEvents;
+/// An element of a selection as a schema: a kind, or `*`. Generators of clients read one array of an enum, and no choice
+/// between two arrays, so the schema does not say that `*` stands alone.
+struct SelectedEvent;
 
-impl JsonSchema for AllEvents {
+impl JsonSchema for SelectedEvent {
     fn schema_name() -> Cow<'static, str> {
-        "AllEvents".into()
+        "SelectedEvent".into()
     }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let kinds = EventKind::json_schema(generator).to_value();
+        let meanings = kinds["description"].as_str().unwrap_or_default();
+        let built_in = EventKind::BUILT_IN.iter();
+        let names: Vec<&str> = std::iter::once(EVERYTHING).chain(built_in.clone().map(|kind| kind.as_str())).collect();
+        let names_in_code: Vec<String> =
+            std::iter::once("ALL".to_owned()).chain(built_in.map(|kind| kind.code_name())).collect();
+        let everything = "All kinds of events, including those that are added later. It is the only element then.";
         json_schema!({
-            "description": "All kinds of events, including those that are added later.",
             "type": "string",
-            "enum": [EVERYTHING],
-            // The name in the code of generated clients.
-            "x-enum-varnames": ["ALL"],
+            "enum": names,
+            "description": format!("- `{EVERYTHING}`: {everything}\n{meanings}"),
+            // The names in the code of generated clients.
+            "x-enum-varnames": names_in_code,
         })
     }
 }

@@ -239,9 +239,8 @@ impl JsonSchema for DateOrTime {
         "DateOrTime".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "anyOf": [{ "type": "string", "format": "date-time" }, { "type": "string", "format": "date" }],
-        })
+        // A date is read as well, which a schema could only say by alternatives that few generators of clients can read.
+        json_schema!({ "type": "string", "format": "date-time" })
     }
 }
 

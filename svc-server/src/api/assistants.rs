@@ -5,12 +5,14 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
-use http::{Method, Request};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
+use serde_json::{Value, json};
 use svc_core::accounts::keys::Scope;
 use svc_core::error::Issue;
 use svc_core::values::TenantId;
@@ -20,18 +22,31 @@ use crate::api::body::{self, ArrivingBody, MAX_BODY};
 use crate::api::problem::Problem;
 use crate::api::request_context::{self, AccessRecord};
 use crate::api::response::Outcome;
-use crate::api::response_memory::ResponseMemory;
+use crate::api::response_memory::{MemoryPermit, ResponseMemory};
 use crate::api::routes::Version;
-use crate::api::state::State;
 use crate::api::{Api, ListenerKind};
-use crate::mcp::{Kind, Mcp, Session, ToolsPath};
+use crate::mcp::{Kind, Mcp, Message, Permits, Posted, Refusal, Session, ToolsPath};
 
 /// The memory that the list of all tools can be made in, in records.
 const TOOLS_MEMORY: u32 = 2;
 
+/// The size, in bytes, of the responses of a batch after which no further message of it is handled.
+const MAX_BATCH_RESPONSES: usize = 1024 * 1024;
+
+/// The error of JSON-RPC of a message in a batch that HTTP would refuse with a status.
+const REFUSED: i32 = -32000;
+
+/// What a message is handled with.
+struct Handling<'a> {
+    mcp: &'a Mcp,
+    parts: &'a Parts,
+    /// The permits of the batch that the message is in. By itself it waits for its own.
+    permits: Option<Arc<Permits>>,
+}
+
 impl Api {
-    /// Responds to a message for the tools of a path. Each message of a client counts once: as the request that it becomes, or
-    /// else by itself.
+    /// Responds to what a client posts for the tools of a path. Each message of a client counts once: as the request that it
+    /// becomes, or else by itself.
     pub(super) async fn respond_to_assistant(
         &self,
         mcp: &Mcp,
@@ -47,7 +62,6 @@ impl Api {
             Version::Platform => ListenerKind::Platform,
             _ => ListenerKind::Assistants,
         };
-        let is_counted = Arc::new(AtomicBool::new(false));
         let session = Session {
             api: Self { state: Arc::clone(&self.state), listener },
             peer,
@@ -56,9 +70,123 @@ impl Api {
             account: tools.account.map(str::to_owned),
             is_read_only: tools.is_read_only,
             headers: parts.headers.clone(),
-            is_counted: Arc::clone(&is_counted),
+            is_counted: Arc::default(),
         };
-        let result = self.handle_message(mcp, session, parts, body, access).await;
+        let received = match self.receive(&client, parts, body).await {
+            Ok(received) => received,
+            Err(problem) => {
+                self.count_message(&client, access).await?;
+                return Err(problem);
+            }
+        };
+        let posted = match &received {
+            Some(body) => Posted::read(body, &parts.headers).map(Some).map_err(|it| it.to_response()),
+            None => Ok(None),
+        };
+        let posted = match Mcp::check_headers(parts).and(posted) {
+            Ok(posted) => posted,
+            Err(response) => {
+                self.count_message(&client, access).await?;
+                return Ok(Outcome::Page(response.map(Into::into)));
+            }
+        };
+        let handling = Handling { mcp, parts, permits: None };
+        let (response, memory) = match posted {
+            Some(Posted::Batch(messages)) => self.respond_to_batch(handling, &session, messages, access).await?,
+            Some(Posted::Message(message)) => {
+                self.respond_to_message(&handling, session, Some(&message), access).await?
+            }
+            None => self.respond_to_message(&handling, session, None, access).await?,
+        };
+        Ok(Outcome::Page(response.map(|body| memory.hold(body, parts.extensions.get()).into())))
+    }
+
+    /// Reads the body of a POST, after what can be refused without it.
+    async fn receive(
+        &self,
+        client: &Principal,
+        parts: &Parts,
+        body: ArrivingBody<'_>,
+    ) -> Result<Option<Bytes>, Problem> {
+        // 403 and 404
+        client.require_account()?;
+        if let Principal::Key(caller) = client {
+            caller.require(Scope::Read)?;
+        }
+        let received = match parts.method {
+            Method::POST => Some(body.read(MAX_BODY).await?),
+            _ => None,
+        };
+        body::check_charset(&parts.headers)?;
+        Ok(received)
+    }
+
+    /// Responds to the messages of a batch, in their order. Few batches are handled at a time, so what their responses take
+    /// until they are complete is bounded, and none keeps a part of the memory while it waits for more.
+    async fn respond_to_batch(
+        &self,
+        handling: Handling<'_>,
+        session: &Session,
+        messages: Vec<Result<Message, Refusal>>,
+        access: &mut AccessRecord,
+    ) -> Result<(Response<Bytes>, MemoryPermit), Problem> {
+        let permits = handling.mcp.admit_batch().await?;
+        let handling = Handling { permits: Some(Arc::new(permits)), ..handling };
+        let responses = &self.state.responses;
+        let mut all: Vec<Bytes> = Vec::new();
+        for message in messages {
+            let message = match message {
+                Ok(message) => message,
+                Err(refusal) => {
+                    let counted = self.count_message(&session.client, access).await;
+                    let response =
+                        counted.map_or_else(|problem| refused(&Value::Null, &problem), |()| refusal.to_message());
+                    all.push(response.to_string().into());
+                    continue;
+                }
+            };
+            let session = Session { is_counted: Arc::default(), ..session.clone() };
+            let result = match all.iter().map(Bytes::len).sum::<usize>() > MAX_BATCH_RESPONSES {
+                true => Err(Problem::BatchTooLarge),
+                false => self.respond_to_message(&handling, session, Some(&message), access).await,
+            };
+            match (result, message.id) {
+                // The host or the origin, which are those of all messages, and nothing was done.
+                (Ok((response, memory)), _) if response.status() == StatusCode::FORBIDDEN => {
+                    return Ok((response, memory));
+                }
+                (Ok((response, _)), Some(_)) => all.push(response.into_body()),
+                (Err(problem), Some(id)) => all.push(refused(&id, &problem).to_string().into()),
+                (_, None) => {}
+            }
+        }
+        let mut response = Response::new(Bytes::new());
+        if all.is_empty() {
+            *response.status_mut() = StatusCode::ACCEPTED;
+            return Ok((response, responses.acquire(0).await?));
+        }
+        let mut body = Vec::with_capacity(all.iter().map(|one| one.len() + 1).sum::<usize>() + 1);
+        for (position, one) in all.into_iter().enumerate() {
+            body.push(if position == 0 { b'[' } else { b',' });
+            body.extend_from_slice(&one);
+        }
+        body.push(b']');
+        let memory = responses.acquire(ResponseMemory::records_of(body.len() as u64)).await?;
+        *response.body_mut() = body.into();
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Ok((response, memory))
+    }
+
+    /// Responds to a message, and counts it unless it has become a request, which was counted.
+    async fn respond_to_message(
+        &self,
+        handling: &Handling<'_>,
+        session: Session,
+        message: Option<&Message>,
+        access: &mut AccessRecord,
+    ) -> Result<(Response<Bytes>, MemoryPermit), Problem> {
+        let (client, is_counted) = (session.client.clone(), Arc::clone(&session.is_counted));
+        let result = self.handle_message(handling, session, message, access).await;
         if is_counted.load(Ordering::Relaxed) {
             let window = request_context::limit_key(&self.state, None, &client);
             access.status = Some(self.state.limits.status(window, self.env().now()));
@@ -70,25 +198,15 @@ impl Api {
 
     async fn handle_message(
         &self,
-        mcp: &Mcp,
+        handling: &Handling<'_>,
         session: Session,
-        parts: &Parts,
-        body: ArrivingBody<'_>,
+        message: Option<&Message>,
         access: &mut AccessRecord,
-    ) -> Result<Outcome, Problem> {
-        let State { responses, .. } = &*self.state;
-        let client = &session.client;
-        // 403 and 404, before the body is read
-        client.require_account()?;
-        if let Principal::Key(caller) = client {
-            caller.require(Scope::Read)?;
-        }
-        let message = match parts.method {
-            Method::POST => body.read(MAX_BODY).await?,
-            _ => Bytes::new(),
-        };
-        body::check_charset(&parts.headers)?;
-        let memory_needed = match mcp.kind_of(&message, session.is_read_only) {
+    ) -> Result<(Response<Bytes>, MemoryPermit), Problem> {
+        let Handling { mcp, parts, permits } = handling;
+        let (client, responses) = (&session.client, &self.state.responses);
+        let kind = message.map_or(Kind::Other, |message| mcp.kind_of(message, session.is_read_only));
+        let memory_needed = match kind {
             Kind::Operation(operation) => {
                 client.require_scope(operation.area, operation.scope).inspect_err(|_| {
                     // It is a request that was refused, as its client sees in the log.
@@ -103,15 +221,19 @@ impl Api {
                 TOOLS_MEMORY
             }
         };
-        let permits = Arc::new(mcp.admit(message.len()).await?);
+        let body = message.map(|message| message.bytes.clone()).unwrap_or_default();
+        let permits = match permits {
+            Some(permits) => Arc::clone(permits),
+            None => Arc::new(mcp.admit(body.len()).await?),
+        };
         let mut memory = responses.acquire(memory_needed).await?;
-        let mut request = Request::from_parts(parts.clone(), Full::new(message));
+        let mut request = Request::from_parts((*parts).clone(), Full::new(body));
         request.extensions_mut().insert(session);
         // They belong to the call, which goes on without its client.
         request.extensions_mut().insert(permits);
-        let response = mcp.respond(request).await;
+        let response = mcp.respond(message, request).await;
         responses.grow(&mut memory, ResponseMemory::records_of(response.body().len() as u64)).await?;
-        Ok(Outcome::Page(response.map(|body| memory.hold(body, parts.extensions.get()).into())))
+        Ok((response, memory))
     }
 
     /// Returns who sends a message. A message without a valid key counts against its address.
@@ -154,4 +276,10 @@ impl Api {
             Err(limited) => Err(request_context::rate_limited(state, limited, access)),
         }
     }
+}
+
+/// Returns the message for a request in a batch that HTTP would refuse with a status.
+fn refused(id: &Value, problem: &Problem) -> Value {
+    let data: Value = serde_json::from_slice(&problem.body()).unwrap_or_default();
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": REFUSED, "message": data["error"], "data": data } })
 }

@@ -3,10 +3,32 @@
 //!
 //! The platform API has the same operations. Here an app sees only the deliveries to its own subscriptions.
 
+#[cfg(feature = "mcp")]
+use svc_core::input::Input;
+#[cfg(feature = "mcp")]
+use svc_core::pages::Page;
 use svc_core::platform::operations;
+#[cfg(feature = "mcp")]
+use svc_core::platform::operations::Records;
+#[cfg(feature = "mcp")]
+use svc_core::resources::Resource;
+#[cfg(feature = "mcp")]
+use svc_core::resources::bookings::Booking;
+#[cfg(feature = "mcp")]
+use svc_core::resources::contacts::OfContact;
+#[cfg(feature = "mcp")]
+use svc_core::resources::invoices::Invoice;
+#[cfg(feature = "mcp")]
+use svc_core::resources::jobs::Job;
+#[cfg(feature = "mcp")]
+use svc_core::resources::quotes::Quote;
+#[cfg(feature = "mcp")]
+use svc_core::values::TenantId;
 
 use crate::api::contract::InContract;
 use crate::api::routes::{Operation, of_own_account};
+#[cfg(feature = "mcp")]
+use crate::api::row::Row;
 use crate::api::row::{rendered, retrieve, row};
 
 /// Returns the operations, which both versions of the public API have.
@@ -17,6 +39,33 @@ pub fn operations() -> Vec<Operation> {
 /// Returns whether operations have these among them.
 pub(super) fn are_among(all: &[Operation]) -> bool {
     all.iter().any(|operation| operation.area.is_none() && operation.id == operations::LIST_EVENTS.id)
+}
+
+/// Returns the lists of records as assistants have them: by contact, and bookings by status as well.
+#[cfg(feature = "mcp")]
+pub(crate) fn lists() -> Vec<Operation> {
+    fn of_contact<R: OfContact>(id: &'static str, plural: &str) -> Operation {
+        let row = row(Records::<R>::LIST_OF_CONTACT).named(id);
+        described(row.reading(|input| input.page.limit.unwrap_or_default().get()), plural)
+    }
+    fn described<I, R>(row: Row<TenantId, I, Page<R>>, plural: &str) -> Operation
+    where
+        I: Input + Clone,
+        R: Resource,
+    {
+        let text = format!(
+            "Returns a page of {plural}, the newest first: all, or those of one contact. With `updated_since` the list contains \
+             only the {plural} that changed at or after that time, without `contact_id` the oldest change first."
+        );
+        of_own_account(row.described(&format!("List {plural}"), &text, &format!("A page of {plural}.")))
+    }
+    let bookings = row(Records::<Booking>::LIST_FILTERED).named("listBookings");
+    vec![
+        of_contact::<Invoice>("listInvoices", "invoices"),
+        described(bookings.reading(|input| input.page.limit.unwrap_or_default().get()), "bookings"),
+        of_contact::<Quote>("listQuotes", "quotes"),
+        of_contact::<Job>("listJobs", "jobs"),
+    ]
 }
 
 /// Returns the search of records, which assistants have, and the platform API.

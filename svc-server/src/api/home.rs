@@ -3,11 +3,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY};
+use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY};
 use http::{HeaderMap, HeaderValue};
 use serde_json::json;
 use svc_core::crypto::sha256;
 
+use crate::api::accept;
 use crate::api::settings::Settings;
 
 /// The page. `{style}` stands for [`STYLE`], and `{mount}` for the path of the API in a host application.
@@ -99,16 +100,13 @@ impl Home {
 /// Returns whether `Accept` names HTML with a higher weight than JSON, or with the same and before it. Wildcards count for
 /// nothing, as every program sends them.
 fn prefers_html(request: &HeaderMap) -> bool {
-    let lines = request.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
     let (mut preferred, mut highest) = (false, 0.0);
-    for range in lines.flat_map(|line| line.split(',')) {
-        let mut parts = range.split(';').map(str::trim);
-        let is_html = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
+    for (range, weight) in accept::ranges(request) {
+        let is_html = match range.as_str() {
             "text/html" => true,
             "application/json" => false,
             _ => continue,
         };
-        let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(1.0, |text| text.parse().unwrap_or(0.0));
         if weight > highest {
             (preferred, highest) = (is_html, weight);
         }
@@ -123,6 +121,8 @@ pub(super) fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use http::header::ACCEPT;
+
     use super::*;
 
     #[test]

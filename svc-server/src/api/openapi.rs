@@ -147,16 +147,22 @@ impl Documents {
     /// Renders the documents of these versions, which have these operations and event kinds. `mount` is the path of the API
     /// in a host application, empty for none.
     ///
-    /// `issuer` is the URL of this service as an authorization server for apps, if it is one.
+    /// `public_url` is the URL at which clients reach this service, if it is known, and `issuer` its URL as an authorization
+    /// server for apps, if it is one.
     pub fn new(
         operations: &[Operation],
         versions: &[Version],
         mount: &str,
         kinds: &EventKinds,
+        public_url: Option<&str>,
         issuer: Option<&str>,
     ) -> Self {
         let render = |version: Version| {
             let mut document = document(operations, mount, version, kinds);
+            if let Some(url) = public_url {
+                let server = &mut document["servers"][0]["url"];
+                *server = format!("{url}{}", server.as_str().unwrap_or_default()).into();
+            }
             if let Some(issuer) = issuer {
                 add_oauth2(&mut document, issuer);
             }
@@ -256,34 +262,14 @@ impl Schemas {
     }
 }
 
-/// Lets a text of a body be blank if it can be null, as the service reads blank text as null.
+/// Lets a text with a pattern be blank if it can be null, as the service reads blank text as null.
 ///
-/// Each alternative has a type of its own, so that generated clients have exact types. For the same reason a time, a date
-/// or an id may be only empty, and not of spaces: any text beside it would make it a plain string.
+/// It reads a blank time, date, id, email address or object as null as well. The document does not say so, since it could only
+/// do it by alternatives, of which many generators of clients make a type without fields. A client sends null.
 fn accept_blank(field: &mut Value) {
-    let Some(schema) = field.as_object_mut() else { return };
-    let is_null = |schema: &Value| schema["type"] == "null";
-    if let Some(forms) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
-        if forms.iter().any(is_null) {
-            forms.push(json!({ "type": "string", "const": "" }));
-        }
-        return;
-    }
-    if schema.get("type") != Some(&json!(["string", "null"])) {
-        return;
-    }
-    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
-        let pattern = format!("{pattern}|^\\s*$");
-        schema.insert("pattern".to_owned(), pattern.into());
-    } else if let Some(format) = schema.get("format") {
-        let blank = match format.as_str() {
-            Some("email") => json!({ "type": "string", "pattern": "^\\s*$" }),
-            _ => json!({ "type": "string", "const": "" }),
-        };
-        let description = schema.remove("description");
-        let form = std::mem::take(schema);
-        schema.insert("description".to_owned(), description.unwrap_or_default());
-        schema.insert("anyOf".to_owned(), json!([form, blank]));
+    let can_be_null = field["type"] == json!(["string", "null"]);
+    if let Some(pattern) = field["pattern"].as_str().filter(|_| can_be_null) {
+        field["pattern"] = format!("{pattern}|^\\s*$").into();
     }
 }
 
@@ -371,10 +357,9 @@ fn add_oauth2(document: &mut Value, issuer: &str) {
             "tokenUrl": format!("{issuer}/oauth/token"),
             "refreshUrl": format!("{issuer}/oauth/token"),
             "scopes": { "read": "Read all records.", "write": "Create, change and delete records; includes `read`." },
-            // The viewer at `/docs` does PKCE, which the service requires, if it is told so.
-            "x-usePkce": "SHA-256",
         } },
     });
+    components::add_challenges(document);
 }
 
 /// What differs between the documents, besides their operations.
@@ -447,7 +432,10 @@ fn describe(operation: &Operation, schemas: &mut Schemas) -> Value {
     for query in shape.query {
         let schema = query(&mut schemas.input).to_value();
         let properties = schema["properties"].as_object().cloned().unwrap_or_default();
-        parameters.extend(properties.into_iter().map(|(name, schema)| query_parameter(&name, schema)));
+        let required =
+            |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|own| own == name));
+        let parameter = |(name, schema): (String, Value)| query_parameter(&name, schema, required(&name));
+        parameters.extend(properties.into_iter().map(parameter));
     }
     parameters.push(component("parameters", "RequestId"));
     if operation.method == Method::POST {
@@ -496,8 +484,8 @@ fn description(operation: &Operation) -> String {
     text
 }
 
-/// Converts the schema of a filter to a query parameter, which can be left out but is never null or empty.
-fn query_parameter(name: &str, mut schema: Value) -> Value {
+/// Converts the schema of a filter to a query parameter, which is never null or empty. It can be left out unless it is required.
+fn query_parameter(name: &str, mut schema: Value, is_required: bool) -> Value {
     let description = schema.as_object_mut().and_then(|schema| schema.remove("description")).unwrap_or_default();
     if let Some([kind, null]) = schema["type"].as_array().map(Vec::as_slice)
         && null == "null"
@@ -509,10 +497,16 @@ fn query_parameter(name: &str, mut schema: Value) -> Value {
     {
         schema = values.clone();
     }
-    if schema.get("maxLength").is_some() {
+    let lacks = |keywords: &[&str]| keywords.iter().all(|keyword| schema.get(keyword).is_none());
+    let may_be_empty = lacks(&["pattern", "enum", "minLength"]) && (lacks(&["format"]) || !lacks(&["maxLength"]));
+    if schema["type"] == "string" && may_be_empty {
         schema["minLength"] = 1.into();
     }
-    json!({ "name": name, "in": "query", "description": description, "schema": schema })
+    let mut parameter = json!({ "name": name, "in": "query", "description": description, "schema": schema });
+    if is_required {
+        parameter["required"] = true.into();
+    }
+    parameter
 }
 
 fn responses(operation: &Operation, schemas: &mut Schemas) -> Value {

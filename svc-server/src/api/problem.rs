@@ -24,6 +24,11 @@ pub enum Problem {
     Core(Error),
     /// No operation has this path; holds what says which paths there are.
     RouteNotFound(String),
+    /// No operation has this path, but one has it without the slash at its end.
+    SlashAtEnd,
+    /// The responses to the messages before this one of a batch are long enough.
+    #[cfg(feature = "mcp")]
+    BatchTooLarge,
     /// The path has other methods; holds the value of `Allow`.
     MethodNotAllowed(String),
     /// The request has no `Authorization: Bearer` header; holds the prefix of the keys of this API.
@@ -241,7 +246,9 @@ impl Problem {
     fn status_and_code(&self) -> (StatusCode, &'static str) {
         match self {
             Self::Core(error) => (status_of(error), error.code()),
-            Self::RouteNotFound(_) => (StatusCode::NOT_FOUND, "route_not_found"),
+            Self::RouteNotFound(_) | Self::SlashAtEnd => (StatusCode::NOT_FOUND, "route_not_found"),
+            #[cfg(feature = "mcp")]
+            Self::BatchTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
             Self::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             Self::MissingCredentials(_) => (StatusCode::UNAUTHORIZED, "missing_credentials"),
             Self::SignatureRequired => (StatusCode::UNAUTHORIZED, "signature_required"),
@@ -294,6 +301,11 @@ impl Problem {
             }
             Self::Core(error) => return error.to_string(),
             Self::RouteNotFound(see) => return format!("No operation has this path; see {see}."),
+            Self::SlashAtEnd => "No operation has this path with a slash at its end; leave the slash out.",
+            #[cfg(feature = "mcp")]
+            Self::BatchTooLarge => {
+                "This message was not handled, as the responses to those before it have 1 MiB; send it by itself."
+            }
             Self::MethodNotAllowed(allowed) => return format!("This path only has the methods {allowed}."),
             Self::MissingCredentials(prefix) => {
                 return format!("Send your API key as: Authorization: Bearer {prefix}…");

@@ -12,7 +12,7 @@ use futures_util::future::ready;
 #[cfg(feature = "dashboard")]
 use futures_util::stream::{BoxStream, StreamExt as _};
 use http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, LOCATION, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, LOCATION, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use http_body_util::Full;
@@ -28,7 +28,6 @@ use crate::api::cors::Cors;
 use crate::api::problem::Problem;
 #[cfg(feature = "dashboard")]
 use crate::api::response_memory::{MemoryPermit, Reader, ResponseMemory};
-use crate::metrics;
 
 /// The initial capacity of a header map. No response has more headers.
 const HEADER_CAPACITY: usize = 20;
@@ -156,7 +155,7 @@ pub(super) enum Outcome {
     #[cfg(any(feature = "dashboard", feature = "mcp"))]
     Page(Response<ResponseBody>),
     /// The metrics, as text.
-    Metrics(String),
+    Metrics(String, &'static str),
     /// The response to a preflight request of a browser.
     Preflight(Cors),
 }
@@ -207,8 +206,9 @@ pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Respo
             body = page;
             parts.status
         }
-        Ok(Outcome::Metrics(text)) => {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
+        Ok(Outcome::Metrics(text, media_type)) => {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+            headers.insert(VARY, HeaderValue::from_static("accept"));
             body = Bytes::from(text).into();
             StatusCode::OK
         }

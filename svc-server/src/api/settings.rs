@@ -68,6 +68,10 @@ pub struct Settings {
     /// The API puts it in front of the paths that a client sees: in `Location` headers, in the text that request
     /// signatures cover, and in the OpenAPI document.
     pub mount: String,
+    /// The origin of this server as the world sees it, such as `https://api.example.com`. None by default. With it the OpenAPI
+    /// document names its server by a whole URL, for programs that read the document elsewhere, and tools for assistants
+    /// ([`Settings::mcp`]) are for the pages of this origin.
+    pub public_url: Option<String>,
     /// Whether the API has operations beyond the contract: to fetch events and deliveries that were missed, and to send them
     /// again. Not by default.
     pub extensions: bool,
@@ -129,6 +133,7 @@ impl Default for Settings {
             response_memory: 64 * 1024 * 1024,
             cors: Cors::default(),
             mount: String::new(),
+            public_url: None,
             extensions: false,
             #[cfg(feature = "dashboard")]
             dashboard: false,

@@ -23,7 +23,7 @@ use crate::api::routes::{self, Operation, VERSIONS, Version};
 use crate::api::settings::Settings;
 use crate::api::shares::Pool;
 #[cfg(feature = "dashboard")]
-use crate::dashboard::Dashboard;
+use crate::dashboard::{Dashboard, Origin};
 #[cfg(feature = "mcp")]
 use crate::mcp::Mcp;
 #[cfg(feature = "dashboard")]
@@ -76,6 +76,7 @@ impl Listener {
         versions: &'static [Version],
         store: &dyn Store,
         settings: &Settings,
+        public_url: Option<&str>,
         issuer: Option<&str>,
     ) -> Self {
         // The platform API has a listener of its own and is never part of a host application.
@@ -88,7 +89,7 @@ impl Listener {
         Self {
             #[cfg(feature = "mcp")]
             mcp: mcp.map(|_| Mcp::of_platform(platform::operations(), &store.env().event_kinds)),
-            documents: Documents::new(&operations, versions, mount, &store.env().event_kinds, issuer),
+            documents: Documents::new(&operations, versions, mount, &store.env().event_kinds, public_url, issuer),
             #[cfg(feature = "docs")]
             docs: versions.first().filter(|_| settings.docs).map(|version| Docs::new(mount, *version, has_dashboard)),
             router: Router::new(operations, versions, &settings.write_rate_limits, mount),
@@ -114,7 +115,10 @@ impl State {
         if settings.extensions {
             operations.extend(extensions::operations());
         }
-        let public = Listener::new(operations, &VERSIONS, &*store, &settings, issuer);
+        let public_url = settings.public_url.as_deref();
+        #[cfg(feature = "dashboard")]
+        let public_url = public_url.or(settings.oauth.as_ref().map(Origin::as_str));
+        let public = Listener::new(operations, &VERSIONS, &*store, &settings, public_url, issuer);
         #[cfg(feature = "mcp")]
         let mcp = settings.mcp.as_ref().map(|hosts| Mcp::new(hosts, &settings, &store.env().event_kinds));
         let background_reminder = Reminder::new(store.env().now());
@@ -159,7 +163,7 @@ impl State {
     /// Returns what the platform listener serves.
     pub(super) fn platform(&self) -> &Listener {
         const VERSIONS: [Version; 1] = [Version::Platform];
-        let new = || Listener::new(platform::operations(), &VERSIONS, &*self.store, &self.settings, None);
+        let new = || Listener::new(platform::operations(), &VERSIONS, &*self.store, &self.settings, None, None);
         self.platform.get_or_init(new)
     }
 

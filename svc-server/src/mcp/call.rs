@@ -9,12 +9,14 @@ use http::{HeaderName, HeaderValue, Method, Request, Version};
 use http_body_util::{BodyExt as _, Full};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Map, Value, json};
+use svc_core::error::{Error, FieldCode, Issue};
 
 use super::handler::Session;
-use super::schemas::{NOTICE, PAGE};
+use super::schemas::{NOT_STORED, NOTICE, PAGE};
 use super::search;
 use super::tools::{MAX_QUERY, Tool, ToolOperation};
 use crate::api::ToolCall;
+use crate::api::problem::Problem;
 
 /// How many sections a search of the documentation returns.
 const SECTIONS: usize = 3;
@@ -38,10 +40,11 @@ pub(super) async fn run(session: &Session, tool: &Tool, arguments: JsonObject) -
     let Some(operation) = &tool.operation else { return search_docs(&arguments) };
     let arguments = match Arguments::parse(operation, arguments) {
         Ok(arguments) => arguments,
-        Err(message) => return invalid(&message),
+        Err(error) => return invalid(error),
     };
     let Ok(request) = request(session, tool, operation, &arguments) else {
-        return invalid("The arguments are too long, or have characters that no request can have.");
+        let text = "The arguments are too long, or have characters that no request can have.";
+        return failure(&json!({ "error": text, "code": "validation_failed" }).to_string());
     };
     session.is_counted.store(true, Ordering::Relaxed);
     let (parts, body) = session.api.call(request, session.peer).await.into_parts();
@@ -54,53 +57,78 @@ pub(super) async fn run(session: &Session, tool: &Tool, arguments: JsonObject) -
 }
 
 impl Arguments {
-    fn parse(operation: &ToolOperation, mut rest: JsonObject) -> Result<Self, String> {
+    fn parse(operation: &ToolOperation, mut rest: JsonObject) -> Result<Self, Error> {
+        let wrong = |name: &str, code, reason: &str| Err(Issue::new(code, reason.to_owned()).on(name));
         let mut id = String::new();
         if operation.has_id {
             match rest.remove("id") {
                 Some(Value::String(text)) => id = text,
-                _ => return Err("id is required: the id of the record, as a text.".to_owned()),
+                _ => return wrong("id", FieldCode::Required, "is required: the id of the record, as a text"),
             }
+        }
+        if let Some(name) = NOT_STORED.into_iter().find(|name| rest.contains_key(*name)) {
+            return wrong(
+                name,
+                FieldCode::UnknownField,
+                "is not an argument of this tool, as the service does not store it",
+            );
         }
         let (mut fields, mut is_dry_run, mut idempotency_key) = (Vec::new(), false, None);
         if operation.writes() {
             is_dry_run = match rest.remove("dry_run") {
                 None | Some(Value::Null) => false,
                 Some(Value::Bool(is_dry_run)) => is_dry_run,
-                Some(_) => return Err("dry_run must be true or false.".to_owned()),
+                // Models send a value as a text now and then.
+                Some(Value::String(text)) if text == "true" || text == "false" => text == "true",
+                Some(_) => return wrong("dry_run", FieldCode::InvalidType, "must be true or false"),
             };
             idempotency_key = match rest.remove("idempotency_key") {
                 None | Some(Value::Null) => None,
-                Some(Value::String(key)) => Some(key.parse().map_err(|_| "idempotency_key must be printable ASCII.")?),
-                Some(_) => return Err("idempotency_key must be a text.".to_owned()),
+                Some(Value::String(key)) => match key.parse() {
+                    Ok(key) => Some(key),
+                    Err(_) => return wrong("idempotency_key", FieldCode::InvalidFormat, "must be printable ASCII"),
+                },
+                Some(_) => return wrong("idempotency_key", FieldCode::InvalidType, "must be a text"),
             };
         } else {
+            // A filter without a value is none. Models send an empty text for it.
+            rest.retain(|_, value| !value.as_str().is_some_and(|text| text.trim().is_empty()));
             fields = match rest.remove("fields") {
                 None | Some(Value::Null) => Vec::new(),
                 Some(Value::Array(names)) => {
                     let text = |name: Value| name.as_str().map(str::to_owned);
                     let names: Option<Vec<String>> = names.into_iter().map(text).collect();
-                    names.ok_or("fields must have the names of fields.")?
+                    match names {
+                        Some(names) => names,
+                        None => return wrong("fields", FieldCode::InvalidType, "must have the names of fields"),
+                    }
                 }
-                Some(_) => return Err("fields must be an array of the names of fields.".to_owned()),
+                Some(_) => return wrong("fields", FieldCode::InvalidType, "must be an array of the names of fields"),
             };
         }
         if let Some(unknown) = fields.iter().find(|name| !operation.fields.contains(name)) {
-            return Err(format!("fields has {unknown}; there are {}.", operation.fields.join(", ")));
+            let reason = format!("has {unknown}; there are {}", operation.fields.join(", "));
+            return wrong("fields", FieldCode::InvalidEnum, &reason);
         }
         if operation.is_paged {
             let limit = rest.entry("limit").or_insert(Value::Null);
-            match limit.as_u64() {
-                _ if limit.is_null() => *limit = PAGE.into(),
-                Some(1..=PAGE) => {}
-                _ => return Err(format!("limit must be a whole number from 1 to {PAGE}.")),
+            let number = match &*limit {
+                Value::Null => Some(PAGE),
+                Value::String(text) => text.trim().parse().ok(),
+                number => number.as_u64(),
+            };
+            match number {
+                Some(number @ 1..=PAGE) => *limit = number.into(),
+                _ => {
+                    let reason = format!("must be a whole number from 1 to {PAGE}");
+                    return wrong("limit", FieldCode::OutOfRange, &reason);
+                }
             }
         }
         // Nothing reads the arguments of an operation that has none, and a misspelt dry_run must not be one.
         if let Some(unknown) = rest.keys().next().filter(|_| operation.writes() && !operation.takes_body) {
-            return Err(format!(
-                "{unknown} is not an argument of this tool; there are id, dry_run and idempotency_key."
-            ));
+            let reason = "is not an argument of this tool; there are id, dry_run and idempotency_key";
+            return wrong(unknown, FieldCode::UnknownField, reason);
         }
         Ok(Self { id, fields, is_dry_run, idempotency_key, rest })
     }
@@ -194,8 +222,8 @@ fn structured(result: Value) -> CallToolResult {
 }
 
 /// Returns the failure of arguments that no operation gets to see, in the form of one of the API.
-fn invalid(message: &str) -> CallToolResult {
-    failure(&json!({ "error": message, "code": "validation_failed" }).to_string())
+fn invalid(error: Error) -> CallToolResult {
+    failure(String::from_utf8_lossy(&Problem::Core(error).body()).trim_end())
 }
 
 fn failure(text: &str) -> CallToolResult {
@@ -227,10 +255,11 @@ fn changes(before: &JsonObject, after: &JsonObject) -> Value {
 
 fn search_docs(arguments: &JsonObject) -> CallToolResult {
     let Some(query) = arguments.get("query").and_then(Value::as_str).filter(|query| !query.trim().is_empty()) else {
-        return invalid("query is required: words to look for.");
+        return invalid(Issue::new(FieldCode::Required, "is required: words to look for").on("query"));
     };
     if query.chars().count() > MAX_QUERY {
-        return invalid(&format!("query must have at most {MAX_QUERY} characters."));
+        let reason = format!("must have at most {MAX_QUERY} characters");
+        return invalid(Issue::new(FieldCode::TooLong, reason).on("query"));
     }
     let found = search::search(query, SECTIONS)
         .into_iter()

@@ -7,14 +7,14 @@ use std::sync::atomic::AtomicBool;
 use http::HeaderMap;
 use http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ErrorCode, Implementation, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use super::call;
 use super::tools::{ToolOperation, Tools};
+use super::{call, message};
 use crate::api::Api;
 use crate::api::auth::Principal;
 
@@ -92,6 +92,16 @@ impl ServerHandler for Handler {
             !is_refused && client.require_scope(operation.area, operation.scope).is_ok()
         };
         Ok(ListToolsResult::with_all_items(self.tools.list(*is_read_only, may_call)))
+    }
+
+    /// Responds to a request that the library has not recognised, by its method or by its parameters.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let (code, message) = message::explain(&request.method, request.params.as_ref());
+        Err(ErrorData::new(code, message, None))
     }
 
     async fn call_tool(

@@ -10,6 +10,9 @@ use svc_core::webhooks::options;
 
 use crate::api::routes::{Operation, SchemaOf};
 
+/// The members of bodies that no tool has: the service drops them, and an assistant would think that they were kept.
+pub(super) const NOT_STORED: [&str; 1] = ["line_items"];
+
 /// How many records a page of a list has, at most and by default.
 pub(super) const PAGE: u64 = 20;
 
@@ -54,26 +57,26 @@ impl<'a> Schemas<'a> {
             leave_out(&mut schema, &["description", "x-enum-varnames"]);
             schema
         });
-        let arguments = self.arguments(operation, response.is_some());
+        let fields = response.as_ref().map(names_of_fields).unwrap_or_default();
+        let arguments = self.arguments(operation, response.as_ref().map(|_| &fields[..]));
         let is_list = response.as_ref().is_some_and(|schema| schema["properties"]["data"]["type"] == "array");
         ToolSchemas {
             is_list,
             is_paged: is_list && arguments["properties"].get("cursor").is_some(),
-            fields: response.as_ref().map(names_of_fields).unwrap_or_default(),
+            fields,
             result: result(response, is_list, operation.scope == Scope::Write, left_out),
             arguments,
         }
     }
 
-    /// Returns the schema of the arguments: what is in the path, the query and the body, and what every tool has.
-    fn arguments(&mut self, operation: &Operation, has_record: bool) -> Value {
+    /// Returns the schema of the arguments: what is in the path, the query and the body, and what every tool has. `fields` are
+    /// those of the record that is returned.
+    fn arguments(&mut self, operation: &Operation, fields: Option<&[String]>) -> Value {
         let mut properties = Map::new();
         let mut required = Vec::new();
         if operation.has_id() {
-            properties.insert(
-                "id".to_owned(),
-                json!({ "type": "string", "format": "uuid", "description": "The id of the record." }),
-            );
+            properties
+                .insert("id".to_owned(), json!({ "type": "string", "description": "The id of the record, a UUID." }));
             required.push(Value::from("id"));
         }
         let inputs: Vec<SchemaOf> = operation.shape.query.iter().copied().chain(operation.shape.body).collect();
@@ -82,12 +85,18 @@ impl<'a> Schemas<'a> {
             name_kinds(&mut schema, self.kinds);
             leave_out(&mut schema, &["x-enum-varnames"]);
             if let Some(members) = schema["properties"].as_object_mut() {
-                if operation.method == Method::GET {
-                    // A parameter without a value is left out.
-                    members.values_mut().for_each(without_null);
+                let is_left_out = |name: &str| {
+                    options::FIELDS.contains(&name) || name == options::SECRET || NOT_STORED.contains(&name)
+                };
+                members.retain(|name, _| !is_left_out(name));
+                for member in members.values_mut() {
+                    only_known_formats(member);
+                    match operation.method {
+                        // Null clears a field. Elsewhere it is the same as nothing.
+                        Method::PATCH => null_beside(member),
+                        _ => without_null(member),
+                    }
                 }
-                let is_option = |name: &str| options::FIELDS.contains(&name) || name == options::SECRET;
-                members.retain(|name, _| !is_option(name));
                 properties.append(members);
             }
             required.extend(schema["required"].as_array().into_iter().flatten().cloned());
@@ -100,11 +109,11 @@ impl<'a> Schemas<'a> {
         }
         if operation.scope == Scope::Write {
             properties.extend(written());
-        } else if has_record {
+        } else if let Some(fields) = fields {
             properties.insert(
                 "fields".to_owned(),
                 json!({
-                    "type": "array", "items": { "type": "string" }, "minItems": 1,
+                    "type": "array", "items": { "type": "string", "enum": fields }, "minItems": 1,
                     "description": "The names of the fields to return. All are if it is left out.",
                 }),
             );
@@ -134,6 +143,31 @@ fn leave_out(schema: &mut Value, names: &[&str]) {
     }
 }
 
+/// Leaves out the formats of texts that some models' interfaces refuse together with all tools: they know `date-time` alone.
+/// The server checks the others, and the descriptions tell.
+fn only_known_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.retain(|name, value| name != "format" || value == "date-time");
+            members.values_mut().for_each(only_known_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(only_known_formats),
+        _ => {}
+    }
+}
+
+/// Writes the schema of a field that can be null with null as an alternative of its own, since clients that know one word for
+/// `type` cannot read two.
+fn null_beside(schema: &mut Value) {
+    let can_be_null = schema["type"].as_array().is_some_and(|types| types.iter().any(|name| name == "null"));
+    if !can_be_null {
+        return;
+    }
+    let description = schema.as_object_mut().and_then(|members| members.remove("description")).unwrap_or_default();
+    without_null(schema);
+    *schema = json!({ "description": description, "anyOf": [schema.take(), { "type": "null" }] });
+}
+
 /// Makes the schema of a field that can be null that of a field that cannot.
 fn without_null(schema: &mut Value) {
     if let Some(types) = schema["type"].as_array_mut() {
@@ -147,6 +181,14 @@ fn without_null(schema: &mut Value) {
             forms.retain(|form| !form.is_null() && form["type"] != "null");
         }
     }
+    // Of one alternative there is no choice.
+    if let Some([only]) = schema["anyOf"].as_array().map(Vec::as_slice) {
+        let (only, description) = (only.clone(), schema.get("description").cloned());
+        *schema = only;
+        if let Some(description) = description {
+            schema["description"] = description;
+        }
+    }
 }
 
 /// Puts the event kinds of the operator's own into each list of event kinds in a schema, and a short text in place of what each
@@ -158,7 +200,11 @@ fn name_kinds(schema: &mut Value, kinds: &EventKinds) {
             let all = members.get_mut("enum").and_then(Value::as_array_mut);
             if let Some(all) = all.filter(|all| all.iter().any(|kind| kind == known)) {
                 all.extend(kinds.custom().map(|kind| Value::from(kind.as_str())));
-                members.insert("description".to_owned(), "A kind of event.".into());
+                let description = match all.iter().any(|kind| kind == "*") {
+                    true => "A kind of event, or `*` alone for all kinds.",
+                    false => "A kind of event.",
+                };
+                members.insert("description".to_owned(), description.into());
             }
             members.values_mut().for_each(|member| name_kinds(member, kinds));
         }

@@ -90,6 +90,44 @@ fn each_metric_is_exported() {
     assert!(text.ends_with("# EOF\n"));
 }
 
+/// In the text format 0.0.4 each sample belongs to the family that was described last, by the name of the family or with one of
+/// the endings of a histogram.
+#[test]
+fn the_plain_text_has_the_same_samples_below_their_own_families() {
+    let metrics = all_kinds();
+    let (open, plain) = (metrics.render(), metrics.render_plain());
+    let samples = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.starts_with('#') && !line.starts_with("svc_process_resident"));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(samples(&plain), samples(&open));
+    let (mut family, mut kind, mut described) = ("", "", BTreeSet::new());
+    for line in plain.lines() {
+        let mut words = line.split(' ');
+        match (words.next(), words.next(), words.next()) {
+            (Some("#"), Some("HELP"), Some(name)) => assert!(described.insert(name.to_owned()), "{name} comes twice"),
+            (Some("#"), Some("TYPE"), Some(name)) => {
+                (family, kind) = (name, words.next().unwrap());
+                assert!(described.contains(name), "{name} has no text");
+                assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            }
+            (Some(sample), Some(value), None) => {
+                let name = sample.split('{').next().unwrap();
+                let endings: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+                assert!(
+                    endings.iter().any(|ending| name.strip_suffix(ending) == Some(family)),
+                    "{line} below {family}"
+                );
+                assert!(value.parse::<f64>().is_ok(), "{line}");
+                assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+            }
+            _ => panic!("{line}"),
+        }
+    }
+    assert!(plain.contains("# TYPE svc_http_requests_total counter\n"), "{plain}");
+    assert!(plain.contains("# TYPE svc_build_info gauge\n"), "{plain}");
+}
+
 /// A dashboard or an alert on a name that is not exported would show nothing, without an error.
 #[test]
 fn the_metrics_of_the_dashboard_and_the_alerts_are_exported() {

@@ -505,6 +505,7 @@ impl Config {
             cors: Cors::new(self.cors_origin.clone()),
             platform_webhook: self.platform_webhook.clone(),
             dashboard: self.dashboard == Switch::On,
+            public_url: self.public_url.as_ref().map(ToString::to_string),
             oauth: self.public_url.clone().filter(|_| self.oauth == Switch::On),
             oauth_clients: self.oauth_clients,
             mcp: (self.mcp == Switch::On).then(|| self.public_url.iter().filter_map(host_of).collect()),

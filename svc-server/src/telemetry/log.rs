@@ -69,7 +69,26 @@ pub(crate) fn init_or(format: LogFormat, default: &str) {
         }
     }
     #[cfg(not(feature = "otlp"))]
-    install(tracing_subscriber::registry().with(filter()).with(log(format)));
+    {
+        install(tracing_subscriber::registry().with(filter()).with(log(format)));
+        let variables =
+            std::env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
+        for variable in ignored_endpoints(variables) {
+            tracing::warn!(
+                variable,
+                "nothing is exported to a collector, as this program was built without the feature otlp; build it with \
+                 --features otlp, or unset the variable"
+            );
+        }
+    }
+}
+
+/// Returns the variables that name a collector.
+#[cfg(any(not(feature = "otlp"), test))]
+fn ignored_endpoints(variables: impl Iterator<Item = (String, String)>) -> Vec<String> {
+    let names_collector = |name: &str| name.starts_with("OTEL_EXPORTER_OTLP_") && name.ends_with("ENDPOINT");
+    let set = variables.filter(|(name, value)| names_collector(name) && !value.is_empty());
+    set.map(|(name, _)| name).collect()
 }
 
 /// Returns the filter that `SVC_LOG` asks for, without the crates that it does not name although they need to be named. A log that
@@ -115,4 +134,23 @@ pub(crate) async fn flush(within: Duration) {
     let _ = tokio::task::spawn_blocking(move || super::otlp::flush(within)).await;
     #[cfg(not(feature = "otlp"))]
     let _ = within;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collector_that_gets_nothing_is_named() {
+        let variables = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318"),
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:4318/v1/traces"),
+            ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", ""),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "10"),
+            ("OTEL_SERVICE_NAME", "svc"),
+        ];
+        let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let expected = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
+        assert_eq!(ignored_endpoints(variables), expected);
+    }
 }

@@ -1,8 +1,14 @@
 //! Deliveries of every kind of event are what the OpenAPI document says under `webhooks`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use svc_core::accounts::clocks::advance_clock;
+use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::operational::PLATFORM_ACCOUNT;
+use svc_core::accounts::tenants::{self, DeveloperAccess};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
 use svc_core::resources::bookings::{Booking, BookingCreate, BookingUpdate};
@@ -11,11 +17,12 @@ use svc_core::resources::crud;
 use svc_core::resources::invoices::{self, InvoiceCreate};
 use svc_core::resources::jobs::{Job, JobCreate, JobUpdate};
 use svc_core::resources::quotes::{Quote, QuoteCreate, QuoteUpdate};
-use svc_core::store::Tx;
-use svc_core::values::{EventKind, EventKinds, TenantId};
-use svc_core::webhooks::deliveries::DeliveryStatus;
-use svc_core::webhooks::events;
+use svc_core::store::{DeliveryFilter, EventFilter, EventWithActor, Tx};
+use svc_core::values::{EventKind, EventKinds, TenantId, Timestamp};
+use svc_core::webhooks::deliveries::{AttemptLog, DeliveryStatus};
+use svc_core::webhooks::engine::{AttemptResult, Batch, Policy, run_batch};
 use svc_core::webhooks::subscriptions::{self, WebhookCreate, WebhookSubscription};
+use svc_core::webhooks::{events, operational};
 use svc_server::api::openapi::document;
 use svc_server::api::routes::{Version, operations};
 use wiremock::matchers::any;
@@ -135,4 +142,68 @@ fn check_headers(document: &Value, webhook: &Value, request: &Request) {
 fn failures(schema: &Value, value: &Value) -> Vec<String> {
     let validator = jsonschema::draft202012::options().should_validate_formats(true).build(schema).unwrap();
     validator.iter_errors(value).map(|error| error.to_string()).collect()
+}
+
+/// Lets each operational event about an account and its endpoints happen once: the endpoint has failed nine times when its next
+/// delivery is gone for good.
+async fn let_operational_events_happen(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    for access in [DeveloperAccess::Suspended, DeveloperAccess::Approved] {
+        tenants::update(tx, tenant.0, |tenant| tenant.developer_access = access).await?;
+    }
+    let day = Duration::from_secs(24 * 60 * 60);
+    keys::create(tx, tenant, KeyCreate { expires_in: Some(day), ..KeyCreate::default() }).await?;
+    let hook = WebhookCreate::from_body(&body(&json!({ "url": "https://example.com/hooks", "events": ["*"] })))?;
+    let mut hook = crud::create::<WebhookSubscription>(tx, tenant, hook).await?;
+    hook.consecutive_failures = 9;
+    tx.update_delivery_outcome(tenant, &hook).await?;
+
+    let now = advance_clock(tx, tenant).await?;
+    events::emit(tx, tenant, now, &[EventKind::StayCreated], &json!({ "id": 1 })).await?;
+    let newest = DeliveryFilter { limit: 1, ..DeliveryFilter::default() };
+    let mut delivery = tx.list_deliveries(tenant, &newest).await?.remove(0);
+    delivery.claim(tx.env().id(now), now.checked_add(day).unwrap());
+    tx.update_delivery(&delivery, None).await?;
+    let log = AttemptLog {
+        attempt: delivery.attempts,
+        started_at: now,
+        duration_ms: 5,
+        status: 410,
+        error: Some("status: 410".to_owned()),
+        response_body: None,
+        response_truncated: false,
+        remote_addr: None,
+    };
+    let outcome = AttemptResult { delivery, log, retry_after: None };
+    run_batch(tx, &Policy::default(), &Batch::outcomes_only(tenant, vec![outcome])).await.map(drop)
+}
+
+/// Events about apps are compared with the document in `tests/oauth/document.rs`.
+#[tokio::test(flavor = "multi_thread")]
+async fn operational_events_match_the_document() {
+    let fixture = Fixture::start(&[]).await;
+    let (tenant, store) = (fixture.tenant, Arc::clone(&fixture.store));
+    fixture.stop().await;
+    let url = "https://ops.example.com/hooks".parse().unwrap();
+    operational::set_webhook(&*store, Some(&url)).await.unwrap();
+    store.write("test", tenant, async |tx, &tenant| let_operational_events_happen(tx, tenant).await).await.unwrap();
+    operational::report_expiring_keys(&*store).await.unwrap();
+    operational::publish(&*store).await.unwrap();
+
+    let document: Value = serde_json::from_str(&svc_server::api::openapi::text("platform-v1").unwrap()).unwrap();
+    let all = EventFilter::newest(Timestamp::from_micros(0)..Timestamp::MAX, 100);
+    let sent = store.read("test", all, async |tx, all| Ok(tx.list_events(PLATFORM_ACCOUNT, all).await?)).await.unwrap();
+    let mut kinds = BTreeSet::new();
+    for EventWithActor { event, .. } in sent {
+        let body = &document["webhooks"][event.kind.as_str()]["post"]["requestBody"]["content"]["application/json"];
+        let reference = body["schema"]["properties"]["data"]["$ref"].as_str().unwrap();
+        let mut schema = document.pointer(&reference[1..]).unwrap().clone();
+        let fields: BTreeSet<String> = schema["properties"].as_object().unwrap().keys().cloned().collect();
+        schema["components"] = document["components"].clone();
+        let data: Value = serde_json::from_str(event.data.get()).unwrap();
+        assert_eq!(failures(&schema, &data), [""; 0], "{}: {data}", event.kind);
+        assert_eq!(data.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>(), fields, "{}", event.kind);
+        kinds.insert(event.kind.to_string());
+    }
+    let expected = ["account.approved", "delivery.exhausted", "endpoint.paused", "key.expiring"];
+    assert_eq!(kinds, expected.map(str::to_owned).into());
 }

@@ -15,7 +15,8 @@ fn text_fields(tool: &Value) -> Vec<String> {
         (types == "string" || types.as_array().is_some_and(|types| types.contains(&json!("string"))))
             && ["format", "enum", "pattern"].iter().all(|name| field.get(*name).is_none())
     };
-    let own = ["idempotency_key", "id"];
+    // Nor those whose text has a form, which the schema does not say.
+    let own = ["idempotency_key", "id", "contact_id", "email", "url"];
     fields
         .iter()
         .filter(|(name, field)| is_text(field) && !own.contains(&name.as_str()))

@@ -192,6 +192,13 @@ async fn svc_mcp_is_the_same_on_stdin_and_stdout() {
     assert!(answers[0]["error"]["message"].as_str().unwrap().contains("no connection to the service"), "{answers:?}");
     let (answers, _) = talk(svc(&[], &by_key), &["nonsense".to_owned()]).await;
     assert_eq!((&answers[0]["error"]["code"], &answers[0]["id"]), (&json!(-32700), &Value::Null));
+    let batch = format!("[{},{}]", line(1, "ping", json!({})), list[0].replace("\"id\":1", "\"id\":2"));
+    let (answers, _) = talk(svc(&[], &by_key), &[batch]).await;
+    assert_eq!((&answers[0][0]["id"], &answers[0][1]["id"], answers.len()), (&json!(1), &json!(2), 1), "{answers:?}");
+    let text = line(8, "tools/call", json!({ "name": "get_contact", "arguments": "{}" }));
+    let (answers, _) = talk(svc(&[], &by_key), &[text, "7".to_owned()]).await;
+    let codes: Vec<&Value> = answers.iter().map(|answer| &answer["error"]["code"]).collect();
+    assert_eq!(codes, [&json!(-32600), &json!(-32602)], "{answers:?}");
     let huge = line(7, "tools/call", json!({ "name": "get_contact", "arguments": { "id": "a".repeat(300_000) } }));
     let (answers, _) = talk(svc(&[], &by_key), &[huge]).await;
     assert_eq!((&answers[0]["id"], answers[0]["error"].is_object()), (&json!(7), true), "{answers:?}");

@@ -87,9 +87,28 @@ async fn other_hosts_and_origins_are_refused() {
     for origin in ["https://api.example.com", "http://localhost:6274", "http://127.0.0.1:3000"] {
         server.expect(200, list().header("origin", origin)).await;
     }
-    for origin in ["https://evil.example", "http://api.example.com", "null", "https://api.example.com.evil.example"] {
+    // A page at another port of the host is one of another program.
+    for origin in [
+        "https://evil.example",
+        "http://api.example.com",
+        "null",
+        "https://api.example.com.evil.example",
+        "https://api.example.com:444",
+        "https://api.example.com:80",
+    ] {
         let refused = server.expect(403, list().header("origin", origin)).await.json();
         assert_eq!(refused["error"]["code"], -32600, "{origin}");
+    }
+    server.expect(200, list().header("origin", "https://api.example.com:443")).await;
+    for origins in
+        [["https://api.example.com", "https://evil.example"], ["https://evil.example", "https://api.example.com"]]
+    {
+        let mut both = list();
+        for origin in origins {
+            both.headers.append("origin", origin.parse().unwrap());
+        }
+        let refused = server.expect(403, both).await.json();
+        assert_eq!(refused["error"]["message"], "The header origin must be sent only once.");
     }
     // A call from there has no effect.
     let create =
@@ -136,19 +155,131 @@ async fn what_is_no_message_gets_an_error_that_says_so() {
         assert_eq!(refused.header("allow"), Some("POST"));
     }
     let post = |body: &str| message("/mcp", "", json!({})).raw(body.to_owned());
-    for body in ["", "nonsense", "[]", "{}", "7", "{\"jsonrpc\":\"2.0\",\"id\":1}", "[[[[[[[[[[[[[[[[[["] {
-        let response = server.send(post(body)).await;
-        assert!((400..500).contains(&response.status), "{body}: {}", response.status);
-        assert!(
-            response.json()["error"]["message"].as_str().is_some_and(|text| !text.is_empty()),
-            "{body}: {}",
-            response.text()
-        );
+    for (body, code) in [
+        ("", -32700),
+        ("nonsense", -32700),
+        ("[[[[[[[[[[[[[[[[[[", -32700),
+        ("{\"jsonrpc\":\"2.0\",\"id\":1,", -32700),
+        ("[]", -32600),
+        ("{}", -32600),
+        ("7", -32600),
+        ("\"ping\"", -32600),
+        ("{\"jsonrpc\":\"2.0\",\"id\":1}", -32600),
+        ("{\"id\":1,\"method\":\"ping\"}", -32600),
+        ("{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}", -32600),
+        ("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", -32600),
+    ] {
+        let response = server.expect(400, post(body)).await;
+        let error = response.json()["error"].clone();
+        assert_eq!(error["code"], code, "{body}: {error}");
+        assert!(error["message"].as_str().is_some_and(|text| text.len() > 20), "{body}: {error}");
     }
-    let unknown = server.expect(200, message("/mcp", "resources/list", json!({}))).await.json();
-    assert_eq!(unknown["error"]["code"], -32601, "{unknown}");
-    server.expect(406, message("/mcp", "tools/list", json!({})).header("accept", "text/html")).await;
+    for method in ["resources/list", "prompts/list", "nothing"] {
+        let unknown = server.expect(200, message("/mcp", method, json!({}))).await.json();
+        let text = format!(
+            "There is no method {method}; there are initialize, ping, server/discover, tools/call, tools/list."
+        );
+        assert_eq!(unknown["error"], json!({ "code": -32601, "message": text }));
+    }
+    for (method, params, text) in [
+        ("tools/call", json!({ "name": "list_contacts", "arguments": "{}" }), "arguments must be an object, such as"),
+        ("tools/call", json!({ "arguments": {} }), "name is required"),
+        ("tools/call", json!({ "name": 7 }), "name must be the name of a tool as a text, and is a number."),
+        ("tools/call", json!(["list_contacts"]), "params must be an object, and is an array."),
+        ("initialize", json!({ "protocolVersion": 7 }), "params must have protocolVersion"),
+    ] {
+        let wrong = server.expect(200, message("/mcp", method, params)).await.json();
+        assert_eq!((&wrong["error"]["code"], &wrong["id"]), (&json!(-32602), &json!(1)), "{wrong}");
+        assert!(wrong["error"]["message"].as_str().unwrap().starts_with(text), "{wrong}");
+    }
+    let html = server.expect(406, message("/mcp", "tools/list", json!({})).header("accept", "text/html")).await.json();
+    assert_eq!(html["error"]["message"], "Responses are JSON; Accept must have application/json.");
     server.expect(415, message("/mcp", "tools/list", json!({})).header("content-type", "text/plain")).await;
+}
+
+#[tokio::test]
+async fn a_client_that_takes_json_gets_it() {
+    let server = server();
+    for accept in
+        ["*/*", "application/json", "application/*", "text/html, */*;q=0.1", "text/event-stream, application/json"]
+    {
+        server.expect(200, message("/mcp", "ping", json!({})).header("accept", accept)).await;
+    }
+    let mut without = message("/mcp", "ping", json!({}));
+    without.headers.remove("accept");
+    server.expect(200, without).await;
+    for accept in ["text/event-stream", "*/*, application/json;q=0"] {
+        server.expect(406, message("/mcp", "ping", json!({})).header("accept", accept)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_argument_that_comes_twice_is_refused_as_by_the_api() {
+    let server = server();
+    for arguments in [
+        r#"{"email": "a@example.com", "email": "b@example.com"}"#,
+        r#"{"email": "a@example.com", "em\u0061il": "b@example.com"}"#,
+        r#"{"email": "a@example.com", "dry_run": true, "dry_run": false}"#,
+    ] {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"create_contact","arguments":{arguments}}}}}"#
+        );
+        let refused = server.expect(200, message("/mcp", "", json!({})).raw(body)).await.json();
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        assert!(refused["error"]["message"].as_str().unwrap().ends_with(" must be sent only once."), "{refused}");
+    }
+    let twice = r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}"#.to_owned();
+    server.expect(400, message("/mcp", "", json!({})).raw(twice)).await;
+    assert_eq!(server.new_events().await, [""; 0]);
+}
+
+/// The revision 2025-03-26 says that a server receives batches.
+#[tokio::test]
+async fn a_batch_of_the_revision_that_has_them_gets_an_array_of_responses() {
+    let server = server();
+    let one = |id: Value, method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    let call = |id: u64, tool: &str, arguments: Value| {
+        one(json!(id), "tools/call", json!({ "name": tool, "arguments": arguments }))
+    };
+    let post = |batch: &Value| message("/mcp", "", json!({})).json(batch);
+    let batch = json!([
+        one(json!("a"), "ping", json!({})),
+        { "jsonrpc": "2.0", "method": "notifications/initialized" },
+        call(2, "create_contact", json!({ "email": "new@example.com" })),
+        7,
+        one(json!(3), "prompts/list", json!({})),
+        call(4, "get_contact", json!({ "id": "7" })),
+        one(json!(5), "initialize", json!({})),
+        call(6, "list_contacts", json!({ "limit": 1, "fields": ["email"] })),
+    ]);
+    let response = server.expect(200, post(&batch)).await;
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    let all = response.json();
+    let ids: Vec<&Value> = all.as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(json!(ids), json!(["a", 2, null, 3, 4, 5, 6]));
+    assert_eq!(all[0]["result"], json!({}));
+    assert_eq!(all[1]["result"]["structuredContent"]["data"]["email"], "new@example.com");
+    assert_eq!((&all[2]["error"]["code"], &all[3]["error"]["code"]), (&json!(-32600), &json!(-32601)));
+    assert_eq!((&all[4]["result"]["isError"], &all[5]["error"]["code"]), (&json!(true), &json!(-32600)));
+    // They are handled in their order.
+    assert_eq!(all[6]["result"]["structuredContent"]["data"], json!([{ "email": "new@example.com" }]));
+
+    let notifications = json!([{ "jsonrpc": "2.0", "method": "notifications/initialized" }]);
+    assert_eq!(server.expect(202, post(&notifications)).await.text(), "");
+    // One key may not call all tools, and its other messages are handled.
+    let mixed =
+        json!([call(1, "create_contact", json!({ "email": "b@example.com" })), one(json!(2), "ping", json!({}))]);
+    let mixed = server.expect(200, post(&mixed).key(server.key("read"))).await.json();
+    assert_eq!((&mixed[0]["error"]["data"]["code"], &mixed[1]["result"]), (&json!("insufficient_scope"), &json!({})));
+    // Of another host nothing is handled.
+    let refused = server.expect(403, post(&batch).header("host", "evil.example")).await.json();
+    assert_eq!(refused["error"]["message"], "Forbidden: Host header is not allowed");
+    for revision in ["2025-06-18", "2025-11-25", "2026-07-28"] {
+        let refused = server.expect(400, post(&batch).header("mcp-protocol-version", revision)).await.json();
+        assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    }
+    server.expect(200, post(&batch).header("mcp-protocol-version", "2025-03-26")).await;
+    assert_eq!(server.new_events().await, ["contact.created"]);
 }
 
 #[tokio::test]

@@ -195,6 +195,9 @@ async fn lists_have_pages_of_20_and_the_fields_that_are_asked_for() {
 
     let over = failure(&server, "list_contacts", json!({ "limit": 200 })).await;
     assert_eq!(over["error"], "limit must be a whole number from 1 to 20.");
+    let problem =
+        json!([{ "field": "limit", "code": "out_of_range", "message": "limit must be a whole number from 1 to 20" }]);
+    assert_eq!((&over["field"], &over["errors"]), (&json!("limit"), &problem));
     let unknown = failure(&server, "get_contact", json!({ "id": server.id("contact_id"), "fields": ["emial"] })).await;
     assert!(unknown["error"].as_str().unwrap().starts_with("fields has emial; there are id, email,"), "{unknown}");
     // The data of events is long, so it is asked for.
@@ -215,6 +218,18 @@ async fn bad_arguments_say_what_to_mend() {
         ("create_contact", json!({ "idempotency_key": 7 }), "idempotency_key must be a text."),
         ("create_contact", json!({ "idempotency_key": "a\nb" }), "idempotency_key must be printable ASCII."),
         ("create_contact", json!({ "emial": "a@b.co" }), "email is required; 1 more in errors."),
+        ("list_contacts", json!({ "limit": "many" }), "limit must be a whole number from 1 to 20."),
+        (
+            "create_job",
+            json!({ "title": "x", "estimated_total": "12.5" }),
+            "estimated_total must be a number, without quotes.",
+        ),
+        ("update_webhook", json!({ "id": "x", "enabled": "true" }), "id must be a UUID"),
+        (
+            "create_quote",
+            json!({ "contact_id": "x", "total": 1, "line_items": [{ "text": "a" }] }),
+            "line_items is not an argument of this tool, as the service does not store it.",
+        ),
         (
             "list_contacts",
             json!({ "emial": "a@b.co" }),
@@ -238,6 +253,119 @@ async fn bad_arguments_say_what_to_mend() {
     ] {
         let said = failure(&server, tool, arguments.clone()).await;
         assert!(said["error"].as_str().unwrap().starts_with(error), "{tool} {arguments}: {said}");
+    }
+}
+
+/// What does this customer owe, and what is booked for them?
+#[tokio::test]
+async fn records_are_listed_by_their_contact() {
+    let server = server();
+    let key = server.key("write");
+    let contact =
+        success(&server, "create_contact", json!({ "email": "owes@example.com" })).await["data"]["id"].clone();
+    let other = server.id("contact_id");
+    for number in 0..3 {
+        let start = format!("2026-05-0{}T09:00:00Z", number + 1);
+        let booking = |contact: &Value| json!({ "contact_id": contact, "service_name": "Repair", "start_time": start });
+        success(&server, "create_booking", booking(&contact)).await;
+        success(&server, "create_booking", booking(&json!(other))).await;
+    }
+    for (tool, body) in [
+        ("create_quote", json!({ "contact_id": contact, "total": 5 })),
+        ("create_job", json!({ "contact_id": contact, "title": "Repair" })),
+    ] {
+        success(&server, tool, body).await;
+    }
+    let of = async |tool: &str, arguments: Value| {
+        let mut arguments = arguments;
+        arguments["contact_id"] = contact.clone();
+        success(&server, tool, arguments).await
+    };
+    for (tool, count) in [("list_bookings", 3), ("list_quotes", 1), ("list_jobs", 1), ("list_invoices", 0)] {
+        let listed = of(tool, json!({})).await;
+        let records = listed["data"].as_array().unwrap();
+        assert!(
+            records.len() == count && records.iter().all(|record| record["contact_id"] == contact),
+            "{tool}: {listed}"
+        );
+    }
+    // Page by page, each record once, with the other filters.
+    let first = of("list_bookings", json!({ "limit": 2 })).await;
+    let rest = of("list_bookings", json!({ "limit": 2, "cursor": first["next_cursor"] })).await;
+    let starts: Vec<&Value> = [&first, &rest]
+        .into_iter()
+        .flat_map(|page| page["data"].as_array().unwrap())
+        .map(|one| &one["start_time"])
+        .collect();
+    assert_eq!(starts, ["2026-05-03T09:00:00.000000Z", "2026-05-02T09:00:00.000000Z", "2026-05-01T09:00:00.000000Z"]);
+    assert_eq!(rest["next_cursor"], Value::Null);
+    let cancelled = json!({ "id": first["data"][1]["id"], "status": "cancelled" });
+    let changed = success(&server, "update_booking", cancelled).await["data"].clone();
+    let found = of("list_bookings", json!({ "status": "cancelled" })).await["data"].clone();
+    assert_eq!((found.as_array().unwrap().len(), &found[0]["id"]), (1, &changed["id"]));
+    let since = of("list_bookings", json!({ "updated_since": changed["updated_at"] })).await["data"].clone();
+    assert_eq!((since.as_array().unwrap().len(), &since[0]["id"]), (1, &changed["id"]));
+    let all = success(&server, "list_bookings", json!({ "status": "cancelled" })).await["data"].clone();
+    assert!(all.as_array().unwrap().iter().any(|booking| booking["id"] == changed["id"]), "{all}");
+    // A cursor belongs to its contact, and the contract has no such parameter.
+    let foreign = json!({ "contact_id": other, "cursor": first["next_cursor"] });
+    assert_eq!(failure(&server, "list_bookings", foreign).await["code"], "invalid_cursor");
+    let contract = Call::get(&format!("/bookings?contact_id={other}")).key(key);
+    assert_eq!(server.expect(400, contract).await.code(), "unknown_parameter");
+}
+
+/// Models send a text for a number or a word, and an empty one for a filter that they do not want.
+#[tokio::test]
+async fn values_that_are_sent_as_texts_are_read() {
+    let server = server();
+    let all = success(&server, "list_jobs", json!({})).await;
+    let empty =
+        json!({ "limit": "20", "cursor": "", "status": "", "job_number": " ", "updated_since": "", "fields": "" });
+    assert_eq!(success(&server, "list_jobs", empty).await, all);
+    let one = success(&server, "list_jobs", json!({ "limit": "1" })).await;
+    assert_eq!(one["data"].as_array().unwrap().len(), 1);
+    let email = json!({ "email": "new@example.com", "dry_run": "true" });
+    assert_eq!(success(&server, "create_contact", email.clone()).await["dry_run"], true);
+    assert_eq!(server.new_events().await, [""; 0]);
+    let made = json!({ "email": "new@example.com", "dry_run": "false" });
+    assert_eq!(success(&server, "create_contact", made).await.get("dry_run"), None);
+    assert_eq!(server.new_events().await, ["contact.created"]);
+}
+
+/// What clients of Gemini and of OpenAI do with schemas of arguments: they know one word for `type`, the format `date-time`, and
+/// objects that name their members.
+#[tokio::test]
+async fn schemas_of_arguments_are_those_that_every_client_reads() {
+    fn walk(schema: &Value, visit: &mut impl FnMut(&Value)) {
+        visit(schema);
+        for (name, member) in schema.as_object().into_iter().flatten() {
+            match member {
+                Value::Object(members) if name == "properties" => {
+                    members.values().for_each(|member| walk(member, visit))
+                }
+                Value::Array(forms) if name == "anyOf" => forms.iter().for_each(|form| walk(form, visit)),
+                Value::Object(_) if name == "items" => walk(member, visit),
+                _ => {}
+            }
+        }
+    }
+    for tool in all_tools().await {
+        let name = tool["name"].as_str().unwrap();
+        walk(&tool["inputSchema"], &mut |schema| {
+            assert!(schema["type"].is_string() || schema["anyOf"].is_array(), "{name}: {schema}");
+            assert!(schema["format"].is_null() || schema["format"] == "date-time", "{name}: {schema}");
+            let has_members = schema["properties"].as_object().is_some_and(|members| !members.is_empty());
+            assert!(schema["type"] != "object" || has_members, "{name}: {schema}");
+            let forms = schema["anyOf"].as_array().map_or(2, Vec::len);
+            assert!(forms > 1, "{name}: {schema}");
+            // Null clears a field of an update, and is the same as nothing elsewhere.
+            let can_be_null = schema["anyOf"].as_array().into_iter().flatten().any(|form| form["type"] == "null");
+            assert!(!can_be_null || name.starts_with("update_"), "{name}: {schema}");
+        });
+        if name.starts_with("list_") || name.starts_with("get_") {
+            let fields = &tool["inputSchema"]["properties"]["fields"]["items"]["enum"];
+            assert!(fields.as_array().is_some_and(|names| !names.is_empty()), "{name}: {fields}");
+        }
     }
 }
 
@@ -297,4 +425,6 @@ async fn without_the_setting_there_are_no_tools() {
     for path in ["/mcp/contacts", "/mcp/readonly/contacts", "/mcp/"] {
         server.expect(404, Call::absolute(http::Method::GET, path)).await;
     }
+    let slash = server.expect(404, Call::absolute(http::Method::POST, "/mcp/")).await;
+    assert_eq!(slash.json()["error"], "No operation has this path with a slash at its end; leave the slash out.");
 }

@@ -52,7 +52,7 @@ type EventList = Listing<LogParams, EventListFilter>;
 /// Writes an event of a record that the service does not store.
 pub const EMIT_EVENT: Operation<TenantId, EventCreate, EmittedEvent> =
     Operation::new("emitEvent", Method::Post, "events", "", &async |tx, account, input: &EventCreate| {
-        Ok(events::record_external(tx, account, input.kind, &input.data.0).await?.into())
+        Ok(events::record_external(tx, account, input.kind.0, &input.data.0).await?.into())
     });
 
 /// Writes an event with the sample record of its kind.

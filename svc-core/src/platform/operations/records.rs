@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::exports;
 use crate::find::{self, FindText, Findable, Found, SearchParams};
 use crate::imports::{AccountRecord, Batch, Import};
+use crate::input::Input;
 use crate::lookup::{self, Matches, PartOfId};
 use crate::pages::{ListParams, Page};
 use crate::personal::{self, ContactData, Erasure, ErasureCreate};
@@ -14,7 +15,8 @@ use crate::platform::{
     ExportPage, ExportParams, ImportCreate, ImportKind, ImportReport, ImportedRow, Listing, MarkedInvoices, Method,
     Operation, OverdueCheck, PaymentAmount,
 };
-use crate::resources::contacts::{Contact, ContactId};
+use crate::resources::bookings::{Booking, BookingFilter, BookingStatus};
+use crate::resources::contacts::{self, Contact, ContactId, OfContact};
 use crate::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId, InvoiceUpdate};
 use crate::resources::quotes::{self, Quote, QuoteId};
 use crate::resources::{Create, Delete, Resource, Update, crud};
@@ -65,6 +67,65 @@ impl<R: Findable> Records<R> {
         },
     )
     .unwrapped();
+}
+
+/// The contact whose records a list has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Input)]
+pub struct OfContactParams {
+    /// Only the records of this contact, newest first. A page may have fewer than `limit`: read on to the last one.
+    pub contact_id: Option<ContactId>,
+}
+
+/// The query of a list of bookings, beside the parameters of every list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Input)]
+pub struct BookingParams {
+    /// Only the bookings of this contact, newest first. A page may have fewer than `limit`: read on to the last one.
+    pub contact_id: Option<ContactId>,
+    /// Only bookings with this status.
+    pub status: Option<BookingStatus>,
+}
+
+impl<R: OfContact> Records<R> {
+    /// Lists records, or those of a contact.
+    pub const LIST_OF_CONTACT: Operation<TenantId, Listing<ListParams, Listing<OfContactParams, R::Filter>>, Page<R>> =
+        Operation::new("listRecords", Method::Get, R::COLLECTION, "", &async |tx,
+                                                                              account,
+                                                                              input: &Listing<
+            ListParams,
+            Listing<OfContactParams, R::Filter>,
+        >| {
+            let Listing { page, filter: Listing { page: OfContactParams { contact_id }, filter } } = input;
+            list_of_contact::<R>(tx, account, page, *contact_id, filter).await
+        })
+        .unwrapped();
+}
+
+impl Records<Booking> {
+    /// Lists bookings, or those of a contact or with a status.
+    pub const LIST_FILTERED: Operation<TenantId, Listing<ListParams, BookingParams>, Page<Booking>> =
+        Operation::new("listRecords", Method::Get, Booking::COLLECTION, "", &async |tx,
+                                                                                    account,
+                                                                                    input: &Listing<
+            ListParams,
+            BookingParams,
+        >| {
+            let BookingParams { contact_id, status } = input.filter;
+            list_of_contact(tx, account, &input.page, contact_id, &BookingFilter { status }).await
+        })
+        .unwrapped();
+}
+
+async fn list_of_contact<R: OfContact>(
+    tx: &mut dyn Tx,
+    account: TenantId,
+    page: &ListParams,
+    contact: Option<ContactId>,
+    filter: &R::Filter,
+) -> Result<Page<R>, Error> {
+    match contact {
+        Some(contact) => contacts::list_filtered::<R>(tx, account, page, contact, filter).await,
+        None => crud::list::<R>(tx, account, page, filter).await,
+    }
 }
 
 impl<R: Create<Input: Clone>> Records<R> {

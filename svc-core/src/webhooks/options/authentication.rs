@@ -196,7 +196,7 @@ impl<'de> Deserialize<'de> for Authentication {
 
 impl JsonSchema for Authentication {
     fn schema_name() -> Cow<'static, str> {
-        "Authentication".into()
+        "EndpointAuthentication".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         authentications::<false>(generator, "How deliveries are authenticated at the endpoint, without the secret.")

@@ -16,7 +16,9 @@ const grouped = (content) => {
     ...tag,
     description: tag.description?.replaceAll('below `webhook-events`', 'below'),
   }))
-  return { ...content, tags: [...tags, ...groups.values()] }
+  // Requests go to the server of this page, by whatever name it was reached, as its policy lets no other.
+  const servers = content.servers.map((server) => ({ ...server, url: new URL(server.url, location).pathname }))
+  return { ...content, servers, tags: [...tags, ...groups.values()] }
 }
 
 const start = (content) => Scalar.createApiReference('#reference', {
@@ -35,7 +37,8 @@ const start = (content) => Scalar.createApiReference('#reference', {
     securitySchemes: {
       ...(key && { bearer: { token: key } }),
       // Most apps that sign in here are public and have no secret.
-      oauth2: { flows: { authorizationCode: { 'x-scalar-credentials-location': 'body' } } },
+      // The server requires PKCE. The viewer does it if it is told so here; in a document, others give the name another meaning.
+      oauth2: { flows: { authorizationCode: { 'x-usePkce': 'SHA-256', 'x-scalar-credentials-location': 'body' } } },
     },
   },
   // Colours with the contrast of WCAG 2.2 AA, and a button that is large enough to hit.

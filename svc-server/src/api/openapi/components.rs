@@ -238,6 +238,27 @@ pub(super) fn headers() -> Value {
     headers
 }
 
+/// Says what `WWW-Authenticate` has where apps get in by OAuth: the metadata of the server, and why a token is refused, as
+/// well if its scope is.
+pub(super) fn add_challenges(document: &mut Value) {
+    document["components"]["headers"]["WWW-Authenticate"] = response_header(
+        "The authentication scheme of the API, with the URL of the metadata by which an app finds the authorization server, and \
+         the `error` of an access token that is refused (RFC 6750, RFC 9728).",
+        json!({ "type": "string", "pattern": "^Bearer( .+)?$" }),
+        json!(
+            "Bearer error=\"invalid_token\", resource_metadata=\"https://api.example.com/.well-known/oauth-protected-resource\""
+        ),
+    );
+    document["components"]["headers"]["InsufficientScope"] = response_header(
+        "The scope that the operation needs, for an app whose access token lacks it (RFC 6750).",
+        json!({ "type": "string", "pattern": "^Bearer .+$" }),
+        json!("Bearer error=\"insufficient_scope\", scope=\"read write\""),
+    );
+    document["components"]["headers"]["InsufficientScope"]["required"] = false.into();
+    document["components"]["responses"]["Forbidden"]["headers"]["WWW-Authenticate"] =
+        component("headers", "InsufficientScope");
+}
+
 /// Changes what the components of the public API say differently of the platform API, and removes what it does not have.
 pub(super) fn adapt_to_platform(document: &mut Value) {
     let text = |text: &str| Value::from(text);

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use svc_core::accounts::operational::{AccountApproved, OperationalKind, PLATFORM_ACCOUNT};
+use svc_core::accounts::operational::{OperationalKind, PLATFORM_ACCOUNT};
+use svc_core::platform::operational_data;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::{Invoice, Payment, RefundedInvoice};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::values::{EventKind, EventKinds, KindName, TenantId, Timestamp};
-use svc_core::webhooks::operational::{DeliveryExhausted, EndpointPaused, KeyExpiring};
 use svc_core::webhooks::samples;
 
 use super::Schemas;
@@ -62,25 +62,12 @@ pub(super) fn describe_operational(schemas: &mut Schemas) -> Value {
     let meanings = meanings["description"].as_str().unwrap_or_default().to_owned();
     let describe = |kind: &OperationalKind| {
         let meaning = meanings.lines().find_map(|line| line.strip_prefix(&format!("- `{kind}`: "))).unwrap_or_default();
-        let (data, tenant) = (operational_data(*kind, schemas), PLATFORM_ACCOUNT.to_string());
+        let (schema, description) = operational_data(*kind, &mut schemas.output);
+        let (data, tenant) = (Data { schema: schema.to_value(), description }, PLATFORM_ACCOUNT.to_string());
         let post = delivery(kind.as_str(), meaning, data, &samples::operational(*kind), &tenant, schemas);
         (kind.to_string(), json!({ "post": post }))
     };
     OperationalKind::ALL.iter().map(describe).collect::<Map<String, Value>>().into()
-}
-
-fn operational_data(kind: OperationalKind, schemas: &mut Schemas) -> Data {
-    let (schema, description) = match kind {
-        OperationalKind::EndpointPaused => {
-            (schemas.output.subschema_for::<EndpointPaused>(), "the webhook subscription as it was when it was paused")
-        }
-        OperationalKind::DeliveryExhausted => {
-            (schemas.output.subschema_for::<DeliveryExhausted>(), "the delivery after its last attempt")
-        }
-        OperationalKind::KeyExpiring => (schemas.output.subschema_for::<KeyExpiring>(), "the API key"),
-        _ => (schemas.output.subschema_for::<AccountApproved>(), "the account"),
-    };
-    Data { schema: schema.to_value(), description }
 }
 
 /// Returns what an event of a custom kind reports.
@@ -94,12 +81,17 @@ pub(super) fn add_custom_kinds(schemas: &mut BTreeMap<String, Value>, kinds: &Ev
         let place = component("schemas", name.as_str());
         let schema = kinds.schema_at(name, place["$ref"].as_str().unwrap_or_default()).unwrap_or_default();
         schemas.insert(name.to_string(), schema);
-        let Some(all) = schemas.get_mut("EventKind") else { continue };
-        if let Some(names) = all["enum"].as_array_mut() {
-            names.push(name.as_str().into());
+        for list in ["EventKind", "SelectedEvent", "EmittableKind"] {
+            let Some(all) = schemas.get_mut(list) else { continue };
+            if let Some(names) = all["enum"].as_array_mut() {
+                names.push(name.as_str().into());
+            }
+            if let Some(names) = all.get_mut("x-enum-varnames").and_then(Value::as_array_mut) {
+                names.push(EventKind::Custom(name).code_name().into());
+            }
+            let meanings = all["description"].as_str().unwrap_or_default();
+            all["description"] = format!("{meanings}\n- `{name}`: {}", meaning(kinds, name).replace('\n', " ")).into();
         }
-        let meanings = all["description"].as_str().unwrap_or_default();
-        all["description"] = format!("{meanings}\n- `{name}`: {}", meaning(kinds, name).replace('\n', " ")).into();
     }
 }
 
@@ -110,15 +102,10 @@ pub(super) fn schemas() -> [(&'static str, Value); 2] {
             "DeletedContact",
             json!({
                 "description": "A contact that was deleted.",
-                "allOf": [component("schemas", "Contact"), {
-                    "type": "object",
-                    "properties": { "deleted_at": {
-                        "description": "When the contact was deleted.",
-                        "type": "string",
-                        "format": "date-time",
-                    } },
-                    "required": ["deleted_at"],
-                }],
+                // The field is that of a contact, which need not have it; described again, it would be another field to some
+                // generators of clients. Some read what is required here, and some in the second schema.
+                "allOf": [component("schemas", "Contact"), { "type": "object", "required": ["deleted_at"] }],
+                "required": ["deleted_at"],
             }),
         ),
         (
@@ -236,6 +223,8 @@ fn delivery(
         "tenant_id": tenant_example,
     });
     json!({
+        // The names of kinds are unique, and those that an application registers may differ by nothing but a separator.
+        "operationId": kind,
         "summary": kind,
         "description": format!(
             "{meaning}\n\n`data` is {description}. It is the same on every attempt, unless its contact is erased meanwhile. \
