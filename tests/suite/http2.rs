@@ -203,32 +203,6 @@ async fn what_is_taken_after_a_response_is_bounded() {
 }
 
 #[tokio::test]
-async fn unfinished_streams_take_memory_from_unfinished_streams() {
-    let settings = Settings { request_memory: 1024 * 1024, ..settings() };
-    let mut connection = Http2Connection::with(TestServer::with(settings, |store| store), &[], LONG, LONG).await;
-    let mut refused = 0;
-    for number in 0..80 {
-        let (unfinished, whole) = (number * 4 + 1, number * 4 + 3);
-        connection.send(&connection.request(unfinished, "POST", "/api/v1/contacts", 0)).await;
-        connection.send(&frame(kind::DATA, 0, unfinished, &[b' '; 2_000])).await;
-        connection.send(&connection.request(whole, "GET", PING, END_STREAM)).await;
-        loop {
-            let next = connection.next().await.unwrap();
-            match next.kind {
-                kind::HEADERS if next.stream == whole => break assert!(next.has_status(200), "{number}"),
-                kind::DATA if next.stream % 4 == 1 => {
-                    let body: serde_json::Value = serde_json::from_slice(&next.payload).unwrap();
-                    assert_eq!(body["code"], "unavailable");
-                    refused += 1;
-                }
-                _ => {}
-            }
-        }
-    }
-    assert!((1..60).contains(&refused), "the memory is for some forty, and {refused} were given up");
-}
-
-#[tokio::test]
 async fn a_request_gets_a_response() {
     let mut connection = Http2Connection::open(&[]).await;
     let settings = connection.next_of(kind::SETTINGS).await.settings();
