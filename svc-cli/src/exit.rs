@@ -101,6 +101,7 @@ impl From<Error> for Failure {
             | Error::KeyRevoked
             | Error::KeyExpired
             | Error::InsufficientScope
+            | Error::InsufficientGrant
             | Error::AccessNotApproved
             | Error::LimitReached { .. }
             | Error::IdempotencyInProgress

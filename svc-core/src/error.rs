@@ -209,6 +209,9 @@ pub enum Error {
     /// The API key may only read.
     #[error("The API key has no write scope; use a key with read and write.")]
     InsufficientScope,
+    /// The account has granted the app `read` alone.
+    #[error("The account has not granted write to this app; ask its owner for it with scope=read+write.")]
+    InsufficientGrant,
     /// The platform key lacks a scope; holds its name, such as `records:write`.
     #[error("The platform key has no scope {0}; use a key with this scope.")]
     MissingPlatformScope(String),
@@ -313,7 +316,7 @@ impl Error {
             Self::KeyRevoked => "key_revoked",
             Self::KeyExpired => "key_expired",
             Self::InvalidToken => "invalid_token",
-            Self::InsufficientScope | Self::MissingPlatformScope(_) => "insufficient_scope",
+            Self::InsufficientScope | Self::InsufficientGrant | Self::MissingPlatformScope(_) => "insufficient_scope",
             Self::AccessNotApproved => "access_not_approved",
             Self::NotFound | Self::UnknownTenant(_) => "not_found",
             Self::EmailTaken { .. } => "email_taken",

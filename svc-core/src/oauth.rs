@@ -14,13 +14,19 @@
 //!
 //! # A response that is lost
 //!
-//! The tokens that replace a refresh token are made from its text and a number that the store alone has. So a repeat of the
-//! request gets the same response, though the store keeps digests only, as long as the new refresh token was not used and
-//! [`tokens::GRACE`] has not passed. Any other repeat means that two hold the token: the grant is revoked.
+//! The tokens that replace a refresh token are made from its text and a number that the store alone has, and the access token
+//! from its scope and its resource as well. So a repeat of the request gets the same response, though the store keeps digests
+//! only, as long as the new refresh token was not used and [`tokens::GRACE`] has not passed. Any other repeat means that two
+//! hold the token: the grant is revoked.
+//!
+//! What an access token may do never changes after it was issued. A repeat with another scope or resource gets another access
+//! token, and a repeat of a request whose access token was revoked since gets a new one. A refresh token keeps the scope and
+//! the resource that the owner has granted, whatever part of them a request asks for.
 //!
 //! # Locks
 //!
-//! Whatever changes a code, a token or a grant locks the account first, and reads them after that.
+//! Whatever changes a code, a token or a grant locks the account first, and reads them after that. A consent, a change and a
+//! deletion of an app lock the app, after the account. So an app is never deleted or disabled while an account connects it.
 
 pub mod authorization;
 mod disconnection;

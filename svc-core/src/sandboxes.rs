@@ -15,6 +15,7 @@ use crate::accounts::keys::{self, KeyCreate, NewKey};
 use crate::accounts::operational::PLATFORM_ACCOUNT;
 use crate::accounts::tenants::{self, Tenant, TenantCreate};
 use crate::error::Error;
+use crate::oauth::{self, RevokeReason};
 use crate::store::{SandboxRows, Tx};
 use crate::values::TenantId;
 use crate::webhooks::statistics;
@@ -22,6 +23,8 @@ use crate::webhooks::statistics;
 /// The highest number of rows that one step deletes.
 pub const STEP: u32 = 500;
 
+/// How many apps lose their access in one step.
+const GRANTS_AT_ONCE: u32 = 20;
 /// What the name of a sandbox ends with.
 const SUFFIX: &str = " (sandbox)";
 /// The longest name of an account, in characters.
@@ -121,8 +124,9 @@ pub async fn reset_step(tx: &mut dyn Tx, account: TenantId) -> Result<SandboxSte
     Ok(step)
 }
 
-/// Takes one step of deleting the sandbox of an account with all that it has: deletes at most [`STEP`] rows. Its keys are among
-/// the first, so they are refused from then on. An account that names a sandbox which is gone has none after it.
+/// Takes one step of deleting the sandbox of an account with all that it has: deletes at most [`STEP`] rows. The access of apps
+/// ends first, as if it were revoked, so that each learns of it. Its keys are among the next, so they are refused from then on.
+/// An account that names a sandbox which is gone has none after it.
 ///
 /// # Errors
 ///
@@ -130,7 +134,16 @@ pub async fn reset_step(tx: &mut dyn Tx, account: TenantId) -> Result<SandboxSte
 pub async fn delete_step(tx: &mut dyn Tx, account: TenantId) -> Result<SandboxStep, Error> {
     let (owner, sandbox) = lock(tx, account).await?;
     let step = match sandbox {
-        Some(sandbox) => delete(tx, &sandbox, SandboxRows::All).await?,
+        Some(sandbox) => {
+            let grants = tx.grants(sandbox.id, GRANTS_AT_ONCE).await?;
+            if !grants.is_empty() {
+                for grant in &grants {
+                    oauth::revoke(tx, sandbox.id, grant.id, RevokeReason::Revoked).await?;
+                }
+                return Ok(SandboxStep { deleted: grants.len() as u64, is_done: false });
+            }
+            delete(tx, &sandbox, SandboxRows::All).await?
+        }
         // Earlier versions could delete the last row of a sandbox, and leave its id with the account.
         None if owner.sandbox_id.is_some() => SandboxStep { deleted: 0, is_done: true },
         None => return Err(Error::NotFound),

@@ -46,6 +46,10 @@
 //! [`lock_tenant`](TenantRepository::lock_tenant) lock the row of a tenant until the transaction ends: from then on no
 //! other transaction changes anything of that tenant. Call one of them before you read what you are going to write.
 //!
+//! What belongs to no tenant, or changes its tenant, is locked by itself: [`lock_app`](AppRepository::lock_app),
+//! [`lock_platform_key`](PlatformKeyRepository::lock_platform_key) and [`lock_session`](SignInRepository::lock_session). Lock the
+//! tenant first where a transaction locks both.
+//!
 //! # Repositories
 //!
 //! Each kind of row has a trait, and [`Tx`] combines them. [`memory`] implements them in memory, the

@@ -15,7 +15,7 @@ mod published;
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE,
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE,
+    CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
@@ -32,6 +32,7 @@ use svc_core::values::TenantId;
 
 pub(crate) use self::published::PublishedApps;
 use crate::api::auth;
+use crate::api::limits::{RateLimitKey, RateLimiter};
 use crate::api::problem::Problem;
 use crate::api::routes::{VERSIONS, Version};
 use crate::api::{OauthClients, ResponseBody, Settings};
@@ -44,6 +45,11 @@ const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource";
 const ANYONE: HeaderValue = HeaderValue::from_static("*");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// Scripts of any origin may send any header, as no cookie counts here. Those that clients send are named, since `*` stands for all
+/// but `Authorization`, and older browsers do not know it.
+const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
+    "authorization, content-type, mcp-protocol-version, traceparent, tracestate, x-request-id, x-requested-with, *",
+);
 
 /// This service as an authorization server.
 pub(crate) struct Oauth {
@@ -121,7 +127,10 @@ impl Oauth {
     /// RFC 6750 §3.1).
     pub(crate) fn challenge(&self, path: &str, status: StatusCode, code: Option<&str>, headers: &mut HeaderMap) {
         let error = match (status, code) {
-            (StatusCode::UNAUTHORIZED, Some("invalid_token")) => "error=\"invalid_token\", ",
+            // An API key is a token as well. A request without one gets no error (RFC 6750 §3.1).
+            (StatusCode::UNAUTHORIZED, Some("invalid_token" | "invalid_key" | "key_revoked" | "key_expired")) => {
+                "error=\"invalid_token\", "
+            }
             (StatusCode::FORBIDDEN, Some("insufficient_scope")) => {
                 "error=\"insufficient_scope\", scope=\"read write\", "
             }
@@ -211,6 +220,22 @@ impl Oauth {
         }
     }
 
+    /// Returns the window that a request of an app counts in, of which each grant has one. `None` for a request without a valid
+    /// client and token, which counts against its address when it is refused.
+    pub(crate) async fn window(
+        &self,
+        store: &dyn Store,
+        parts: &Parts,
+        form: &[u8],
+        limits: &RateLimiter,
+    ) -> Result<Option<RateLimitKey>, Error> {
+        let Ok(input) = client::read(parts, form) else { return Ok(None) };
+        let grant = store.read("oauth.grant", input, async |tx, (credentials, parameters)| {
+            tokens::grant_of(tx, credentials, parameters).await
+        });
+        Ok(grant.await?.map(|(grant, own)| limits.tokens_of_grant(grant, &own)))
+    }
+
     /// Refuses a form that is too large to be read.
     pub(crate) fn too_large() -> Response<ResponseBody> {
         error(StatusCode::PAYLOAD_TOO_LARGE, "invalid_request", "The form is too large.")
@@ -228,7 +253,7 @@ impl Oauth {
         }
         let (credentials, parameters) = match client::read(parts, form) {
             Ok(read) => read,
-            Err(refused) => return refusal(parts, refused),
+            Err(refused) => return refusal(refused),
         };
         let input = (credentials, parameters, self.issuer.clone());
         let outcome = store.write("oauth.token", input, async |tx, (credentials, parameters, issuer)| {
@@ -246,7 +271,7 @@ impl Oauth {
                     tenant_id: new.tenant_id,
                 },
             ),
-            Ok(Err(refused)) => refusal(parts, refused),
+            Ok(Err(refused)) => refusal(refused),
             Err(failed) => failure(&failed),
         }
     }
@@ -289,7 +314,7 @@ impl Oauth {
     async fn revoke(&self, store: &dyn Store, parts: &Parts, form: &[u8]) -> Response<ResponseBody> {
         let input: (ClientCredentials, Parameters) = match client::read(parts, form) {
             Ok(read) => read,
-            Err(refused) => return refusal(parts, refused),
+            Err(refused) => return refusal(refused),
         };
         let has_token = store.read("oauth.has_token", input.clone(), async |tx, (credentials, parameters)| {
             tokens::has_token(tx, credentials, parameters).await
@@ -306,18 +331,18 @@ impl Oauth {
         match outcome {
             // Clients ignore the body (RFC 7009 §2.2), but some, such as simple-oauth2, fail if it is not JSON.
             Ok(Ok(())) => json_response(StatusCode::OK, &json!({})),
-            Ok(Err(refused)) => refusal(parts, refused),
+            Ok(Err(refused)) => refusal(refused),
             Err(failed) => failure(&failed),
         }
     }
 }
 
-fn refusal(parts: &Parts, refused: TokenError) -> Response<ResponseBody> {
+fn refusal(refused: TokenError) -> Response<ResponseBody> {
     let is_client = matches!(refused, TokenError::InvalidClient(_));
     let status = if is_client { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
     let mut response = error(status, refused.code(), &refused.to_string());
-    // The scheme that the client has tried (RFC 6749 §5.2). Browsers would ask for a password otherwise.
-    if is_client && parts.headers.contains_key(AUTHORIZATION) {
+    // A 401 has a challenge (RFC 9110 §11.6.1), without which some clients lose the response.
+    if is_client {
         response
             .headers_mut()
             .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"svc\", charset=\"UTF-8\""));
@@ -372,7 +397,7 @@ fn preflight(method: &Method) -> Response<ResponseBody> {
     let headers = response.headers_mut();
     let methods = if *method == Method::GET { "GET, HEAD" } else { "POST" };
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(methods));
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("authorization, content-type"));
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
     response
 }

@@ -2,18 +2,23 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use svc_core::accounts::apps::{self, App, AppCreate, AppUpdate};
 use svc_core::accounts::grants::{AuthorizationCode, Grant, GrantUse, Token};
 use svc_core::accounts::keys::Scope;
+use svc_core::accounts::operational::PLATFORM_ACCOUNT;
 use svc_core::error::{Error, StoreError};
-use svc_core::values::{Id, RedirectUri, TenantId, Timestamp};
+use svc_core::oauth;
+use svc_core::resources::crud;
+use svc_core::values::{Id, RedirectUri, TenantId, Text, Timestamp, WebhookUrl};
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::Harness;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 impl Harness {
-    async fn new_app(&self, owner: Option<TenantId>) -> App {
+    pub(super) async fn new_app(&self, owner: Option<TenantId>) -> App {
         let uris = ["https://example.com/cb?a=1", "com.example.app:/cb", "http://127.0.0.1/"];
         let uris = uris.map(|uri| RedirectUri::parse(uri).unwrap()).to_vec();
         let mut input = AppCreate::new("Zoë's 🗺".parse().unwrap(), uris);
@@ -22,7 +27,7 @@ impl Harness {
         self.write(input, async |tx, input| Ok(apps::create(tx, input.clone()).await?.app)).await.unwrap()
     }
 
-    async fn new_grant(&self, tenant: TenantId, app: &App) -> Grant {
+    pub(super) async fn new_grant(&self, tenant: TenantId, app: &App) -> Grant {
         let now = self.store.env().now();
         let grant = Grant {
             id: self.store.env().id(now),
@@ -38,7 +43,7 @@ impl Harness {
         grant
     }
 
-    async fn grant(&self, grant: &Grant) -> Option<Grant> {
+    pub(super) async fn grant(&self, grant: &Grant) -> Option<Grant> {
         self.read((grant.tenant_id, grant.id), async |tx, &(tenant, id)| Ok(tx.grant(tenant, id).await?)).await.unwrap()
     }
 
@@ -208,8 +213,66 @@ pub(super) async fn the_end_of_a_grant_ends_its_tokens(h: Harness) {
     assert!(!left([4; 32]).await);
     assert_eq!(h.read((), async |tx, ()| Ok(tx.code(&[1; 32]).await?)).await.unwrap(), None);
     assert!(left([5; 32]).await && h.grant(&foreign).await.is_some(), "another tenant keeps its own");
-    h.write((), async |tx, ()| Ok(tx.delete_token(&[5; 32]).await?)).await.unwrap();
-    assert!(!left([5; 32]).await);
+}
+
+pub(super) async fn a_locked_app_is_changed_by_nobody_else(h: Harness) {
+    let owner = h.tenant().await;
+    for app in [h.new_app(None).await, h.new_app(Some(owner)).await] {
+        let changes = (0..16).map(|at| {
+            h.write((app.id, at), async |tx, &(id, at)| {
+                if at % 2 == 0 {
+                    let change = AppUpdate { write: Some(at % 4 == 0), ..AppUpdate::default() };
+                    return apps::update(tx, id, change).await.map(drop);
+                }
+                let app = tx.lock_app(id).await?.ok_or(Error::NotFound)?;
+                let count = app.name.as_str().parse::<usize>().unwrap_or_default() + 1;
+                Ok(tx.update_app(&App { name: Text::from_stored(&count.to_string()), ..app }).await?)
+            })
+        });
+        assert!(join_all(changes).await.into_iter().all(|changed| changed.is_ok()));
+        let changed = h.read(app.id, async |tx, &id| Ok(tx.app(id).await?)).await.unwrap().unwrap();
+        assert_eq!(changed.name.as_str(), "8");
+    }
+    assert_eq!(h.write(Id::nil(), async |tx, &id| Ok(tx.lock_app(id).await?)).await, Ok(None));
+}
+
+/// The webhook at which an app learns of its disconnection is an ordinary one of the platform account.
+pub(super) async fn an_app_whose_webhook_was_deleted_can_be_changed_and_deleted(h: Harness) {
+    let url: WebhookUrl = "https://example.com/bye".parse().unwrap();
+    let mut input = AppCreate::new("Planner".parse().unwrap(), vec!["https://example.com/cb".parse().unwrap()]);
+    input.disconnect_url = Some(url.clone());
+    let app = h.write(input, async |tx, input| Ok(oauth::create_app(tx, input.clone()).await?.app)).await.unwrap();
+    let delete_webhook = async |app: &App| {
+        let id = Id::new(app.webhook_id.unwrap());
+        let delete = h.write(id, async |tx, &id| crud::delete::<WebhookSubscription>(tx, PLATFORM_ACCOUNT, id).await);
+        delete.await.unwrap();
+    };
+    let update = async |change| {
+        let update = h.write((app.id, change), async |tx, (id, change): &(_, AppUpdate)| {
+            oauth::update_app(tx, *id, change.clone()).await
+        });
+        update.await.unwrap()
+    };
+    delete_webhook(&app).await;
+    let disabled = update(AppUpdate { disabled: Some(true), ..AppUpdate::default() }).await.app;
+    assert!(disabled.disabled_at.is_some());
+    assert_eq!((disabled.webhook_id, disabled.disconnect_url), (None, None), "nothing is sent there any more");
+    let set = AppUpdate { disconnect_url: Some(Some(url)), ..AppUpdate::default() };
+    let again = update(set.clone()).await;
+    assert!(again.webhook_secret.is_some() && again.app.webhook_id.is_some());
+    delete_webhook(&again.app).await;
+    let again = update(set).await;
+    assert!(again.webhook_secret.is_some(), "the URL is set, so it gets another webhook");
+    delete_webhook(&again.app).await;
+    let none = update(AppUpdate { disconnect_url: Some(None), ..AppUpdate::default() }).await.app;
+    assert_eq!((none.webhook_id, none.disconnect_url), (None, None));
+    let again = update(AppUpdate {
+        disconnect_url: Some(Some("https://example.com/bye".parse().unwrap())),
+        ..AppUpdate::default()
+    });
+    delete_webhook(&again.await.app).await;
+    h.write(app.id, async |tx, &id| oauth::delete_app_at_once(tx, id).await).await.unwrap();
+    assert_eq!(h.read(app.id, async |tx, &id| Ok(tx.app(id).await?)).await, Ok(None));
 }
 
 pub(super) async fn expired_codes_and_tokens_are_deleted(h: Harness) {

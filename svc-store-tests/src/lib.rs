@@ -117,6 +117,8 @@ cases! {
         a_tenant_has_one_grant_for_an_app,
         a_code_and_a_token_are_stored,
         the_end_of_a_grant_ends_its_tokens,
+        a_locked_app_is_changed_by_nobody_else,
+        an_app_whose_webhook_was_deleted_can_be_changed_and_deleted,
         expired_codes_and_tokens_are_deleted,
     }
     isolation {
@@ -297,11 +299,13 @@ cases! {
         a_platform_key_is_stored,
         a_platform_key_is_unique,
         a_revoked_or_expired_platform_key_is_refused,
+        of_concurrent_revocations_the_first_counts,
         last_use_of_a_platform_key_never_goes_back,
     }
     sign_in {
         a_link_signs_in_once,
         of_concurrent_sign_ins_one_succeeds,
+        a_locked_session_is_changed_by_nobody_else,
         a_link_works_for_ten_minutes,
         a_session_ends_after_twelve_hours_or_an_idle_one,
         sessions_of_tenants_and_operators_are_apart,
@@ -335,6 +339,8 @@ cases! {
         an_account_whose_sandbox_is_gone_has_none,
         nothing_is_deleted_of_a_real_account,
         a_sandbox_is_reset_and_deleted_in_steps,
+        a_reset_forgets_the_responses_to_apps,
+        an_app_learns_that_a_sandbox_was_deleted,
         people_see_the_sandbox_of_their_account,
         members_have_their_role_in_the_sandbox,
     }

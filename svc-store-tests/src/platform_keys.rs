@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use svc_core::accounts::actor::Actor;
 use svc_core::accounts::platform_keys::{
     self, NewPlatformKey, PlatformKey, PlatformKeyCreate, PlatformKeyHash, PlatformKeyId, PlatformScope,
@@ -89,6 +90,20 @@ pub(super) async fn a_revoked_or_expired_platform_key_is_refused(h: Harness) {
     assert!(h.authenticate_platform_key(&expiring).await.is_ok());
     h.clock.advance(Duration::from_micros(1));
     assert_eq!(h.authenticate_platform_key(&expiring).await, Err(Error::KeyExpired));
+}
+
+pub(super) async fn of_concurrent_revocations_the_first_counts(h: Harness) {
+    let id = h.new_platform_key(&[PlatformScope::All], None).await.key.id;
+    let revocations = (0..16).map(|at| {
+        h.write((id, at), async |tx, &(id, at)| {
+            tx.act_as(Actor::Cli(at.to_string()));
+            platform_keys::revoke(tx, id).await
+        })
+    });
+    let stored = join_all(revocations).await;
+    let key = h.platform_key(id).await.unwrap();
+    assert!(key.revoked_by.is_some() && stored.into_iter().all(|revoked| revoked.as_ref() == Ok(&key)));
+    assert_eq!(h.write(Id::nil(), async |tx, &id| Ok(tx.lock_platform_key(id).await?)).await, Ok(None));
 }
 
 pub(super) async fn last_use_of_a_platform_key_never_goes_back(h: Harness) {

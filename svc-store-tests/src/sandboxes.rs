@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use svc_core::accounts::apps::AppCreate;
 use svc_core::accounts::audit;
 use svc_core::accounts::dashboard_links::DashboardLinkCreate;
 use svc_core::accounts::idempotency::StoredResponse;
@@ -10,6 +11,7 @@ use svc_core::accounts::sessions::{self, Role, Session};
 use svc_core::accounts::tenants::{self, DeveloperAccess, NumberKind, Tenant};
 use svc_core::error::Error;
 use svc_core::find::{FoundKind, IndexedText};
+use svc_core::oauth;
 use svc_core::oauth::authorization::accounts_of;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
@@ -455,6 +457,53 @@ pub(super) async fn a_sandbox_is_reset_and_deleted_in_steps(h: Harness) {
     assert_eq!(actions, ["create", "reset", "update", "update"], "the audit log of the account has it");
     let again = h.new_sandbox(account).await.sandbox.id;
     assert_ne!(again, sandbox);
+}
+
+/// What an app has created is stored under its grant, so that a repeat of the request gets the same response.
+pub(super) async fn a_reset_forgets_the_responses_to_apps(h: Harness) {
+    let account = h.tenant().await;
+    let sandbox = h.new_sandbox(account).await.sandbox.id;
+    let app = h.new_app(None).await;
+    let (own, other) = (h.new_grant(sandbox, &app).await, h.new_grant(account, &app).await);
+    let scopes = [own.id, other.id].map(|grant| TenantId(grant.uuid()));
+    let store = h.write(scopes, async |tx, &scopes| {
+        for scope in scopes {
+            let created_at = tx.env().now();
+            for key in ["a", "b"] {
+                let body = Vec::new();
+                let response =
+                    StoredResponse { fingerprint: [7; 32], status: 201, location: None, etag: None, body, created_at };
+                tx.store_response(scope, key, &response).await?;
+            }
+        }
+        Ok(())
+    });
+    store.await.unwrap();
+    h.delete_in_small_steps(sandbox, SandboxRows::Data).await;
+    let stored = h.read(scopes, async |tx, &[own, other]| {
+        let since = Timestamp::from_micros(0);
+        let is_stored = [tx.stored_response(own, "a", since).await?, tx.stored_response(own, "b", since).await?];
+        Ok((is_stored.map(|stored| stored.is_some()), tx.stored_response(other, "a", since).await?.is_some()))
+    });
+    assert_eq!(stored.await, Ok(([false, false], true)));
+    assert!(h.grant(&own).await.is_some());
+}
+
+pub(super) async fn an_app_learns_that_a_sandbox_was_deleted(h: Harness) {
+    let account = h.tenant().await;
+    let sandbox = h.new_sandbox(account).await.sandbox.id;
+    let mut input = AppCreate::new("Planner".parse().unwrap(), vec!["https://example.com/cb".parse().unwrap()]);
+    input.disconnect_url = Some("https://example.com/bye".parse().unwrap());
+    let app = h.write(input, async |tx, input| Ok(oauth::create_app(tx, input.clone()).await?.app)).await.unwrap();
+    let grant = h.new_grant(sandbox, &app).await;
+    let step = h.step_of_deletion(account).await.unwrap();
+    assert_eq!((step.deleted, step.is_done, h.grant(&grant).await), (1, false, None));
+    let recorded = h.read((), async |tx, ()| Ok(tx.operational_events(1_000).await?)).await.unwrap();
+    let told = recorded.iter().filter(|event| event.data.get().contains(&app.client_id)).collect::<Vec<_>>();
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].kind.as_str(), "app.disconnected");
+    while !h.step_of_deletion(account).await.unwrap().is_done {}
+    assert_eq!(h.account(sandbox).await, None);
 }
 
 pub(super) async fn people_see_the_sandbox_of_their_account(h: Harness) {

@@ -63,6 +63,22 @@ pub(super) async fn of_concurrent_sign_ins_one_succeeds(h: Harness) {
     assert_eq!(h.sessions(Some(tenant)).await.len(), 1);
 }
 
+pub(super) async fn a_locked_session_is_changed_by_nobody_else(h: Harness) {
+    let new = h.sign_in(&h.link(DashboardLinkCreate::for_operator()).await).await.unwrap();
+    let tenants = [h.tenant().await, h.tenant().await];
+    // Each shows the other tenant than the one before it.
+    let changes = (0..15).map(|_| {
+        h.write((new.session.id, tenants), async |tx, &(id, tenants)| {
+            let session = tx.lock_session(id).await?.ok_or(Error::NotFound)?;
+            let next = if session.viewed_tenant_id == Some(tenants[0]) { tenants[1] } else { tenants[0] };
+            Ok(tx.update_session(&Session { viewed_tenant_id: Some(next), ..session }).await?)
+        })
+    });
+    assert!(futures_util::future::join_all(changes).await.into_iter().all(|changed| changed == Ok(())));
+    assert_eq!(h.session(&new).await.unwrap().viewed_tenant_id, Some(tenants[0]));
+    assert_eq!(h.write(SessionId::nil(), async |tx, &id| Ok(tx.lock_session(id).await?)).await, Ok(None));
+}
+
 pub(super) async fn a_link_works_for_ten_minutes(h: Harness) {
     let tenant = h.tenant().await;
     let [in_time, late] = [

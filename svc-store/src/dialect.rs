@@ -47,12 +47,24 @@ impl Dialect {
 }
 
 #[cfg(test)]
+use {
+    crate::table::TableRow as _,
+    svc_core::accounts::{apps::App, platform_keys::PlatformKey, sessions::Session},
+};
+
+#[cfg(test)]
 impl Dialect {
     /// Returns the statements that only this database gets in this form.
     pub(crate) fn own_statements(self) -> Vec<String> {
-        let locking = [true, false].map(|may_wait| locking(crate::accounts::tenants::CLOCK, may_wait));
-        let locking = if self == Self::Postgres { locking.to_vec() } else { Vec::new() };
+        let locked = [
+            crate::accounts::tenants::CLOCK,
+            &App::statements().get,
+            &PlatformKey::statements().get,
+            &Session::statements().get,
+        ];
+        let locked = locked.into_iter().filter(|_| self == Self::Postgres);
+        let locking = locked.flat_map(|sql| [true, false].map(|may_wait| locking(sql, may_wait)));
         let merging = crate::webhooks::deliveries::lists(self, Some(svc_core::values::Id::nil())).into_iter();
-        locking.into_iter().chain(self.claim().map(str::to_owned)).chain(merging.map(|list| list.sql)).collect()
+        locking.chain(self.claim().map(str::to_owned)).chain(merging.map(|list| list.sql)).collect()
     }
 }

@@ -10,10 +10,11 @@ use svc_core::resources::Resource;
 use svc_core::resources::contacts::{ContactId, OfContact};
 use svc_core::store::{RecordsOfContact, Repository, StoreResult};
 use svc_core::values::{Id, TenantId, Timestamp};
+use uuid::Uuid;
 
 use crate::column::{Column, Kind};
 use crate::dialect::Dialect;
-use crate::sql::{CellError, Cells, Param, SqlTx};
+use crate::sql::{CellError, Cells, Param, Row, SqlTx};
 
 /// The name of a column, and what it holds.
 pub(crate) type ColumnInfo = (&'static str, Kind);
@@ -165,6 +166,17 @@ impl SqlTx<'_> {
     /// Returns the record with a key, whose values are `key`.
     pub(crate) async fn get_record<R: TableRow + Send>(&mut self, key: &[Param<'_>]) -> StoreResult<Option<R>> {
         self.fetch_one(&R::statements().get, key, R::read).await
+    }
+
+    /// Returns the record with an id, which is the whole key of its table, and keeps its row locked until the transaction ends.
+    pub(crate) async fn lock_record<R: TableRow + Send>(&mut self, id: Uuid) -> StoreResult<Option<R>> {
+        let mut record = None;
+        let mut read = |row: &dyn Row| {
+            record = Some(R::read(&mut Cells::new(row))?);
+            Ok(())
+        };
+        self.sql.lock_row(id, &R::statements().get, &[Param::Uuid(id)], &mut read).await?;
+        Ok(record)
     }
 
     /// Adds a record. `extra` are the values of the columns that are no fields of it.

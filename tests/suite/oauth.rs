@@ -9,17 +9,18 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use futures_util::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
+use svc_core::Svc;
 use svc_core::accounts::apps::{AppCreate, AppUpdate, NewApp};
 use svc_core::accounts::dashboard_links::DashboardLinkCreate;
 use svc_core::accounts::operational::PLATFORM_ACCOUNT;
 use svc_core::accounts::platform_keys::PlatformKeyCreate;
 use svc_core::accounts::sessions::Role;
+use svc_core::accounts::tenants::{DeveloperAccess, TenantCreate};
 use svc_core::crypto::sha256;
 use svc_core::error::StoreError;
 use svc_core::store::{Access, DeliveryFilter, Store};
 use svc_core::values::{RedirectUri, TenantId};
 use svc_core::webhooks::engine::{Attempt, DueWork, InFlight, Policy, poll, run_batch};
-use svc_core::{Svc, accounts::tenants::TenantCreate};
 use svc_server::{Api, Settings};
 
 use crate::faults::Gate;
@@ -240,6 +241,12 @@ async fn a_confidential_app_gets_access_works_and_is_disconnected() {
             resource_metadata=\"https://api.example.com/.well-known/oauth-protected-resource/api/v1\"";
         assert_eq!(refused.header("www-authenticate"), Some(challenge));
     }
+    // So does any other text that is no valid token, but no request without one (RFC 6750 §3.1).
+    for (token, error) in [("Bearer svc_live_1", true), ("Bearer x", true), ("Basic eA==", false)] {
+        let refused = server.expect(401, Call::get("/contacts").header("authorization", token)).await;
+        let challenge = refused.header("www-authenticate").unwrap();
+        assert_eq!(challenge.contains("error=\"invalid_token\""), error, "{token}: {challenge}");
+    }
     assert_refused(&client.refresh(text(&tokens, "refresh_token")).await, 400, "invalid_grant");
 }
 
@@ -270,6 +277,7 @@ async fn a_read_token_changes_nothing() {
     let made = with_token(Call::post("/contacts", json!({ "email": "grace@example.com" })), &tokens);
     let refused = server.expect(403, made).await;
     assert_eq!(refused.code(), "insufficient_scope");
+    assert!(refused.text().contains("The account has not granted write to this app;"), "{}", refused.text());
     let challenge = refused.header("www-authenticate").unwrap();
     assert!(challenge.starts_with("Bearer error=\"insufficient_scope\", scope=\"read write\""), "{challenge}");
     // The owner is asked when more is asked for.
@@ -458,6 +466,30 @@ async fn limits_and_idempotency_keys_are_those_of_the_grant() {
     server.expect(200, Call::get("/contacts")).await;
 }
 
+/// What an app may do with a grant is limited, whoever has the account or the app, and holds nothing else up.
+#[tokio::test]
+async fn requests_for_tokens_are_limited_for_each_grant() {
+    let server = with_apps(Settings { rate_limit: 5, ..limited() });
+    let (client, other) = (Client::new(&server, true).await, Client::new(&server, false).await);
+    let others = other.connect().await;
+    let mut tokens = client.connect().await;
+    for _ in 1..5 {
+        tokens = client.refresh(text(&tokens, "refresh_token")).await.json();
+    }
+    for _ in 0..2 {
+        let refused = client.refresh(text(&tokens, "refresh_token")).await;
+        assert_eq!((refused.status, refused.header("retry-after")), (429, Some("60")), "{}", refused.text());
+    }
+    server.expect(200, with_token(Call::get("/contacts"), &tokens)).await;
+    assert_eq!(other.refresh(text(&others, "refresh_token")).await.status, 200);
+    let revoked = [("token", text(&others, "access_token"))];
+    for status in [200, 200, 200, 429] {
+        assert_eq!(other.revoke(&revoked).await.status, status);
+    }
+    server.clock.advance(Duration::from_secs(60));
+    assert_eq!(client.refresh(text(&tokens, "refresh_token")).await.status, 200);
+}
+
 #[tokio::test]
 async fn a_token_is_for_its_resource() {
     let server = with_apps(settings());
@@ -639,6 +671,16 @@ async fn a_platform_key_with_the_scope_asks_what_a_token_is() {
     });
     assert_eq!((active.status, active.json()), (200, expected));
     assert_eq!(ask(&key, refresh).await.json()["token_type"], "refresh_token");
+    // The API refuses the tokens of a suspended account, so they are not active.
+    for (access_of_account, active) in [(DeveloperAccess::Suspended, false), (DeveloperAccess::Approved, true)] {
+        let change = client.svc.account(client.tenant).change_settings(move |tenant| {
+            tenant.developer_access = access_of_account;
+        });
+        change.await.unwrap();
+        for token in [access, refresh] {
+            assert_eq!(ask(&key, token).await.json()["active"], active);
+        }
+    }
     assert_eq!(client.refresh(refresh).await.status, 200);
     for unknown in [refresh, "svc_oat_1", &access.replace("svc_oat_", "svc_ort_"), "x"] {
         assert_eq!(ask(&key, unknown).await.json(), json!({ "active": false }), "{unknown}");

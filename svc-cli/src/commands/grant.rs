@@ -55,7 +55,9 @@ pub(super) async fn find(service: &Service, account: &Account, named: &IdArg) ->
     match (grants.pop(), grants.len()) {
         (Some(grant), 0) => Ok(grant),
         (None, _) => {
-            let reason = format!("No app {text} may work on this account; `svc grant list` lists those that may.");
+            let reason = format!(
+                "There is no grant {text}; name one by its id, or by the name of its app, as `svc grant list` shows them."
+            );
             Err(Failure::new(Exit::NotFound, reason))
         }
         _ => Err(Failure::new(Exit::Refused, format!("Several grants are called {text}; name one by its id."))),

@@ -48,6 +48,8 @@ fn invalid_apps_are_refused() {
         .run(&["app", "create", "--name", "Desk"])
         .run(&["app", "create", "--name", "Desk", "--redirect-uri", "http://example.com/callback"])
         .run(&["app", "create", "--name", "Desk", "--redirect-uri", "desk:/callback"])
+        .run(&["app", "create", "--name", "Desk", "--redirect-uri", "vscode://example.desk/callback"])
+        .run(&["app", "create", "--name", "Desk", "--redirect-uri", URI, "--disconnect-url", "http://example.com/gone"])
         .run(&["app", "create", "--name", "Desk", "--redirect-uri", URI, "--redirect-uri", URI])
         .run(&["app", "create", "--name", "Desk", "--redirect-uri", URI, "--scopes", "write"])
         .run(&["app", "create", "--name", "Desk", "--redirect-uri", URI, "--account", UNKNOWN_ID])

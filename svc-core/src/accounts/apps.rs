@@ -164,7 +164,7 @@ pub struct AppUpdate {
 /// [`Error::Validation`] without redirect URIs, with more than [`MAX_REDIRECT_URIS`] or with a repeated one,
 /// [`Error::NotFound`] without the account, and [`Error::NotAllowed`] with [`MAX_APPS`] apps of this owner.
 pub async fn create(tx: &mut dyn Tx, input: AppCreate) -> Result<NewApp, Error> {
-    check_redirect_uris(&input.redirect_uris)?;
+    check_redirect_uris(&input.redirect_uris, !input.public)?;
     if let Some(owner) = input.owner {
         tx.lock_tenant(owner).await?;
         if tenants::get(tx, owner).await?.is_sandbox() {
@@ -219,20 +219,31 @@ pub async fn get_of(tx: &mut dyn Tx, owner: TenantId, id: AppId) -> Result<App, 
     if app.tenant_id == Some(owner) { Ok(app) } else { Err(Error::NotFound) }
 }
 
+/// Locks the account that an app belongs to, and then the app, and returns the app.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub(crate) async fn get_for_update(tx: &mut dyn Tx, id: AppId) -> Result<App, Error> {
+    if let Some(owner) = get(tx, id).await?.tenant_id {
+        tx.lock_tenant(owner).await?;
+    }
+    tx.lock_app(id).await?.ok_or(Error::NotFound)
+}
+
 /// Changes an app but for its webhook, which [`update_app`](crate::oauth::update_app) changes. A change without effect
 /// writes nothing.
 ///
 /// # Errors
 /// [`Error::NotFound`], and [`Error::Validation`] as for a new app.
 pub async fn update(tx: &mut dyn Tx, id: AppId, change: AppUpdate) -> Result<App, Error> {
-    let before = get(tx, id).await?;
+    let before = get_for_update(tx, id).await?;
     if before.is_published() && (change.name.is_some() || change.redirect_uris.is_some() || change.website.is_some()) {
         let reason = "The app publishes its name, its website and its redirect URIs itself, at its client id.";
         return Err(Error::NotAllowed(reason.to_owned()));
     }
     let mut app = before.clone();
     if let Some(uris) = change.redirect_uris {
-        check_redirect_uris(&uris)?;
+        check_redirect_uris(&uris, before.confidential)?;
         app.redirect_uris = uris;
     }
     app.name = change.name.unwrap_or(app.name);
@@ -256,7 +267,7 @@ pub async fn update(tx: &mut dyn Tx, id: AppId, change: AppUpdate) -> Result<App
 /// # Errors
 /// [`Error::NotFound`], and [`Error::NotAllowed`] for a public app.
 pub async fn rotate_secret(tx: &mut dyn Tx, id: AppId, overlap: Duration) -> Result<NewApp, Error> {
-    let before = get(tx, id).await?;
+    let before = get_for_update(tx, id).await?;
     if !before.confidential {
         return Err(Error::NotAllowed("A public app has no secret.".to_owned()));
     }
@@ -296,7 +307,7 @@ fn digest(secret: &Secret) -> [u8; 32] {
     sha256(secret.reveal().as_bytes())
 }
 
-fn check_redirect_uris(uris: &[RedirectUri]) -> Result<(), Error> {
+fn check_redirect_uris(uris: &[RedirectUri], confidential: bool) -> Result<(), Error> {
     let issue = |code, message: &'static str| Issue::new(code, message).on("redirect_uris");
     if uris.is_empty() {
         return Err(issue(FieldCode::TooShort, "must have at least one URI"));
@@ -306,6 +317,10 @@ fn check_redirect_uris(uris: &[RedirectUri]) -> Result<(), Error> {
     }
     let mut violations = Violations::default();
     for (at, uri) in uris.iter().enumerate() {
+        if confidential && uri.has_short_scheme() {
+            let message = "must use https, or a scheme with a dot; a scheme without one is for public apps";
+            violations.push("redirect_uris", Issue::new(FieldCode::InvalidFormat, message).at(at.to_string()));
+        }
         if uris[..at].contains(uri) {
             violations.push("redirect_uris", Issue::new(FieldCode::DuplicateKey, "is repeated").at(at.to_string()));
         }

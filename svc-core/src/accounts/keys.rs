@@ -164,13 +164,17 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::AccessNotApproved`] or [`Error::InsufficientScope`], checked in this order.
+    /// Returns [`Error::AccessNotApproved`], and [`Error::InsufficientScope`] or, for an app, [`Error::InsufficientGrant`], checked in
+    /// this order.
     pub fn require(&self, scope: Scope) -> Result<(), Error> {
         if self.developer_access != DeveloperAccess::Approved {
             return Err(Error::AccessNotApproved);
         }
         if scope == Scope::Write && !self.writes {
-            return Err(Error::InsufficientScope);
+            return Err(match self.id {
+                CallerId::Key(_) => Error::InsufficientScope,
+                CallerId::App { .. } => Error::InsufficientGrant,
+            });
         }
         Ok(())
     }

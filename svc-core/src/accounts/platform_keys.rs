@@ -262,7 +262,7 @@ pub async fn get(tx: &mut dyn Tx, id: PlatformKeyId) -> Result<PlatformKey, Erro
 ///
 /// Returns [`Error::NotFound`] when there is no such key.
 pub async fn revoke(tx: &mut dyn Tx, id: PlatformKeyId) -> Result<PlatformKey, Error> {
-    let mut key = get(tx, id).await?;
+    let mut key = tx.lock_platform_key(id).await?.ok_or(Error::NotFound)?;
     if key.revoked_at.is_none() {
         key.revoked_at = Some(tx.env().now());
         key.revoked_by = Some(tx.actor().to_string());

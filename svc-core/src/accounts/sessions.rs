@@ -253,7 +253,7 @@ pub async fn accounts_of(tx: &mut dyn Tx, email: &Email) -> Result<Vec<(Tenant, 
 ///
 /// Returns [`Error::NotFound`] when there is no such session of a member, or the address is no member of the tenant.
 pub async fn choose(tx: &mut dyn Tx, id: SessionId, tenant: TenantId) -> Result<Session, Error> {
-    let mut session = tx.session(id).await?.ok_or(Error::NotFound)?;
+    let mut session = tx.lock_session(id).await?.ok_or(Error::NotFound)?;
     let email = session.email.clone().ok_or(Error::NotFound)?;
     session.role = members::get_by_email(tx, tenant, &email).await?.role;
     let is_other = session.tenant_id != Some(tenant);
@@ -274,8 +274,11 @@ pub async fn choose(tx: &mut dyn Tx, id: SessionId, tenant: TenantId) -> Result<
 ///
 /// Returns [`Error::NotFound`] when there is no such session of a tenant, or the tenant has no sandbox.
 pub async fn show_sandbox(tx: &mut dyn Tx, id: SessionId, sandbox: bool) -> Result<Session, Error> {
-    let mut session = tx.session(id).await?.ok_or(Error::NotFound)?;
-    let tenant = tenants::get(tx, session.tenant_id.ok_or(Error::NotFound)?).await?;
+    let mut session = tx.lock_session(id).await?.ok_or(Error::NotFound)?;
+    let tenant = session.tenant_id.ok_or(Error::NotFound)?;
+    // Whoever deletes the sandbox ends the views of it, and locks the account.
+    tx.lock_tenant(tenant).await?;
+    let tenant = tenants::get(tx, tenant).await?;
     let viewed = if sandbox { Some(tenants::sandbox_of(tx, &tenant).await?.ok_or(Error::NotFound)?) } else { None };
     session.viewed_tenant_id = viewed.map(|sandbox| sandbox.id);
     tx.update_session(&session).await?;
@@ -288,7 +291,7 @@ pub async fn show_sandbox(tx: &mut dyn Tx, id: SessionId, sandbox: bool) -> Resu
 ///
 /// Returns [`Error::Store`] when the store fails.
 pub async fn sign_out(tx: &mut dyn Tx, id: SessionId) -> Result<(), Error> {
-    match tx.session(id).await? {
+    match tx.lock_session(id).await? {
         Some(session) => end(tx, &session).await,
         None => Ok(()),
     }
@@ -300,7 +303,7 @@ pub async fn sign_out(tx: &mut dyn Tx, id: SessionId) -> Result<(), Error> {
 ///
 /// Returns [`Error::NotFound`] when there is no such session.
 pub async fn revoke(tx: &mut dyn Tx, tenant: Option<TenantId>, id: SessionId) -> Result<(), Error> {
-    let session = tx.session(id).await?.filter(|session| session.tenant_id == tenant).ok_or(Error::NotFound)?;
+    let session = tx.lock_session(id).await?.filter(|session| session.tenant_id == tenant).ok_or(Error::NotFound)?;
     end(tx, &session).await
 }
 
@@ -336,8 +339,9 @@ async fn end(tx: &mut dyn Tx, session: &Session) -> Result<(), Error> {
 ///
 /// Returns [`Error::NotFound`] when there is no such session of an operator, or no such tenant.
 pub async fn view(tx: &mut dyn Tx, id: SessionId, tenant: Option<TenantId>) -> Result<Session, Error> {
-    let mut session = tx.session(id).await?.filter(Session::is_operator).ok_or(Error::NotFound)?;
+    let mut session = tx.lock_session(id).await?.filter(Session::is_operator).ok_or(Error::NotFound)?;
     if let Some(tenant) = tenant {
+        tx.lock_tenant(tenant).await?;
         let viewed = tenants::get(tx, tenant).await?;
         audit::record(tx, tenant, "view", Object { kind: audit::TENANT, id: tenant.0 }, None, Some(&viewed)).await?;
     }

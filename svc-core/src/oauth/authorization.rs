@@ -45,6 +45,21 @@ pub enum Prompt {
     Never,
 }
 
+impl Prompt {
+    /// Reads a list of values with spaces between them (OpenID Connect Core §3.1.2.1).
+    fn parse(text: &str) -> Result<Self, ()> {
+        let mut prompt = Self::IfNeeded;
+        for value in text.split(' ').filter(|value| !value.is_empty()) {
+            prompt = match (value, prompt) {
+                ("none", Self::IfNeeded) => Self::Never,
+                ("consent" | "login" | "select_account", Self::IfNeeded | Self::Always) => Self::Always,
+                _ => return Err(()),
+            };
+        }
+        Ok(prompt)
+    }
+}
+
 /// An authorization request that can be put to an owner.
 #[derive(Clone, Debug)]
 pub struct AuthorizationRequest {
@@ -207,7 +222,7 @@ fn checked(
     let state = parameters.one("state");
     let refused = |error, description| Return {
         redirect_uri: redirect_uri.clone(),
-        state: state.ok().flatten().filter(|state| state.len() <= MAX_STATE).map(str::to_owned),
+        state: state.ok().flatten().map(str::to_owned),
         error,
         description,
     };
@@ -251,12 +266,13 @@ fn checked(
         },
         Err(Repeated) => return Err(refused(InvalidTarget, "A token is for one resource.")),
     };
-    let prompt = match one("prompt")? {
-        None => Prompt::IfNeeded,
-        Some("none") => Prompt::Never,
-        Some("consent" | "login" | "select_account") => Prompt::Always,
-        Some(_) => return Err(refused(InvalidRequest, "prompt must be none or consent, or left out.")),
+    let Ok(prompt) = Prompt::parse(one("prompt")?.unwrap_or_default()) else {
+        return Err(refused(InvalidRequest, "prompt must be none alone, or consent, login and select_account."));
     };
+    // What is taken survives a sign-in in between.
+    if parameters.to_kept().is_none() {
+        return Err(refused(InvalidRequest, "The parameters have at most 2800 bytes in all; send a shorter state."));
+    }
     let state = state.ok().flatten().map(str::to_owned);
     Ok(AuthorizationRequest { app, redirect_uri, state, writes, prompt, is_uri_named, challenge, resource })
 }
@@ -311,7 +327,7 @@ pub async fn allow(
     }
     let app = match request.app.is_published() {
         true => Some(published::store(tx, &request.app).await?),
-        false => tx.app(request.app.id).await?,
+        false => tx.lock_app(request.app.id).await?,
     };
     let app = app.filter(|app| app.disabled_at.is_none()).ok_or(Error::NotFound)?;
     let now = tx.env().now();
@@ -333,7 +349,7 @@ pub async fn allow(
     Ok(Secret::new(text))
 }
 
-/// Creates the grant, or adds what is asked for to the one that there is.
+/// Creates the grant, or adds what is asked for to the one that there is, in the name of the member who allows it.
 async fn grant(
     tx: &mut dyn Tx,
     tenant: TenantId,
@@ -344,7 +360,8 @@ async fn grant(
 ) -> Result<Grant, Error> {
     let before = tx.grant_to(tenant, app.id).await?;
     let had_write = before.as_ref().is_some_and(|grant| grant.scopes.contains(&Scope::Write));
-    if let Some(before) = before.clone().filter(|_| had_write || !writes) {
+    let has_enough = before.is_some() && (had_write || !writes);
+    if let Some(before) = before.clone().filter(|before| has_enough && before.member == member) {
         return Ok(before);
     }
     let id = before.as_ref().map_or_else(|| tx.env().id(now), |grant| grant.id);
@@ -352,7 +369,7 @@ async fn grant(
         id,
         tenant_id: tenant,
         app_id: app.id,
-        scopes: keys::scopes(writes),
+        scopes: keys::scopes(writes || had_write),
         member: member.to_owned(),
         created_at: before.as_ref().map_or(now, |grant| grant.created_at),
         last_used_at: before.as_ref().and_then(|grant| grant.last_used_at),
@@ -364,6 +381,9 @@ async fn grant(
         None => tx.insert_grant(&grant).await?,
     }
     audit::record(tx, tenant, action, Object { kind: "grant", id: id.uuid() }, before.as_ref(), Some(&grant)).await?;
+    if has_enough {
+        return Ok(grant);
+    }
     let mut report = Report::default();
     report.add(OperationalKind::AppAuthorized, &super::revocation::AppAuthorized::new(&grant, app, now))?;
     operational::record(tx, tenant, report).await?;

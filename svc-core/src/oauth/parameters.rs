@@ -4,6 +4,22 @@
 #[derive(Clone, Debug, Default)]
 pub struct Parameters(Vec<(String, String)>);
 
+/// The parameters of an authorization request that mean something. What else was sent is ignored.
+const AUTHORIZATION: [&str; 10] = [
+    "client_id",
+    "redirect_uri",
+    "response_type",
+    "response_mode",
+    "code_challenge",
+    "code_challenge_method",
+    "scope",
+    "state",
+    "resource",
+    "prompt",
+];
+/// The largest authorization request that can be kept, in bytes. In base64 it fits into a cookie.
+const MAX_KEPT: usize = 2800;
+
 /// A parameter was sent more than once, which RFC 6749 §3.1 forbids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeated;
@@ -25,6 +41,42 @@ impl Parameters {
             (value, None) => Ok(value.filter(|value| !value.is_empty())),
         }
     }
+
+    /// Returns an authorization request in the form in which it is kept while its owner signs in: the number of each parameter,
+    /// and its value after its length, so that none grows by what it consists of. `None` if it is too large, or a parameter is
+    /// repeated.
+    pub fn to_kept(&self) -> Option<Vec<u8>> {
+        let mut kept = Vec::new();
+        for (number, name, value) in self.0.iter().filter_map(|(name, value)| Some((number(name)?, name, value))) {
+            self.one(name).ok()?;
+            kept.push(number);
+            kept.extend(u16::try_from(value.len()).ok()?.to_be_bytes());
+            kept.extend(value.as_bytes());
+        }
+        (kept.len() <= MAX_KEPT).then_some(kept)
+    }
+
+    /// Reads what [`to_kept`](Self::to_kept) has returned. `None` for anything else.
+    pub fn from_kept(mut kept: &[u8]) -> Option<Self> {
+        let mut parameters = Vec::new();
+        while let Some(([number, length @ ..], rest)) = kept.split_first_chunk::<3>() {
+            let name = AUTHORIZATION.get(usize::from(*number))?;
+            let (value, rest) = rest.split_at_checked(u16::from_be_bytes(*length).into())?;
+            parameters.push(((*name).to_owned(), std::str::from_utf8(value).ok()?.to_owned()));
+            kept = rest;
+        }
+        (kept.is_empty() && !parameters.is_empty()).then_some(Self(parameters))
+    }
+
+    /// Returns the parameters as a query.
+    pub fn to_query(&self) -> String {
+        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.0).finish()
+    }
+}
+
+/// Returns the number by which a parameter is kept, if it means something.
+fn number(name: &str) -> Option<u8> {
+    AUTHORIZATION.iter().position(|known| *known == name).and_then(|at| u8::try_from(at).ok())
 }
 
 /// Returns whether `write` is asked for by a scope, which is `read` where none is sent.
@@ -54,4 +106,35 @@ pub(super) fn resource_path<'r>(resource: &str, issuer: &str, paths: &'r [String
     let path = resource.strip_prefix(issuer)?;
     let path = path.strip_suffix('/').unwrap_or(path);
     if path.is_empty() { Some("") } else { paths.iter().map(String::as_str).find(|known| *known == path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_a_request_is_what_was_sent() {
+        let state = "%22".repeat(900) + "%00%C3%BC+%26";
+        let sent = Parameters::of(format!("client_id=svcapp_1&state={state}&scope=read+write&other=1").as_bytes());
+        let kept = Parameters::from_kept(&sent.to_kept().unwrap()).unwrap();
+        assert_eq!(kept.one("state"), Ok(Some(format!("{}\0\u{fc} &", "\"".repeat(900)).as_str())));
+        assert_eq!((kept.one("client_id"), kept.one("scope")), (Ok(Some("svcapp_1")), Ok(Some("read write"))));
+        assert_eq!((kept.one("other"), kept.one("prompt")), (Ok(None), Ok(None)));
+        let again = Parameters::of(kept.to_query().as_bytes());
+        assert_eq!(again.one("state"), kept.one("state"));
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_known() {
+        let of = |text: &str| Parameters::of(text.as_bytes());
+        let free = MAX_KEPT - 3;
+        assert!(of(&format!("state={}", "a".repeat(free))).to_kept().is_some());
+        assert!(of(&format!("state={}", "a".repeat(free + 1))).to_kept().is_none());
+        assert!(of(&format!("other={}", "a".repeat(MAX_KEPT))).to_kept().is_some());
+        assert!(of("state=a&state=b").to_kept().is_none());
+        let kept = of("state=abc").to_kept().unwrap();
+        let more = [kept.as_slice(), b"a"].concat();
+        let changed = [&kept[1..], &kept[..kept.len() - 1], b"", b"client_id=svcapp_1", &more];
+        assert!(changed.iter().all(|changed| Parameters::from_kept(changed).is_none()));
+    }
 }

@@ -131,9 +131,14 @@ impl PublishedApp {
     }
 }
 
-/// Stores what an app has published, and returns the stored app. `app` is one that [`PublishedApp::app`] has returned.
+/// Stores what an app has published, and returns the stored app, which is locked. `app` is one that [`PublishedApp::app`] has
+/// returned.
 pub(super) async fn store(tx: &mut dyn Tx, app: &App) -> Result<App, Error> {
-    let Some(stored) = tx.app_by_client_id(&app.client_id).await? else {
+    let stored = match tx.app_by_client_id(&app.client_id).await? {
+        Some(stored) => tx.lock_app(stored.id).await?,
+        None => None,
+    };
+    let Some(stored) = stored else {
         let app = App { created_by: tx.actor().to_string(), ..app.clone() };
         tx.insert_app(&app).await?;
         return Ok(app);
@@ -153,29 +158,32 @@ pub(super) async fn store(tx: &mut dyn Tx, app: &App) -> Result<App, Error> {
 /// [`Error::Store`].
 pub async fn delete_unused(store: &dyn Store) -> Result<(), Error> {
     let unused = store.read("published_apps.unused", (), async |tx, ()| {
-        let now = tx.env().now();
         let mut unused = Vec::new();
         for app in tx.apps(None).await? {
-            let may_be_unused = app.is_published() && app.disabled_at.is_none() && now.since(app.created_at) > KEPT;
-            if may_be_unused && tx.grants_to(app.id, 1).await?.is_empty() {
+            if is_unused(tx, &app).await? {
                 unused.push(app.id);
             }
         }
         Ok(unused)
     });
     for id in unused.await? {
-        let deleted =
-            store.write("published_apps.delete", id, async |tx, &id| match tx.grants_to(id, 1).await?.is_empty() {
+        let deleted = store.write("published_apps.delete", id, async |tx, &id| {
+            // Another node may have deleted it, an operator may have disabled it, and an account may have connected it.
+            let Some(app) = tx.lock_app(id).await? else { return Ok(()) };
+            match is_unused(tx, &app).await? {
                 true => revocation::delete(tx, id).await.map(drop),
                 false => Ok(()),
-            });
-        match deleted.await {
-            // Another node has deleted it.
-            Err(Error::NotFound) => {}
-            deleted => deleted?,
-        }
+            }
+        });
+        deleted.await?;
     }
     Ok(())
+}
+
+async fn is_unused(tx: &mut dyn Tx, app: &App) -> Result<bool, Error> {
+    let now = tx.env().now();
+    let may_be_unused = app.is_published() && app.disabled_at.is_none() && now.since(app.created_at) > KEPT;
+    Ok(may_be_unused && tx.grants_to(app.id, 1).await?.is_empty())
 }
 
 #[cfg(test)]
@@ -221,7 +229,9 @@ mod tests {
             "client_id": URL,
             "client_name": "Claude",
             "client_uri": "https://app.example.com",
-            "redirect_uris": ["http://localhost/callback", "cursor://x", "http://localhost/callback", "https://app.example.com/cb"],
+            "redirect_uris": [
+                "http://localhost/callback", "cursor://x/cb", "cursor:/x", "http://localhost/callback", "https://app.example.com/cb",
+            ],
             "token_endpoint_auth_method": "none",
             "grant_types": ["authorization_code"],
         });
@@ -229,7 +239,7 @@ mod tests {
         assert_eq!(app.name.as_str(), "Claude");
         assert_eq!(app.website.as_ref().map(WebhookUrl::host), Some("app.example.com"));
         let uris: Vec<&str> = app.redirect_uris.iter().map(RedirectUri::as_str).collect();
-        assert_eq!(uris, ["http://localhost/callback", "https://app.example.com/cb"]);
+        assert_eq!(uris, ["http://localhost/callback", "cursor://x/cb", "https://app.example.com/cb"]);
         let mut unnamed = document.clone();
         unnamed["client_name"] = serde_json::Value::Null;
         unnamed["client_uri"] = "https://bank.example.com".into();

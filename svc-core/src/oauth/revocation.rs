@@ -94,7 +94,7 @@ impl AppAuthorized {
 pub async fn revoke(tx: &mut dyn Tx, tenant: TenantId, id: GrantId, reason: RevokeReason) -> Result<Grant, Error> {
     tx.lock_tenant(tenant).await?;
     let grant = grants::get(tx, tenant, id).await?;
-    let app = apps::get(tx, grant.app_id).await?;
+    let app = tx.app(grant.app_id).await?;
     let all = ListQuery { limit: MAX_WEBHOOKS, order: Order::NewestFirst { before: None }, filter: NoFilter {} };
     for webhook in Repository::<WebhookSubscription>::list(tx, tenant, &all).await? {
         if webhook.grant_id == Some(id) {
@@ -103,6 +103,8 @@ pub async fn revoke(tx: &mut dyn Tx, tenant: TenantId, id: GrantId, reason: Revo
     }
     tx.delete_grant(tenant, id).await?;
     audit::record(tx, tenant, "revoke", Object { kind: "grant", id: id.uuid() }, Some(&grant), None).await?;
+    // On Citus no foreign key keeps an app whose deletion meets the consent of an account.
+    let Some(app) = app else { return Ok(grant) };
     let revoked = AppRevoked {
         id,
         account_id: tenant,
@@ -133,6 +135,7 @@ pub async fn delete_app(store: &dyn Store, id: AppId) -> Result<App, Error> {
     let disable = store.write("apps.disable", id, async |tx, &id| {
         apps::update(tx, id, apps::AppUpdate { disabled: Some(true), ..apps::AppUpdate::default() }).await
     });
+    // It waits for the consents that are under way. No account can connect the app after it.
     disable.await?;
     loop {
         let found = store.read("grants.of_app", id, async |tx, &id| Ok(tx.grants_to(id, BATCH).await?)).await?;
@@ -175,8 +178,15 @@ pub async fn delete_app_at_once(tx: &mut dyn Tx, id: AppId) -> Result<(), Error>
 }
 
 /// Deletes an app that has access to no account.
+///
+/// # Errors
+/// [`Error::NotFound`], and [`Error::NotAllowed`] if an account has connected the app meanwhile.
 pub(super) async fn delete(tx: &mut dyn Tx, id: AppId) -> Result<App, Error> {
-    let app = apps::get(tx, id).await?;
+    let app = apps::get_for_update(tx, id).await?;
+    if !tx.grants_to(id, 1).await?.is_empty() {
+        let reason = "An account has just connected the app. Delete it again, which ends that access as well.";
+        return Err(Error::NotAllowed(reason.to_owned()));
+    }
     release_webhook(tx, &app).await?;
     tx.delete_app(id).await?;
     apps::audit_change(tx, "delete", Some(&app), None).await?;

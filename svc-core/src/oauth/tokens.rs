@@ -8,9 +8,11 @@ use crate::accounts::actor::Actor;
 use crate::accounts::apps::App;
 use crate::accounts::audit::{self, Object};
 use crate::accounts::grants::{
-    ACCESS_TOKEN_PREFIX, AuthorizationCode, AuthorizationId, CODE_PREFIX, REFRESH_TOKEN_PREFIX, Token,
+    ACCESS_TOKEN_PREFIX, AuthorizationCode, AuthorizationId, CODE_PREFIX, GrantId, REFRESH_TOKEN_PREFIX, Token,
 };
 use crate::accounts::keys;
+use crate::accounts::limits::RateLimits;
+use crate::accounts::tenants::DeveloperAccess;
 use crate::crypto::{hmac_sha256, sha256};
 use crate::error::Error;
 use crate::oauth::authorization::Issuer;
@@ -24,6 +26,9 @@ pub const REFRESH_LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// How long a refresh token that was replaced gets the same response again, if the response was lost.
 pub const GRACE: Duration = Duration::from_secs(30 * 60);
 
+/// The refusal of a token that another client has (RFC 7009 §2.1).
+const FOREIGN: TokenError = TokenError::InvalidGrant("The token was issued to another client.");
+
 /// Why tokens are refused, with its code in RFC 6749 §5.2 and RFC 8707 §2, and a sentence for the developer of the app.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
@@ -36,6 +41,9 @@ pub enum TokenError {
     /// The code or the refresh token is not valid.
     #[error("{0}")]
     InvalidGrant(&'static str),
+    /// Developer access of the account is pending or suspended. The code or the refresh token stays valid.
+    #[error("{0}")]
+    UnauthorizedClient(&'static str),
     /// The type of the request is neither `authorization_code` nor `refresh_token`.
     #[error("grant_type must be authorization_code or refresh_token.")]
     UnsupportedGrantType,
@@ -54,6 +62,7 @@ impl TokenError {
             Self::InvalidRequest(_) => "invalid_request",
             Self::InvalidClient(_) => "invalid_client",
             Self::InvalidGrant(_) => "invalid_grant",
+            Self::UnauthorizedClient(_) => "unauthorized_client",
             Self::UnsupportedGrantType => "unsupported_grant_type",
             Self::InvalidScope => "invalid_scope",
             Self::InvalidTarget => "invalid_target",
@@ -184,13 +193,15 @@ async fn exchange(tx: &mut dyn Tx, app: &App, parameters: &Parameters, resource:
     if !is_verifier(verifier) || sha256(verifier.as_bytes()) != code.challenge {
         return Ok(Err(TokenError::InvalidGrant("code_verifier does not match the code_challenge.")));
     }
+    accept!(approved(tx, tenant).await?);
     let resource = accept!(narrowed(code.resource.as_deref(), resource));
     tx.use_code(&hash).await?;
-    let scope = TokenScope { writes: code.writes, resource };
     let refresh_token = keys::new_text(tx.env(), REFRESH_TOKEN_PREFIX);
     let of = Issued { authorization: code.id, tenant, app, grant: code.grant_id };
-    insert_refresh(tx, &of, &scope, &refresh_token).await?;
+    let granted = TokenScope { writes: code.writes, resource: code.resource };
+    insert_refresh(tx, &of, &granted, &refresh_token).await?;
     let access_token = keys::new_text(tx.env(), ACCESS_TOKEN_PREFIX);
+    let scope = TokenScope { resource, ..granted };
     insert_access(tx, &of, &scope, &access_token).await?;
     Ok(Ok(tokens(access_token, refresh_token, scope.writes, tenant)))
 }
@@ -211,6 +222,7 @@ async fn refresh(tx: &mut dyn Tx, app: &App, parameters: &Parameters, resource: 
         return invalid();
     };
     tx.act_as(Actor::App { app: app.id, grant: token.grant_id });
+    accept!(approved(tx, tenant).await?);
     let writes = match scope {
         None => token.writes,
         scope => match parameters::asks_for_write(scope) {
@@ -228,29 +240,36 @@ async fn refresh(tx: &mut dyn Tx, app: &App, parameters: &Parameters, resource: 
         insert_access(tx, &of, &scope, &access_token).await?;
         return Ok(Ok(tokens(access_token, text.to_owned(), writes, tenant)));
     }
-    let refresh_token = successor(REFRESH_TOKEN_PREFIX, text, &token.nonce);
-    let access_token = successor(ACCESS_TOKEN_PREFIX, text, &token.nonce);
-    let is_lost = match (token.replaced_at, token.successor) {
-        (Some(replaced_at), Some(successor)) => {
-            let next = tx.token(&successor).await?;
-            let is_unused = next.is_some_and(|next| next.replaced_at.is_none());
-            if !is_unused || now.since(replaced_at) > GRACE {
-                revoke(tx, tenant, token.grant_id, RevokeReason::TokenReused).await?;
-                return invalid();
-            }
-            true
+    let refresh_token = successor(REFRESH_TOKEN_PREFIX, &token.nonce, &[text.as_bytes()]);
+    if let (Some(replaced_at), Some(successor)) = (token.replaced_at, token.successor) {
+        let next = tx.token(&successor).await?;
+        let is_unused = next.is_some_and(|next| next.replaced_at.is_none());
+        if !is_unused || now.since(replaced_at) > GRACE {
+            revoke(tx, tenant, token.grant_id, RevokeReason::TokenReused).await?;
+            return invalid();
         }
-        _ => false,
-    };
-    if is_lost {
-        // The same tokens again, for as long as the response says.
-        tx.delete_token(&sha256(access_token.as_bytes())).await?;
     } else {
-        insert_refresh(tx, &of, &TokenScope { writes: token.writes, ..scope.clone() }, &refresh_token).await?;
+        let granted = TokenScope { writes: token.writes, resource: token.resource.clone() };
+        insert_refresh(tx, &of, &granted, &refresh_token).await?;
         token.successor = Some(sha256(refresh_token.as_bytes()));
         token.replaced_at = Some(now);
         tx.update_token(&token, &hash).await?;
     }
+    // A repeat gets what was issued the first time, for as long as the response says, or another token in its place if it was
+    // revoked.
+    let resource = scope.resource.as_deref().unwrap_or_default();
+    let parts = [text, parameters::scope_text(writes), resource];
+    let access_token = successor(ACCESS_TOKEN_PREFIX, &token.nonce, &parts.map(str::as_bytes));
+    let access_hash = sha256(access_token.as_bytes());
+    let access_token = match tx.token(&access_hash).await? {
+        Some(issued) if now < issued.expires_at => {
+            let issued = Token { expires_at: after(now, ACCESS_LIFETIME), ..issued };
+            tx.update_token(&issued, &access_hash).await?;
+            return Ok(Ok(tokens(access_token, refresh_token, writes, tenant)));
+        }
+        Some(_) => keys::new_text(tx.env(), ACCESS_TOKEN_PREFIX),
+        None => access_token,
+    };
     insert_access(tx, &of, &scope, &access_token).await?;
     Ok(Ok(tokens(access_token, refresh_token, writes, tenant)))
 }
@@ -266,11 +285,47 @@ pub async fn has_token(tx: &mut dyn Tx, credentials: &ClientCredentials, paramet
         return Ok(Err(TokenError::InvalidRequest("token is missing.")));
     };
     let Some(hash) = hash_of_any(text) else { return Ok(Ok(false)) };
-    Ok(Ok(tx.token(&hash).await?.is_some_and(|token| token.app_id == app.id)))
+    match tx.token(&hash).await? {
+        Some(token) if token.app_id != app.id => Ok(Err(FOREIGN)),
+        token => Ok(Ok(token.is_some())),
+    }
 }
 
-/// Revokes a token of a client (RFC 7009). One that is not known is revoked already. Without its last refresh token an app has
-/// no access any more, so the grant ends.
+/// Refuses tokens for an account whose developer access is pending or suspended.
+async fn approved(tx: &mut dyn Tx, tenant: TenantId) -> Outcome<()> {
+    let account = tx.tenant(tenant).await?;
+    if account.is_some_and(|account| account.developer_access == DeveloperAccess::Approved) {
+        return Ok(Ok(()));
+    }
+    let reason = "Developer access of the account is not approved. Send the same request again once the operator of the service \
+                  has approved it.";
+    Ok(Err(TokenError::UnauthorizedClient(reason)))
+}
+
+/// Returns the grant whose tokens a request concerns, and the rate limits of its account. `None` for a request that is refused,
+/// or that names no token which is known.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn grant_of(
+    tx: &mut dyn Tx,
+    credentials: &ClientCredentials,
+    parameters: &Parameters,
+) -> Result<Option<(GrantId, RateLimits)>, Error> {
+    let Ok(app) = client(tx, credentials).await? else { return Ok(None) };
+    let sent = ["code", "refresh_token", "token"].into_iter().find_map(|name| parameters.one(name).ok().flatten());
+    let Some(sent) = sent else { return Ok(None) };
+    let found = match (keys::hash_of(CODE_PREFIX, sent), hash_of_any(sent)) {
+        (Ok(hash), _) => tx.code(&hash).await?.map(|code| (code.tenant_id, code.app_id, code.grant_id)),
+        (_, Some(hash)) => tx.token(&hash).await?.map(|token| (token.tenant_id, token.app_id, token.grant_id)),
+        _ => None,
+    };
+    let Some((tenant, _, grant)) = found.filter(|(_, of, _)| *of == app.id) else { return Ok(None) };
+    Ok(tx.tenant(tenant).await?.map(|account| (grant, account.limits)))
+}
+
+/// Revokes a token of a client (RFC 7009). One that is not known is revoked already, and that of another client is refused.
+/// Without its last refresh token an app has no access any more, so the grant ends.
 ///
 /// # Errors
 /// [`Error::Store`]. What is wrong with the request is a [`TokenError`].
@@ -282,10 +337,15 @@ pub async fn revoke_token(tx: &mut dyn Tx, credentials: &ClientCredentials, para
     let Some(hash) = hash_of_any(text) else { return Ok(Ok(())) };
     let Some(tenant) = tx.token(&hash).await?.map(|token| token.tenant_id) else { return Ok(Ok(())) };
     tx.lock_tenant(tenant).await?;
-    let Some(token) = tx.token(&hash).await?.filter(|token| token.app_id == app.id) else { return Ok(Ok(())) };
+    let Some(mut token) = tx.token(&hash).await? else { return Ok(Ok(())) };
+    if token.app_id != app.id {
+        return Ok(Err(FOREIGN));
+    }
     tx.act_as(Actor::App { app: app.id, grant: token.grant_id });
     if !token.is_refresh {
-        tx.delete_token(&hash).await?;
+        // It stays as an expired one, so that the repeat of a refresh does not issue it again.
+        token.expires_at = token.expires_at.min(tx.env().now());
+        tx.update_token(&token, &hash).await?;
         return Ok(Ok(()));
     }
     tx.delete_tokens_of(tenant, token.authorization).await?;
@@ -308,6 +368,10 @@ pub async fn introspect(tx: &mut dyn Tx, text: &str) -> Result<Option<Introspect
     let app = tx.app(token.app_id).await?.filter(|app| app.disabled_at.is_none());
     let grant = tx.grant(token.tenant_id, token.grant_id).await?;
     let (Some(app), Some(grant)) = (app, grant) else { return Ok(None) };
+    // The API refuses the token as well, until the account is approved again.
+    if approved(tx, token.tenant_id).await?.is_err() {
+        return Ok(None);
+    }
     Ok(Some(Introspection { token, client_id: app.client_id, member: grant.member }))
 }
 
@@ -327,7 +391,7 @@ struct Issued<'a> {
     authorization: AuthorizationId,
     tenant: TenantId,
     app: &'a App,
-    grant: crate::accounts::grants::GrantId,
+    grant: GrantId,
 }
 
 async fn insert_refresh(tx: &mut dyn Tx, of: &Issued<'_>, scope: &TokenScope, text: &str) -> Result<(), Error> {
@@ -369,14 +433,16 @@ fn tokens(access_token: String, refresh_token: String, writes: bool, tenant_id: 
     Tokens { access_token: Secret::new(access_token), refresh_token: Secret::new(refresh_token), scope, tenant_id }
 }
 
-/// Returns the token that follows a refresh token. It takes the text, which clients alone have, and the nonce, which the store
-/// alone has.
-fn successor(prefix: &str, text: &str, nonce: &[u8; 32]) -> String {
+/// Returns a token that follows a refresh token. It takes its nonce, which the store alone has, and parts that begin with its
+/// text, which clients alone have. No two lists of parts have the same bytes with a space between, as only the last may be empty
+/// and none has a space but the second, which is a scope.
+fn successor(prefix: &str, nonce: &[u8; 32], parts: &[&[u8]]) -> String {
+    let parts = parts.join(&b' ');
     let mut block = 0_u8;
     keys::text_from(prefix, || {
         let mut bytes = [0; 64];
         for half in bytes.chunks_exact_mut(32) {
-            half.copy_from_slice(&hmac_sha256(nonce, &[prefix.as_bytes(), &[block], text.as_bytes()]));
+            half.copy_from_slice(&hmac_sha256(nonce, &[prefix.as_bytes(), &[block], &parts]));
             block = block.wrapping_add(1);
         }
         bytes

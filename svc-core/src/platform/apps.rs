@@ -19,7 +19,7 @@ pub struct AppCreate {
     /// The name that owners of accounts see when they are asked for consent. Must be a single line.
     pub name: Text<100>,
     /// The URIs to which the app lets the browser return, 1 to 10: `https`, `http` of 127.0.0.1, `[::1]` or localhost, or a
-    /// scheme of a native app with a dot.
+    /// scheme of a native app, which has a dot unless the app is public.
     pub redirect_uris: RedirectUris,
     /// What the app may ask for: `["read"]`, or `["read", "write"]`. Without it, or with null, it is `["read"]`.
     pub scopes: Option<KeyScopes>,

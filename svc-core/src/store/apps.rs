@@ -13,6 +13,9 @@ pub trait AppRepository: Send {
     /// Returns one app.
     async fn app(&mut self, id: AppId) -> StoreResult<Option<App>>;
 
+    /// Locks an app until the transaction ends, and returns it. No other transaction changes or deletes it until then.
+    async fn lock_app(&mut self, id: AppId) -> StoreResult<Option<App>>;
+
     /// Returns the app with a client id.
     async fn app_by_client_id(&mut self, client_id: &str) -> StoreResult<Option<App>>;
 
@@ -74,9 +77,6 @@ pub trait GrantRepository: Send {
 
     /// Stores when a token expires, and its successor.
     async fn update_token(&mut self, token: &Token, token_hash: &[u8; 32]) -> StoreResult<()>;
-
-    /// Deletes a token.
-    async fn delete_token(&mut self, token_hash: &[u8; 32]) -> StoreResult<()>;
 
     /// Deletes all tokens that an authorization gave.
     async fn delete_tokens_of(&mut self, tenant: TenantId, authorization: AuthorizationId) -> StoreResult<()>;

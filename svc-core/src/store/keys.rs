@@ -59,6 +59,9 @@ pub trait PlatformKeyRepository: Send {
     /// Returns one key.
     async fn platform_key(&mut self, id: PlatformKeyId) -> StoreResult<Option<PlatformKey>>;
 
+    /// Locks a key until the transaction ends, and returns it. No other transaction revokes it until then.
+    async fn lock_platform_key(&mut self, id: PlatformKeyId) -> StoreResult<Option<PlatformKey>>;
+
     /// Returns all keys, oldest first.
     async fn platform_keys(&mut self) -> StoreResult<Vec<PlatformKey>>;
 

@@ -49,8 +49,9 @@ pub trait SignInRepository: Send {
     /// Returns the session with this digest, also if it has ended.
     async fn session_by_token(&mut self, token_hash: &[u8; 32]) -> StoreResult<Option<Session>>;
 
-    /// Returns one session, also if it has ended.
-    async fn session(&mut self, id: SessionId) -> StoreResult<Option<Session>>;
+    /// Locks a session until the transaction ends, and returns it, also if it has ended. No other transaction changes or deletes
+    /// it until then.
+    async fn lock_session(&mut self, id: SessionId) -> StoreResult<Option<Session>>;
 
     /// Returns at most `limit` sessions of a tenant, or of those without one, newest first.
     async fn sessions(&mut self, tenant: Option<TenantId>, limit: u32) -> StoreResult<Vec<Session>>;

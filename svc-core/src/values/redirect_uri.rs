@@ -62,9 +62,10 @@ impl RedirectUri {
                 return Err(invalid("must use https; http is for 127.0.0.1, [::1] and localhost alone"));
             }
             scheme if scheme.contains('.') => {}
+            scheme if url.has_host() && !is_of_system(scheme) => {}
             _ => {
                 return Err(invalid(
-                    "must use https, or a scheme of your app with a dot, as in com.example.app:/callback",
+                    "must use https, or a scheme of your app, as in com.example.app:/callback or vscode://publisher/callback",
                 ));
             }
         }
@@ -86,6 +87,18 @@ impl RedirectUri {
     /// Returns the URI.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns whether the URI has a scheme of a native app that names no domain, such as `vscode`. Any program can register such a
+    /// scheme for itself (RFC 8252 §7.1).
+    pub fn has_short_scheme(&self) -> bool {
+        let scheme = self.0.split(':').next().unwrap_or_default();
+        !scheme.contains('.') && !matches!(scheme, "https" | "http")
+    }
+
+    /// Returns whether the browser returns to a native app by a scheme of its own.
+    pub fn has_own_scheme(&self) -> bool {
+        self.has_short_scheme() || self.0.split(':').next().is_some_and(|scheme| scheme.contains('.'))
     }
 
     /// Returns whether a requested URI is this one: the same text, but for the port if it is one of this device.
@@ -127,6 +140,67 @@ fn invalid(message: impl Into<Cow<'static, str>>) -> Issue {
     Issue::new(FieldCode::InvalidFormat, message)
 }
 
+/// The schemes without a dot that browsers and operating systems handle themselves, or that other programs than apps have.
+const OF_SYSTEM: [&str; 50] = [
+    "about",
+    "acct",
+    "afp",
+    "android-app",
+    "blob",
+    "cid",
+    "data",
+    "dns",
+    "facetime",
+    "feed",
+    "file",
+    "filesystem",
+    "ftp",
+    "ftps",
+    "geo",
+    "git",
+    "gopher",
+    "http",
+    "https",
+    "imap",
+    "intent",
+    "irc",
+    "ircs",
+    "itms",
+    "jar",
+    "javascript",
+    "ldap",
+    "ldaps",
+    "mailto",
+    "market",
+    "mid",
+    "mms",
+    "news",
+    "nfs",
+    "nntp",
+    "pop",
+    "res",
+    "resource",
+    "rtsp",
+    "search",
+    "sftp",
+    "shell",
+    "sip",
+    "sips",
+    "smb",
+    "sms",
+    "ssh",
+    "tel",
+    "telnet",
+    "vbscript",
+];
+
+/// Returns whether a scheme can be no app's own.
+fn is_of_system(scheme: &str) -> bool {
+    let beginnings =
+        ["ms-", "search-", "view-source", "chrome", "moz-", "edge", "x-apple", "itms-", "ws", "git+", "svn"];
+    scheme.len() < 3 || OF_SYSTEM.contains(&scheme) || beginnings.iter().any(|begin| scheme.starts_with(begin))
+}
+
 /// Returns the host and what follows the port of an `http` URI of this device.
 fn loopback(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix("http://")?;
@@ -159,6 +233,12 @@ mod tests {
             ("http://[::1]:1/", "this device"),
             ("http://localhost:3000/cb", "this device"),
             ("com.example.app:/cb", "com.example.app"),
+            ("cursor://anysphere.cursor-mcp/oauth/callback", "cursor"),
+            ("vscode://publisher.extension/callback", "vscode"),
+            ("vscode-insiders://publisher.extension/callback", "vscode-insiders"),
+            ("windsurf://codeium.windsurf/callback", "windsurf"),
+            ("zed://oauth/callback", "zed"),
+            ("obsidian://callback", "obsidian"),
         ] {
             assert_eq!(RedirectUri::parse(text).map(|uri| uri.destination()), Ok(destination.to_owned()), "{text}");
         }
@@ -195,11 +275,32 @@ mod tests {
             "javascript:alert(1)",
             "data:text/html,x",
             "myapp:/cb",
+            "myapp:///cb",
+            "vscode:",
             "file:///etc/passwd",
+            "javascript://example.com/%0aalert(1)",
+            "vbscript://example.com/",
+            "data://text/html",
+            "mailto://ada@example.com",
+            "ms-msdt://a/",
+            "search-ms://a/",
+            "chrome-extension://a/",
+            "view-source://example.com/",
+            "wss://example.com/",
+            "ab://c/",
             &too_long,
         ] {
             assert!(RedirectUri::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_scheme_of_an_app_is_known() {
+        let of = |text: &str| RedirectUri::parse(text).map(|uri| (uri.has_short_scheme(), uri.has_own_scheme()));
+        assert_eq!(of("vscode://publisher.extension/callback"), Ok((true, true)));
+        assert_eq!(of("com.example.app:/cb"), Ok((false, true)));
+        assert_eq!(of("https://app.example.com/cb"), Ok((false, false)));
+        assert_eq!(of("http://localhost/cb"), Ok((false, false)));
     }
 
     #[test]

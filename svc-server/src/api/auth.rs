@@ -190,13 +190,13 @@ impl Principal {
 ///
 /// # Errors
 ///
-/// Returns [`Problem::MissingCredentials`] without an `Authorization: Bearer` header, and [`Error::InvalidKey`] when
-/// the header is repeated.
+/// Returns [`Problem::MissingCredentials`] without an `Authorization: Bearer` header, [`Problem::RepeatedCredentials`] when the
+/// header is repeated, and [`Error::InvalidKey`] when it is no text.
 pub fn bearer<'a>(headers: &'a HeaderMap, prefix: &'static str) -> Result<&'a str, Problem> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let value = values.next().ok_or(Problem::MissingCredentials(prefix))?;
     if values.next().is_some() {
-        return Err(Error::InvalidKey.into());
+        return Err(Problem::RepeatedCredentials);
     }
     let text = value.to_str().map_err(|_| Error::InvalidKey)?;
     match text.split_once(' ') {

@@ -7,8 +7,9 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method};
 
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
-    "authorization, content-type, idempotency-key, if-match, if-none-match, mcp-method, mcp-name, mcp-protocol-version, \
-     x-request-id, x-svc-signature, x-svc-timestamp",
+    "authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id, mcp-method, mcp-name, \
+     mcp-protocol-version, mcp-session-id, traceparent, tracestate, x-request-id, x-requested-with, x-svc-signature, \
+     x-svc-timestamp",
 );
 const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
     "etag, idempotent-replayed, location, ratelimit, ratelimit-policy, retry-after, www-authenticate, x-ratelimit-limit, \

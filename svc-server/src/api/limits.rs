@@ -16,6 +16,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue};
+#[cfg(feature = "dashboard")]
+use svc_core::accounts::grants::GrantId;
 use svc_core::accounts::keys::{Caller, KeyId};
 use svc_core::accounts::limits::{CappedCollection, RateLimits};
 use svc_core::accounts::platform_keys::PlatformKeyId;
@@ -45,6 +47,9 @@ const PEER: &str = "peer";
 /// The bucket of revocations by apps.
 #[cfg(feature = "dashboard")]
 const REVOCATIONS: &str = "revocations";
+/// The bucket of an app's requests for tokens with one grant.
+#[cfg(feature = "dashboard")]
+const TOKENS: &str = "tokens";
 /// The bucket of pages of the dashboard.
 #[cfg(feature = "dashboard")]
 const PAGES: &str = "pages";
@@ -233,6 +238,14 @@ impl RateLimiter {
     #[cfg(feature = "dashboard")]
     pub(crate) fn revocations_of_peer(&self, address: IpAddr) -> RateLimitKey {
         RateLimitKey { general_bucket: REVOCATIONS, ..self.key_of_peer(address) }
+    }
+
+    /// Returns the window of the requests for tokens that an app sends with a grant. Their limit is that of all its requests to the
+    /// API, which they do not use up.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn tokens_of_grant(&self, grant: GrantId, limits: &RateLimits) -> RateLimitKey {
+        let subject = Subject::Key(grant.uuid().into());
+        RateLimitKey { general_bucket: TOKENS, ..self.key_with_limits(subject, limits, None) }
     }
 
     /// Returns the window of pages for someone who is signed in, by the secret of the session.

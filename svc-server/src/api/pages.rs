@@ -88,6 +88,13 @@ impl Api {
                 }
             };
         }
+        if matches!(endpoint, Endpoint::Token | Endpoint::Revoke) && parts.method == Method::POST {
+            // What an app may do in a minute with a grant, whatever its requests are.
+            if let Some(window) = oauth.window(&**store, parts, &form, limits).await? {
+                let counted = limits.count(window, self.env().now()).await;
+                counted.map_err(|limited| Problem::rate_limited(&limited))?;
+            }
+        }
         let response = oauth.respond(&**store, endpoint, parts, form).await;
         if endpoint.takes_tokens() && response.status().is_client_error() {
             let counted = limits.count(refusals, self.env().now()).await;

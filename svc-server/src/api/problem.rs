@@ -7,6 +7,7 @@ use http::header::{ALLOW, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
+use svc_core::accounts::grants::ACCESS_TOKEN_PREFIX;
 use svc_core::accounts::signing::SignatureError;
 use svc_core::error::{Error, FailingField, FieldCode, StoreError};
 use uuid::Uuid;
@@ -33,6 +34,8 @@ pub enum Problem {
     MethodNotAllowed(String),
     /// The request has no `Authorization: Bearer` header; holds the prefix of the keys of this API.
     MissingCredentials(&'static str),
+    /// The `Authorization` header is repeated.
+    RepeatedCredentials,
     /// The key requires signed writes, and a signature header is missing.
     SignatureRequired,
     /// A signature header is repeated or is not ASCII.
@@ -252,6 +255,7 @@ impl Problem {
             Self::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             Self::MissingCredentials(_) => (StatusCode::UNAUTHORIZED, "missing_credentials"),
             Self::SignatureRequired => (StatusCode::UNAUTHORIZED, "signature_required"),
+            Self::RepeatedCredentials => (StatusCode::UNAUTHORIZED, "invalid_key"),
             Self::SignatureHeaderMalformed | Self::SignatureInvalid(_) => {
                 (StatusCode::UNAUTHORIZED, "signature_invalid")
             }
@@ -307,6 +311,10 @@ impl Problem {
                 "This message was not handled, as the responses to those before it have 1 MiB; send it by itself."
             }
             Self::MethodNotAllowed(allowed) => return format!("This path only has the methods {allowed}."),
+            Self::MissingCredentials(ACCESS_TOKEN_PREFIX) => {
+                "Send an API key or the access token of an app as: Authorization: Bearer …; the URL cannot have it."
+            }
+            Self::RepeatedCredentials => "Send exactly one Authorization header.",
             Self::MissingCredentials(prefix) => {
                 return format!("Send your API key as: Authorization: Bearer {prefix}…");
             }
@@ -407,7 +415,10 @@ fn status_of(error: &Error) -> StatusCode {
         | Error::ReferenceNotFound(_)
         | Error::IdempotencyKeyReused => StatusCode::BAD_REQUEST,
         Error::InvalidKey | Error::KeyRevoked | Error::KeyExpired | Error::InvalidToken => StatusCode::UNAUTHORIZED,
-        Error::InsufficientScope | Error::MissingPlatformScope(_) | Error::AccessNotApproved => StatusCode::FORBIDDEN,
+        Error::InsufficientScope
+        | Error::InsufficientGrant
+        | Error::MissingPlatformScope(_)
+        | Error::AccessNotApproved => StatusCode::FORBIDDEN,
         Error::NotFound | Error::UnknownTenant(_) => StatusCode::NOT_FOUND,
         Error::EmailTaken { .. } | Error::LimitReached { .. } | Error::IdempotencyInProgress | Error::NotAllowed(_) => {
             StatusCode::CONFLICT

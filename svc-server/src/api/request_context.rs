@@ -444,7 +444,7 @@ pub(super) fn credentials_of_account(
     version: Version,
     has_apps: bool,
 ) -> Result<Credentials, Problem> {
-    let text = auth::bearer(headers, KEY_PREFIX)?;
+    let text = auth::bearer(headers, if has_apps { ACCESS_TOKEN_PREFIX } else { KEY_PREFIX })?;
     if has_apps && text.starts_with(ACCESS_TOKEN_PREFIX) {
         return Ok(Credentials::Token(TokenHash::of(text)?, version.path()));
     }

@@ -7,7 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use http::header::{CONTENT_SECURITY_POLICY, X_FRAME_OPTIONS};
+use http::header::{CONTENT_SECURITY_POLICY, SET_COOKIE, X_FRAME_OPTIONS};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 use maud::{Markup, html};
@@ -34,8 +34,6 @@ use crate::api::limits::RateLimiter;
 /// The name of the cookie that keeps a request while its owner signs in.
 const COOKIE: &str = "svc_authorize";
 const COOKIE_LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// The longest query that fits into a cookie.
-const MAX_KEPT: usize = 2900;
 /// As for the other pages, but nobody may show this one in a frame, and its form leads to the app.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; base-uri 'none'; \
@@ -53,6 +51,13 @@ pub(crate) async fn respond(
 ) -> Response<ResponseBody> {
     let result = answer(dashboard, issuer, parts, form, peer, limits).await;
     let mut response = dashboard.finish(parts, result);
+    // A request that came before this one, and waits for a sign-in, is over: its app must not be put to a person who came from
+    // another one.
+    if !response.headers().contains_key(SET_COOKIE) && context::read_cookie(parts, COOKIE).is_some() {
+        for cookie in context::expired(COOKIE) {
+            response.headers_mut().append(SET_COOKIE, cookie);
+        }
+    }
     // Also those that say what went wrong.
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
     response.headers_mut().insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
@@ -83,19 +88,19 @@ async fn answer(
         && published::is_url(client_id)
     {
         // Nobody but a person who is signed in makes this server send a request.
-        if person.is_none() {
+        let Some((session, _)) = &person else {
             return match parameters.one("prompt") {
                 // Only the document says where the browser can return.
                 Ok(Some("none")) => Ok(refused(dashboard, "Nobody is signed in, and nobody was to be asked.")),
-                _ => Ok(sign_in_first(dashboard, parts, query)),
+                _ => Ok(sign_in_first(dashboard, parts, &parameters)),
             };
-        }
-        published = match apps.of(client_id).await {
+        };
+        published = match apps.of(client_id, session).await {
             Ok(app) => Some(app),
             Err(reason) => return Ok(refused(dashboard, &reason)),
         };
     }
-    let input = (parameters, issuer.clone(), published);
+    let input = (parameters.clone(), issuer.clone(), published);
     let checked = store.read("oauth.check", input, async |tx, (parameters, issuer, published)| match published {
         Some(published) => authorization::check_published(tx, parameters, issuer, published).await,
         None => authorization::check(tx, parameters, issuer).await,
@@ -109,7 +114,7 @@ async fn answer(
     let Some((session, secret)) = person else {
         return match request.prompt {
             Prompt::Never => back(AuthorizationError::LoginRequired, "Nobody is signed in."),
-            _ => Ok(sign_in_first(dashboard, parts, query)),
+            _ => Ok(sign_in_first(dashboard, parts, &parameters)),
         };
     };
     let accounts = store.read("oauth.accounts", session.clone(), async |tx, session| accounts_of(tx, session).await);
@@ -150,41 +155,38 @@ async fn answer(
 }
 
 /// Sends the browser to the sign-in page, and keeps the request until it comes back.
-fn sign_in_first(dashboard: &Dashboard, parts: &Parts, query: &str) -> PageResponse {
-    let response = PageResponse::see_other(&format!("{}/sign-in", dashboard.base));
-    let kept = (query.len() <= MAX_KEPT).then(|| URL_SAFE_NO_PAD.encode(query));
+fn sign_in_first(dashboard: &Dashboard, parts: &Parts, parameters: &Parameters) -> PageResponse {
+    let kept = parameters.to_kept().map(|kept| URL_SAFE_NO_PAD.encode(kept));
     let cookie = kept.and_then(|kept| context::cookie(COOKIE, &kept, context::is_secure(parts), COOKIE_LIFETIME));
     match cookie {
-        Some(cookie) => response.cookie(cookie),
-        None => response,
+        Some(cookie) => PageResponse::see_other(&format!("{}/sign-in", dashboard.base)).cookie(cookie),
+        None => refused(dashboard, "The link of the app is too long, or has a parameter twice."),
     }
 }
 
 /// Returns where a person goes who has signed in: back to the request of an app, if one waits. It is forgotten then.
 pub(super) fn after_sign_in(dashboard: &Dashboard, parts: &Parts) -> PageResponse {
-    let kept = waiting_query(parts).filter(|_| dashboard.has_apps());
+    let kept = waiting_request(parts).filter(|_| dashboard.has_apps());
     let mount = dashboard.base.strip_suffix(super::PATH).unwrap_or_default();
     match kept {
-        Some(query) => {
-            let response = PageResponse::see_other(&format!("{mount}/oauth/authorize?{query}"));
+        Some(request) => {
+            let response = PageResponse::see_other(&format!("{mount}/oauth/authorize?{}", request.to_query()));
             context::expired(COOKIE).into_iter().fold(response, PageResponse::cookie)
         }
         None => PageResponse::see_other(&format!("{}/", dashboard.base)),
     }
 }
 
-/// Returns the query of the request that waits until its owner has signed in.
-fn waiting_query(parts: &Parts) -> Option<String> {
+/// Returns the request that waits until its owner has signed in. The cookie of a plain connection may come from anywhere.
+fn waiting_request(parts: &Parts) -> Option<Parameters> {
     let (kept, _) = context::read_cookie(parts, COOKIE)?;
-    let query = String::from_utf8(URL_SAFE_NO_PAD.decode(kept).ok()?).ok()?;
-    // It was a query before. The cookie of a plain connection may come from anywhere.
-    query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#').then_some(query)
+    Parameters::from_kept(&URL_SAFE_NO_PAD.decode(kept).ok()?)
 }
 
 /// Returns the app whose request waits until its owner has signed in, if there is one that could be put to an owner.
 pub(super) async fn waiting_app(dashboard: &Dashboard, parts: &Parts) -> Result<Option<App>, PageError> {
-    let (Some(issuer), Some(query)) = (&dashboard.issuer, waiting_query(parts)) else { return Ok(None) };
-    let input = (Parameters::of(query.as_bytes()), issuer.clone());
+    let (Some(issuer), Some(request)) = (&dashboard.issuer, waiting_request(parts)) else { return Ok(None) };
+    let input = (request, issuer.clone());
     let checked = dashboard.svc.store().read("oauth.check", input, async |tx, (parameters, issuer)| {
         authorization::check(tx, parameters, issuer).await
     });
@@ -328,7 +330,8 @@ impl ConsentPage<'_> {
                     ul.can {
                         li { (icon("done")) span { "See all contacts, invoices, quotes, bookings and jobs" } }
                         @if self.request.writes {
-                            li { (icon("done")) span { "Create, change and delete them" } }
+                            li { (icon("done")) span { "Create them, send invoices, and record payments" } }
+                            li { (icon("done")) span { "Change contacts, quotes, bookings and jobs, and delete contacts" } }
                             li { (icon("done")) span { "Get what happens to them by webhooks of its own" } }
                         }
                     }
@@ -357,7 +360,7 @@ impl ConsentPage<'_> {
         let uri = request.app.redirect_uris.iter().find(|uri| uri.matches(&request.redirect_uri));
         let destination = uri.map(RedirectUri::destination).unwrap_or_default();
         html! {
-            @if destination.contains('.') && !request.redirect_uri.starts_with("https:") {
+            @if uri.is_some_and(RedirectUri::has_own_scheme) {
                 "You return to the program on this device that opens " b { (destination) } " links."
             } @else {
                 "You return to " b { (destination) } "."

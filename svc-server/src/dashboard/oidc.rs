@@ -41,7 +41,7 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use url::{Url, form_urlencoded};
 
-use self::id_token::{Claims, EmailClaims, Expected, Key, TokenError};
+use self::id_token::{Claims, EmailClaims, Expected, Flag, Key, TokenError};
 use super::context;
 use super::identity::Origin;
 use crate::deliver::dial::{CHECKED_ADDRESSES, Dialer};
@@ -218,6 +218,8 @@ struct Metadata {
     jwks_uri: String,
     id_token_signing_alg_values_supported: Vec<String>,
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    authorization_response_iss_parameter_supported: bool,
     /// Those of `jwks_uri`.
     #[serde(skip)]
     keys: Vec<Key>,
@@ -267,6 +269,18 @@ impl Provider {
         Ok(url.into())
     }
 
+    /// Checks that the provider gave an answer, which says so in `iss` if it says who it is at all (RFC 9207 §2.4).
+    pub(super) async fn check_issuer(&self, iss: Option<&str>, now: Timestamp) -> Result<(), Refusal> {
+        match iss {
+            Some(iss) if iss == self.settings.issuer_text => Ok(()),
+            Some(iss) => Err(Refusal::provider("the answer", format_args!("it is that of {iss:?}"))),
+            None if self.metadata(now, MAX_AGE).await?.authorization_response_iss_parameter_supported => {
+                Err(Refusal::provider("the answer", "it does not say who gave it, as this provider does"))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Exchanges the code of an attempt for an ID token, and returns the email address that the provider has verified.
     pub(super) async fn verified_email(&self, attempt: Attempt, code: &str, now: Timestamp) -> Result<Email, Refusal> {
         let metadata = self.metadata(now, MAX_AGE).await?;
@@ -289,9 +303,11 @@ impl Provider {
             email = info.email;
         }
         match email {
-            EmailClaims { email: Some(email), email_verified: Some(true) } => {
-                Email::parse(&email).map_err(|_| Refusal::UnverifiedEmail)
-            }
+            EmailClaims { email: Some(email), email_verified: Some(Flag(true)) } => match Email::parse(&email) {
+                // An address with blanks around it may be that of somebody else.
+                Ok(parsed) if parsed.as_str() == email => Ok(parsed),
+                _ => Err(Refusal::UnverifiedEmail),
+            },
             _ => Err(Refusal::UnverifiedEmail),
         }
     }

@@ -69,7 +69,8 @@ async fn an_owner_sees_who_asks_for_what_and_where_the_browser_returns() {
          It asks for access to Harbour Plumbing. You are signed in as owner@link.\n\
          Allowing lets it\n\
          See all contacts, invoices, quotes, bookings and jobs\n\
-         Create, change and delete them\n\
+         Create them, send invoices, and record payments\n\
+         Change contacts, quotes, bookings and jobs, and delete contacts\n\
          Get what happens to them by webhooks of its own\n\
          Allowing does not let it\n\
          See API keys, members, settings, or webhooks that are not its own\n\
@@ -245,6 +246,82 @@ async fn signing_in_in_between_leads_back() {
     // With prompt=none there is no page.
     let never = ask(&server.browser(), &authorize(&server.app(None, "Other").await, &[("prompt", "none")])).await;
     assert!(location(&never).starts_with(&format!("{RETURN}?error=login_required&")));
+}
+
+/// Returns the cookie that keeps a request until its owner has signed in.
+fn kept(response: &Response) -> String {
+    let cookies = response.headers.get_all(SET_COOKIE).iter().map(|cookie| cookie.to_str().unwrap());
+    let kept = cookies.filter(|cookie| cookie.starts_with("svc_authorize=")).map(|c| c.split(';').next().unwrap());
+    kept.last().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn a_state_survives_a_sign_in_whatever_it_consists_of() {
+    let server = Server::start().await;
+    let app = server.app(None, "Route Planner").await;
+    for state in ["\"".repeat(900), "a".repeat(2048), "ü".repeat(1024), "\0 &=#%;".repeat(200)] {
+        let request = authorize(&app, &[("state", &state)]);
+        let mut browser = server.browser();
+        let sent = ask(&browser, &request).await;
+        assert_eq!(location(&sent), "/dashboard/sign-in");
+        assert!(kept(&sent).len() < 4000);
+        browser.cookie = Some(kept(&sent));
+        let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Owner)).await;
+        let signed_in = browser.sign_in(link.token.reveal()).await;
+        let target = location(&signed_in).to_owned();
+        let query = target.strip_prefix("/oauth/authorize?").unwrap();
+        let states = url::form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "state");
+        assert_eq!(states.map(|(_, value)| value.into_owned()).collect::<Vec<_>>(), [state]);
+        let owner = server.signed_in(Role::Owner).await;
+        assert_eq!(ask(&owner, &target).await.status, StatusCode::OK);
+    }
+}
+
+/// A person who came from one app is never asked for another.
+#[tokio::test]
+async fn a_request_that_is_not_kept_ends_the_one_before_it() {
+    let server = Server::start().await;
+    let (planner, ledger) = (server.app(None, "Planner").await, server.app(None, "Ledger").await);
+    let mut browser = server.browser();
+    let first = kept(&ask(&browser, &authorize(&planner, &[])).await);
+    browser.cookie = Some(first.clone());
+    let next = kept(&ask(&browser, &authorize(&ledger, &[("state", &"\"".repeat(900))])).await);
+    browser.cookie = Some(next);
+    let page = browser.get("/sign-in").await;
+    assert!(page.text.contains("Ledger") && !page.text.contains("Planner"), "{}", page.text);
+    for refused in [
+        authorize(&ledger, &[("state", &"a".repeat(2049))]),
+        authorize(&ledger, &[("prompt", "none")]),
+        authorize(&ledger, &[("redirect_uri", "https://evil.example/")]),
+        authorize(&ledger, &[("scope", "admin")]),
+        "/oauth/authorize".to_owned(),
+    ] {
+        browser.cookie = Some(first.clone());
+        assert_eq!(kept(&ask(&browser, &refused).await), "svc_authorize=", "{refused}");
+    }
+}
+
+/// An app asks again for an owner who has not granted it the access.
+#[tokio::test]
+async fn the_grant_names_the_owner_who_allowed_it_last() {
+    let server = Server::start().await;
+    let app = server.app(None, "Route Planner").await;
+    let roles = [(server.tenant, Role::Owner)];
+    for (email, roles, changes) in
+        [("ada@example.com", &roles[..], 1), ("bob@example.com", &roles[..], 2), ("bob@example.com", &[], 2)]
+    {
+        let owner = server.signed_in_member(email, roles).await;
+        let request = authorize(&app, &[("prompt", "consent")]);
+        let page = ask(&owner, &request).await;
+        assert_eq!(page.status, StatusCode::OK, "{}", page.text);
+        let returned = owner.decide(&request, "allow", server.tenant).await;
+        assert!(location(&returned).contains("code=svc_oac_"));
+        let grants = server.svc.account(server.tenant).grants().list().await.unwrap();
+        assert_eq!((grants.len(), grants[0].0.member.as_str()), (1, email));
+        let log = server.svc.account(server.tenant).audit_log();
+        let log = log.since(svc_core::values::Timestamp::from_micros(0), 100).await.unwrap();
+        assert_eq!(log.iter().filter(|entry| entry.object_kind == "grant").count(), changes);
+    }
 }
 
 #[tokio::test]

@@ -272,13 +272,35 @@ async fn an_address_must_be_verified_and_that_of_a_member() {
     for (claim, value, reason) in [
         ("email_verified", json!(false), "no verified email address"),
         ("email_verified", Value::Null, "no verified email address"),
+        ("email_verified", json!("false"), "no verified email address"),
         ("email", json!("<script>@example.com"), "no verified email address"),
+        ("email", json!(" ada@example.com"), "no verified email address"),
         ("email", json!("eve@example.com"), "eve@example.com is a member of no account."),
     ] {
         let refused = fixture.sign_in(|claims| claims[claim] = value.clone()).await;
         assert_eq!(refused.status, StatusCode::FORBIDDEN, "{claim}: {value}");
         assert!(refused.text.contains(reason) && !refused.text.contains("<script>@"), "{claim}: {}", refused.text);
         assert_eq!(session_cookie(&refused), None);
+    }
+}
+
+#[tokio::test]
+async fn a_provider_may_say_by_a_text_that_an_address_is_verified() {
+    let fixture = Fixture::start().await;
+    let signed_in = fixture.sign_in(|claims| claims["email_verified"] = json!("true")).await;
+    assert_eq!(signed_in.status, StatusCode::SEE_OTHER, "{}", signed_in.text);
+}
+
+#[tokio::test]
+async fn an_answer_of_another_issuer_is_refused() {
+    let fixture = Fixture::start().await;
+    for (iss, status) in [("https://attacker.example".to_owned(), 502), (fixture.provider.uri(), 303)] {
+        let mut browser = fixture.server.browser();
+        let begun = fixture.begin(&mut browser, OWN).await;
+        fixture.serve_token(&signed("first", &fixture.claims(&begun))).await;
+        let iss: String = url::form_urlencoded::byte_serialize(iss.as_bytes()).collect();
+        let response = fixture.answer(&browser, &format!("code=a-code&state={}&iss={iss}", begun.state)).await;
+        assert_eq!(response.status.as_u16(), status, "{iss}: {}", response.text);
     }
 }
 

@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 use svc_core::accounts::apps::{AppCreate, AppUpdate};
 
 use crate::harness::Change::{None as Unchanged, Repeated, With, Without};
-use crate::harness::{CALLBACK, Change, ISSUER, STATE, Server, pairs, target};
+use crate::harness::{CALLBACK, Change, ISSUER, STATE, Server, pairs, target, value};
 
 /// What a request leads to.
 enum Outcome {
@@ -24,6 +24,7 @@ const CHALLENGE: Outcome =
     Return("invalid_request", "code_challenge must be the base64url of 32 bytes, which has 43 characters.");
 const SCOPE: Outcome = Return("invalid_scope", "scope has read, write and offline_access, and no others.");
 const TARGET: Outcome = Return("invalid_target", "resource must be the URL of an API of this service.");
+const PROMPT: Outcome = Return("invalid_request", "prompt must be none alone, or consent, login and select_account.");
 const UNREGISTERED: Outcome = Page("The redirect_uri of the link is none of those that the app has registered.");
 
 #[tokio::test]
@@ -106,8 +107,15 @@ async fn a_request_is_put_to_the_owner_or_refused_by_the_first_parameter_that_is
         (With("prompt", "login"), Asked),
         (With("prompt", "select_account"), Asked),
         (With("prompt", "none"), Return("consent_required", "An owner has to be asked.")),
-        (With("prompt", "none consent"), Return("invalid_request", "prompt must be none or consent, or left out.")),
-        (With("prompt", "create"), Return("invalid_request", "prompt must be none or consent, or left out.")),
+        (With("prompt", "login consent"), Asked),
+        (With("prompt", "consent select_account"), Asked),
+        (With("prompt", "select_account  login consent"), Asked),
+        (With("prompt", "none consent"), PROMPT),
+        (With("prompt", "login none"), PROMPT),
+        (With("prompt", "none none"), PROMPT),
+        (With("prompt", "create"), PROMPT),
+        (With("prompt", "consent create"), PROMPT),
+        (With("prompt", "Consent"), PROMPT),
         // What is not known is ignored (RFC 6749 §3.1).
         (With("nonce", &longest), Asked),
         (With("request", "eyJhbGciOiJub25lIn0.e30."), Asked),
@@ -145,7 +153,7 @@ async fn check(server: &Server, change: Change<'_>, outcome: &Outcome, state: &s
 }
 
 #[tokio::test]
-async fn a_state_comes_back_as_it_was_sent_or_not_at_all() {
+async fn a_state_comes_back_as_it_was_sent() {
     let server = Server::start().await;
     let mut deny = server.request(&server.confidential);
     deny.extend(pairs(&[("prompt", "none")]));
@@ -169,10 +177,33 @@ async fn a_state_comes_back_as_it_was_sent_or_not_at_all() {
         assert_eq!(returned.returned(), pairs(&expected));
     }
     let too_long = Return("invalid_request", "state has at most 2048 bytes.");
-    check(&server, With("state", &format!("{longest}a")), &too_long, "").await;
+    let longer = format!("{longest}a");
+    check(&server, With("state", &longer), &too_long, &longer).await;
     check(&server, Repeated("state"), &REPEATED, "").await;
     check(&server, Without("state"), &Asked, "").await;
     check(&server, With("state", ""), &Asked, "").await;
+}
+
+/// Whatever is asked for can be kept in the browser while its owner signs in.
+#[tokio::test]
+async fn what_is_too_long_to_survive_a_sign_in_is_refused_at_once() {
+    let server = Server::start().await;
+    let uri = format!("{CALLBACK}?a={}", "b".repeat(1000));
+    let uris = vec![uri.parse().unwrap()];
+    let app = server.svc.apps().create(AppCreate::new("Long".parse().unwrap(), uris)).await.unwrap();
+    let state = "\"".repeat(1700);
+    let mut request = With("redirect_uri", &uri).of(&server.request(&app));
+    assert_eq!(server.authorize(&request).await.status, StatusCode::OK);
+    request = With("state", &state).of(&request);
+    for cookies in [true, false] {
+        let refused = match cookies {
+            true => server.authorize(&request).await,
+            false => server.send(Method::GET, &target(&request), &[], "").await,
+        };
+        assert_eq!(value(&refused.returned(), "error"), "invalid_request");
+        assert_eq!(value(&refused.returned(), "state"), state);
+        assert!(value(&refused.returned(), "error_description").contains("at most 2800 bytes"));
+    }
 }
 
 #[tokio::test]

@@ -3,10 +3,11 @@
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{Method, StatusCode};
 use serde_json::json;
-use svc_core::accounts::apps::AppUpdate;
+use svc_core::accounts::apps::{AppUpdate, NewApp};
+use svc_core::accounts::tenants::DeveloperAccess;
 
 use crate::harness::Change::{None as Unchanged, Repeated, With, Without};
-use crate::harness::{Pairs, Received, Server, VERIFIER, basic, exchange, pairs};
+use crate::harness::{ISSUER, Pairs, Received, Server, VERIFIER, basic, exchange, pairs};
 
 /// Checks that an error has the headers of RFC 6749 §5.2, and a description in the characters that it allows.
 fn check(response: &Received, status: u16, code: &str, shown: &str) {
@@ -123,6 +124,131 @@ async fn a_token_is_refreshed_by_the_right_form_alone() {
     }
 }
 
+/// An access token, its scope in the response, and the status of a change with it.
+async fn refreshed(server: &Server, app: &NewApp, form: &Pairs) -> (String, String, u16) {
+    let response = server.post("/oauth/token", &basic(app), form).await;
+    assert_eq!(response.status, StatusCode::OK, "{}", response.text);
+    let tokens = response.json();
+    let text = |name: &str| tokens[name].as_str().unwrap().to_owned();
+    (text("access_token"), text("scope"), change(server, &text("access_token")).await)
+}
+
+async fn change(server: &Server, token: &str) -> u16 {
+    let token = format!("Bearer {token}");
+    let headers = [(AUTHORIZATION.as_str(), token.as_str()), (CONTENT_TYPE.as_str(), "application/json")];
+    let made = server.send(Method::POST, "/api/v1/contacts", &headers, r#"{"first_name":"Ada"}"#).await;
+    made.status.as_u16()
+}
+
+#[tokio::test]
+async fn what_an_access_token_may_do_never_changes() {
+    let server = Server::start().await;
+    let app = &server.public;
+    for first_reads in [true, false] {
+        let tokens = server.tokens(app).await;
+        let refresh = tokens["refresh_token"].as_str().unwrap();
+        let whole = pairs(&[("grant_type", "refresh_token"), ("refresh_token", refresh)]);
+        let reads = With("scope", "read").of(&whole);
+        let (first, second) = if first_reads { (&reads, &whole) } else { (&whole, &reads) };
+        let status = |form| if form == &reads { 403 } else { 201 };
+        let issued = refreshed(&server, app, first).await;
+        assert_eq!(issued.2, status(first));
+        let other = refreshed(&server, app, second).await;
+        assert_eq!(other.2, status(second));
+        assert_ne!(issued.0, other.0, "another scope gets another token");
+        assert_eq!(change(&server, &issued.0).await, status(first), "the first one is what it was");
+        // A repeat gets what was issued the first time, however the scope is written.
+        assert_eq!(refreshed(&server, app, first).await, issued);
+        let spelt = With("scope", if first_reads { "  read " } else { "write read" }).of(&whole);
+        assert_eq!(refreshed(&server, app, &spelt).await, issued);
+    }
+}
+
+#[tokio::test]
+async fn an_access_token_is_never_for_more_than_it_was_issued_for() {
+    let server = Server::start().await;
+    let tokens = server.tokens(&server.public).await;
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    let whole = pairs(&[("grant_type", "refresh_token"), ("refresh_token", refresh)]);
+    let at = |version: &str| format!("{ISSUER}/api/{version}");
+    let (v1, v2) = (With("resource", &at("v1")).of(&whole), With("resource", &at("v2")).of(&whole));
+    let mut issued = Vec::new();
+    for form in [&v2, &whole, &v1] {
+        issued.push(server.post("/oauth/token", &basic(&server.public), form).await.json());
+    }
+    for (token, (v1, v2)) in issued.into_iter().zip([(401, 200), (200, 200), (200, 401)]) {
+        let statuses = [
+            server.call_at("/api/v1/contacts", &token).await.status.as_u16(),
+            server.call_at("/api/v2/contacts", &token).await.status.as_u16(),
+        ];
+        assert_eq!(statuses, [v1, v2]);
+    }
+}
+
+#[tokio::test]
+async fn a_repeat_brings_no_revoked_access_token_back() {
+    let server = Server::start().await;
+    let app = &server.public;
+    let tokens = server.tokens(app).await;
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    let form = pairs(&[("grant_type", "refresh_token"), ("refresh_token", refresh)]);
+    let first = server.post("/oauth/token", &basic(app), &form).await.json();
+    let token = pairs(&[("token", first["access_token"].as_str().unwrap())]);
+    assert_eq!(server.post("/oauth/revoke", &basic(app), &token).await.status, StatusCode::OK);
+    assert_eq!(server.call(&first).await.status, StatusCode::UNAUTHORIZED);
+    let again = server.post("/oauth/token", &basic(app), &form).await.json();
+    assert_eq!(again["refresh_token"], first["refresh_token"]);
+    assert_ne!(again["access_token"], first["access_token"]);
+    assert_eq!(server.call(&first).await.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(server.call(&again).await.status, StatusCode::OK);
+}
+
+/// A resource narrows the access token of one request, and nothing that follows (RFC 8707 §2.2).
+#[tokio::test]
+async fn a_refresh_token_keeps_all_resources_that_were_granted() {
+    let server = Server::start().await;
+    for app in [&server.confidential, &server.public] {
+        let code = server.code(&server.request(app)).await;
+        let (v1, v2) = (format!("{ISSUER}/api/v1"), format!("{ISSUER}/api/v2"));
+        let form = With("resource", &v2).of(&exchange(&code));
+        let mut tokens = server.post("/oauth/token", &basic(app), &form).await.json();
+        assert_eq!(server.call(&tokens).await.status, StatusCode::UNAUTHORIZED);
+        for resource in [&v1, &v2, &v1] {
+            let refresh = tokens["refresh_token"].as_str().unwrap();
+            let form = pairs(&[("grant_type", "refresh_token"), ("refresh_token", refresh), ("resource", resource)]);
+            let response = server.post("/oauth/token", &basic(app), &form).await;
+            assert_eq!(response.status, StatusCode::OK, "{resource}: {}", response.text);
+            tokens = response.json();
+            let expected = if resource == &v1 { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
+            assert_eq!(server.call(&tokens).await.status, expected, "{resource}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_suspended_account_gets_no_tokens_and_loses_none() {
+    let server = Server::start().await;
+    let set = async |access| {
+        let account = server.svc.account(server.tenant);
+        account.change_settings(move |tenant| tenant.developer_access = access).await.unwrap();
+    };
+    for app in [&server.confidential, &server.public] {
+        let tokens = server.tokens(app).await;
+        let code = server.code(&server.request(app)).await;
+        let refresh = tokens["refresh_token"].as_str().unwrap();
+        let refresh = pairs(&[("grant_type", "refresh_token"), ("refresh_token", refresh)]);
+        set(DeveloperAccess::Suspended).await;
+        for form in [&refresh, &exchange(&code)] {
+            let refused = server.post("/oauth/token", &basic(app), form).await;
+            check(&refused, 400, "unauthorized_client", "a suspended account");
+        }
+        set(DeveloperAccess::Approved).await;
+        for form in [&refresh, &exchange(&code)] {
+            assert_eq!(server.post("/oauth/token", &basic(app), form).await.status, StatusCode::OK);
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_client_that_is_not_who_it_says_gets_401_and_learns_no_more() {
     let server = Server::start().await;
@@ -149,7 +275,7 @@ async fn a_client_that_is_not_who_it_says_gets_401_and_learns_no_more() {
             let response = server.post(path, authorization, &form).await;
             check(&response, 401, "invalid_client", &format!("{authorization} {form:?}"));
             let challenge = response.header("www-authenticate");
-            assert_eq!(challenge.starts_with("Basic "), !authorization.is_empty(), "{challenge}");
+            assert!(challenge.starts_with("Basic realm="), "{challenge}");
         }
     }
     let unknown =
@@ -227,9 +353,12 @@ async fn a_revocation_needs_a_token_and_says_nothing_of_those_it_does_not_know()
             status => assert_eq!((response.status.as_u16(), response.text.as_str()), (status, "{}\n"), "{change:?}"),
         }
     }
-    // A token of another app is none that this one knows.
-    let foreign = server.post("/oauth/revoke", &basic(&server.reader), &right).await;
-    assert_eq!((foreign.status, server.call(&tokens).await.status), (StatusCode::OK, StatusCode::OK));
+    // The token of another app is refused, and the app learns of it (RFC 7009 §2.1).
+    for token in [access, tokens["refresh_token"].as_str().unwrap()] {
+        let foreign = server.post("/oauth/revoke", &basic(&server.reader), &With("token", token).of(&right)).await;
+        check(&foreign, 400, "invalid_grant", "the token of another app");
+        assert_eq!(server.call(&tokens).await.status, StatusCode::OK);
+    }
     // A hint is a hint: a wrong one does not hide the token (RFC 7009 §2.1).
     for (change, hint) in
         [(Unchanged, "refresh_token"), (With("token", tokens["refresh_token"].as_str().unwrap()), "access_token")]
@@ -250,12 +379,19 @@ async fn scripts_of_other_pages_may_ask_for_tokens_and_metadata() {
         ("/.well-known/oauth-authorization-server", "GET, HEAD"),
         ("/.well-known/oauth-protected-resource/api/v1", "GET, HEAD"),
     ] {
-        let headers = [("origin", "https://app.example.com"), ("access-control-request-method", "POST")];
+        let headers = [
+            ("origin", "https://app.example.com"),
+            ("access-control-request-method", "POST"),
+            ("access-control-request-headers", "mcp-protocol-version"),
+        ];
         let response = server.send(Method::OPTIONS, path, &headers, "").await;
         assert_eq!(response.status, StatusCode::NO_CONTENT, "{path}");
         assert_eq!(response.header("access-control-allow-origin"), "*", "{path}");
         assert_eq!(response.header("access-control-allow-methods"), method, "{path}");
-        assert_eq!(response.header("access-control-allow-headers"), "authorization, content-type", "{path}");
+        let allowed: Vec<&str> = response.header("access-control-allow-headers").split(", ").collect();
+        for sent in ["authorization", "content-type", "mcp-protocol-version", "x-request-id", "*"] {
+            assert!(allowed.contains(&sent), "{path}: {sent}");
+        }
         assert_eq!(response.header("access-control-allow-credentials"), "", "{path}");
     }
     let page = server.authorize(&server.request(&server.confidential)).await;

@@ -59,7 +59,6 @@ const RECORD_USE: &str = "UPDATE oauth_grants SET requests = requests + $1, \
 static CODE: LazyLock<String> = LazyLock::new(|| select::<AuthorizationCode>("WHERE code_hash = $1"));
 const USE_CODE: &str = "UPDATE oauth_codes SET is_used = TRUE WHERE code_hash = $1";
 static TOKEN: LazyLock<String> = LazyLock::new(|| select::<Token>("WHERE token_hash = $1"));
-const DELETE_TOKEN: &str = "DELETE FROM oauth_tokens WHERE token_hash = $1";
 const DELETE_TOKENS_OF: &str = "DELETE FROM oauth_tokens WHERE tenant_id = $1 AND authorization_id = $2";
 const HAS_REFRESH_TOKEN: &str = "SELECT expires_at FROM oauth_tokens \
      WHERE tenant_id = $1 AND grant_id = $2 AND is_refresh = TRUE AND expires_at > $3 LIMIT 1";
@@ -86,7 +85,6 @@ pub(crate) fn statements() -> Vec<&'static str> {
         &CODE,
         USE_CODE,
         &TOKEN,
-        DELETE_TOKEN,
         DELETE_TOKENS_OF,
         HAS_REFRESH_TOKEN,
         CREDENTIAL.joined,
@@ -122,6 +120,10 @@ fn read_token(
 impl AppRepository for SqlTx<'_> {
     async fn app(&mut self, id: AppId) -> StoreResult<Option<App>> {
         self.get_record(&[id.param()]).await
+    }
+
+    async fn lock_app(&mut self, id: AppId) -> StoreResult<Option<App>> {
+        self.lock_record(id.uuid()).await
     }
 
     async fn app_by_client_id(&mut self, client_id: &str) -> StoreResult<Option<App>> {
@@ -214,10 +216,6 @@ impl GrantRepository for SqlTx<'_> {
 
     async fn update_token(&mut self, token: &Token, token_hash: &[u8; 32]) -> StoreResult<()> {
         self.update_record(token, &[token_hash.param()]).await
-    }
-
-    async fn delete_token(&mut self, token_hash: &[u8; 32]) -> StoreResult<()> {
-        self.pipeline(DELETE_TOKEN, &[token_hash.param()]).await
     }
 
     async fn delete_tokens_of(&mut self, tenant: TenantId, authorization: AuthorizationId) -> StoreResult<()> {

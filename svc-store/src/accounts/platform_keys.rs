@@ -36,6 +36,10 @@ impl PlatformKeyRepository for SqlTx<'_> {
         self.get_record(&[id.param()]).await
     }
 
+    async fn lock_platform_key(&mut self, id: PlatformKeyId) -> StoreResult<Option<PlatformKey>> {
+        self.lock_record(id.uuid()).await
+    }
+
     async fn platform_keys(&mut self) -> StoreResult<Vec<PlatformKey>> {
         self.fetch(&LIST, &[], PlatformKey::read).await
     }

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
-use svc_core::store::{SandboxRepository, SandboxRows, StoreResult, TenantRepository as _};
+use svc_core::accounts::grants::MAX_LISTED;
+use svc_core::store::{GrantRepository as _, SandboxRepository, SandboxRows, StoreResult, TenantRepository as _};
 use svc_core::values::TenantId;
 
 use crate::column::Column as _;
@@ -48,6 +49,7 @@ const DELETE_SIGNATURES: &str = "DELETE FROM used_signatures WHERE (key_id, mac)
      (SELECT s.key_id, s.mac FROM api_keys k JOIN used_signatures s ON s.key_id = k.id WHERE k.tenant_id = $1 LIMIT $2)";
 const DELETE_KEYS: &str = "DELETE FROM api_keys WHERE tenant_id = $1 AND id IN \
      (SELECT id FROM api_keys WHERE tenant_id = $1 LIMIT $2)";
+static DELETE_RESPONSES: LazyLock<String> = LazyLock::new(|| delete(&("idempotency", "key")));
 static DELETE_APPS: LazyLock<Vec<String>> = LazyLock::new(|| APPS.iter().map(delete).collect());
 static DELETE_DATA: LazyLock<Vec<String>> = LazyLock::new(|| DATA.iter().map(delete).collect());
 static DELETE_ACCOUNT: LazyLock<Vec<String>> = LazyLock::new(|| ACCOUNT.iter().map(delete).collect());
@@ -68,6 +70,16 @@ pub(crate) fn statements() -> Vec<&'static str> {
 }
 
 impl SqlTx<'_> {
+    /// Deletes at most so many stored responses to the apps that work on a tenant, which are stored under their grants. Returns how
+    /// many rows may still be deleted.
+    async fn delete_responses_to_apps(&mut self, tenant: TenantId, limit: u32) -> StoreResult<u32> {
+        let mut left = limit;
+        for grant in self.grants(tenant, MAX_LISTED).await? {
+            left = self.delete_by(TenantId(grant.id.uuid()), std::iter::once(&**DELETE_RESPONSES), left).await?;
+        }
+        Ok(left)
+    }
+
     /// Runs statements that delete at most so many rows of a tenant, one after the other. Returns how many may still be deleted.
     async fn delete_by(
         &mut self,
@@ -96,7 +108,10 @@ impl SandboxRepository for SqlTx<'_> {
         self.forget(sandbox);
         let data = DELETE_DATA.iter().map(String::as_str);
         let left = match rows {
-            SandboxRows::Data => self.delete_by(sandbox, data, limit).await?,
+            SandboxRows::Data => {
+                let left = self.delete_responses_to_apps(sandbox, limit).await?;
+                self.delete_by(sandbox, data, left).await?
+            }
             SandboxRows::All => {
                 let account = DELETE_ACCOUNT.iter().map(String::as_str);
                 let apps = DELETE_APPS.iter().map(String::as_str);

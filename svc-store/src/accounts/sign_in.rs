@@ -75,8 +75,8 @@ impl SignInRepository for SqlTx<'_> {
         self.fetch_one(&BY_TOKEN, &[token_hash.param()], Session::read).await
     }
 
-    async fn session(&mut self, id: SessionId) -> StoreResult<Option<Session>> {
-        self.get_record(&[id.param()]).await
+    async fn lock_session(&mut self, id: SessionId) -> StoreResult<Option<Session>> {
+        self.lock_record(id.uuid()).await
     }
 
     async fn sessions(&mut self, tenant: Option<TenantId>, limit: u32) -> StoreResult<Vec<Session>> {

@@ -1,5 +1,6 @@
 //! Tests that only concern PostgreSQL, and the conformance suite.
 
+mod apps;
 mod citus;
 mod clocks;
 mod faults;

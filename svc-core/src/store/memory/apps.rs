@@ -14,6 +14,10 @@ impl AppRepository for MemoryTx<'_> {
         Ok(self.state.apps.get(&id).cloned())
     }
 
+    async fn lock_app(&mut self, id: AppId) -> StoreResult<Option<App>> {
+        self.app(id).await
+    }
+
     async fn app_by_client_id(&mut self, client_id: &str) -> StoreResult<Option<App>> {
         Ok(self.state.apps.values().find(|app| app.client_id == client_id).cloned())
     }
@@ -119,11 +123,6 @@ impl GrantRepository for MemoryTx<'_> {
             stored.successor = token.successor;
             stored.replaced_at = token.replaced_at;
         });
-        Ok(())
-    }
-
-    async fn delete_token(&mut self, token_hash: &[u8; 32]) -> StoreResult<()> {
-        self.state_mut()?.tokens.take(token_hash);
         Ok(())
     }
 

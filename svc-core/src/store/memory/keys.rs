@@ -88,6 +88,10 @@ impl PlatformKeyRepository for MemoryTx<'_> {
         Ok(self.state.platform_keys.get(&id).map(|(key, _)| key.clone()))
     }
 
+    async fn lock_platform_key(&mut self, id: PlatformKeyId) -> StoreResult<Option<PlatformKey>> {
+        self.platform_key(id).await
+    }
+
     async fn platform_keys(&mut self) -> StoreResult<Vec<PlatformKey>> {
         Ok(self.state.platform_keys.values().map(|(key, _)| key.clone()).collect())
     }

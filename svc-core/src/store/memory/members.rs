@@ -71,7 +71,7 @@ impl SignInRepository for MemoryTx<'_> {
         Ok(by_hash(&self.state.sessions, token_hash).cloned())
     }
 
-    async fn session(&mut self, id: SessionId) -> StoreResult<Option<Session>> {
+    async fn lock_session(&mut self, id: SessionId) -> StoreResult<Option<Session>> {
         Ok(self.state.sessions.get(&id).map(|(session, _)| session.clone()))
     }
 

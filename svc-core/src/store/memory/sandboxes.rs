@@ -37,7 +37,9 @@ impl Step {
         self.delete(&mut state.bookings, |(tenant, _), _| *tenant == of);
         self.delete(&mut state.contacts, |(tenant, _), _| *tenant == of);
         self.delete(&mut state.numbers, |(tenant, _), _| *tenant == of);
-        self.delete(&mut state.responses, |(tenant, _), _| *tenant == of);
+        let grants = state.grants.keys().filter(|(tenant, _)| *tenant == of).map(|(_, id)| TenantId(id.uuid()));
+        let grants: BTreeSet<TenantId> = grants.collect();
+        self.delete(&mut state.responses, |(tenant, _), _| *tenant == of || grants.contains(tenant));
         self.delete(&mut state.request_log, |(tenant, _), _| *tenant == of);
         self.delete(&mut state.search_texts, |(tenant, ..), _| *tenant == of);
         self.delete(&mut state.search_progress, |tenant, _| *tenant == of);

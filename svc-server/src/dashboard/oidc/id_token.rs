@@ -1,5 +1,7 @@
 //! The checks of an ID token: its signature (RFC 7515, RFC 7518) and its claims (OpenID Connect Core, 3.1.3.7).
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{
@@ -11,6 +13,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use svc_core::crypto::sha256;
 use svc_core::values::Timestamp;
+
+/// How far the clock of the provider may be ahead of that of this server.
+const MAX_AHEAD: Duration = Duration::from_secs(5 * 60);
 
 /// A reason for which an ID token is refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,8 +46,7 @@ pub(super) struct Claims {
     aud: Audience,
     azp: Option<String>,
     exp: f64,
-    #[serde(rename = "iat")]
-    _iat: f64,
+    iat: f64,
     nonce: Option<String>,
     #[serde(flatten)]
     pub(super) email: EmailClaims,
@@ -52,7 +56,18 @@ pub(super) struct Claims {
 #[derive(Debug, Deserialize)]
 pub(super) struct EmailClaims {
     pub(super) email: Option<String>,
-    pub(super) email_verified: Option<bool>,
+    pub(super) email_verified: Option<Flag>,
+}
+
+/// A claim that is true or false. Some providers send it as a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "Value")]
+pub(super) struct Flag(pub(super) bool);
+
+impl From<Value> for Flag {
+    fn from(value: Value) -> Self {
+        Self(value == Value::Bool(true) || value.as_str() == Some("true"))
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -118,6 +133,10 @@ impl Expected<'_> {
         }
         if self.now.as_micros() as f64 >= claims.exp * 1e6 {
             return Err(Invalid("it has expired"));
+        }
+        // As `exp`, it is compared with the clock of this server, which may be a little behind.
+        if claims.iat * 1e6 > self.now.as_micros() as f64 + MAX_AHEAD.as_micros() as f64 {
+            return Err(Invalid("it was made in the future by the clock of this server"));
         }
         // Digests are compared, so that the time of the comparison tells nothing.
         let nonce = claims.nonce.as_ref().map(|nonce| sha256(nonce.as_bytes()));

@@ -49,6 +49,9 @@ async fn sign_in(dashboard: &Dashboard, provider: &Provider, parts: &Parts) -> R
             Begin again.";
         return Err(PageError::NotSignedIn(StatusCode::BAD_REQUEST, reason.to_owned()));
     };
+    let now = dashboard.svc.store().env().now();
+    let checked = provider.check_issuer(query.given("iss"), now).await;
+    checked.map_err(|refusal| failure(provider, &refusal))?;
     if let Some(error) = query.given("error") {
         let error: String = error.chars().take(100).collect();
         tracing::warn!(provider = provider.host(), error, "the identity provider did not sign a person in");
@@ -59,7 +62,6 @@ async fn sign_in(dashboard: &Dashboard, provider: &Provider, parts: &Parts) -> R
         return Err(PageError::NotSignedIn(StatusCode::FORBIDDEN, reason));
     }
     let is_secure = attempt.is_secure();
-    let now = dashboard.svc.store().env().now();
     let verified = provider.verified_email(attempt, query.text("code"), now).await;
     let email = verified.map_err(|refusal| failure(provider, &refusal))?;
     let new = match dashboard.svc.dashboard().sign_in_member(email).await {

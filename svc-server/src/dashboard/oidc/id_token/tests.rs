@@ -28,7 +28,7 @@ fn each_algorithm_is_verified_as_another_library_signs() {
     for token in signed["tokens"].as_array().unwrap() {
         let token = token.as_str().unwrap();
         let claims = verify(token, &keys, NOW).unwrap();
-        assert_eq!((claims.sub.as_str(), claims.email.email_verified), ("248289761001", Some(true)));
+        assert_eq!((claims.sub.as_str(), claims.email.email_verified), ("248289761001", Some(Flag(true))));
         let (message, signature) = token.rsplit_once('.').unwrap();
         let mut signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
         signature[40] ^= 1;
@@ -77,6 +77,7 @@ fn a_header_or_a_claim_that_does_not_fit_is_refused() {
     for (header, claims) in [
         (json!({ "kid": "own", "typ": "JWT" }), json!({ "azp": "svc" })),
         (json!({ "typ": "application/jwt" }), json!({ "aud": ["svc"], "exp": NOW as f64 + 0.5 })),
+        (json!({}), json!({ "iat": NOW + 300 })),
     ] {
         verify(&token(header, claims), &keys, NOW).unwrap();
     }
@@ -101,12 +102,30 @@ fn a_header_or_a_claim_that_does_not_fit_is_refused() {
         json!({ "exp": (NOW + 1).to_string() }),
         json!({ "exp": null }),
         json!({ "iat": null }),
+        json!({ "iat": NOW + 301 }),
+        json!({ "iat": 1e300 }),
         json!({ "sub": null }),
         json!({ "aud": null }),
         json!({ "nonce": null }),
         json!({ "nonce": "another" }),
     ] {
         assert!(verify(&token(json!({}), claims.clone()), &keys, NOW).is_err(), "{claims}");
+    }
+}
+
+#[test]
+fn whether_an_address_is_verified_may_be_a_text() {
+    for (value, verified) in [
+        (json!(true), Some(Flag(true))),
+        (json!("true"), Some(Flag(true))),
+        (json!(false), Some(Flag(false))),
+        (json!("false"), Some(Flag(false))),
+        (json!("yes"), Some(Flag(false))),
+        (json!(1), Some(Flag(false))),
+        (json!(null), None),
+    ] {
+        let claims = verify(&token(json!({}), json!({ "email_verified": value })), &[public("own", json!({}))], NOW);
+        assert_eq!(claims.unwrap().email.email_verified, verified, "{value}");
     }
 }
 
