@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
-use svc_core::personal::{self, Erasure, ErasureCreate, STEP};
+use svc_core::personal::{self, ContactDataParams, Erasure, ErasureCreate, STEP};
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::jobs::Job;
@@ -46,7 +46,11 @@ fn every_field_of_a_record_is_erased_or_a_skeleton() {
     fixture.new_events();
     erase(&fixture, fixture.tenant, contact.id).unwrap();
     let (tenant, id) = (fixture.tenant, contact.id);
-    let data = fixture.write((tenant, id), async |tx, &(tenant, id)| personal::data_of(tx, tenant, id).await).unwrap();
+    let data = fixture
+        .write((tenant, id), async |tx, &(tenant, id)| {
+            personal::page(tx, tenant, id, &ContactDataParams::default()).await
+        })
+        .unwrap();
     let events = json_of(&data.events);
     let event = |kind: &str| {
         let found = events.as_array().unwrap().iter().find(|event| event["kind"] == kind);
@@ -111,7 +115,13 @@ fn a_response_that_came_too_late_is_erased_by_another_time() {
     });
     let delivery = delivery.unwrap();
     assert_eq!(erase(&fixture, tenant, contact).unwrap().events, 1);
-    let log = fixture.write((tenant, delivery), async |tx, &(tenant, id)| Ok(tx.attempts(tenant, id).await?)).unwrap();
+    let log = fixture
+        .write((tenant, delivery), async |tx, &(tenant, id)| {
+            let mut log = tx.attempts(tenant, id, u32::MAX, u32::MAX).await?;
+            log.reverse();
+            Ok(log)
+        })
+        .unwrap();
     assert_eq!((log.len(), log[0].response_body.as_deref()), (1, None));
 }
 
@@ -132,7 +142,9 @@ fn the_jobs_of_a_contact_are_erased_in_steps_and_change_one_after_the_other() {
     });
     // Each job is a change, and so is its event; the contact has one event.
     assert_eq!((steps, jobs), (Some(3), STEP));
-    let data = fixture.write((tenant, contact), async |tx, &(tenant, id)| personal::data_of(tx, tenant, id).await);
+    let data = fixture.write((tenant, contact), async |tx, &(tenant, id)| {
+        personal::page(tx, tenant, id, &ContactDataParams::default()).await
+    });
     let times: BTreeSet<_> = data.unwrap().jobs.iter().map(|job| job.updated_at).collect();
     assert_eq!(times.len(), STEP as usize);
 }
@@ -212,7 +224,9 @@ fn the_contact_of_another_account_is_not_found() {
     let contact = fixture.contact();
     let other = fixture.write((), async |tx, ()| tenants::create(tx, TenantCreate::named("Other")).await).unwrap().id;
     assert_eq!(erase(&fixture, other, contact), Err(Error::NotFound));
-    let data = fixture.write((other, contact), async |tx, &(tenant, id)| personal::data_of(tx, tenant, id).await);
+    let data = fixture.write((other, contact), async |tx, &(tenant, id)| {
+        personal::page(tx, tenant, id, &ContactDataParams::default()).await
+    });
     assert_eq!(data.map(drop), Err(Error::NotFound));
     assert!(fixture.get(contact).unwrap().email.is_some());
 }
