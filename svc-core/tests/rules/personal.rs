@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
-use svc_core::personal::{self, ContactDataParams, Erasure, ErasureCreate, STEP};
+use svc_core::personal::{self, ContactData, ContactDataParams, Erasure, ErasureCreate, STEP};
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::jobs::Job;
@@ -248,4 +248,61 @@ fn a_filter_sees_what_the_contact_was() {
     let deliveries =
         fixture.write((tenant, filter), async |tx, (tenant, filter)| Ok(tx.list_deliveries(*tenant, filter).await?));
     assert_eq!((deliveries.unwrap().len(), event.data.get().contains("Perth")), (1, false));
+}
+
+/// Returns a page of what is known of a contact.
+fn page(fixture: &Fixture, id: ContactId, cursor: Option<String>) -> Result<ContactData, Error> {
+    let input = (fixture.tenant, id, ContactDataParams { cursor });
+    fixture.write(input, async |tx, (tenant, id, params)| personal::page(tx, *tenant, *id, params).await)
+}
+
+#[test]
+fn all_that_is_known_of_a_contact_comes_in_pages_however_much_it_is() {
+    let fixture = Fixture::new();
+    let contact = fixture.contact();
+    let notes = "n".repeat(16_000);
+    for number in 0..430 {
+        let body = json!({
+            "contact_id": contact, "service_name": number.to_string(), "start_time": "2026-03-20T09:00:00Z", "notes": notes,
+        });
+        fixture.create::<Booking>(body).unwrap();
+    }
+    for _ in 0..120 {
+        fixture.create::<Job>(json!({ "title": "Mend", "contact_id": contact })).unwrap();
+    }
+    for number in 0..250 {
+        fixture.update::<Contact>(contact, json!({ "phone": number.to_string() })).unwrap();
+    }
+    let mut all = page(&fixture, contact, None).unwrap();
+    let mut pages = 1;
+    while let Some(cursor) = all.next_cursor.take() {
+        assert!(!all.is_complete, "there is another page");
+        let next = page(&fixture, contact, Some(cursor)).unwrap();
+        let records = next.bookings.len() + next.jobs.len();
+        assert!(records < 250 && next.events.len() < 400, "{records} records and {} events", next.events.len());
+        all = all.and(next);
+        pages += 1;
+    }
+    assert!(all.is_complete && pages > 5, "{pages} pages");
+    let names: BTreeSet<&str> = all.bookings.iter().map(|booking| booking.service_name.as_str()).collect();
+    assert_eq!((all.bookings.len(), names.len(), all.jobs.len()), (430, 430, 120));
+    let events: BTreeSet<_> = all.events.iter().map(|event| event.id).collect();
+    assert_eq!((all.events.len(), events.len()), (1 + 250 + 430 + 120, 801));
+}
+
+#[test]
+fn a_page_belongs_to_its_contact() {
+    let fixture = Fixture::new();
+    let [contact, other] = [fixture.contact(), fixture.contact()];
+    for _ in 0..200 {
+        fixture.create::<Job>(json!({ "title": "Mend", "contact_id": contact })).unwrap();
+    }
+    let cursor = page(&fixture, contact, None).unwrap().next_cursor.unwrap();
+    assert!(page(&fixture, contact, Some(cursor.clone())).is_ok());
+    assert_eq!(page(&fixture, other, Some(cursor.clone())).map(drop), Err(Error::InvalidCursor));
+    let [stage, rest] = [&cursor[..1], &cursor[1..]];
+    for cursor in [format!("9{rest}"), format!("{stage}{rest}x"), stage.to_owned(), String::new(), format!("-1{rest}")]
+    {
+        assert_eq!(page(&fixture, contact, Some(cursor.clone())).map(drop), Err(Error::InvalidCursor), "{cursor}");
+    }
 }
