@@ -280,7 +280,7 @@ async fn tenant(database: &Database, new: NewTenant) -> Result<Made> {
 }
 
 /// Creates a delivery with attempts whose responses are as large as they can be, to an endpoint that is disabled.
-async fn delivery(tx: &mut dyn Tx, tenant: TenantId, attempts: u32) -> Result<String, Error> {
+async fn delivery(tx: &mut dyn Tx, tenant: TenantId, attempts: u32) -> std::result::Result<String, Error> {
     let url = "https://hooks.example.com/".parse().map_err(|_| Error::NotFound)?;
     let input = WebhookCreate::new(url, EventSet::All);
     let webhook = crud::create::<WebhookSubscription>(tx, tenant, input).await?.id;
