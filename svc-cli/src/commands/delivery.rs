@@ -188,7 +188,7 @@ pub(super) fn report(record: &DeliveryDetails, introduction: &str) -> Result<Out
     if let Some(last) = last {
         text.push('\n');
         text.push_str(&attempts(log).to_text());
-        if log.first().is_some_and(|first| first.attempt > 1) {
+        if log.len() >= 20 && log.first().is_some_and(|first| first.attempt > 1) {
             text.push_str("\nThere may be earlier attempts; --all-attempts shows them.\n");
         }
         if let Some(response) = last.response_body.as_deref().filter(|body| !body.is_empty()) {

@@ -15,11 +15,11 @@ use svc_core::resources::crud;
 use svc_core::sandboxes;
 use svc_core::store::Store;
 use svc_core::store::memory::MemoryStore;
-use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::retention;
+use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::streams::{
     self, ACCOUNTS, EVENTS, Engine, LEASE, Lag, Message, Next, PublishError, Sender, StepReport, StreamKey,
 };
+use svc_core::webhooks::{events, retention};
 
 use crate::Fixture;
 
