@@ -71,7 +71,7 @@ fn the_data_of_an_event_has_at_most_1_mib() {
     let Err(error) = emit(&fixture, shipped(), data(2_000_000)) else { panic!("it was taken") };
     assert_eq!(
         error.to_string(),
-        "data must have at most 1048576 bytes as JSON, and has 2000000; send what is large by its URL"
+        "data must have at most 1048576 bytes as JSON, and has 2000000; send what is large by its URL."
     );
 }
 

@@ -117,7 +117,7 @@ async fn pages_are_for_their_own_origin_alone() {
 async fn pages_that_are_not_taken_use_up_the_memory_of_responses() {
     let server = Server::start().await;
     let settings =
-        svc_server::Settings { dashboard: true, response_memory: 32 * 1024, ..svc_server::Settings::default() };
+        svc_server::Settings { dashboard: true, response_memory: 4 * 1024, ..svc_server::Settings::default() };
     let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
     let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Viewer)).await;
     let path = format!("/dashboard/sign-in?token={}", link.token.reveal());

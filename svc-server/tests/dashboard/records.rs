@@ -145,13 +145,13 @@ async fn a_csv_file_has_what_the_filters_show_and_runs_no_formula() {
 async fn a_csv_file_has_all_rows_however_many() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
-    for number in 0..10_050 {
+    for number in 0..1_050 {
         contact(&server, server.tenant, &format!("c{number}@example.com"), "Ada").await;
     }
     let csv = viewer.get("/contacts?format=csv").await.text;
     let ids: BTreeSet<&str> = csv.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
-    assert_eq!((csv.lines().count(), ids.len()), (10_051, 10_050), "each once, after the headings");
-    assert!(csv.contains("c0@example.com") && csv.contains("c10049@example.com"));
+    assert_eq!((csv.lines().count(), ids.len()), (1_051, 1_050), "each once, after the headings");
+    assert!(csv.contains("c0@example.com") && csv.contains("c1049@example.com"));
     let page = viewer.get("/contacts").await.text;
     assert!(page.contains("download>Download CSV</a>"), "{page}");
 }
