@@ -74,8 +74,7 @@ impl Service {
         self.runtime.block_on(async {
             let response = self.api.call(request, [127, 0, 0, 1].into()).await;
             let status = response.status().as_u16();
-            let Ok(body) = response.into_body().collect().await;
-            (status, body.to_bytes())
+            (status, response.into_body().collect().await.unwrap().to_bytes())
         })
     }
 }

@@ -4,11 +4,11 @@
 use futures_util::stream::{self, Stream, TryStreamExt as _};
 use svc_core::pages::{Limit, MAX_LIMIT, Since};
 use svc_core::platform::{
-    Delivery, DeliveryDetails, Event, EventListFilter, EventOrder, Listing, LogParams, Replay, ReplaySelection,
-    WebhookDeliveryListFilter, operations,
+    Delivery, DeliveryAttemptListParams, DeliveryDetails, Event, EventListFilter, EventOrder, Listing, LogParams,
+    Replay, ReplaySelection, WebhookDeliveryListFilter, operations,
 };
 use svc_core::values::Timestamp;
-use svc_core::webhooks::deliveries::DeliveryId;
+use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId};
 use svc_core::webhooks::replays::ReplayId;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
@@ -62,13 +62,28 @@ impl Client {
         })
     }
 
-    /// Returns the delivery with this id, with its event and the log of its attempts.
+    /// Returns the delivery with this id, with its event and the log of its newest attempts.
+    /// [`delivery_attempts`](Self::delivery_attempts) reads all of them.
     ///
     /// # Errors
     /// `not_found`, and any other [`Error`].
     pub async fn delivery(&self, id: DeliveryId) -> Result<DeliveryDetails> {
         let operation = &operations::GET_DELIVERY;
         self.output(operation, &self.send(operation, Some(id.uuid()), &(), None).await?)
+    }
+
+    /// Reads the attempts at a delivery, the newest first. The stream ends after the first error.
+    pub fn delivery_attempts(&self, id: DeliveryId) -> impl Stream<Item = Result<AttemptLog>> + Send + use<> {
+        let first = DeliveryAttemptListParams::default();
+        let pages = stream::try_unfold(Some((self.clone(), first)), move |next| async move {
+            let Some((client, params)) = next else { return Ok::<_, Error>(None) };
+            let operation = &operations::LIST_DELIVERY_ATTEMPTS;
+            let page = client.output(operation, &client.send(operation, Some(id.uuid()), &params, None).await?)?;
+            let next =
+                page.next_cursor.map(|cursor| (client, DeliveryAttemptListParams { cursor: Some(cursor.into()) }));
+            Ok(Some((stream::iter(page.data.into_iter().map(Ok)), next)))
+        });
+        pages.try_flatten()
     }
 
     /// Sends a delivery again: its next attempt is due now, and all its retries are ahead.

@@ -4,8 +4,6 @@
 //! record after it; the record before it is that of the event before, as long as that is kept. [`list`] looks it up, and makes
 //! one change of the events that one operation fired: `invoice.paid`, `invoice.updated` and `payment.succeeded`.
 
-use std::cmp::Reverse;
-
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -14,7 +12,7 @@ use crate::accounts::actor::split_tool;
 use crate::accounts::audit::{self, Entry};
 use crate::error::Error;
 use crate::resources::invoices::Payment;
-use crate::store::{EventFilter, EventWithActor, Tx};
+use crate::store::{EventFilter, EventWithActor, MAX_EVENT_BYTES, Tx};
 use crate::values::{Amount, TenantId, Timestamp};
 use crate::webhooks::events::{EventId, PAYMENT, RECORDS};
 
@@ -219,15 +217,18 @@ pub async fn list(tx: &mut dyn Tx, tenant: TenantId, filter: &ChangeFilter, limi
     let (mut found, mut next, mut searched) = (Vec::new(), filter.until, 0);
     loop {
         let until = next.unwrap_or(Timestamp::MAX);
-        let mut entries = entries(tx, tenant, filter, until, batch + 1).await?;
-        next = cut(&mut entries, batch as usize);
-        searched += batch;
+        let (mut entries, has_more) = entries(tx, tenant, filter, until, batch + 1).await?;
+        let last = entries.last().filter(|_| has_more).map(|last| last.at);
+        next = cut(&mut entries, batch as usize).or(last);
+        searched += u32::try_from(entries.len()).unwrap_or(batch);
         found.extend(entries.into_iter().filter(|entry| filter.matches(entry)));
-        if next.is_none() || found.len() >= limit as usize || searched >= MAX_SEARCHED {
+        let size = |entry: &Entry| entry.after.as_ref().map_or(0, |after| after.get().len());
+        let is_full = found.len() >= limit as usize || found.iter().map(size).sum::<usize>() >= MAX_EVENT_BYTES;
+        if next.is_none() || is_full || searched >= MAX_SEARCHED {
             break;
         }
     }
-    let is_cut = found.len() < limit as usize && next.is_some();
+    let is_cut = found.len() < limit as usize && next.is_some() && searched >= MAX_SEARCHED;
     next = cut(&mut found, limit as usize).or(next);
     let mut data: Vec<Change> = Vec::with_capacity(found.len());
     for entry in found {
@@ -248,18 +249,16 @@ async fn entries(
     filter: &ChangeFilter,
     until: Timestamp,
     limit: u32,
-) -> Result<Vec<Entry>, Error> {
+) -> Result<(Vec<Entry>, bool), Error> {
     let since = filter.since.unwrap_or(Timestamp::from_micros(0));
     let Some(object) = filter.object_id else {
         return audit::list_range(tx, tenant, since..until, limit).await;
     };
-    let mut entries = tx.audit_entries_of(tenant, object, until, limit).await?;
+    let entries = tx.audit_entries_of(tenant, object, until, limit).await?;
     let events = tx.list_events(tenant, &EventFilter::of_record(object, until, limit)).await?;
-    entries.extend(events.into_iter().map(|EventWithActor { event, actor }| event.audit_entry(actor)));
+    let (mut entries, has_more) = audit::merge(entries, events, limit);
     entries.retain(|entry| entry.at >= since);
-    entries.sort_unstable_by_key(|entry| Reverse((entry.at, entry.id)));
-    entries.truncate(limit as usize);
-    Ok(entries)
+    Ok((entries, has_more))
 }
 
 /// Leaves a page of the entries, and returns the time before which the next page begins, if there is one. Entries of the same

@@ -25,7 +25,7 @@ use crate::resources::invoices::Invoice;
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
 use crate::resources::{Filter as _, Resource, crud};
-use crate::store::{DeliveryFilter, EventFilter, OwnedKind, Tx};
+use crate::store::{DeliveryFilter, OwnedKind, Tx};
 use crate::values::{TenantId, TextEnum, Timestamp, parse_uuid};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
@@ -280,9 +280,8 @@ async fn page(
         KindInAccount::Quote => page_of::<Quote>(tx, tenant, before).await,
         KindInAccount::Webhook => page_of::<WebhookSubscription>(tx, tenant, before).await,
         KindInAccount::Event => {
-            let (since, until) = (Timestamp::from_micros(0), before.unwrap_or(Timestamp::MAX));
-            let events = tx.list_events(tenant, &EventFilter::newest(since..until, MAX_LIMIT)).await?;
-            Ok(events.iter().map(|with_actor| with_actor.event.id.uuid()).collect())
+            let ids = tx.event_ids(tenant, before.unwrap_or(Timestamp::MAX), MAX_LIMIT).await?;
+            Ok(ids.into_iter().map(|id| id.uuid()).collect())
         }
         KindInAccount::Delivery => page_of_deliveries(tx, tenant, before).await,
         KindInAccount::Key => {

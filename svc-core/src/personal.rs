@@ -1,4 +1,4 @@
-//! What an account knows of a person, as the laws on privacy ask for it: [`data_of`] returns it, and [`erase`] empties it.
+//! What an account knows of a person, as the laws on privacy ask for it: [`page`] returns it, and [`erase`] empties it.
 //!
 //! A contact is the person. Jobs copy its name, address and number when they are made; bookings have notes about it; events
 //! copy contacts, jobs and bookings as they were, and receivers may send an event back in their responses. [`erase`] empties all
@@ -9,6 +9,8 @@
 //! A title and the name of a service are words of the business, and stay. So does what an application put into events of its
 //! own kinds. Responses that are kept for repeated requests are encrypted, and stay for as long as they are kept. The log of
 //! requests has the paths that programs asked for, with whatever they put into them, for as long as it is kept.
+
+mod data;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -21,23 +23,18 @@ use crate::accounts::clocks::advance_clock;
 use crate::error::{Error, StoreError};
 use crate::find::{self, Findable};
 use crate::input::{Input, Record};
-use crate::platform;
 use crate::resources::Update;
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::{Contact, ContactId, ErasurePart, ErasurePosition, OfContact};
-use crate::resources::invoices::{Invoice, Payment};
 use crate::resources::jobs::Job;
-use crate::resources::quotes::Quote;
-use crate::store::{EventFilter, Repository, Tx};
+use crate::store::{self, EventFilter, Repository, Tx};
 use crate::values::{EventKind, TenantId, Text, Timestamp};
 use crate::webhooks::events;
 
+pub use self::data::{ContactData, ContactDataParams, MAX_PAYMENTS, page};
+
 /// How many records and events one step of [`erase`] looks at, at most.
 pub const STEP: u32 = 100;
-/// How many records of each kind [`data_of`] returns at most, and how many events of one record.
-pub const MAX_OF_EACH: u32 = 1000;
-/// How many events it returns at most.
-const MAX_EVENTS: usize = 10_000;
 
 /// Why a contact is erased.
 #[derive(Clone, Debug, PartialEq, Input)]
@@ -74,28 +71,6 @@ impl Erasure {
             is_complete: next.is_complete,
         }
     }
-}
-
-/// What an account knows of a person.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
-pub struct ContactData {
-    /// The contact.
-    pub contact: Contact,
-    /// Its invoices, newest first.
-    pub invoices: Vec<Invoice>,
-    /// The payments of these invoices.
-    pub payments: Vec<Payment>,
-    /// Its quotes, newest first.
-    pub quotes: Vec<Quote>,
-    /// Its bookings, newest first.
-    pub bookings: Vec<Booking>,
-    /// Its jobs, newest first.
-    pub jobs: Vec<Job>,
-    /// What happened to the contact and to these records, for as long as events are kept.
-    pub events: Vec<platform::Event>,
-    /// Whether that is all. It is false with 1,000 records of a kind, payments of an invoice or events of a record, and with
-    /// 10,000 events in all.
-    pub is_complete: bool,
 }
 
 /// A record with personal fields, each of which can be null.
@@ -242,7 +217,7 @@ impl Step {
         while self.left > 0 {
             let (until, limit) = (self.position.events_from, self.left);
             let page = tx.list_events(self.tenant, &EventFilter::of_record(record, until, limit)).await?;
-            let is_last = page.len() < limit as usize;
+            let is_last = !store::is_cut(page.iter().map(|found| &found.event), limit);
             for mut event in page.into_iter().map(|found| found.event) {
                 self.left -= 1;
                 self.position.events_from = event.created_at;
@@ -280,58 +255,4 @@ fn without(data: &RawValue, fields: &[&str]) -> Result<Option<Box<RawValue>>, St
 
 fn damaged(error: serde_json::Error) -> StoreError {
     StoreError::Internal(format!("the JSON of a record: {error}"))
-}
-
-/// Returns what an account knows of a person, also if the contact was deleted.
-///
-/// # Errors
-/// [`Error::NotFound`].
-pub async fn data_of(tx: &mut dyn Tx, tenant: TenantId, id: ContactId) -> Result<ContactData, Error> {
-    let contact = Repository::<Contact>::get(tx, tenant, id).await?.ok_or(Error::NotFound)?;
-    let mut all = Collector { tenant, id, events: Vec::new(), is_complete: true };
-    all.add_events(tx, id.uuid()).await?;
-    let invoices = all.records::<Invoice>(tx).await?;
-    let quotes = all.records::<Quote>(tx).await?;
-    let bookings = all.records::<Booking>(tx).await?;
-    let jobs = all.records::<Job>(tx).await?;
-    let mut payments = Vec::new();
-    for invoice in &invoices {
-        let of_invoice = tx.payments(tenant, invoice.id, MAX_OF_EACH).await?;
-        all.is_complete &= of_invoice.len() < MAX_OF_EACH as usize;
-        payments.extend(of_invoice);
-    }
-    let Collector { mut events, is_complete, .. } = all;
-    events.sort_unstable_by_key(|event| event.created_at);
-    Ok(ContactData { contact, invoices, payments, quotes, bookings, jobs, events, is_complete })
-}
-
-/// What is collected of a contact.
-struct Collector {
-    tenant: TenantId,
-    id: ContactId,
-    events: Vec<platform::Event>,
-    is_complete: bool,
-}
-
-impl Collector {
-    async fn records<R: OfContact>(&mut self, tx: &mut dyn Tx) -> Result<Vec<R>, Error> {
-        let records = R::of_contact(tx).records_of_contact(self.tenant, self.id, Timestamp::MAX, MAX_OF_EACH).await?;
-        self.is_complete &= records.len() < MAX_OF_EACH as usize;
-        for record in &records {
-            self.add_events(tx, record.id().uuid()).await?;
-        }
-        Ok(records)
-    }
-
-    async fn add_events(&mut self, tx: &mut dyn Tx, record: Uuid) -> Result<(), Error> {
-        if self.events.len() >= MAX_EVENTS {
-            self.is_complete = false;
-            return Ok(());
-        }
-        let filter = EventFilter::of_record(record, Timestamp::MAX, MAX_OF_EACH);
-        let found = tx.list_events(self.tenant, &filter).await?;
-        self.is_complete &= found.len() < MAX_OF_EACH as usize;
-        self.events.extend(found.into_iter().map(|found| platform::Event::from(found.event)));
-        Ok(())
-    }
 }

@@ -17,10 +17,10 @@ mod values;
 pub use self::apps::{AppCreate, AppGrant, AppListParams, AppUpdate, AppWithSecret};
 pub use self::inputs::{
     AccountCreate, AccountListParams, AccountUpdate, ApiKeyCreate, ApiKeyRotation, AttemptListParams,
-    DashboardLinkCreate, DeliveryListFilter, EventCreate, EventListFilter, EventOrder, ExportParams, LogFilter,
-    LogParams, MemberCreate, MemberUpdate, NewestParams, OperatorLinkCreate, OverdueCheck, PaymentAmount, ReplayCreate,
-    ReplaySelection, RequestListFilter, SampleEventCreate, SecretRotation, TemporaryWebhookCreate,
-    WebhookDeliveryListFilter, WebhookLifetime, WebhookTest,
+    DashboardLinkCreate, DeliveryAttemptListParams, DeliveryListFilter, EventCreate, EventListFilter, EventOrder,
+    ExportParams, LogFilter, LogParams, MemberCreate, MemberUpdate, NewestParams, OperatorLinkCreate, OverdueCheck,
+    PaymentAmount, ReplayCreate, ReplaySelection, RequestListFilter, SampleEventCreate, SecretRotation,
+    TemporaryWebhookCreate, WebhookDeliveryListFilter, WebhookLifetime, WebhookTest,
 };
 pub use self::operation::{Listing, Method, Operation, OperationFn, Run, Target};
 pub use self::operational::operational_data;

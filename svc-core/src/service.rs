@@ -77,7 +77,7 @@ use crate::values::TenantId;
 pub use self::accounts::Accounts;
 pub use self::apps::{Apps, Grants};
 pub use self::dashboard::Dashboard;
-pub use self::deliveries::Deliveries;
+pub use self::deliveries::{Deliveries, MAX_ATTEMPTS};
 pub use self::events::{AuditLog, EmittedEvent, Events};
 use self::executor::Runner;
 pub use self::executor::{Account, Executor};

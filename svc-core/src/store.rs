@@ -98,7 +98,10 @@ pub use self::apps::{AppRepository, GrantRepository};
 pub use self::attempts::{AttemptCountRepository, AttemptRepository, DeletedResponses};
 pub use self::audit::AuditRepository;
 pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, ReplayRepository, WaitingFor};
-pub use self::events::{EventFilter, EventRepository, EventWithActor, OperationalEventRepository};
+pub use self::events::{
+    EventFilter, EventRepository, EventWithActor, MAX_EVENT_BYTES, OperationalEventRepository, events_in_one_read,
+    is_cut,
+};
 pub use self::keys::{ApiKeyRepository, KeyUse, PlatformKeyRepository, UsedSignatureRepository};
 pub use self::members::{MemberRepository, SignInRepository};
 pub use self::repository::{ContactEmailRepository, PaymentRepository, RecordsOfContact, Repository};

@@ -31,6 +31,7 @@ mod assets;
 mod chart;
 mod components;
 pub(crate) mod consent;
+mod contact_file;
 mod context;
 mod csv;
 mod failures;
@@ -70,6 +71,7 @@ use self::page_response::{PageError, PageResponse};
 use self::routes::{Handler, Page, Router};
 use self::trials::Trials;
 use crate::api::limits::RateLimiter;
+use crate::api::response_memory::Holder;
 use crate::api::{OauthClients, ResponseBody, Settings};
 use crate::oauth::{Oauth, PublishedApps};
 
@@ -133,6 +135,17 @@ impl AdmittedPage<'_> {
     /// Returns whether the body of the request is to be read.
     pub(crate) fn takes_form(&self) -> bool {
         self.0.as_ref().is_ok_and(|found| found.page.is_change())
+    }
+
+    /// Returns whose share of the memory of responses the page is made in.
+    pub(crate) fn holder(&self) -> Holder {
+        let session = self.0.as_ref().ok().and_then(|found| found.person.as_ref());
+        session.map_or(Holder::Strangers, |(session, _)| Holder::of(session.account().map(|(tenant, _)| tenant)))
+    }
+
+    /// Returns the memory that the page needs at most while it is made, in records.
+    pub(crate) fn records(&self) -> u32 {
+        self.0.as_ref().map_or(routes::PAGE_MEMORY, |found| found.page.records())
     }
 
     /// Returns the page that says that the form was too large.

@@ -12,7 +12,7 @@ pub(super) async fn attempts_are_stored(h: Harness) {
     let to = h.endpoint(tenant).await;
     let delivery = h.insert_delivery(tenant, to, |_| {}).await;
     let id = delivery.id;
-    assert_eq!(call!(h.attempts(tenant, id)), []);
+    assert_eq!(call!(h.attempts(tenant, id, u32::MAX, 10)), []);
     let bare = |attempt| AttemptLog {
         attempt,
         started_at: Timestamp::from_micros(0),
@@ -41,9 +41,13 @@ pub(super) async fn attempts_are_stored(h: Harness) {
             h.write((tenant, id, log), async |tx, (tenant, id, log)| Ok(tx.insert_attempt(*tenant, *id, log).await?));
         write.await.unwrap();
     }
-    assert_eq!(call!(h.attempts(tenant, id)), [bare(1), empty, full]);
+    assert_eq!(call!(h.attempts(tenant, id, u32::MAX, 10)), [full.clone(), empty.clone(), bare(1)]);
+    assert_eq!(call!(h.attempts(tenant, id, u32::MAX, 2)), [full, empty.clone()], "the newest");
+    assert_eq!(call!(h.attempts(tenant, id, 1_000_000, 10)), [empty, bare(1)], "below a number");
+    assert_eq!(call!(h.attempts(tenant, id, 2, 1)), [bare(1)]);
+    assert_eq!(call!(h.attempts(tenant, id, 1, 10)), []);
     let bystander = h.insert_delivery(tenant, to, |_| {}).await.id;
-    assert_eq!(call!(h.attempts(tenant, bystander)), []);
+    assert_eq!(call!(h.attempts(tenant, bystander, u32::MAX, 10)), []);
 }
 
 pub(super) async fn response_bodies_are_deleted_in_the_order_of_events_or_of_one(h: Harness) {
@@ -73,7 +77,8 @@ pub(super) async fn response_bodies_are_deleted_in_the_order_of_events_or_of_one
     let bodies = async || {
         let mut kept = Vec::new();
         for id in deliveries.clone() {
-            let log = call!(h.attempts(tenant, id));
+            let mut log = call!(h.attempts(tenant, id, u32::MAX, 10));
+            log.reverse();
             assert!(!log[0].response_truncated, "without a body nothing was deleted");
             assert_eq!(log[1].response_truncated, log[1].response_body.is_none());
             kept.push(log[1].response_body.is_some());

@@ -501,8 +501,8 @@ pub(super) async fn deliveries_of_another_tenant_are_not_returned(h: Harness) {
     assert_eq!(h.listed(tenant, &to_it).await, std::slice::from_ref(&delivery));
     assert!(h.due(other, to, now, 9).await.is_empty());
     assert_eq!(call!(h.next_delivery_due(other, to)), None);
-    assert_eq!(call!(h.attempts(other, id)), []);
-    assert_eq!(call!(h.attempts(tenant, id)).len(), 1);
+    assert_eq!(call!(h.attempts(other, id, u32::MAX, 10)), []);
+    assert_eq!(call!(h.attempts(tenant, id, u32::MAX, 10)).len(), 1);
     let mut foreign = Delivery { tenant_id: other, ..delivery.clone() };
     hold(&mut foreign);
     assert!(!h.update_delivery(&foreign, None).await && !h.claim_delivery(&foreign, None).await);

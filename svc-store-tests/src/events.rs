@@ -10,12 +10,11 @@ use svc_core::resources::crud;
 use svc_core::resources::invoices::{self, InvoiceCreate};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
-use svc_core::store::DeliveryFilter;
-use svc_core::store::EventFilter;
+use svc_core::store::{DeliveryFilter, EventFilter, MAX_EVENT_BYTES, is_cut};
 use svc_core::values::EventKind;
 use svc_core::values::{Decimal, EventSet, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus, MatchedSubscription};
-use svc_core::webhooks::events::{Event, EventId};
+use svc_core::webhooks::events::{self, Event, EventId};
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::subscriptions::{self, DisabledReason, SubscriptionId, WebhookSubscription};
 use uuid::Uuid;
@@ -473,4 +472,54 @@ pub(super) async fn an_event_for_one_subscription_goes_to_no_other(h: Harness) {
     assert_eq!(h.deliveries(tenant, event.id).await, [delivery]);
     let contact = h.events(tenant).await.pop().unwrap();
     assert_eq!(h.deliveries(tenant, contact.id).await.len(), 3);
+}
+
+/// One read would otherwise take as much memory as the largest events have, however few are wanted.
+pub(super) async fn a_read_of_events_ends_with_the_size_of_their_data(h: Harness) {
+    let tenant = h.tenant().await;
+    // Three of them have a little more than one read returns, and each has characters of several bytes.
+    let text = "ä".repeat(MAX_EVENT_BYTES / 2 / 3 + 100);
+    for id in 0..7 {
+        let stay = (tenant, json!({ "id": id, "text": text }));
+        let emit = h.write(stay, async |tx, (tenant, stay)| {
+            events::record_external(tx, *tenant, EventKind::StayCreated, stay).await.map(drop)
+        });
+        emit.await.unwrap();
+    }
+    h.contact(tenant, "ada@example.com").await;
+    let beginning = Timestamp::from_micros(0);
+    let mut ids = Vec::new();
+    let mut after = beginning;
+    let mut lengths = Vec::new();
+    loop {
+        let read =
+            h.read((tenant, after), async |tx, &(tenant, after)| Ok(tx.events_after(tenant, after, 100).await?));
+        let events = read.await.unwrap();
+        let Some(last) = events.last() else { break };
+        after = last.created_at;
+        lengths.push((events.len(), is_cut(&events, 100)));
+        ids.extend(events.iter().map(|event| event.id));
+    }
+    assert_eq!(lengths, [(3, true), (3, true), (2, false)], "the last read has a small event");
+    for oldest_first in [true, false] {
+        let filter = EventFilter { oldest_first, ..EventFilter::newest(beginning..Timestamp::MAX, 100) };
+        let read = h.read((tenant, filter), async |tx, (tenant, filter)| Ok(tx.list_events(*tenant, filter).await?));
+        let listed: Vec<EventId> = read.await.unwrap().iter().map(|of| of.event.id).collect();
+        let mut want = ids.clone();
+        if !oldest_first {
+            want.reverse();
+        }
+        // The newest one is small.
+        want.truncate(if oldest_first { 3 } else { 4 });
+        assert_eq!(listed, want);
+    }
+    let read = h.read(tenant, async |tx, &tenant| Ok(tx.events_after(tenant, Timestamp::from_micros(0), 2).await?));
+    assert_eq!(read.await.unwrap().len(), 2);
+    let counted = h.read(tenant, async |tx, &tenant| {
+        Ok(tx.count_events(tenant, Timestamp::from_micros(0), Timestamp::MAX, 100).await?)
+    });
+    assert_eq!(counted.await.unwrap(), 8);
+    let read = h.read((tenant, after), async |tx, &(tenant, at)| Ok(tx.event_ids(tenant, at, 5).await?));
+    let newest: Vec<EventId> = ids.iter().rev().skip(1).take(5).copied().collect();
+    assert_eq!(read.await.unwrap(), newest, "before the newest one");
 }

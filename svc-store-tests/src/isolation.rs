@@ -134,7 +134,7 @@ async fn view(tx: &mut dyn Tx, tenant: TenantId) -> Result<String, StoreError> {
         count_expired(ExpiredKind::Event, ALL);
     }
     for number in 0..=18 {
-        show! { event(id(number)); delivery(id(number)); attempts(id(number)); replay(id(number)); }
+        show! { event(id(number)); delivery(id(number)); attempts(id(number), u32::MAX, 100); replay(id(number)); }
     }
     for status in DeliveryStatus::ALL.iter().copied() {
         show! { count_deliveries(SUBSCRIPTION, status); }

@@ -213,6 +213,7 @@ cases! {
     events {
         an_event_holds_the_record_at_its_time,
         the_data_of_an_event_is_replaced_and_nothing_else,
+        a_read_of_events_ends_with_the_size_of_their_data,
         events_are_returned_in_order_and_in_pages,
         events_of_another_tenant_are_not_returned,
         live_subscriptions_are_counted,

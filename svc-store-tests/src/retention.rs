@@ -96,7 +96,8 @@ pub(super) async fn expired_deliveries_that_are_not_pending_are_deleted(h: Harne
     let remaining = h.remaining(tenant).await;
     assert_eq!(remaining.0, [pending.event_id, recent.event_id]);
     assert_eq!(remaining.1, [pending.id, recent.id]);
-    let log = h.read((tenant, pending.id), async |tx, &(tenant, id)| Ok(tx.attempts(tenant, id).await?.len()));
+    let log =
+        h.read((tenant, pending.id), async |tx, &(tenant, id)| Ok(tx.attempts(tenant, id, u32::MAX, 10).await?.len()));
     assert_eq!(log.await, Ok(3));
 }
 
@@ -155,7 +156,7 @@ pub(super) async fn what_expired_is_gone_whenever_it_was_written(h: Harness) {
     assert!(remaining.1.iter().all(|delivery| kept.iter().any(|kept| kept.id == *delivery)), "something is left");
     for delivery in kept.iter().filter(|delivery| delivery.status == DeliveryStatus::Pending) {
         let key = (tenant, delivery.id);
-        let log = h.read(key, async |tx, &(tenant, id)| Ok(tx.attempts(tenant, id).await?.len()));
+        let log = h.read(key, async |tx, &(tenant, id)| Ok(tx.attempts(tenant, id, u32::MAX, 10).await?.len()));
         assert_eq!(log.await, Ok(delivery.attempts as usize), "the attempts of a pending delivery");
         h.write(delivery.clone(), async |tx, delivery| {
             let mut ended = delivery.clone();

@@ -58,6 +58,7 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
     ];
     let mut all: Vec<String> = modules.concat().into_iter().map(str::to_owned).collect();
     all.extend(dialect.own_statements());
+    all.extend(events::own_statements(dialect));
     all.push(request_log::delete_before(dialect).to_owned());
     if dialect == Dialect::Postgres {
         all.extend(retention::OWN_STATEMENTS_OF_POSTGRES.iter().map(ToString::to_string));

@@ -151,7 +151,9 @@ async fn with_logs(store: &Arc<dyn Store>, deliveries: Vec<Delivery>) -> Result<
         let read = store.read("crash.logs", some, async |tx, some| {
             let mut logged = Vec::new();
             for delivery in some.iter() {
-                logged.push((delivery.clone(), tx.attempts(delivery.tenant_id, delivery.id).await?));
+                let mut log = tx.attempts(delivery.tenant_id, delivery.id, u32::MAX, u32::MAX).await?;
+                log.reverse();
+                logged.push((delivery.clone(), log));
             }
             Ok(logged)
         });

@@ -2,6 +2,7 @@
 
 mod crowds;
 mod documents;
+mod files;
 mod floods;
 mod http2;
 mod smuggling;
@@ -23,6 +24,9 @@ use crate::server::{Connection, Target};
 
 /// The list with the largest page, of bookings with the longest notes.
 const LARGEST_LIST: &str = "/bookings?limit=200";
+
+/// Contacts of each tenant, for lists to return.
+pub(crate) const CONTACTS: usize = 300;
 
 /// An attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -73,6 +77,12 @@ pub(crate) enum Attack {
     Forms,
     /// HTTP/2: 200 connections that request pages of the dashboard with a flow-control window of one byte.
     StuckPages,
+    /// 150 browsers of an account with twenty viewers that download all its contacts, 4,000, again and again.
+    Files,
+    /// 250 browsers with tiny receive buffers that download the largest bookings and do not read the file.
+    StuckFiles,
+    /// 16 clients that ask for a delivery with 500 attempts, of which each has the largest response: half of them assistants.
+    AttemptLogs,
     /// HTTP/2: 500 connections that request lists with a flow-control window of one byte.
     StuckAnswers,
     /// HTTP/2: 60 connections that request the largest lists with a flow-control window of one byte.
@@ -117,6 +127,9 @@ impl Attack {
             Self::EmptyFrames => "empty-frames",
             Self::Forms => "forms",
             Self::StuckPages => "stuck-pages",
+            Self::Files => "files",
+            Self::StuckFiles => "stuck-files",
+            Self::AttemptLogs => "attempt-logs",
             Self::StuckAnswers => "stuck-answers",
             Self::LargeStuckAnswers => "large-stuck-answers",
             Self::UnfinishedHeads => "unfinished-heads",
@@ -130,7 +143,17 @@ impl Attack {
 
     /// Returns whether the attackers' tenant has a page of the largest records.
     pub(crate) fn needs_large_records(self) -> bool {
-        matches!(self, Self::LargeResponses | Self::LargeStuckAnswers)
+        matches!(self, Self::LargeResponses | Self::LargeStuckAnswers | Self::StuckFiles)
+    }
+
+    /// Returns how many contacts the attackers' tenant has.
+    pub(crate) fn contacts(self) -> usize {
+        if self == Self::Files { 4_000 } else { CONTACTS }
+    }
+
+    /// Returns how many attempts there were at a delivery of the attackers' tenant.
+    pub(crate) fn attempts(self) -> u32 {
+        if self == Self::AttemptLogs { 500 } else { 0 }
     }
 
     /// Returns whether the attack uses TLS, which HTTP/2 requires here.
@@ -180,6 +203,9 @@ pub(crate) async fn run(options: &AttackOptions) -> Result<bool> {
         Attack::EmptyFrames => http2::empty_frames(&all).await,
         Attack::Forms => crowds::forms(&all).await,
         Attack::StuckPages => http2::stuck_answers(&all, 200, "/dashboard/sign-in").await,
+        Attack::Files => files::downloads(&all).await,
+        Attack::StuckFiles => files::unread(&all).await,
+        Attack::AttemptLogs => files::attempt_logs(&all).await,
         Attack::StuckAnswers => http2::stuck_answers(&all, 500, "/api/v1/contacts?limit=200").await,
         Attack::LargeStuckAnswers => http2::stuck_answers(&all, 60, "/api/v1/bookings?limit=200").await,
         Attack::UnfinishedHeads => unfinished::heads(&all, 15_000).await,

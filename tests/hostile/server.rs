@@ -7,13 +7,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Args;
+use svc_core::Svc;
 use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
 use svc_core::resources::bookings::{Booking, BookingCreate};
 use svc_core::resources::contacts::{Contact, ContactCreate};
 use svc_core::resources::crud;
+use svc_core::store::{DeliveryFilter, Tx};
+use svc_core::values::{Email, EventSet, Patch, TenantId};
+use svc_core::webhooks::deliveries::AttemptLog;
+use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
 use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::node::{Node, Program};
@@ -25,18 +31,18 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
-use crate::attacks::Attack;
+use crate::attacks::{Attack, CONTACTS};
 
 /// How much longer than planned an attack may take before it is aborted.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Contacts of each tenant, for lists to return.
-const CONTACTS: usize = 300;
 /// Bookings of the largest size, which fill a page.
 const LARGE_BOOKINGS: usize = 200;
 /// Requests per minute of an honest client, which is below its limit.
 const REQUESTS_PER_KEY: u32 = 50;
 /// The number of the attackers' keys.
 const HOSTILE_KEYS: u32 = 20;
+/// The number of the attackers who are signed in to the dashboard.
+const VIEWERS: usize = 20;
 
 /// The number of keys handed out so far.
 static NEXT_KEY: AtomicUsize = AtomicUsize::new(0);
@@ -55,6 +61,12 @@ pub(crate) struct Target {
     pub(crate) keys: Vec<String>,
     #[arg(long)]
     pub(crate) contact: String,
+    /// The tokens of sessions of the dashboard.
+    #[arg(long = "session")]
+    pub(crate) sessions: Vec<String>,
+    /// A delivery with many attempts.
+    #[arg(long, default_value = "")]
+    pub(crate) delivery: String,
     /// The trusted certificate, if the server uses TLS.
     #[arg(long)]
     pub(crate) certificate: Option<PathBuf>,
@@ -127,9 +139,12 @@ impl TestServer {
     pub(crate) async fn start(server: Option<PathBuf>, attack: Attack, requests: u32) -> Result<Self> {
         let database = Database::new(None)?;
         let folder = tempfile::tempdir()?;
-        let (keys, contact) = tenant(&database, requests / REQUESTS_PER_KEY + 1, 0).await?;
+        let honest = NewTenant { keys: requests / REQUESTS_PER_KEY + 1, contacts: CONTACTS, ..NewTenant::default() };
+        let honest = tenant(&database, honest).await?;
         let bookings = if attack.needs_large_records() { LARGE_BOOKINGS } else { 0 };
-        let (hostile_keys, hostile_contact) = tenant(&database, HOSTILE_KEYS, bookings).await?;
+        let (contacts, attempts) = (attack.contacts(), attack.attempts());
+        let hostile = NewTenant { keys: HOSTILE_KEYS, viewers: VIEWERS, contacts, bookings, attempts };
+        let hostile = tenant(&database, hostile).await?;
         let (chain, private) = (folder.path().join("chain.pem"), folder.path().join("key.pem"));
         if attack.needs_tls() {
             let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
@@ -140,14 +155,24 @@ impl TestServer {
         let (chain, private) = (text_of(&chain)?, text_of(&private)?);
         // All that strangers reach.
         let mut flags = vec!["--public-url", "https://localhost", "--oauth", "on", "--mcp", "on"];
+        if attempts > 0 {
+            flags.extend(["--extensions", "on"]);
+        }
         if attack.needs_tls() {
             flags.extend(["--tls-cert", &chain, "--tls-key", &private]);
         }
         let log = std::fs::File::create(folder.path().join("log"))?;
         let node =
             Program { file: server, log: "warn", ..Program::default() }.start_logged(&database, &flags, log).await?;
-        let target = Target { address: node.address, keys, contact, certificate };
-        let hostile = Target { keys: hostile_keys, contact: hostile_contact, ..target.clone() };
+        let target = |Made { keys, contact, sessions, delivery }| Target {
+            address: node.address,
+            keys,
+            contact,
+            sessions,
+            delivery,
+            certificate: certificate.clone(),
+        };
+        let (target, hostile) = (target(honest), target(hostile));
         Ok(Self { target, hostile, node, folder, _database: database })
     }
 
@@ -155,8 +180,9 @@ impl TestServer {
     pub(crate) async fn attack(&self, attack: Attack, time: Duration) -> Result<String> {
         let mut command = Command::new("nice");
         command.args(["-n", "19"]).arg(std::env::current_exe()?).args(["attack", attack.name()]);
-        let Target { address, keys, contact, certificate } = &self.hostile;
-        command.args(["--address", &address.to_string(), "--contact", contact]);
+        let Target { address, keys, contact, sessions, delivery, certificate } = &self.hostile;
+        command.args(["--address", &address.to_string(), "--contact", contact, "--delivery", delivery]);
+        command.args(sessions.iter().flat_map(|session| ["--session", session]));
         command.args(keys.iter().flat_map(|key| ["--key", key]));
         if let Some(certificate) = certificate {
             command.arg("--certificate").arg(certificate);
@@ -191,33 +217,91 @@ fn peak_memory(status: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Creates a tenant with keys, contacts and large bookings. Returns the texts of the keys and the id of one contact.
-async fn tenant(database: &Database, keys: u32, bookings: usize) -> Result<(Vec<String>, String)> {
+/// What a tenant of a test has.
+#[derive(Clone, Copy, Default)]
+struct NewTenant {
+    keys: u32,
+    viewers: usize,
+    contacts: usize,
+    bookings: usize,
+    attempts: u32,
+}
+
+/// What clients of a tenant need to know.
+struct Made {
+    /// The texts of its keys.
+    keys: Vec<String>,
+    /// One of its contacts.
+    contact: String,
+    /// The tokens of its viewers.
+    sessions: Vec<String>,
+    /// The delivery with its attempts, if there are any.
+    delivery: String,
+}
+
+/// Creates a tenant.
+async fn tenant(database: &Database, new: NewTenant) -> Result<Made> {
     let store = database.open().await?;
-    let made = store.write("hostile.tenant", (keys, bookings), async |tx, &(keys, bookings)| { 
-            let tenant = tenants::create(tx, TenantCreate::named("Tenant")).await?.id;
-            let mut texts = Vec::new();
-            for _ in 0..keys {
-                let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
-                texts.push(keys::create(tx, tenant, input).await?.text.reveal().to_owned());
-            }
-            let mut last = None;
-            for number in 0..CONTACTS {
-                let body = format!("{{\"email\":\"before{number}@example.com\",\"first_name\":\"Ada\"}}");
-                let input = ContactCreate::from_body(body.as_bytes())?;
-                last = Some(crud::create::<Contact>(tx, tenant, input).await?.id);
-            }
-            let contact = last.ok_or(Error::NotFound)?;
-            // Control characters take most room in JSON.
-            let (name, notes) = ("\u{10ffff}".repeat(255), "\\u0001".repeat(4096));
-            for _ in 0..bookings {
-                let body = format!(
-                    r#"{{"contact_id":"{contact}","service_name":"{name}","start_time":"2030-01-01T00:00:00Z","notes":"{notes}"}}"#
-                );
-                let input = BookingCreate::from_body(body.as_bytes())?;
-                crud::create::<Booking>(tx, tenant, input).await?;
-            }
-            Ok((texts, contact.to_string()))
-         });
-    Ok(made.await?)
+    let made = store.write("hostile.tenant", new, async |tx, &new| {
+        let tenant = tenants::create(tx, TenantCreate::named("Tenant")).await?.id;
+        let mut texts = Vec::new();
+        for _ in 0..new.keys {
+            let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+            texts.push(keys::create(tx, tenant, input).await?.text.reveal().to_owned());
+        }
+        let delivery = if new.attempts > 0 { delivery(tx, tenant, new.attempts).await? } else { String::new() };
+        let mut last = None;
+        for number in 0..new.contacts {
+            let body = format!("{{\"email\":\"before{number}@example.com\",\"first_name\":\"Ada\"}}");
+            let input = ContactCreate::from_body(body.as_bytes())?;
+            last = Some(crud::create::<Contact>(tx, tenant, input).await?.id);
+        }
+        let contact = last.ok_or(Error::NotFound)?;
+        // Control characters take most room in JSON.
+        let (name, notes) = ("\u{10ffff}".repeat(255), "\\u0001".repeat(4096));
+        for _ in 0..new.bookings {
+            let body = format!(
+                r#"{{"contact_id":"{contact}","service_name":"{name}","start_time":"2030-01-01T00:00:00Z","notes":"{notes}"}}"#
+            );
+            let input = BookingCreate::from_body(body.as_bytes())?;
+            crud::create::<Booking>(tx, tenant, input).await?;
+        }
+        Ok((tenant, texts, contact.to_string(), delivery))
+    });
+    let (tenant, keys, contact, delivery) = made.await?;
+    let svc = Svc::new(store);
+    let mut sessions = Vec::new();
+    for number in 0..new.viewers {
+        let email: Email = format!("viewer{number}@example.com").parse()?;
+        svc.account(tenant).members().add(email.clone(), Role::Viewer).await?;
+        sessions.push(svc.dashboard().sign_in_member(email).await?.token.reveal().to_owned());
+    }
+    Ok(Made { keys, contact, sessions, delivery })
+}
+
+/// Creates a delivery with attempts whose responses are as large as they can be, to an endpoint that is disabled.
+async fn delivery(tx: &mut dyn Tx, tenant: TenantId, attempts: u32) -> std::result::Result<String, Error> {
+    let url = "https://hooks.example.com/".parse().map_err(|_| Error::NotFound)?;
+    let input = WebhookCreate::new(url, EventSet::All);
+    let webhook = crud::create::<WebhookSubscription>(tx, tenant, input).await?.id;
+    let input = ContactCreate::from_body(br#"{"email":"delivered@example.com"}"#)?;
+    crud::create::<Contact>(tx, tenant, input).await?;
+    let disable = WebhookUpdate { enabled: Patch::Set(false), ..WebhookUpdate::default() };
+    crud::update::<WebhookSubscription>(tx, tenant, webhook, disable).await?;
+    let filter = DeliveryFilter { limit: 1, ..DeliveryFilter::default() };
+    let id = tx.list_deliveries(tenant, &filter).await?.pop().ok_or(Error::NotFound)?.id;
+    for attempt in 1..=attempts {
+        let log = AttemptLog {
+            attempt,
+            started_at: tx.env().now(),
+            duration_ms: 1,
+            status: 500,
+            error: Some("status: the endpoint responded with 500".to_owned()),
+            response_body: Some("\u{1}".repeat(16 * 1024)),
+            response_truncated: true,
+            remote_addr: None,
+        };
+        tx.insert_attempt(tenant, id, &log).await?;
+    }
+    Ok(id.to_string())
 }

@@ -164,7 +164,8 @@ impl TestCluster {
         let read = self.store.read("nodes.logs", (all, tenant), async |tx, (all, tenant)| {
             let mut logged = Vec::new();
             for delivery in all.clone() {
-                let log = tx.attempts(*tenant, delivery.id).await?;
+                let mut log = tx.attempts(*tenant, delivery.id, u32::MAX, u32::MAX).await?;
+                log.reverse();
                 logged.push((delivery, log));
             }
             Ok(logged)

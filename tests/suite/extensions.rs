@@ -3,6 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 use svc_core::accounts::keys::Scope;
+use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId};
 use svc_server::Settings;
 use svc_server::api::extensions;
 
@@ -143,6 +144,55 @@ async fn bad_input_names_the_parameter() {
     insta::assert_snapshot!(refused);
 }
 
+/// Returns the numbers of the attempts at a delivery as its list has them, page by page.
+async fn attempts(server: &TestServer, delivery: &str) -> Vec<Vec<u64>> {
+    let (path, mut cursor) = (format!("/deliveries/{delivery}/attempts"), String::new());
+    let mut pages = Vec::new();
+    loop {
+        let page = server.expect(200, Call::get(&format!("{path}{cursor}"))).await.json();
+        let numbers = page["data"].as_array().unwrap().iter().map(|log| log["attempt"].as_u64().unwrap());
+        pages.extend(Some(numbers.collect::<Vec<_>>()).filter(|numbers| !numbers.is_empty()));
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("?cursor={next}"),
+            None => return pages,
+        }
+    }
+}
+
+/// A delivery is replayed as often as somebody likes, and each attempt may have 16 KiB of its response.
+#[tokio::test]
+async fn a_response_has_the_newest_attempts_and_the_list_has_all() {
+    let server = extended();
+    let delivery = deliver(&server, 1).await;
+    let id = (server.seed.tenant, delivery.parse::<DeliveryId>().unwrap());
+    let insert = server.store.write("test", id, async |tx, &(tenant, id)| {
+        for attempt in 1..=45 {
+            let log = AttemptLog {
+                attempt,
+                started_at: tx.env().now(),
+                duration_ms: 1,
+                status: 500,
+                error: None,
+                response_body: Some("\u{1}".repeat(16 * 1024)),
+                response_truncated: false,
+                remote_addr: None,
+            };
+            tx.insert_attempt(tenant, id, &log).await?;
+        }
+        Ok(())
+    });
+    insert.await.unwrap();
+    let response = server.expect(200, Call::get(&format!("/deliveries/{delivery}"))).await;
+    let log: Vec<u64> =
+        response.data()["log"].as_array().unwrap().iter().map(|log| log["attempt"].as_u64().unwrap()).collect();
+    assert_eq!(log, (26..=45).collect::<Vec<_>>(), "the newest ones, the first of them first");
+    assert!(response.body.len() < 20 * 100 * 1024, "{}", response.body.len());
+    let pages: [Vec<u64>; 3] = [(26..=45).rev().collect(), (6..=25).rev().collect(), (1..=5).rev().collect()];
+    assert_eq!(attempts(&server, &delivery).await, pages);
+    let other = server.expect(404, Call::get(&format!("/deliveries/{}/attempts", server.id("webhook_id")))).await;
+    assert_eq!(other.code(), "not_found");
+}
+
 #[tokio::test]
 async fn deliveries_are_read_and_sent_again() {
     let server = extended();
@@ -160,6 +210,8 @@ async fn deliveries_are_read_and_sent_again() {
     let delivery = server.expect(200, Call::get(&format!("/deliveries/{first}"))).await.data();
     assert_eq!((delivery["delivery"]["id"].as_str(), &delivery["log"]), (Some(first.as_str()), &json!([])));
     assert_eq!(delivery["event"]["data"]["email"], "person1@example.com");
+
+    assert!(attempts(&server, &first).await.is_empty());
 
     // Replays are those of the operator: repeated under one key, they happen once.
     let replay = || Call::new(Method::POST, &format!("/deliveries/{first}/replay")).header("idempotency-key", "again");

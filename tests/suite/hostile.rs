@@ -30,6 +30,12 @@ async fn the_server_survives_large_responses_that_are_not_read() {
 
 #[tokio::test]
 #[ignore = "a long proof, which .ci/run runs"]
+async fn the_server_survives_large_files_and_logs() {
+    assert_survives(&["files", "stuck-files", "attempt-logs"]).await;
+}
+
+#[tokio::test]
+#[ignore = "a long proof, which .ci/run runs"]
 async fn the_server_survives_floods_of_requests() {
     assert_survives(&["pipelining", "heads", "uris", "chunks", "gigabyte-declared", "gigabyte-chunked"]).await;
 }

@@ -326,7 +326,7 @@ async fn a_response_that_is_not_read_ends_the_connection() {
 
 #[tokio::test]
 async fn responses_that_are_not_read_give_their_memory_to_other_requests() {
-    let settings = Settings { response_memory: 2 * 1024 * 1024, ..settings() };
+    let settings = Settings { response_memory: 8 * 1024 * 1024, ..settings() };
     let server = TestServer::with(settings, |store| store);
     create_large_bookings(&server, 20).await;
     let mut connection = Http2Connection::with(server, &[(INITIAL_WINDOW_SIZE, 1)], LONG, LONG).await;
@@ -334,7 +334,7 @@ async fn responses_that_are_not_read_give_their_memory_to_other_requests() {
         connection.send(&connection.request(stream, "GET", "/api/v1/bookings?limit=20", END_STREAM)).await;
         assert!(connection.next_of(kind::HEADERS).await.has_status(200));
     }
-    // Two pages of 0.5 MiB are held, and the third needs 1.25 MiB while it is made.
+    // Of the 2 MiB of an account two pages hold 0.5 MiB each, and the third needs 1.25 MiB while it is made.
     connection.server.inner.expect(200, Call::get("/bookings?limit=20")).await;
     while connection.next().await.is_some() {}
 }

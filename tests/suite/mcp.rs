@@ -75,7 +75,7 @@ async fn arguments_of(server: &TestServer, tool: &str) -> Value {
         "get_event" => json!({ "id": success(server, "list_events", json!({})).await["data"][0]["id"] }),
         "list_webhook_deliveries" => json!({ "id": server.id("webhook_id") }),
         "replay_webhook" => json!({ "id": server.id("webhook_id"), "since": "2026-03-01T00:00:00Z" }),
-        "get_delivery" | "replay_delivery" => {
+        "get_delivery" | "list_delivery_attempts" | "replay_delivery" => {
             success(server, "create_contact", sample(server, "contacts", 1)).await;
             let list = json!({ "id": server.id("webhook_id") });
             json!({ "id": success(server, "list_webhook_deliveries", list).await["data"][0]["id"] })

@@ -188,7 +188,7 @@ fn scopes() -> BTreeMap<&'static str, &'static str> {
             "createWebhook updateWebhook deleteWebhook rotateWebhookSecret finishWebhookSecretRotation testWebhook \
              createTemporaryWebhook createStreamWebhook keepWebhook",
         ),
-        ("deliveries:read", "listDeliveries getDelivery listReplays getReplay getStatistics"),
+        ("deliveries:read", "listDeliveries getDelivery listDeliveryAttempts listReplays getReplay getStatistics"),
         ("deliveries:write", "replayDelivery createReplay"),
         ("audit:read", "listAuditLog listRequests"),
         ("export:read", "exportRecords"),

@@ -493,13 +493,13 @@ async fn a_client_that_reads_no_response_is_disconnected() {
 
 #[tokio::test]
 async fn clients_that_read_get_the_memory_of_clients_that_do_not() {
-    let settings = Settings { response_memory: 4 * MIB, ..settings() };
+    let settings = Settings { response_memory: 16 * MIB, ..settings() };
     let server = ListeningServer::new(TestServer::with(settings, |store| store)).await;
     create_large_bookings(&server.inner, 20).await;
     let list = "/api/v1/bookings?limit=20";
     let request = server.head("GET", list) + "\r\n";
     let mut stalled = Vec::new();
-    // Their pages of 0.5 MiB are twice what the memory can hold.
+    // Their pages of 0.5 MiB are twice what the share of an account can hold.
     for _ in 0..16 {
         let mut connection = Connection::with_tiny_buffer(server.address).await;
         connection.write(&request).await;

@@ -54,11 +54,15 @@ pub enum DeliveryCommand {
     },
     /// Show a delivery, the log of its attempts and its body.
     ///
-    /// The body is that of the last attempt. Each attempt has its own `delivered_at` and its own signature.
-    #[command(after_help = "Example:\n  svc delivery show 0195a3c6")]
+    /// The log has the newest 20 attempts, or all with --all-attempts. The body is that of the last attempt. Each attempt has its
+    /// own `delivered_at` and its own signature.
+    #[command(after_help = "Examples:\n  svc delivery show 0195a3c6\n  svc delivery show 0195a3c6 --all-attempts")]
     Show {
         /// Id of the delivery, which each attempt sends in the X-SVC-Delivery header.
         id: IdArg,
+        /// Show all attempts of a delivery that was replayed often.
+        #[arg(long)]
+        all_attempts: bool,
         /// The account that owns the delivery.
         #[command(flatten)]
         account: InAccount,

@@ -1,6 +1,6 @@
 //! `svc contact`.
 
-use svc_core::personal::{Erasure, ErasureCreate};
+use svc_core::personal::{ContactDataParams, Erasure, ErasureCreate};
 use svc_core::platform::operations;
 use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::values::{TenantId, Text};
@@ -20,11 +20,17 @@ pub(super) async fn run(service: &Service, command: ContactCommand) -> Result<Ou
         ContactCommand::Erase { target, reason } => erase(service, &target, reason).await,
         ContactCommand::ExportAll(target) => {
             let (account, id, _) = find(service, &target).await?;
-            let data = service.call(&operations::GET_CONTACT_DATA, (account, id), ()).await?;
+            let page = async |cursor| {
+                service.call(&operations::GET_CONTACT_DATA, (account, id), ContactDataParams { cursor }).await
+            };
+            let mut data = page(None).await?;
+            while let Some(cursor) = data.next_cursor.take() {
+                data = data.and(page(Some(cursor)).await?);
+            }
             let json = serde_json::to_string_pretty(&data).map_err(|error| {
                 Failure::new(Exit::Failed, format!("What is known of the contact cannot be written: {error}"))
             })?;
-            let note = "There is more: at most 1,000 records of a kind, and events of a record, are written.";
+            let note = "There is more: at most the newest 1,000 payments of an invoice are written.";
             Ok(Outcome::new(&data, json)?.with_note((!data.is_complete).then(|| note.to_owned())))
         }
     }

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use svc_core::pages::Since;
 use svc_core::platform::operations::{self, Records};
 use svc_core::platform::{
-    Delivery, DeliveryDetails, DeliveryListFilter, Listing, LogParams, ReplayCreate, ReplaySelection, Statuses,
-    WebhookDeliveryListFilter,
+    Delivery, DeliveryAttemptListParams, DeliveryDetails, DeliveryListFilter, Listing, LogParams, ReplayCreate,
+    ReplaySelection, Statuses, WebhookDeliveryListFilter,
 };
 use svc_core::values::{EventKind, TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{AttemptLog, FailureReason};
+use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId, FailureReason};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
@@ -61,9 +61,13 @@ pub(super) async fn run(service: &Service, command: DeliveryCommand, json: bool)
             }
             list(service, account, filter, limit).await
         }
-        DeliveryCommand::Show { id, account } => {
-            let found = lookup::find::<DeliveryDetails>(service, &id, &account).await?.record;
-            report(&found, "")
+        DeliveryCommand::Show { id, all_attempts, account } => {
+            let found = lookup::find::<DeliveryDetails>(service, &id, &account).await?;
+            let mut record = found.record;
+            if all_attempts {
+                record.log = all_attempts_of(service, (found.tenant_id, record.delivery.id)).await?;
+            }
+            report(&record, "")
         }
         DeliveryCommand::Replay { id: Some(id), account, .. } => {
             let found = lookup::find::<DeliveryDetails>(service, &id, &account).await?;
@@ -142,6 +146,19 @@ async fn list(
     Ok(Outcome::list(&views, &table, "No deliveries match.")?.with_note(note))
 }
 
+/// Returns all attempts at a delivery, the first one first.
+async fn all_attempts_of(service: &Service, delivery: (TenantId, DeliveryId)) -> CallResult<Vec<AttemptLog>> {
+    let (mut log, mut params) = (Vec::new(), DeliveryAttemptListParams::default());
+    loop {
+        let page = service.call(&operations::LIST_DELIVERY_ATTEMPTS, delivery, params).await?;
+        log.extend(page.data);
+        let Some(next) = page.next_cursor else { break };
+        params = DeliveryAttemptListParams { cursor: Some(next.into()) };
+    }
+    log.reverse();
+    Ok(log)
+}
+
 /// Returns the newest deliveries that match a filter, and whether there may be others.
 pub(super) async fn newest(
     service: &Service,
@@ -171,6 +188,9 @@ pub(super) fn report(record: &DeliveryDetails, introduction: &str) -> Result<Out
     if let Some(last) = last {
         text.push('\n');
         text.push_str(&attempts(log).to_text());
+        if log.len() >= 20 && log.first().is_some_and(|first| first.attempt > 1) {
+            text.push_str("\nThere may be earlier attempts; --all-attempts shows them.\n");
+        }
         if let Some(response) = last.response_body.as_deref().filter(|body| !body.is_empty()) {
             let truncated = if last.response_truncated { " (truncated)" } else { "" };
             text.push_str(&format!(

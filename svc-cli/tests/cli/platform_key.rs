@@ -126,7 +126,7 @@ const OPERATIONS: [(&str, &str); 102] = [
     ("webhook test", "testWebhook"),
     ("webhook rotate-secret", "rotateWebhookSecret finishWebhookSecretRotation"),
     ("delivery list", "listDeliveries"),
-    ("delivery show", "getDelivery"),
+    ("delivery show", "getDelivery listDeliveryAttempts"),
     ("delivery replay", "replayDelivery createReplay getReplay"),
     ("delivery replays", "listReplays"),
     ("event list", "listEvents"),

@@ -1,6 +1,6 @@
 //! The steps of invoices and quotes that the back office of the operator takes.
 
-use svc_core::personal::{ContactData, Erasure, ErasureCreate};
+use svc_core::personal::{ContactData, ContactDataParams, Erasure, ErasureCreate};
 use svc_core::platform::{MarkedInvoices, OverdueCheck, PaymentAmount, operations};
 use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::invoices::{Invoice, InvoiceId, OverduePosition};
@@ -95,12 +95,19 @@ impl Collection<Invoice, Platform> {
 
 /// All data of a contact, and its erasure, as the laws on privacy ask for.
 impl Collection<Contact, Platform> {
-    /// Returns all that the account knows of a contact, also if it was deleted.
+    /// Returns all that the account knows of a contact, also if it was deleted. It is read page by page, and returned whole.
     ///
     /// # Errors
     /// `not_found`, and any other [`Error`](crate::Error).
     pub async fn data(&self, id: ContactId) -> Result<ContactData> {
-        self.call(&operations::GET_CONTACT_DATA, Some(id.uuid()), &()).await
+        let page = async |cursor| {
+            self.call(&operations::GET_CONTACT_DATA, Some(id.uuid()), &ContactDataParams { cursor }).await
+        };
+        let mut data: ContactData = page(None).await?;
+        while let Some(cursor) = data.next_cursor.take() {
+            data = data.and(page(Some(cursor)).await?);
+        }
+        Ok(data)
     }
 
     /// Takes a step that erases a contact. Repeat it until nothing is left.

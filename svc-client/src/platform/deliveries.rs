@@ -5,11 +5,11 @@ use std::time::Duration;
 use futures_util::stream::{self, Stream, TryStreamExt as _};
 use svc_core::pages::Since;
 use svc_core::platform::{
-    AnyObject, AttemptListParams, Delivery, EmittableKind, EmittedEvent, Event, EventCreate, SampleEventCreate,
-    SecretRotation, Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest, operations,
+    AnyObject, AttemptListParams, Delivery, DeliveryAttemptListParams, EmittableKind, EmittedEvent, Event, EventCreate,
+    SampleEventCreate, SecretRotation, Statistics, TemporaryWebhookCreate, WebhookLifetime, WebhookTest, operations,
 };
 use svc_core::values::{EventKind, Timestamp};
-use svc_core::webhooks::deliveries::{AttemptSummary, DeliveryId};
+use svc_core::webhooks::deliveries::{AttemptLog, AttemptSummary, DeliveryId};
 use svc_core::webhooks::subscriptions::{
     StreamCreate, SubscriptionId, WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret,
 };
@@ -46,6 +46,19 @@ impl Collection<Delivery, Platform> {
     /// [`Error`].
     pub async fn replay(&self, id: DeliveryId) -> Result<Delivery> {
         self.call(&operations::REPLAY_DELIVERY, Some(id.uuid()), &()).await
+    }
+
+    /// Reads the attempts at a delivery, the newest first. The stream ends after the first error.
+    pub fn attempts(&self, id: DeliveryId) -> impl Stream<Item = Result<AttemptLog>> + Send + use<> {
+        let first = DeliveryAttemptListParams::default();
+        let pages = stream::try_unfold(Some((self.clone(), first)), move |next| async move {
+            let Some((deliveries, params)) = next else { return Ok::<_, Error>(None) };
+            let page = deliveries.call(&operations::LIST_DELIVERY_ATTEMPTS, Some(id.uuid()), &params).await?;
+            let next =
+                page.next_cursor.map(|cursor| (deliveries, DeliveryAttemptListParams { cursor: Some(cursor.into()) }));
+            Ok(Some((stream::iter(page.data.into_iter().map(Ok)), next)))
+        });
+        pages.try_flatten()
     }
 }
 

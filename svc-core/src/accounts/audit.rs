@@ -15,7 +15,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
 use crate::error::{Error, StoreError};
-use crate::store::{EventFilter, EventWithActor, Tx};
+use crate::store::{self, EventFilter, EventWithActor, Tx};
 use crate::values::{Id, TenantId, Timestamp};
 
 /// The kind of a changed tenant.
@@ -56,16 +56,17 @@ pub fn object_word(kind: &str) -> &str {
     if kind == TENANT { "account" } else { kind }
 }
 
-/// Returns the newest `limit` changes of a tenant at or after `since`, newest first.
+/// Returns the newest `limit` changes of a tenant at or after `since`, newest first; fewer where [`list_range`] returns fewer.
 ///
 /// # Errors
 ///
 /// Returns [`Error::Store`] when the store fails.
 pub async fn list(tx: &mut dyn Tx, tenant: TenantId, since: Timestamp, limit: u32) -> Result<Vec<Entry>, Error> {
-    list_range(tx, tenant, since..Timestamp::MAX, limit).await
+    Ok(list_range(tx, tenant, since..Timestamp::MAX, limit).await?.0)
 }
 
-/// Returns the newest `limit` changes of a tenant in a range of times, newest first.
+/// Returns the newest `limit` changes of a tenant in a range of times, newest first, and whether there may be more. There are
+/// fewer, and may be more, when their events have [`MAX_EVENT_BYTES`](crate::store::MAX_EVENT_BYTES) of data.
 ///
 /// # Errors
 ///
@@ -75,13 +76,25 @@ pub async fn list_range(
     tenant: TenantId,
     range: Range<Timestamp>,
     limit: u32,
-) -> Result<Vec<Entry>, Error> {
-    let mut entries = tx.audit_entries(tenant, range.start, range.end, limit).await?;
+) -> Result<(Vec<Entry>, bool), Error> {
+    let entries = tx.audit_entries(tenant, range.start, range.end, limit).await?;
     let events = tx.list_events(tenant, &EventFilter::newest(range, limit)).await?;
+    Ok(merge(entries, events, limit))
+}
+
+/// Returns the newest `limit` of entries and of changes that events tell of, and whether there may be more. Each of the two has
+/// the newest of its kind up to the limit; of the events those may be missing that a read leaves out.
+pub(crate) fn merge(mut entries: Vec<Entry>, events: Vec<EventWithActor>, limit: u32) -> (Vec<Entry>, bool) {
+    let is_cut = store::is_cut(events.iter().map(|found| &found.event), limit);
+    if let Some(oldest) = events.last().filter(|_| is_cut) {
+        // Before what is older, an event may be missing.
+        entries.retain(|entry| entry.at >= oldest.event.created_at);
+    }
     entries.extend(events.into_iter().map(|EventWithActor { event, actor }| event.audit_entry(actor)));
     entries.sort_unstable_by_key(|entry| Reverse((entry.at, entry.id)));
+    let has_more = is_cut || entries.len() >= limit as usize;
     entries.truncate(limit as usize);
-    Ok(entries)
+    (entries, has_more)
 }
 
 /// The kind and id of a changed object.

@@ -249,6 +249,13 @@ pub struct AttemptListParams {
     pub cursor: Option<SentCursor>,
 }
 
+/// The position of the list of attempts at a delivery.
+#[derive(Clone, Debug, Default, PartialEq, Input)]
+pub struct DeliveryAttemptListParams {
+    /// The `next_cursor` of the previous page. Without it, the list starts at the newest attempt.
+    pub cursor: Option<SentCursor>,
+}
+
 /// A new bulk replay.
 #[derive(Clone, Debug, PartialEq, Input)]
 pub struct ReplayCreate {

@@ -385,14 +385,15 @@ impl From<deliveries::Delivery> for Delivery {
     }
 }
 
-/// A delivery with its event and the log of its attempts.
+/// A delivery with its event and the log of its newest attempts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct DeliveryDetails {
     /// The delivery itself.
     pub delivery: Delivery,
     /// The event that is delivered.
     pub event: Event,
-    /// The log of its attempts, the first one first.
+    /// The log of its newest attempts, 20 at most, the first of them first. `attempts` of the delivery is how many there were in
+    /// all; the list of its attempts has the earlier ones.
     pub log: Vec<AttemptLog>,
 }
 

@@ -3,22 +3,34 @@
 use super::executor::{Account, operation};
 use super::records::Records;
 use crate::error::Error;
-use crate::personal::{self, ContactData, Erasure, ErasureCreate};
+use crate::personal::{self, ContactData, ContactDataParams, Erasure, ErasureCreate};
 use crate::resources::contacts::{Contact, ContactId};
 
 /// All data of a contact, and its erasure, as the laws on privacy ask for.
 impl Records<'_, Contact> {
-    /// Returns what the account knows of a contact, also if it was deleted.
+    /// Returns what the account knows of a contact, also if it was deleted. It is read page by page, and returned whole.
     ///
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn data(self, id: ContactId) -> Result<ContactData, Error> {
+        let mut data = self.data_page(id, ContactDataParams::default()).await?;
+        while let Some(cursor) = data.next_cursor.take() {
+            data = data.and(self.data_page(id, ContactDataParams { cursor: Some(cursor) }).await?);
+        }
+        Ok(data)
+    }
+
+    /// Returns a page of what the account knows of a contact.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::InvalidCursor`] if the cursor was not returned for this contact.
+    pub async fn data_page(self, id: ContactId, params: ContactDataParams) -> Result<ContactData, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner
-            .read(operation!("svc.contacts.data", id), (tenant, id), async |tx, &(tenant, id)| {
-                personal::data_of(tx, tenant, id).await
-            })
-            .await
+        let read =
+            runner.read(operation!("svc.contacts.data", id), (tenant, id, params), async |tx, (tenant, id, params)| {
+                personal::page(tx, *tenant, *id, params).await
+            });
+        read.await
     }
 
     /// Erases a contact, which may be deleted already, in transactions of a hundred changes each. Fires `contact.deleted` with

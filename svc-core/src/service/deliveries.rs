@@ -9,6 +9,9 @@ use crate::webhooks::replays;
 use crate::webhooks::statistics::{self, HourOfAttempts};
 use crate::webhooks::subscriptions::SubscriptionId;
 
+/// The number of attempts that [`Deliveries::attempts`] returns at most.
+pub const MAX_ATTEMPTS: u32 = 50;
+
 /// The deliveries of an account: its events, on their way to each subscription.
 #[derive(Clone, Copy)]
 pub struct Deliveries<'e> {
@@ -125,7 +128,8 @@ impl<'e> Deliveries<'e> {
         search.await
     }
 
-    /// Returns what was logged of the attempts at a delivery, in their order.
+    /// Returns what was logged of the newest [`MAX_ATTEMPTS`] attempts at a delivery, in their order.
+    /// [`attempts_before`](Self::attempts_before) returns earlier ones.
     ///
     /// # Errors
     /// [`Error::Store`].
@@ -144,12 +148,26 @@ impl<'e> Deliveries<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn attempts(self, id: DeliveryId) -> Result<Vec<AttemptLog>, Error> {
+        self.attempts_before(id, u32::MAX, MAX_ATTEMPTS).await
+    }
+
+    /// Returns what was logged of the attempts at a delivery whose numbers are below `before`, in their order: the newest of
+    /// them, `limit` at most. Each may have 16 KiB of the endpoint's response.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn attempts_before(self, id: DeliveryId, before: u32, limit: u32) -> Result<Vec<AttemptLog>, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner
-            .read(operation!("svc.deliveries.attempts", id), (tenant, id), async |tx, &(tenant, id)| {
-                Ok(tx.attempts(tenant, id).await?)
-            })
-            .await
+        let read = runner.read(
+            operation!("svc.deliveries.attempts", id),
+            (tenant, id, before, limit),
+            async |tx, &(tenant, id, before, limit)| {
+                let mut attempts = tx.attempts(tenant, id, before, limit).await?;
+                attempts.reverse();
+                Ok(attempts)
+            },
+        );
+        read.await
     }
 
     /// Sends a delivery again: it becomes due now, and has all its retries ahead.

@@ -1,5 +1,7 @@
 //! Events and the audit log of an account.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use super::Account;
@@ -81,7 +83,8 @@ impl<'e> Events<'e> {
             .await
     }
 
-    /// Returns the newest events at or after this time, the newest first and at most `limit`.
+    /// Returns the newest events at or after this time, the newest first and at most `limit`; fewer when these have
+    /// [`MAX_EVENT_BYTES`](crate::store::MAX_EVENT_BYTES) of data.
     ///
     /// # Errors
     /// [`Error::Store`].
@@ -99,18 +102,27 @@ impl<'e> Events<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn newest(self, since: Timestamp, limit: u32) -> Result<Vec<Event>, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .read(operation!("svc.events.newest"), (tenant, since, limit), async |tx, &(tenant, since, limit)| {
-                let newest = EventFilter::newest(since..Timestamp::MAX, limit);
-                let events = tx.list_events(tenant, &newest).await?;
-                Ok(events.into_iter().map(|with_actor| with_actor.event).collect())
-            })
-            .await
+        self.newest_in(since..Timestamp::MAX, limit).await
     }
 
-    /// Returns the events after this time, the oldest first and at most `limit`. The `created_at` of the last one is the `after`
-    /// of the next call.
+    /// Returns the newest events of a time span as [`newest`](Self::newest) does. The `created_at` of the last one is the end of
+    /// the span of the next call, and there is no older event in the span when none is returned.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn newest_in(self, times: Range<Timestamp>, limit: u32) -> Result<Vec<Event>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let input = (tenant, EventFilter::newest(times, limit));
+        let read = runner.read(operation!("svc.events.newest"), input, async |tx, (tenant, newest)| {
+            let events = tx.list_events(*tenant, newest).await?;
+            Ok(events.into_iter().map(|with_actor| with_actor.event).collect())
+        });
+        read.await
+    }
+
+    /// Returns the events after this time, the oldest first and at most `limit`; fewer when these have
+    /// [`MAX_EVENT_BYTES`](crate::store::MAX_EVENT_BYTES) of data. The `created_at` of the last one is the `after` of the next
+    /// call, and there is no event after it when none is returned.
     ///
     /// # Errors
     /// [`Error::Store`].
@@ -213,7 +225,8 @@ impl<'e> AuditLog<'e> {
             .await
     }
 
-    /// Returns the newest changes before this time, or of all, newest first. At most `limit` are returned.
+    /// Returns the newest changes before this time, or of all, newest first. At most `limit` are returned, and fewer when their
+    /// events have [`MAX_EVENT_BYTES`](crate::store::MAX_EVENT_BYTES) of data: there are no older ones when none is returned.
     ///
     /// # Errors
     /// [`Error::Store`].
@@ -235,7 +248,7 @@ impl<'e> AuditLog<'e> {
         let list = runner.read(
             operation!("svc.audit_log.before"),
             (tenant, range, limit),
-            async |tx, (tenant, range, limit)| audit::list_range(tx, *tenant, range.clone(), *limit).await,
+            async |tx, (tenant, range, limit)| Ok(audit::list_range(tx, *tenant, range.clone(), *limit).await?.0),
         );
         list.await
     }

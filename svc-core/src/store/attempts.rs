@@ -24,8 +24,14 @@ pub trait AttemptRepository: Send {
     /// Adds an attempt to the log of a delivery.
     async fn insert_attempt(&mut self, tenant: TenantId, delivery: DeliveryId, log: &AttemptLog) -> StoreResult<()>;
 
-    /// Returns the log of a delivery, first attempt first.
-    async fn attempts(&mut self, tenant: TenantId, delivery: DeliveryId) -> StoreResult<Vec<AttemptLog>>;
+    /// Returns the newest `limit` attempts at a delivery whose numbers are below `before`, newest first.
+    async fn attempts(
+        &mut self,
+        tenant: TenantId,
+        delivery: DeliveryId,
+        before: u32,
+        limit: u32,
+    ) -> StoreResult<Vec<AttemptLog>>;
 
     /// Deletes the response bodies of the attempts of an endpoint's next `limit` deliveries whose ids follow `after`.
     async fn delete_responses(

@@ -10,6 +10,34 @@ use crate::accounts::operational::{OperationalEvent, OperationalEventId};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::events::{Event, EventId};
 
+/// The size of the data, in bytes, with which a read of events ends. The last event is the one that reaches it, so a read returns
+/// one event at least.
+pub const MAX_EVENT_BYTES: usize = 2 * 1024 * 1024;
+
+/// Returns how many of the first events of a list one read returns, given the sizes of their data.
+pub fn events_in_one_read(sizes: impl IntoIterator<Item = usize>) -> usize {
+    let (mut events, mut bytes) = (0, 0_usize);
+    for size in sizes {
+        events += 1;
+        bytes = bytes.saturating_add(size);
+        if bytes >= MAX_EVENT_BYTES {
+            break;
+        }
+    }
+    events
+}
+
+/// Returns whether there may be more events than a read with this limit returned: it returned as many, or those that it returned
+/// have [`MAX_EVENT_BYTES`] of data.
+pub fn is_cut<'e>(events: impl IntoIterator<Item = &'e Event>, limit: u32) -> bool {
+    let (mut count, mut bytes) = (0_u32, 0_usize);
+    for event in events {
+        count += 1;
+        bytes = bytes.saturating_add(event.data.get().len());
+    }
+    count >= limit || bytes >= MAX_EVENT_BYTES
+}
+
 /// An event and the actor that caused it.
 #[derive(Clone, Debug)]
 pub struct EventWithActor {
@@ -31,8 +59,12 @@ pub trait EventRepository: Send {
     /// Returns one event.
     async fn event(&mut self, tenant: TenantId, id: EventId) -> StoreResult<Option<Event>>;
 
-    /// Returns at most `limit` events of a tenant that are later than `after`, oldest first.
+    /// Returns the first events of a tenant that are later than `after`, oldest first: at most `limit`, and no more after those
+    /// whose data has [`MAX_EVENT_BYTES`] together. [`is_cut`] tells whether there may be more.
     async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> StoreResult<Vec<Event>>;
+
+    /// Returns the ids of the newest `limit` events of a tenant before `until`, newest first.
+    async fn event_ids(&mut self, tenant: TenantId, until: Timestamp, limit: u32) -> StoreResult<Vec<EventId>>;
 
     /// Returns how many events of a tenant are at or after `since` and before `until`, and `limit` for that many or more.
     async fn count_events(
@@ -42,12 +74,23 @@ pub trait EventRepository: Send {
         until: Timestamp,
         limit: u32,
     ) -> StoreResult<u64> {
-        let before = Timestamp::from_micros(since.as_micros() - 1);
-        let events = self.events_after(tenant, before, limit).await?;
-        Ok(events.iter().take_while(|event| event.created_at < until).count() as u64)
+        let (mut counted, mut after) = (0, Timestamp::from_micros(since.as_micros() - 1));
+        loop {
+            let left = limit - counted;
+            let events = self.events_after(tenant, after, left).await?;
+            let in_time = events.iter().take_while(|event| event.created_at < until).count();
+            counted += u32::try_from(in_time).unwrap_or(left);
+            match events.last() {
+                Some(last) if in_time == events.len() && counted < limit && is_cut(&events, left) => {
+                    after = last.created_at;
+                }
+                _ => return Ok(counted.into()),
+            }
+        }
     }
 
-    /// Returns the events that match a filter, with their actors. It costs O(limit).
+    /// Returns the events that match a filter, with their actors: at most as many as its limit, and no more after those whose
+    /// data has [`MAX_EVENT_BYTES`] together. [`is_cut`] tells whether there may be more. It costs O(limit).
     async fn list_events(&mut self, tenant: TenantId, filter: &EventFilter) -> StoreResult<Vec<EventWithActor>>;
 }
 

@@ -13,7 +13,7 @@ use crate::crypto;
 use crate::env::Env;
 use crate::error::{Error, FieldCode, Issue, StoreError, Violations};
 use crate::input::json::{self, Json};
-use crate::store::{EventFilter, Tx};
+use crate::store::{self, EventFilter, Tx};
 use crate::values::{EventKind, Id, KindName, TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, MatchedSubscription};
 use crate::webhooks::filters::Filter;
@@ -25,10 +25,15 @@ pub(crate) const RECORDS: [&str; 6] = ["contact", "invoice", "quote", "booking",
 /// What the kinds of events about payments begin with.
 pub(crate) const PAYMENT: &str = "payment";
 
+/// The size of the largest data of an event, in bytes.
+pub const MAX_DATA: usize = 1024 * 1024;
+
 /// The highest number of events that one [`search`] reads.
 pub const SEARCHED: u32 = 2000;
 /// How many of them one statement reads.
 const SEARCHED_AT_ONCE: u32 = 200;
+/// How many statements one search runs. Large events need more than the others.
+const SEARCHES: u32 = 20;
 
 /// The id of an event.
 pub type EventId = Id<Event>;
@@ -174,10 +179,14 @@ impl WrittenEvents {
     pub async fn of(self, tx: &mut dyn Tx, tenant: TenantId) -> Result<Vec<Event>, Error> {
         let Some(first) = self.first else { return Ok(Vec::new()) };
         let Some(first) = tx.event(tenant, first).await? else { return Ok(Vec::new()) };
-        let mut events = vec![first];
-        if self.count > 1 {
-            let after = events[0].created_at;
-            events.extend(tx.events_after(tenant, after, self.count - 1).await?);
+        let (mut events, mut after) = (vec![first.clone()], first.created_at);
+        let mut left = self.count - 1;
+        while left > 0 {
+            let next = tx.events_after(tenant, after, left).await?;
+            let Some(last) = next.last() else { break };
+            after = last.created_at;
+            left -= u32::try_from(next.len()).unwrap_or(left);
+            events.extend(next);
         }
         Ok(events)
     }
@@ -217,7 +226,7 @@ pub async fn emit(
 /// office"), or of a kind that is registered in [`Env::event_kinds`]. Returns the event and its deliveries.
 ///
 /// `data` is the record that it happened to: a JSON object that the check of a registered kind accepts, otherwise one with
-/// an `id` that is a number or a non-empty string.
+/// an `id` that is a number or a non-empty string. It has at most [`MAX_DATA`] bytes.
 ///
 /// # Errors
 /// [`Error::NotFound`] if there is no such tenant; [`Error::Validation`] for `kind` and `data`.
@@ -228,6 +237,12 @@ pub async fn record_external(
     data: &impl Serialize,
 ) -> Result<(Event, Vec<Delivery>), Error> {
     let data = to_json(data)?;
+    let size = data.get().len();
+    if size > MAX_DATA {
+        let reason =
+            format!("must have at most {MAX_DATA} bytes as JSON, and has {size}; send what is large by its URL");
+        return Err(Issue::new(FieldCode::TooLong, reason).on("data"));
+    }
     let read = || -> Result<Json, Error> {
         let json = json::parse(data.get().as_bytes())?;
         json.check_numbers().map_err(|issue| issue.on("data"))?;
@@ -299,7 +314,8 @@ fn check_external(data: &Json) -> Result<(), Issue> {
 /// or with the oldest first at or after it.
 ///
 /// No index has the kinds, so one call reads [`SEARCHED`] events at most. Of a rare kind it may return fewer than the limit,
-/// and even none, although there are more.
+/// and even none, although there are more; and it returns fewer when these have
+/// [`MAX_EVENT_BYTES`](crate::store::MAX_EVENT_BYTES) of data.
 ///
 /// # Errors
 /// [`Error::Store`].
@@ -312,9 +328,10 @@ pub async fn search(
     let limit = filter.limit as usize;
     let step = if kind.is_some() { SEARCHED_AT_ONCE } else { filter.limit + 1 };
     let mut next = EventFilter { limit: step, ..filter.clone() };
-    let (mut found, mut read): (Vec<Event>, u32) = (Vec::new(), 0);
+    let (mut found, mut read, mut reads): (Vec<Event>, u32, u32) = (Vec::new(), 0, 0);
     loop {
         let rows = tx.list_events(tenant, &next).await?;
+        let is_cut = store::is_cut(rows.iter().map(|row| &row.event), step);
         let (count, last) = (rows.len(), rows.last().map(|last| last.event.created_at));
         found.extend(rows.into_iter().map(|row| row.event).filter(|event| kind.is_none_or(|kind| event.kind == kind)));
         let after = |at: Timestamp| if filter.oldest_first { at.next() } else { at };
@@ -323,9 +340,10 @@ pub async fn search(
             let last = found.last().map(|last| after(last.created_at));
             return Ok((found, last));
         }
-        let Some(last) = last.filter(|_| count == step as usize) else { return Ok((found, None)) };
-        read += step;
-        if read >= SEARCHED {
+        let Some(last) = last.filter(|_| is_cut) else { return Ok((found, None)) };
+        (read, reads) = (read + u32::try_from(count).unwrap_or(step), reads + 1);
+        // Without a kind, all events that a read returns are found.
+        if read >= SEARCHED || reads >= SEARCHES || kind.is_none() || store::is_cut(&found, u32::MAX) {
             return Ok((found, Some(after(last))));
         }
         if filter.oldest_first {

@@ -12,7 +12,7 @@ use crate::accounts::clocks::advance_clock;
 use crate::error::{Error, StoreError};
 use crate::input::Record;
 use crate::resources::crud;
-use crate::store::{DeliveryFilter, Repository, Tx};
+use crate::store::{self, DeliveryFilter, Repository, Tx};
 use crate::values::{Id, TenantId, Timestamp, grouped};
 use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, MAX_BACKLOG_COUNT};
 use crate::webhooks::events::{self, Event};
@@ -330,7 +330,7 @@ async fn step_over_events(
         }
     }
     Ok(match events.last() {
-        Some(last) if events.len() == STEP as usize && last.created_at < replay.until => {
+        Some(last) if store::is_cut(&events, STEP) && last.created_at < replay.until => {
             replay.position = last.created_at.next();
             true
         }

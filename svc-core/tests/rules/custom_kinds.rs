@@ -59,6 +59,23 @@ fn the_data_of_an_event_is_checked() {
 }
 
 #[test]
+fn the_data_of_an_event_has_at_most_1_mib() {
+    let fixture = fixture();
+    // A parcel has 21 bytes beside its note.
+    let data = |size: usize| json!({ "note": "x".repeat(size - 23), "parcels": 3 });
+    assert_eq!(data(1_000).to_string().len(), 1_000);
+    for kind in [shipped(), EventKind::StayCreated] {
+        assert_eq!(refusal(emit(&fixture, kind, data(events::MAX_DATA + 1))), "data too_long", "{kind}");
+    }
+    assert_eq!(emit(&fixture, shipped(), data(events::MAX_DATA)), Ok(0));
+    let Err(error) = emit(&fixture, shipped(), data(2_000_000)) else { panic!("it was taken") };
+    assert_eq!(
+        error.to_string(),
+        "data must have at most 1048576 bytes as JSON, and has 2000000; send what is large by its URL."
+    );
+}
+
+#[test]
 fn a_subscription_takes_registered_kinds() {
     let fixture = fixture();
     let body = json!({ "url": "https://example.com", "events": ["order.shipped"] });

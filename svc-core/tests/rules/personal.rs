@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
-use svc_core::personal::{self, Erasure, ErasureCreate, STEP};
+use svc_core::personal::{self, ContactData, ContactDataParams, Erasure, ErasureCreate, STEP};
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::jobs::Job;
 use svc_core::store::DeliveryFilter;
-use svc_core::values::TenantId;
+use svc_core::values::{TenantId, Text};
 use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
@@ -46,7 +46,11 @@ fn every_field_of_a_record_is_erased_or_a_skeleton() {
     fixture.new_events();
     erase(&fixture, fixture.tenant, contact.id).unwrap();
     let (tenant, id) = (fixture.tenant, contact.id);
-    let data = fixture.write((tenant, id), async |tx, &(tenant, id)| personal::data_of(tx, tenant, id).await).unwrap();
+    let data = fixture
+        .write((tenant, id), async |tx, &(tenant, id)| {
+            personal::page(tx, tenant, id, &ContactDataParams::default()).await
+        })
+        .unwrap();
     let events = json_of(&data.events);
     let event = |kind: &str| {
         let found = events.as_array().unwrap().iter().find(|event| event["kind"] == kind);
@@ -111,7 +115,13 @@ fn a_response_that_came_too_late_is_erased_by_another_time() {
     });
     let delivery = delivery.unwrap();
     assert_eq!(erase(&fixture, tenant, contact).unwrap().events, 1);
-    let log = fixture.write((tenant, delivery), async |tx, &(tenant, id)| Ok(tx.attempts(tenant, id).await?)).unwrap();
+    let log = fixture
+        .write((tenant, delivery), async |tx, &(tenant, id)| {
+            let mut log = tx.attempts(tenant, id, u32::MAX, u32::MAX).await?;
+            log.reverse();
+            Ok(log)
+        })
+        .unwrap();
     assert_eq!((log.len(), log[0].response_body.as_deref()), (1, None));
 }
 
@@ -132,7 +142,9 @@ fn the_jobs_of_a_contact_are_erased_in_steps_and_change_one_after_the_other() {
     });
     // Each job is a change, and so is its event; the contact has one event.
     assert_eq!((steps, jobs), (Some(3), STEP));
-    let data = fixture.write((tenant, contact), async |tx, &(tenant, id)| personal::data_of(tx, tenant, id).await);
+    let data = fixture.write((tenant, contact), async |tx, &(tenant, id)| {
+        personal::page(tx, tenant, id, &ContactDataParams::default()).await
+    });
     let times: BTreeSet<_> = data.unwrap().jobs.iter().map(|job| job.updated_at).collect();
     assert_eq!(times.len(), STEP as usize);
 }
@@ -182,8 +194,9 @@ fn an_erasure_takes_as_many_steps_as_the_contact_has_records_and_events() {
         let (again, nothing) = steps(&fixture, contact);
         assert_eq!((all.bookings, all.events), (size * STEP / 2, size * STEP + 1));
         assert_eq!(nothing, Erasure { is_complete: true, ..Erasure::default() });
-        let data =
-            fixture.write((fixture.tenant, contact), async |tx, &(tenant, id)| personal::data_of(tx, tenant, id).await);
+        let data = fixture.write((fixture.tenant, contact), async |tx, &(tenant, id)| {
+            personal::page(tx, tenant, id, &ContactDataParams::default()).await
+        });
         assert!(!json_of(&data.unwrap()).to_string().contains("Ada"));
         (first, again)
     });
@@ -212,7 +225,9 @@ fn the_contact_of_another_account_is_not_found() {
     let contact = fixture.contact();
     let other = fixture.write((), async |tx, ()| tenants::create(tx, TenantCreate::named("Other")).await).unwrap().id;
     assert_eq!(erase(&fixture, other, contact), Err(Error::NotFound));
-    let data = fixture.write((other, contact), async |tx, &(tenant, id)| personal::data_of(tx, tenant, id).await);
+    let data = fixture.write((other, contact), async |tx, &(tenant, id)| {
+        personal::page(tx, tenant, id, &ContactDataParams::default()).await
+    });
     assert_eq!(data.map(drop), Err(Error::NotFound));
     assert!(fixture.get(contact).unwrap().email.is_some());
 }
@@ -234,4 +249,63 @@ fn a_filter_sees_what_the_contact_was() {
     let deliveries =
         fixture.write((tenant, filter), async |tx, (tenant, filter)| Ok(tx.list_deliveries(*tenant, filter).await?));
     assert_eq!((deliveries.unwrap().len(), event.data.get().contains("Perth")), (1, false));
+}
+
+/// Returns a page of what is known of a contact.
+fn page(fixture: &Fixture, id: ContactId, cursor: Option<String>) -> Result<ContactData, Error> {
+    let input = (fixture.tenant, id, ContactDataParams { cursor });
+    fixture.write(input, async |tx, (tenant, id, params)| personal::page(tx, *tenant, *id, params).await)
+}
+
+#[test]
+fn all_that_is_known_of_a_contact_comes_in_pages_however_much_it_is() {
+    let fixture = Fixture::new();
+    let contact = fixture.contact();
+    let notes = "n".repeat(4_000);
+    for number in 0..430 {
+        let body = json!({
+            "contact_id": contact, "service_name": number.to_string(), "start_time": "2026-03-20T09:00:00Z", "notes": notes,
+        });
+        fixture.create::<Booking>(body).unwrap();
+    }
+    for _ in 0..120 {
+        fixture.create::<Job>(json!({ "title": "Mend", "contact_id": contact })).unwrap();
+    }
+    for number in 0..250 {
+        fixture.update::<Contact>(contact, json!({ "phone": number.to_string() })).unwrap();
+    }
+    let mut all = page(&fixture, contact, None).unwrap();
+    let mut pages = 1;
+    while let Some(cursor) = all.next_cursor.take() {
+        assert!(!all.is_complete, "there is another page");
+        let next = page(&fixture, contact, Some(cursor)).unwrap();
+        let records = next.bookings.len() + next.jobs.len();
+        assert!(records < 250 && next.events.len() < 400, "{records} records and {} events", next.events.len());
+        all = all.and(next);
+        pages += 1;
+    }
+    assert!(all.is_complete && pages > 5, "{pages} pages");
+    let names: BTreeSet<&str> =
+        all.bookings.iter().filter_map(|booking| booking.service_name.as_ref()).map(Text::as_str).collect();
+    assert_eq!((all.bookings.len(), names.len(), all.jobs.len()), (430, 430, 120));
+    let events: BTreeSet<_> = all.events.iter().map(|event| event.id).collect();
+    assert_eq!((all.events.len(), events.len()), (1 + 250 + 430 + 120, 801));
+}
+
+#[test]
+fn a_page_belongs_to_its_contact() {
+    let fixture = Fixture::new();
+    let contact = fixture.contact();
+    let other = fixture.create::<Contact>(json!({ "email": "grace@example.com" })).unwrap().id;
+    for _ in 0..200 {
+        fixture.create::<Job>(json!({ "title": "Mend", "contact_id": contact })).unwrap();
+    }
+    let cursor = page(&fixture, contact, None).unwrap().next_cursor.unwrap();
+    assert!(page(&fixture, contact, Some(cursor.clone())).is_ok());
+    assert_eq!(page(&fixture, other, Some(cursor.clone())).map(drop), Err(Error::InvalidCursor));
+    let [stage, rest] = [&cursor[..1], &cursor[1..]];
+    for cursor in [format!("9{rest}"), format!("{stage}{rest}x"), stage.to_owned(), String::new(), format!("-1{rest}")]
+    {
+        assert_eq!(page(&fixture, contact, Some(cursor.clone())).map(drop), Err(Error::InvalidCursor), "{cursor}");
+    }
 }

@@ -15,11 +15,11 @@ use svc_core::resources::crud;
 use svc_core::sandboxes;
 use svc_core::store::Store;
 use svc_core::store::memory::MemoryStore;
-use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::retention;
+use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::streams::{
     self, ACCOUNTS, EVENTS, Engine, LEASE, Lag, Message, Next, PublishError, Sender, StepReport, StreamKey,
 };
+use svc_core::webhooks::{events, retention};
 
 use crate::Fixture;
 
@@ -412,4 +412,38 @@ fn a_sandbox_that_is_deleted_while_it_is_sent_leaves_no_position() {
     assert!(of_owner > of_sandbox, "the sandbox has no position, only the beginning of the stream");
     let begins_at = store.read("test", (), async |tx, ()| Ok(tx.stream(StreamKey::SERVER).await?.unwrap().begins_at));
     assert_eq!(Ok(of_sandbox), begins_at.now_or_never().unwrap());
+}
+
+/// What one step reads is in memory at once.
+#[test]
+fn large_events_of_many_accounts_are_published_in_several_steps() {
+    let (fixture, engine) = (Fixture::new(), Fake::default());
+    let mut sender = fixture.stream(&engine);
+    let tenants: Vec<TenantId> = (0..12).map(|_| fixture.other_tenant()).collect();
+    for tenant in &tenants {
+        for id in 0..3 {
+            let stay = json!({ "id": id, "text": "x".repeat(1_000_000) });
+            let emitted = fixture.write((*tenant, stay), async |tx, (tenant, stay)| {
+                events::record_external(tx, *tenant, EventKind::StayCreated, stay).await.map(drop)
+            });
+            emitted.unwrap();
+        }
+    }
+    let (mut steps, mut sent) = (Vec::new(), 0);
+    while sent < 36 {
+        fixture.clock.advance(Duration::from_secs(1));
+        let report = fixture.send(&mut sender, &engine);
+        assert!(report.sent <= 21, "a step has 16 MiB, and what one account has of 3 MiB at most: {}", report.sent);
+        sent += report.sent;
+        steps.push(report.sent);
+    }
+    assert!(steps.len() > 1, "{steps:?}");
+    for tenant in tenants {
+        let stored = engine.stored.lock().unwrap();
+        let ids = stored
+            .iter()
+            .filter(|message| message.event.tenant_id == tenant)
+            .map(|message| serde_json::from_str::<Value>(message.event.data.get()).unwrap()["id"].as_u64().unwrap());
+        assert_eq!(ids.collect::<Vec<_>>(), [0, 1, 2], "each of them once, and in their order");
+    }
 }

@@ -432,7 +432,9 @@ impl Model {
         let expected = self.deliveries.get_mut(&id).unwrap();
         let tenant = expected.tenant;
         let read = store.read("simulation.check", (tenant, id), async |tx, &(tenant, id)| {
-            Ok((tx.delivery(tenant, id).await?, tx.attempts(tenant, id).await?))
+            let mut log = tx.attempts(tenant, id, u32::MAX, u32::MAX).await?;
+            log.reverse();
+            Ok((tx.delivery(tenant, id).await?, log))
         });
         let (stored, log) = read.now_or_never().unwrap().unwrap();
         let stored = stored.unwrap();

@@ -22,13 +22,13 @@ use crate::api::body::{self, ArrivingBody, MAX_BODY};
 use crate::api::problem::Problem;
 use crate::api::request_context::{self, AccessRecord};
 use crate::api::response::Outcome;
-use crate::api::response_memory::{MemoryPermit, ResponseMemory};
+use crate::api::response_memory::{Holder, MemoryPermit, ToolMemory};
 use crate::api::routes::Version;
 use crate::api::{Api, ListenerKind};
 use crate::mcp::{Kind, Mcp, Message, Permits, Posted, Refusal, Session, ToolsPath};
 
-/// The memory that the list of all tools can be made in, in records.
-const TOOLS_MEMORY: u32 = 2;
+/// The memory that the list of all tools is made in, in records.
+const TOOLS_MEMORY: u32 = 6;
 
 /// The size, in bytes, of the responses of a batch after which no further message of it is handled.
 const MAX_BATCH_RESPONSES: usize = 1024 * 1024;
@@ -71,6 +71,7 @@ impl Api {
             is_read_only: tools.is_read_only,
             headers: parts.headers.clone(),
             is_counted: Arc::default(),
+            memory: ToolMemory::default(),
         };
         let received = match self.receive(&client, parts, body).await {
             Ok(received) => received,
@@ -132,7 +133,8 @@ impl Api {
     ) -> Result<(Response<Bytes>, MemoryPermit), Problem> {
         let permits = handling.mcp.admit_batch().await?;
         let handling = Handling { permits: Some(Arc::new(permits)), ..handling };
-        let responses = &self.state.responses;
+        // What the response takes counts once it is complete, without waiting.
+        let memory = self.state.responses.nothing(Holder::of(session.client.account()));
         let mut all: Vec<Bytes> = Vec::new();
         for message in messages {
             let message = match message {
@@ -145,7 +147,7 @@ impl Api {
                     continue;
                 }
             };
-            let session = Session { is_counted: Arc::default(), ..session.clone() };
+            let session = Session { is_counted: Arc::default(), memory: ToolMemory::default(), ..session.clone() };
             let result = match all.iter().map(Bytes::len).sum::<usize>() > MAX_BATCH_RESPONSES {
                 true => Err(Problem::BatchTooLarge),
                 false => self.respond_to_message(&handling, session, Some(&message), access).await,
@@ -163,7 +165,7 @@ impl Api {
         let mut response = Response::new(Bytes::new());
         if all.is_empty() {
             *response.status_mut() = StatusCode::ACCEPTED;
-            return Ok((response, responses.acquire(0).await?));
+            return Ok((response, memory));
         }
         let mut body = Vec::with_capacity(all.iter().map(|one| one.len() + 1).sum::<usize>() + 1);
         for (position, one) in all.into_iter().enumerate() {
@@ -171,7 +173,6 @@ impl Api {
             body.extend_from_slice(&one);
         }
         body.push(b']');
-        let memory = responses.acquire(ResponseMemory::records_of(body.len() as u64)).await?;
         *response.body_mut() = body.into();
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok((response, memory))
@@ -212,7 +213,7 @@ impl Api {
                     // It is a request that was refused, as its client sees in the log.
                     access.is_message = false;
                 })?;
-                // What a call reads has memory of its own until its result is made.
+                // The request that the call becomes takes memory for the result as well.
                 0
             }
             Kind::Other => {
@@ -226,14 +227,14 @@ impl Api {
             Some(permits) => Arc::clone(permits),
             None => Arc::new(mcp.admit(body.len()).await?),
         };
-        let mut memory = responses.acquire(memory_needed).await?;
+        let memory = responses.acquire(Holder::of(client.account()), memory_needed).await?;
+        let of_call = session.memory.clone();
         let mut request = Request::from_parts((*parts).clone(), Full::new(body));
         request.extensions_mut().insert(session);
         // They belong to the call, which goes on without its client.
         request.extensions_mut().insert(permits);
         let response = mcp.respond(message, request).await;
-        responses.grow(&mut memory, ResponseMemory::records_of(response.body().len() as u64)).await?;
-        Ok((response, memory))
+        Ok((response, of_call.take().unwrap_or(memory)))
     }
 
     /// Returns who sends a message. A message without a valid key counts against its address.

@@ -31,6 +31,13 @@ use crate::api::routes::{Operation, of_own_account};
 use crate::api::row::Row;
 use crate::api::row::{rendered, retrieve, row};
 
+/// The memory that an event needs, in records of 64 KiB: data of 1 MiB, and the JSON of the response while it grows.
+pub(super) const EVENT: u32 = 48;
+/// The memory that a page of events needs, whatever its limit. One read returns 3 MiB of data at most.
+pub(super) const EVENTS: u32 = 3 * EVENT;
+/// The memory that a page of attempts needs: 20 response bodies of 16 KiB, in JSON up to six times as long.
+pub(super) const ATTEMPTS: u32 = 20 * 4;
+
 /// Returns the operations, which both versions of the public API have.
 pub fn operations() -> Vec<Operation> {
     all().into_iter().map(of_own_account).collect()
@@ -84,17 +91,17 @@ pub(crate) fn search() -> Vec<Operation> {
 
 fn all() -> Vec<Operation> {
     vec![
-        row(operations::LIST_EVENTS).reading(|input| input.page.limit.unwrap_or_default().get()).described(
+        row(operations::LIST_EVENTS).reading(|_| EVENTS).described(
             "List events",
             "Returns a page of the events of the account, the newest first, for as long as events are kept: 30 days by \
              default.\n\n\
              To follow what happens without receiving webhooks, ask for `order=oldest_first` with the time after the \
              `created_at` of the last event that you have as `since`: no two events of an account have the same time, and an \
-             event is never added before one that you can read. With `kind`, a page may have fewer events than `limit`, and \
-             even none, although there are more: read on while `next_cursor` is not null.",
+             event is never added before one that you can read. A page may have fewer events than `limit` although there are \
+             more, when their data is large, and with `kind` even none: read on while `next_cursor` is not null.",
             "A page of events.",
         ),
-        row(operations::GET_EVENT).with_etag().described(
+        row(operations::GET_EVENT).reading(|_| EVENT).with_etag().described(
             "Retrieve an event",
             "Returns the event with this id.",
             "The event with this id.",
@@ -107,10 +114,16 @@ fn all() -> Vec<Operation> {
                  than `limit`, and even none, although there are more: read on while `next_cursor` is not null.",
                 "A page of deliveries.",
             ),
-        row(operations::GET_DELIVERY).with_etag().described(
+        row(operations::GET_DELIVERY).reading(|_| EVENT + ATTEMPTS).with_etag().described(
             "Retrieve a delivery",
-            "Returns the delivery with its event and the log of its attempts.",
+            "Returns the delivery with its event and the log of its newest attempts, 20 at most.",
             "The delivery with this id.",
+        ),
+        row(operations::LIST_DELIVERY_ATTEMPTS).reading(|_| ATTEMPTS).described(
+            "List the attempts at a delivery",
+            "Returns a page of the log of the attempts at a delivery, the newest first, 20 at most: for a delivery that was \
+             replayed often. Its next page has the earlier ones, while `next_cursor` is not null.",
+            "A page of attempts.",
         ),
         row(operations::REPLAY_DELIVERY).described(
             "Replay a delivery",

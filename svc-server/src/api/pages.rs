@@ -9,14 +9,11 @@ use http::request::Parts;
 use crate::api::Api;
 use crate::api::body::{ArrivingBody, MAX_FORM};
 use crate::api::problem::Problem;
-use crate::api::response::Outcome;
-use crate::api::response_memory::ResponseMemory;
+use crate::api::response::{Outcome, ResponseBody};
+use crate::api::response_memory::Holder;
 use crate::api::state::State;
 use crate::dashboard::{Admitted, AdmittedPage, Dashboard, consent};
 use crate::oauth::{Endpoint, Oauth};
-
-/// The memory that nearly every page of the dashboard can be made in, in records.
-const PAGE_MEMORY: u32 = 8;
 
 impl Api {
     /// Responds to a request of the dashboard: finds out who asks, from where and how often, before a byte of the form is read.
@@ -42,16 +39,37 @@ impl Api {
         } else {
             drop(body);
         }
-        // A page is made when there is memory for it, and keeps it until the client has taken it.
-        let mut memory = responses.acquire(PAGE_MEMORY).await?;
+        let (holder, records) = (page.holder(), page.records());
+        let memory = match responses.try_acquire(holder, records) {
+            Some(memory) => memory,
+            // A form has memory of its own, and nobody waits with it. What follows on a change is a redirect or a form.
+            None if !form.is_empty() => responses.nothing(holder),
+            None => responses.acquire(holder, records).await?,
+        };
         let page = dashboard.respond(parts, page, form, limits).await;
-        let needed = ResponseMemory::records_of(page.body().length().unwrap_or_default());
-        responses.grow(&mut memory, needed).await?;
         Ok(Outcome::Page(page.map(|body| body.within(responses, memory, parts.extensions.get()))))
     }
 
     /// Responds at an endpoint of OAuth. Refused requests for tokens count against their address.
     pub(super) async fn respond_to_app(
+        &self,
+        oauth: &Oauth,
+        endpoint: Endpoint,
+        parts: &Parts,
+        body: ArrivingBody<'_>,
+        peer: IpAddr,
+    ) -> Result<Outcome, Problem> {
+        let responses = &self.state.responses;
+        // They are small, and made at once.
+        let held =
+            |body: ResponseBody| body.within(responses, responses.nothing(Holder::Strangers), parts.extensions.get());
+        match self.respond_to_app_unheld(oauth, endpoint, parts, body, peer).await? {
+            Outcome::Page(page) => Ok(Outcome::Page(page.map(held))),
+            other => Ok(other),
+        }
+    }
+
+    async fn respond_to_app_unheld(
         &self,
         oauth: &Oauth,
         endpoint: Endpoint,

@@ -21,6 +21,7 @@ use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::values::Amount;
 
+use crate::api::extensions::EVENTS;
 use crate::api::handlers::ParseFn;
 use crate::api::routes::{self, Operation, Shape, inline, retrieve_record, schema, wrapped};
 use crate::api::row::{self, Row, rendered, retrieve};
@@ -115,6 +116,11 @@ fn invoice<K: Target, I: Input + Clone>(
     rendered(operation, InvoiceWithPayments::from).in_area(Area::Records).retrieved_by(get_invoice())
 }
 
+/// The memory in which the request log of an account is searched, in records.
+const REQUEST_LOG: u32 = 32;
+/// The memory that a list without pages needs, such as that of 500 keys, in records.
+const WHOLE_LIST: u32 = 8;
+
 fn accounts() -> Vec<Operation> {
     vec![
         row(Area::Accounts, operations::CREATE_ACCOUNT)
@@ -181,7 +187,7 @@ fn sandboxes() -> Vec<Operation> {
 
 fn keys() -> Vec<Operation> {
     vec![
-        row(Area::Keys, operations::LIST_KEYS).described(
+        row(Area::Keys, operations::LIST_KEYS).reading(|_| WHOLE_LIST).described(
             "List API keys",
             "Returns all API keys of the account, the oldest first, also those that are revoked or \
              expired. Their texts are not included.",
@@ -227,7 +233,7 @@ fn apps() -> Vec<Operation> {
                  contains its secret. Store it, as no other request returns it.",
                 "The created app, with its secret.",
             ),
-        row(Area::Apps, operations::LIST_APPS).described(
+        row(Area::Apps, operations::LIST_APPS).reading(|_| WHOLE_LIST).described(
             "List apps",
             "Returns the apps of the operator, or those of the account `account_id`, the oldest first.",
             "All apps of the operator, or of the account.",
@@ -257,7 +263,7 @@ fn apps() -> Vec<Operation> {
              409 `not_allowed`; disable it instead.",
             "The app was deleted. The response has no body.",
         ),
-        row(Area::Apps, operations::LIST_GRANTS).tagged("apps").described(
+        row(Area::Apps, operations::LIST_GRANTS).reading(|_| WHOLE_LIST).tagged("apps").described(
             "List grants",
             "Returns the apps that may work on the account, the one that was granted first at the top.",
             "All grants of the account.",
@@ -273,7 +279,7 @@ fn apps() -> Vec<Operation> {
 
 fn members() -> Vec<Operation> {
     vec![
-        row(Area::Members, operations::LIST_MEMBERS).described(
+        row(Area::Members, operations::LIST_MEMBERS).reading(|_| WHOLE_LIST).described(
             "List members",
             "Returns all members of the account: the people who sign in to its dashboard with their \
              email address.",
@@ -381,11 +387,12 @@ fn invoices() -> Vec<Operation> {
 
 fn contacts() -> Vec<Operation> {
     vec![
-        row(Area::Records, operations::GET_CONTACT_DATA).described(
+        row(Area::Records, operations::GET_CONTACT_DATA).reading(|_| 2 * EVENTS).described(
             "Retrieve all data of a contact",
             "Returns what the account knows of a contact, also of one that is deleted: its records, the payments, and what \
-             happened to them for as long as events are kept. `is_complete` is false with 1,000 records of a kind, payments of \
-             an invoice or events of a record, and with 10,000 events in all.",
+             happened to them for as long as events are kept. Of a contact with much of it, this is a page: repeat the request \
+             with `next_cursor` as `cursor` until it is null, and put the lists together. Of an invoice, the newest 1,000 \
+             payments are returned; with more, `is_complete` is false.",
             "What the account knows of the contact.",
         ),
         row(Area::Records, operations::ERASE_CONTACT).described(
@@ -417,16 +424,17 @@ fn quotes() -> Vec<Operation> {
 fn logs() -> Vec<Operation> {
     vec![
         row(Area::Audit, operations::LIST_AUDIT_LOG)
-            .reading(|input| input.page.limit.unwrap_or_default().get())
+            .reading(|input| EVENTS.max(input.page.limit.unwrap_or_default().get()))
             .described(
                 "List the audit log",
                 "Returns a page of the changes in the account, the newest first, with who made them. \
                  Changes made at the same time stay on one page, which may have more of them than \
-                 `limit`.",
+                 `limit`. A page may have fewer although there are more, when the changed records are large: read on while \
+                 `next_cursor` is not null.",
                 "A page of changes.",
             ),
         row(Area::Audit, operations::LIST_REQUESTS)
-            .reading(|input| input.page.limit.unwrap_or_default().get())
+            .reading(|input| REQUEST_LOG.max(input.page.limit.unwrap_or_default().get()))
             .described(
                 "List the request log",
                 "Returns a page of the requests with API keys of the account, the newest first, without their bodies. \

@@ -32,7 +32,9 @@ use crate::api::handlers::{ParsedRequest, RequestParts};
 use crate::api::limits::{RateLimitKey, RateLimitStatus, RateLimited, WriteLimit};
 use crate::api::problem::Problem;
 use crate::api::response::{self, ApiResponse};
-use crate::api::response_memory::MemoryPermit;
+#[cfg(feature = "mcp")]
+use crate::api::response_memory::ToolMemory;
+use crate::api::response_memory::{Holder, MemoryPermit};
 use crate::api::router::RoutedOperation;
 use crate::api::routes::{Operation, Version};
 use crate::api::state::State;
@@ -70,6 +72,9 @@ pub(crate) struct ToolCall {
     pub(crate) name: String,
     /// Whether the response says what the change would do, and nothing is changed.
     pub(crate) is_dry_run: bool,
+    /// The memory in which the response is made, and of it the result of the tool.
+    #[cfg(feature = "mcp")]
+    pub(crate) memory: ToolMemory,
 }
 
 /// What the logs and the response headers tell about a request, besides its response.
@@ -89,7 +94,7 @@ impl RequestContext<'_> {
         let if_none_match = response::tags(&self.parts.headers, IF_NONE_MATCH);
         let parts = RequestParts { if_none_match: &if_none_match, ..self.request_parts(&[]) };
         let parsed = self.account().and_then(|_| (self.operation().parse)(&parts));
-        let records = parsed.as_ref().map_or(0, |parsed| parsed.records);
+        let records = self.records_needed(parsed.as_ref().map_or(0, |parsed| parsed.records));
         let mut waited = None;
         // 401; and if the key is valid, in the same transaction 403, 400 and 404
         let (client, result) = loop {
@@ -98,7 +103,7 @@ impl RequestContext<'_> {
             match result.transpose() {
                 Some(result) => break (client, result),
                 // A request waits outside of the transaction, and only if its key is valid.
-                None => waited = Some(self.state.responses.acquire(records).await?),
+                None => waited = Some(self.wait_for_memory(Holder::of(client.account()), records).await?),
             }
         };
         // 429, which comes before what the transaction returned
@@ -108,8 +113,31 @@ impl RequestContext<'_> {
         if response.status == StatusCode::NOT_MODIFIED {
             access.status = Some(self.state.limits.refund(self.limit_key(&client), self.now()));
         }
-        let body = waited.unwrap_or(memory).hold(response.body, self.parts.extensions.get());
+        let memory = waited.unwrap_or(memory);
+        #[cfg(feature = "mcp")]
+        if let Some(call) = self.tool() {
+            call.memory.put(memory);
+            return Ok(response);
+        }
+        let body = memory.hold(response.body, self.parts.extensions.get());
         Ok(ApiResponse { body, ..response })
+    }
+
+    /// Returns the memory that a read needs, in records, for what it reads. The result of a tool has its response several times:
+    /// as it was made, parsed, as a text, and as the message that has both.
+    fn records_needed(&self, records: u32) -> u32 {
+        const COPIES: u32 = 4;
+        if self.tool().is_some() { records.saturating_mul(COPIES) } else { records }
+    }
+
+    /// Waits for memory, as long as the request has none.
+    async fn wait_for_memory(&self, holder: Holder, records: u32) -> Result<MemoryPermit, StoreError> {
+        #[cfg(feature = "mcp")]
+        if self.tool().is_some_and(|call| call.memory.is_taken()) {
+            let reason = "the memory for the calls of one message is used up; send them one by one";
+            return Err(StoreError::Unavailable(reason.to_owned()));
+        }
+        self.state.responses.acquire(holder, records).await
     }
 
     /// Handles a POST, PATCH or DELETE request, whose route was found.
@@ -160,7 +188,9 @@ impl RequestContext<'_> {
         };
         let (response, written) = change.run(&*self.state.store).await?;
         access.written = written;
-        Ok(response)
+        let memory = self.state.responses.nothing(Holder::of(client.account()));
+        let body = memory.hold(response.body, self.parts.extensions.get());
+        Ok(ApiResponse { body, ..response })
     }
 
     fn operation(&self) -> &Operation {
@@ -528,6 +558,6 @@ async fn authorize_and_run(
     client.require(&routed.operation)?;
     let run = parsed?.operation;
     client.require_account()?;
-    let Some(memory) = state.responses.try_acquire(records) else { return Ok(None) };
+    let Some(memory) = state.responses.try_acquire(Holder::of(client.account()), records) else { return Ok(None) };
     Ok(Some((run(tx, client.tenant()).await?, memory)))
 }

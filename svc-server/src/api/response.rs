@@ -1,6 +1,6 @@
 //! Responses: what an operation returns, the body as it is sent, and the headers that every response has.
 
-use std::convert::Infallible;
+use std::io;
 use std::pin::Pin;
 #[cfg(feature = "dashboard")]
 use std::sync::Arc;
@@ -8,9 +8,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 #[cfg(feature = "dashboard")]
-use futures_util::future::ready;
-#[cfg(feature = "dashboard")]
-use futures_util::stream::{BoxStream, StreamExt as _};
+use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use http::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, LOCATION, VARY, X_CONTENT_TYPE_OPTIONS,
 };
@@ -240,15 +238,26 @@ pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Respo
 
 /// The body of a response.
 ///
-/// It is known as a whole, but for the live lists of the dashboard: these send their parts as they come, and have no
-/// `Content-Length`.
+/// It is known as a whole, but for the live lists and the files of the dashboard: these send their parts as they come, and have
+/// no `Content-Length`. A file that cannot be read to its end fails, so that nobody takes the beginning for all of it.
 #[derive(Default)]
 pub struct ResponseBody(Content);
 
 enum Content {
     Whole(Full<Bytes>),
     #[cfg(feature = "dashboard")]
-    Stream(BoxStream<'static, Bytes>),
+    Stream(BoxStream<'static, io::Result<Bytes>>),
+    #[cfg(feature = "dashboard")]
+    File(File),
+}
+
+/// A file that is read piece by piece.
+#[cfg(feature = "dashboard")]
+struct File {
+    first: Bytes,
+    rest: BoxStream<'static, io::Result<Bytes>>,
+    /// The memory that a piece is read and made in, in records.
+    records: u32,
 }
 
 impl Default for Content {
@@ -273,26 +282,37 @@ impl ResponseBody {
     /// Returns a body that is sent in parts.
     #[cfg(feature = "dashboard")]
     pub(crate) fn stream(parts: BoxStream<'static, Bytes>) -> Self {
-        Self(Content::Stream(parts))
+        Self(Content::Stream(parts.map(Ok).boxed()))
+    }
+
+    /// Returns a file whose pieces after the first are read when the client takes them. Each is read in the memory of this number
+    /// of records.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn file(first: Bytes, rest: BoxStream<'static, io::Result<Bytes>>, records: u32) -> Self {
+        Self(Content::File(File { first, rest, records }))
     }
 
     /// Returns a body whose bytes are part of the memory of responses until the client has taken them: all of a page, which
-    /// has this permit, and each part of a stream.
+    /// has this permit, and each part of a stream or a file.
     #[cfg(feature = "dashboard")]
     pub(super) fn within(self, memory: &ResponseMemory, permit: MemoryPermit, reader: Option<&Arc<Reader>>) -> Self {
         match self.0 {
             Content::Whole(page) => permit.hold(page.into_inner().unwrap_or_default(), reader).into(),
+            // Live lists are few, and each has one part at most that its client has not taken.
             Content::Stream(parts) => {
-                let (memory, reader) = (memory.clone(), reader.cloned());
-                let held = parts.then(move |part| {
-                    let (memory, reader) = (memory.clone(), reader.clone());
-                    async move {
-                        let permit = memory.acquire(ResponseMemory::records_of(part.len() as u64)).await.ok()?;
-                        Some(permit.hold(part, reader.as_ref()))
-                    }
+                let (memory, holder, reader) = (memory.clone(), permit.holder(), reader.cloned());
+                let held = parts.map_ok(move |part| memory.nothing(holder).hold(part, reader.as_ref()));
+                Self(Content::Stream(held.boxed()))
+            }
+            Content::File(File { first, rest, records }) => {
+                let (memory, holder, reader) = (memory.clone(), permit.holder(), reader.cloned());
+                let first = permit.hold(first, reader.as_ref());
+                let rest = stream::try_unfold((rest, memory, reader), move |(mut rest, memory, reader)| async move {
+                    let permit = memory.acquire(holder, records).await.map_err(io::Error::other)?;
+                    let Some(piece) = rest.try_next().await? else { return Ok(None) };
+                    Ok(Some((permit.hold(piece, reader.as_ref()), (rest, memory, reader))))
                 });
-                // A stream ends that gets no memory; the browser asks for another.
-                Self::stream(held.scan((), |(), part| ready(part)).boxed())
+                Self(Content::Stream(stream::iter([Ok(first)]).chain(rest).boxed()))
             }
         }
     }
@@ -305,13 +325,19 @@ impl ResponseBody {
 
 impl Body for ResponseBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         match &mut self.0 {
-            Content::Whole(body) => Pin::new(body).poll_frame(cx),
+            Content::Whole(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
             #[cfg(feature = "dashboard")]
-            Content::Stream(parts) => parts.poll_next_unpin(cx).map(|part| part.map(|part| Ok(Frame::data(part)))),
+            Content::Stream(parts) => parts.poll_next_unpin(cx).map_ok(Frame::data),
+            #[cfg(feature = "dashboard")]
+            Content::File(file) if !file.first.is_empty() => {
+                Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut file.first)))))
+            }
+            #[cfg(feature = "dashboard")]
+            Content::File(file) => file.rest.poll_next_unpin(cx).map_ok(Frame::data),
         }
     }
 
@@ -319,7 +345,7 @@ impl Body for ResponseBody {
         match &self.0 {
             Content::Whole(body) => body.is_end_stream(),
             #[cfg(feature = "dashboard")]
-            Content::Stream(_) => false,
+            Content::Stream(_) | Content::File(_) => false,
         }
     }
 
@@ -327,7 +353,7 @@ impl Body for ResponseBody {
         match &self.0 {
             Content::Whole(body) => body.size_hint(),
             #[cfg(feature = "dashboard")]
-            Content::Stream(_) => SizeHint::default(),
+            Content::Stream(_) | Content::File(_) => SizeHint::default(),
         }
     }
 }

@@ -1,117 +1,152 @@
-//! The memory of responses to reads, from before the records are read until the client has taken the last byte.
+//! The memory of responses, from before their records are read until the client has taken the last byte.
 //!
-//! All reads share it. A read takes what its records may need at most, and gives back the rest when their JSON is complete.
-//! What is left belongs to the bytes of the body and is given back with them, over every version of HTTP and in every host
-//! application.
+//! All responses share it. A request takes what its response may need at most, in one piece, and gives back the rest when the
+//! body is complete. What is left belongs to the bytes of the body and is given back with them, over every version of HTTP and
+//! in every host application.
 //!
-//! When the memory is used up, reads wait for it, and those that need least get it first. Otherwise a
-//! client that asks for many of the largest pages would delay the requests of all others by seconds. Meanwhile clients that do not take their responses lose
-//! their connections, the one that is furthest behind first.
+//! # No deadlock
+//!
+//! Nobody waits for memory while holding some: a request takes memory once, before it makes anything, and a response that is sent
+//! in parts takes it for one part at a time. So the requests that wait never stand in the way of each other, and what is held is
+//! given back as fast as clients take it. A body that turns out to be larger than was taken for it counts in full, without
+//! waiting: what others can take is so much less until it is gone.
+//!
+//! # Shares
+//!
+//! A [`Holder`] gets a quarter of the memory at most, however many requests it sends, so that those of all others go on. When
+//! the share or the memory is used up, requests wait, and those that need least go first: otherwise a
+//! client that asks for many of the largest pages would delay the requests of all others by seconds. Meanwhile clients that do
+//! not take their responses lose their connections, the one that is furthest behind first; where it is the share that is used
+//! up, only clients of the same holder do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use svc_core::error::StoreError;
 use svc_core::sync::lock;
+use svc_core::values::TenantId;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, MissedTickBehavior};
 
 /// What the largest record may need, in bytes, while a page with it is made: its JSON of 26 KB, and room for the page to
 /// grow.
 const RECORD: usize = 64 * 1024;
-/// How long a read waits for memory.
+/// A holder gets this part of the memory at most.
+const SHARES: usize = 4;
+/// How long a request waits for memory.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a waiting read closes the connection of a client that is behind.
+/// How often a waiting request closes the connection of a client that is behind.
 const INTERVAL: Duration = Duration::from_millis(20);
 /// How far behind the rate of a [`Reader`] a client is left alone, whatever the memory.
 const TOLERANCE: Duration = Duration::from_millis(100);
 
+/// Whom a response is for. Each holder has a share of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Holder {
+    /// An account: its keys, its apps, its people, and operators who look at it.
+    Account(TenantId),
+    /// Operators, for what is of no account.
+    Operators,
+    /// Everybody who is not signed in.
+    #[cfg(any(feature = "dashboard", test))]
+    Strangers,
+}
+
+impl Holder {
+    /// Returns the holder of a response about an account. Without an account it is for operators.
+    pub(crate) fn of(account: Option<TenantId>) -> Self {
+        account.map_or(Self::Operators, Self::Account)
+    }
+}
+
 /// The memory that the responses share. Clones are of the same memory.
 #[derive(Clone)]
 pub(super) struct ResponseMemory {
-    limit: usize,
+    /// The number of bytes that one holder gets at most.
+    share: usize,
     shared: Arc<Mutex<Shared>>,
 }
 
 struct Shared {
-    /// The number of bytes that nobody has.
-    free: usize,
-    /// The number of the last waiting read or unread response.
+    limit: usize,
+    share: usize,
+    /// The number of bytes that are held. It can be more than the limit, as [`MemoryPermit::hold`] does not wait.
+    held: usize,
+    /// How many of them each holder has.
+    by_holder: HashMap<Holder, usize>,
+    /// The number of the last waiting request or unread response.
     last: u64,
-    /// The reads that wait, by the bytes that they need and in their order. All need more than what is free.
-    waiting: BTreeMap<(usize, u64), oneshot::Sender<MemoryPermit>>,
+    /// The requests that wait, by the bytes that they need and in their order.
+    waiting: BTreeMap<(usize, u64), Waiting>,
     /// The clients whose connections can be closed, by the number of their response.
-    unread: BTreeMap<u64, Arc<Reader>>,
+    unread: BTreeMap<u64, (Holder, Arc<Reader>)>,
+}
+
+struct Waiting {
+    holder: Holder,
+    sender: oneshot::Sender<MemoryPermit>,
 }
 
 impl ResponseMemory {
     /// Returns the memory with a limit in bytes.
     pub(super) fn new(limit: usize) -> Self {
-        let shared = Shared { free: limit, last: 0, waiting: BTreeMap::new(), unread: BTreeMap::new() };
-        Self { limit, shared: Arc::new(Mutex::new(shared)) }
+        Self::with_share(limit, limit / SHARES)
     }
 
-    /// Returns how many records need as much as this number of bytes.
-    #[cfg(any(feature = "dashboard", feature = "mcp"))]
-    pub(super) fn records_of(bytes: u64) -> u32 {
-        u32::try_from(bytes.div_ceil(RECORD as u64)).unwrap_or(u32::MAX)
+    fn with_share(limit: usize, share: usize) -> Self {
+        let shared = Shared {
+            limit,
+            share,
+            held: 0,
+            by_holder: HashMap::new(),
+            last: 0,
+            waiting: BTreeMap::new(),
+            unread: BTreeMap::new(),
+        };
+        Self { share, shared: Arc::new(Mutex::new(shared)) }
     }
 
+    /// Returns the bytes that are taken for records. An eighth of the share is left, so that a few small responses that a client
+    /// does not take do not stand in the way of the largest ones.
     fn needed(&self, records: u32) -> usize {
-        RECORD.saturating_mul(records as usize).min(self.limit)
+        RECORD.saturating_mul(records as usize).min(self.share - self.share / 8)
     }
 
-    /// Takes what this number of records may need. Returns `None` when the memory is used up.
-    pub(super) fn try_acquire(&self, records: u32) -> Option<MemoryPermit> {
+    /// Takes what this number of records may need. Returns `None` when the memory or the share of the holder is used up.
+    pub(super) fn try_acquire(&self, holder: Holder, records: u32) -> Option<MemoryPermit> {
         let bytes = self.needed(records);
         let mut shared = lock(&self.shared);
-        shared.free = shared.free.checked_sub(bytes)?;
-        Some(MemoryPermit { shared: Arc::clone(&self.shared), bytes })
+        if !shared.has_room(holder, bytes) {
+            return None;
+        }
+        shared.take(holder, bytes);
+        Some(MemoryPermit { shared: Arc::clone(&self.shared), holder, bytes })
     }
 
     /// Takes what this number of records may need, and waits until others give it back. Clients that do not take their
-    /// responses are disconnected meanwhile.
+    /// responses are disconnected meanwhile. The caller holds no memory.
     ///
     /// # Errors
     ///
-    /// Returns [`StoreError::Unavailable`] when the memory stays used up for ten seconds.
-    pub(super) async fn acquire(&self, records: u32) -> Result<MemoryPermit, StoreError> {
-        self.acquire_bytes(self.needed(records)).await
-    }
-
-    /// Takes more for what has turned out to need as much as this number of records. It keeps what it has meanwhile, so that
-    /// no more of them wait than there was memory for.
-    ///
-    /// # Errors
-    ///
-    /// As [`acquire`](Self::acquire).
-    #[cfg(any(feature = "dashboard", feature = "mcp"))]
-    pub(super) async fn grow(&self, permit: &mut MemoryPermit, records: u32) -> Result<(), StoreError> {
-        let more = self.needed(records).saturating_sub(permit.bytes);
-        if more > 0 {
-            let mut more = self.acquire_bytes(more).await?;
-            permit.bytes += std::mem::take(&mut more.bytes);
-        }
-        Ok(())
-    }
-
-    async fn acquire_bytes(&self, bytes: usize) -> Result<MemoryPermit, StoreError> {
+    /// Returns [`StoreError::Unavailable`] when the memory or the share stays used up for ten seconds.
+    pub(super) async fn acquire(&self, holder: Holder, records: u32) -> Result<MemoryPermit, StoreError> {
+        let bytes = self.needed(records);
         let (sender, acquired) = oneshot::channel();
         {
             let mut shared = lock(&self.shared);
             let number = shared.next_number();
-            shared.waiting.insert((bytes, number), sender);
+            shared.waiting.insert((bytes, number), Waiting { holder, sender });
         }
         // There may be enough by now.
-        give_back(&self.shared, 0);
+        give_back(&self.shared, holder, 0);
         let closing = async {
             let mut interval = tokio::time::interval(INTERVAL);
             interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 interval.tick().await;
-                lock(&self.shared).close_slowest();
+                lock(&self.shared).close_slowest(holder, bytes);
             }
         };
         tokio::select! {
@@ -121,19 +156,24 @@ impl ResponseMemory {
             }
         }
     }
+
+    /// Returns a permit for no bytes yet, for a response that is small or was made before it was known whom it is for.
+    pub(super) fn nothing(&self, holder: Holder) -> MemoryPermit {
+        MemoryPermit { shared: Arc::clone(&self.shared), holder, bytes: 0 }
+    }
 }
 
-/// Gives bytes back, to the waiting reads that need least.
-fn give_back(memory: &Arc<Mutex<Shared>>, bytes: usize) {
+/// Gives bytes of a holder back, to the waiting requests that need least.
+fn give_back(memory: &Arc<Mutex<Shared>>, holder: Holder, bytes: usize) {
     let mut shared = lock(memory);
-    shared.free += bytes;
-    while let Some((&(bytes, number), _)) = shared.waiting.first_key_value()
-        && bytes <= shared.free
-        && let Some(sender) = shared.waiting.remove(&(bytes, number))
+    shared.release(holder, bytes);
+    while let Some(key) = shared.next_ready()
+        && let Some(Waiting { holder, sender }) = shared.waiting.remove(&key)
     {
-        match sender.send(MemoryPermit { shared: Arc::clone(memory), bytes }) {
-            Ok(()) => shared.free -= bytes,
-            // The read no longer waits.
+        let (bytes, _) = key;
+        match sender.send(MemoryPermit { shared: Arc::clone(memory), holder, bytes }) {
+            Ok(()) => shared.take(holder, bytes),
+            // The request no longer waits.
             Err(mut permit) => permit.bytes = 0,
         }
     }
@@ -145,10 +185,51 @@ impl Shared {
         self.last
     }
 
-    /// Closes the connection whose client is furthest behind, if it is behind for too long.
-    fn close_slowest(&mut self) {
-        let slowest = self.unread.iter().min_by_key(|(_, reader)| lock(&reader.pace).behind_since);
-        if let Some((&number, reader)) = slowest
+    fn held_by(&self, holder: Holder) -> usize {
+        self.by_holder.get(&holder).copied().unwrap_or_default()
+    }
+
+    /// Returns whether a holder can take this many bytes of its share.
+    fn has_share(&self, holder: Holder, bytes: usize) -> bool {
+        bytes == 0 || self.held_by(holder) + bytes <= self.share
+    }
+
+    fn has_room(&self, holder: Holder, bytes: usize) -> bool {
+        bytes == 0 || self.has_share(holder, bytes) && self.held + bytes <= self.limit
+    }
+
+    fn take(&mut self, holder: Holder, bytes: usize) {
+        if bytes > 0 {
+            self.held += bytes;
+            *self.by_holder.entry(holder).or_default() += bytes;
+        }
+    }
+
+    fn release(&mut self, holder: Holder, bytes: usize) {
+        self.held -= bytes;
+        if let Some(held) = self.by_holder.get_mut(&holder) {
+            *held -= bytes;
+            if *held == 0 {
+                self.by_holder.remove(&holder);
+            }
+        }
+    }
+
+    /// Returns the first of the waiting requests that there is memory for.
+    fn next_ready(&self) -> Option<(usize, u64)> {
+        let free = self.limit.saturating_sub(self.held);
+        let small = self.waiting.iter().take_while(|((bytes, _), _)| *bytes <= free);
+        let mut ready = small.filter(|((bytes, _), waiting)| self.has_share(waiting.holder, *bytes));
+        ready.next().map(|(key, _)| *key)
+    }
+
+    /// Closes the connection whose client is furthest behind, if it is behind for too long. Where the share of a holder is used
+    /// up that needs this many bytes, it is one of its own.
+    fn close_slowest(&mut self, holder: Holder, bytes: usize) {
+        let is_of_share = !self.has_share(holder, bytes);
+        let candidates = self.unread.iter().filter(|(_, (of, _))| !is_of_share || *of == holder);
+        let slowest = candidates.min_by_key(|(_, (_, reader))| lock(&reader.pace).behind_since);
+        if let Some((&number, (_, reader))) = slowest
             && lock(&reader.pace).behind_since.elapsed() >= TOLERANCE
         {
             reader.close.notify_one();
@@ -160,16 +241,28 @@ impl Shared {
 /// A part of the memory, which is given back when this is dropped.
 pub(super) struct MemoryPermit {
     shared: Arc<Mutex<Shared>>,
+    holder: Holder,
     bytes: usize,
 }
 
 impl MemoryPermit {
-    /// Gives back all but the length of a body, and returns a body that holds the rest. The connection of the reader is
-    /// closed when its memory is needed; without a reader the body has it until it is dropped.
+    /// Returns whom the memory is for.
+    #[cfg(feature = "dashboard")]
+    pub(super) fn holder(&self) -> Holder {
+        self.holder
+    }
+
+    /// Returns a body that holds the memory for its length: the rest is given back, and what is missing is taken without
+    /// waiting. The connection of the reader is closed when its memory is needed; without a reader the body has it until it is
+    /// dropped.
     pub(super) fn hold(mut self, body: Bytes, reader: Option<&Arc<Reader>>) -> Bytes {
-        let spare = self.bytes.saturating_sub(body.len());
-        self.bytes -= spare;
-        give_back(&self.shared, spare);
+        if body.len() > self.bytes {
+            let missing = body.len() - self.bytes;
+            lock(&self.shared).take(self.holder, missing);
+        } else {
+            give_back(&self.shared, self.holder, self.bytes - body.len());
+        }
+        self.bytes = body.len();
         if self.bytes == 0 {
             return body;
         }
@@ -177,7 +270,7 @@ impl MemoryPermit {
             reader.begin_response();
             let mut shared = lock(&self.shared);
             let number = shared.next_number();
-            shared.unread.insert(number, Arc::clone(reader));
+            shared.unread.insert(number, (self.holder, Arc::clone(reader)));
             (number, Arc::clone(reader))
         });
         Bytes::from_owner(HeldBody { body, unread, memory: self })
@@ -187,8 +280,43 @@ impl MemoryPermit {
 impl Drop for MemoryPermit {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            give_back(&self.shared, self.bytes);
+            give_back(&self.shared, self.holder, self.bytes);
         }
+    }
+}
+
+/// The memory of a response that the call of a tool becomes, taken for the request that the call stands for.
+#[cfg(feature = "mcp")]
+#[derive(Clone, Default)]
+pub(crate) struct ToolMemory(Arc<Mutex<Option<MemoryPermit>>>);
+
+#[cfg(feature = "mcp")]
+impl ToolMemory {
+    /// Returns whether an earlier call of the same message has memory. The next one must not wait for more then.
+    pub(super) fn is_taken(&self) -> bool {
+        lock(&self.0).is_some()
+    }
+
+    /// Keeps memory for the response, together with that of an earlier call.
+    pub(super) fn put(&self, mut permit: MemoryPermit) {
+        let mut kept = lock(&self.0);
+        if let Some(earlier) = &mut *kept {
+            earlier.bytes += std::mem::take(&mut permit.bytes);
+        } else {
+            *kept = Some(permit);
+        }
+    }
+
+    /// Takes the memory for the response that was made.
+    pub(super) fn take(&self) -> Option<MemoryPermit> {
+        lock(&self.0).take()
+    }
+}
+
+#[cfg(feature = "mcp")]
+impl std::fmt::Debug for ToolMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolMemory").finish_non_exhaustive()
     }
 }
 
@@ -269,15 +397,23 @@ mod tests {
 
     use super::*;
 
+    /// The holder of tests that are not about shares.
+    const SOMEONE: Holder = Holder::Operators;
+
+    fn account(number: u128) -> Holder {
+        Holder::of(Some(TenantId(uuid::Uuid::from_u128(number))))
+    }
+
     impl ResponseMemory {
-        /// Returns memory for this number of records.
+        /// Returns memory for this number of records, which one holder may have alone.
         fn for_records(records: usize) -> Self {
-            Self::new(records * RECORD)
+            Self::with_share(records * RECORD, records * RECORD)
         }
 
         /// Returns for how many records there is memory.
         fn free(&self) -> usize {
-            lock(&self.shared).free / RECORD
+            let shared = lock(&self.shared);
+            shared.limit.saturating_sub(shared.held) / RECORD
         }
     }
 
@@ -290,18 +426,24 @@ mod tests {
 
     impl Fixture {
         fn new() -> Self {
-            let memory = ResponseMemory::for_records(2);
+            Self::with(ResponseMemory::for_records(2), [SOMEONE; 2])
+        }
+
+        /// Lets each of two holders have a body of one record.
+        fn with(memory: ResponseMemory, holders: [Holder; 2]) -> Self {
             let readers = [Reader::new(), Reader::new()];
-            let body =
-                |reader| memory.try_acquire(1).map(|memory| memory.hold(vec![b' '; RECORD].into(), Some(reader)));
-            let bodies = [body(&readers[0]), body(&readers[1])];
+            let body = |at: usize| {
+                let permit = memory.try_acquire(holders[at], 1)?;
+                Some(permit.hold(vec![b' '; RECORD].into(), Some(&readers[at])))
+            };
+            let bodies = [body(0), body(1)];
             assert!(bodies.iter().all(Option::is_some));
             Self { memory, readers, bodies }
         }
 
         /// Waits for memory, and plays the listener that closes connections. Returns which it closed.
-        async fn acquire(&mut self) -> [bool; 2] {
-            let acquired = self.memory.acquire(1);
+        async fn acquire(&mut self, holder: Holder) -> [bool; 2] {
+            let acquired = self.memory.acquire(holder, 1);
             tokio::pin!(acquired);
             let mut closed = [false; 2];
             loop {
@@ -317,45 +459,87 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "dashboard")]
+    /// Pages that turn out to be larger than was taken for them would wait for each other for ever, if they waited.
     #[tokio::test(start_paused = true)]
-    async fn what_needs_more_keeps_what_it_has_while_it_waits() {
+    async fn what_is_larger_than_was_taken_for_it_waits_for_nobody() {
         let memory = ResponseMemory::for_records(4);
-        let (mut first, second) = (memory.try_acquire(2).unwrap(), memory.try_acquire(2).unwrap());
-        assert!(memory.grow(&mut first, 2).await.is_ok(), "it has as much");
-        {
-            let mut more = std::pin::pin!(memory.grow(&mut first, 3));
-            assert!((&mut more).now_or_never().is_none());
-            assert!(memory.try_acquire(1).is_none(), "it keeps its two records");
-            drop(second);
-            assert!(more.await.is_ok());
+        let pages: Vec<_> = (0..4).filter_map(|_| memory.try_acquire(SOMEONE, 1)).collect();
+        assert_eq!((pages.len(), memory.free()), (4, 0));
+        let page = |permit: MemoryPermit| permit.hold(vec![b' '; 3 * RECORD].into(), None);
+        let mut pages: Vec<Bytes> = pages.into_iter().map(page).collect();
+        assert_eq!(lock(&memory.shared).held, 12 * RECORD, "each byte counts");
+        let mut next = Box::pin(memory.acquire(SOMEONE, 1));
+        while pages.len() > 1 {
+            assert!(next.as_mut().now_or_never().is_none());
+            pages.pop();
         }
-        assert_eq!(memory.free(), 1);
-        assert!(memory.grow(&mut first, 1_000).await.is_ok(), "nothing needs more than there is");
-        assert_eq!(memory.free(), 0);
-        drop(first);
+        assert!(next.await.is_ok(), "there is memory for one record beside a page of three");
+        drop(pages);
         assert_eq!(memory.free(), 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_holder_gets_a_quarter_and_the_others_go_on() {
+        let memory = ResponseMemory::new(16 * RECORD);
+        let greedy: Vec<_> = (0..100).filter_map(|_| memory.try_acquire(account(1), 1)).collect();
+        assert_eq!((greedy.len(), memory.free()), (4, 12));
+        let mut waiting: Vec<_> = (0..100).map(|_| Box::pin(memory.acquire(account(1), 1))).collect();
+        assert!(waiting.iter_mut().all(|waiting| waiting.as_mut().now_or_never().is_none()));
+        for other in [account(2), Holder::Operators, Holder::Strangers] {
+            assert!(memory.acquire(other, 4).now_or_never().is_some_and(|permit| permit.is_ok()), "{other:?}");
+        }
+        drop(greedy);
+        let ready = waiting.iter_mut().filter_map(|waiting| waiting.as_mut().now_or_never());
+        let ready: Vec<_> = ready.filter_map(Result::ok).collect();
+        assert_eq!((ready.len(), memory.free()), (4, 12), "those that waited have the same share");
+        drop((ready, waiting));
+        assert_eq!(memory.free(), 16);
+        assert!(lock(&memory.shared).by_holder.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_holder_whose_share_is_used_up_does_not_stand_before_the_others() {
+        let memory = ResponseMemory::with_share(4 * RECORD, 2 * RECORD);
+        let own = memory.try_acquire(account(1), 2);
+        let others = memory.try_acquire(account(2), 2);
+        let mut small = Box::pin(memory.acquire(account(1), 1));
+        let mut large = Box::pin(memory.acquire(account(3), 2));
+        assert!(small.as_mut().now_or_never().is_none());
+        assert!(large.as_mut().now_or_never().is_none());
+        drop(others);
+        assert!(large.now_or_never().is_some(), "the smaller one waits for its own share");
+        assert!(small.as_mut().now_or_never().is_none());
+        drop(own);
+        assert!(small.now_or_never().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_loses_its_connection_for_its_own_account_first() {
+        let memory = ResponseMemory::with_share(4 * RECORD, RECORD);
+        let mut fixture = Fixture::with(memory, [account(1), account(2)]);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(fixture.acquire(account(2)).await, [false, true], "the other was behind first");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_holds_its_length_until_it_is_dropped() {
         let memory = ResponseMemory::for_records(4);
-        let permit = memory.try_acquire(3).unwrap();
-        assert!(memory.try_acquire(2).is_none(), "taken for three records");
+        let permit = memory.try_acquire(SOMEONE, 3).unwrap();
+        assert!(memory.try_acquire(SOMEONE, 2).is_none(), "taken for three records");
         let body = permit.hold(vec![b' '; 2 * RECORD].into(), None);
         let part = body.slice(..1);
         drop(body);
-        assert!(memory.try_acquire(3).is_none(), "a part of the body keeps all of it");
-        assert!(memory.try_acquire(2).is_some(), "what the body did not need was given back");
+        assert!(memory.try_acquire(SOMEONE, 3).is_none(), "a part of the body keeps all of it");
+        assert!(memory.try_acquire(SOMEONE, 2).is_some(), "what the body did not need was given back");
         drop(part);
-        assert!(memory.acquire(200).await.is_ok(), "a page may need all of it");
+        assert!(memory.acquire(SOMEONE, 200).await.is_ok(), "a page may need nearly all of it");
         assert_eq!(memory.free(), 4);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_nothing_is_closed_before_one_that_reads() {
         let mut fixture = Fixture::new();
-        assert!(fixture.memory.try_acquire(1).is_none());
+        assert!(fixture.memory.try_acquire(SOMEONE, 1).is_none());
         let started = Instant::now();
         let second = Arc::clone(&fixture.readers[1]);
         let reading = async {
@@ -365,7 +549,7 @@ mod tests {
             }
         };
         let closed = tokio::select! {
-            closed = fixture.acquire() => closed,
+            closed = fixture.acquire(SOMEONE) => closed,
             () = reading => unreachable!(),
         };
         assert_eq!(closed, [true, false]);
@@ -379,7 +563,7 @@ mod tests {
         // The first took 64 KiB at once, a second late; the second takes next to nothing, but did so last.
         fixture.readers[0].took(RECORD);
         fixture.readers[1].took(1);
-        assert_eq!(fixture.acquire().await, [false, true]);
+        assert_eq!(fixture.acquire(SOMEONE).await, [false, true]);
         assert_eq!(fixture.memory.free(), 1);
     }
 
@@ -402,15 +586,15 @@ mod tests {
     async fn no_more_connections_are_closed_than_needed() {
         let mut fixture = Fixture::new();
         tokio::time::advance(Duration::from_secs(1)).await;
-        let closed = fixture.acquire().await;
+        let closed = fixture.acquire(SOMEONE).await;
         assert_eq!(closed.iter().filter(|closed| **closed).count(), 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_read_that_needs_least_gets_memory_first() {
         let memory = ResponseMemory::for_records(4);
-        let held = memory.try_acquire(4);
-        let [mut large, mut ended, mut small] = [3, 1, 2].map(|records| Box::pin(memory.acquire(records)));
+        let held = memory.try_acquire(SOMEONE, 4);
+        let [mut large, mut ended, mut small] = [3, 1, 2].map(|records| Box::pin(memory.acquire(SOMEONE, records)));
         assert!(large.as_mut().now_or_never().is_none());
         assert!(ended.as_mut().now_or_never().is_none());
         assert!(small.as_mut().now_or_never().is_none());
@@ -427,11 +611,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_read_waits_for_ten_seconds() {
         let memory = ResponseMemory::for_records(1);
-        let held = memory.try_acquire(1);
+        let held = memory.try_acquire(SOMEONE, 1);
         let started = Instant::now();
-        assert!(matches!(memory.acquire(1).await.map(drop), Err(StoreError::Unavailable(_))));
+        assert!(matches!(memory.acquire(SOMEONE, 1).await.map(drop), Err(StoreError::Unavailable(_))));
         assert_eq!(started.elapsed(), TIMEOUT);
-        let mut waiting = Box::pin(memory.acquire(1));
+        let mut waiting = Box::pin(memory.acquire(SOMEONE, 1));
         assert!(waiting.as_mut().now_or_never().is_none());
         drop(held);
         assert!(waiting.await.is_ok());

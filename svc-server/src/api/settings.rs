@@ -58,8 +58,9 @@ pub struct Settings {
     /// The number of bytes of memory that requests share with their connections, until they have their responses. 96 MiB by
     /// default. When they are used up, the address that has most loses its oldest idle connection or unfinished request.
     pub request_memory: usize,
-    /// The number of bytes of memory that responses to reads share, until clients have taken them. 64 MiB by default. A
-    /// read waits while they are used up, and gets 503 after 10 seconds. A page of 200 records needs 12.5 MiB at most.
+    /// The number of bytes of memory that responses share, until clients have taken them. 64 MiB by default. An account gets a
+    /// quarter of them at most. A read waits while they or its share are used up, and gets 503 after 10 seconds. A page of 200
+    /// records needs 12.5 MiB at most, and what needs more than a share takes seven eighths of it.
     pub response_memory: usize,
     /// The origins whose pages may call the API from a browser. None by default.
     pub cors: Cors,

@@ -1,5 +1,6 @@
 //! Responses of pages, and those in place of a page.
 
+use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,6 +15,9 @@ use crate::api::ResponseBody;
 
 /// Keeps nginx from collecting a stream before it passes it on.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// The pieces of a file after its first, which are read when the browser takes them.
+pub(super) type Pieces = BoxStream<'static, io::Result<Bytes>>;
 
 /// A response of the dashboard.
 pub(super) struct PageResponse {
@@ -46,17 +50,20 @@ impl PageResponse {
     }
 
     /// Returns a CSV file that the browser saves. `name` is that of the file without its extension.
-    pub(super) fn csv(name: &'static str, text: String) -> Self {
-        Self::saved(HeaderValue::from_static("text/csv; charset=utf-8"), &format!("{name}.csv"), text)
+    pub(super) fn csv(name: &str, first: Bytes, rest: Pieces, records: u32) -> Self {
+        let body = ResponseBody::file(first, rest, records);
+        Self::saved(HeaderValue::from_static("text/csv; charset=utf-8"), &format!("{name}.csv"), body)
     }
 
     /// Returns a JSON file that the browser saves.
-    pub(super) fn json(name: &str, text: String) -> Self {
-        Self::saved(HeaderValue::from_static("application/json"), &format!("{name}.json"), text)
+    pub(super) fn json(name: &str, first: Bytes, rest: Pieces, records: u32) -> Self {
+        let body = ResponseBody::file(first, rest, records);
+        Self::saved(HeaderValue::from_static("application/json"), &format!("{name}.json"), body)
     }
 
-    fn saved(content_type: HeaderValue, file: &str, text: String) -> Self {
-        let mut response = Self::content(content_type, text.into());
+    fn saved(content_type: HeaderValue, file: &str, body: ResponseBody) -> Self {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, content_type)]);
+        let mut response = Self { status: StatusCode::OK, headers, body };
         if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename=\"{file}\"")) {
             response.headers.insert(CONTENT_DISPOSITION, disposition);
         }

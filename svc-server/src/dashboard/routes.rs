@@ -8,6 +8,7 @@ use svc_core::accounts::tenants::Tenant;
 use svc_core::values::Email;
 
 use super::Dashboard;
+use super::contact_file;
 use super::context::{Context, Form};
 use super::page_response::{PageError, PageResponse};
 #[cfg(feature = "oidc")]
@@ -46,12 +47,16 @@ pub(super) enum Handler {
     Operator(SignedInFn),
 }
 
+/// The memory that nearly every page can be made in, in records of 64 KiB: with the records that it is made of.
+pub(crate) const PAGE_MEMORY: u32 = 8;
+
 /// A page, or a change that a page makes.
 pub(super) struct Page {
     method: Method,
     /// The path below `/dashboard`, where `{id}` stands for an id.
     path: &'static str,
     pub(super) handler: Handler,
+    records: u32,
 }
 
 impl Page {
@@ -59,14 +64,24 @@ impl Page {
     pub(super) fn is_change(&self) -> bool {
         self.method == Method::POST
     }
+
+    /// Returns the memory that it needs at most while it is made, in records.
+    pub(super) fn records(&self) -> u32 {
+        self.records
+    }
+
+    /// Sets the memory that it needs at most while it is made, in records.
+    fn reading(self, records: u32) -> Self {
+        Self { records, ..self }
+    }
 }
 
 fn get(path: &'static str, handler: Handler) -> Page {
-    Page { method: Method::GET, path, handler }
+    Page { method: Method::GET, path, handler, records: PAGE_MEMORY }
 }
 
 fn post(path: &'static str, handler: Handler) -> Page {
-    Page { method: Method::POST, path, handler }
+    Page { method: Method::POST, path, handler, records: PAGE_MEMORY }
 }
 
 /// Returns all pages, those about apps only with apps.
@@ -81,7 +96,7 @@ fn table(has_apps: bool) -> Vec<Page> {
         post("/switch/{id}", Member(|cx, email| Box::pin(members::choose(cx, email)))),
         get("/", Account(Viewer, |cx, tenant| Box::pin(overview::show(cx, tenant)))),
         get("/find", Account(Viewer, |cx, tenant| Box::pin(find::show(cx, tenant)))),
-        get("/webhooks", Account(Viewer, |cx, tenant| Box::pin(webhooks::list(cx, tenant)))),
+        get("/webhooks", Account(Viewer, |cx, tenant| Box::pin(webhooks::list(cx, tenant)))).reading(32),
         get("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::new(cx, tenant)))),
         post("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::create(cx, tenant)))),
         post("/webhooks/new/try", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::try_new(cx, tenant)))),
@@ -100,19 +115,19 @@ fn table(has_apps: bool) -> Vec<Page> {
         post("/webhooks/{id}/disable", Account(Developer, |cx, tenant| Box::pin(webhooks::disable(cx, tenant)))),
         post("/webhooks/{id}/recover", Account(Developer, |cx, tenant| Box::pin(webhooks::recover(cx, tenant)))),
         get("/replays/{id}", Account(Viewer, |cx, tenant| Box::pin(replays::progress(cx, tenant)))),
-        get("/deliveries", Account(Viewer, |cx, tenant| Box::pin(deliveries::list(cx, tenant)))),
+        get("/deliveries", Account(Viewer, |cx, tenant| Box::pin(deliveries::list(cx, tenant)))).reading(audit::MEMORY),
         get("/deliveries/live", Stream(Viewer, |cx, tenant| Box::pin(deliveries::live(cx, tenant)))),
         post("/deliveries/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay_selected(cx, tenant)))),
         get("/deliveries/replay-matching", Account(Developer, |cx, tenant| Box::pin(replays::confirm(cx, tenant)))),
         post("/deliveries/replay-matching", Account(Developer, |cx, tenant| Box::pin(replays::start(cx, tenant)))),
         get("/deliveries/{id}/live", Stream(Viewer, |cx, tenant| Box::pin(attempts::live(cx, tenant)))),
-        get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(delivery::show(cx, tenant)))),
+        get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(delivery::show(cx, tenant)))).reading(64),
         post("/deliveries/{id}/replay", Account(Developer, |cx, tenant| Box::pin(delivery::replay(cx, tenant)))),
-        get("/events", Account(Viewer, |cx, tenant| Box::pin(events::list(cx, tenant)))),
-        get("/events/{id}", Account(Viewer, |cx, tenant| Box::pin(events::show(cx, tenant)))),
-        get("/requests", Account(Viewer, |cx, tenant| Box::pin(requests::list(cx, tenant)))),
+        get("/events", Account(Viewer, |cx, tenant| Box::pin(events::list(cx, tenant)))).reading(audit::MEMORY),
+        get("/events/{id}", Account(Viewer, |cx, tenant| Box::pin(events::show(cx, tenant)))).reading(64),
+        get("/requests", Account(Viewer, |cx, tenant| Box::pin(requests::list(cx, tenant)))).reading(32),
         get("/requests/live", Stream(Viewer, |cx, tenant| Box::pin(requests::live(cx, tenant)))),
-        get("/requests/{id}", Account(Viewer, |cx, tenant| Box::pin(requests::show(cx, tenant)))),
+        get("/requests/{id}", Account(Viewer, |cx, tenant| Box::pin(requests::show(cx, tenant)))).reading(64),
         get("/keys", Account(Viewer, |cx, tenant| Box::pin(keys::list(cx, tenant)))),
         get("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::new(cx, tenant)))),
         post("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::create(cx, tenant)))),
@@ -135,17 +150,27 @@ fn table(has_apps: bool) -> Vec<Page> {
             Account(Owner, |cx, tenant| Box::pin(settings::revoke_session(cx, tenant))),
         ),
         post("/settings/sign-out-everywhere", Member(|cx, email| Box::pin(settings::sign_out_everywhere(cx, email)))),
-        get("/audit", Account(Viewer, |cx, tenant| Box::pin(audit::list(cx, tenant)))),
-        get("/contacts", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::CONTACTS)))),
-        get("/contacts/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::CONTACTS)))),
-        get("/invoices", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::INVOICES)))),
-        get("/invoices/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::INVOICES)))),
-        get("/quotes", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::QUOTES)))),
-        get("/quotes/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::QUOTES)))),
-        get("/bookings", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::BOOKINGS)))),
-        get("/bookings/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::BOOKINGS)))),
-        get("/jobs", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::JOBS)))),
-        get("/jobs/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::JOBS)))),
+        get("/audit", Account(Viewer, |cx, tenant| Box::pin(audit::list(cx, tenant)))).reading(audit::MEMORY),
+        get("/contacts", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::CONTACTS))))
+            .reading(records::LISTED),
+        get("/contacts/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::CONTACTS))))
+            .reading(audit::MEMORY),
+        get("/invoices", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::INVOICES))))
+            .reading(records::LISTED),
+        get("/invoices/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::INVOICES))))
+            .reading(audit::MEMORY),
+        get("/quotes", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::QUOTES))))
+            .reading(records::LISTED),
+        get("/quotes/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::QUOTES))))
+            .reading(audit::MEMORY),
+        get("/bookings", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::BOOKINGS))))
+            .reading(records::LISTED),
+        get("/bookings/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::BOOKINGS))))
+            .reading(audit::MEMORY),
+        get("/jobs", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::JOBS))))
+            .reading(records::LISTED),
+        get("/jobs/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::JOBS))))
+            .reading(audit::MEMORY),
         get("/accounts", Operator(|cx| Box::pin(accounts::list(cx)))),
         post("/accounts/leave", Operator(|cx| Box::pin(accounts::leave(cx)))),
         get("/accounts/{id}", Operator(|cx| Box::pin(accounts::show(cx)))),
@@ -196,7 +221,8 @@ fn record_changes() -> Vec<Page> {
             "/contacts/{id}/delete",
             Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::DeleteContact))),
         ),
-        get("/contacts/{id}/data", Account(Developer, |cx, tenant| Box::pin(record_actions::data(cx, tenant)))),
+        get("/contacts/{id}/data", Account(Developer, |cx, tenant| Box::pin(record_actions::data(cx, tenant))))
+            .reading(contact_file::MEMORY),
         post("/contacts/{id}/erase", Account(Role::Owner, |cx, tenant| Box::pin(record_actions::erase(cx, tenant)))),
         post("/invoices/{id}/send", Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::SendInvoice)))),
         post(

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderName, HeaderValue, Method, Request, Version};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Collected, Full};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Map, Value, json};
 use svc_core::error::{Error, FieldCode, Issue};
@@ -48,8 +48,9 @@ pub(super) async fn run(session: &Session, tool: &Tool, arguments: JsonObject) -
     };
     session.is_counted.store(true, Ordering::Relaxed);
     let (parts, body) = session.api.call(request, session.peer).await.into_parts();
-    let Ok(body) = body.collect().await;
-    let body = body.to_bytes();
+    let Ok(body) = body.collect().await.map(Collected::to_bytes) else {
+        return failure(r#"{"error":"The response could not be read.","code":"internal_error"}"#);
+    };
     if !parts.status.is_success() {
         return failure(String::from_utf8_lossy(&body).trim_end());
     }
@@ -164,7 +165,8 @@ fn request(
     } else if operation.takes_body {
         body = serde_json::to_vec(&arguments.rest).unwrap_or_default();
     }
-    let call = ToolCall { name: tool.described.name.to_string(), is_dry_run: arguments.is_dry_run };
+    let (name, memory) = (tool.described.name.to_string(), session.memory.clone());
+    let call = ToolCall { name, is_dry_run: arguments.is_dry_run, memory };
     // HTTP/2 requests need no Host.
     let request = Request::builder().method(operation.method.clone()).uri(target).version(Version::HTTP_2);
     let mut request = request.extension(call);

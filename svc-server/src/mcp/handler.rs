@@ -17,6 +17,7 @@ use super::tools::{ToolOperation, Tools};
 use super::{call, message};
 use crate::api::Api;
 use crate::api::auth::Principal;
+use crate::api::response_memory::ToolMemory;
 
 /// What assistants read before they call a tool.
 const INSTRUCTIONS: &str = "\
@@ -52,6 +53,8 @@ pub(crate) struct Session {
     pub(crate) headers: HeaderMap,
     /// Whether the message has become a request, which is counted and logged by itself.
     pub(crate) is_counted: Arc<AtomicBool>,
+    /// The memory of the response to the message, once it has called an operation.
+    pub(crate) memory: ToolMemory,
 }
 
 /// Answers the requests of the protocol.

@@ -27,7 +27,7 @@ pub(super) struct ToolSchemas {
     /// The names of the fields of the record that is returned.
     pub(super) fields: Vec<String>,
     pub(super) is_list: bool,
-    /// Whether the list has pages.
+    /// Whether the list has pages of a number of records that the client chooses.
     pub(super) is_paged: bool,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Schemas<'a> {
         let is_list = response.as_ref().is_some_and(|schema| schema["properties"]["data"]["type"] == "array");
         ToolSchemas {
             is_list,
-            is_paged: is_list && arguments["properties"].get("cursor").is_some(),
+            is_paged: is_list && arguments["properties"].get("limit").is_some(),
             fields,
             result: result(response, is_list, operation.scope == Scope::Write, left_out),
             arguments,

@@ -68,7 +68,7 @@ pub(crate) struct ToolOperation {
     pub(super) has_id: bool,
     pub(super) takes_body: bool,
     pub(super) is_list: bool,
-    /// Whether the list has pages.
+    /// Whether the list has pages of a number of records that the client chooses.
     pub(super) is_paged: bool,
     pub(super) left_out: &'static [&'static str],
     /// The names of the fields of the record that is returned.

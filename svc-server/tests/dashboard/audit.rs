@@ -114,7 +114,7 @@ async fn the_file_of_the_audit_log_has_what_the_filters_show() {
     assert_eq!(response.headers["content-disposition"], "attachment; filename=\"audit-log.csv\"");
     let start = "dashboard:=ada@example.com,'=ada@example.com";
     let want = format!(
-        "at,actor,who,action,object_kind,object_id,object,changes,events\r\n\
+        "\u{feff}at,actor,who,action,object_kind,object_id,object,changes,events\r\n\
          {},{start},updated,contact,{},eve@example.com,city none → Perth,{}\r\n\
          {},{start},created,contact,{},eve@example.com,,{}\r\n",
         changed.updated_at, eve.id, events[0].id, eve.created_at, eve.id, events[1].id,

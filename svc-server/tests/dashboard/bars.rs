@@ -8,11 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{COOKIE, HOST, ORIGIN, RETRY_AFTER};
 use http::{Method, Request, StatusCode};
+use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame};
 use svc_core::accounts::sessions::{MAX_SESSIONS, Role, Session};
 use svc_core::prelude::*;
 
-use crate::browser::{PEER, Server, encode};
+use crate::browser::{Browser, PEER, Server, encode};
 
 /// A body that nobody may read.
 struct Untouched;
@@ -116,7 +117,7 @@ async fn pages_are_for_their_own_origin_alone() {
 async fn pages_that_are_not_taken_use_up_the_memory_of_responses() {
     let server = Server::start().await;
     let settings =
-        svc_server::Settings { dashboard: true, response_memory: 512 * 1024, ..svc_server::Settings::default() };
+        svc_server::Settings { dashboard: true, response_memory: 4 * 1024, ..svc_server::Settings::default() };
     let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
     let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Viewer)).await;
     let path = format!("/dashboard/sign-in?token={}", link.token.reveal());
@@ -144,14 +145,14 @@ async fn a_long_page_takes_the_memory_that_it_needs() {
         server.svc.account(server.tenant).webhooks().create(input).await.unwrap();
     }
     let settings =
-        svc_server::Settings { dashboard: true, response_memory: 1_280 * 1024, ..svc_server::Settings::default() };
+        svc_server::Settings { dashboard: true, response_memory: 4 * 1_280 * 1024, ..svc_server::Settings::default() };
     let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
     let viewer = server.signed_in(Role::Viewer).await;
     let get = async |path: &str| {
         let request = Request::get(path).header(HOST, "localhost:8080").header(COOKIE, viewer.cookie.clone().unwrap());
         api.call(request.body(http_body_util::Empty::<Bytes>::new()).unwrap(), PEER).await
     };
-    let (long, short) = ("/dashboard/webhooks", "/dashboard/jobs");
+    let (long, short) = ("/dashboard/webhooks", "/dashboard/keys");
     let page = get(short).await;
     assert_eq!(get(short).await.status(), StatusCode::OK, "two short pages have room");
     drop(page);
@@ -162,13 +163,76 @@ async fn a_long_page_takes_the_memory_that_it_needs() {
     let waiting = get(short).await;
     assert_eq!(waiting.status(), StatusCode::SERVICE_UNAVAILABLE, "the long page was not taken");
     drop(taken);
-    // Pages that turn out long at the same time keep what they have while they wait for more, and one of them gets it.
+    // Two long ones do not fit in the share of an account, so one is made.
     let (first, second) = tokio::join!(get(long), get(long));
     let mut statuses = [first.status(), second.status()];
     statuses.sort();
     assert_eq!(statuses, [StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE]);
     drop((first, second));
     assert_eq!(get(long).await.status(), StatusCode::OK);
+}
+
+/// A file takes the memory of a piece at a time: what nobody takes does not grow, and an account leaves the others their share.
+#[tokio::test(start_paused = true)]
+async fn files_that_are_not_taken_leave_room_for_the_pages_of_others() {
+    let server = Server::start().await;
+    for number in 0..300 {
+        let mut contact = ContactCreate::new(format!("c{number}@example.com").parse().unwrap());
+        contact.details.company_name = Patch::Set(Some(Text::parse(&"x".repeat(200)).unwrap()));
+        server.svc.account(server.tenant).contacts().create(contact).await.unwrap();
+    }
+    let settings =
+        svc_server::Settings { dashboard: true, response_memory: 4 * 1024 * 1024, ..svc_server::Settings::default() };
+    let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
+    let own = server.signed_in(Role::Viewer).await;
+    let other = server.signed_in_by(DashboardLinkCreate::to(server.other, Role::Viewer)).await;
+    let get = async |browser: &Browser<'_>, path: &str| {
+        let request = Request::get(path).header(HOST, "localhost:8080").header(COOKIE, browser.cookie.clone().unwrap());
+        api.call(request.body(http_body_util::Empty::<Bytes>::new()).unwrap(), PEER).await
+    };
+    // Each piece of a file needs most of the share of 1 MiB while it is made, and keeps its length until it is taken.
+    let mut files = Vec::new();
+    for _ in 0..20 {
+        files.push(tokio::time::timeout(Duration::from_secs(1), get(&own, "/dashboard/contacts?format=csv")).await);
+    }
+    let made = files.iter().filter(|file| file.is_ok()).count();
+    assert!((1..15).contains(&made), "{made} files; the others wait until those were taken");
+    assert_eq!(get(&other, "/dashboard/keys").await.status(), StatusCode::OK, "another account goes on");
+    files.truncate(1);
+    let mut body = files.remove(0).unwrap().into_body();
+    let mut text = Vec::new();
+    let mut pieces = 0;
+    while let Some(piece) = body.frame().await {
+        let piece = piece.unwrap().into_data().unwrap();
+        assert!(piece.len() < 50 * 400, "a piece has 50 rows, and {} bytes", piece.len());
+        text.extend_from_slice(&piece);
+        pieces += 1;
+    }
+    assert_eq!((pieces, String::from_utf8(text).unwrap().lines().count()), (6, 301));
+}
+
+/// Nobody may take the beginning of a file for all of it.
+#[tokio::test(start_paused = true)]
+async fn a_file_that_cannot_be_read_to_its_end_fails() {
+    let server = Server::start().await;
+    for number in 0..60 {
+        let contact = ContactCreate::new(format!("c{number}@example.com").parse().unwrap());
+        server.svc.account(server.tenant).contacts().create(contact).await.unwrap();
+    }
+    let settings =
+        svc_server::Settings { dashboard: true, response_memory: 128 * 1024, ..svc_server::Settings::default() };
+    let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
+    let viewer = server.signed_in(Role::Viewer).await;
+    let request = Request::get("/dashboard/contacts?format=csv").header(HOST, "localhost:8080");
+    let request = request.header(COOKIE, viewer.cookie.clone().unwrap());
+    let response = api.call(request.body(http_body_util::Empty::<Bytes>::new()).unwrap(), PEER).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let mut body = response.into_body();
+    // The first piece is kept, so there is no memory for the second one.
+    let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+    let second = body.frame().await.unwrap();
+    assert!(second.is_err());
+    drop(first);
 }
 
 #[tokio::test]

@@ -178,10 +178,8 @@ impl Server {
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Response {
         let (parts, body) = self.api.call(request, PEER).await.into_parts();
         // A live list does not end.
-        let body = match body.size_hint().exact() {
-            Some(_) => body.collect().await.unwrap().to_bytes(),
-            None => Bytes::new(),
-        };
+        let is_live = parts.headers.get("content-type").is_some_and(|kind| kind == "text/event-stream");
+        let body = if is_live { Bytes::new() } else { body.collect().await.unwrap().to_bytes() };
         Response { status: parts.status, headers: parts.headers, text: String::from_utf8(body.to_vec()).unwrap() }
     }
 }

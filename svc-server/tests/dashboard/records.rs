@@ -1,7 +1,10 @@
 //! The lists of records, their files, and the pages of contacts and invoices.
 
+use std::collections::BTreeSet;
+
 use http::StatusCode;
 use svc_core::accounts::sessions::Role;
+use svc_core::personal::ContactData;
 use svc_core::prelude::*;
 
 use crate::browser::{Server, without_labels};
@@ -124,7 +127,7 @@ async fn a_csv_file_has_what_the_filters_show_and_runs_no_formula() {
     assert_eq!(response.headers["content-type"], "text/csv; charset=utf-8");
     assert_eq!(response.headers["content-disposition"], "attachment; filename=\"invoices.csv\"");
     let want = format!(
-        "id,invoice_number,contact_id,contact,status,issue_date,due_date,currency,total,amount_paid,outstanding,paid_at,\
+        "\u{feff}id,invoice_number,contact_id,contact,status,issue_date,due_date,currency,total,amount_paid,outstanding,paid_at,\
          created_at,updated_at\r\n\
          {id},INV-0001,{hostile},\"'=HYPERLINK(\"\"http://x\"\")\",sent,2026-03-14,,AUD,9860.5,0,9860.5,,{},{}\r\n",
         stored.created_at, stored.updated_at
@@ -139,15 +142,47 @@ async fn a_csv_file_has_what_the_filters_show_and_runs_no_formula() {
 }
 
 #[tokio::test]
-async fn a_csv_file_has_more_than_a_page() {
+async fn a_csv_file_has_all_rows_however_many() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
-    for number in 0..230 {
+    for number in 0..1_050 {
         contact(&server, server.tenant, &format!("c{number}@example.com"), "Ada").await;
     }
     let csv = viewer.get("/contacts?format=csv").await.text;
-    assert_eq!(csv.lines().count(), 231);
-    assert!(csv.contains("c0@example.com") && csv.contains("c229@example.com"));
+    let ids: BTreeSet<&str> = csv.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
+    assert_eq!((csv.lines().count(), ids.len()), (1_051, 1_050), "each once, after the headings");
+    assert!(csv.contains("c0@example.com") && csv.contains("c1049@example.com"));
+    let page = viewer.get("/contacts").await.text;
+    assert!(page.contains("download>Download CSV</a>"), "{page}");
+}
+
+#[tokio::test]
+async fn the_file_of_a_contact_has_all_that_is_known_of_it() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let ada = contact(&server, server.tenant, "ada@example.com", "Ada").await;
+    let empty = developer.get(&format!("/contacts/{ada}/data")).await;
+    assert_eq!(empty.headers["content-disposition"], format!("attachment; filename=\"contact-{ada}.json\""));
+    let read = |text: &str| serde_json::from_str::<ContactData>(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert!(read(&empty.text).is_complete);
+    assert_eq!((read(&empty.text).bookings.len(), read(&empty.text).events.len()), (0, 1));
+
+    let account = server.svc.account(server.tenant);
+    let paid = invoice(&server, server.tenant, ada, "10").await;
+    account.invoices().pay_part(paid, "4".parse().unwrap()).await.unwrap();
+    for number in 0..330 {
+        let name = Text::parse(&format!("Visit {number}")).unwrap();
+        let visit = BookingCreate::new(ada, name, "2026-03-20T09:00:00Z".parse().unwrap());
+        account.bookings().create(visit).await.unwrap();
+    }
+    let file = developer.get(&format!("/contacts/{ada}/data")).await.text;
+    let data = read(&file);
+    assert!(data.is_complete, "{file}");
+    assert_eq!((data.invoices.len(), data.payments.len(), data.bookings.len()), (1, 1, 330));
+    let want = account.contacts().data(ada).await.unwrap();
+    assert_eq!(data, want, "as the facade returns it");
+    let other = contact(&server, server.other, "eve@example.com", "Eve").await;
+    assert_eq!(developer.get(&format!("/contacts/{other}/data")).await.status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]

@@ -177,7 +177,11 @@ async fn a_failed_delivery_is_retried_with_the_same_id() {
     assert_eq!(numbers, ["1", "2", "3"]);
     let done = fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
     let (tenant, id) = (fixture.tenant, done[0].id);
-    let log = fixture.store.read("test", (tenant, id), async |tx, &(tenant, id)| Ok(tx.attempts(tenant, id).await?));
+    let log = fixture.store.read("test", (tenant, id), async |tx, &(tenant, id)| {
+        let mut log = tx.attempts(tenant, id, u32::MAX, u32::MAX).await?;
+        log.reverse();
+        Ok(log)
+    });
     let log: Vec<(u32, i32)> = log.await.unwrap().iter().map(|attempt| (attempt.attempt, attempt.status)).collect();
     assert_eq!(log, [(1, 500), (2, 500), (3, 200)]);
     fixture.stop().await;
@@ -208,9 +212,11 @@ async fn an_attempt_fails_if_its_client_panics() {
     fixture.contact("ada@example.com").await;
     let delivery = fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await.remove(0);
     let tenant = fixture.tenant;
-    let logs = fixture
-        .store
-        .read("test", (tenant, delivery.id), async |tx, &(tenant, id)| Ok(tx.attempts(tenant, id).await?));
+    let logs = fixture.store.read("test", (tenant, delivery.id), async |tx, &(tenant, id)| {
+        let mut log = tx.attempts(tenant, id, u32::MAX, u32::MAX).await?;
+        log.reverse();
+        Ok(log)
+    });
     let errors: Vec<Option<String>> = logs.await.unwrap().into_iter().map(|log| log.error).collect();
     let panicked = |message| Some(format!("reset: the client panicked: {message}"));
     assert_eq!(errors, [panicked("at once"), panicked("later"), None]);

@@ -23,8 +23,9 @@ record!(AttemptLog, "delivery_attempts", key: [tenant_id, delivery_id, attempt],
     updated: [],
 });
 
-static LIST: LazyLock<String> =
-    LazyLock::new(|| select::<AttemptLog>("WHERE tenant_id = $1 AND delivery_id = $2 ORDER BY attempt"));
+static LIST: LazyLock<String> = LazyLock::new(|| {
+    select::<AttemptLog>("WHERE tenant_id = $1 AND delivery_id = $2 AND attempt < $3 ORDER BY attempt DESC LIMIT $4")
+});
 /// It leaves out the response bodies, which are large.
 static SUMMARIES: LazyLock<String> = LazyLock::new(|| {
     let summaries = "SELECT a.status, a.error IS NOT NULL, a.duration_ms FROM deliveries d \
@@ -62,8 +63,15 @@ impl AttemptRepository for SqlTx<'_> {
         self.insert_record(&[tenant.param(), delivery.param()], log).await
     }
 
-    async fn attempts(&mut self, tenant: TenantId, delivery: DeliveryId) -> StoreResult<Vec<AttemptLog>> {
-        self.fetch(&LIST, &[tenant.param(), delivery.param()], AttemptLog::read).await
+    async fn attempts(
+        &mut self,
+        tenant: TenantId,
+        delivery: DeliveryId,
+        before: u32,
+        limit: u32,
+    ) -> StoreResult<Vec<AttemptLog>> {
+        let params = [tenant.param(), delivery.param(), before.param(), limit.param()];
+        self.fetch(&LIST, &params, AttemptLog::read).await
     }
 
     async fn delete_responses(

@@ -4,12 +4,13 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::env;
-use svc_core::store::{EventFilter, EventRepository, EventWithActor, StoreResult};
+use svc_core::store::{EventFilter, EventRepository, EventWithActor, StoreResult, events_in_one_read};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::{Event, EventId};
 use uuid::Uuid;
 
 use crate::column::Column as _;
+use crate::dialect::Dialect;
 use crate::sql::{CellError, Cells, Param, SqlTx};
 use crate::table::{TableRow, record, select, select_all};
 
@@ -33,13 +34,54 @@ static LISTS: LazyLock<[[String; 2]; 2]> = LazyLock::new(|| {
     [of("", "$4"), of("AND record_id = $4 ", "$5")]
 });
 
+const IDS: &str = "SELECT id FROM events WHERE tenant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
 const COUNT: &str =
     "SELECT count(*) FROM (SELECT 1 FROM events WHERE tenant_id = $1 AND id >= $2 AND id < $3 LIMIT $4) AS counted";
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
     let lists = LISTS.iter().flatten().map(String::as_str);
-    [AFTER.as_str(), COUNT].into_iter().chain(lists).collect()
+    [AFTER.as_str(), IDS, COUNT].into_iter().chain(lists).collect()
+}
+
+/// Returns the statement that selects the sizes of the data of a list's events, without reading the data.
+fn sizes(dialect: Dialect, is_of_record: bool, oldest_first: bool) -> String {
+    let size = match dialect {
+        Dialect::Sqlite => "octet_length(data)",
+        Dialect::Postgres => "octet_length(data::text)",
+    };
+    let (record, limit) = if is_of_record { ("AND record_id = $4 ", "$5") } else { ("", "$4") };
+    let order = if oldest_first { "ASC" } else { "DESC" };
+    format!(
+        "SELECT CAST({size} AS bigint) FROM events WHERE tenant_id = $1 AND id >= $2 AND id < $3 {record}\
+         ORDER BY id {order} LIMIT {limit}"
+    )
+}
+
+/// Returns the statements that each database gets in a form of its own.
+#[cfg(test)]
+pub(crate) fn own_statements(dialect: Dialect) -> Vec<String> {
+    let both = [false, true];
+    both.iter().flat_map(|record| both.map(|oldest_first| sizes(dialect, *record, oldest_first))).collect()
+}
+
+impl SqlTx<'_> {
+    /// Returns how many of the first events of a list one read returns. The limit is the last parameter.
+    async fn events_in_one_read(
+        &mut self,
+        is_of_record: bool,
+        oldest_first: bool,
+        params: &[Param<'_>],
+        limit: u32,
+    ) -> StoreResult<u32> {
+        if limit <= 1 {
+            return Ok(limit);
+        }
+        let sizes = sizes(self.dialect, is_of_record, oldest_first);
+        let sizes: Vec<u64> = self.fetch(&sizes, params, |cells| cells.take("events", "octet_length(data)")).await?;
+        let sizes = sizes.into_iter().map(|size| usize::try_from(size).unwrap_or(usize::MAX));
+        Ok(u32::try_from(events_in_one_read(sizes)).unwrap_or(limit))
+    }
 }
 
 fn read_with_actor(cells: &mut Cells<'_>) -> Result<EventWithActor, CellError> {
@@ -67,8 +109,16 @@ impl EventRepository for SqlTx<'_> {
     }
 
     async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
-        let first = env::first_id_at(after.next());
+        let (first, end) = (env::first_id_at(after.next()), Uuid::max());
+        let params = [tenant.param(), first.param(), end.param(), limit.param()];
+        let limit = self.events_in_one_read(false, true, &params, limit).await?;
         self.fetch(&AFTER, &[tenant.param(), first.param(), limit.param()], Event::read).await
+    }
+
+    async fn event_ids(&mut self, tenant: TenantId, until: Timestamp, limit: u32) -> StoreResult<Vec<EventId>> {
+        let end = env::first_id_at(until);
+        let params = [tenant.param(), end.param(), limit.param()];
+        self.fetch(IDS, &params, |cells| cells.take("events", "id")).await
     }
 
     async fn count_events(
@@ -88,6 +138,10 @@ impl EventRepository for SqlTx<'_> {
         let mut params = vec![tenant.param(), first.param(), end.param()];
         params.extend(filter.record_id.iter().map(Uuid::param));
         params.push(filter.limit.param());
+        let is_of_record = filter.record_id.is_some();
+        let read = self.events_in_one_read(is_of_record, filter.oldest_first, &params, filter.limit).await?;
+        params.pop();
+        params.push(read.param());
         let statement = if filter.oldest_first { oldest_first } else { newest_first };
         self.fetch(statement, &params, read_with_actor).await
     }

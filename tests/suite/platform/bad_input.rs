@@ -54,6 +54,7 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
         ("createContact", [contact(), vec![json!({})]].concat()),
         ("updateContact", contact()),
         ("listContacts", with(list(), &["email=x", "include_deleted=maybe", "updated_since=x", "search="])),
+        ("getContactData", vec![json!("cursor=0.x.x"), json!("limit=1")]),
         ("eraseContact", vec![json!({ "reason": "" }), json!({ "reason": long(501) }), json!({ "why": "asked" })]),
         ("createInvoice", [money(), vec![json!({})]].concat()),
         ("updateInvoice", money()),
@@ -83,6 +84,7 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
         ("rotateWebhookSecret", overlap()),
         ("testWebhook", vec![json!({ "kind": "x" }), json!({ "kind": [] })]),
         ("listDeliveries", with(list(), &["status=x", "kind=x", "subscription_id=x", "since=x", "until=x"])),
+        ("listDeliveryAttempts", vec![json!("cursor=x"), json!("limit=1")]),
         (
             "createReplay",
             vec![json!({ "subscription_id": "x", "since": 1, "statuses": ["x"], "missed": 1 }), json!({})],

@@ -185,11 +185,11 @@ pub const CREATE_OPERATOR_LINK: Operation<(), OperatorLinkCreate, OperatorLink> 
 pub const LIST_AUDIT_LOG: Operation<TenantId, LogQuery, Page<AuditEntry>> =
     Operation::new("listAuditLog", Method::Get, "audit-log", "", &async |tx, account, input: &LogQuery| {
         let (position, times) = logs::times(tx, account, "audit-log", input)?;
-        let mut entries = audit::list_range(tx, account, times, position.limit).await?;
-        let last = entries.last().filter(|_| entries.len() == position.limit as usize).map(|last| last.at);
+        let (mut entries, has_more) = audit::list_range(tx, account, times, position.limit).await?;
+        let last = entries.last().filter(|_| has_more).map(|last| last.at);
         if let Some(at) = last {
             entries.retain(|entry| entry.at != at);
-            entries.extend(audit::list_range(tx, account, at..at.next(), logs::MAX_OF_ONE_TIME).await?);
+            entries.extend(audit::list_range(tx, account, at..at.next(), logs::MAX_OF_ONE_TIME).await?.0);
         }
         Ok(position.page(tx, entries.into_iter().map(AuditEntry::from).collect(), last))
     })

@@ -4,15 +4,15 @@ use super::logs::{self, Position};
 use crate::error::{Error, FieldCode, Issue};
 use crate::pages::Page;
 use crate::platform::{
-    AttemptListParams, Delivery, DeliveryDetails, DeliveryListFilter, EmittedEvent, Event, EventCreate,
-    EventListFilter, EventOrder, Listing, LogParams, Method, NewestParams, Operation, Replay, ReplayCreate,
-    ReplaySelection, SampleEventCreate, Seconds, SecretRotation, Statistics, TemporaryWebhookCreate,
+    AttemptListParams, Delivery, DeliveryAttemptListParams, DeliveryDetails, DeliveryListFilter, EmittedEvent, Event,
+    EventCreate, EventListFilter, EventOrder, Listing, LogParams, Method, NewestParams, Operation, Replay,
+    ReplayCreate, ReplaySelection, SampleEventCreate, Seconds, SecretRotation, Statistics, TemporaryWebhookCreate,
     WebhookDeliveryListFilter, WebhookLifetime, WebhookTest,
 };
 use crate::resources::crud;
 use crate::store::{DeliveryFilter, EventFilter, Repository, Tx};
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{self, AttemptSummary, DeliveryId};
+use crate::webhooks::deliveries::{self, AttemptLog, AttemptSummary, DeliveryId};
 use crate::webhooks::events::{self, EventId};
 use crate::webhooks::replays::{self, ReplayId};
 use crate::webhooks::statistics;
@@ -240,14 +240,39 @@ async fn require_delivery(tx: &mut dyn Tx, account: TenantId, id: DeliveryId) ->
     Ok(delivery)
 }
 
-/// Retrieves a delivery.
+/// The number of attempts in a response: with the body of the endpoint's response, each may have 100 KB of JSON.
+const ATTEMPTS: u32 = 20;
+
+/// Retrieves a delivery with its newest attempts.
 pub const GET_DELIVERY: Operation<(TenantId, DeliveryId), (), DeliveryDetails> =
     Operation::new("getDelivery", Method::Get, "deliveries", "", &async |tx, (account, id), _| {
         let delivery = require_delivery(tx, account, id).await?;
         let event = tx.event(account, delivery.event_id).await?.ok_or(Error::NotFound)?;
-        let log = tx.attempts(account, id).await?;
+        let mut log = tx.attempts(account, id, u32::MAX, ATTEMPTS).await?;
+        log.reverse();
         Ok(DeliveryDetails { delivery: delivery.into(), event: event.into(), log })
     });
+
+/// Lists the attempts at a delivery, the newest first.
+pub const LIST_DELIVERY_ATTEMPTS: Operation<(TenantId, DeliveryId), DeliveryAttemptListParams, Page<AttemptLog>> =
+    Operation::new(
+        "listDeliveryAttempts",
+        Method::Get,
+        "deliveries",
+        "attempts",
+        &async |tx, (account, id), input: &DeliveryAttemptListParams| {
+            require_delivery(tx, account, id).await?;
+            let params = LogParams { limit: None, cursor: input.cursor };
+            let position = Position::of(tx, account, "delivery-attempts", &params, &id)?;
+            // Attempts have numbers in place of times.
+            let before = position.before.and_then(|before| u32::try_from(before.as_micros()).ok());
+            let log = tx.attempts(account, id, before.unwrap_or(u32::MAX), ATTEMPTS).await?;
+            let last = log.last().filter(|last| last.attempt > 1 && log.len() == ATTEMPTS as usize);
+            let next = last.map(|last| Timestamp::from_micros(last.attempt.into()));
+            Ok(position.page(tx, log, next))
+        },
+    )
+    .unwrapped();
 
 /// Sends a delivery again.
 pub const REPLAY_DELIVERY: Operation<(TenantId, DeliveryId), (), Delivery> =

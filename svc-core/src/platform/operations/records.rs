@@ -10,7 +10,7 @@ use crate::imports::{AccountRecord, Batch, Import};
 use crate::input::Input;
 use crate::lookup::{self, Matches, PartOfId};
 use crate::pages::{ListParams, Page};
-use crate::personal::{self, ContactData, Erasure, ErasureCreate};
+use crate::personal::{self, ContactData, ContactDataParams, Erasure, ErasureCreate};
 use crate::platform::{
     ExportPage, ExportParams, ImportCreate, ImportKind, ImportReport, ImportedRow, Listing, MarkedInvoices, Method,
     Operation, OverdueCheck, PaymentAmount,
@@ -201,9 +201,9 @@ pub const PAY_INVOICE: Operation<(TenantId, InvoiceId), PaymentAmount, Invoice> 
     });
 
 /// Returns what an account knows of a person.
-pub const GET_CONTACT_DATA: Operation<(TenantId, ContactId), (), ContactData> =
-    Operation::new("getContactData", Method::Get, "contacts", "data", &async |tx, (account, id), _| {
-        personal::data_of(tx, account, id).await
+pub const GET_CONTACT_DATA: Operation<(TenantId, ContactId), ContactDataParams, ContactData> =
+    Operation::new("getContactData", Method::Get, "contacts", "data", &async |tx, (account, id), input| {
+        personal::page(tx, account, id, input).await
     });
 
 /// Takes a step that erases a contact.

@@ -37,9 +37,16 @@ impl AttemptRepository for MemoryTx<'_> {
         if attempts.add(((tenant, delivery), log.attempt), log.clone()) { Ok(()) } else { Err(conflict("attempt")) }
     }
 
-    async fn attempts(&mut self, tenant: TenantId, delivery: DeliveryId) -> StoreResult<Vec<AttemptLog>> {
-        let of_delivery = ((tenant, delivery), 0)..=((tenant, delivery), u32::MAX);
-        Ok(self.state.attempts.range(of_delivery).map(|(_, log)| log.clone()).collect())
+    async fn attempts(
+        &mut self,
+        tenant: TenantId,
+        delivery: DeliveryId,
+        before: u32,
+        limit: u32,
+    ) -> StoreResult<Vec<AttemptLog>> {
+        let of_delivery = ((tenant, delivery), 0)..((tenant, delivery), before);
+        let attempts = self.state.attempts.range(of_delivery).rev();
+        Ok(attempts.take(limit as usize).map(|(_, log)| log.clone()).collect())
     }
 
     async fn delete_responses(
@@ -79,7 +86,8 @@ impl AttemptRepository for MemoryTx<'_> {
         };
         let mut summaries = Vec::new();
         for delivery in self.list_deliveries(tenant, &filter).await? {
-            summaries.extend(self.attempts(tenant, delivery.id).await?.iter().map(AttemptLog::summary));
+            let attempts = self.attempts(tenant, delivery.id, u32::MAX, u32::MAX).await?;
+            summaries.extend(attempts.iter().map(AttemptLog::summary));
         }
         Ok(summaries)
     }

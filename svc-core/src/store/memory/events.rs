@@ -6,7 +6,9 @@ use super::{MemoryTx, insert, of_tenant};
 use crate::accounts::operational::{OperationalEvent, OperationalEventId};
 use crate::env::first_id_at;
 use crate::error::StoreError;
-use crate::store::{EventFilter, EventRepository, EventWithActor, OperationalEventRepository, StoreResult};
+use crate::store::{
+    EventFilter, EventRepository, EventWithActor, OperationalEventRepository, StoreResult, events_in_one_read,
+};
 use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::events::{Event, EventId};
 
@@ -33,8 +35,14 @@ impl EventRepository for MemoryTx<'_> {
 
     async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
         let from = self.state.events.range((tenant, first_id_at(after).into())..=(tenant, Id::max()));
-        let events = from.map(|(_, event)| event).filter(|event| event.created_at > after);
-        Ok(events.take(limit as usize).cloned().collect())
+        let events = from.map(|(_, event)| event).filter(|event| event.created_at > after).take(limit as usize);
+        let read = events_in_one_read(events.clone().map(|event| event.data.get().len()));
+        Ok(events.take(read).cloned().collect())
+    }
+
+    async fn event_ids(&mut self, tenant: TenantId, until: Timestamp, limit: u32) -> StoreResult<Vec<EventId>> {
+        let events = of_tenant(&self.state.events, tenant).filter(|event| event.created_at < until).rev();
+        Ok(events.take(limit as usize).map(|event| event.id).collect())
     }
 
     async fn list_events(&mut self, tenant: TenantId, filter: &EventFilter) -> StoreResult<Vec<EventWithActor>> {
@@ -47,12 +55,14 @@ impl EventRepository for MemoryTx<'_> {
             event: event.clone(),
             actor: self.state.event_actors.get(&(tenant, event.id)).cloned(),
         };
-        let events = of_tenant(&self.state.events, tenant).filter(matches).map(with_actor);
-        Ok(if oldest_first {
+        let events = of_tenant(&self.state.events, tenant).filter(matches);
+        let mut events: Vec<&Event> = if oldest_first {
             events.take(limit as usize).collect()
         } else {
             events.rev().take(limit as usize).collect()
-        })
+        };
+        events.truncate(events_in_one_read(events.iter().map(|event| event.data.get().len())));
+        Ok(events.into_iter().map(with_actor).collect())
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{AccountBehind, Message, StreamKey};
 use crate::error::Error;
-use crate::store::{Repository, Tx};
+use crate::store::{self, Repository, Tx};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::events::{self, Event};
 use crate::webhooks::options::Payload;
@@ -17,6 +17,9 @@ pub const ACCOUNTS: u32 = 32;
 const PAGE: u32 = 4 * ACCOUNTS;
 /// The highest number of events of each of them.
 pub const EVENTS: u32 = 64;
+/// The size of the data of a batch's events, in bytes, with which it ends. The last account may exceed it, by what one read of
+/// events returns.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// What is published next.
 #[derive(Debug, Default)]
@@ -67,11 +70,12 @@ pub(super) async fn read(
     };
     // An earlier batch may have left accounts before `after`.
     let mut batch = Batch { after, has_more: after.is_some(), ..Batch::default() };
+    let mut bytes = 0;
     loop {
         let behind = tx.accounts_behind(&stream, batch.after, PAGE).await?;
         let is_last_page = behind.len() < PAGE as usize;
         for account in behind {
-            if batch.accounts.len() == ACCOUNTS as usize {
+            if batch.accounts.len() == ACCOUNTS as usize || bytes >= MAX_BYTES {
                 batch.has_more = true;
                 return Ok(Some(batch));
             }
@@ -79,6 +83,7 @@ pub(super) async fn read(
             if !except.contains(&account.tenant_id) {
                 let (of_account, is_complete) = read_account(tx, subscription.as_ref(), account).await?;
                 batch.has_more |= !is_complete;
+                bytes += of_account.messages.iter().map(|message| message.event.data.get().len()).sum::<usize>();
                 batch.accounts.push(of_account);
             }
         }
@@ -97,7 +102,7 @@ async fn read_account(
 ) -> Result<(AccountBatch, bool), Error> {
     let AccountBehind { tenant_id, sent_until, clock, is_sandbox } = account;
     let events = tx.events_after(tenant_id, sent_until, EVENTS).await?;
-    let is_complete = events.len() < EVENTS as usize;
+    let is_complete = !store::is_cut(&events, EVENTS);
     let read_until = match events.last() {
         Some(last) if !is_complete => last.created_at,
         Some(last) => clock.max(last.created_at),

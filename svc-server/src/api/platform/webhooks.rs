@@ -6,24 +6,24 @@ use svc_core::platform::operations;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::row;
+use crate::api::extensions::{ATTEMPTS, EVENT, EVENTS};
 use crate::api::routes::{Operation, retrieve_record};
 use crate::api::row::retrieve;
 use crate::streams;
 
 pub(super) fn events() -> Vec<Operation> {
     vec![
-        row(Area::Events, operations::LIST_EVENTS)
-            .reading(|input| input.page.limit.unwrap_or_default().get())
-            .described(
-                "List events",
-                "Returns a page of the events of the account, the newest first, for as long as events are \
-                 kept.",
-                "A page of events.",
-            ),
+        row(Area::Events, operations::LIST_EVENTS).reading(|_| EVENTS).described(
+            "List events",
+            "Returns a page of the events of the account, the newest first, for as long as events are \
+             kept. A page may have fewer events than `limit` although there are more, when their data is large, and with \
+             `kind` even none: read on while `next_cursor` is not null.",
+            "A page of events.",
+        ),
         row(Area::Events, operations::EMIT_EVENT).creates().described(
             "Emit an event",
             "Writes an event of a record that this service does not store: of a stay or a cohort, or \
-             of a kind of the application. All subscriptions to its kind receive it. Events of \
+             of a kind of the application. Its data has at most 1 MiB. All subscriptions to its kind receive it. Events of \
              records are fired by their own operations alone.",
             "The event and its deliveries.",
         ),
@@ -33,7 +33,7 @@ pub(super) fn events() -> Vec<Operation> {
              developed. It is delivered as any event is, and changes no record.",
             "The event and its deliveries.",
         ),
-        row(Area::Events, operations::GET_EVENT).with_etag().described(
+        row(Area::Events, operations::GET_EVENT).reading(|_| EVENT).with_etag().described(
             "Retrieve an event",
             "Returns the event with this id.",
             "The event with this id.",
@@ -121,10 +121,16 @@ pub(super) fn deliveries() -> Vec<Operation> {
                  fewer, and even none, although there are more: read on while `next_cursor` is not null.",
                 "A page of deliveries.",
             ),
-        row(Area::Deliveries, operations::GET_DELIVERY).with_etag().described(
+        row(Area::Deliveries, operations::GET_DELIVERY).reading(|_| EVENT + ATTEMPTS).with_etag().described(
             "Retrieve a delivery",
-            "Returns the delivery with its event and the log of its attempts.",
+            "Returns the delivery with its event and the log of its newest attempts, 20 at most.",
             "The delivery with this id.",
+        ),
+        row(Area::Deliveries, operations::LIST_DELIVERY_ATTEMPTS).reading(|_| ATTEMPTS).described(
+            "List the attempts at a delivery",
+            "Returns a page of the log of the attempts at a delivery, the newest first, 20 at most: for a delivery that was \
+             replayed often. Its next page has the earlier ones, while `next_cursor` is not null.",
+            "A page of attempts.",
         ),
         row(Area::Deliveries, operations::REPLAY_DELIVERY).described(
             "Replay a delivery",

@@ -16,8 +16,8 @@ use crate::dashboard::failures;
 use crate::dashboard::live::{self, List as _};
 use crate::dashboard::page_response::{PageError, PageResponse};
 
-/// The number of attempts that a page lists.
-const MAX_ATTEMPTS: usize = 50;
+/// The number of attempts that a page lists: those that [`Deliveries::attempts`](svc_core::service::Deliveries::attempts) returns.
+const MAX_ATTEMPTS: usize = svc_core::service::MAX_ATTEMPTS as usize;
 /// The id of the timeline.
 const TIMELINE: &str = "attempts";
 
@@ -75,8 +75,8 @@ impl live::List for Attempts {
 /// Returns the entries of a timeline, of which `attempts` are the oldest first.
 fn entries(delivery: Delivery, attempts: &[AttemptLog]) -> Vec<Entry> {
     let id = delivery.id;
-    let attempts = attempts.iter().rev().take(MAX_ATTEMPTS);
-    let attempts = attempts.map(|log| Entry::Attempt(id, AttemptLog { response_body: None, ..log.clone() }));
+    let attempts =
+        attempts.iter().rev().map(|log| Entry::Attempt(id, AttemptLog { response_body: None, ..log.clone() }));
     std::iter::once(Entry::State(delivery)).chain(attempts).collect()
 }
 

@@ -3,6 +3,8 @@
 mod actors;
 mod change_table;
 
+use std::sync::Arc;
+
 use maud::{Markup, html};
 use svc_core::accounts::audit::object_word;
 use svc_core::accounts::tenants::Tenant;
@@ -10,19 +12,21 @@ use svc_core::changes::{ChangeFilter, MAX_SEARCHED};
 use svc_core::values::Timestamp;
 
 pub(super) use self::change_table::ChangeTable;
+use self::change_table::ChangeTexts;
 use super::filters;
 use crate::dashboard::components::{empty, exact_time, heading, number};
 use crate::dashboard::context::Context;
-use crate::dashboard::csv::Csv;
+use crate::dashboard::csv;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// The number of changes on a page.
 const PAGE: u32 = 50;
-/// The number of changes in a CSV file: the newest ones.
-const MAX_CSV: usize = 5_000;
-/// The number of changes that one step of a CSV file finds. Twenty steps look through at most 40,000 changes.
-const CSV_STEP: u32 = 250;
+/// The number of changes in a piece of a CSV file.
+const CSV_PIECE: u32 = 100;
+/// The memory in which changes are found and listed, in records: events with the record after each change, and with the one
+/// before.
+pub(in crate::dashboard) const MEMORY: u32 = 128;
 /// The filters in the query.
 const FILTERS: [&str; 6] = ["actor", "kind", "object", "within", "since", "until"];
 /// The kinds of objects that the log names, besides those of events.
@@ -36,7 +40,7 @@ const KINDS_OF_APPS: [&str; 2] = ["grant", "app"];
 pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let mut filter = filter(cx, tenant)?;
     if cx.query.text("format") == "csv" {
-        return csv(cx, tenant, filter).await;
+        return csv_file(cx, tenant, filter).await;
     }
     let before = cx.query.given("before").and_then(|at| Timestamp::parse(at).ok());
     filter.until = filter.until.into_iter().chain(before).min();
@@ -48,7 +52,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     let content = html! {
         (heading("Audit log", about, html! {}))
         (filters::form(cx, "/audit", html! {
-            (filters::choice("actor", "Who", rows.actors().options(cx).await?))
+            (filters::choice("actor", "Who", rows.actors().options(cx, tenant.id).await?))
             (filters::choice("kind", "What", kinds(cx)))
             (filters::text(cx, "object", "Id of the object"))
             (filters::period_fields(cx, "When"))
@@ -71,7 +75,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
         }
         @let older = changes.next.map(|next| next.to_string());
         @let older = older.as_deref().map(|next| ("before", next));
-        (filters::pages(cx, "/audit", &FILTERS, before.is_some(), older, MAX_CSV))
+        (filters::pages(cx, "/audit", &FILTERS, before.is_some(), older))
     };
     Ok(layout::page(cx, Some(tenant), "Audit log", &content))
 }
@@ -103,18 +107,21 @@ fn kinds(cx: &Context<'_>) -> Markup {
     filters::options(cx.query.text("kind"), any.chain(named))
 }
 
-/// Returns the newest changes that the filters select as a CSV file.
-async fn csv(cx: &Context<'_>, tenant: &Tenant, mut filter: ChangeFilter) -> Result<PageResponse, PageError> {
+/// Returns the changes that the filters select as a CSV file, the newest first.
+async fn csv_file(cx: &Context<'_>, tenant: &Tenant, filter: ChangeFilter) -> Result<PageResponse, PageError> {
     let headings = ["at", "actor", "who", "action", "object_kind", "object_id", "object", "changes", "events"];
-    let mut csv = Csv::new(headings);
-    for _ in 0..MAX_CSV / CSV_STEP as usize {
-        let changes = cx.svc.account(tenant.id).audit_log().changes(filter.clone(), CSV_STEP).await?;
-        let table = ChangeTable::new(cx, tenant, &changes.data).await?;
-        for change in &changes.data {
-            csv.row(table.cells(change));
+    let (svc, tenant) = (cx.svc.clone(), Arc::new(tenant.clone()));
+    csv::respond("audit-log", &headings, MEMORY, filter, move |filter: ChangeFilter| {
+        let (svc, tenant) = (svc.clone(), Arc::clone(&tenant));
+        async move {
+            let changes = svc.account(tenant.id).audit_log().changes(filter.clone(), CSV_PIECE).await?;
+            let texts = ChangeTexts::new(&svc, &tenant, &changes.data).await?;
+            let mut rows = csv::Rows::default();
+            for change in &changes.data {
+                rows.add(texts.cells(change));
+            }
+            Ok((rows, changes.next.map(|next| ChangeFilter { until: Some(next), ..filter })))
         }
-        let Some(next) = changes.next else { break };
-        filter.until = Some(next);
-    }
-    Ok(PageResponse::csv("audit-log", csv.into_text()))
+    })
+    .await
 }

@@ -264,7 +264,7 @@ async fn of_record(
     filter: &DeliveryFilter,
 ) -> Result<Vec<Delivery>, PageError> {
     let events = super::events::newest(cx, tenant, filter.since, |event| {
-        super::events::record_id(event) == record && filter.kind.is_none_or(|kind| event.kind == kind)
+        event.record == record && filter.kind.is_none_or(|kind| event.kind == kind)
     });
     let mut found = Vec::new();
     for event in events.await?.iter().take(PAGE as usize) {

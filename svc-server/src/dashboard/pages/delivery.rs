@@ -22,19 +22,28 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
     let account = cx.svc.account(tenant.id);
     let delivery = account.deliveries().get(cx.id::<DeliveryId>()?).await?;
     let event = account.events().get(delivery.event_id).await?;
-    let logs = account.deliveries().attempts(delivery.id).await?;
+    let compared = compared(cx)?;
+    let number_shown: Option<u32> = filters::value(cx, "attempt")?;
+    let mut logs = account.deliveries().attempts(delivery.id).await?;
+    let newest = logs.len();
+    // Those that are asked for may be older than the newest ones.
+    for number in compared.iter().copied().take(2).chain(number_shown) {
+        if !logs.iter().any(|log| log.attempt == number) {
+            let before = number.saturating_add(1);
+            let found = account.deliveries().attempts_before(delivery.id, before, 1).await?;
+            logs.extend(found.into_iter().filter(|log| log.attempt == number));
+        }
+    }
     let endpoint = match account.webhooks().get(delivery.subscription_id).await {
         Err(Error::NotFound) => None,
         result => Some(result?),
     };
     let wrote = RequestFilter { event_id: Some(event.id), ..RequestFilter::default() };
     let cause = account.requests().list(wrote).await?.pop();
-    let number_shown: Option<u32> = filters::value(cx, "attempt")?;
     let shown = match number_shown {
         Some(number) => logs.iter().find(|log| log.attempt == number),
         None => logs.last(),
     };
-    let compared = compared(cx)?;
     let request = |log: &AttemptLog| {
         endpoint.as_ref().map(|endpoint| SentRequest::new(&delivery, &event, endpoint, log, tenant.is_sandbox()))
     };
@@ -69,7 +78,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             }),
             ("Happened", exact_time(zone, delivery.created_at)),
         ])))
-        (section("Attempts", attempts::timeline(cx, tenant, &delivery, &logs, &compared)))
+        (section("Attempts", attempts::timeline(cx, tenant, &delivery, &logs[..newest], &compared)))
         @if !compared.is_empty() {
             (section("Comparison", comparison(cx, tenant, &logs, &compared, |log| request(log))))
         } @else if let Some(attempt) = shown {

@@ -8,7 +8,6 @@ use maud::{Markup, html};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::values::{Date, Timestamp};
 
-use crate::dashboard::components::number;
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::PageError;
@@ -115,22 +114,19 @@ pub(super) fn url(cx: &Context<'_>, path: &str, names: &[&str], more: &[(&str, &
     if queries.is_empty() { cx.url(path) } else { cx.url(&format!("{path}?{}", queries.join("&"))) }
 }
 
-/// Returns the links to the other pages of a list, and to its CSV file, which has at most `max_csv` rows.
+/// Returns the links to the other pages of a list, and to its CSV file.
 pub(super) fn pages(
     cx: &Context<'_>,
     path: &str,
     names: &[&str],
     is_later: bool,
     older: Option<(&str, &str)>,
-    max_csv: usize,
 ) -> Markup {
     html! {
         nav.pages aria-label="Pages of the list" {
             @if is_later { a.button href=(url(cx, path, names, &[])) { "Newest" } } @else { span {} }
             @if let Some(older) = older { a.button href=(url(cx, path, names, &[older])) { "Older" } }
-            a.button href=(url(cx, path, names, &[("format", "csv")])) download {
-                "Download CSV" span.hidden { ", at most " (number(max_csv as u64)) " rows" }
-            }
+            a.button href=(url(cx, path, names, &[("format", "csv")])) download { "Download CSV" }
         }
     }
 }

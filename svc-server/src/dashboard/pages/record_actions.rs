@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use maud::{Markup, html};
 use svc_core::accounts::tenants::Tenant;
-use svc_core::error::StoreError;
 use svc_core::personal::ErasureCreate;
 use svc_core::prelude::*;
 use svc_core::resources::invoices::InvoiceStep;
@@ -15,6 +14,7 @@ use uuid::Uuid;
 use super::record_forms::{KEY, VERSION, amount, make, new_key, refusal};
 use super::records::RecordKind;
 use crate::dashboard::components::{confirmed, csrf, post_button};
+use crate::dashboard::contact_file;
 use crate::dashboard::context::Context;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
@@ -123,10 +123,7 @@ pub(in crate::dashboard) async fn erase(cx: &Context<'_>, tenant: &Tenant) -> Re
 /// Returns all that is known of the contact in the path, as a file.
 pub(in crate::dashboard) async fn data(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let id: ContactId = cx.id()?;
-    let data = cx.svc.account(tenant.id).contacts().data(id).await?;
-    let json =
-        serde_json::to_string_pretty(&data).map_err(|error| Error::Store(StoreError::Internal(error.to_string())))?;
-    Ok(PageResponse::json(&format!("contact-{id}"), json))
+    contact_file::respond(&cx.svc, tenant.id, id).await
 }
 
 fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, edit: &Markup) -> Markup {

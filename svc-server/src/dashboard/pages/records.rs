@@ -15,7 +15,11 @@ use uuid::Uuid;
 
 pub(in crate::dashboard) use self::list::list;
 pub(in crate::dashboard) use self::show::show;
-pub(super) use self::values::{FieldValues, is_amount, label, money, name, short};
+pub(super) use self::values::{ContactNames, FieldValues, is_amount, label, money, name, names_of, short};
+
+/// The memory in which a list of records is made, or a piece of its CSV file, in records: with the fields of each as they are
+/// read, and the page.
+pub(in crate::dashboard) const LISTED: u32 = 50;
 
 /// A kind of record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -229,7 +229,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
                 p.soft { "It wrote no events." }
             } @else {
                 (table("Events of the request", &["Event", "Record", "When"], html! {
-                    @for event in &written { (events::row(cx, tenant, event)) }
+                    @for event in written { (events::row(cx, tenant, &event.into())) }
                 }))
             }
         }))

@@ -214,8 +214,11 @@ fn the_newest_attempts_of_a_day_keep_their_response_bodies() {
         get.unwrap().unwrap()
     };
     let body = |delivery: DeliveryId| {
-        let log = backlog
-            .write((tenant, delivery), async |tx, &(tenant, delivery)| Ok(tx.attempts(tenant, delivery).await?));
+        let log = backlog.write((tenant, delivery), async |tx, &(tenant, delivery)| {
+            let mut log = tx.attempts(tenant, delivery, u32::MAX, u32::MAX).await?;
+            log.reverse();
+            Ok(log)
+        });
         log.unwrap().pop().unwrap().response_body
     };
     let first = claim(200);

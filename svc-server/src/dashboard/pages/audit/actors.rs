@@ -1,11 +1,12 @@
 //! Who made a change, for people.
 
 use maud::{Markup, html};
+use svc_core::Svc;
 use svc_core::accounts::actor::split_tool;
 use svc_core::accounts::apps::{App, AppId};
 use svc_core::accounts::keys::{ApiKey, KeyId};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
+use svc_core::values::TenantId;
 
 use crate::dashboard::components::{isolated, without_bidi_controls};
 use crate::dashboard::context::Context;
@@ -18,9 +19,7 @@ const MAX_KEYS: usize = 100;
 const APP: &str = "app:";
 
 /// What the actors of an account are called.
-pub(super) struct Actors<'a> {
-    cx: &'a Context<'a>,
-    tenant: &'a Tenant,
+pub(super) struct Actors {
     keys: Vec<ApiKey>,
     connected: ConnectedApps,
     /// The apps that are not connected any more.
@@ -29,16 +28,11 @@ pub(super) struct Actors<'a> {
     seen: Vec<String>,
 }
 
-impl<'a> Actors<'a> {
+impl Actors {
     /// Looks up the names of those who made changes, `seen`, and of the apps that changes are about.
-    pub(super) async fn new(
-        cx: &'a Context<'a>,
-        tenant: &'a Tenant,
-        mut seen: Vec<String>,
-        about: Vec<AppId>,
-    ) -> Result<Self, Error> {
-        let keys = cx.svc.account(tenant.id).keys().list().await?;
-        let connected = ConnectedApps::of(&cx.svc, tenant.id).await?;
+    pub(super) async fn new(svc: &Svc, tenant: TenantId, seen: Vec<String>, about: Vec<AppId>) -> Result<Self, Error> {
+        let keys = svc.account(tenant).keys().list().await?;
+        let connected = ConnectedApps::of(svc, tenant).await?;
         // Only those that the log has: nobody learns the name of an app by its id.
         let mut ids: Vec<AppId> = seen.iter().filter_map(|actor| app_id(actor)).chain(about).collect();
         ids.retain(|id| connected.app(*id).is_none());
@@ -46,14 +40,13 @@ impl<'a> Actors<'a> {
         ids.dedup();
         let mut others = Vec::new();
         for id in ids {
-            match cx.svc.apps().get(id).await {
+            match svc.apps().get(id).await {
                 Ok(app) => others.push(app),
                 Err(Error::NotFound) => {}
                 Err(error) => return Err(error),
             }
         }
-        seen.extend(cx.query.given("actor").map(str::to_owned));
-        Ok(Self { cx, tenant, keys, connected, others, seen })
+        Ok(Self { keys, connected, others, seen })
     }
 
     /// Returns the app that acted, whatever tool it has called. `None` for others, and for an app that was deleted.
@@ -103,11 +96,11 @@ impl<'a> Actors<'a> {
     }
 
     /// Returns what people call an actor. A key is linked, and so is an app that is connected.
-    pub(super) fn render(&self, actor: &str) -> Markup {
+    pub(super) fn render(&self, cx: &Context<'_>, actor: &str) -> Markup {
         if let Some(app) = self.app(actor) {
             return html! {
                 @match self.connected.grant_of(app.id) {
-                    Some(grant) => { a href=(self.cx.url(&format!("/apps#grant-{grant}"))) { (isolated(&name_of(app))) } }
+                    Some(grant) => { a href=(cx.url(&format!("/apps#grant-{grant}"))) { (isolated(&name_of(app))) } }
                     None => { (isolated(&name_of(app))) }
                 }
                 div.soft { "app" (with_tool(actor)) }
@@ -115,7 +108,7 @@ impl<'a> Actors<'a> {
         }
         match self.key(actor) {
             Some(key) => html! {
-                a href=(self.cx.url(&format!("/keys#key-{}", key.id))) { (key_name(key)) }
+                a href=(cx.url(&format!("/keys#key-{}", key.id))) { (key_name(key)) }
                 div.soft { "API key" (with_tool(actor)) }
             },
             None => html! { (self.name(actor)) },
@@ -123,16 +116,16 @@ impl<'a> Actors<'a> {
     }
 
     /// Returns the options of the filter: the keys and the members of the account, what else acts, and who is shown.
-    pub(super) async fn options(&self, cx: &Context<'_>) -> Result<Markup, Error> {
-        let members = cx.svc.account(self.tenant.id).members().list().await?;
+    pub(super) async fn options(&self, cx: &Context<'_>, tenant: TenantId) -> Result<Markup, Error> {
+        let members = cx.svc.account(tenant).members().list().await?;
         let keys = self.keys.iter().rev().take(MAX_KEYS).map(|key| format!("key:{}", key.id));
         let apps = self.connected.ids().take(MAX_KEYS).map(|id| format!("{APP}{id}"));
         let members = members.iter().map(|member| format!("dashboard:{}", member.email));
         let others = ["system", "sender"].map(str::to_owned);
         let mut actors: Vec<String> = keys.chain(apps).chain(members).chain(others).collect();
-        for actor in &self.seen {
-            if !actors.contains(actor) {
-                actors.push(actor.clone());
+        for actor in self.seen.iter().map(String::as_str).chain(cx.query.given("actor")) {
+            if !actors.iter().any(|known| known == actor) {
+                actors.push(actor.to_owned());
             }
         }
         let any = std::iter::once((String::new(), "Everyone".to_owned()));

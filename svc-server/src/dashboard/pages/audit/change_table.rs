@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 use serde_json::{Map, Value};
+use svc_core::Svc;
 use svc_core::accounts::audit::object_word;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::changes::{Change, FieldChange};
 use svc_core::error::Error;
 use svc_core::requests::{LoggedRequest, MAX_AGE, RequestFilter};
-use svc_core::values::Timestamp;
+use svc_core::values::{TimeZone, Timestamp};
 
 use super::actors::Actors;
 use crate::dashboard::components::{table, time};
 use crate::dashboard::context::Context;
-use crate::dashboard::pages::records::{FieldValues, is_amount, kind_of, label, money, name, short};
+use crate::dashboard::pages::records::{ContactNames, is_amount, kind_of, label, money, name, names_of, short};
 
 /// The longest value of a field that is shown, in characters.
 const MAX_VALUE: usize = 80;
@@ -23,25 +24,27 @@ const MAX_VALUE: usize = 80;
 pub(in crate::dashboard::pages) struct ChangeTable<'a> {
     cx: &'a Context<'a>,
     tenant: &'a Tenant,
-    actors: Actors<'a>,
-    contacts: FieldValues<'a>,
+    texts: ChangeTexts,
     /// The log of requests, if one of the changes may be in it.
     requests: Vec<LoggedRequest>,
 }
 
-impl<'a> ChangeTable<'a> {
-    /// Looks up the names of who made changes and of contacts, and the requests.
-    pub(in crate::dashboard::pages) async fn new(
-        cx: &'a Context<'a>,
-        tenant: &'a Tenant,
-        changes: &[Change],
-    ) -> Result<Self, Error> {
+/// What the texts of changes name.
+pub(super) struct ChangeTexts {
+    zone: TimeZone,
+    actors: Actors,
+    contacts: ContactNames,
+}
+
+impl ChangeTexts {
+    /// Looks up the names of who made changes and of contacts.
+    pub(super) async fn new(svc: &Svc, tenant: &Tenant, changes: &[Change]) -> Result<Self, Error> {
         let mut seen: Vec<String> = changes.iter().map(|change| change.entry.actor.clone()).collect();
         seen.sort_unstable();
         seen.dedup();
         let grants = changes.iter().filter(|change| change.entry.object_kind == "grant");
         let apps = grants.filter_map(|change| change.object().get("app_id")?.as_str()?.parse().ok()).collect();
-        let actors = Actors::new(cx, tenant, seen, apps).await?;
+        let actors = Actors::new(svc, tenant.id, seen, apps).await?;
         let contacts: Vec<String> = changes
             .iter()
             .flat_map(Change::fields)
@@ -49,44 +52,8 @@ impl<'a> ChangeTable<'a> {
             .flat_map(|field| [field.before, field.after])
             .filter_map(|value| value.as_str().map(str::to_owned))
             .collect();
-        let contacts = FieldValues::new(cx, tenant, contacts.iter().map(String::as_str)).await?;
-        let may_be_logged = |change: &Change| {
-            let is_request = ["key:", "app:"].iter().any(|prefix| change.entry.actor.starts_with(prefix));
-            is_request && cx.now.since(change.entry.at) < MAX_AGE + Duration::from_secs(60)
-        };
-        let requests = if changes.iter().any(may_be_logged) {
-            cx.svc.account(tenant.id).requests().list(RequestFilter::default()).await?
-        } else {
-            Vec::new()
-        };
-        Ok(Self { cx, tenant, actors, contacts, requests })
-    }
-
-    /// Returns who made the changes.
-    pub(super) fn actors(&self) -> &Actors<'a> {
-        &self.actors
-    }
-
-    /// Returns the table.
-    pub(in crate::dashboard::pages) fn render(&self, changes: &[Change]) -> Markup {
-        table(
-            "Changes",
-            &["Change", "What changed", "Who", "What came of it", "When"],
-            html! {
-                @for change in changes {
-                    tr {
-                        th scope="row" {
-                            (verb(change)) " " (object_kind(change)) " "
-                            div.soft { (self.object(change)) }
-                        }
-                        td { (self.difference(change)) }
-                        td { (self.actors.render(&change.entry.actor)) }
-                        td.traces { (self.traces(change)) }
-                        td { (time(self.cx.now, &self.tenant.time_zone, change.entry.at)) }
-                    }
-                }
-            },
-        )
+        let contacts = names_of(svc, tenant.id, contacts.iter().map(String::as_str)).await?;
+        Ok(Self { zone: tenant.time_zone.clone(), actors, contacts })
     }
 
     /// Returns the cells of a change in a CSV file.
@@ -111,28 +78,6 @@ impl<'a> ChangeTable<'a> {
         ]
     }
 
-    /// Returns the name of the object, linked to its page if it has one.
-    fn object(&self, change: &Change) -> Markup {
-        let (entry, id) = (&change.entry, change.entry.object_id);
-        let path = match (entry.object_kind.as_str(), &change.payment) {
-            ("payment", Some(payment)) => Some(format!("/invoices/{}", payment.invoice_id)),
-            (kind, _) if kind_of(kind).is_some() => kind_of(kind).map(|kind| kind.path(id)),
-            ("webhook", _) => Some(format!("/webhooks/{id}")),
-            ("delivery", _) => Some(format!("/deliveries/{id}")),
-            ("key", _) => Some(format!("/keys#key-{id}")),
-            ("grant", _) if self.cx.dashboard.has_apps() => Some(format!("/apps#grant-{id}")),
-            ("app", _) if self.cx.dashboard.has_apps() => Some(format!("/developer-apps/{id}")),
-            _ => None,
-        };
-        let name = html! {
-            @match self.object_name(change) { Some(name) => { (short(&name)) } None => { code { (id) } } }
-        };
-        match path {
-            Some(path) => html! { a href=(self.cx.url(&path)) { (name) } },
-            None => name,
-        }
-    }
-
     /// Returns what people call the object, if it has a name. That of a grant is its app.
     fn object_name(&self, change: &Change) -> Option<String> {
         if change.entry.object_kind == "grant" {
@@ -142,29 +87,15 @@ impl<'a> ChangeTable<'a> {
         object_name(change)
     }
 
-    /// Returns the fields that were set, with the values before and after.
-    fn difference(&self, change: &Change) -> Markup {
-        html! {
-            @for [name, before, after] in self.differences(change) {
-                div { (name) " " span.soft { (before) } " → " (after) }
-            }
-            @if let (Some(amount), None) = (moved(change), change.paid) { div { (amount) } }
-            @if let Some(reason) = reason(change) { div { (reason) } }
-            @if change.is_before_lost {
-                span.soft { "What it was before is not known any more." }
-            }
-        }
-    }
-
     /// Returns the names of the fields that were set, and their values before and after.
     fn differences(&self, change: &Change) -> Vec<[String; 3]> {
         let object = change.object();
         let value = |field: &str, value: &Value| match value {
             Value::Null => "none".to_owned(),
-            Value::String(id) if field == "contact_id" => self.contacts.contact(id).unwrap_or(id).to_owned(),
+            Value::String(id) if field == "contact_id" => self.contacts.get(id).unwrap_or(id).to_owned(),
             Value::String(text) if field == "status" => text.replace('_', " "),
             Value::String(text) => match Timestamp::parse(text) {
-                Ok(at) => self.tenant.time_zone.date_and_time_at(at),
+                Ok(at) => self.zone.date_and_time_at(at),
                 Err(_) => text.clone(),
             },
             amount if is_amount(field) => money(&object, amount),
@@ -179,6 +110,90 @@ impl<'a> ChangeTable<'a> {
             .collect();
         all.extend(change.paid.map(|(before, after)| ["paid".to_owned(), before.grouped(), after.grouped()]));
         all
+    }
+}
+
+impl<'a> ChangeTable<'a> {
+    /// Looks up the names of who made changes and of contacts, and the requests.
+    pub(in crate::dashboard::pages) async fn new(
+        cx: &'a Context<'a>,
+        tenant: &'a Tenant,
+        changes: &[Change],
+    ) -> Result<Self, Error> {
+        let texts = ChangeTexts::new(&cx.svc, tenant, changes).await?;
+        let may_be_logged = |change: &Change| {
+            let is_request = ["key:", "app:"].iter().any(|prefix| change.entry.actor.starts_with(prefix));
+            is_request && cx.now.since(change.entry.at) < MAX_AGE + Duration::from_secs(60)
+        };
+        let requests = if changes.iter().any(may_be_logged) {
+            cx.svc.account(tenant.id).requests().list(RequestFilter::default()).await?
+        } else {
+            Vec::new()
+        };
+        Ok(Self { cx, tenant, texts, requests })
+    }
+
+    /// Returns who made the changes.
+    pub(super) fn actors(&self) -> &Actors {
+        &self.texts.actors
+    }
+
+    /// Returns the table.
+    pub(in crate::dashboard::pages) fn render(&self, changes: &[Change]) -> Markup {
+        table(
+            "Changes",
+            &["Change", "What changed", "Who", "What came of it", "When"],
+            html! {
+                @for change in changes {
+                    tr {
+                        th scope="row" {
+                            (verb(change)) " " (object_kind(change)) " "
+                            div.soft { (self.object(change)) }
+                        }
+                        td { (self.difference(change)) }
+                        td { (self.texts.actors.render(self.cx, &change.entry.actor)) }
+                        td.traces { (self.traces(change)) }
+                        td { (time(self.cx.now, &self.tenant.time_zone, change.entry.at)) }
+                    }
+                }
+            },
+        )
+    }
+
+    /// Returns the name of the object, linked to its page if it has one.
+    fn object(&self, change: &Change) -> Markup {
+        let (entry, id) = (&change.entry, change.entry.object_id);
+        let path = match (entry.object_kind.as_str(), &change.payment) {
+            ("payment", Some(payment)) => Some(format!("/invoices/{}", payment.invoice_id)),
+            (kind, _) if kind_of(kind).is_some() => kind_of(kind).map(|kind| kind.path(id)),
+            ("webhook", _) => Some(format!("/webhooks/{id}")),
+            ("delivery", _) => Some(format!("/deliveries/{id}")),
+            ("key", _) => Some(format!("/keys#key-{id}")),
+            ("grant", _) if self.cx.dashboard.has_apps() => Some(format!("/apps#grant-{id}")),
+            ("app", _) if self.cx.dashboard.has_apps() => Some(format!("/developer-apps/{id}")),
+            _ => None,
+        };
+        let name = html! {
+            @match self.texts.object_name(change) { Some(name) => { (short(&name)) } None => { code { (id) } } }
+        };
+        match path {
+            Some(path) => html! { a href=(self.cx.url(&path)) { (name) } },
+            None => name,
+        }
+    }
+
+    /// Returns the fields that were set, with the values before and after.
+    fn difference(&self, change: &Change) -> Markup {
+        html! {
+            @for [name, before, after] in self.texts.differences(change) {
+                div { (name) " " span.soft { (before) } " → " (after) }
+            }
+            @if let (Some(amount), None) = (moved(change), change.paid) { div { (amount) } }
+            @if let Some(reason) = reason(change) { div { (reason) } }
+            @if change.is_before_lost {
+                span.soft { "What it was before is not known any more." }
+            }
+        }
     }
 
     /// Returns links to the request that made the change, and to its events with their deliveries.

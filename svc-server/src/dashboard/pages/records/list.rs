@@ -1,19 +1,21 @@
 //! The lists of records.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
-use svc_core::pages::{Limit, MAX_LIMIT};
+use svc_core::pages::Limit;
 use svc_core::prelude::*;
 use uuid::Uuid;
 
-use super::values::{is_amount, text, words};
-use super::{CONTACT, FieldValues, Kind, RecordKind, Selection, find, name, short};
+use super::values::{ContactNames, is_amount, names_of, text, words};
+use super::{CONTACT, FieldValues, Kind, LISTED, RecordKind, Selection, find, name, short};
 use crate::dashboard::components::{empty, heading, table};
 use crate::dashboard::context::Context;
-use crate::dashboard::csv::Csv;
+use crate::dashboard::csv;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::pages::filters;
@@ -21,8 +23,8 @@ use crate::dashboard::pages::record_actions::new_button;
 
 /// The number of records on a page.
 const PAGE: u32 = 50;
-/// The number of records in a CSV file: the newest ones.
-const MAX_CSV: usize = 10_000;
+/// The number of records in a piece of a CSV file.
+const CSV_PIECE: u32 = 50;
 /// The filters in the query.
 const FILTERS: [&str; 6] = ["status", "contact", "search", "within", "since", "until"];
 
@@ -41,7 +43,7 @@ pub(in crate::dashboard) async fn list(
     let contact = filters::value(cx, "contact")?;
     let selection = Selection { created, contact, search, status: cx.query.text("status") };
     if cx.query.text("format") == "csv" {
-        return csv(cx, tenant, kind, &selection).await;
+        return csv_file(cx, tenant, kind, &selection).await;
     }
     let cursor = cx.query.given("cursor").and_then(|cursor| cursor.parse::<Uuid>().ok());
     let params = ListParams { limit: Limit::new(PAGE), cursor: cursor.map(Into::into), ..ListParams::default() };
@@ -71,7 +73,7 @@ pub(in crate::dashboard) async fn list(
                 (record_table(cx, kind, records, &values, ""))
                 @let older = next.map(|next| next.to_string());
                 @let older = older.as_deref().map(|next| ("cursor", next));
-                (filters::pages(cx, &path, &FILTERS, cursor.is_some(), older, MAX_CSV))
+                (filters::pages(cx, &path, &FILTERS, cursor.is_some(), older))
             }
         }
     };
@@ -158,35 +160,39 @@ pub(super) fn record_table(
     )
 }
 
-/// Returns the newest records that the filters select as a CSV file.
-async fn csv(
+/// Returns the records that the filters select as a CSV file, the newest first.
+async fn csv_file(
     cx: &Context<'_>,
     tenant: &Tenant,
     kind: &Kind,
     selection: &Selection<'_>,
 ) -> Result<PageResponse, PageError> {
-    let mut csv = Csv::new(kind.fields.iter().copied());
-    let (mut cursor, mut rows) = (None, 0);
-    loop {
-        let params = ListParams { limit: Limit::new(MAX_LIMIT), cursor, ..ListParams::default() };
-        let (records, next) = find(cx.svc.account(tenant.id), kind, selection, params).await?;
-        let values = FieldValues::of(cx, tenant, &records).await?;
-        for record in &records {
-            csv.row(kind.fields.iter().map(|field| cell(record, field, &values)));
+    let (svc, tenant, kind) = (cx.svc.clone(), tenant.id, kind.records.kind());
+    let Selection { created, contact, search, status } = selection;
+    let selected = Arc::new((created.clone(), *contact, (*search).to_owned(), (*status).to_owned()));
+    csv::respond(kind.collection, kind.fields, LISTED, None, move |cursor: Option<Uuid>| {
+        let (svc, selected) = (svc.clone(), Arc::clone(&selected));
+        async move {
+            let (created, contact, search, status) = &*selected;
+            let selection = Selection { created: created.clone(), contact: *contact, search, status };
+            let cursor = cursor.map(Into::into);
+            let params = ListParams { limit: Limit::new(CSV_PIECE), cursor, ..ListParams::default() };
+            let (records, next) = find(svc.account(tenant), kind, &selection, params).await?;
+            let names = names_of(&svc, tenant, records.iter().map(|record| text(record, "contact_id"))).await?;
+            let mut rows = csv::Rows::default();
+            for record in &records {
+                rows.add(kind.fields.iter().map(|field| cell(record, field, &names)));
+            }
+            Ok((rows, next.map(Some)))
         }
-        rows += records.len();
-        match next {
-            Some(next) if rows < MAX_CSV => cursor = Some(next.into()),
-            _ => break,
-        }
-    }
-    Ok(PageResponse::csv(kind.collection, csv.into_text()))
+    })
+    .await
 }
 
 /// Returns the cell of a field, as the API returns its value.
-fn cell(record: &Map<String, Value>, field: &str, values: &FieldValues<'_>) -> String {
+fn cell(record: &Map<String, Value>, field: &str, names: &ContactNames) -> String {
     match record.get(field) {
-        _ if field == CONTACT => values.contact(text(record, "contact_id")).unwrap_or_default().to_owned(),
+        _ if field == CONTACT => names.get(text(record, "contact_id")).unwrap_or_default().to_owned(),
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),

@@ -20,8 +20,32 @@ const MAX_TEXT: usize = 120;
 pub(in crate::dashboard::pages) struct FieldValues<'a> {
     cx: &'a Context<'a>,
     tenant: &'a Tenant,
-    /// What the contacts are called that the records name.
-    names: BTreeMap<ContactId, String>,
+    names: ContactNames,
+}
+
+/// What contacts are called.
+pub(in crate::dashboard::pages) struct ContactNames(BTreeMap<ContactId, String>);
+
+impl ContactNames {
+    /// Returns what the contact is called whose id this is.
+    pub(in crate::dashboard::pages) fn get(&self, id: &str) -> Option<&str> {
+        id.parse().ok().and_then(|id: ContactId| self.0.get(&id)).map(String::as_str)
+    }
+}
+
+/// Looks up the names of contacts. Texts that are no ids are left out.
+pub(in crate::dashboard::pages) async fn names_of(
+    svc: &Svc,
+    tenant: TenantId,
+    contacts: impl Iterator<Item = &str>,
+) -> Result<ContactNames, Error> {
+    let mut ids: Vec<ContactId> = contacts.filter_map(|id| id.parse().ok()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ContactNames(match ids.as_slice() {
+        [] => BTreeMap::new(),
+        _ => svc.account(tenant).contacts().names(ids).await?,
+    }))
 }
 
 impl<'a> FieldValues<'a> {
@@ -31,14 +55,7 @@ impl<'a> FieldValues<'a> {
         tenant: &'a Tenant,
         contacts: impl Iterator<Item = &str>,
     ) -> Result<Self, Error> {
-        let mut ids: Vec<ContactId> = contacts.filter_map(|id| id.parse().ok()).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let names = match ids.as_slice() {
-            [] => BTreeMap::new(),
-            _ => cx.svc.account(tenant.id).contacts().names(ids).await?,
-        };
-        Ok(Self { cx, tenant, names })
+        Ok(Self { cx, tenant, names: names_of(&cx.svc, tenant.id, contacts).await? })
     }
 
     /// Looks up the names of the contacts that records name.
@@ -52,7 +69,7 @@ impl<'a> FieldValues<'a> {
 
     /// Returns what the contact is called whose id this is.
     pub(in crate::dashboard::pages) fn contact(&self, id: &str) -> Option<&str> {
-        id.parse().ok().and_then(|id: ContactId| self.names.get(&id)).map(String::as_str)
+        self.names.get(id)
     }
 
     /// Returns the value of a field, by what its name says that it is.
