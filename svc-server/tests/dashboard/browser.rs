@@ -9,7 +9,6 @@ use futures_util::future::BoxFuture;
 use http::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Body as _;
 use svc_core::accounts::apps::{App, AppCreate};
 use svc_core::accounts::dashboard_links::NewDashboardLink;
 use svc_core::accounts::grants::GrantId;
