@@ -137,11 +137,14 @@ async fn serve(config: Config) -> Result<(), RunError> {
     if let Some(path) = svc_store::exposed_key_file(&url) {
         tracing::warn!(path = %path.display(), "other users may read or change the file of the secret key; set its mode to 600");
     }
-    if config.demo {
+    let received = if config.demo {
         // Nothing else may use the store while its clock is set back.
-        let receivers = demo::receivers::start().await?;
-        demo::fill(&*store, Some(&demo_clock), Some(&receivers)).await?;
-    }
+        let receivers = demo::receivers::Receivers::bind().await?;
+        demo::fill(&*store, Some(&demo_clock), Some(receivers.url())).await?;
+        Some(demo::receive(&*store, receivers).await?)
+    } else {
+        None
+    };
     let settings = config.settings();
     telemetry::export(&settings.metrics);
     let mut builder = Builder::new(&Svc::new(Arc::clone(&store)));
@@ -178,6 +181,9 @@ async fn serve(config: Config) -> Result<(), RunError> {
 
     let shutdown = shutdown_signal()?;
     announce(&config, &url, &server, platform.as_ref(), &store).await?;
+    if let Some(received) = received {
+        tokio::spawn(demo::print(received));
+    }
     let platform =
         platform.map(|platform| tokio::spawn(platform.run(api.for_platform(), until_stopped(), config.shutdown_grace)));
     // Requests, delivery attempts and maintenance all stop at the same moment and have the same grace.

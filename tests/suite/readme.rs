@@ -18,7 +18,7 @@ fn the_commands_of_the_readme_do_what_it_shows() {
         install_programs(folder.path());
 
         let ports = Ports::free();
-        let mut demo = None;
+        let (mut demo, mut is_pasted) = (None, false);
         let mut terminal = Terminal::open(folder.path(), ports);
         for block in blocks {
             let text = ports.put(&block.text);
@@ -29,8 +29,13 @@ fn the_commands_of_the_readme_do_what_it_shows() {
                     terminal.run(&exports);
                     demo = Some(first);
                 }
-                "sh" => terminal.run(&text),
+                "sh" => {
+                    terminal.run(&text);
+                    is_pasted = true;
+                }
                 "text" => {
+                    // What follows the demo's command is printed in its terminal, until the other one is used.
+                    let terminal = demo.as_mut().filter(|_| !is_pasted).unwrap_or(&mut terminal);
                     for line in text.lines() {
                         terminal.wait_for(line);
                         shown += 1;

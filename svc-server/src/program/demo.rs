@@ -9,7 +9,7 @@ mod samples;
 
 use std::fmt;
 use std::fs::DirBuilder;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,12 +23,16 @@ use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::input::Input;
 use svc_core::store::{Store, Tx};
+use tokio::sync::mpsc;
 
 pub use self::clock::DemoClock;
+use self::receivers::Receivers;
 use self::samples::Samples;
 
 /// The number of tenants among which the one of the sample data is looked for.
 const MAX_TENANTS: u32 = 1_000;
+/// The number of deliveries that are printed.
+const SHOWN_DELIVERIES: u32 = 10;
 
 /// The reason for which the sample data cannot be created.
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +108,30 @@ pub async fn fill(store: &dyn Store, clock: Option<&DemoClock>, receivers: Optio
         clock.release();
     }
     Ok(filled?)
+}
+
+/// Starts the sample endpoints. Returns a line for each delivery that one of them verifies.
+///
+/// # Errors
+/// [`DemoError`] if the database does not have the sample data, or the store fails.
+pub(super) async fn receive(store: &dyn Store, receivers: Receivers) -> Result<mpsc::Receiver<String>, DemoError> {
+    let samples = Arc::new(Samples::read(store.env().now())?);
+    let verifier = store.read("demo.receive", samples, async |tx, samples| {
+        let tenant = tenant(tx, samples).await?.ok_or(Error::NotFound)?;
+        receivers::verifier(tx, tenant.id).await
+    });
+    Ok(receivers.receive(verifier.await?))
+}
+
+/// Prints the first deliveries that were verified, a line each. The dashboard has them all.
+pub(super) async fn print(mut received: mpsc::Receiver<String>) {
+    for _ in 0..SHOWN_DELIVERIES {
+        let Some(line) = received.recv().await else { return };
+        // Nobody reads further lines of a stdout that was closed.
+        if writeln!(io::stdout(), "{line}").is_err() {
+            return;
+        }
+    }
 }
 
 /// Creates an API key for the account of the sample data, and returns the guide to print.

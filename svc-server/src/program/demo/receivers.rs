@@ -1,12 +1,16 @@
 //! The sample endpoints of the demo: they receive its webhooks in this process, and each responds in its own way. So the
 //! dashboard has deliveries of every outcome, which were really made.
+//!
+//! One of them verifies what it receives, as a subscriber does, and says so: that is the first webhook that a person sees.
 
 use std::convert::Infallible;
 use std::io;
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -20,7 +24,9 @@ use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::engine::Attempt;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
+use svc_webhook_verify::Verifier;
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 
 use super::input;
 
@@ -33,6 +39,11 @@ struct Endpoint {
     /// Whether it is turned off after the sample records were created, so that its deliveries are held.
     is_disabled: bool,
 }
+
+/// The endpoint that verifies its deliveries: it receives all events.
+const VERIFYING: &Endpoint = &ENDPOINTS[0];
+/// The largest delivery that is verified, in bytes.
+const MAX_BODY: usize = 2 << 20;
 
 /// The body of a response of an endpoint that is down.
 const DOWN: &str = r#"{"error":"the sample endpoint is down"}"#;
@@ -68,31 +79,89 @@ const ENDPOINTS: [Endpoint; 4] = [
     },
 ];
 
-/// Starts to receive, and returns the URL of the receivers.
-///
-/// # Errors
-/// No port of this machine can be bound.
-pub(in crate::program) async fn start() -> io::Result<String> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}", listener.local_addr()?);
-    tokio::spawn(async move {
-        // A listener that fails ends the receivers, and deliveries to them fail.
-        while let Ok((stream, _)) = listener.accept().await {
-            let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(respond));
-            tokio::spawn(connection);
-        }
-    });
-    Ok(url)
+/// The port of the receivers.
+pub(in crate::program) struct Receivers {
+    listener: TcpListener,
+    url: String,
 }
 
-async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+impl Receivers {
+    /// Binds a port of this machine.
+    ///
+    /// # Errors
+    /// No port can be bound.
+    pub(in crate::program) async fn bind() -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        Ok(Self { listener, url })
+    }
+
+    /// Returns the URL of the receivers, without the path of one of them.
+    pub(in crate::program) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Starts to receive. Returns a line for each delivery that was verified, or that failed to be, with the secret of
+    /// the endpoint that verifies. Without a verifier, there are no lines.
+    pub(in crate::program) fn receive(self, verifier: Option<Verifier>) -> mpsc::Receiver<String> {
+        let (lines, received) = mpsc::channel(MAX_LINES);
+        let verifying = verifier.map(|verifier| Arc::new(Verifying { verifier, lines }));
+        tokio::spawn(async move {
+            // A listener that fails ends the receivers, and deliveries to them fail.
+            while let Ok((stream, _)) = self.listener.accept().await {
+                let verifying = verifying.clone();
+                let service = service_fn(move |request| respond(request, verifying.clone()));
+                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+            }
+        });
+        received
+    }
+}
+
+/// How many deliveries are shown at most before the lines are read.
+const MAX_LINES: usize = 16;
+
+/// What an endpoint needs that verifies its deliveries.
+struct Verifying {
+    verifier: Verifier,
+    lines: mpsc::Sender<String>,
+}
+
+impl Verifying {
+    /// Verifies a delivery and tells of it, unless nobody reads the lines any more.
+    async fn receive(&self, request: Request<Incoming>) {
+        let (head, body) = request.into_parts();
+        let Ok(body) = Limited::new(body, MAX_BODY).collect().await else { return };
+        let verified = self.verifier.verify_headers_at(&head.headers, &body.to_bytes(), SystemTime::now());
+        let event = head.headers.get("x-svc-event").and_then(|event| event.to_str().ok()).unwrap_or_default();
+        let verdict = match verified {
+            Ok(_) => "signature verified".to_owned(),
+            Err(error) => format!("not verified: {error}"),
+        };
+        let _ = self.lines.try_send(format!("{event} received at {}: {verdict}", head.uri.path()));
+    }
+}
+
+async fn respond(
+    request: Request<Incoming>,
+    verifying: Option<Arc<Verifying>>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
     let endpoint = ENDPOINTS.iter().find(|endpoint| endpoint.path == request.uri().path());
+    if let Some(verifying) = verifying.filter(|_| endpoint.is_some_and(|it| it.path == VERIFYING.path)) {
+        verifying.receive(request).await;
+    }
     let mut response = Response::new(Full::default());
     *response.status_mut() = endpoint.map_or(StatusCode::NOT_FOUND, |endpoint| endpoint.response);
     if response.status().is_server_error() {
         *response.body_mut() = Full::from(DOWN);
     }
     Ok(response)
+}
+
+/// Returns what verifies the deliveries of the endpoint that receives all events, unless someone has deleted it.
+pub(super) async fn verifier(tx: &mut dyn Tx, tenant: TenantId) -> Result<Option<Verifier>, Error> {
+    let subscription = find(tx, tenant, VERIFYING).await?;
+    Ok(subscription.and_then(|subscription| Verifier::new(subscription.secret.reveal()).ok()))
 }
 
 /// Subscribes the receivers to events of the tenant.
@@ -122,13 +191,19 @@ pub(super) async fn move_to(tx: &mut dyn Tx, tenant: TenantId, url: &str) -> Res
 
 /// Changes the subscription of a receiver, unless someone has deleted it or changed its description.
 async fn change(tx: &mut dyn Tx, tenant: TenantId, endpoint: &Endpoint, change: &Value) -> Result<(), Error> {
-    let all = ListQuery { limit: 100, order: Order::NewestFirst { before: None }, filter: NoFilter {} };
-    for known in WebhookSubscription::repository(tx).list(tenant, &all).await? {
-        if known.description.as_ref().is_some_and(|text| text.as_str() == endpoint.description) {
-            crud::update::<WebhookSubscription>(tx, tenant, known.id, input(change)?).await?;
-        }
+    if let Some(subscription) = find(tx, tenant, endpoint).await? {
+        crud::update::<WebhookSubscription>(tx, tenant, subscription.id, input(change)?).await?;
     }
     Ok(())
+}
+
+/// Finds the subscription of a receiver by its description.
+async fn find(tx: &mut dyn Tx, tenant: TenantId, endpoint: &Endpoint) -> Result<Option<WebhookSubscription>, Error> {
+    let all = ListQuery { limit: 100, order: Order::NewestFirst { before: None }, filter: NoFilter {} };
+    let known = WebhookSubscription::repository(tx).list(tenant, &all).await?;
+    let is_it =
+        |it: &WebhookSubscription| it.description.as_ref().is_some_and(|text| text.as_str() == endpoint.description);
+    Ok(known.into_iter().find(is_it))
 }
 
 /// Returns how an endpoint responded to an attempt of the history at `now`, which was `minutes_ago`. `n` counts the attempts.
