@@ -89,6 +89,8 @@ pub(crate) enum Attack {
     IdleHttp2,
     /// HTTP/2: 300 connections with 100 unfinished requests each, of 31 KB, at all endpoints that take bodies.
     UnfinishedStreams,
+    /// 40 connections that search texts of one letter for the longest text that none of them has; every other one leaves at once.
+    Search,
 }
 
 impl Attack {
@@ -125,12 +127,18 @@ impl Attack {
             Self::ClientHellos => "client-hellos",
             Self::IdleHttp2 => "idle-http2",
             Self::UnfinishedStreams => "unfinished-streams",
+            Self::Search => "search",
         }
     }
 
     /// Returns whether the attackers' tenant has a page of the largest records.
     pub(crate) fn needs_large_records(self) -> bool {
         matches!(self, Self::LargeResponses | Self::LargeStuckAnswers)
+    }
+
+    /// Returns whether the attackers' tenant has texts in which a search finds every part of a text everywhere.
+    pub(crate) fn needs_texts(self) -> bool {
+        matches!(self, Self::Search)
     }
 
     /// Returns whether the attack uses TLS, which HTTP/2 requires here.
@@ -181,6 +189,7 @@ pub(crate) async fn run(options: &AttackOptions) -> Result<bool> {
         Attack::Forms => crowds::forms(&all).await,
         Attack::StuckPages => http2::stuck_answers(&all, 200, "/dashboard/sign-in").await,
         Attack::StuckAnswers => http2::stuck_answers(&all, 500, "/api/v1/contacts?limit=200").await,
+        Attack::Search => floods::searches(&all).await,
         Attack::LargeStuckAnswers => http2::stuck_answers(&all, 60, "/api/v1/bookings?limit=200").await,
         Attack::UnfinishedHeads => unfinished::heads(&all, 15_000).await,
         Attack::ShortHeads => unfinished::heads(&all, 100).await,

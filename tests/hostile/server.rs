@@ -10,6 +10,7 @@ use clap::Args;
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
+use svc_core::find;
 use svc_core::input::Input as _;
 use svc_core::resources::bookings::{Booking, BookingCreate};
 use svc_core::resources::contacts::{Contact, ContactCreate};
@@ -33,6 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const CONTACTS: usize = 300;
 /// Bookings of the largest size, which fill a page.
 const LARGE_BOOKINGS: usize = 200;
+/// Contacts in whose texts a search finds every part of a text everywhere.
+const TEXTS: usize = 3_000;
 /// Requests per minute of an honest client, which is below its limit.
 const REQUESTS_PER_KEY: u32 = 50;
 /// The number of the attackers' keys.
@@ -127,9 +130,10 @@ impl TestServer {
     pub(crate) async fn start(server: Option<PathBuf>, attack: Attack, requests: u32) -> Result<Self> {
         let database = Database::new(None)?;
         let folder = tempfile::tempdir()?;
-        let (keys, contact) = tenant(&database, requests / REQUESTS_PER_KEY + 1, 0).await?;
+        let (keys, contact) = tenant(&database, requests / REQUESTS_PER_KEY + 1, 0, 0).await?;
         let bookings = if attack.needs_large_records() { LARGE_BOOKINGS } else { 0 };
-        let (hostile_keys, hostile_contact) = tenant(&database, HOSTILE_KEYS, bookings).await?;
+        let texts = if attack.needs_texts() { TEXTS } else { 0 };
+        let (hostile_keys, hostile_contact) = tenant(&database, HOSTILE_KEYS, bookings, texts).await?;
         let (chain, private) = (folder.path().join("chain.pem"), folder.path().join("key.pem"));
         if attack.needs_tls() {
             let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
@@ -191,10 +195,11 @@ fn peak_memory(status: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Creates a tenant with keys, contacts and large bookings. Returns the texts of the keys and the id of one contact.
-async fn tenant(database: &Database, keys: u32, bookings: usize) -> Result<(Vec<String>, String)> {
+/// Creates a tenant with keys, contacts, large bookings, and contacts with long texts of one letter, which are in the index of
+/// searches. Returns the texts of the keys and the id of one contact.
+async fn tenant(database: &Database, keys: u32, bookings: usize, texts: usize) -> Result<(Vec<String>, String)> {
     let store = database.open().await?;
-    let made = store.write("hostile.tenant", (keys, bookings), async |tx, &(keys, bookings)| { 
+    let made = store.write("hostile.tenant", (keys, bookings, texts), async |tx, &(keys, bookings, letters)| { 
             let tenant = tenants::create(tx, TenantCreate::named("Tenant")).await?.id;
             let mut texts = Vec::new();
             for _ in 0..keys {
@@ -216,6 +221,17 @@ async fn tenant(database: &Database, keys: u32, bookings: usize) -> Result<(Vec<
                 );
                 let input = BookingCreate::from_body(body.as_bytes())?;
                 crud::create::<Booking>(tx, tenant, input).await?;
+            }
+            let (name, company, city) = ("a".repeat(300), "a".repeat(500), "a".repeat(100));
+            for number in 0..letters {
+                let body = format!(
+                    r#"{{"email":"a{number}@example.com","first_name":"{name}","last_name":"{name}","company_name":"{company}","city":"{city}"}}"#
+                );
+                let input = ContactCreate::from_body(body.as_bytes())?;
+                crud::create::<Contact>(tx, tenant, input).await?;
+            }
+            if letters > 0 {
+                while !find::index(tx, tenant).await? {}
             }
             Ok((texts, contact.to_string()))
          });

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use svc_core::accounts::keys::Scope;
 use svc_core::error::Issue;
 use svc_core::values::TenantId;
+use tokio::sync::watch;
 
 use crate::api::auth::Principal;
 use crate::api::body::{self, ArrivingBody, MAX_BODY};
@@ -62,6 +63,8 @@ impl Api {
             Version::Platform => ListenerKind::Platform,
             _ => ListenerKind::Assistants,
         };
+        // It is dropped with this future when the client is gone.
+        let (_client, waiting) = watch::channel(());
         let session = Session {
             api: Self { state: Arc::clone(&self.state), listener },
             peer,
@@ -71,6 +74,7 @@ impl Api {
             is_read_only: tools.is_read_only,
             headers: parts.headers.clone(),
             is_counted: Arc::default(),
+            waiting,
         };
         let received = match self.receive(&client, parts, body).await {
             Ok(received) => received,
@@ -229,7 +233,7 @@ impl Api {
         let mut memory = responses.acquire(memory_needed).await?;
         let mut request = Request::from_parts((*parts).clone(), Full::new(body));
         request.extensions_mut().insert(session);
-        // They belong to the call, which goes on without its client.
+        // They belong to the call, which goes on without its client if it changes something.
         request.extensions_mut().insert(permits);
         let response = mcp.respond(message, request).await;
         responses.grow(&mut memory, ResponseMemory::records_of(response.body().len() as u64)).await?;

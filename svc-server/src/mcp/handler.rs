@@ -12,6 +12,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::sync::watch;
 
 use super::tools::{ToolOperation, Tools};
 use super::{call, message};
@@ -52,6 +53,8 @@ pub(crate) struct Session {
     pub(crate) headers: HeaderMap,
     /// Whether the message has become a request, which is counted and logged by itself.
     pub(crate) is_counted: Arc<AtomicBool>,
+    /// Closed when the client no longer waits.
+    pub(crate) waiting: watch::Receiver<()>,
 }
 
 /// Answers the requests of the protocol.
