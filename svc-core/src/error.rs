@@ -338,6 +338,10 @@ pub enum StoreError {
     /// The database cannot be reached, is locked or is full. Trying again later may help.
     #[error("the database is not available: {0}")]
     Unavailable(String),
+    /// A unit of work took longer than it may, and was ended. Nothing was changed. It asks for too much, or the database has
+    /// too much to do.
+    #[error("it took too long: {0}")]
+    TooSlow(String),
     /// The database or its disk failed during the commit, so the change may or may not have been made.
     #[error("the outcome of the commit is unknown: {0}")]
     OutcomeUnknown(String),
@@ -380,6 +384,6 @@ pub enum StoreError {
 impl StoreError {
     /// Returns whether trying again later, on the same store, may help.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::OutcomeUnknown(_) | Self::ClockSkew(_))
+        matches!(self, Self::Unavailable(_) | Self::TooSlow(_) | Self::OutcomeUnknown(_) | Self::ClockSkew(_))
     }
 }

@@ -9,6 +9,7 @@
 //! [`find`] reads the records that changed since that time beside the index, the oldest change first, and fewer than
 //! [`STEP`] of them are all. So it finds what was written a moment ago; [`Found::is_complete`] is false when there were more.
 
+mod folded;
 mod list;
 
 use std::collections::BTreeSet;
@@ -30,9 +31,11 @@ use crate::resources::{Filter as _, Resource};
 use crate::store::{Store, Tx};
 use crate::values::{Email, TenantId, Text, TextEnum, Timestamp, parse_uuid};
 
+use self::folded::{digits, folded, parts, seen, short_words};
 pub use self::list::{SearchParams, list};
 
-/// The fewest characters by which a part of a text is found. A shorter text finds a whole number or email address.
+/// The fewest characters by which a part of a word is found. A shorter text finds whole words, and any part of a text in a
+/// script without spaces.
 pub const MIN_TEXT: usize = 3;
 /// The most characters of a text.
 pub const MAX_TEXT: usize = 200;
@@ -76,7 +79,8 @@ pub struct Hit {
 pub struct Found {
     /// The records, at most 20: those that are named exactly, then those that changed last.
     pub data: Vec<Hit>,
-    /// Whether all records were looked at. It is false for some seconds after many records changed.
+    /// Whether all records were looked at. It is false after many records changed, until the index has caught up: a server
+    /// takes some seconds for a thousand records, and minutes for a hundred thousand.
     pub is_complete: bool,
 }
 
@@ -85,7 +89,9 @@ pub struct Found {
 pub struct FindText {
     /// What to look for, at most 200 characters: the whole name, number or email address of a record, at least four characters
     /// of the beginning of its id, or at least three characters of its name, email address, phone number, company, suburb,
-    /// title or number.
+    /// title or number. One or two characters find only whole words of a name, a company, a suburb or a title, such as the
+    /// surname Ng, and any part of a text in Chinese, Japanese or Korean. Case, accents, and what stands between the digits of a
+    /// phone number make no difference.
     pub text: Text<MAX_TEXT>,
 }
 
@@ -98,8 +104,8 @@ pub struct IndexedText {
     pub id: Uuid,
     /// When the record last changed.
     pub changed_at: Timestamp,
-    /// Its searched fields in lower case, a line each, of which the first is what people call it. Empty if it is not to be
-    /// found.
+    /// Its searched fields in the form in which they are compared, a line each, of which the first is what people call it.
+    /// Empty if it is not to be found.
     pub text: String,
 }
 
@@ -127,6 +133,11 @@ pub trait Findable: Resource {
     /// Returns the fields that are searched.
     fn fields(&self) -> Vec<Option<&str>>;
 
+    /// Returns another name of the record that is searched.
+    fn other_name(&self) -> Option<String> {
+        None
+    }
+
     /// Returns the phone number, which is found by its digits as well.
     fn phone(&self) -> Option<&str> {
         None
@@ -151,6 +162,12 @@ impl Findable for Contact {
 
     fn fields(&self) -> Vec<Option<&str>> {
         vec![text(&self.company_name), self.email.as_ref().map(Email::as_str), self.phone(), text(&self.city)]
+    }
+
+    /// Returns the name with the family name first.
+    fn other_name(&self) -> Option<String> {
+        let names = text(&self.last_name).zip(text(&self.first_name));
+        names.map(|(last, first)| format!("{last} {first}"))
     }
 
     fn phone(&self) -> Option<&str> {
@@ -244,28 +261,21 @@ fn text<const MAX: usize>(text: &Option<Text<MAX>>) -> Option<&str> {
     text.as_ref().map(Text::as_str)
 }
 
-/// Returns a text as the index has it: in lower case, without control characters.
-fn folded(text: &str) -> String {
-    text.chars().filter(|char| !char.is_control()).collect::<String>().to_lowercase()
-}
-
-/// Returns the digits of a text that has the form of a phone number.
-fn digits(text: &str) -> Option<String> {
-    let is_phone = text.chars().all(|char| char.is_ascii_digit() || " +-()./".contains(char));
-    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
-    (is_phone && digits.len() >= MIN_TEXT).then_some(digits)
-}
-
-/// Returns what the texts of records with this title have, and no others.
-fn whole_title(title: &str) -> String {
-    format!("{TITLE}{title}\n")
-}
-
 fn indexed<R: Findable>(record: &R) -> IndexedText {
     let title = folded(&record.describe().0);
-    let fields: Vec<String> =
-        record.fields().into_iter().flatten().map(folded).filter(|field| *field != title).collect();
-    let lines: Vec<String> = std::iter::once(title).chain(fields).chain(record.phone().and_then(digits)).collect();
+    let others = record.fields().into_iter().flatten().map(folded).chain(record.other_name().as_deref().map(folded));
+    let mut lines = vec![title];
+    for other in others {
+        if !lines.contains(&other) {
+            lines.push(other);
+        }
+    }
+    let phone = record.phone().map(folded);
+    // Of email addresses and phone numbers, the short parts say nothing.
+    let named = lines.iter().filter(|line| !line.contains('@') && Some(*line) != phone.as_ref()).map(String::as_str);
+    let short = short_words(named);
+    lines.extend(phone.as_deref().and_then(digits));
+    lines.extend(short);
     let text = if record.deleted_at().is_none() { format!("{TITLE}{}\n", lines.join("\n")) } else { String::new() };
     IndexedText { kind: R::KIND, id: record.id().uuid(), changed_at: record.updated_at(), text }
 }
@@ -314,7 +324,9 @@ pub async fn index(tx: &mut dyn Tx, tenant: TenantId) -> Result<bool, Error> {
         return Ok(true);
     }
     let (until, clock) = (tx.indexed_until(tenant).await?, tx.clock(tenant).await?);
-    let Some(clock) = clock.filter(|clock| until.is_none_or(|until| until < *clock)) else { return Ok(true) };
+    let Some(clock) = clock.filter(|clock| until != Some(*clock)) else { return Ok(true) };
+    // An index that is ahead of the clock has passed over changes. Nobody knows which, so it begins anew.
+    let until = until.filter(|until| *until < clock);
     let changes = changes(tx, tenant, until).await?;
     let is_complete = changes.len() < STEP;
     let until = changes.last().map_or(clock, |last| if is_complete { clock } else { last.changed_at });
@@ -323,33 +335,46 @@ pub async fn index(tx: &mut dyn Tx, tenant: TenantId) -> Result<bool, Error> {
 }
 
 /// Brings the indexes of all accounts up to date, in steps of a transaction each. Every server does it every few seconds;
-/// those on one database share the work.
+/// those on one database share the work. The accounts take turns, so none waits for another's many records, or for a step
+/// that fails.
 ///
 /// `pause` is called after each step with how long it took. A step of [`STEP`] long texts takes as long as that many writes, so
 /// a server pauses many times as long, and its writes hardly notice.
 ///
 /// # Errors
-/// [`Error::Store`].
+/// [`Error::Store`]: the first error of a step, after all other accounts are up to date.
 pub async fn index_all<P, F>(store: &dyn Store, pause: P) -> Result<(), Error>
 where
     P: Fn(Duration) -> F,
     F: Future<Output = ()>,
 {
+    let (mut failed, mut first_error) = (BTreeSet::new(), None);
     loop {
-        let tenants = store.read("search.accounts", (), async |tx, ()| Ok(tx.tenants_to_index(TENANTS).await?)).await?;
-        for tenant in &tenants {
-            loop {
+        let (mut after, mut is_complete) = (None, true);
+        loop {
+            let list = store
+                .read("search.accounts", after, async |tx, &after| Ok(tx.tenants_to_index(after, TENANTS).await?));
+            let tenants = list.await?;
+            for tenant in tenants.iter().filter(|tenant| !failed.contains(*tenant)).copied().collect::<Vec<_>>() {
                 let began = Instant::now();
-                let step = store.write("search.index", *tenant, async |tx, &tenant| index(tx, tenant).await);
-                let is_complete = step.await?;
-                pause(began.elapsed()).await;
-                if is_complete {
-                    break;
+                let step = store.write("search.index", tenant, async |tx, &tenant| index(tx, tenant).await);
+                match step.await {
+                    Ok(is_last) => is_complete &= is_last,
+                    Err(error) => {
+                        tracing::warn!(%tenant, %error, "the index of searches of an account cannot be brought up to date");
+                        failed.insert(tenant);
+                        first_error.get_or_insert(error);
+                    }
                 }
+                pause(began.elapsed()).await;
+            }
+            after = tenants.last().copied();
+            if tenants.len() < TENANTS as usize {
+                break;
             }
         }
-        if tenants.len() < TENANTS as usize {
-            return Ok(());
+        if is_complete {
+            return first_error.map_or(Ok(()), Err);
         }
     }
 }
@@ -393,7 +418,8 @@ async fn with_text(
     kind: Option<FoundKind>,
     limit: u32,
 ) -> Result<(Vec<(FoundKind, Uuid)>, bool), Error> {
-    let typed = text.as_str().trim();
+    let typed = seen(text.as_str());
+    let typed = typed.as_str();
     let is_wanted = |found: FoundKind| kind.is_none_or(|kind| kind == found);
     let mut found = Vec::new();
     for kind in FoundKind::ALL.iter().copied().filter(|kind| is_wanted(*kind)) {
@@ -406,19 +432,19 @@ async fn with_text(
         };
         found.extend(named.into_iter().map(|id| (kind, id)));
     }
-    let text = folded(typed);
-    let mut texts = vec![whole_title(&text)];
-    if text.chars().count() >= MIN_TEXT {
-        let digits = digits(&text).filter(|digits| *digits != text);
-        texts.extend([Some(text), digits].into_iter().flatten());
-    }
+    let folded = folded(typed);
     let until = tx.indexed_until(tenant).await?;
     let newest = changes(tx, tenant, until).await?;
-    for text in texts {
+    let mut seen: BTreeSet<_> = found.iter().copied().collect();
+    for text in if folded.is_empty() { Vec::new() } else { parts(&folded) } {
+        if seen.len() >= limit as usize {
+            break;
+        }
         let changed = newest.iter().rev().filter(|change| is_wanted(change.kind) && change.text.contains(&text));
         found.extend(changed.map(|change| (change.kind, change.id)));
         let indexed = tx.records_with_text(tenant, kind, &text, limit).await?;
         found.extend(indexed.into_iter().filter(|id| !newest.iter().any(|new| (new.kind, new.id) == *id)));
+        seen.extend(found.iter().copied());
     }
     let mut seen = BTreeSet::new();
     found.retain(|id| seen.insert(*id));

@@ -225,9 +225,11 @@ pub(crate) async fn ids_that_begin(
     part: &IdPart,
 ) -> Result<Vec<Uuid>, Error> {
     let Some((first, last)) = part.beginning else { return Ok(Vec::new()) };
-    // The newest records that the part can be the beginning of. Nothing is newer than the tenant's clock, which is not far
-    // ahead, so the ids of later times are not asked for.
-    let before = Some(time_of_id(last)).filter(|last| *last < tx.env().now()).map(Timestamp::next);
+    // The newest records that the part can be the beginning of. Nothing is newer than the tenant's clock, which may be ahead of
+    // now, so the ids of later times are not asked for.
+    let (now, last) = (tx.env().now(), time_of_id(last));
+    let is_past = last < now || last < tx.clock(tenant).await?.unwrap_or_default();
+    let before = is_past.then(|| last.next());
     let page = page(tx, kind, tenant, before).await?;
     Ok(page.into_iter().take_while(|id| *id >= first).filter(|id| part.begins(*id)).collect())
 }

@@ -139,7 +139,7 @@ pub trait Store: Send + Sync + 'static {
     /// The error of the unit of work, or [`Error::Store`].
     ///
     /// # Cancel safety
-    /// The unit of work runs to its end also when the returned future is dropped.
+    /// A write runs to its end also when the returned future is dropped. A read may end early then, as nobody waits for it.
     async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error>;
 
     /// Runs a read as [`run`](Self::run) does, on the thread that asks for it if the store can. By default it is an ordinary
@@ -223,7 +223,7 @@ impl dyn Store {
     /// The error of the unit of work, or [`Error::Store`].
     ///
     /// # Cancel safety
-    /// The unit of work runs to its end also when the returned future is dropped.
+    /// The unit of work may end early when the returned future is dropped, as nobody waits for it.
     pub async fn read<I, T>(&self, name: &'static str, input: I, work: impl UnitOfWorkFn<I, T>) -> Result<T, Error>
     where
         I: Send + Sync + 'static,
@@ -379,6 +379,17 @@ pub trait Tx:
 
     /// Sets the actor of everything that this transaction does from now on.
     fn act_as(&mut self, actor: Actor);
+
+    /// Says that this transaction, if it is a read, is one of an account. Each account has a share of what runs reads, so one
+    /// that reads a lot does not keep the others from reading. Call it as soon as the account is known.
+    ///
+    /// # Errors
+    /// [`StoreError::TooSlow`] if the read has to run again in its turn: the unit of work should end, and its result does not
+    /// count.
+    fn read_as(&mut self, account: TenantId) -> StoreResult<()> {
+        let _ = account;
+        Ok(())
+    }
 
     /// Returns the events that this transaction has written so far.
     fn written_events(&self) -> WrittenEvents;

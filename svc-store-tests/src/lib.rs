@@ -158,6 +158,11 @@ cases! {
         exact_matches_come_first,
         a_list_of_one_kind_is_searched,
         an_index_is_brought_up_to_date_in_steps,
+        what_is_typed_finds_what_was_meant,
+        a_phone_number_is_found_by_its_digits,
+        a_name_of_one_or_two_characters_is_found,
+        a_text_that_is_nowhere_is_not_found_by_its_parts,
+        an_index_that_is_ahead_of_the_clock_begins_anew,
     }
     pagination {
         every_record_is_returned_once,
@@ -171,6 +176,7 @@ cases! {
         tenants_of_a_record_are_found_by_its_id,
         tenants_with_old_events_are_found,
         a_clock_can_be_set_back_to_the_latest_record,
+        positions_go_back_with_the_clock,
         tenants_are_found_by_their_next_overdue_check,
         each_advance_of_the_clock_is_later,
         each_tenant_has_its_own_clock,

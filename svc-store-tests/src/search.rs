@@ -1,6 +1,7 @@
 //! Searches find what was indexed and what was written a moment ago, within one tenant.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use serde_json::json;
 use svc_core::find::{self, Findable, Found, FoundKind, MAX_HITS, STEP};
@@ -65,7 +66,7 @@ impl Harness {
     }
 
     async fn to_index(&self) -> Vec<TenantId> {
-        self.read((), async |tx, ()| Ok(tx.tenants_to_index(10).await?)).await.unwrap()
+        self.read((), async |tx, ()| Ok(tx.tenants_to_index(None, 1_000).await?)).await.unwrap()
     }
 }
 
@@ -82,11 +83,12 @@ pub(super) async fn a_record_is_found_by_a_part_of_each_field(h: Harness) {
     let id = h.create::<Contact>(tenant, contact).await.unwrap().id.uuid();
     h.person(tenant, "Noah", "Harris").await;
     let (whole, beginning) = (id.to_string(), id.to_string()[..35].to_owned());
-    let fields = ["mia lind", "LINDQ", "qvist@kiln", "(3) 5550", "3555001", "ceramics", "öster", "ÖSTERSUND"];
+    let fields =
+        ["mia lind", "lindqvist mia", "LINDQ", "qvist@kiln", "(3) 5550", "3555001", "ceramics", "öster", "ÖSTERSUND"];
     for text in fields.into_iter().chain(["mia.lindqvist@KILN.example", &whole, &beginning]) {
         assert_eq!(h.find(tenant, text).await, [id], "{text}");
     }
-    for text in ["lindqvist mia", "mi", "000000", "kiln example", "mia.lindqvist@kiln.examples"] {
+    for text in ["mi", "000000", "kiln example", "mia.lindqvist@kiln.examples"] {
         assert_eq!(h.find(tenant, text).await, NOTHING, "{text}");
     }
 
@@ -234,4 +236,135 @@ pub(super) async fn an_index_is_brought_up_to_date_in_steps(h: Harness) {
     let to_index = h.to_index().await;
     assert!(!to_index.contains(&tenant) && !to_index.contains(&idle));
     assert_eq!(h.found(tenant, "numbered").await.data.len(), 20);
+}
+
+pub(super) async fn what_is_typed_finds_what_was_meant(h: Harness) {
+    let tenant = h.tenant().await;
+    for (written, typed) in [
+        ("Zoe\u{308}", "zoë"),
+        ("Chloé", "chloe\u{301}"),
+        ("Renée", "RENEE"),
+        ("\u{202a}Kerstin\u{202c}\u{200b}", "kerstin"),
+        ("Marta", "\u{feff}mar\u{ad}ta\u{200e}"),
+        ("O\u{2019}Neil", "o'neil"),
+        ("Jean\u{2011}Luc", "jean-luc"),
+        ("Ｓａｋｕｒａ", "sakura"),
+        ("Großmann", "GROSSMANN"),
+        ("\u{1111}\u{1161}\u{11a8}\u{1112}\u{1162}\u{11ab}", "팍핸"),
+        ("İlknur", "ilknur"),
+        ("Two  \u{a0}Spaces", "two spaces"),
+    ] {
+        let id = h.person(tenant, written, "Other").await;
+        assert_eq!(h.find(tenant, typed).await, [id], "{written} {typed}");
+        let found = h.searched::<Contact>(tenant, typed, 5, ContactFilter::none()).await;
+        assert_eq!(found.iter().map(|contact| contact.id.uuid()).collect::<Vec<_>>(), [id], "{written} {typed}");
+    }
+}
+
+pub(super) async fn a_phone_number_is_found_by_its_digits(h: Harness) {
+    let tenant = h.tenant().await;
+    let mut numbers = Vec::new();
+    for (number, phone) in [
+        "\u{202a}+61 412 345 678\u{202c}",
+        "0413\u{a0}345\u{2009}679",
+        "(03)\u{2011}5550·0104",
+        "+1 (415) 555-0199 ext. 7",
+        "+44 (0)20 7946 0958",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let body = json!({ "email": format!("{number}@phone.example"), "phone": phone });
+        numbers.push(h.create::<Contact>(tenant, body).await.unwrap().id.uuid());
+    }
+    for (typed, number) in [
+        ("+61412345678", 0),
+        ("0412345678", 0),
+        ("0412 345\u{a0}678", 0),
+        ("345678", 0),
+        ("0061 412 345 678", 0),
+        ("0413 345 679", 1),
+        ("0413345679", 1),
+        ("0413.345.679", 1),
+        ("+61413345679", 1),
+        ("+61 (0)413 345 679", 1),
+        ("0355500104", 2),
+        ("+61 3 5550 0104", 2),
+        ("4155550199", 3),
+        ("+1\u{2013}415\u{2013}555\u{2013}0199", 3),
+        ("020 7946 0958", 4),
+        ("+442079460958", 4),
+    ] {
+        assert_eq!(h.find(tenant, typed).await, [numbers[number]], "{typed}");
+    }
+    for typed in ["+61 499 345 678", "04123456789", "0412345679"] {
+        assert_eq!(h.find(tenant, typed).await, NOTHING, "{typed}");
+    }
+}
+
+pub(super) async fn a_name_of_one_or_two_characters_is_found(h: Harness) {
+    let tenant = h.tenant().await;
+    let ng = h.person(tenant, "Jo", "Ng").await;
+    let wang = h.person(tenant, "伟", "王").await;
+    let written_together = h.person(tenant, "李娜", "").await;
+    h.person(tenant, "Nguyen", "Hpatia").await;
+    let company = async |company: &str| {
+        let body = json!({
+            "email": format!("{}@firm.example", company.len()), "first_name": "Pat", "company_name": company, "phone": "+61 3 5550 0104",
+        });
+        h.create::<Contact>(tenant, body).await.unwrap().id.uuid()
+    };
+    let (hp, water, filters) = (company("HP").await, company("北京水管公司").await, company("3M-Filters & Co").await);
+    for (typed, id) in [
+        ("Ng", ng),
+        ("jo ng", ng),
+        ("ng jo", ng),
+        ("HP", hp),
+        ("ＨＰ", hp),
+        ("北京", water),
+        ("水管", water),
+        ("管", water),
+        ("北京水", water),
+        ("王伟", wang),
+        ("王 伟", wang),
+        ("伟 王", wang),
+        ("伟王", wang),
+        ("王", wang),
+        ("李 娜", written_together),
+        ("娜", written_together),
+        ("3m", filters),
+        ("co", filters),
+    ] {
+        assert_eq!(h.find(tenant, typed).await, [id], "{typed}");
+        let found = h.searched::<Contact>(tenant, typed, 5, ContactFilter::none()).await;
+        assert_eq!(found.iter().map(|contact| contact.id.uuid()).collect::<Vec<_>>(), [id], "{typed}");
+    }
+    for typed in ["g", "gu", "61", "@", "伟北"] {
+        assert_eq!(h.find(tenant, typed).await, NOTHING, "{typed}");
+    }
+}
+
+pub(super) async fn a_text_that_is_nowhere_is_not_found_by_its_parts(h: Harness) {
+    let tenant = h.tenant().await;
+    let repeated = h.person(tenant, &"ab".repeat(40), &"ba".repeat(40)).await;
+    assert_eq!(h.find(tenant, &"ab".repeat(40)).await, [repeated]);
+    // Each three characters in a row of these are in the name.
+    for text in [&"ab".repeat(60), "bab ab", "abbab"] {
+        assert_eq!(h.find(tenant, text).await, NOTHING, "{text}");
+    }
+    let long: String = ('a'..='z').chain('0'..='9').cycle().take(100).collect();
+    let whole = h.person(tenant, &long, "Long").await;
+    assert_eq!(h.find(tenant, &long).await, [whole]);
+    assert_eq!(h.find(tenant, &format!("{}x{}", &long[..50], &long[51..])).await, NOTHING);
+}
+
+pub(super) async fn an_index_that_is_ahead_of_the_clock_begins_anew(h: Harness) {
+    let tenant = h.tenant().await;
+    let ada = h.person(tenant, "Ada", "Byron").await;
+    let ahead = h.advance_clock(tenant).await.checked_add(Duration::from_secs(3_600)).unwrap();
+    h.write((tenant, ahead), async |tx, &(tenant, ahead)| Ok(tx.store_texts(tenant, &[], ahead).await?)).await.unwrap();
+    assert!(h.to_index().await.contains(&tenant));
+    while !h.index(tenant).await {}
+    assert_eq!(h.find(tenant, "byron").await, [ada]);
+    assert!(!h.to_index().await.contains(&tenant));
 }

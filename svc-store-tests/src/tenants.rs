@@ -14,11 +14,13 @@ use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::store::{DeliveryFilter, OwnedKind};
-use svc_core::values::{Currency, TenantId, TimeZone, Timestamp};
+use svc_core::values::{Currency, Id, TenantId, TimeZone, Timestamp};
+use svc_core::webhooks::streams::{AccountBehind, Stream, StreamKey};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::Harness;
+use crate::deliveries::{call, plus};
 use crate::replays::bare as bare_replay;
 use crate::samples::Sample as _;
 
@@ -193,6 +195,36 @@ pub(super) async fn a_clock_can_be_set_back_to_the_latest_record(h: Harness) {
     let back = deleted.unwrap();
     h.write((tenant, back), async |tx, &(tenant, back)| Ok(tx.set_clock(tenant, back).await?)).await.unwrap();
     assert_eq!((clock(tenant).await, h.advance_clock(tenant).await), (deleted, back.next()));
+}
+
+pub(super) async fn positions_go_back_with_the_clock(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let now = h.advance_clock(tenant).await;
+    let [begun, behind, ahead, late] = [now, plus(now, 50), plus(now, 100), plus(now, 200)];
+    let own = |number| StreamKey { tenant_id: tenant, id: Id::new(Uuid::from_u128(number)) };
+    // Two have positions, and two are where they began, one of which is the server's.
+    let streams = [(own(1), begun), (own(2), begun), (own(3), late), (StreamKey::SERVER, late)];
+    for (key, begins_at) in streams {
+        let stream = Stream::new(key, begins_at);
+        h.write(stream, async |tx, stream| Ok(tx.insert_stream(stream).await?)).await.unwrap();
+    }
+    call!(h.advance_stream(own(1), tenant, ahead));
+    call!(h.advance_stream(own(2), tenant, now));
+    for tenant in [tenant, other] {
+        let until = ahead;
+        let index = h.write((tenant, until), async |tx, &(t, until)| Ok(tx.store_texts(t, &[], until).await?));
+        index.await.unwrap();
+    }
+    h.write((tenant, behind), async |tx, &(tenant, behind)| Ok(tx.set_clock(tenant, behind).await?)).await.unwrap();
+    let written = h.advance_clock(tenant).await;
+    for ((key, begins_at), position) in streams.into_iter().zip([behind, now, behind, behind]) {
+        let (stream, clock) = (Stream::new(key, begins_at), written);
+        let expected = AccountBehind { tenant_id: tenant, sent_until: position, clock, is_sandbox: false };
+        let found = h.read(stream, async |tx, stream| Ok(tx.accounts_behind(stream, None, 10).await?)).await.unwrap();
+        assert_eq!(found.into_iter().find(|account| account.tenant_id == tenant), Some(expected), "{key:?}");
+    }
+    let until = async |tenant| h.read(tenant, async |tx, &tenant| Ok(tx.indexed_until(tenant).await?)).await.unwrap();
+    assert_eq!((until(tenant).await, until(other).await), (Some(behind), Some(ahead)), "that of its account alone");
 }
 
 pub(super) async fn tenants_are_found_by_their_next_overdue_check(h: Harness) {

@@ -78,6 +78,8 @@ mod new_file;
 mod postgres;
 mod resources;
 mod search;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod slow_reads;
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -154,7 +156,8 @@ pub struct Options {
     /// [`OpenError::NotFound`], so that a mistyped path is noticed.
     pub create_missing: bool,
     /// The number of PostgreSQL connections for reading. The default is 4, and the minimum is 1. A connection runs the
-    /// reads of up to 64 requests at once.
+    /// reads of up to 64 requests at once. Half of them, two at most, are for reads that take long, of which each account has one
+    /// at a time.
     pub read_connections: usize,
     /// The number of PostgreSQL connections for writing. The default is 12, and the minimum is 1. Each connection runs one
     /// transaction at a time. While all are busy, waiting writes of several tenants share transactions.

@@ -85,6 +85,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0036_search_forgets",
     "0037_streams",
     "0038_erasure_of_contacts",
+    "0039_search_of_what_is_meant",
 };
 
 /// The migrations of PostgreSQL.
@@ -127,6 +128,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0036_partitions_of_history",
     "0037_erasure_of_contacts",
     "0038_partitions_in_steps",
+    "0039_search_of_what_is_meant",
 };
 
 /// A row of `schema_migrations`.

@@ -3,7 +3,8 @@
 //! # Tasks
 //!
 //! Each read or write task owns one connection. It takes units of work from a queue, and reconnects when the connection is
-//! lost. A read task runs all queued reads concurrently in one snapshot. A write task runs a unit of work, and in the same
+//! lost. A read task runs all queued reads concurrently in one snapshot; up to half of them, two at most, are for reads that
+//! take long (`slow_reads`). A write task runs a unit of work, and in the same
 //! transaction those that wait for the same tenant. Units of work that wait for a connection longer than the acquire timeout
 //! fail.
 //!
@@ -48,6 +49,7 @@ use svc_core::error::{Error, StoreError};
 use svc_core::pages::CursorKey;
 use svc_core::store::{Access, AccountServers, Observer, RequestCounts, Store, StoreResult, UnitOfWork};
 use svc_core::sync::lock;
+use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::AbortHandle;
@@ -70,10 +72,15 @@ pub(crate) use self::{
     writer::MAX_RUNS,
 };
 use crate::database_clock::DatabaseClock;
+use crate::slow_reads::{ReadTimes, RunningRead, SlowReads, too_many};
 use crate::sql::StoreContext;
 use crate::vault::{self, SecretKey, Vault};
 use crate::{OpenError, Options};
 
+/// How long a statement of a read may take on a connection that reads share.
+const SHARED: Duration = Duration::from_millis(250);
+/// The most connections for slow reads.
+const SLOW_READERS: usize = 2;
 /// The first pause between two attempts to connect. It doubles up to [`MAX_PAUSE`].
 const MIN_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause between two attempts to connect.
@@ -102,6 +109,8 @@ struct Shared {
     context: StoreContext,
     connect_options: ConnectOptions,
     reads: Queue,
+    slow: SlowReads<QueuedWork>,
+    read_times: ReadTimes,
     writes: Queue,
     clock_watch: ClockWatch,
     /// Whether notifications are sent in the transaction, because the process may exit right after the commit.
@@ -125,7 +134,8 @@ impl PostgresStore {
     /// Those of [`open`](crate::open).
     pub async fn open(url: &str, env: Env, options: Options) -> Result<Self, OpenError> {
         let connect_options = connect_options(url)?;
-        Self::connect(connect_options, env, options).await.map_err(|source| crate::unavailable(url, source))
+        let read_times = ReadTimes { shared: SHARED, ..ReadTimes::default() };
+        Self::connect(connect_options, env, options, read_times).await.map_err(|source| crate::unavailable(url, source))
     }
 
     #[cfg(feature = "sqlx")]
@@ -146,7 +156,12 @@ impl PostgresStore {
         tokio::time::sleep(self.shared.jittered(writer::PAUSE * runs)).await;
     }
 
-    async fn connect(connect_options: ConnectOptions, env: Env, options: Options) -> StoreResult<Self> {
+    async fn connect(
+        connect_options: ConnectOptions,
+        env: Env,
+        options: Options,
+        read_times: ReadTimes,
+    ) -> StoreResult<Self> {
         let key = match options.secret_key {
             Some(key) => key,
             None => SecretKey::from_environment().map_err(|reason| StoreError::SecretKey(reason.to_string()))?,
@@ -175,6 +190,11 @@ impl PostgresStore {
         if is_distributed {
             writes = writes.of_several_servers();
         }
+        let (readers, slow_readers) = readers(options.read_connections);
+        let mut connect_options = connect_options;
+        if slow_readers > 0 {
+            connect_options.read_times = Some(read_times);
+        }
         let shared = Arc::new(Shared {
             read_load: load(options.read_connections.max(1)),
             write_load: load(options.write_connections.max(1)),
@@ -182,7 +202,9 @@ impl PostgresStore {
             of_all_servers: Arc::new(Semaphore::new(1)),
             context,
             connect_options,
-            reads: Queue::new(options.read_connections.max(1)),
+            reads: Queue::new(readers),
+            slow: SlowReads::new(readers),
+            read_times,
             writes,
             clock_watch,
             is_short_lived: options.is_short_lived,
@@ -190,8 +212,11 @@ impl PostgresStore {
             connect_error: Mutex::default(),
         });
         let ((running, _), (running_background, _)) = (watch::channel(()), watch::channel(()));
-        for _ in 0..options.read_connections.max(1) {
+        for _ in 0..readers {
             spawn(&running, reader::run(Arc::clone(&shared)));
+        }
+        for _ in 0..slow_readers {
+            spawn(&running, reader::run_slow(Arc::clone(&shared)));
         }
         let mut first = Some(first);
         for _ in 0..options.write_connections.max(1) {
@@ -328,7 +353,26 @@ impl Drop for PostgresStore {
     }
 }
 
+/// Returns how many connections the reads of all accounts share, and how many are for slow reads. With one there are none.
+fn readers(connections: usize) -> (usize, usize) {
+    let slow = (connections / 2).min(SLOW_READERS);
+    ((connections - slow).max(1), slow)
+}
+
 impl Shared {
+    /// Returns what a read that begins on a shared connection knows of the slow ones.
+    fn running_read(&self, name: &'static str) -> RunningRead<'_, QueuedWork> {
+        RunningRead::new(name, self.connect_options.read_times.map(|_| &self.slow))
+    }
+
+    /// Has a read run again among the slow ones of its account.
+    fn add_slow(&self, account: Option<TenantId>, work: QueuedWork) {
+        let name = work.name();
+        if let Err(work) = self.slow.add(account, name, work) {
+            work.complete(Err(too_many(name).into()));
+        }
+    }
+
     fn queue(&self, access: Access) -> &Queue {
         match access {
             Access::Read => &self.reads,

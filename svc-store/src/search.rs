@@ -1,5 +1,7 @@
 //! The texts by which records are found, and how each database finds the texts that contain one.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use svc_core::find::{FoundKind, IndexedText, TITLE};
 use svc_core::store::{SearchRepository, StoreResult};
@@ -17,7 +19,8 @@ const PUT: &str = "INSERT INTO search_texts (place, tenant_id, kind, id, text) V
      ON CONFLICT (tenant_id, kind, id) DO UPDATE SET text = excluded.text WHERE search_texts.text <> excluded.text";
 const DELETE: &str = "DELETE FROM search_texts WHERE tenant_id = $1 AND kind = $2 AND id = $3";
 const TO_INDEX: &str = "SELECT id FROM tenants LEFT JOIN search_progress ON tenant_id = id \
-     WHERE indexed_until IS NULL OR indexed_until < clock LIMIT $1";
+     WHERE id > $1 AND (indexed_until IS NULL OR indexed_until <> clock) ORDER BY id LIMIT $2";
+const SET_BACK: &str = "UPDATE search_progress SET indexed_until = $1 WHERE tenant_id = $2 AND indexed_until > $3";
 
 /// Accounts that share places share their last one.
 const SQLITE_LAST_PLACE: &str = "SELECT max(place) FROM search_texts WHERE place BETWEEN $1 AND $2";
@@ -27,8 +30,11 @@ const POSTGRES_LAST_PLACE: &str = "SELECT max(place) FROM search_texts WHERE ten
 const SQLITE: &str = "SELECT kind, id FROM search_index CROSS JOIN search_texts ON place = search_index.rowid \
      WHERE search_index MATCH $1 AND search_index.rowid BETWEEN $2 AND $3 AND tenant_id = $4 \
      AND (kind = $5 OR $5 IS NULL) AND instr(search_texts.text, $6) > 0 ORDER BY search_index.rowid DESC LIMIT $7";
-/// How many characters the index of trigrams is asked for. Each costs a look into it for each text that has the others; few
-/// texts have the beginning of a long text and not the rest.
+/// How many characters a trigram has.
+const TRIGRAM: usize = 3;
+/// How many trigrams the index is asked for at most. Each costs a look into it for each text that has the others.
+const MAX_TRIGRAMS: usize = 16;
+/// How many characters of a text PostgreSQL's index of trigrams is asked for.
 const PHRASE: usize = 16;
 /// How many characters of the end of a number it is asked for: numbers of a country or a company begin alike.
 const END_OF_NUMBER: usize = 5;
@@ -54,7 +60,7 @@ const POSTGRES_SET_BITMAPS: &str = "SELECT set_config('enable_bitmapscan', $1, t
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![INDEXED_UNTIL, SET_INDEXED_UNTIL, PUT, DELETE, TO_INDEX]
+    vec![INDEXED_UNTIL, SET_INDEXED_UNTIL, PUT, DELETE, TO_INDEX, SET_BACK]
 }
 
 /// Returns the statements that only this database gets.
@@ -82,7 +88,23 @@ fn places(tenant: TenantId) -> (i64, i64) {
     (number << BITS, (number << BITS) | i64::from(u32::MAX))
 }
 
-/// Returns the part of a text that the index of trigrams is asked for. What it finds is compared with the whole text.
+/// Returns the query that finds the texts which have the trigrams of a text, in any order: those from all over a long text. What it
+/// finds is compared with the whole text.
+///
+/// The index goes from one text to the next that has all of them, so the rarest one decides how many it looks at. It knows no
+/// order of the trigrams in a text: to compare positions took seconds where a text has one trigram a thousand times.
+fn trigrams_query(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let mut trigrams: Vec<String> = chars.windows(TRIGRAM).map(|trigram| trigram.iter().collect()).collect();
+    let mut seen = HashSet::new();
+    trigrams.retain(|trigram| seen.insert(trigram.clone()));
+    let step = trigrams.len().div_ceil(MAX_TRIGRAMS).max(1);
+    let quoted: Vec<String> =
+        trigrams.iter().rev().step_by(step).map(|trigram| format!("\"{}\"", trigram.replace('"', "\"\""))).collect();
+    quoted.join(" ")
+}
+
+/// Returns the part of a text that PostgreSQL's index of trigrams is asked for. What it finds is compared with the whole text.
 fn asked_of_index(text: &str) -> String {
     let is_number = text.chars().all(|char| char.is_ascii_digit() || " +-()./".contains(char));
     let skipped = if is_number { text.chars().count().saturating_sub(END_OF_NUMBER) } else { 0 };
@@ -125,10 +147,10 @@ impl SearchRepository for SqlTx<'_> {
     ) -> StoreResult<Vec<(FoundKind, Uuid)>> {
         let (tenant_id, kind, limit_param) = (tenant.param(), kind.param(), limit.param());
         if self.dialect == Dialect::Sqlite {
-            let phrase = format!("\"{}\"", asked_of_index(text).replace('"', "\"\""));
+            let query = trigrams_query(text);
             let (first, last) = places(tenant);
             let whole = Param::Text(text.into());
-            let params = [Param::Text(phrase.into()), first.param(), last.param(), tenant_id, kind, whole, limit_param];
+            let params = [Param::Text(query.into()), first.param(), last.param(), tenant_id, kind, whole, limit_param];
             return self.fetch(SQLITE, &params, read).await;
         }
         let whole = Param::Text(text.into());
@@ -154,15 +176,21 @@ impl SearchRepository for SqlTx<'_> {
         Ok(all)
     }
 
-    async fn tenants_to_index(&mut self, limit: u32) -> StoreResult<Vec<TenantId>> {
+    async fn tenants_to_index(&mut self, after: Option<TenantId>, limit: u32) -> StoreResult<Vec<TenantId>> {
         if let Some(locked) = &mut self.locked {
             locked.store_clocks(self.sql).await?;
         }
-        self.fetch(TO_INDEX, &[limit.param()], |cells| cells.take("tenants", "id")).await
+        let after = after.unwrap_or(TenantId(Uuid::nil()));
+        self.fetch(TO_INDEX, &[after.param(), limit.param()], |cells| cells.take("tenants", "id")).await
     }
 }
 
 impl SqlTx<'_> {
+    /// Sets the time until which the index has all changes of a tenant back to `at`, if it is later.
+    pub(crate) async fn set_back_index(&mut self, tenant: TenantId, at: Timestamp) -> StoreResult<()> {
+        self.pipeline(SET_BACK, &[at.param(), tenant.param(), at.param()]).await
+    }
+
     /// Sets whether the rest of the transaction may read indexes as bitmaps.
     async fn set_bitmaps(&mut self, value: &str) -> StoreResult<()> {
         self.fetch_one(POSTGRES_SET_BITMAPS, &[Param::Text(value.into())], read_setting).await.map(drop)

@@ -104,6 +104,11 @@ pub(crate) trait Sql: Send {
         Ok(())
     }
 
+    /// Is called when a unit of work names the account that it reads for. Fails if it has to run again among the slow reads.
+    fn read_as(&mut self, _account: TenantId) -> StoreResult<()> {
+        Ok(())
+    }
+
     /// Runs a query whose row stays locked until the transaction ends. Its turn was taken.
     async fn lock_row(&mut self, _key: Uuid, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> StoreResult<()> {
         self.query(sql, params, each).await
@@ -198,6 +203,9 @@ impl Tx for SqlTx<'_> {
     }
     fn act_as(&mut self, actor: Actor) {
         self.actor = actor;
+    }
+    fn read_as(&mut self, account: TenantId) -> StoreResult<()> {
+        self.sql.read_as(account)
     }
     fn written_events(&self) -> WrittenEvents {
         self.written_events

@@ -1,4 +1,4 @@
-//! The SQLite store: one writer thread with group commit, a checkpointer thread, and two reader threads.
+//! The SQLite store: one writer thread with group commit, a checkpointer thread, two reader threads, and two for slow reads.
 //!
 //! # Threads
 //!
@@ -18,6 +18,7 @@ mod connection_pool;
 #[cfg(feature = "maintenance")]
 mod maintenance_connection;
 mod migrate;
+mod read_limit;
 mod reader;
 mod writer;
 
@@ -41,11 +42,15 @@ pub(crate) use self::connection::SqliteConnection;
 use self::connection_pool::ConnectionPool;
 #[cfg(feature = "maintenance")]
 pub(crate) use self::maintenance_connection::SqliteMaintenance;
+use self::reader::Readers;
 use crate::check_queue;
+use crate::slow_reads::{ReadTimes, SlowReads};
 use crate::sql::StoreContext;
 use crate::vault::{self, SecretKey, Vault};
 
 const READERS: usize = 2;
+/// The threads for slow reads, which seldom have anything to do. One account has one of them at a time.
+const SLOW_READERS: usize = 2;
 
 /// A store on a SQLite file.
 ///
@@ -67,6 +72,22 @@ struct QueuedWork {
     name: &'static str,
     work: UnitOfWork,
     result_sender: oneshot::Sender<Result<(), Error>>,
+    /// Held by the caller of a read as long as it waits.
+    caller: Weak<()>,
+}
+
+impl QueuedWork {
+    /// Returns whether the caller has stopped waiting for the result.
+    fn is_abandoned(&self) -> bool {
+        self.result_sender.is_closed()
+    }
+
+    /// Sends the result to the caller.
+    fn complete(self, result: Result<(), Error>) {
+        // The closure may hold a handle of the store, which must be dropped before the caller continues.
+        drop(self.work);
+        let _ = self.result_sender.send(result);
+    }
 }
 
 /// The queue of units of work that wait for a thread. A thread takes many of them at once, as one group.
@@ -155,15 +176,21 @@ impl SqliteStore {
     /// with another key. [`StoreError::SchemaMismatch`] when its schema does not fit this version of the program, and
     /// [`StoreError::Incomplete`] when a restore of the file or a copy into it did not finish.
     pub fn open(path: &Path, env: Env) -> StoreResult<Self> {
-        Self::open_with(path, env, None, connection::BUSY_TIMEOUT)
+        Self::open_with_key(path, env, None)
     }
 
     /// Opens a file as [`open`](Self::open) does, with this key if there is one.
     pub(crate) fn open_with_key(path: &Path, env: Env, key: Option<SecretKey>) -> StoreResult<Self> {
-        Self::open_with(path, env, key, connection::BUSY_TIMEOUT)
+        Self::open_with(path, env, key, connection::BUSY_TIMEOUT, ReadTimes::default())
     }
 
-    fn open_with(path: &Path, env: Env, key: Option<SecretKey>, busy_timeout: Duration) -> StoreResult<Self> {
+    fn open_with(
+        path: &Path,
+        env: Env,
+        key: Option<SecretKey>,
+        busy_timeout: Duration,
+        times: ReadTimes,
+    ) -> StoreResult<Self> {
         let mut first = SqliteConnection::open(path)?;
         first.set_busy_timeout(busy_timeout)?;
         first.migrate(env.now())?;
@@ -187,14 +214,22 @@ impl SqliteStore {
         let context = Arc::new(StoreContext::new(env, cursor_key, vault));
         let (reads, writes) = (Arc::new(Queue::new()), Arc::new(Queue::new()));
         let (running, _) = watch::channel(());
-        let pool = Arc::new(ConnectionPool::new(path.to_owned(), busy_timeout, READERS)?);
+        let pool = Arc::new(ConnectionPool::new(path.to_owned(), busy_timeout, READERS + SLOW_READERS)?);
         let threads = Vec::new();
         let mut store =
             Self { context: Arc::clone(&context), reads, writes, threads, pool: Arc::downgrade(&pool), running };
+        let (queue, slow) = (Arc::clone(&store.reads), Arc::new(SlowReads::new(READERS)));
+        let readers = Readers { pool: Arc::clone(&pool), queue, slow, times, context: Arc::clone(&context) };
+        let readers = Arc::new(readers);
         for number in 0..READERS {
-            let (pool, queue, context) = (Arc::clone(&pool), Arc::clone(&store.reads), Arc::clone(&context));
-            store.spawn(format!("sqlite-read-{number}"), move || reader::run(&pool, number, &queue, &context))?;
+            let readers = Arc::clone(&readers);
+            store.spawn(format!("sqlite-read-{number}"), move || reader::run(&readers, number))?;
         }
+        for number in READERS..READERS + SLOW_READERS {
+            let readers = Arc::clone(&readers);
+            store.spawn(format!("sqlite-slow-{number}"), move || reader::run_slow(&readers, number))?;
+        }
+        drop(readers);
         let (checkpointer, requests) = Checkpointer::new();
         let pool_of_checkpointer = Arc::clone(&pool);
         store.spawn("sqlite-checkpoint".to_owned(), move || checkpointer::run(&pool_of_checkpointer, &requests))?;
@@ -234,7 +269,9 @@ impl Store for SqliteStore {
             Access::Read => &self.reads,
             Access::Write => &self.writes,
         };
-        queue.push(QueuedWork { name, work, result_sender })?;
+        // It is dropped with this future, by which a read ends that nobody waits for.
+        let caller = Arc::new(());
+        queue.push(QueuedWork { name, work, result_sender, caller: Arc::downgrade(&caller) })?;
         result.await.map_err(|_| StoreError::Closed)?
     }
 

@@ -99,6 +99,8 @@ pub(crate) enum Attack {
     IdleHttp2,
     /// HTTP/2: 300 connections with 100 unfinished requests each, of 31 KB, at all endpoints that take bodies.
     UnfinishedStreams,
+    /// 40 connections that search texts of one letter for the longest text that none of them has; every other one leaves at once.
+    Search,
 }
 
 impl Attack {
@@ -138,6 +140,7 @@ impl Attack {
             Self::ClientHellos => "client-hellos",
             Self::IdleHttp2 => "idle-http2",
             Self::UnfinishedStreams => "unfinished-streams",
+            Self::Search => "search",
         }
     }
 
@@ -154,6 +157,11 @@ impl Attack {
     /// Returns how many attempts there were at a delivery of the attackers' tenant.
     pub(crate) fn attempts(self) -> u32 {
         if self == Self::AttemptLogs { 500 } else { 0 }
+    }
+
+    /// Returns whether the attackers' tenant has texts in which a search finds every part of a text everywhere.
+    pub(crate) fn needs_texts(self) -> bool {
+        matches!(self, Self::Search)
     }
 
     /// Returns whether the attack uses TLS, which HTTP/2 requires here.
@@ -207,6 +215,7 @@ pub(crate) async fn run(options: &AttackOptions) -> Result<bool> {
         Attack::StuckFiles => files::unread(&all).await,
         Attack::AttemptLogs => files::attempt_logs(&all).await,
         Attack::StuckAnswers => http2::stuck_answers(&all, 500, "/api/v1/contacts?limit=200").await,
+        Attack::Search => floods::searches(&all).await,
         Attack::LargeStuckAnswers => http2::stuck_answers(&all, 60, "/api/v1/bookings?limit=200").await,
         Attack::UnfinishedHeads => unfinished::heads(&all, 15_000).await,
         Attack::ShortHeads => unfinished::heads(&all, 100).await,

@@ -12,6 +12,7 @@ use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
+use svc_core::find;
 use svc_core::input::Input as _;
 use svc_core::resources::bookings::{Booking, BookingCreate};
 use svc_core::resources::contacts::{Contact, ContactCreate};
@@ -37,6 +38,8 @@ use crate::attacks::{Attack, CONTACTS};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bookings of the largest size, which fill a page.
 const LARGE_BOOKINGS: usize = 200;
+/// Contacts in whose texts a search finds every part of a text everywhere.
+const TEXTS: usize = 3_000;
 /// Requests per minute of an honest client, which is below its limit.
 const REQUESTS_PER_KEY: u32 = 50;
 /// The number of the attackers' keys.
@@ -142,8 +145,9 @@ impl TestServer {
         let honest = NewTenant { keys: requests / REQUESTS_PER_KEY + 1, contacts: CONTACTS, ..NewTenant::default() };
         let honest = tenant(&database, honest).await?;
         let bookings = if attack.needs_large_records() { LARGE_BOOKINGS } else { 0 };
+        let texts = if attack.needs_texts() { TEXTS } else { 0 };
         let (contacts, attempts) = (attack.contacts(), attack.attempts());
-        let hostile = NewTenant { keys: HOSTILE_KEYS, viewers: VIEWERS, contacts, bookings, attempts };
+        let hostile = NewTenant { keys: HOSTILE_KEYS, viewers: VIEWERS, contacts, bookings, attempts, texts };
         let hostile = tenant(&database, hostile).await?;
         let (chain, private) = (folder.path().join("chain.pem"), folder.path().join("key.pem"));
         if attack.needs_tls() {
@@ -225,6 +229,8 @@ struct NewTenant {
     contacts: usize,
     bookings: usize,
     attempts: u32,
+    /// How many contacts have long texts of one letter, which are in the index of searches.
+    texts: usize,
 }
 
 /// What clients of a tenant need to know.
@@ -265,6 +271,16 @@ async fn tenant(database: &Database, new: NewTenant) -> Result<Made> {
             );
             let input = BookingCreate::from_body(body.as_bytes())?;
             crud::create::<Booking>(tx, tenant, input).await?;
+        }
+        let (name, company, city) = ("a".repeat(300), "a".repeat(500), "a".repeat(100));
+        for number in 0..new.texts {
+            let body = format!(
+                r#"{{"email":"a{number}@example.com","first_name":"{name}","last_name":"{name}","company_name":"{company}","city":"{city}"}}"#
+            );
+            crud::create::<Contact>(tx, tenant, ContactCreate::from_body(body.as_bytes())?).await?;
+        }
+        if new.texts > 0 {
+            while !find::index(tx, tenant).await? {}
         }
         Ok((tenant, texts, contact.to_string(), delivery))
     });

@@ -10,7 +10,8 @@ use super::InAccount;
 /// `svc find`
 #[derive(Args, Clone, Debug)]
 pub struct Find {
-    /// What to look for: a whole name, number or email address, or at least three characters of any text.
+    /// What to look for: a whole name, number or email address, at least three characters of any text, or a word of one or two.
+    /// Case, accents, and what stands between the digits of a phone number make no difference.
     #[arg(value_parser = text, value_name = "TEXT")]
     pub text: FindText,
     /// The account.

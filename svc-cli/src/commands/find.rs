@@ -1,6 +1,6 @@
 //! `svc find`.
 
-use svc_core::find::MAX_HITS;
+use svc_core::find::{MAX_HITS, MIN_TEXT};
 
 use super::lookup;
 use crate::cli::Find;
@@ -10,6 +10,11 @@ use crate::service::Service;
 
 pub(super) async fn run(service: &Service, options: Find) -> Result<Outcome, Failure> {
     let account = lookup::account(service, &options.account).await?.id;
+    let nothing = if options.text.text.as_str().trim().chars().count() < MIN_TEXT {
+        "Nothing was found. One or two characters find whole words alone; give at least three of a longer one."
+    } else {
+        "Nothing was found."
+    };
     let found = service.find(account, options.text).await?;
     let table = Table::new(["KIND", "ID", "NAME", "DETAILS"], &found.data, |hit| {
         [hit.kind.to_string(), hit.id.to_string(), plain(&hit.title), plain(&hit.detail)]
@@ -21,6 +26,6 @@ pub(super) async fn run(service: &Service, options: Find) -> Result<Outcome, Fai
     } else {
         None
     };
-    let outcome = Outcome::list(&found.data, &table, "Nothing was found.")?;
+    let outcome = Outcome::list(&found.data, &table, nothing)?;
     Ok(outcome.with_note(note.map(str::to_owned)))
 }

@@ -11,6 +11,8 @@
 //! on after the last event that it has seen; neither would ever find a later write with an earlier time. So the clock of a
 //! tenant can go back to its latest record and no further. If that record has a time in the future, the clock counts on from
 //! there until that time has come.
+//!
+//! The positions that follow the clock go back with it: those of streams, and that of the index of searches.
 
 use serde::Serialize;
 use std::time::Duration;

@@ -15,7 +15,8 @@ use crate::values::{Id, TenantId, Text};
 pub struct SearchParams {
     /// Returns only records that have this text: a whole name, number or email address, at least four characters of the
     /// beginning of an id, or at least three characters of a name, email address, phone number, company, suburb, title or
-    /// number, in any case. Those that are named exactly come first, then those that changed last.
+    /// number, in any case. One or two characters find only whole words, and any part of a text in Chinese, Japanese or Korean.
+    /// Those that are named exactly come first, then those that changed last.
     ///
     /// The response is one page of at most `limit` records. The other filters are applied to the 200 records that come
     /// first. It cannot be combined with `cursor` and `updated_since`. For some seconds after more than 200 records changed at

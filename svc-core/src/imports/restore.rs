@@ -14,20 +14,21 @@ use super::{contacts, invoices};
 use crate::accounts::clocks::advance_clock;
 use crate::accounts::tenants::{self, NumberKind, Tenant};
 use crate::error::{Error, FieldCode, Issue};
+use crate::find::{self, Findable};
 use crate::input::{FieldNames, Fields, Input};
 use crate::pages::{ListQuery, Order};
+use crate::resources::Filter as _;
 use crate::resources::bookings::{Booking, BookingFilter};
 use crate::resources::contacts::{Contact, ContactFilter, ContactId};
 use crate::resources::invoices::{Invoice, InvoiceFilter};
 use crate::resources::jobs::{Job, JobFilter};
 use crate::resources::quotes::{Quote, QuoteFilter};
-use crate::resources::{Filter as _, Resource};
 use crate::store::{Repository, Tx};
 use crate::values::{Amount, EventKind, JOB_SCALE, TenantId, TextEnum, Timestamp};
 
 /// A resource whose records can be put back. A record has all its fields, as [`Input`] reads them from an export.
 #[async_trait]
-pub trait Restore: Resource + Input {
+pub trait Restore: Findable + Input {
     /// Returns the filter that every record passes, deleted ones included.
     fn unfiltered() -> Self::Filter;
 
@@ -93,10 +94,12 @@ pub async fn restore<R: Restore>(tx: &mut dyn Tx, tenant: &Tenant, mut record: R
     }
     if existing {
         R::repository(tx).update(tenant.id, &record).await?;
-        return Ok(Imported::Updated);
+    } else {
+        R::repository(tx).insert(tenant.id, &record).await?;
     }
-    R::repository(tx).insert(tenant.id, &record).await?;
-    Ok(Imported::Added)
+    // The index of searches has all changes until a later time, so it would never look for one with this time.
+    find::index_record(tx, tenant.id, &record).await?;
+    Ok(if existing { Imported::Updated } else { Imported::Added })
 }
 
 /// Checks that no record of the type has changed at the time of this one or later.

@@ -126,7 +126,7 @@ impl<'e> Runner<'e> {
             span.record("id", field::display(id));
         }
         let work = match self.tenant {
-            Some(tenant) => tell_unknown_tenant(tenant, work),
+            Some(tenant) => in_account(tenant, access, work),
             None => work,
         };
         let done = self.executor.run(access, operation.name, work).instrument(span.clone()).await;
@@ -138,13 +138,16 @@ impl<'e> Runner<'e> {
     }
 }
 
-/// Tells the error of an operation that finds nothing because there is no such account, which may be in another database,
-/// from that of one whose record is not found.
-fn tell_unknown_tenant(tenant: TenantId, work: UnitOfWork) -> UnitOfWork {
+/// Makes a read one of its account. Tells the error of an operation that finds nothing because there is no such account, which
+/// may be in another database, from that of one whose record is not found.
+fn in_account(tenant: TenantId, access: Access, work: UnitOfWork) -> UnitOfWork {
     let work = Arc::new(work);
     Box::new(move |tx| {
         let work = Arc::clone(&work);
         Box::pin(async move {
+            if access == Access::Read {
+                tx.read_as(tenant)?;
+            }
             match work(tx).await {
                 Err(Error::NotFound) if tx.tenant(tenant).await?.is_none() => Err(Error::UnknownTenant(tenant)),
                 done => done,

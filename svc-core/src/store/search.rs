@@ -18,7 +18,7 @@ pub trait SearchRepository: Send {
     async fn store_texts(&mut self, tenant: TenantId, texts: &[IndexedText], until: Timestamp) -> StoreResult<()>;
 
     /// Returns the first `limit` records of a tenant whose text contains `text`, of one kind or of all, those that entered the
-    /// index last first. `text` has at least [`MIN_TEXT`](crate::find::MIN_TEXT) characters, is in lower case, and is no pattern: every
+    /// index last first. `text` has at least [`MIN_TEXT`](crate::find::MIN_TEXT) characters, is in the form of the index, and is no pattern: every
     /// character stands for itself.
     async fn records_with_text(
         &mut self,
@@ -28,6 +28,7 @@ pub trait SearchRepository: Send {
         limit: u32,
     ) -> StoreResult<Vec<(FoundKind, Uuid)>>;
 
-    /// Returns at most `limit` tenants that were written to after the time until which the index has their changes.
-    async fn tenants_to_index(&mut self, limit: u32) -> StoreResult<Vec<TenantId>>;
+    /// Returns at most `limit` tenants after the tenant `after`, or of all, whose clock is not the time until which the index
+    /// has their changes, in the order of their ids.
+    async fn tenants_to_index(&mut self, after: Option<TenantId>, limit: u32) -> StoreResult<Vec<TenantId>>;
 }

@@ -52,6 +52,9 @@ pub trait TenantRepository: Send {
 
     /// Sets the clock of a tenant, which may go back. The tenant must be locked, and the time not be before
     /// [`latest_time`](TenantRepository::latest_time).
+    ///
+    /// Positions that follow the clock go back with it: the time until which the index of searches has all changes, and those
+    /// of streams in the tenant. One that stayed ahead would pass over everything that is written until the clock reaches it.
     async fn set_clock(&mut self, tenant: TenantId, at: Timestamp) -> StoreResult<()>;
 
     /// Returns the first `limit` tenants whose next check for passed due dates is at or before `now`, or after `latest`, the

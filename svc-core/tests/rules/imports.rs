@@ -19,11 +19,11 @@ use uuid::Uuid;
 
 use crate::{Fixture, json_of, refusal, time};
 
-const PLAIN: ImportOptions = ImportOptions { events: true, update: false };
+pub(super) const PLAIN: ImportOptions = ImportOptions { events: true, update: false };
 const UPDATE: ImportOptions = ImportOptions { events: true, update: true };
 
 impl Fixture {
-    fn put<R: Import>(&self, row: Value, before: u32, options: ImportOptions) -> Result<Imported, Error> {
+    pub(super) fn put<R: Import>(&self, row: Value, before: u32, options: ImportOptions) -> Result<Imported, Error> {
         let tenant = self.tenant;
         self.write((tenant, row, before, options), async |tx, (tenant, row, before, options)| {
             let row = R::Row::from_body(row.to_string().as_bytes());
@@ -307,7 +307,7 @@ fn an_id_and_a_number_must_name_the_same_invoice() {
 }
 
 /// The members of a row of an account.
-fn restored(kind: &str, at: &str, fields: Value) -> Value {
+pub(super) fn restored(kind: &str, at: &str, fields: Value) -> Value {
     let mut row = json!({
         "kind": kind, "id": first_id_at(time(at)), "created_at": at, "updated_at": at,
     });

@@ -9,6 +9,7 @@ mod contacts;
 mod custom_kinds;
 mod documents;
 mod events;
+mod find;
 mod imports;
 mod invoice_changes;
 mod invoices;

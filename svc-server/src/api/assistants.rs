@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use svc_core::accounts::keys::Scope;
 use svc_core::error::Issue;
 use svc_core::values::TenantId;
+use tokio::sync::watch;
 
 use crate::api::auth::Principal;
 use crate::api::body::{self, ArrivingBody, MAX_BODY};
@@ -62,6 +63,8 @@ impl Api {
             Version::Platform => ListenerKind::Platform,
             _ => ListenerKind::Assistants,
         };
+        // It is dropped with this future when the client is gone.
+        let (_client, waiting) = watch::channel(());
         let session = Session {
             api: Self { state: Arc::clone(&self.state), listener },
             peer,
@@ -72,6 +75,7 @@ impl Api {
             headers: parts.headers.clone(),
             is_counted: Arc::default(),
             memory: ToolMemory::default(),
+            waiting,
         };
         let received = match self.receive(&client, parts, body).await {
             Ok(received) => received,
@@ -231,7 +235,7 @@ impl Api {
         let of_call = session.memory.clone();
         let mut request = Request::from_parts((*parts).clone(), Full::new(body));
         request.extensions_mut().insert(session);
-        // They belong to the call, which goes on without its client.
+        // They belong to the call, which goes on without its client if it changes something.
         request.extensions_mut().insert(permits);
         let response = mcp.respond(message, request).await;
         Ok((response, of_call.take().unwrap_or(memory)))

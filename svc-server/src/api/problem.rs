@@ -282,6 +282,10 @@ impl Problem {
                 "The service lost its database while it committed this change, which may or may not have been made; \
                  read the record, or repeat the request with the same Idempotency-Key."
             }
+            Self::Core(Error::Store(StoreError::TooSlow(_))) => {
+                "This request took too long and was ended; ask for less, such as a shorter page or a longer text to search \
+                 for, or try again in a moment."
+            }
             Self::Core(Error::Store(StoreError::ClockSkew(_))) => {
                 "The clock of this server is wrong, so it takes no writes; try again in a moment."
             }

@@ -558,6 +558,7 @@ async fn authorize_and_run(
     client.require(&routed.operation)?;
     let run = parsed?.operation;
     client.require_account()?;
+    tx.read_as(client.tenant()).map_err(Error::from)?;
     let Some(memory) = state.responses.try_acquire(Holder::of(client.account()), records) else { return Ok(None) };
     Ok(Some((run(tx, client.tenant()).await?, memory)))
 }

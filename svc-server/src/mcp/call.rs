@@ -47,7 +47,13 @@ pub(super) async fn run(session: &Session, tool: &Tool, arguments: JsonObject) -
         return failure(&json!({ "error": text, "code": "validation_failed" }).to_string());
     };
     session.is_counted.store(true, Ordering::Relaxed);
-    let (parts, body) = session.api.call(request, session.peer).await.into_parts();
+    let mut waiting = session.waiting.clone();
+    let response = tokio::select! {
+        response = session.api.call(request, session.peer) => response,
+        // A change is made whether anybody waits for it or not.
+        _ = waiting.changed(), if !operation.writes() => return invalid(Error::NotAllowed("The client has gone.".to_owned())),
+    };
+    let (parts, body) = response.into_parts();
     let Ok(body) = body.collect().await.map(Collected::to_bytes) else {
         return failure(r#"{"error":"The response could not be read.","code":"internal_error"}"#);
     };

@@ -12,6 +12,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::sync::watch;
 
 use super::tools::{ToolOperation, Tools};
 use super::{call, message};
@@ -55,6 +56,8 @@ pub(crate) struct Session {
     pub(crate) is_counted: Arc<AtomicBool>,
     /// The memory of the response to the message, once it has called an operation.
     pub(crate) memory: ToolMemory,
+    /// Closed when the client no longer waits.
+    pub(crate) waiting: watch::Receiver<()>,
 }
 
 /// Answers the requests of the protocol.

@@ -232,6 +232,8 @@ impl TenantRepository for SqlTx<'_> {
 
     async fn set_clock(&mut self, tenant: TenantId, at: Timestamp) -> StoreResult<()> {
         self.execute(SET_CLOCK, &[at.param(), tenant.param()]).await?;
+        self.set_back_index(tenant, at).await?;
+        self.set_back_streams(tenant, at).await?;
         if let Some(locked) = self.locked(tenant) {
             locked.set_clock(at);
         }

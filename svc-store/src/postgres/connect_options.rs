@@ -16,6 +16,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::failure::cannot_connect;
 use super::tls::{self, Roots, Verification};
+use crate::slow_reads::ReadTimes;
 
 /// The longest that connecting may take, to all hosts of the URL together, unless the URL says how long each may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -38,7 +39,10 @@ const VOLATILE_SETTINGS: &str = "-c synchronous_commit=off";
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
+    /// Reads of all accounts, whose statements are short.
     Read,
+    /// Slow reads.
+    SlowRead,
     Write,
     /// Notifications and request counts, which may be lost.
     Volatile,
@@ -57,6 +61,8 @@ pub(super) struct ConnectOptions {
     pub(super) steers_plans: bool,
     /// With `load_balance_hosts=random`, how many connections were opened: each begins with another host.
     opened: Arc<AtomicUsize>,
+    /// How long reads may take, if there are connections for slow ones.
+    pub(super) read_times: Option<ReadTimes>,
 }
 
 /// A host of the URL.
@@ -201,7 +207,25 @@ impl ConnectOptions {
             allows_plaintext: ssl.mode == TlsMode::Prefer && !is_local,
             steers_plans: true,
             opened: Arc::default(),
+            read_times: None,
         })
+    }
+
+    /// Returns how long a statement takes at most on the connections of a role, where that is not what the URL says.
+    pub(super) fn statement_timeout(&self, role: Role) -> Option<Duration> {
+        let times = self.read_times?;
+        match role {
+            Role::Read => Some(times.shared),
+            Role::SlowRead => Some(times.system),
+            Role::Write | Role::Volatile => None,
+        }
+    }
+
+    /// Makes the server end the statement that runs on a connection, by another connection.
+    pub(super) async fn cancel(&self, client: &Client) {
+        if let Err(error) = in_time(client.cancel_token().cancel_query(self.tls.clone())).await {
+            tracing::debug!(%error, "a statement that nobody waits for runs to its timeout");
+        }
     }
 
     /// Opens a connection to the first host that can be connected to, and has the role that the URL asks for. A host that does not
@@ -212,7 +236,7 @@ impl ConnectOptions {
     ) -> StoreResult<(Client, Connection<Socket, impl TlsStream + Unpin + Send + use<>>)> {
         let mut config = self.config.clone();
         let role_settings = match role {
-            Role::Read | Role::Write => "",
+            Role::Read | Role::SlowRead | Role::Write => "",
             Role::Volatile => VOLATILE_SETTINGS,
         };
         let planner_settings = if self.steers_plans { PLANNER_SETTINGS } else { "" };

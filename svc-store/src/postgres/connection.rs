@@ -57,8 +57,13 @@ impl PostgresConnection {
             driver_alive,
             is_aborted: AtomicBool::new(false),
         };
-        if role == Role::Read {
+        if matches!(role, Role::Read | Role::SlowRead) {
             in_time(connection.client.batch_execute(READ_ONLY)).await?;
+        }
+        // Not in the options of the connection, which a pooler ignores.
+        if let Some(timeout) = connect_options.statement_timeout(role) {
+            let set = format!("SET statement_timeout = {}", timeout.as_millis().max(1));
+            in_time(connection.client.batch_execute(&set)).await?;
         }
         Ok(connection)
     }

@@ -81,6 +81,7 @@ impl TransactionFailure {
 /// Returns the error for a code of the server, with this text, and the name of the constraint that may be violated.
 pub(crate) fn error_of_code(code: &str, text: String, constraint: &str) -> StoreError {
     match code.get(..2) {
+        _ if code == SqlState::QUERY_CANCELED.code() => StoreError::TooSlow(text),
         Some("23") => StoreError::Conflict { constraint: constraint.to_owned() },
         // The classes for connections, authorization, rollbacks, resources, operator intervention and system errors.
         Some("08" | "28" | "3D" | "40" | "53" | "54" | "55" | "57" | "58") => StoreError::Unavailable(text),

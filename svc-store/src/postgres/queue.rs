@@ -56,6 +56,11 @@ impl QueuedWork {
         &self.work
     }
 
+    /// Returns the closure, and a future that ends when the caller has stopped waiting for the result.
+    pub(super) fn work_and_abandonment(&mut self) -> (&UnitOfWork, impl Future<Output = ()>) {
+        (&self.work, self.result_sender.closed())
+    }
+
     /// Returns whether the caller has stopped waiting for the result.
     pub(super) fn is_abandoned(&self) -> bool {
         self.result_sender.is_closed()

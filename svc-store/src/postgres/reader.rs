@@ -1,7 +1,8 @@
 //! A read task: it runs all queued reads concurrently on one connection, in one `REPEATABLE READ` transaction.
 //!
 //! The reads are taken from the queue before the transaction begins, so each one sees every write that was acknowledged
-//! before the read was requested.
+//! before the read was requested. A statement that takes long is ended by the server, and its read runs again on the connection of a
+//! task for slow reads.
 //!
 //! `BEGIN` is pipelined with the first statements, the statements of all reads are pipelined together, and nothing waits for
 //! `COMMIT`. So `GET /contacts/{id}` takes two round trips, one to look up the API key and one to read the row, however
@@ -10,16 +11,19 @@
 use std::sync::Arc;
 
 use futures_util::future::{join, join_all};
-use svc_core::error::Error;
+use svc_core::error::{Error, StoreError};
 use svc_core::store::Access;
+use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::time::timeout;
 
 use super::Shared;
+use super::connect_options::Role;
 use super::connection::{Pipeline, PostgresConnection};
 use super::failure::TransactionFailure;
 use super::queue::QueuedWork;
 use super::transaction::{BEGIN_READ, MAX_DURATION, PostgresTransaction, too_long};
+use crate::slow_reads::too_slow;
 
 /// The most reads in one transaction, so that snapshots stay short.
 const MAX_GROUP: usize = 64;
@@ -27,10 +31,72 @@ const MAX_GROUP: usize = 64;
 pub(super) async fn run(shared: Arc<Shared>) {
     while let Some(connection) = shared.connection(Access::Read).await {
         if !serve(&connection, &shared).await {
-            return;
+            break;
         }
         connection.abort();
     }
+    shared.slow.reader_ended();
+}
+
+/// Runs slow reads, each in a transaction of its own.
+pub(super) async fn run_slow(shared: Arc<Shared>) {
+    let mut open: Option<PostgresConnection> = None;
+    while let Some(slow) = shared.slow.wait_for_next().await {
+        let (account, name) = (slow.account, slow.name);
+        if slow.is_late(&shared.read_times) {
+            slow.work.complete(Err(too_slow(name).into()));
+        } else if !slow.work.is_abandoned() {
+            let connected = match open.take().filter(|connection| !connection.is_closed()) {
+                Some(connection) => Ok(connection),
+                None => PostgresConnection::open(&shared.connect_options, Role::SlowRead).await,
+            };
+            match connected {
+                Ok(connection) => {
+                    if run_slow_read(&connection, &shared, account, slow.work).await {
+                        open = Some(connection);
+                    } else {
+                        connection.abort();
+                    }
+                }
+                Err(error) => slow.work.complete(Err(error.into())),
+            }
+        }
+        shared.slow.end(account);
+    }
+}
+
+/// Runs a slow read and completes it. Returns whether the connection can still be used.
+async fn run_slow_read(
+    connection: &PostgresConnection,
+    shared: &Shared,
+    account: Option<TenantId>,
+    mut work: QueuedWork,
+) -> bool {
+    let name = work.name();
+    let mut transaction = PostgresTransaction::new(connection, &shared.context.vault, Access::Read);
+    let result = {
+        let (unit, abandoned) = work.work_and_abandonment();
+        let delivery_wakeup = DeliveryWakeup::default();
+        let reading = transaction.run(name, unit, &shared.context, &delivery_wakeup, None);
+        tokio::select! {
+            result = timeout(shared.read_times.of(account), reading) => result.ok(),
+            () = abandoned => None,
+        }
+    };
+    let Some(result) = result else {
+        shared.connect_options.cancel(&connection.client).await;
+        work.complete(Err(too_slow(name).into()));
+        return false;
+    };
+    match transaction.failure().cloned() {
+        Some(failure) if failure.is_connection_lost() => {
+            shared.requeue(Access::Read, work, failure.error);
+            return false;
+        }
+        Some(failure) => work.complete(Err(failure.error.into())),
+        None => work.complete(result),
+    }
+    transaction.roll_back().await.is_ok()
 }
 
 /// Serves reads until the connection is lost. Returns `false` when the store is closed and the queue is empty.
@@ -81,28 +147,31 @@ async fn serve(connection: &PostgresConnection, shared: &Shared) -> bool {
     }
 }
 
-/// Runs a read in the shared transaction and completes it. If the transaction failed, it returns the read instead.
+/// Runs a read in the shared transaction and completes it, or has it run again among the slow ones. If the transaction failed, it
+/// returns the read instead.
 async fn run_in_group(
     connection: &PostgresConnection,
     shared: &Shared,
     work: QueuedWork,
 ) -> Option<(QueuedWork, TransactionFailure)> {
     let transaction = PostgresTransaction::join(connection, &shared.context.vault, Access::Read);
-    let mut transaction = transaction.with_load(shared.read_load.as_ref());
+    let transaction = transaction.with_load(shared.read_load.as_ref());
+    let mut transaction = transaction.with_read(shared.running_read(work.name()));
     match read(connection, shared, &work, &mut transaction).await {
-        Ok(result) => {
-            work.complete(result);
-            None
-        }
-        Err(failure) => Some((work, failure)),
+        Ok(Read::Done(result)) => work.complete(result),
+        Ok(Read::Slow(account)) => shared.add_slow(account, work),
+        Err(failure) => return Some((work, failure)),
     }
+    None
 }
 
 /// Runs a read in its own transaction and completes it. Returns whether the connection can still be used.
 async fn run_alone(connection: &PostgresConnection, shared: &Shared, work: QueuedWork) -> bool {
-    let mut transaction = PostgresTransaction::new(connection, &shared.context.vault, Access::Read);
+    let transaction = PostgresTransaction::new(connection, &shared.context.vault, Access::Read);
+    let mut transaction = transaction.with_read(shared.running_read(work.name()));
     match read(connection, shared, &work, &mut transaction).await {
-        Ok(result) => work.complete(result),
+        Ok(Read::Done(result)) => work.complete(result),
+        Ok(Read::Slow(account)) => shared.add_slow(account, work),
         Err(failure) if failure.is_connection_lost() => {
             shared.requeue(Access::Read, work, failure.error);
             return false;
@@ -112,24 +181,36 @@ async fn run_alone(connection: &PostgresConnection, shared: &Shared, work: Queue
     transaction.roll_back().await.is_ok()
 }
 
+/// How a read has ended on a connection that reads share.
+enum Read {
+    Done(Result<(), Error>),
+    /// It has to run again among the slow reads of its account.
+    Slow(Option<TenantId>),
+}
+
 async fn read(
     connection: &PostgresConnection,
     shared: &Shared,
     work: &QueuedWork,
     transaction: &mut PostgresTransaction<'_>,
-) -> Result<Result<(), Error>, TransactionFailure> {
+) -> Result<Read, TransactionFailure> {
     let delivery_wakeup = DeliveryWakeup::default();
     let reading = transaction.run(work.name(), work.work(), &shared.context, &delivery_wakeup, None);
     let result = match timeout(MAX_DURATION, reading).await {
         Ok(result) => result,
         Err(_) => {
             connection.abort();
-            return Ok(Err(too_long(work.name()).into()));
+            return Ok(Read::Done(Err(too_long(work.name()).into())));
         }
     };
+    let is_late = matches!(transaction.failure(), Some(failure) if matches!(failure.error, StoreError::TooSlow(_)));
+    match transaction.read().filter(|read| read.slow.is_some()) {
+        Some(read) if read.is_postponed || is_late => return Ok(Read::Slow(read.account)),
+        _ => {}
+    }
     match transaction.failure() {
         // The failure of the transaction takes precedence over the result of the unit of work.
         Some(failure) => Err(failure.clone()),
-        None => Ok(result),
+        None => Ok(Read::Done(result)),
     }
 }

@@ -156,7 +156,7 @@ impl AccountServers for CitusServers {
 
 /// Returns the accounts of each server. The coordinator knows it.
 async fn servers_of(shared: &Shared, accounts: &BTreeSet<TenantId>) -> StoreResult<BTreeMap<i64, Vec<TenantId>>> {
-    let connection = PostgresConnection::open(&shared.connect_options, Role::Read).await?;
+    let connection = PostgresConnection::open(&shared.connect_options, Role::SlowRead).await?;
     let ids = accounts.iter().map(|account| Argument::Uuid(account.0)).collect();
     let mut servers: BTreeMap<i64, Vec<TenantId>> = BTreeMap::new();
     for row in super::request_counts::query(&connection, PLACES, [Argument::Array(ids)]).await? {
@@ -175,7 +175,7 @@ async fn within<T>(time: Duration, work: impl Future<Output = StoreResult<T>>) -
 
 /// Reads ids of accounts, on a connection of its own.
 async fn ids(shared: &Shared, sql: &str) -> StoreResult<BTreeSet<TenantId>> {
-    let connection = PostgresConnection::open(&shared.connect_options, Role::Read).await?;
+    let connection = PostgresConnection::open(&shared.connect_options, Role::SlowRead).await?;
     let failed = |error| TransactionFailure::of(&error).error;
     let no_arguments: [Argument; 0] = [];
     let statement = connection.prepare(sql).await.map_err(failed)?;

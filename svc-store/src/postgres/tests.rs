@@ -7,6 +7,7 @@ mod faults;
 mod groups;
 mod partitions;
 mod plans;
+mod reads;
 mod refusals;
 mod request_counts;
 mod wire;

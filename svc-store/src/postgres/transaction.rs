@@ -17,11 +17,12 @@ use uuid::Uuid;
 use super::connection::{MAX_PIPELINED, Pipeline, PostgresConnection, poll_once};
 use super::failure::{Recovery, TransactionFailure};
 use super::notifications;
-use super::queue::TenantQueue;
+use super::queue::{QueuedWork, TenantQueue};
 use super::servers::{Held, ServerLoad};
 use super::values::{Argument, Received, arguments};
 use crate::dialect::{Dialect, locking};
 use crate::locked_tenants::LockedTenants;
+use crate::slow_reads::{RunningRead, too_slow};
 use crate::sql::{EachRow, Param, Row, Sql, SqlTx, StoreContext};
 use crate::vault::Vault;
 
@@ -61,6 +62,8 @@ pub(super) struct PostgresTransaction<'c> {
     load: Option<&'c ServerLoad>,
     /// The part of it that this transaction is.
     held: Option<Held<'c>>,
+    /// The read that runs.
+    read: Option<RunningRead<'c, QueuedWork>>,
 }
 
 /// What a transaction knows of the unit of work that runs in it.
@@ -100,12 +103,23 @@ impl<'c> PostgresTransaction<'c> {
             unit: Unit::default(),
             load: None,
             held: None,
+            read: None,
         }
     }
 
     /// Makes the transaction count among those that the server of its account holds.
     pub(super) fn with_load(self, load: Option<&'c ServerLoad>) -> Self {
         Self { load, ..self }
+    }
+
+    /// Makes what runs a read that may have to join the slow ones.
+    pub(super) fn with_read(self, read: RunningRead<'c, QueuedWork>) -> Self {
+        Self { read: Some(read), ..self }
+    }
+
+    /// Returns the read that has run.
+    pub(super) fn read(&self) -> Option<&RunningRead<'c, QueuedWork>> {
+        self.read.as_ref()
     }
 
     /// Makes the transaction take a turn before it locks the row of a tenant.
@@ -237,6 +251,9 @@ impl<'c> PostgresTransaction<'c> {
         if self.unit.waiting.is_some() {
             return Err(postponed());
         }
+        if let Some(read) = self.read.as_ref().filter(|read| read.is_postponed) {
+            return Err(too_slow(read.name));
+        }
         self.failure.as_ref().map_or(Ok(()), |failure| Err(failure.error.clone()))
     }
 
@@ -294,7 +311,7 @@ impl<'c> PostgresTransaction<'c> {
 }
 
 pub(crate) fn too_long(name: &str) -> StoreError {
-    StoreError::Unavailable(format!("{name} took longer than {MAX_DURATION:?}"))
+    StoreError::TooSlow(format!("{name} took longer than {MAX_DURATION:?}"))
 }
 
 /// The error of a unit of work that has to wait, and runs again later.
@@ -309,6 +326,10 @@ impl Sql for PostgresTransaction<'_> {
             self.held = load.enter(TenantId(key))?;
         }
         Ok(())
+    }
+
+    fn read_as(&mut self, account: TenantId) -> StoreResult<()> {
+        self.read.as_mut().map_or(Ok(()), |read| read.read_as(account))
     }
 
     fn take_turn(&mut self, key: Uuid) -> StoreResult<()> {

@@ -14,14 +14,17 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, OptionalExtension as _, ffi};
 use svc_core::error::{Error, StoreError};
 use svc_core::store::{StoreResult, UnitOfWork};
-use svc_core::values::Timestamp;
+use svc_core::values::{TenantId, Timestamp};
 
+use super::QueuedWork;
 use super::access::{explained, immutable_uri, is_unchangeable};
 use super::migrate::Migrator;
+use super::read_limit::ReadLimit;
 use crate::dialect::Dialect;
 use crate::locked_tenants::LockedTenants;
 use crate::migrations::{self, ExpectedSchema};
 use crate::new_file::with_suffix;
+use crate::slow_reads::{RunningRead, too_slow};
 use crate::sql::{CellError, EachRow, Param, Row, Sql, SqlTx, StoreContext, Value};
 use crate::unfinished::{self, check_before_open, check_has_tables, check_log};
 use crate::vault::Vault;
@@ -45,7 +48,7 @@ const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRA
      PRAGMA trusted_schema = OFF; PRAGMA cache_size = -4000;";
 
 /// A connection to a SQLite file.
-pub(crate) struct SqliteConnection(rusqlite::Connection);
+pub(crate) struct SqliteConnection(rusqlite::Connection, ReadLimit);
 
 impl SqliteConnection {
     /// Opens a file, which is created if it does not exist. Then only its owner can read it and the files of its
@@ -96,6 +99,7 @@ impl SqliteConnection {
             connection.batch("PRAGMA query_only = ON")?;
             // Reads from the file, and so needs the write-ahead log.
             connection.has_tables()?;
+            connection.1.watch(&connection.0).map_err(store_error)?;
             Ok(connection)
         });
         match opened {
@@ -109,6 +113,7 @@ impl SqliteConnection {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Self::configured(Path::new(&immutable_uri(path)), flags)?;
         connection.batch("PRAGMA query_only = ON")?;
+        connection.1.watch(&connection.0).map_err(store_error)?;
         Ok(connection)
     }
 
@@ -129,7 +134,7 @@ impl SqliteConnection {
         // With the query planner stability guarantee, a plan is used for all values of its parameters. Otherwise this build
         // of SQLite would plan a statement again when the values change.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(store_error)?;
-        Ok(Self(connection))
+        Ok(Self(connection, ReadLimit::default()))
     }
 
     pub(super) fn set_busy_timeout(&self, timeout: Duration) -> StoreResult<()> {
@@ -242,20 +247,28 @@ impl SqliteConnection {
         context: &StoreContext,
         locked: Option<&mut LockedTenants>,
     ) -> Result<(), Error> {
-        let StoreContext { delivery_wakeup, vault, .. } = context;
-        let sql = &mut self.executor(vault);
-        let mut tx = SqlTx { locked, ..SqlTx::new(sql, Dialect::Sqlite, context, delivery_wakeup) };
-        let fault = |what| Err(StoreError::Internal(format!("{name} {what}")).into());
-        match catch_unwind(AssertUnwindSafe(|| work(&mut tx).now_or_never())) {
-            Ok(Some(result)) => result,
-            Ok(None) => fault("waits for something other than its store"),
-            Err(_) => fault("panicked"),
-        }
+        run_on(&mut self.executor(&context.vault), name, work, context, locked)
+    }
+
+    /// Runs a read as [`run`](Self::run) does, for `time` at most and as long as its caller waits. Returns its result, and whether
+    /// it was ended before.
+    pub(super) fn run_read(
+        &mut self,
+        read: &mut RunningRead<'_, QueuedWork>,
+        queued: &QueuedWork,
+        time: Duration,
+        context: &StoreContext,
+    ) -> (Result<(), Error>, bool) {
+        let limit = self.1.clone();
+        limit.begin(time, &queued.caller);
+        let executor = &mut Executor { connection: &mut self.0, vault: &context.vault, read: Some((read, &limit)) };
+        let result = run_on(executor, queued.name, &queued.work, context, None);
+        (result, limit.end())
     }
 
     /// Returns an executor of statements, for the binding layer.
-    pub(super) fn executor<'a>(&'a mut self, vault: &'a Vault) -> Executor<'a> {
-        Executor { connection: &mut self.0, vault }
+    pub(super) fn executor<'a>(&'a mut self, vault: &'a Vault) -> Executor<'a, 'static> {
+        Executor { connection: &mut self.0, vault, read: None }
     }
 
     /// Stores the clocks of the tenants that a transaction has advanced.
@@ -271,13 +284,36 @@ impl SqliteConnection {
 }
 
 /// Runs statements on a connection, and encrypts and decrypts secrets.
-pub(super) struct Executor<'a> {
+pub(super) struct Executor<'a, 's> {
     connection: &'a mut rusqlite::Connection,
     vault: &'a Vault,
+    /// The read that runs, with its limit.
+    read: Option<(&'a mut RunningRead<'s, QueuedWork>, &'a ReadLimit)>,
+}
+
+/// Runs a unit of work on an executor.
+fn run_on(
+    sql: &mut Executor<'_, '_>,
+    name: &'static str,
+    work: &UnitOfWork,
+    context: &StoreContext,
+    locked: Option<&mut LockedTenants>,
+) -> Result<(), Error> {
+    let mut tx = SqlTx { locked, ..SqlTx::new(sql, Dialect::Sqlite, context, &context.delivery_wakeup) };
+    let fault = |what| Err(StoreError::Internal(format!("{name} {what}")).into());
+    match catch_unwind(AssertUnwindSafe(|| work(&mut tx).now_or_never())) {
+        Ok(Some(result)) => result,
+        Ok(None) => fault("waits for something other than its store"),
+        Err(_) => fault("panicked"),
+    }
 }
 
 #[async_trait]
-impl Sql for Executor<'_> {
+impl Sql for Executor<'_, '_> {
+    fn read_as(&mut self, account: TenantId) -> StoreResult<()> {
+        self.read.as_mut().map_or(Ok(()), |(read, _)| read.read_as(account))
+    }
+
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> StoreResult<u64> {
         let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
         bind(&mut statement, params, self.vault)?;
@@ -285,6 +321,12 @@ impl Sql for Executor<'_> {
     }
 
     async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> StoreResult<()> {
+        // SQLite does not ask while a statement is short, of which a read may have many.
+        if let Some((read, limit)) = &self.read
+            && limit.is_reached()
+        {
+            return Err(too_slow(read.name));
+        }
         let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
         bind(&mut statement, params, self.vault)?;
         let mut rows = statement.raw_query();
@@ -423,6 +465,7 @@ pub(super) fn store_error(error: rusqlite::Error) -> StoreError {
         | ErrorCode::NotADatabase
         | ErrorCode::DatabaseCorrupt
         | ErrorCode::FileLockingProtocolFailed => StoreError::Unavailable(error.to_string()),
+        ErrorCode::OperationInterrupted => StoreError::TooSlow(error.to_string()),
         ErrorCode::ConstraintViolation => StoreError::Conflict { constraint: error.to_string() },
         _ => StoreError::Internal(error.to_string()),
     }

@@ -1,4 +1,4 @@
-//! The connections of a store to its file: one per reader thread, one for reads on other threads, the checkpointer's, and
+//! The connections of a store to its file: one per reader thread, shared or slow, one for reads on other threads, the checkpointer's, and
 //! the writer's.
 //!
 //! The writer can close all connections at once, to make SQLite read the write-ahead log again.

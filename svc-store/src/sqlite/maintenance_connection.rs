@@ -59,7 +59,7 @@ struct OpenTransaction<'a> {
 }
 
 impl OpenTransaction<'_> {
-    fn executor(&mut self) -> Executor<'_> {
+    fn executor(&mut self) -> Executor<'_, 'static> {
         self.connection.executor(self.vault)
     }
 }

@@ -3,6 +3,7 @@
 mod groups;
 mod migrations;
 mod plans;
+mod reads;
 
 use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt as _;
@@ -461,7 +462,8 @@ async fn a_unit_of_work_completes_when_its_caller_is_dropped() {
 #[tokio::test]
 async fn a_locked_database_can_be_read_but_not_written() {
     let scratch = Scratch::new();
-    let store = SqliteStore::open_with(&scratch.path, env(), None, std::time::Duration::ZERO).unwrap();
+    let store =
+        SqliteStore::open_with(&scratch.path, env(), None, std::time::Duration::ZERO, ReadTimes::default()).unwrap();
     let store: &dyn Store = &store;
     let tenant = new_tenant(store).await;
     let other = scratch.connection();
@@ -640,6 +642,7 @@ fn queued(name: &'static str) -> QueuedWork {
         name,
         work: Box::new(|_| Box::pin(async { Ok(()) })),
         result_sender: tokio::sync::oneshot::channel().0,
+        caller: Weak::new(),
     }
 }
 

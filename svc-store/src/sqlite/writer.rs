@@ -75,9 +75,7 @@ pub(super) fn run(
         };
         context.report_group(Access::Write, completed.len());
         for (queued, result) in completed {
-            // The closure may hold a handle of the store, which must be dropped before the caller continues.
-            drop(queued.work);
-            let _ = queued.result_sender.send(result);
+            queued.complete(result);
         }
         writer.checkpoint_if_due();
     }

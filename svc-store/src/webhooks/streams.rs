@@ -29,6 +29,11 @@ static ADVANCE: LazyLock<String> = LazyLock::new(|| {
     let (insert, update) = (&StreamPosition::statements().insert, on_conflict_update::<StreamPosition>());
     format!("{insert}{update} WHERE excluded.sent_until > stream_positions.sent_until")
 });
+const SET_BACK: &str = "UPDATE stream_positions SET sent_until = $1 WHERE tenant_id = $2 AND sent_until > $3";
+/// The streams of a tenant's subscriptions, and that of the server.
+const BEGINS: &str = "SELECT id, begins_at FROM streams WHERE tenant_id = $1";
+static INSERT_POSITION: LazyLock<String> =
+    LazyLock::new(|| format!("{} ON CONFLICT DO NOTHING", StreamPosition::statements().insert));
 const DELETE: &str = "DELETE FROM streams WHERE tenant_id = $1 AND id = $2";
 const DELETE_POSITIONS: &str = "DELETE FROM stream_positions WHERE tenant_id = $1 AND stream_id = $2";
 const DELETE_ALL_POSITIONS: &str = "DELETE FROM stream_positions WHERE stream_id = $1";
@@ -65,6 +70,9 @@ pub(crate) fn statements() -> Vec<&'static str> {
     vec![
         &INSERT,
         &ADVANCE,
+        SET_BACK,
+        BEGINS,
+        &INSERT_POSITION,
         DELETE,
         DELETE_POSITIONS,
         DELETE_ALL_POSITIONS,
@@ -87,6 +95,24 @@ fn read_behind(cells: &mut Cells<'_>) -> Result<AccountBehind, CellError> {
 }
 
 impl SqlTx<'_> {
+    /// Sets the positions of streams in a tenant back to `at`, where they are later.
+    pub(crate) async fn set_back_streams(&mut self, tenant: TenantId, at: Timestamp) -> StoreResult<()> {
+        self.pipeline(SET_BACK, &[at.param(), tenant.param(), at.param()]).await?;
+        // A stream without a position in the tenant is where it began.
+        for owner in [tenant, StreamKey::SERVER.tenant_id] {
+            let read = |cells: &mut Cells<'_>| {
+                Ok((cells.take("streams", "id")?, cells.take::<Timestamp>("streams", "begins_at")?))
+            };
+            for (stream_id, begins_at) in self.fetch(BEGINS, &[owner.param()], read).await? {
+                if begins_at > at {
+                    let position = StreamPosition { tenant_id: tenant, stream_id, sent_until: at };
+                    self.pipeline(&INSERT_POSITION, &insert_params(&[], &position)).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Stores the clocks of the accounts that this transaction has written to, as they are compared in SQL.
     async fn store_clocks(&mut self) -> StoreResult<()> {
         match &mut self.locked {

@@ -35,6 +35,26 @@ pub(super) async fn pipelining(all: &Attackers) -> Result<()> {
     all.each(CLIENTS, flood).await
 }
 
+pub(super) async fn searches(all: &Attackers) -> Result<()> {
+    const SEARCHERS: usize = 40;
+    let search = |all: Attackers, number: usize| async move {
+        let mut connection = all.target.connect("http/1.1").await?;
+        let text = "a".repeat(199) + "z";
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"search","arguments":{{"text":"{text}"}}}}}}"#
+        );
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            all.target.key(),
+            body.len(),
+        );
+        connection.write_all(request.as_bytes()).await?;
+        if number % 2 == 0 { all.drain(&mut *connection).await } else { Ok(()) }
+    };
+    all.each(SEARCHERS, search).await
+}
+
 pub(super) async fn heads(all: &Attackers) -> Result<()> {
     let flood = |all: Attackers, number| async move {
         let mut connection = all.target.connect("http/1.1").await?;

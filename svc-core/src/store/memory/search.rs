@@ -44,9 +44,9 @@ impl SearchRepository for MemoryTx<'_> {
         Ok(found.into_iter().take(limit as usize).map(|((_, kind, id), _)| (*kind, *id)).collect())
     }
 
-    async fn tenants_to_index(&mut self, limit: u32) -> StoreResult<Vec<TenantId>> {
+    async fn tenants_to_index(&mut self, after: Option<TenantId>, limit: u32) -> StoreResult<Vec<TenantId>> {
         let has_changes = |(tenant, clock): &(&TenantId, &Timestamp)| {
-            self.state.search_progress.get(tenant).is_none_or(|until| until < clock)
+            after.is_none_or(|after| **tenant > after) && self.state.search_progress.get(tenant) != Some(*clock)
         };
         let tenants = self.state.clocks.range(..).filter(has_changes).map(|(tenant, _)| *tenant);
         Ok(tenants.take(limit as usize).collect())

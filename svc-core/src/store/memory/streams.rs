@@ -13,6 +13,14 @@ impl Tables {
         self.stream_positions.get(&(tenant, stream.id)).copied().unwrap_or(stream.begins_at)
     }
 
+    /// Sets the positions of streams in a tenant back to `at`, where they are later.
+    pub(super) fn set_back_streams(&mut self, tenant: TenantId, at: Timestamp) {
+        let of_tenant = self.streams.range(..).map(|(_, stream)| stream.clone());
+        let later = of_tenant.filter(|stream| stream.key() == StreamKey::SERVER || stream.tenant_id == tenant);
+        let later: Vec<_> = later.filter(|stream| self.position(stream, tenant) > at).map(|stream| stream.id).collect();
+        later.into_iter().for_each(|stream| self.stream_positions.put((tenant, stream), at));
+    }
+
     fn is_behind(&self, stream: &Stream, tenant: TenantId) -> bool {
         self.clocks.get(&tenant).is_some_and(|clock| *clock > self.position(stream, tenant))
     }

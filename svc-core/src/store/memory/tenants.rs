@@ -79,7 +79,10 @@ impl TenantRepository for MemoryTx<'_> {
     }
 
     async fn set_clock(&mut self, tenant: TenantId, at: Timestamp) -> StoreResult<()> {
-        self.state_mut()?.clocks.change(&tenant, |clock| *clock = at);
+        let state = self.state_mut()?;
+        state.clocks.change(&tenant, |clock| *clock = at);
+        state.search_progress.change(&tenant, |until| *until = at.min(*until));
+        state.set_back_streams(tenant, at);
         Ok(())
     }
 

@@ -47,7 +47,7 @@ async fn a_unit_of_work_that_fails_after_a_change_leaves_none_and_those_before_i
                 if fails { Err(Error::PreconditionFailed) } else { Ok(()) }
             })
         });
-        queue.push(QueuedWork { name: "test", work, result_sender }).unwrap();
+        queue.push(QueuedWork { name: "test", work, result_sender, caller: Weak::new() }).unwrap();
         units.push((runs, result));
     }
     queue.close();
@@ -95,7 +95,7 @@ fn push_tenant(queue: &Queue, name: String) -> oneshot::Receiver<Result<(), Erro
         let tenant = named(tx.env(), &name);
         Box::pin(async move { Ok(tx.insert_tenant(&tenant).await?) })
     });
-    queue.push(QueuedWork { name: "add", work, result_sender }).unwrap();
+    queue.push(QueuedWork { name: "add", work, result_sender, caller: Weak::new() }).unwrap();
     result
 }
 
