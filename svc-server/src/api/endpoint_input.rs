@@ -54,6 +54,6 @@ impl EndpointInput for WebhookUpdate {
 impl<K, I: EndpointInput, O, S> Row<K, I, O, S> {
     /// Checks the host of the URL and the certificates of the input before the operation runs.
     pub(super) fn with_endpoint(self) -> Self {
-        self.with_webhook_url(I::url).checking(I::check_certificates)
+        self.with_webhook_url("url", I::url).checking(I::check_certificates)
     }
 }

@@ -38,7 +38,7 @@ pub struct ParsedRequest {
     /// Runs the operation.
     pub operation: OperationFn,
     /// A new webhook URL, whose host must be checked before the operation runs.
-    pub webhook_url: Option<WebhookUrl>,
+    pub webhook_url: Option<(&'static str, WebhookUrl)>,
     /// The highest number of records that the operation reads for its response. A write counts none.
     pub records: u32,
     /// Whether what the operation writes is rolled back, so that its response says only what it would have done.

@@ -226,7 +226,7 @@ fn apps() -> Vec<Operation> {
     vec![
         row(Area::Apps, operations::CREATE_APP)
             .creates()
-            .with_webhook_url(|input| input.disconnect_url.clone())
+            .with_webhook_url("disconnect_url", |input| input.disconnect_url.clone())
             .described(
                 "Create an app",
                 "Creates an app of somebody else, which owners of accounts can let work on them (OAuth 2.0). The response \
@@ -244,7 +244,7 @@ fn apps() -> Vec<Operation> {
             "The app with this id.",
         ),
         row(Area::Apps, operations::UPDATE_APP)
-            .with_webhook_url(|input| input.disconnect_url.clone().sent().flatten())
+            .with_webhook_url("disconnect_url", |input| input.disconnect_url.clone().sent().flatten())
             .described(
                 "Update an app",
                 "Changes the fields that you send and leaves the others as they are (JSON Merge Patch, RFC 7396). The tokens \

@@ -439,7 +439,7 @@ impl RequestContext<'_> {
     /// Checks the host of a webhook URL before the transaction, which must not wait for a name server.
     async fn check_new_webhook_target(
         &self,
-        url: &WebhookUrl,
+        (field, url): &(&'static str, WebhookUrl),
         claim: Option<&IdempotencyClaim>,
         stored_since: Timestamp,
     ) -> Result<(), Problem> {
@@ -454,7 +454,7 @@ impl RequestContext<'_> {
             Some(proxy) if proxy.resolves() => addresses::check_url(url, policy),
             _ => addresses::check_target(url, policy, &*settings.resolver).await,
         };
-        Ok(checked.map_err(|issue| issue.on("url"))?)
+        Ok(checked.map_err(|issue| issue.on(field))?)
     }
 
     /// Returns the `If-Match` condition of operations that take the header.

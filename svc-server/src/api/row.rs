@@ -40,7 +40,8 @@ pub(super) struct Row<K: 'static, I: 'static, O: 'static, S = O> {
     /// Returns the highest number of records that a read returns.
     records: fn(&I) -> u32,
     check: fn(&I) -> Result<(), Error>,
-    webhook_url: fn(&I) -> Option<WebhookUrl>,
+    /// The field with the URL of a webhook, and the URL.
+    webhook_url: (&'static str, fn(&I) -> Option<WebhookUrl>),
     names_event_kinds: bool,
 }
 
@@ -89,7 +90,7 @@ pub(super) fn rendered<K: Target, I: Input + Clone, O: Send + 'static, S>(
         collection: operation.collection,
         records: |_| 1,
         check: |_| Ok(()),
-        webhook_url: |_| None,
+        webhook_url: ("url", |_| None),
         names_event_kinds: false,
     }
 }
@@ -162,9 +163,9 @@ impl<K, I, O, S> Row<K, I, O, S> {
         Self { check, ..self }
     }
 
-    /// Names the webhook URL of the input, whose host must be checked before the operation runs.
-    pub(super) fn with_webhook_url(self, webhook_url: fn(&I) -> Option<WebhookUrl>) -> Self {
-        Self { webhook_url, ..self }
+    /// Names the field of the input with a webhook URL, whose host must be checked before the operation runs.
+    pub(super) fn with_webhook_url(self, field: &'static str, url: fn(&I) -> Option<WebhookUrl>) -> Self {
+        Self { webhook_url: (field, url), ..self }
     }
 
     /// Lets the input name the event kinds of the service.
@@ -224,7 +225,8 @@ where
         let id = if K::HAS_ID { parts.id()? } else { Uuid::nil() };
         let input = self.input(parts)?;
         (self.check)(&input)?;
-        let webhook_url = (self.webhook_url)(&input);
+        let (field, url) = self.webhook_url;
+        let webhook_url = url(&input).map(|url| (field, url));
         let is_dry_run = self.operation.is_dry_run(&input);
         let is_read = self.operation.method == platform::Method::Get;
         let records = if is_read { (self.records)(&input) } else { 0 };
