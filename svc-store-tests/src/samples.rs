@@ -276,6 +276,18 @@ impl Sample for Job {
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
 const PRIVATE_KEY: &str = "-----BEGIN EC PRIVATE KEY-----\nMAAw\n-----END EC PRIVATE KEY-----\n";
 
+/// An authority with a key on P-256.
+const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\n\
+MIIBbjCCARWgAwIBAgIUe1vazPdRh9AEClffLE72CBpeo5wwCgYIKoZIzj0EAwIw\n\
+DDEKMAgGA1UEAwwBeDAgFw0yNjExMjgxNjE2NTdaGA8yMTI2MTEwNDE2MTY1N1ow\n\
+DDEKMAgGA1UEAwwBeDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABNqn/s3+QP9W\n\
+a6ffkvFZr6DHeZzzhXMqvFqc3c+Bm7s8nDs7Vtdn3mH7MHXuC/af+IbM4R9b7GhN\n\
+D22yrTulZjujUzBRMB0GA1UdDgQWBBTypKsqxad9WvhMpvKSypIbxkcDcjAfBgNV\n\
+HSMEGDAWgBTypKsqxad9WvhMpvKSypIbxkcDcjAPBgNVHRMBAf8EBTADAQH/MAoG\n\
+CCqGSM49BAMCA0cAMEQCIA7CgHGyiLEeyf4Xv7VYWOINX/3mFizJveBbIYL7RY7K\n\
+AiAqjH0M/12SBTqlemVJxcQOXNfSXvktC/+i6FUhaiTn+A==\n\
+-----END CERTIFICATE-----\n";
+
 impl Sample for WebhookSubscription {
     fn bare(new: NewRecord) -> Self {
         Self {
@@ -311,7 +323,7 @@ impl Sample for WebhookSubscription {
             previous_until: None,
             stopped_at: None,
             expires_at: None,
-            grant_id: Some(new.id.into()),
+            grant_id: None,
             responses_kept: 0,
             responses_deleted_until: None,
             updated_at: new.now,
@@ -326,6 +338,7 @@ impl Sample for WebhookSubscription {
 
             events: EventSet::Kinds(EventKind::BUILT_IN.to_vec()),
             enabled: true,
+            grant_id: Some(new.id.into()),
             description: Some(longest()),
             last_delivery_at: Some(far()),
             last_delivery_status: Some(-1),
@@ -351,7 +364,7 @@ impl Sample for WebhookSubscription {
                  whsk_TM0Imyj/ltqdtsNG7BFOD1uKMZ81q6Yk2oz27U+4pvs=@9999-12-31T23:59:59.999999Z",
             )),
             client_certificate: ClientCertificate::new(CERTIFICATE, PRIVATE_KEY).ok(),
-            certificate_authority: CertificateAuthority::new(&CERTIFICATE.repeat(3)).ok(),
+            certificate_authority: Some(CertificateAuthority::new(&AUTHORITY.repeat(3)).unwrap()),
             paced_until: Some(far()),
             stream_url: Some(StreamUrl::parse("nats://user:secret@nats.example.com/svc?create=EVENTS").unwrap()),
             backoff_until: Some(new.now),

@@ -244,6 +244,8 @@ async fn work_on_webhooks(account: &AccountClient) {
     let listed = deliveries.list().filter(until).page().await.unwrap().data;
     assert_eq!(listed.iter().map(|delivery| delivery.id).collect::<Vec<_>>(), [stay]);
     assert_eq!(deliveries.replay(stay).await.unwrap().id, stay);
+    let attempts: Vec<_> = deliveries.attempts(stay).try_collect().await.unwrap();
+    assert_eq!(attempts, found.log, "all of them are in the delivery until there are more than twenty");
     let test = webhooks.test(id, Some(EventKind::JobCreated)).await.unwrap();
     assert_eq!((test.subscription_id, test.event), (id, EventKind::JobCreated));
     assert_eq!(all(&deliveries).await.len(), 3);

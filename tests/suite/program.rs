@@ -404,7 +404,9 @@ async fn the_log_is_json_and_contains_no_secret() {
     }
     assert_eq!(secrets.len(), 2);
     let (status, rest, log) = program.stop("TERM").await;
-    assert_eq!((status.code(), rest.as_str()), (Some(0), ""));
+    assert_eq!(status.code(), Some(0));
+    // The receiver of the demo says what it verified meanwhile.
+    assert!(rest.lines().all(|line| line.ends_with(" received at /accounting: signature verified")), "{rest}");
     let tokens =
         ["WRONGKEY", "BODYVALUE", "QUERYVALUE", "COOKIEVALUE", "IDEMPOTENCYVALUE", "SIGNATUREVALUE", "URLVALUE"];
     secrets.extend(tokens.map(str::to_owned));

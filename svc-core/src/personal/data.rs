@@ -52,7 +52,8 @@ pub struct ContactData {
     /// What happened to the contact and to these records, for as long as events are kept. Those of a record are together, newest
     /// first.
     pub events: Vec<platform::Event>,
-    /// Whether that is all. It is false where there is another page, and with 1,000 payments of an invoice, which are the newest.
+    /// Whether that is all. It is false where there is another page, and on the last page where an invoice has 1,000 payments, of
+    /// which only the newest are listed.
     pub is_complete: bool,
     /// The `cursor` of the next page. Null if there is none. Absent in what services of earlier versions return.
     #[serde(default)]
@@ -77,15 +78,13 @@ impl ContactData {
     /// Adds the next page. A record that changed meanwhile is as it was when its page was read.
     #[must_use]
     pub fn and(mut self, next: Self) -> Self {
-        let was_cut = !self.is_complete && self.next_cursor.is_none();
         self.invoices.extend(next.invoices);
         self.payments.extend(next.payments);
         self.quotes.extend(next.quotes);
         self.bookings.extend(next.bookings);
         self.jobs.extend(next.jobs);
         self.events.extend(next.events);
-        let is_complete = next.is_complete && !was_cut;
-        Self { contact: next.contact, is_complete, next_cursor: next.next_cursor, ..self }
+        Self { contact: next.contact, is_complete: next.is_complete, next_cursor: next.next_cursor, ..self }
     }
 
     fn is_full(&self) -> bool {
@@ -133,28 +132,35 @@ struct Position {
     before: Timestamp,
     /// Of the next record, events before this time are left.
     until: Timestamp,
+    /// Whether an invoice had more payments than are listed, which the last page says.
+    is_cut: bool,
 }
+
+/// What a cursor begins with if something was left out before it.
+const CUT: char = '-';
 
 impl Position {
     fn start(stage: usize) -> Self {
-        Self { stage, before: Timestamp::MAX, until: Timestamp::MAX }
+        Self { stage, before: Timestamp::MAX, until: Timestamp::MAX, is_cut: false }
     }
 
     /// Returns the position behind a record, or in the next stage without one.
     fn after(self, last: Option<Timestamp>) -> Self {
         match last {
             Some(before) => Self { before, until: Timestamp::MAX, ..self },
-            None => Self::start(self.stage + 1),
+            None => Self { is_cut: self.is_cut, ..Self::start(self.stage + 1) },
         }
     }
 
     fn seal(self, key: &CursorKey, tenant: TenantId, contact: ContactId) -> String {
         let before = key.seal(&before_scope(tenant, contact, self.stage), self.before);
         let until = key.seal(&until_scope(tenant, contact, self.stage, self.before), self.until);
-        format!("{}.{before}.{until}", self.stage)
+        let cut = if self.is_cut { CUT.to_string() } else { String::new() };
+        format!("{cut}{}.{before}.{until}", self.stage)
     }
 
     fn open(key: &CursorKey, tenant: TenantId, contact: ContactId, cursor: &str) -> Result<Self, Error> {
+        let (is_cut, cursor) = cursor.strip_prefix(CUT).map_or((false, cursor), |rest| (true, rest));
         let mut parts = cursor.split('.');
         let (Some(stage), Some(before), Some(until), None) = (parts.next(), parts.next(), parts.next(), parts.next())
         else {
@@ -164,7 +170,7 @@ impl Position {
         let stage = stage.parse().map_err(|_| Error::InvalidCursor)?;
         let before = key.open(&before_scope(tenant, contact, stage), uuid(before)?)?;
         let until = key.open(&until_scope(tenant, contact, stage, before), uuid(until)?)?;
-        Ok(Self { stage, before, until })
+        Ok(Self { stage, before, until, is_cut })
     }
 }
 
@@ -194,12 +200,12 @@ pub async fn page(
     };
     while let Some(stage) = STAGES.get(position.stage) {
         if reader.data.is_full() {
-            reader.data.is_complete = false;
             reader.data.next_cursor = Some(position.seal(tx.cursor_key(), tenant, id));
             break;
         }
         position = reader.read(tx, *stage, position).await?;
     }
+    reader.data.is_complete = !position.is_cut && reader.data.next_cursor.is_none();
     Ok(reader.data)
 }
 
@@ -240,11 +246,12 @@ impl Reader {
     }
 
     async fn payments(&mut self, tx: &mut dyn Tx, at: Position) -> Result<Position, Error> {
+        let mut at = at;
         // Of one invoice at a time, which may have many.
         let invoices = Invoice::of_contact(tx).records_of_contact(self.tenant, self.id, at.before, 1).await?;
         for invoice in &invoices {
             let payments = tx.payments(self.tenant, invoice.id, MAX_PAYMENTS).await?;
-            self.data.is_complete &= payments.len() < MAX_PAYMENTS as usize;
+            at.is_cut |= payments.len() == MAX_PAYMENTS as usize;
             self.data.payments.extend(payments);
         }
         Ok(at.after(invoices.last().map(|invoice| invoice.created_at)))

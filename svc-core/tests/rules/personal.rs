@@ -276,7 +276,7 @@ fn all_that_is_known_of_a_contact_comes_in_pages_however_much_it_is() {
     }
     let mut all = page(&fixture, contact, None).unwrap();
     let mut pages = 1;
-    while let Some(cursor) = all.next_cursor.take() {
+    while let Some(cursor) = all.next_cursor.clone() {
         assert!(!all.is_complete, "there is another page");
         let next = page(&fixture, contact, Some(cursor)).unwrap();
         let records = next.bookings.len() + next.jobs.len();

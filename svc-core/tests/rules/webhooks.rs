@@ -352,7 +352,6 @@ fn a_receiver_keeps_the_secret_that_it_has_from_another_sender() {
         of_bytes(32).replace("whsec_", ""),
         "whsec_".to_owned(),
         "whsec_????????".to_owned(),
-        String::new(),
     ]
     .iter()
     .map(|secret| {
@@ -370,7 +369,6 @@ fn a_receiver_keeps_the_secret_that_it_has_from_another_sender() {
         "it does not begin with whsec_",
         "it has 0",
         "what follows is not base64 with its padding",
-        "it does not begin with whsec_",
     ];
     assert_eq!(refused, reasons.map(|reason| format!("{rule}: {reason}")));
     let given = fixture.create::<WebhookSubscription>(to("https://example.com")).unwrap();

@@ -25,6 +25,9 @@ const REVISION: &str = "mcp-protocol-version";
 /// The revision that has batches, alone.
 const REVISION_WITH_BATCHES: &str = "2025-03-26";
 
+/// The member of `_meta` with the revision of a request, in the revisions that have no `initialize`.
+const REVISION_OF_REQUEST: &str = "io.modelcontextprotocol/protocolVersion";
+
 /// How many characters of the name of a method that there is none of are repeated.
 const MAX_NAME: usize = 100;
 
@@ -192,6 +195,10 @@ pub(super) fn response(status: StatusCode, message: &Value) -> Response<Bytes> {
 pub(super) fn explain(method: &str, params: Option<&Value>) -> (ErrorCode, String) {
     if !METHODS.contains(&method) {
         return (ErrorCode::METHOD_NOT_FOUND, unknown_method(method));
+    }
+    if method == "initialize" && params.is_some_and(|params| !params["_meta"][REVISION_OF_REQUEST].is_null()) {
+        let text = "The revision 2026-07-28 has no initialize: send each request with its _meta, and nothing before it.";
+        return (ErrorCode::METHOD_NOT_FOUND, text.to_owned());
     }
     let kind = |value: &Value| match value {
         Value::Null => "null",

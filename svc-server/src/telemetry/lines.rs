@@ -134,12 +134,12 @@ mod tests {
     fn a_problem_that_comes_again_and_again_is_counted() {
         for (problem, other, summary) in [
             (
-                "2026-11-28T14:00:0N.5Z  WARN svc: no database error=gone\n",
+                "2026-11-28T14:00:0#.5Z  WARN svc: no database error=gone\n",
                 "2026-11-28T14:01:01Z  INFO svc: served\n",
                 "2026-11-28T14:00:09.5Z  WARN svc: no database error=gone repeated=878\n",
             ),
             (
-                "{\"timestamp\":\"2026-11-28T14:00:0N.5Z\",\"level\":\"ERROR\",\"message\":\"gone\"}\n",
+                "{\"timestamp\":\"2026-11-28T14:00:0#.5Z\",\"level\":\"ERROR\",\"message\":\"gone\"}\n",
                 "{\"timestamp\":\"2026-11-28T14:01:01Z\",\"level\":\"INFO\",\"message\":\"served\"}\n",
                 "{\"timestamp\":\"2026-11-28T14:00:09.5Z\",\"level\":\"ERROR\",\"message\":\"gone\",\"repeated\":878}\n",
             ),
@@ -147,7 +147,7 @@ mod tests {
             let (mut repeats, start) = (Repeats::default(), Instant::now());
             let at = |second: u64| start + Duration::from_secs(second);
             let written: String =
-                (0..883_u64).map(|n| repeats.lines(&problem.replace('N', &(n / 90).to_string()), at(n / 90))).collect();
+                (0..883_u64).map(|n| repeats.lines(&problem.replace('#', &(n / 90).to_string()), at(n / 90))).collect();
             assert_eq!(written.lines().count(), 5, "{written}");
             assert_eq!(repeats.lines(&problem.replace("gone", "late"), at(30)).lines().count(), 1, "another problem");
             assert_eq!(repeats.lines(other, at(61)), format!("{summary}{other}"));

@@ -40,6 +40,7 @@ async fn a_delivery_is_one_post_with_these_headers_and_this_body() {
     assert_eq!(
         names,
         [
+            "accept",
             "content-length",
             "content-type",
             "host",

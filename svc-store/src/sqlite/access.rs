@@ -18,6 +18,9 @@ pub(super) fn explained(path: &Path, error: StoreError) -> StoreError {
     if !is_of_rights.iter().any(|part| text.contains(part)) {
         return error;
     }
+    if path.is_dir() {
+        return StoreError::Unavailable(format!("{text}. {} is a folder; name a file in it", path.display()));
+    }
     let mut text = text.clone();
     let folder = folder_of(path);
     if let Ok(about) = fs::metadata(&folder) {

@@ -129,7 +129,7 @@ fn numbers_have_bounds() {
     assert_eq!(parse::<AttemptsInFlight>("99999999999"), Err("must be from 1 to 64".to_owned()));
     assert_eq!(parse::<PerSecond>("0.5"), Err("must be a whole number that is not negative".to_owned()));
     assert_eq!(parse::<PerSecond>("-1"), Err("must be a whole number that is not negative".to_owned()));
-    assert_eq!(parse::<PerSecond>("\"5\""), Err("must be a number".to_owned()));
+    assert_eq!(parse::<PerSecond>("\"5\""), Err("must be a number, without quotes".to_owned()));
     assert_eq!(parse::<RetryDelays>("[]").unwrap().schedule().delay(1, 0, None), None);
     assert_eq!(parse::<RetryDelays>("[60,59]"), Err("1 must be from 60 to 14400 seconds".to_owned()));
     assert_eq!(parse::<RetryDelays>("[60,60,60,60,60,60]"), Err("must have at most 5 delays".to_owned()));
