@@ -72,6 +72,7 @@ pub(super) async fn a_kind_that_is_no_longer_registered_is_kept(h: Harness) {
         .insert(tenant, |new| WebhookSubscription {
             events: EventSet::Kinds(vec![kind(FORMER)]),
             enabled: true,
+            grant_id: None,
             ..crate::Sample::bare(new)
         })
         .await;

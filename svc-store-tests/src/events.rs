@@ -41,7 +41,7 @@ impl Harness {
 
     pub(super) async fn subscription(&self, tenant: TenantId, change: fn(&mut WebhookSubscription)) -> SubscriptionId {
         let make = move |new| {
-            let mut row = WebhookSubscription { enabled: true, ..WebhookSubscription::bare(new) };
+            let mut row = WebhookSubscription { enabled: true, grant_id: None, ..WebhookSubscription::bare(new) };
             change(&mut row);
             row
         };

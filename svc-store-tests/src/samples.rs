@@ -323,7 +323,7 @@ impl Sample for WebhookSubscription {
             previous_until: None,
             stopped_at: None,
             expires_at: None,
-            grant_id: None,
+            grant_id: Some(new.id.into()),
             responses_kept: 0,
             responses_deleted_until: None,
             updated_at: new.now,
@@ -338,7 +338,6 @@ impl Sample for WebhookSubscription {
 
             events: EventSet::Kinds(EventKind::BUILT_IN.to_vec()),
             enabled: true,
-            grant_id: Some(new.id.into()),
             description: Some(longest()),
             last_delivery_at: Some(far()),
             last_delivery_status: Some(-1),

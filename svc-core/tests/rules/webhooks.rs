@@ -361,7 +361,7 @@ fn a_receiver_keeps_the_secret_that_it_has_from_another_sender() {
         format!("{} {}: {}", violation.field, violation.code, violation.message)
     })
     .collect();
-    let rule = "secret invalid_format: must be whsec_ and the base64 of 24 to 64 bytes";
+    let rule = "secret invalid_format: secret must be whsec_ and the base64 of 24 to 64 bytes";
     let reasons = [
         "it has 23",
         "it has 65",

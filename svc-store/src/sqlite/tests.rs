@@ -107,11 +107,15 @@ fn a_file_that_nobody_changes_is_read_without_files_beside_it() {
 #[test]
 fn an_error_of_rights_names_the_folder_and_who_this_process_is() {
     let scratch = Scratch::new();
-    std::fs::create_dir(&scratch.path).unwrap();
-    let error = SqliteConnection::open(&scratch.path).map(drop).unwrap_err().to_string();
+    // Nothing is refused to the administrator, whom the tests may run as.
+    let refused = || StoreError::Unavailable("unable to open database file".to_owned());
+    let error = super::access::explained(&scratch.path, refused()).to_string();
     let folder = format!(". The folder {} belongs to the uid ", scratch.path.parent().unwrap().display());
     assert!(error.contains("unable to open database file") && error.contains(&folder), "{error}");
     assert!(error.contains("; this process has the uid "), "{error}");
+    std::fs::create_dir(&scratch.path).unwrap();
+    let error = SqliteConnection::open(&scratch.path).map(drop).unwrap_err().to_string();
+    assert!(error.ends_with("svc.db is a folder; name a file in it"), "{error}");
 }
 
 fn context(env: Env) -> StoreContext {
