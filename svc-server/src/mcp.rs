@@ -208,10 +208,10 @@ impl Mcp {
     }
 
     /// Returns the response to a request of HTTP whose headers cannot be those of a message.
-    pub(crate) fn check_headers(parts: &Parts) -> Result<(), Response<Bytes>> {
+    pub(crate) fn check_headers(parts: &Parts) -> Result<(), Box<Response<Bytes>>> {
         let refuse = |status, text: &str| {
             let error = json!({ "code": ErrorCode::INVALID_REQUEST.0, "message": text });
-            Err(message::response(status, &json!({ "jsonrpc": "2.0", "id": null, "error": error })))
+            Err(Box::new(message::response(status, &json!({ "jsonrpc": "2.0", "id": null, "error": error }))))
         };
         for name in AT_MOST_ONCE {
             if parts.headers.get_all(&name).iter().count() > 1 {

@@ -83,7 +83,8 @@ fn writable_fields_are_those_of_the_contract() {
         ("WebhookUpdate", "url events enabled description"),
     ] {
         let names = settable(schema).keys().map(String::as_str);
-        let names: Vec<&str> = names.filter(|name| !options::FIELDS.contains(name) && *name != options::SECRET).collect();
+        let names: Vec<&str> =
+            names.filter(|name| !options::FIELDS.contains(name) && *name != options::SECRET).collect();
         assert_eq!(names, fields.split_whitespace().collect::<Vec<_>>(), "{schema}");
     }
 }

@@ -85,14 +85,14 @@ impl Api {
             }
         };
         let posted = match &received {
-            Some(body) => Posted::read(body, &parts.headers).map(Some).map_err(|it| it.to_response()),
+            Some(body) => Posted::read(body, &parts.headers).map(Some).map_err(|it| Box::new(it.to_response())),
             None => Ok(None),
         };
         let posted = match Mcp::check_headers(parts).and(posted) {
             Ok(posted) => posted,
             Err(response) => {
                 self.count_message(&client, access).await?;
-                return Ok(Outcome::Page(response.map(Into::into)));
+                return Ok(Outcome::Page((*response).map(Into::into)));
             }
         };
         let handling = Handling { mcp, parts, permits: None };

@@ -24,11 +24,14 @@ const SILENT_PAUSE: Duration = Duration::from_secs(10);
 /// How long it is remembered which accounts a server has.
 const ACCOUNTS_FOR: Duration = Duration::from_secs(10);
 
+/// The accounts of each server.
+type AccountsByServer = Vec<(i64, Vec<TenantId>)>;
+
 /// What is known of the servers.
 #[derive(Default)]
 pub(super) struct Parts {
     /// The accounts of each server while one of them is away, and since when they are known.
-    accounts: Option<(Vec<(i64, Vec<TenantId>)>, Instant)>,
+    accounts: Option<(AccountsByServer, Instant)>,
     /// The servers that are away, and when each is asked again.
     away: HashMap<i64, Instant>,
 }

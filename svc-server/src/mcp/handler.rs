@@ -104,9 +104,10 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let (code, message) = message::explain(&request.method, request.params.as_ref());
+        let has_revision = context.meta.contains_key(message::REVISION_OF_REQUEST);
+        let (code, message) = message::explain(&request.method, request.params.as_ref(), has_revision);
         Err(ErrorData::new(code, message, None))
     }
 

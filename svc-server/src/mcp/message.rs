@@ -26,7 +26,7 @@ const REVISION: &str = "mcp-protocol-version";
 const REVISION_WITH_BATCHES: &str = "2025-03-26";
 
 /// The member of `_meta` with the revision of a request, in the revisions that have no `initialize`.
-const REVISION_OF_REQUEST: &str = "io.modelcontextprotocol/protocolVersion";
+pub(super) const REVISION_OF_REQUEST: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// How many characters of the name of a method that there is none of are repeated.
 const MAX_NAME: usize = 100;
@@ -137,7 +137,9 @@ impl Message {
     pub(super) fn explain(&self) -> Option<Refusal> {
         let id = self.id.clone()?;
         let value: Value = serde_json::from_slice(&self.bytes).ok()?;
-        let (code, message) = explain(&self.method, value.get("params"));
+        let params = value.get("params");
+        let has_revision = params.is_some_and(|params| !params["_meta"][REVISION_OF_REQUEST].is_null());
+        let (code, message) = explain(&self.method, params, has_revision);
         Some(Refusal { id, code, message })
     }
 
@@ -192,12 +194,15 @@ pub(super) fn response(status: StatusCode, message: &Value) -> Response<Bytes> {
 }
 
 /// Returns what is wrong with a request that the library has not recognised.
-pub(super) fn explain(method: &str, params: Option<&Value>) -> (ErrorCode, String) {
+///
+/// `has_revision` is whether the request has its revision in its `_meta`, as those have that follow no `initialize`.
+pub(super) fn explain(method: &str, params: Option<&Value>, has_revision: bool) -> (ErrorCode, String) {
     if !METHODS.contains(&method) {
         return (ErrorCode::METHOD_NOT_FOUND, unknown_method(method));
     }
-    if method == "initialize" && params.is_some_and(|params| !params["_meta"][REVISION_OF_REQUEST].is_null()) {
-        let text = "The revision 2026-07-28 has no initialize: send each request with its _meta, and nothing before it.";
+    if method == "initialize" && has_revision {
+        let text =
+            "The revision 2026-07-28 has no initialize: send each request with its _meta, and nothing before it.";
         return (ErrorCode::METHOD_NOT_FOUND, text.to_owned());
     }
     let kind = |value: &Value| match value {
@@ -341,11 +346,13 @@ mod tests {
             ("initialize", json!({ "protocolVersion": 1 }), "params must have protocolVersion"),
             ("tools/list", json!({ "cursor": 7 }), "params has a member"),
         ] {
-            let (code, message) = explain(method, Some(&params));
+            let (code, message) = explain(method, Some(&params), false);
             assert_eq!(code, ErrorCode::INVALID_PARAMS);
             assert!(message.starts_with(text), "{method} {params}: {message}");
         }
-        let (code, message) = explain("prompts/list", None);
+        let (code, message) = explain("initialize", Some(&json!({})), true);
+        assert_eq!(code, ErrorCode::METHOD_NOT_FOUND, "{message}");
+        let (code, message) = explain("prompts/list", None, false);
         assert_eq!(code, ErrorCode::METHOD_NOT_FOUND);
         assert!(message.starts_with("There is no method prompts/list; there are initialize, ping,"), "{message}");
     }

@@ -120,7 +120,7 @@ pub(super) async fn receive(store: &dyn Store, receivers: Receivers) -> Result<m
         let tenant = tenant(tx, samples).await?.ok_or(Error::NotFound)?;
         receivers::verifier(tx, tenant.id).await
     });
-    Ok(receivers.receive(verifier.await?))
+    Ok(receivers.receive(store.env().clone(), verifier.await?))
 }
 
 /// Prints the first deliveries that were verified, a line each. The dashboard has them all.

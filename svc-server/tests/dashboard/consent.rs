@@ -251,8 +251,8 @@ async fn signing_in_in_between_leads_back() {
 /// Returns the cookie that keeps a request until its owner has signed in.
 fn kept(response: &Response) -> String {
     let cookies = response.headers.get_all(SET_COOKIE).iter().map(|cookie| cookie.to_str().unwrap());
-    let kept = cookies.filter(|cookie| cookie.starts_with("svc_authorize=")).map(|c| c.split(';').next().unwrap());
-    kept.last().unwrap_or_default().to_owned()
+    let mut kept = cookies.filter(|cookie| cookie.starts_with("svc_authorize=")).map(|c| c.split(';').next().unwrap());
+    kept.next_back().unwrap_or_default().to_owned()
 }
 
 #[tokio::test]

@@ -117,7 +117,8 @@ async fn deliveries_of_every_kind_match_the_document() {
 
 /// Checks that a delivery has the headers of the document, and no others besides those of every POST.
 fn check_headers(document: &Value, webhook: &Value, request: &Request) {
-    let mut names = BTreeSet::from(["accept", "content-length", "content-type", "host", "user-agent"].map(str::to_owned));
+    let mut names =
+        BTreeSet::from(["accept", "content-length", "content-type", "host", "user-agent"].map(str::to_owned));
     for parameter in webhook["parameters"].as_array().unwrap() {
         let parameter = document.pointer(&parameter["$ref"].as_str().unwrap()[1..]).unwrap();
         let name = parameter["name"].as_str().unwrap().to_ascii_lowercase();

@@ -50,7 +50,7 @@ pub(super) async fn searches(all: &Attackers) -> Result<()> {
             body.len(),
         );
         connection.write_all(request.as_bytes()).await?;
-        if number % 2 == 0 { all.drain(&mut *connection).await } else { Ok(()) }
+        if number.is_multiple_of(2) { all.drain(&mut *connection).await } else { Ok(()) }
     };
     all.each(SEARCHERS, search).await
 }

@@ -85,9 +85,12 @@ pub struct BookingParams {
     pub status: Option<BookingStatus>,
 }
 
+/// The input of a list that can be of one contact.
+pub type ListingOfContact<F> = Listing<ListParams, Listing<OfContactParams, F>>;
+
 impl<R: OfContact> Records<R> {
     /// Lists records, or those of a contact.
-    pub const LIST_OF_CONTACT: Operation<TenantId, Listing<ListParams, Listing<OfContactParams, R::Filter>>, Page<R>> =
+    pub const LIST_OF_CONTACT: Operation<TenantId, ListingOfContact<R::Filter>, Page<R>> =
         Operation::new("listRecords", Method::Get, R::COLLECTION, "", &async |tx,
                                                                               account,
                                                                               input: &Listing<

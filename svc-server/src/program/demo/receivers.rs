@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -16,6 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::pages::{ListQuery, Order};
 use svc_core::resources::{NoFilter, Resource as _, crud};
@@ -103,9 +104,9 @@ impl Receivers {
 
     /// Starts to receive. Returns a line for each delivery that was verified, or that failed to be, with the secret of
     /// the endpoint that verifies. Without a verifier, there are no lines.
-    pub(in crate::program) fn receive(self, verifier: Option<Verifier>) -> mpsc::Receiver<String> {
+    pub(in crate::program) fn receive(self, env: Env, verifier: Option<Verifier>) -> mpsc::Receiver<String> {
         let (lines, received) = mpsc::channel(MAX_LINES);
-        let verifying = verifier.map(|verifier| Arc::new(Verifying { verifier, lines }));
+        let verifying = verifier.map(|verifier| Arc::new(Verifying { env, verifier, lines }));
         tokio::spawn(async move {
             // A listener that fails ends the receivers, and deliveries to them fail.
             while let Ok((stream, _)) = self.listener.accept().await {
@@ -123,6 +124,7 @@ const MAX_LINES: usize = 16;
 
 /// What an endpoint needs that verifies its deliveries.
 struct Verifying {
+    env: Env,
     verifier: Verifier,
     lines: mpsc::Sender<String>,
 }
@@ -132,7 +134,8 @@ impl Verifying {
     async fn receive(&self, request: Request<Incoming>) {
         let (head, body) = request.into_parts();
         let Ok(body) = Limited::new(body, MAX_BODY).collect().await else { return };
-        let verified = self.verifier.verify_headers_at(&head.headers, &body.to_bytes(), SystemTime::now());
+        let now = UNIX_EPOCH + Duration::from_micros(self.env.now().as_micros().unsigned_abs());
+        let verified = self.verifier.verify_headers_at(&head.headers, &body.to_bytes(), now);
         let event = head.headers.get("x-svc-event").and_then(|event| event.to_str().ok()).unwrap_or_default();
         let verdict = match verified {
             Ok(_) => "signature verified".to_owned(),
