@@ -12,6 +12,7 @@
 
 #[cfg(feature = "standalone")]
 mod lines;
+#[cfg(feature = "standalone")]
 mod log;
 #[cfg(feature = "otlp")]
 mod otlp;
