@@ -186,15 +186,20 @@ impl TestServer {
         command.args(["-n", "19"]).arg(std::env::current_exe()?).args(["attack", attack.name()]);
         let Target { address, keys, contact, sessions, delivery, certificate } = &self.hostile;
         command.args(["--address", &address.to_string(), "--contact", contact, "--delivery", delivery]);
-        command.args(sessions.iter().flat_map(|session| ["--session", session]));
-        command.args(keys.iter().flat_map(|key| ["--key", key]));
+        // A token may begin with a hyphen, and is no flag.
+        command.args(sessions.iter().map(|session| format!("--session={session}")));
+        command.args(keys.iter().map(|key| format!("--key={key}")));
         if let Some(certificate) = certificate {
             command.arg("--certificate").arg(certificate);
         }
         command.args(["--millis", &time.as_millis().to_string()]).kill_on_drop(true);
         let output = tokio::time::timeout(time + PATIENCE, command.output()).await??;
-        let output_text = String::from_utf8_lossy(&output.stdout).trim().replace("VIOLATION: ", "");
-        if output.status.success() { Ok(output_text) } else { Err(format!("{}: {output_text}", attack.name()).into()) }
+        let observed = String::from_utf8_lossy(&output.stdout).trim().replace("VIOLATION: ", "");
+        if output.status.success() {
+            return Ok(observed);
+        }
+        let errors = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{}: {observed}{}", attack.name(), errors.trim()).into())
     }
 
     pub(crate) async fn end(mut self) -> ServerOutcome {
