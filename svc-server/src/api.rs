@@ -197,12 +197,15 @@ impl Api {
             Ok(route) => {
                 // Whether the process is well is also said when nothing is left.
                 let memory = if route.is_for_operators() { 0 } else { body::memory_of(&parts) };
-                match self.state.requests.take(peer, memory) {
-                    Some(mut share) => {
+                match tokio::time::timeout(body::MEMORY_TIMEOUT, self.state.requests.take(peer, memory, 0)).await {
+                    Ok(mut share) => {
                         let body = ArrivingBody::new(body, &mut share, memory, self.state.settings.body_timeout);
                         self.respond(route, &parts, body, peer, &mut access).instrument(span.clone()).await
                     }
-                    None => Err(Problem::Overloaded),
+                    Err(_) => {
+                        self.state.requests.refused();
+                        Err(Problem::Overloaded)
+                    }
                 }
             }
             Err(problem) => Err(problem),
@@ -388,7 +391,7 @@ impl Api {
     #[cfg(feature = "standalone")]
     pub(crate) fn request_memory(&self) -> Pool {
         match self.listener {
-            ListenerKind::Operators => Pool::new("operators_memory", OPERATORS_MEMORY, self.metrics()),
+            ListenerKind::Operators => Pool::of_memory("operators_memory", OPERATORS_MEMORY, self.metrics()),
             _ => self.state.requests.clone(),
         }
     }

@@ -107,7 +107,7 @@ async fn unfinished_requests_take_memory_from_unfinished_requests() {
         );
         for start in [unfinished_head, unfinished_body] {
             let mut unfinished = Vec::new();
-            for number in 0..40 {
+            for number in 0..10 {
                 let mut connection = server.connect().await;
                 connection.write(&start).await;
                 unfinished.push(connection);

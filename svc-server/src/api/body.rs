@@ -14,13 +14,17 @@ use http_body_util::BodyExt as _;
 use hyper::body::Body;
 
 use crate::api::problem::Problem;
-use crate::api::shares::Share;
+use crate::api::shares::{Share, WaitsFor};
 
 /// The size of the largest request body, in bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
 /// The size of the largest form, in bytes.
 #[cfg(feature = "dashboard")]
 pub(super) const MAX_FORM: usize = 64 * 1024;
+/// The size of the parts in which a body is kept until it has arrived, in bytes.
+const PIECE: usize = 16 * 1024;
+/// How long a request waits for memory.
+pub(super) const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The memory in bytes of a request besides its head and its body: mostly of what handles it.
 const REQUEST: usize = 16 * 1024;
 /// The memory in bytes of a header besides its name and its value.
@@ -59,8 +63,8 @@ impl<'a> ArrivingBody<'a> {
         Self { body: Box::pin(body), announced, share, rest, timeout }
     }
 
-    /// Reads the body of at most `max` bytes. Its memory is counted until the request has its response. While more is to come,
-    /// others that need memory may have it.
+    /// Reads the body of at most `max` bytes. Its memory is counted until the request has its response, and waited for before
+    /// more is read. While more is to come, others that need memory may have it after a moment.
     ///
     /// # Errors
     ///
@@ -70,7 +74,7 @@ impl<'a> ArrivingBody<'a> {
             return Err(Problem::BodyTooLarge);
         }
         let given_up = self.share.given_up();
-        self.share.wait();
+        self.share.wait(WaitsFor::Rest);
         let timeout = self.timeout;
         let received = tokio::select! {
             received = tokio::time::timeout(timeout, self.collect(max)) => received,
@@ -83,24 +87,42 @@ impl<'a> ArrivingBody<'a> {
 
     async fn collect(&mut self, max: usize) -> Result<Bytes, Problem> {
         let incomplete = |_| Problem::BodyIncomplete("The body did not arrive whole; send it again.");
-        let mut received = BytesMut::new();
+        // Of equal size, so that what unfinished bodies leave fits what comes.
+        let mut pieces: Vec<BytesMut> = Vec::new();
+        let mut length = 0;
         while let Some(frame) = self.body.frame().await {
-            let Ok(data) = frame.map_err(incomplete)?.into_data() else { continue };
-            let length = received.len() + data.len();
+            let Ok(mut data) = frame.map_err(incomplete)?.into_data() else { continue };
+            length += data.len();
             if length > max {
                 return Err(Problem::BodyTooLarge);
             }
-            if length > received.capacity() {
-                let capacity = length.max((received.capacity() * 2).min(max));
-                if !self.share.resize(self.rest + capacity) {
-                    return Err(Problem::Overloaded);
-                }
-                received.reserve(capacity - received.len());
-            }
             // The data is copied, as a frame of one byte may keep a buffer of kilobytes alive.
-            received.extend_from_slice(&data);
+            while !data.is_empty() {
+                if pieces.last().is_none_or(|piece| piece.len() == piece.capacity()) {
+                    let size = if pieces.is_empty() { data.len().min(PIECE) } else { PIECE };
+                    self.resize(pieces.iter().map(BytesMut::capacity).sum::<usize>() + size).await?;
+                    pieces.push(BytesMut::with_capacity(size));
+                }
+                if let Some(piece) = pieces.last_mut() {
+                    let part = data.split_to(data.len().min(piece.capacity() - piece.len()));
+                    piece.extend_from_slice(&part);
+                }
+            }
         }
-        Ok(received.freeze())
+        if pieces.len() < 2 {
+            return Ok(pieces.pop().unwrap_or_default().freeze());
+        }
+        self.resize(pieces.len() * PIECE + length).await?;
+        let whole = pieces.concat();
+        drop(pieces);
+        self.resize(length).await?;
+        Ok(whole.into())
+    }
+
+    /// Takes memory for this many bytes of the body.
+    async fn resize(&mut self, bytes: usize) -> Result<(), Problem> {
+        let resized = tokio::time::timeout(MEMORY_TIMEOUT, self.share.resize(self.rest + bytes));
+        resized.await.map_err(|_| Problem::Overloaded)
     }
 }
 
@@ -186,7 +208,7 @@ mod tests {
     }
 
     fn pool(limit: usize) -> Pool {
-        Pool::new("bytes", limit, std::sync::Arc::default())
+        Pool::of_memory("bytes", limit, std::sync::Arc::default())
     }
 
     /// Reads a body of at most a MiB, and returns its length or the code of what was wrong.
@@ -198,35 +220,32 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_has_its_memory_until_its_request_has_a_response() {
         let pool = pool(64 * KIB);
-        let mut first = pool.take(ADA, 0).unwrap();
+        let mut first = pool.take(ADA, 0, 0).await;
         assert_eq!(read(&mut first, whole(64 * KIB)).await, Ok(64 * KIB), "all of it");
-        let mut second = pool.take(BOB, 0).unwrap();
+        let mut second = pool.take(BOB, 0, 0).await;
         assert_eq!(read(&mut second, whole(1)).await, Err("unavailable"), "not a byte is read that is not counted");
         drop(first);
-        let mut second = pool.take(BOB, 0).unwrap();
+        let mut second = pool.take(BOB, 0, 0).await;
         assert_eq!(read(&mut second, whole(64 * KIB)).await, Ok(64 * KIB));
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_unfinished_body_gives_up_its_memory_to_one_that_arrives() {
         let pool = pool(64 * KIB);
-        let mut slow = pool.take(ADA, 0).unwrap();
-        let mut reading = std::pin::pin!(read(&mut slow, unfinished(40 * KIB)));
-        assert!((&mut reading).now_or_never().is_none());
-        let mut other = pool.take(BOB, 0).unwrap();
-        assert_eq!(read(&mut other, whole(32 * KIB)).await, Ok(32 * KIB));
-        assert_eq!(reading.await, Err("unavailable"));
+        let mut slow = std::pin::pin!(async { read(&mut pool.take(ADA, 0, 0).await, unfinished(40 * KIB)).await });
+        assert!((&mut slow).now_or_never().is_none());
+        let other = async { read(&mut pool.take(BOB, 0, 0).await, whole(32 * KIB)).await };
+        assert_eq!(tokio::join!(slow, other), (Err("unavailable"), Ok(32 * KIB)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_is_too_large_or_too_slow_is_refused() {
         let pool = pool(4 * MAX_BODY);
-        let share = || pool.take(ADA, 0).unwrap();
-        assert_eq!(read(&mut share(), whole(MAX_BODY)).await, Ok(MAX_BODY));
-        assert_eq!(read(&mut share(), whole(MAX_BODY + 1)).await, Err("body_too_large"));
+        assert_eq!(read(&mut pool.take(ADA, 0, 0).await, whole(MAX_BODY)).await, Ok(MAX_BODY));
+        assert_eq!(read(&mut pool.take(ADA, 0, 0).await, whole(MAX_BODY + 1)).await, Err("body_too_large"));
         let bytes = vec![Bytes::from_static(b" "); MAX_BODY + 1];
-        assert_eq!(read(&mut share(), Unfinished(bytes)).await, Err("body_too_large"));
-        assert_eq!(read(&mut share(), unfinished(1)).await, Err("body_incomplete"));
+        assert_eq!(read(&mut pool.take(ADA, 0, 0).await, Unfinished(bytes)).await, Err("body_too_large"));
+        assert_eq!(read(&mut pool.take(ADA, 0, 0).await, unfinished(1)).await, Err("body_incomplete"));
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl State {
     pub(super) fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
         let home = Home::new(&settings.mount, &Pages::of(&settings));
         let limits = RateLimiter::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
-        let requests = Pool::new("request_memory", settings.request_memory, Arc::clone(&settings.metrics));
+        let requests = Pool::of_memory("request_memory", settings.request_memory, Arc::clone(&settings.metrics));
         let responses = ResponseMemory::new(settings.response_memory);
         #[cfg(feature = "dashboard")]
         let dashboard = settings.dashboard.then(|| Dashboard::new(Arc::clone(&store), &settings));

@@ -41,10 +41,10 @@ use tokio::sync::watch;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-use tokio_util::io::{InspectReader, InspectWriter};
+use tokio_util::io::InspectWriter;
 
 use self::linger::{Linger, RequestBody};
-use self::requests::{Buffers, CloseReason, OpenRequests, Stage, Timeouts};
+use self::requests::{Buffers, CloseReason, CountedReader, OpenRequests, Stage, Timeouts};
 pub use self::tls::Tls;
 use crate::api::Incoming;
 use crate::api::OverTls;
@@ -72,11 +72,8 @@ const SYSTEM_BUFFER: u32 = 64 * 1024;
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 /// The memory of a connection without buffers, in bytes: one that has sent nothing, or nothing for a moment.
 const SILENT: usize = 6 * KIB;
-/// The memory that is free before a connection is accepted, for what it does next.
-const RESERVE: usize = 160 * KIB;
-/// How long the memory of a connection stays its own at least while others are accepted. Otherwise those that are accepted on a
-/// busy machine would be given up before their first byte is looked at.
-const GRACE: Duration = Duration::from_millis(500);
+/// The part of the memory that connections leave to requests, without which those that have arrived could not end.
+const RESERVE: usize = 4;
 /// What TLS adds to it.
 const TLS: usize = 24 * KIB;
 /// What hyper's buffers take when a head or a body has more than 8 KiB.
@@ -204,14 +201,15 @@ impl Server {
     /// Serves until `stop` is ready. Then it closes idle connections, and waits at most `grace` for running requests to end.
     pub async fn run(mut self, api: Api, stop: impl Future<Output = ()>, grace: Duration) {
         let (stopping, _) = watch::channel(());
-        let places = Pool::new("connections", self.max_connections as usize, api.metrics());
+        let places = Pool::of_places("connections", self.max_connections as usize, api.metrics());
         let memory = api.request_memory();
+        let reserve = memory.limit() / RESERVE;
         tokio::pin!(stop);
         loop {
             let accept = async {
                 let (stream, peer) = self.accept().await?;
-                let place = places.take_when_free(peer.ip(), 1, 0, Duration::ZERO).await;
-                let memory = memory.take_when_free(peer.ip(), SILENT, RESERVE, GRACE).await;
+                let place = places.take(peer.ip(), 1, 0).await;
+                let memory = memory.take(peer.ip(), SILENT, reserve).await;
                 Ok::<_, io::Error>((stream, peer, OpenRequests::new(place, memory, silent(0))))
             };
             let accepted = tokio::select! {
@@ -287,8 +285,8 @@ impl Connection {
     async fn serve(mut self, stream: TcpStream, tls: Option<TlsAcceptor>) {
         // Until then nothing but the socket is needed.
         let Some(first) = self.first_byte(&stream).await else { return };
-        let (reader, requests) = (Arc::clone(&self.reader), self.requests.clone());
-        let stream = InspectReader::new(stream, move |received: &[u8]| requests.received(received.len()));
+        let reader = Arc::clone(&self.reader);
+        let stream = CountedReader::new(stream, self.requests.clone());
         let stream = InspectWriter::new(stream, move |taken: &[u8]| reader.took(taken.len()));
         // The write timeout frees the responses of clients that do not read.
         let mut stream = TimeoutStream::new(stream);
@@ -318,7 +316,9 @@ impl Connection {
     }
 
     async fn https<S: Stream>(self, stream: S, tls: TlsAcceptor) {
-        self.requests.enter(HANDSHAKE);
+        if !self.requests.enter(HANDSHAKE).await {
+            return self.given_up();
+        }
         let accepted = tokio::select! {
             accepted = tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)) => accepted,
             () = self.requests.given_up() => return self.given_up(),
@@ -337,13 +337,15 @@ impl Connection {
     /// anew for the next.
     async fn http_1<S: Stream>(mut self, mut stream: S, stage: Stage) {
         loop {
-            self.requests.enter(stage);
+            if !self.requests.enter(stage).await {
+                return self.given_up();
+            }
             match Box::pin(self.http_1_requests(stream)).await {
                 Some(quiet) => stream = quiet,
                 None => return,
             }
-            self.requests.enter(silent(stage.memory - PLAIN_HTTP_1.memory));
-            if self.first_byte(stream.socket()).await.is_none() {
+            let silent = silent(stage.memory - PLAIN_HTTP_1.memory);
+            if !self.requests.enter(silent).await || self.first_byte(stream.socket()).await.is_none() {
                 return;
             }
         }
@@ -399,7 +401,9 @@ impl Connection {
     }
 
     async fn http_2<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(mut self, stream: S) {
-        self.requests.enter(HTTP_2);
+        if !self.requests.enter(HTTP_2).await {
+            return self.given_up();
+        }
         let service = self.service();
         let service = service_fn(move |request: Request<_>| service.call(request.map(RequestBody::dropped_at_once)));
         let connection =
@@ -480,11 +484,7 @@ trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
     fn socket(&self) -> &TcpStream;
 }
 
-impl<R, W> Stream for Pin<Box<TimeoutStream<InspectWriter<InspectReader<TcpStream, R>, W>>>>
-where
-    R: FnMut(&[u8]) + Send + 'static,
-    W: FnMut(&[u8]) + Send + 'static,
-{
+impl<W: FnMut(&[u8]) + Send + 'static> Stream for Pin<Box<TimeoutStream<InspectWriter<CountedReader<TcpStream>, W>>>> {
     fn socket(&self) -> &TcpStream {
         self.get_ref().get_ref().get_ref()
     }

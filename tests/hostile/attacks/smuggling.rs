@@ -105,7 +105,7 @@ const OTHERS: &[(&str, &str, &[u16])] = &[
     ("a space in the target", "GET /healthz /x HTTP/1.1\r\nHost: a\r\n\r\n", REFUSED),
     ("no version", "GET /healthz\r\nHost: a\r\n\r\n", REFUSED),
     ("an unknown version", "GET /healthz HTTP/1.2\r\nHost: a\r\n\r\n", REFUSED),
-    ("HTTP/2 in the clear", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &[]),
+    ("HTTP/2 in the clear", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", REFUSED),
     ("a bare CR in the target", "GET /healthz\rX HTTP/1.1\r\nHost: a\r\n\r\n", REFUSED),
     ("space before the first header", "GET /healthz HTTP/1.1\r\n Host: a\r\n\r\n", REFUSED),
     ("another host in the target", "GET http://other/healthz HTTP/1.1\r\nHost: a\r\n\r\n", &[200, 200]),

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, ready};
@@ -25,10 +26,11 @@ use http_body_util::combinators::MapFrame;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::service::{Service, service_fn};
 use svc_core::sync::lock;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use tokio::time::Instant;
 
 use crate::ResponseBody;
-use crate::api::shares::Share;
+use crate::api::shares::{Changed, Share, WaitsFor};
 
 /// What a connection may have sent that no request has taken before it needs more memory, in bytes: the buffer that hyper has
 /// for each.
@@ -52,7 +54,7 @@ pub(super) struct Stage {
 pub(super) enum Buffers {
     /// This many, until the connection enters another state: hyper doubles a buffer, and keeps it for what comes next.
     Kept(usize),
-    /// As many as were received, up to this number.
+    /// As many as were received, in steps of a buffer and up to this number.
     Received(usize),
 }
 
@@ -113,41 +115,70 @@ enum Progress {
 impl OpenRequests {
     /// Begins a connection, with its place and its memory.
     pub(super) fn new(mut place: Share, mut memory: Share, stage: Stage) -> Self {
-        place.wait();
-        memory.wait();
+        place.wait(WaitsFor::Rest);
+        memory.wait(WaitsFor::Rest);
         let (open, idle_since) = (BTreeMap::new(), Instant::now());
         let requests =
             Requests { last: 0, open, idle_since, head_since: None, place, memory, stage, unread: 0, counted: 0 };
         Self(Arc::new(Mutex::new(requests)))
     }
 
-    /// Continues in another state. If there is no memory for it, the connection is given up.
-    pub(super) fn enter(&self, stage: Stage) {
+    /// Continues in another state, when there is memory for it. Returns `false` if the connection is given up before that.
+    pub(super) async fn enter(&self, stage: Stage) -> bool {
+        // It is idle no more.
+        self.lock().wait_for(WaitsFor::Rest);
+        let enter = async {
+            while let Err(changed) = self.try_enter(stage) {
+                changed.await;
+            }
+        };
+        tokio::select! {
+            () = enter => true,
+            () = self.given_up() => false,
+        }
+    }
+
+    fn try_enter(&self, stage: Stage) -> Result<(), Changed> {
         let mut requests = self.lock();
+        requests.memory.try_resize(stage.memory)?;
         requests.stage = stage;
         requests.counted = 0;
         requests.unread = 0;
-        requests.memory.resize(stage.memory);
+        // What it did until here was no waiting.
+        requests.hold();
+        requests.wait();
+        Ok(())
     }
 
-    /// Counts bytes that were received. If there is no memory for them, the connection is given up.
-    pub(super) fn received(&self, bytes: usize) {
+    /// Returns how many bytes may be received, at least one. If they need more memory than there is, returns what to wait for.
+    fn room(&self) -> Result<usize, Changed> {
+        let mut requests = self.lock();
+        loop {
+            let more = match requests.stage.buffers {
+                Buffers::Kept(size) => size,
+                Buffers::Received(most) => most.min(requests.counted + BUFFER),
+            };
+            if requests.counted == more {
+                return Ok(usize::MAX);
+            }
+            let room = (BUFFER + requests.counted).saturating_sub(requests.unread);
+            if room > 0 {
+                return Ok(room);
+            }
+            let memory = requests.stage.memory + more;
+            requests.memory.try_resize(memory)?;
+            requests.counted = more;
+        }
+    }
+
+    /// Counts bytes that were received.
+    fn received(&self, bytes: usize) {
         let mut requests = self.lock();
         if requests.stage.is_next_head && requests.open.is_empty() && requests.head_since.is_none() {
             requests.head_since = Some(Instant::now());
             requests.wait();
         }
         requests.unread += bytes;
-        let needed = match requests.stage.buffers {
-            Buffers::Kept(size) if requests.unread > BUFFER => size,
-            Buffers::Kept(_) => 0,
-            Buffers::Received(most) => requests.unread.min(most).saturating_sub(BUFFER),
-        };
-        if needed > requests.counted {
-            requests.counted = needed;
-            let memory = requests.stage.memory + needed;
-            requests.memory.resize(memory);
-        }
     }
 
     /// Waits until the connection has to be closed since others need its place or its memory.
@@ -291,22 +322,32 @@ impl Requests {
         if self.open.values().all(|progress| *progress != Progress::Arriving) {
             self.unread = 0;
             if matches!(self.stage.buffers, Buffers::Received(_)) && std::mem::take(&mut self.counted) > 0 {
-                let memory = self.stage.memory;
-                self.memory.resize(memory);
+                // Less is always possible.
+                let _ = self.memory.try_resize(self.stage.memory);
             }
         }
         self.wait();
     }
 
-    /// Makes the connection the last one to be given up, unless a request is handled.
+    /// Lets others have what the connection has when its turn has come, unless a request is handled.
     fn wait(&mut self) {
         if self.open.values().any(|progress| *progress == Progress::Handled) {
-            self.place.hold();
-            self.memory.hold();
+            self.hold();
+        } else if self.last > 0 && self.open.is_empty() && self.head_since.is_none() {
+            self.wait_for(WaitsFor::Request);
         } else {
-            self.place.wait();
-            self.memory.wait();
+            self.wait_for(WaitsFor::Rest);
         }
+    }
+
+    fn hold(&mut self) {
+        self.place.hold();
+        self.memory.hold();
+    }
+
+    fn wait_for(&mut self, for_what: WaitsFor) {
+        self.place.wait(for_what);
+        self.memory.wait(for_what);
     }
 }
 
@@ -389,6 +430,71 @@ impl Body for ArrivingBody {
 impl Drop for ArrivingBody {
     fn drop(&mut self) {
         self.arrived();
+    }
+}
+
+/// A stream of which no more is read than there is memory for.
+pub(super) struct CountedReader<S> {
+    stream: Take<S>,
+    requests: OpenRequests,
+    /// What to wait for before more is read.
+    waits: Option<Changed>,
+}
+
+impl<S: AsyncRead> CountedReader<S> {
+    pub(super) fn new(stream: S, requests: OpenRequests) -> Self {
+        Self { stream: stream.take(0), requests, waits: None }
+    }
+
+    pub(super) fn get_ref(&self) -> &S {
+        self.stream.get_ref()
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for CountedReader<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        let room = loop {
+            if let Some(waits) = &mut this.waits {
+                ready!(waits.as_mut().poll(cx));
+                this.waits = None;
+            }
+            match this.requests.room() {
+                Ok(room) => break room,
+                Err(changed) => this.waits = Some(changed),
+            }
+        };
+        this.stream.set_limit(room as u64);
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut this.stream).poll_read(cx, buffer))?;
+        this.requests.received(buffer.filled().len() - before);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for CountedReader<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(self.stream.get_mut()).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(self.stream.get_mut()).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(self.stream.get_mut()).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(self.stream.get_mut()).poll_write_vectored(cx, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.get_ref().is_write_vectored()
     }
 }
 

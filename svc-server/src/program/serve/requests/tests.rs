@@ -1,4 +1,4 @@
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use futures_util::FutureExt as _;
 
@@ -10,6 +10,8 @@ const TIMEOUTS: Timeouts =
     Timeouts { head: Duration::from_secs(10), idle: IDLE, response: Some(Duration::from_secs(30)) };
 const STAGE: Stage = Stage { memory: 1_000, buffers: Buffers::Received(32 * 1024), is_next_head: true };
 
+const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
 struct Fixture {
     places: Pool,
     memory: Pool,
@@ -19,11 +21,11 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let pool = |limit| Pool::new("units", limit, Arc::default());
-        let (places, memory) = (pool(1), pool(STAGE.memory + 10_000));
+        let places = Pool::of_places("places", 1, Arc::default());
+        let memory = Pool::of_memory("bytes", STAGE.memory + 3 * BUFFER, Arc::default());
         let address = Ipv4Addr::LOCALHOST.into();
-        let open =
-            OpenRequests::new(places.take(address, 1).unwrap(), memory.take(address, STAGE.memory).unwrap(), STAGE);
+        let place = places.try_take(address, 1, 0).unwrap();
+        let open = OpenRequests::new(place, memory.try_take(address, STAGE.memory, 0).unwrap(), STAGE);
         Self { places, memory, open, started: Instant::now() }
     }
 
@@ -40,15 +42,19 @@ impl Fixture {
         }
     }
 
+    /// Returns the memory that is free, in bytes.
+    fn free(&self) -> usize {
+        self.memory.free()
+    }
+
     fn is_given_up(&self) -> bool {
         self.open.given_up().now_or_never().is_some()
     }
 
     /// Another connection comes, and needs the only place.
     fn is_replaced(&self) -> bool {
-        let other = self.places.take(Ipv4Addr::new(192, 0, 2, 1).into(), 1);
-        assert_eq!(other.is_some(), self.is_given_up());
-        other.is_some()
+        assert!(self.places.try_take(OTHER, 1, 0).is_none(), "it is free when the connection has ended");
+        self.is_given_up()
     }
 }
 
@@ -127,32 +133,55 @@ async fn a_place_is_given_up_unless_a_request_is_handled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_received_is_counted_until_a_request_has_taken_it() {
+async fn what_is_received_has_memory_until_a_request_has_taken_it() {
     let fixture = Fixture::new();
-    let free = || {
-        let mut free = 0;
-        while fixture.memory.take(Ipv4Addr::new(192, 0, 2, 1).into(), free + 1).is_some() && free < 20_000 {
-            free += 1_000;
-        }
-        free
-    };
-    fixture.open.begin().set(Progress::Handled);
     let request = fixture.open.begin();
     request.set(Progress::Handled);
-    fixture.open.received(BUFFER + 5_000);
-    assert_eq!(free(), 5_000);
-    request.set(Progress::Handled);
-    assert_eq!(free(), 10_000, "all of it belongs to a request");
-    fixture.open.received(BUFFER + 10_001);
-    assert!(fixture.is_given_up(), "more than there is");
+    let arriving = fixture.open.begin();
+    for (received, free) in [(BUFFER - 1, 3), (1, 3), (1, 2), (BUFFER - 1, 2), (BUFFER, 1)] {
+        assert!(fixture.open.room().ok().unwrap() >= received);
+        fixture.open.received(received);
+        assert_eq!(fixture.free(), free * BUFFER);
+    }
+    let _other = fixture.memory.try_take(OTHER, BUFFER, 0).unwrap();
+    assert!(fixture.open.room().is_err() && !fixture.is_given_up());
+    drop(arriving);
+    assert_eq!(fixture.free(), 2 * BUFFER, "all of it belongs to a request");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_buffer_is_kept_until_the_next_state() {
     let fixture = Fixture::new();
-    fixture.open.enter(Stage { buffers: Buffers::Kept(10_000), ..STAGE });
-    fixture.open.received(BUFFER);
-    assert!(fixture.memory.take(Ipv4Addr::LOCALHOST.into(), 10_000).is_some());
+    let stage = Stage { buffers: Buffers::Kept(2 * BUFFER), ..STAGE };
+    assert!(fixture.open.enter(stage).await);
+    fixture.open.received(fixture.open.room().ok().unwrap());
+    assert_eq!(fixture.free(), 3 * BUFFER);
+    assert_eq!(fixture.open.room().ok().unwrap(), usize::MAX, "hyper has bounds of its own");
     fixture.open.received(1);
     drop(fixture.open.begin());
-    let other = fixture.memory.take(Ipv4Addr::new(192, 0, 2, 1).into(), 1);
-    assert!(other.is_some() && fixture.is_given_up(), "the buffer is kept");
+    assert_eq!(fixture.free(), BUFFER);
+    assert!(fixture.open.enter(stage).await);
+    assert_eq!(fixture.free(), 3 * BUFFER);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_waits_for_the_memory_of_its_next_state() {
+    let fixture = Fixture::new();
+    let used = fixture.memory.try_take(OTHER, 3 * BUFFER, 0).unwrap();
+    let larger = Stage { memory: STAGE.memory + BUFFER, ..STAGE };
+    let mut entering = std::pin::pin!(fixture.open.enter(larger));
+    assert!((&mut entering).now_or_never().is_none());
+    drop(used);
+    assert_eq!((&mut entering).await, true);
+    let _used = fixture.memory.try_take(OTHER, 2 * BUFFER, 0).unwrap();
+    let much_larger = Stage { memory: STAGE.memory + 2 * BUFFER, ..STAGE };
+    let mut entering = std::pin::pin!(fixture.open.enter(much_larger));
+    assert!((&mut entering).now_or_never().is_none());
+    let other = fixture.memory.take(OTHER, 1, 0);
+    tokio::select! {
+        is_entered = entering => assert!(!is_entered, "others needed what it has"),
+        _ = other => unreachable!("nothing was given back"),
+    }
 }
 
 #[tokio::test(start_paused = true)]
