@@ -259,7 +259,7 @@ async fn the_audit_log_and_the_events_name_the_app() {
     server.clock.advance(Duration::from_secs(1));
     let made = with_token(Call::post("/contacts", json!({ "email": "grace@example.com" })), &tokens);
     server.expect(201, made).await;
-    let log = client.svc.account(client.tenant).audit_log().since(since, 10).await.unwrap();
+    let log = client.svc.account(client.tenant).audit_log().since(since, 50).await.unwrap();
     let log: Vec<(String, String)> =
         log.into_iter().map(|entry| (entry.actor, format!("{} {}", entry.action, entry.object_kind))).collect();
     let app = format!("app:{}", client.new.app.id);
