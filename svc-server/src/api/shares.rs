@@ -28,7 +28,7 @@ use crate::metrics::Metrics;
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long the memory of what is unfinished, and of a connection that was in use, is not given up.
-const MEMORY_GRACE: Grace = Grace { unfinished: Duration::from_millis(250), idle: Duration::from_secs(1) };
+const MEMORY_GRACE: Grace = Grace { unfinished: Duration::from_millis(500), idle: Duration::from_secs(1) };
 
 /// The least time between two warnings that nothing is left.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
