@@ -179,6 +179,7 @@ fn schemas_have_the_limits_formats_and_defaults_of_the_contract() {
     for (path, values, valid) in [
         ("WebhookCreate.events", vec![json!(["*"]), json!(["job.created", "job.created"])], true),
         ("WebhookCreate.events", vec![json!([]), json!(["job.exploded"]), json!("*"), json!(null)], false),
+        ("WebhookCreate.events", vec![json!(["*", "job.created"]), json!(["job.created", "*"])], false),
         ("QuoteCreate.valid_until", vec![json!("2026-03-14T15:09:26+11:00"), json!(null)], true),
         ("QuoteCreate.valid_until", vec![json!("soon"), json!(1)], false),
         ("ContactCreate.city", vec![json!("")], true),
