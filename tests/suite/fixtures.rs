@@ -229,6 +229,5 @@ fn schemas_reject_most_invalid_bodies() {
             refused += usize::from(!conform::accepts_body(operation.id, &body));
         }
     }
-    // A `*` beside kinds of events is not among them, as a schema that says so is one that few generators of clients read.
-    assert!(refused * 100 > all * 59, "{refused} of {all}");
+    assert!(refused * 10 > all * 6, "{refused} of {all}");
 }

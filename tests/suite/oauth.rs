@@ -1,30 +1,28 @@
 //! OAuth 2.0 (docs/oauth.md): an app gets access to an account, works on it, and loses it again.
 
+mod tokens;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use futures_util::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
 use svc_core::Svc;
 use svc_core::accounts::apps::{AppCreate, AppUpdate, NewApp};
 use svc_core::accounts::dashboard_links::DashboardLinkCreate;
 use svc_core::accounts::operational::PLATFORM_ACCOUNT;
-use svc_core::accounts::platform_keys::PlatformKeyCreate;
 use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::{DeveloperAccess, TenantCreate};
+use svc_core::accounts::tenants::TenantCreate;
 use svc_core::crypto::sha256;
-use svc_core::error::StoreError;
-use svc_core::store::{Access, DeliveryFilter, Store};
+use svc_core::store::{DeliveryFilter, Store};
 use svc_core::values::{RedirectUri, TenantId};
 use svc_core::webhooks::engine::{Attempt, DueWork, InFlight, Policy, poll, run_batch};
 use svc_server::{Api, Settings};
 
-use crate::faults::Gate;
-use crate::harness::{Call, TestResponse, TestServer, limited, settings};
+use crate::harness::{Call, TestResponse, TestServer, settings};
 
 const VERIFIER: &str = "a-verifier-of-at-least-forty-three-characters";
 const RETURN: &str = "https://app.example.com/callback";
@@ -131,6 +129,12 @@ impl<'s> Client<'s> {
 
     async fn refresh(&self, token: &str) -> TestResponse {
         self.token(&[("grant_type", "refresh_token"), ("refresh_token", token)]).await
+    }
+
+    async fn revoke(&self, parameters: &[(&str, &str)]) -> TestResponse {
+        let pair = format!("{}:{}", self.new.app.client_id, self.new.secret.as_ref().unwrap().reveal());
+        let call = Call::absolute(Method::POST, "/oauth/revoke").form(query(parameters));
+        self.server.send(call.header("authorization", &format!("Basic {}", STANDARD.encode(pair)))).await
     }
 
     /// Returns the tokens that a new code gives.
@@ -286,87 +290,6 @@ async fn a_read_token_changes_nothing() {
     assert_refused(&client.token(&more).await, 400, "invalid_scope");
 }
 
-/// The response of the server was lost, so the app sends the request again.
-#[tokio::test]
-async fn a_lost_response_costs_a_public_app_nothing() {
-    let server = with_apps(settings());
-    let client = Client::new(&server, true).await;
-    let tokens = client.connect().await;
-    let first = client.refresh(text(&tokens, "refresh_token")).await;
-    assert_ne!(first.json()["refresh_token"], tokens["refresh_token"]);
-    server.clock.advance(Duration::from_secs(30 * 60));
-    let again = client.refresh(text(&tokens, "refresh_token")).await;
-    assert_eq!(again.text(), first.text());
-    // The access token lasts as long as the response says.
-    server.clock.advance(Duration::from_secs(59 * 60));
-    server.expect(200, with_token(Call::get("/contacts"), &again.json())).await;
-    server.clock.advance(Duration::from_secs(60));
-    server.expect(401, with_token(Call::get("/contacts"), &again.json())).await;
-    assert_eq!(client.refresh(text(&again.json(), "refresh_token")).await.status, 200);
-}
-
-#[tokio::test]
-async fn a_refresh_token_that_two_hold_ends_the_access() {
-    for is_late in [false, true] {
-        let server = with_apps(settings());
-        let client = Client::new(&server, true).await;
-        let tokens = client.connect().await;
-        let next = client.refresh(text(&tokens, "refresh_token")).await.json();
-        if is_late {
-            server.clock.advance(Duration::from_secs(30 * 60 + 1));
-        } else {
-            assert_eq!(client.refresh(text(&next, "refresh_token")).await.status, 200);
-        }
-        assert_refused(&client.refresh(text(&tokens, "refresh_token")).await, 400, "invalid_grant");
-        assert_eq!(client.grants().await, 0);
-        server.expect(401, with_token(Call::get("/contacts"), &next)).await;
-        let log = client.svc.account(client.tenant).audit_log().since(crate::seed::start(), 50).await.unwrap();
-        assert!(log.iter().any(|entry| entry.action == "revoke" && entry.object_kind == "grant"));
-    }
-}
-
-#[tokio::test]
-async fn a_code_that_comes_again_ends_what_it_gave_and_nothing_else() {
-    let server = with_apps(settings());
-    let client = Client::new(&server, false).await;
-    let other = client.connect().await;
-    let code = client.authorize(&[]).await["code"].clone();
-    let tokens = client.exchange(&code).await.json();
-    assert_refused(&client.exchange(&code).await, 400, "invalid_grant");
-    server.expect(401, with_token(Call::get("/contacts"), &tokens)).await;
-    assert_refused(&client.refresh(text(&tokens, "refresh_token")).await, 400, "invalid_grant");
-    server.expect(200, with_token(Call::get("/contacts"), &other)).await;
-    assert_eq!(client.grants().await, 1);
-}
-
-#[tokio::test]
-async fn codes_and_tokens_expire() {
-    let server = with_apps(settings());
-    let client = Client::new(&server, false).await;
-    let code = client.authorize(&[]).await["code"].clone();
-    server.clock.advance(Duration::from_secs(60));
-    assert_refused(&client.exchange(&code).await, 400, "invalid_grant");
-    let client = Client { cookie: sign_in(&client.svc, client.tenant).await, ..client };
-    let tokens = client.connect().await;
-    server.clock.advance(HOUR);
-    server.expect(401, with_token(Call::get("/contacts"), &tokens)).await;
-    assert_eq!(client.refresh(text(&tokens, "refresh_token")).await.status, 200);
-    // Each use of a refresh token makes it last for 90 days more.
-    for _ in 0..2 {
-        server.clock.advance(HOUR * 24 * 90 - Duration::from_micros(1));
-        assert_eq!(client.refresh(text(&tokens, "refresh_token")).await.status, 200);
-    }
-    server.clock.advance(HOUR * 24 * 90);
-    assert_refused(&client.refresh(text(&tokens, "refresh_token")).await, 400, "invalid_grant");
-    // Upkeep deletes what has expired.
-    server.clock.advance(HOUR * 2);
-    server.api.run_housekeeping().await.unwrap();
-    let left = server
-        .store
-        .write("left", (), async |tx, ()| Ok(tx.delete_expired_tokens(svc_core::values::Timestamp::MAX, 100).await?));
-    assert_eq!(left.await.unwrap(), 0);
-}
-
 #[tokio::test]
 async fn an_app_sees_no_webhooks_but_its_own_and_loses_them_with_its_access() {
     let server = with_apps(Settings { extensions: true, ..settings() });
@@ -423,87 +346,6 @@ async fn an_app_sees_no_webhooks_but_its_own_and_loses_them_with_its_access() {
     assert_eq!(client.revoke(&revoked).await.status, 200);
 }
 
-impl Client<'_> {
-    async fn revoke(&self, parameters: &[(&str, &str)]) -> TestResponse {
-        let pair = format!("{}:{}", self.new.app.client_id, self.new.secret.as_ref().unwrap().reveal());
-        let call = Call::absolute(Method::POST, "/oauth/revoke").form(query(parameters));
-        self.server.send(call.header("authorization", &format!("Basic {}", STANDARD.encode(pair)))).await
-    }
-}
-
-/// A public app has no secret, so anyone can send requests in its name.
-#[tokio::test]
-async fn revocations_are_limited_by_address_and_what_is_no_token_is_not_written() {
-    let (server, gate) = Gate::server_with(apps(Settings { rate_limit: 3, ..limited() }));
-    let client = Client::new(&server, true).await;
-    gate.fail(Access::Write, StoreError::Unavailable("no writes".to_owned()));
-    let revoke = |peer: &str| {
-        let form = query(&[("client_id", &client.new.app.client_id), ("token", "svc_ort_unknown")]);
-        Call::absolute(Method::POST, "/oauth/revoke").form(form).at_peer(peer)
-    };
-    for status in [200, 200, 200, 429, 429] {
-        let response = server.send(revoke("203.0.113.9")).await;
-        assert_eq!(response.status, status, "{}", response.text());
-        assert_eq!(response.header("retry-after").is_some(), status == 429);
-    }
-    assert_eq!(server.send(revoke("203.0.113.10")).await.status, 200, "from another address");
-    gate.heal();
-}
-
-#[tokio::test]
-async fn limits_and_idempotency_keys_are_those_of_the_grant() {
-    let server = with_apps(Settings { rate_limit: 3, ..limited() });
-    let client = Client::new(&server, false).await;
-    let tokens = client.connect().await;
-    let refreshed = client.refresh(text(&tokens, "refresh_token")).await.json();
-    let create = || Call::post("/contacts", json!({ "email": "grace@example.com" })).header("idempotency-key", "1");
-    server.expect(201, create()).await;
-    // The same key of the account is another one.
-    server.expect(409, with_token(create(), &tokens)).await;
-    server.expect(409, with_token(create(), &refreshed)).await;
-    server.expect(200, with_token(Call::get("/contacts"), &refreshed)).await;
-    server.expect(429, with_token(Call::get("/contacts"), &tokens)).await;
-    server.expect(200, Call::get("/contacts")).await;
-}
-
-/// What an app may do with a grant is limited, whoever has the account or the app, and holds nothing else up.
-#[tokio::test]
-async fn requests_for_tokens_are_limited_for_each_grant() {
-    let server = with_apps(Settings { rate_limit: 5, ..limited() });
-    let (client, other) = (Client::new(&server, true).await, Client::new(&server, false).await);
-    let others = other.connect().await;
-    let mut tokens = client.connect().await;
-    for _ in 1..5 {
-        tokens = client.refresh(text(&tokens, "refresh_token")).await.json();
-    }
-    for _ in 0..2 {
-        let refused = client.refresh(text(&tokens, "refresh_token")).await;
-        assert_eq!((refused.status, refused.header("retry-after")), (429, Some("60")), "{}", refused.text());
-    }
-    server.expect(200, with_token(Call::get("/contacts"), &tokens)).await;
-    assert_eq!(other.refresh(text(&others, "refresh_token")).await.status, 200);
-    let revoked = [("token", text(&others, "access_token"))];
-    for status in [200, 200, 200, 429] {
-        assert_eq!(other.revoke(&revoked).await.status, status);
-    }
-    server.clock.advance(Duration::from_secs(60));
-    assert_eq!(client.refresh(text(&tokens, "refresh_token")).await.status, 200);
-}
-
-#[tokio::test]
-async fn a_token_is_for_its_resource() {
-    let server = with_apps(settings());
-    let client = Client::new(&server, false).await;
-    let resource = ("resource", "https://api.example.com/api/v2");
-    let code = client.authorize(&[resource]).await["code"].clone();
-    let wrong = [&exchange_of(&code)[..], &[("resource", "https://api.example.com/api/v1")]].concat();
-    assert_refused(&client.token(&wrong).await, 400, "invalid_target");
-    let tokens = client.token(&[&exchange_of(&code)[..], &[resource]].concat()).await.json();
-    server.expect(200, with_token(Call::absolute(Method::GET, "/api/v2/contacts"), &tokens)).await;
-    server.expect(401, with_token(Call::get("/contacts"), &tokens)).await;
-    assert_eq!(client.authorize(&[("resource", "https://other.example.com/")]).await["error"], "invalid_target");
-}
-
 #[tokio::test]
 async fn a_secret_is_rotated_with_an_overlap_and_an_app_is_disabled_at_once() {
     let server = with_apps(settings());
@@ -522,32 +364,6 @@ async fn a_secret_is_rotated_with_an_overlap_and_an_app_is_disabled_at_once() {
     assert_refused(&client.refresh(refresh).await, 401, "invalid_client");
     server.expect(401, with_token(Call::get("/contacts"), &tokens)).await;
     assert_eq!(client.ask(&[]).await.status, 400);
-}
-
-#[tokio::test]
-async fn of_many_refreshes_at_once_one_family_comes() {
-    let server = with_apps(settings());
-    let client = Client::new(&server, true).await;
-    let tokens = client.connect().await;
-    let second = server.second_store();
-    let node = Api::new(std::sync::Arc::clone(&second), apps(settings()));
-    let parameters = [("grant_type", "refresh_token"), ("refresh_token", text(&tokens, "refresh_token"))];
-    let refreshes = (0..100).map(|n| client.token_at(if n % 2 == 0 { &server.api } else { &node }, &parameters));
-    let responses = join_all(refreshes).await;
-    assert!(responses.iter().all(|response| response.status == 200 && response.text() == responses[0].text()));
-    assert_eq!(client.grants().await, 1);
-    second.close().await;
-}
-
-#[tokio::test]
-async fn of_two_exchanges_of_a_code_at_once_one_gets_tokens() {
-    let server = with_apps(settings());
-    let client = Client::new(&server, false).await;
-    let code = client.authorize(&[]).await["code"].clone();
-    let exchanges = join_all((0..2).map(|_| client.exchange(&code))).await;
-    let mut statuses: Vec<u16> = exchanges.iter().map(|response| response.status).collect();
-    statuses.sort_unstable();
-    assert_eq!(statuses, [200, 400]);
 }
 
 /// Takes what the sender would send next on a node that has looked for it already.
@@ -637,59 +453,6 @@ async fn an_app_learns_of_its_disconnection() {
         "webhook_id": deliveries[0].subscription_id,
     });
     assert_eq!(data, expected);
-}
-
-/// A program of the operator asks what a token is (RFC 7662).
-#[tokio::test]
-async fn a_platform_key_with_the_scope_asks_what_a_token_is() {
-    let server = with_apps(settings());
-    let client = Client::new(&server, true).await;
-    let tokens = client.connect().await;
-    let platform = server.api.for_platform();
-    let new_key = async |scope: &str| {
-        let input = PlatformKeyCreate { name: None, scopes: vec![scope.parse().unwrap()], expires_in: None };
-        client.svc.platform_keys().create(input).await.unwrap().text.reveal().to_owned()
-    };
-    let (key, other) = (new_key("apps:read").await, new_key("keys:read").await);
-    let ask = async |key: &str, token: &str| {
-        let call = Call::absolute(Method::POST, "/oauth/introspect").form(query(&[("token", token)]));
-        server.send_to(&platform, call.header("authorization", &format!("Bearer {key}"))).await
-    };
-    let (access, refresh) = (text(&tokens, "access_token"), text(&tokens, "refresh_token"));
-    let active = ask(&key, access).await;
-    let expires_at = server.store.env().now().as_seconds() + 3600;
-    let expected = json!({
-        "active": true,
-        "scope": "read write",
-        "client_id": client.new.app.client_id,
-        "username": "owner@link",
-        "token_type": "Bearer",
-        "exp": expires_at,
-        "aud": "https://api.example.com",
-        "iss": "https://api.example.com",
-        "tenant_id": client.tenant,
-    });
-    assert_eq!((active.status, active.json()), (200, expected));
-    assert_eq!(ask(&key, refresh).await.json()["token_type"], "refresh_token");
-    // The API refuses the tokens of a suspended account, so they are not active.
-    for (access_of_account, active) in [(DeveloperAccess::Suspended, false), (DeveloperAccess::Approved, true)] {
-        let change = client.svc.account(client.tenant).change_settings(move |tenant| {
-            tenant.developer_access = access_of_account;
-        });
-        change.await.unwrap();
-        for token in [access, refresh] {
-            assert_eq!(ask(&key, token).await.json()["active"], active);
-        }
-    }
-    assert_eq!(client.refresh(refresh).await.status, 200);
-    for unknown in [refresh, "svc_oat_1", &access.replace("svc_oat_", "svc_ort_"), "x"] {
-        assert_eq!(ask(&key, unknown).await.json(), json!({ "active": false }), "{unknown}");
-    }
-    assert_eq!(ask(&other, access).await.status, 403);
-    assert_eq!(ask(access, access).await.status, 401);
-    assert_eq!(ask(&key, "").await.status, 400);
-    let public = Call::absolute(Method::POST, "/oauth/introspect").form(query(&[("token", access)]));
-    assert_eq!(server.send(public).await.status, 404, "it is not on the public listener");
 }
 
 #[tokio::test]

@@ -2,9 +2,11 @@
 //! accounts and listeners.
 
 mod bad_input;
+mod borders;
+mod lists;
 mod transfer;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, LazyLock};
 
@@ -14,15 +16,14 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use svc_core::accounts::apps::App;
 use svc_core::accounts::grants::Grant;
-use svc_core::accounts::keys::{self, KeyCreate, Scope};
+use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::{self, Area, PlatformKeyCreate, PlatformScope};
 use svc_core::env::Env;
 use svc_core::store::Store;
 use svc_core::values::{HostPolicy, Id, TenantId, parse_uuid};
 use svc_core::webhooks::subscriptions;
 use svc_server::api::openapi;
-use svc_server::api::platform::operations;
-use svc_server::api::routes::{self, Operation};
+use svc_server::api::routes::Operation;
 use svc_server::{Api, Settings};
 
 use crate::database::Database;
@@ -158,102 +159,6 @@ fn path_of(operation: &Operation, account: &str, id: &str) -> String {
     }
 }
 
-/// The scope that each operation needs. An operation without an entry fails the test.
-fn scopes() -> BTreeMap<&'static str, &'static str> {
-    let groups = [
-        ("accounts:read", "listAccounts getAccount findAccounts getSandbox"),
-        ("accounts:write", "createAccount updateAccount createSandbox resetSandbox deleteSandbox"),
-        ("keys:read", "listKeys getKey"),
-        ("keys:write", "createKey revokeKey rotateKey"),
-        ("apps:read", "listApps getApp listGrants"),
-        ("apps:write", "createApp updateApp rotateAppSecret deleteApp revokeGrant"),
-        ("members:read", "listMembers getMember"),
-        ("members:write", "addMember updateMember removeMember createDashboardLink"),
-        (
-            "records:read",
-            "listContacts getContact listInvoices getInvoice listBookings getBooking listQuotes getQuote listJobs getJob \
-             findIds findRecords getContactData",
-        ),
-        (
-            "records:write",
-            "createContact updateContact deleteContact createInvoice updateInvoice sendInvoice viewInvoice resendInvoice \
-             payInvoice refundInvoice voidInvoice markOverdueInvoices createBooking updateBooking createQuote updateQuote \
-             acceptQuote declineQuote createJob updateJob eraseContact",
-        ),
-        ("events:read", "listEvents getEvent"),
-        ("events:write", "emitEvent emitSampleEvent"),
-        ("webhooks:read", "listWebhooks getWebhook getWebhookStatistics listWebhookAttempts"),
-        (
-            "webhooks:write",
-            "createWebhook updateWebhook deleteWebhook rotateWebhookSecret finishWebhookSecretRotation testWebhook \
-             createTemporaryWebhook createStreamWebhook keepWebhook",
-        ),
-        ("deliveries:read", "listDeliveries getDelivery listDeliveryAttempts listReplays getReplay getStatistics"),
-        ("deliveries:write", "replayDelivery createReplay"),
-        ("audit:read", "listAuditLog listRequests"),
-        ("export:read", "exportRecords"),
-        ("import:write", "importRecords"),
-        ("operators:write", "createOperatorLink"),
-    ];
-    groups.into_iter().flat_map(|(scope, ids)| ids.split_whitespace().map(move |id| (id, scope))).collect()
-}
-
-#[tokio::test]
-async fn each_operation_needs_its_scope() {
-    let fixture = Fixture::new().await;
-    let account = fixture.account("Harbour Plumbing").await;
-    let needed = scopes();
-    let ids: BTreeSet<&str> = operations().iter().map(|operation| operation.id).collect();
-    assert_eq!(ids, needed.keys().copied().collect());
-    let mut keys = Vec::new();
-    for scope in PlatformScope::all() {
-        keys.push((scope, fixture.new_key(&[scope]).await));
-    }
-    for operation in operations() {
-        let needs: PlatformScope = needed[operation.id].parse().unwrap();
-        let PlatformScope::Of(area, kind) = needs else { panic!("{needs}") };
-        let body = body_of(&operation);
-        for (scope, key) in &keys {
-            let path = path_of(&operation, &account, UNKNOWN);
-            let reply = fixture.call_as(key, &operation.method, &path, body.as_ref(), &[]).await;
-            let refused = (reply.status, reply.code()) == (StatusCode::FORBIDDEN, "insufficient_scope");
-            assert_eq!(refused, !scope.allows(area, kind), "{} with {scope}: {}", operation.id, reply.body);
-            assert!(refused || !reply.status.is_server_error(), "{}: {}", operation.id, reply.body);
-        }
-    }
-}
-
-#[tokio::test]
-async fn each_listener_has_its_own_operations_and_takes_its_own_keys() {
-    let fixture = Fixture::new().await;
-    let account = fixture.account("Harbour Plumbing").await;
-    let tenant = TenantId(parse_uuid(&account).unwrap());
-    let input = KeyCreate { write: true, ..KeyCreate::default() };
-    let made = fixture
-        .store
-        .write("test", (tenant, input), async |tx, (tenant, input)| keys::create(tx, *tenant, input.clone()).await)
-        .await
-        .unwrap();
-    let api_key = made.text.reveal();
-    for operation in operations() {
-        let body = body_of(&operation);
-        let path = format!("/platform/v1{}", path_of(&operation, &account, UNKNOWN));
-        let reply = send(&fixture.public, &fixture.key, &operation.method, &path, body.as_ref(), &[]).await;
-        assert_eq!((reply.status, reply.code()), (StatusCode::NOT_FOUND, "route_not_found"), "{}", operation.id);
-        let reply = send(&fixture.platform, api_key, &operation.method, &path, body.as_ref(), &[]).await;
-        assert_eq!((reply.status, reply.code()), (StatusCode::UNAUTHORIZED, "invalid_key"), "{}", operation.id);
-    }
-    for operation in routes::operations() {
-        let path = format!("/api/v1{}", operation.path.replace("{id}", UNKNOWN));
-        let reply = send(&fixture.platform, api_key, &operation.method, &path, None, &[]).await;
-        assert_eq!((reply.status, reply.code()), (StatusCode::NOT_FOUND, "route_not_found"), "{}", operation.id);
-        let reply = send(&fixture.public, &fixture.key, &operation.method, &path, None, &[]).await;
-        assert_eq!((reply.status, reply.code()), (StatusCode::UNAUTHORIZED, "invalid_key"), "{}", operation.id);
-    }
-    let reply = send(&fixture.platform, "", &Method::GET, "/platform/v1/accounts", None, &[]).await;
-    assert_eq!(reply.status, StatusCode::UNAUTHORIZED, "{}", reply.body);
-}
-
 /// Makes one record of each kind in an account, and returns their ids by collection.
 async fn one_of_each(fixture: &Fixture, account: &str) -> BTreeMap<&'static str, String> {
     let path = |rest: &str| format!("/accounts/{account}/{rest}");
@@ -296,43 +201,6 @@ async fn grant(fixture: &Fixture, account: &str) -> String {
         Ok(id)
     });
     granted.await.unwrap().to_string()
-}
-
-#[tokio::test]
-async fn an_id_of_another_account_is_treated_as_unknown() {
-    let fixture = Fixture::new().await;
-    let (one, other) = (fixture.account("One").await, fixture.account("Other").await);
-    let ids = one_of_each(&fixture, &other).await;
-    one_of_each(&fixture, &one).await;
-    // An app belongs to no account, and is found by its id alone.
-    let of_account = |operation: &&Operation| operation.has_id() && operation.path.contains("{account_id}");
-    for operation in operations().iter().filter(of_account) {
-        let body = body_of(operation);
-        let id = &ids[operation.collection];
-        let call = async |account: &str, id: &str| {
-            let path = path_of(operation, account, id);
-            fixture.call(&operation.method, &path, body.as_ref(), &[]).await
-        };
-        let (foreign, unknown) = (call(&one, id).await, call(&one, UNKNOWN).await);
-        assert_eq!((foreign.status, foreign.code()), (StatusCode::NOT_FOUND, "not_found"), "{}", operation.id);
-        assert_eq!(foreign.body, unknown.body, "{}", operation.id);
-        let malformed = call(&one, "x").await;
-        assert_eq!(
-            (malformed.status, &malformed.body["field"]),
-            (StatusCode::BAD_REQUEST, &json!("id")),
-            "{}",
-            operation.id
-        );
-    }
-    for operation in operations().iter().filter(|operation| operation.path.contains("{account_id}")) {
-        let body = body_of(operation);
-        let unknown = path_of(operation, UNKNOWN, UNKNOWN);
-        let reply = fixture.call(&operation.method, &unknown, body.as_ref(), &[]).await;
-        assert_eq!(reply.status, StatusCode::NOT_FOUND, "{}: {}", operation.id, reply.body);
-        let malformed = fixture.call(&operation.method, &path_of(operation, "x", UNKNOWN), body.as_ref(), &[]).await;
-        let field = (malformed.status, &malformed.body["field"]);
-        assert_eq!(field, (StatusCode::BAD_REQUEST, &json!("account_id")), "{}", operation.id);
-    }
 }
 
 #[tokio::test]
@@ -449,46 +317,6 @@ async fn a_new_record_comes_with_its_place_and_its_version() {
 }
 
 #[tokio::test]
-async fn the_list_of_each_kind_of_record_is_searched() {
-    let fixture = Fixture::new().await;
-    let account = fixture.account("One").await;
-    one_of_each(&fixture, &fixture.account("Other").await).await;
-    let ids = one_of_each(&fixture, &account).await;
-    let list = async |path: &str| fixture.call(&Method::GET, &format!("/accounts/{account}/{path}"), None, &[]).await;
-    for (collection, text) in [
-        ("contacts", "ADA@example.com"),
-        ("invoices", "inv-0001"),
-        ("quotes", "quo-0"),
-        ("bookings", "drain"),
-        ("jobs", "fix%20tap"),
-    ] {
-        let found = list(&format!("{collection}?search={text}")).await.body;
-        // A record is in the same form as in the whole list.
-        assert_eq!(found, list(collection).await.body);
-        assert_eq!(found["data"][0]["id"], ids[collection]);
-        let nothing = list(&format!("{collection}?search=nothing")).await.body;
-        assert_eq!(nothing, json!({ "data": [], "next_cursor": null }));
-        for other in ["cursor=0195a3c8-8a00-8000-8000-0000000000ff", "updated_since=2026-01-01T00:00:00Z"] {
-            let refused = list(&format!("{collection}?search={text}&{other}")).await;
-            let field = other.split('=').next().unwrap();
-            let error = format!("{field} cannot be combined with search.");
-            assert_eq!((refused.code(), &refused.body["error"]), ("validation_failed", &json!(error)));
-        }
-    }
-    assert_eq!(list("invoices?search=inv-0001&status=paid").await.body["data"], json!([]));
-    assert_eq!(list("webhooks?search=ada").await.body["errors"][0]["code"], "unknown_field");
-    let tenant = TenantId(parse_uuid(&account).unwrap());
-    let key = KeyCreate { name: None, ..KeyCreate::default() };
-    let key = fixture
-        .store
-        .write("test", (tenant, key), async |tx, (tenant, input)| keys::create(tx, *tenant, input.clone()).await);
-    let key = key.await.unwrap();
-    let path = "/api/v1/contacts?search=ada";
-    let public = send(&fixture.public, key.text.reveal(), &Method::GET, path, None, &[]).await;
-    assert_eq!(public.body["errors"][0]["code"], "unknown_field", "only the platform API searches");
-}
-
-#[tokio::test]
 async fn a_temporary_webhook_is_deleted_unless_it_is_kept() {
     let fixture = Fixture::new().await;
     let account = fixture.account("One").await;
@@ -502,27 +330,6 @@ async fn a_temporary_webhook_is_deleted_unless_it_is_kept() {
         let reply = fixture.call(&Method::GET, &format!("{webhooks}/{id}"), None, &[]).await;
         assert_eq!(reply.status, status, "{}", reply.body);
     }
-}
-
-#[tokio::test]
-async fn deliveries_are_listed_until_a_time() {
-    let fixture = Fixture::new().await;
-    let account = fixture.account("One").await;
-    one_of_each(&fixture, &account).await;
-    let path = format!("/accounts/{account}/deliveries");
-    let all = fixture.call(&Method::GET, &path, None, &[]).await.body["data"].as_array().unwrap().clone();
-    assert!(all.len() > 3);
-    // The newest event is not before its own time.
-    let until = all[0]["created_at"].as_str().unwrap();
-    let mut found = Vec::new();
-    let mut cursor = String::new();
-    loop {
-        let page = fixture.call(&Method::GET, &format!("{path}?until={until}&limit=2{cursor}"), None, &[]).await;
-        found.extend(page.body["data"].as_array().unwrap().clone());
-        let Some(next) = page.body["next_cursor"].as_str() else { break };
-        cursor = format!("&cursor={next}");
-    }
-    assert_eq!(found, all[1..]);
 }
 
 #[tokio::test]
@@ -558,40 +365,6 @@ async fn the_limits_of_an_account_count_for_it_alone() {
     }
     assert_eq!(list(&one).await, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(list(&other).await, StatusCode::OK);
-}
-
-#[tokio::test]
-async fn lists_return_everything_once_in_pages() {
-    let fixture = Fixture::new().await;
-    let account = fixture.account("One").await;
-    for name in ["Two", "Three", "Four"] {
-        fixture.account(name).await;
-    }
-    one_of_each(&fixture, &account).await;
-    let webhook = json!({ "url": "https://127.0.0.1/more", "events": ["*"] });
-    fixture.post(&format!("/accounts/{account}/webhooks"), webhook).await;
-    for number in 0..4 {
-        let data = json!({ "id": number });
-        let event = json!({ "kind": "stay.created", "data": data });
-        fixture.post(&format!("/accounts/{account}/events"), event).await;
-    }
-    let paths = ["events", "deliveries", "deliveries?status=pending", "audit-log"];
-    let paths = paths.map(|list| format!("/accounts/{account}/{list}"));
-    for path in paths.iter().map(String::as_str).chain(["/accounts"]) {
-        let separator = if path.contains('?') { '&' } else { '?' };
-        let whole = fixture.call(&Method::GET, &format!("{path}{separator}limit=200"), None, &[]).await;
-        let all = whole.body["data"].as_array().unwrap().clone();
-        assert!(all.len() >= 4 && whole.body["next_cursor"].is_null(), "{path}: {}", whole.body);
-        let (mut paged, mut cursor) = (Vec::new(), String::new());
-        loop {
-            let page = fixture.call(&Method::GET, &format!("{path}{separator}limit=2{cursor}"), None, &[]).await;
-            paged.extend(page.body["data"].as_array().unwrap().clone());
-            let Some(next) = page.body["next_cursor"].as_str() else { break };
-            cursor = format!("&cursor={next}");
-        }
-        let sorted = |rows: &[Value]| rows.iter().map(|row| row["id"].to_string()).collect::<BTreeSet<_>>();
-        assert_eq!((paged.len(), sorted(&paged)), (all.len(), sorted(&all)), "{path}");
-    }
 }
 
 #[tokio::test]

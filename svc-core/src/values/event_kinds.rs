@@ -251,12 +251,14 @@ impl JsonSchema for EventSet {
             "items": generator.subschema_for::<SelectedEvent>(),
             "minItems": 1,
             "maxItems": MAX_ITEMS,
+            "if": { "contains": { "const": EVERYTHING } },
+            "then": { "maxItems": 1 },
         })
     }
 }
 
 /// An element of a selection as a schema: a kind, or `*`. Generators of clients read one array of an enum, and no choice
-/// between two arrays, so the schema does not say that `*` stands alone.
+/// between two arrays. So a condition, which they pass over, says that `*` stands alone.
 struct SelectedEvent;
 
 impl JsonSchema for SelectedEvent {

@@ -10,13 +10,21 @@ use svc_core::accounts::grants::{GrantId, GrantUse};
 use svc_core::accounts::keys::{Caller, CallerId, KeyId};
 use svc_core::accounts::platform_keys::PlatformKeyId;
 use svc_core::error::Error;
+#[cfg(feature = "dashboard")]
+use svc_core::oauth::published;
+use svc_core::requests;
+use svc_core::resources::invoices::{self, OverdueChecks};
 use svc_core::store::{KeyUse, Store};
 use svc_core::sync::lock;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::retention::{self, DeletedCounts, Positions};
+use svc_core::webhooks::{operational, statistics, subscriptions};
 use tokio::sync::Mutex as AsyncMutex;
 
+use super::Api;
+#[cfg(feature = "dashboard")]
+use super::OauthClients;
 use crate::metrics::Metrics;
 
 /// The number of rows that one transaction of [`delete_expired`] deletes at most, so that other writes do not wait long.
@@ -30,6 +38,124 @@ pub(crate) const BATCH_PAUSE: Duration = Duration::from_millis(10);
 
 /// How often a sweep starts again at the oldest event, to find those whose deliveries were unfinished the last time.
 const SWEEP_RESTART_INTERVAL: Duration = Duration::from_secs(60 * 60);
+
+/// How many times as long as a step of the index of searches the pause after it is.
+const INDEX_PAUSE: u32 = 15;
+
+/// The work that [`Background`](crate::Background) calls for.
+impl Api {
+    /// Stores when API keys were last used, deletes expired idempotency responses, request signatures, logged requests, and apps
+    /// that nobody has registered and no account uses any more, reports API keys that are about to expire, and measures the
+    /// backlog of deliveries for the metrics.
+    ///
+    /// [`Background`](crate::Background) calls it every ten seconds.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Store`] when the store fails. Nothing is lost, and the next call does the work.
+    pub async fn run_housekeeping(&self) -> Result<(), Error> {
+        self.flush_last_used().await?;
+        delete_expired(&*self.state.store, self.state.settings.idempotency_ttl).await?;
+        requests::delete_expired(&*self.state.store).await?;
+        statistics::delete_expired(&*self.state.store).await?;
+        subscriptions::delete_expired(&*self.state.store).await?;
+        #[cfg(feature = "dashboard")]
+        if self.state.settings.oauth_clients == OauthClients::Metadata {
+            published::delete_unused(&*self.state.store).await?;
+        }
+        if self.has_platform_webhook() {
+            operational::report_expiring_keys(&*self.state.store).await?;
+        }
+        measure_backlog(&*self.state.store, &self.state.settings.metrics).await
+    }
+
+    /// Makes the platform webhook what [`Settings::platform_webhook`] says: a subscription at that URL, or one that is
+    /// disabled. [`Background`](crate::Background) calls it when it begins.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Validation`] for a URL that may not receive webhooks, and [`Error::Store`] when the store fails.
+    pub async fn set_platform_webhook(&self) -> Result<(), Error> {
+        operational::set_webhook(&*self.state.store, self.state.settings.platform_webhook.as_ref()).await
+    }
+
+    /// Writes the operational events that were recorded since the last call as events of the platform account, and returns
+    /// how many there were. [`Background`](crate::Background) calls it every second if there is a platform webhook.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Store`] when the store fails. Nothing is lost, and the next call does the work.
+    pub async fn publish_operational_events(&self) -> Result<u64, Error> {
+        operational::publish(&*self.state.store).await
+    }
+
+    /// Returns whether there is a platform webhook.
+    pub(crate) fn has_platform_webhook(&self) -> bool {
+        self.state.settings.platform_webhook.is_some()
+    }
+
+    /// Deletes the events that are older than [`Settings::retention`], with their finished deliveries, logs and replays,
+    /// and returns the numbers of deleted rows.
+    ///
+    /// It works in small transactions with pauses, so that requests are not delayed.
+    /// [`Background`](crate::Background) calls it every minute.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Store`] when the store fails. The next call continues.
+    pub async fn delete_expired_events(&self) -> Result<DeletedCounts, Error> {
+        self.state.retention.run(&*self.state.store, self.state.settings.retention).await
+    }
+
+    /// Marks the overdue invoices of the accounts for which a day has begun since their last check, and returns how many
+    /// became overdue.
+    ///
+    /// It works in small transactions with pauses, so that requests are not delayed. [`Background`](crate::Background)
+    /// calls it every minute.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Store`] when the store is not available. The next call continues.
+    pub async fn check_overdue_invoices(&self) -> Result<OverdueChecks, Error> {
+        invoices::check_overdue(&*self.state.store, || tokio::time::sleep(BATCH_PAUSE)).await
+    }
+
+    /// Brings the index of searches up to date ([`find`](svc_core::find)). [`Background`](crate::Background) calls it every 5
+    /// seconds. It works a sixteenth of the time, so that writes hardly notice.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Store`] when the store is not available. The next call continues.
+    pub async fn index_changes(&self) -> Result<(), Error> {
+        svc_core::find::index_all(&*self.state.store, |took| tokio::time::sleep(took * INDEX_PAUSE)).await
+    }
+
+    /// Stores when API keys were last used. [`Background`](crate::Background) calls it when it ends; call it once more
+    /// when the last request has ended later than that.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Store`] when the store fails. Nothing is lost, and the next call does the work.
+    pub async fn flush_last_used(&self) -> Result<(), Error> {
+        self.state.last_used.flush(&*self.state.store).await
+    }
+
+    /// Writes the requests that were answered since the last call to the request log of their accounts.
+    ///
+    /// [`Background`](crate::Background) calls it every two seconds, and when it ends. If the store fails, these requests
+    /// are missing in the log, which is reported to the log of the program and counted in the metrics.
+    pub async fn flush_request_log(&self) {
+        if let Err((error, lost)) = self.state.request_log.flush(&*self.state.store).await {
+            self.state.settings.metrics.requests_not_logged(lost);
+            tracing::warn!(requests = lost, %error, "cannot write the request log; these requests are missing in it");
+        }
+    }
+
+    /// Returns whether operational events may be recorded: for the platform webhook, or for apps.
+    pub(crate) fn has_operational_events(&self) -> bool {
+        self.has_platform_webhook() || self.state.has_apps()
+    }
+}
 
 /// Deletes events that are older than the retention. It continues where the last call stopped.
 #[derive(Default)]

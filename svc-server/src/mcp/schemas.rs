@@ -54,7 +54,7 @@ impl<'a> Schemas<'a> {
             let mut schema = schema(&mut self.output).to_value();
             name_kinds(&mut schema, self.kinds);
             // An assistant reads all tools before its first call, and the names of the fields of a record say enough.
-            leave_out(&mut schema, &["description", "x-enum-varnames"]);
+            leave_out(&mut schema, &["description"]);
             schema
         });
         let fields = response.as_ref().map(names_of_fields).unwrap_or_default();
@@ -83,7 +83,7 @@ impl<'a> Schemas<'a> {
         for input in inputs {
             let mut schema = input(&mut self.input).to_value();
             name_kinds(&mut schema, self.kinds);
-            leave_out(&mut schema, &["x-enum-varnames"]);
+            leave_out(&mut schema, &[]);
             if let Some(members) = schema["properties"].as_object_mut() {
                 let is_left_out = |name: &str| {
                     options::FIELDS.contains(&name) || name == options::SECRET || NOT_STORED.contains(&name)
@@ -107,6 +107,11 @@ impl<'a> Schemas<'a> {
                 "description": "How many records the page has at most.",
             });
         }
+        if let Some(cursor) = properties.get_mut("cursor") {
+            cursor["description"] =
+                "The `next_cursor` of the previous page. Send it with the same filters; only `limit` may change."
+                    .into();
+        }
         if operation.scope == Scope::Write {
             properties.extend(written());
         } else if let Some(fields) = fields {
@@ -114,7 +119,7 @@ impl<'a> Schemas<'a> {
                 "fields".to_owned(),
                 json!({
                     "type": "array", "items": { "type": "string", "enum": fields }, "minItems": 1,
-                    "description": "The names of the fields to return. All are if it is left out.",
+                    "description": "The fields to return. Leave it out for all.",
                 }),
             );
         }
@@ -122,13 +127,20 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// Leaves members of schemas out, wherever they are. What a schema calls a field is no member of it.
+/// Members of schemas that no assistant needs: names in the code of generated clients, and conditions that the server checks.
+const NOT_SHOWN: [&str; 3] = ["x-enum-varnames", "if", "then"];
+
+/// Leaves these members of schemas out, and those that are [not shown](NOT_SHOWN), wherever they are. What a schema calls a field
+/// is no member of it.
 fn leave_out(schema: &mut Value, names: &[&str]) {
     let Value::Object(members) = schema else { return };
     // The formats of Rust's numbers, which no validator knows.
     let is_number =
         |value: &Value| value.as_str().is_some_and(|format| format.starts_with("int") || format.starts_with("uint"));
-    members.retain(|name, value| !(names.contains(&name.as_str()) || (name == "format" && is_number(value))));
+    members.retain(|name, value| {
+        let is_left_out = names.iter().chain(&NOT_SHOWN).any(|other| name == other);
+        !(is_left_out || (name == "format" && is_number(value)))
+    });
     for (name, member) in members {
         match member {
             Value::Object(fields) if name == "properties" => {
@@ -220,8 +232,8 @@ fn written() -> [(String, Value); 2] {
             "idempotency_key".to_owned(),
             json!({
                 "type": "string", "minLength": 1, "maxLength": 255,
-                "description": "A text of your choice, such as a UUID. A repeat with the same one within 24 hours changes nothing \
-                                and gets the same result.",
+                "description": "A text of your choice, such as a UUID. A repeat with it within 24 hours changes nothing and gets \
+                                the same result.",
             }),
         ),
         (
@@ -270,14 +282,14 @@ fn result(response: Option<Value>, is_list: bool, writes: bool, left_out: &[&str
         );
         properties.insert("changes".to_owned(), json!({
             "type": "object",
-            "description": "The fields that would change, each with what it is and what it would be.",
+            "description": "The fields that would change.",
             "additionalProperties": { "type": "object", "properties": { "from": {}, "to": {} }, "required": ["from", "to"] },
         }));
         properties.insert(
             "events".to_owned(),
             json!({
                 "type": "array", "items": { "type": "string" },
-                "description": "The kinds of the events that would fire, in their order.",
+                "description": "The kinds of the events that would fire, in order.",
             }),
         );
     }

@@ -1,12 +1,20 @@
 //! The forms of endpoints: choosing events, changing, deleting and trying an endpoint.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use http::StatusCode;
+use futures_util::future::{BoxFuture, join_all};
 use http::header::LOCATION;
+use http::{HeaderMap, StatusCode};
+use svc_core::accounts::dashboard_links::DashboardLinkCreate;
 use svc_core::accounts::sessions::Role;
 use svc_core::input::Input as _;
 use svc_core::prelude::*;
+use svc_core::webhooks::deliveries::AttemptLog;
+use svc_core::webhooks::engine::{Attempt, AttemptResult};
+use svc_server::deliver::{Trial, WebhookClient};
+use svc_server::{Builder, Settings};
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::browser::{Server, encode};
 use crate::webhooks::{ESCAPED, HOSTILE};
@@ -365,4 +373,69 @@ async fn a_trial_at_another_host_has_no_secret_of_the_endpoint() {
         let has_any = !sent.options.headers.is_empty() || !sent.options.private_keys.is_empty();
         assert_eq!(has_any, is_saved_host, "{url}");
     }
+}
+
+/// An endpoint that says when a test request has arrived, and responds when it is let.
+struct Slow {
+    arrivals: mpsc::UnboundedSender<()>,
+    responses: Arc<Semaphore>,
+}
+
+impl WebhookClient for Slow {
+    fn attempt(&self, _: Attempt) -> BoxFuture<'static, AttemptResult> {
+        Box::pin(std::future::pending())
+    }
+
+    fn try_endpoint(&self, attempt: Attempt) -> BoxFuture<'static, Trial> {
+        self.arrivals.send(()).unwrap();
+        let responses = Arc::clone(&self.responses);
+        Box::pin(async move {
+            responses.acquire().await.unwrap().forget();
+            let log = AttemptLog {
+                attempt: 1,
+                started_at: attempt.event.created_at,
+                duration_ms: 5,
+                status: 204,
+                error: None,
+                response_body: None,
+                response_truncated: false,
+                remote_addr: None,
+            };
+            Trial { log, headers: HeaderMap::new() }
+        })
+    }
+}
+
+/// The trials of one account leave those of others their place.
+#[tokio::test]
+async fn an_account_has_four_trials_at_a_time() {
+    const SHARE: usize = 4;
+    let mut server = Server::start().await;
+    let (arrivals, mut arrived) = mpsc::unbounded_channel();
+    let responses = Arc::new(Semaphore::new(0));
+    let slow = Slow { arrivals, responses: Arc::clone(&responses) };
+    let settings = Settings { dashboard: true, ..Settings::default() };
+    server.api = Builder::new(&server.svc).settings(settings).webhook_client(Arc::new(slow)).build().0;
+    let developer = server.signed_in(Role::Developer).await;
+    let other = server.signed_in_by(DashboardLinkCreate::to(server.other, Role::Developer)).await;
+    let typed = form("https://example.com/hook", "all", &[]);
+    let under_way = join_all((0..SHARE).map(|_| developer.post("/webhooks/new/try", &typed)));
+    let beside = async {
+        for _ in 0..SHARE {
+            arrived.recv().await.unwrap();
+        }
+        let refused = developer.post("/webhooks/new/try", &typed).await;
+        assert_eq!(refused.status, StatusCode::CONFLICT);
+        assert!(refused.text.contains("Several endpoints of this account are being tried"), "{}", refused.text);
+        let of_other = other.post("/webhooks/new/try", &typed);
+        let respond = async {
+            arrived.recv().await.unwrap();
+            responses.add_permits(SHARE + 1);
+        };
+        assert_eq!(tokio::join!(of_other, respond).0.status, StatusCode::OK);
+    };
+    let (under_way, ()) = tokio::join!(under_way, beside);
+    assert!(under_way.iter().all(|page| page.status == StatusCode::OK));
+    responses.add_permits(1);
+    assert_eq!(developer.post("/webhooks/new/try", &typed).await.status, StatusCode::OK, "the others have ended");
 }

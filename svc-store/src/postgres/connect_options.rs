@@ -1,21 +1,24 @@
 //! The connection options in a `postgres://` URL.
 
-use std::net::IpAddr;
+mod target;
+mod tls_options;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use svc_core::error::StoreError;
 use svc_core::store::StoreResult;
-use tokio::net::lookup_host;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::config::{Config, Host, LoadBalanceHosts, SslMode};
 use tokio_postgres::tls::TlsStream;
 use tokio_postgres::{Client, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use self::target::Target;
+use self::tls_options::{TlsMode, TlsOptions};
 use super::failure::cannot_connect;
-use super::tls::{self, Roots, Verification};
+use super::tls;
 use crate::slow_reads::ReadTimes;
 
 /// The longest that connecting may take, to all hosts of the URL together, unless the URL says how long each may take.
@@ -63,75 +66,6 @@ pub(super) struct ConnectOptions {
     opened: Arc<AtomicUsize>,
     /// How long reads may take, if there are connections for slow ones.
     pub(super) read_times: Option<ReadTimes>,
-}
-
-/// A host of the URL.
-#[derive(Clone, Debug, PartialEq)]
-struct Target {
-    /// Its name, which a certificate is made out for.
-    host: Option<Host>,
-    /// Its address, if the URL has it.
-    address: Option<IpAddr>,
-    port: u16,
-}
-
-impl Target {
-    /// Returns the hosts of a URL.
-    fn all(config: &Config) -> Result<Vec<Self>, String> {
-        let (hosts, addresses, ports) = (config.get_hosts(), config.get_hostaddrs(), config.get_ports());
-        let count = hosts.len().max(addresses.len());
-        if count == 0 {
-            return Err("a host is missing".to_owned());
-        }
-        if !hosts.is_empty() && !addresses.is_empty() && hosts.len() != addresses.len() {
-            return Err(format!("the numbers of hosts ({}) and of hostaddr ({}) differ", hosts.len(), addresses.len()));
-        }
-        if ports.len() > 1 && ports.len() != count {
-            return Err(format!("the numbers of hosts ({count}) and of ports ({}) differ", ports.len()));
-        }
-        let target = |at: usize| Self {
-            host: hosts.get(at).cloned(),
-            address: addresses.get(at).copied(),
-            port: ports.get(at).or(ports.first()).copied().unwrap_or(5432),
-        };
-        Ok((0..count).map(target).collect())
-    }
-
-    /// Returns the addresses of the host, all of which are tried. A Unix socket has none.
-    async fn addresses(&self) -> Result<Vec<Option<IpAddr>>, String> {
-        match (&self.host, self.address) {
-            (_, Some(address)) => Ok(vec![Some(address)]),
-            (Some(Host::Tcp(name)), None) => match lookup_host((name.as_str(), self.port)).await {
-                Ok(found) => Ok(found.map(|address| Some(address.ip())).collect()),
-                Err(error) => Err(format!("the name of the host was not found: {error}")),
-            },
-            _ => Ok(vec![None]),
-        }
-    }
-
-    /// Returns the options of a connection to one of these addresses.
-    fn config(&self, options: &Config, address: Option<IpAddr>) -> Config {
-        let mut config = options.clone();
-        match &self.host {
-            Some(Host::Tcp(name)) => config.host(name),
-            Some(Host::Unix(path)) => config.host_path(path),
-            None => &mut config,
-        };
-        if let Some(address) = address {
-            config.hostaddr(address);
-        }
-        config.port(self.port);
-        config
-    }
-
-    fn name(&self) -> String {
-        match (&self.host, self.address) {
-            (Some(Host::Tcp(name)), _) => format!("{name}:{}", self.port),
-            (Some(Host::Unix(path)), _) => path.display().to_string(),
-            (None, Some(address)) => format!("{address}:{}", self.port),
-            (None, None) => self.port.to_string(),
-        }
-    }
 }
 
 /// Returns the options without the hosts and ports.
@@ -339,15 +273,6 @@ fn is_unreachable(error: &tokio_postgres::Error) -> bool {
     error.to_string().starts_with("error connecting")
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TlsMode {
-    Disable,
-    Prefer,
-    Require,
-    VerifyCa,
-    VerifyFull,
-}
-
 /// The options of the driver in the query of a URL, beside those of [`TlsOptions`].
 const OPTIONS: [&str; 17] = [
     "application_name",
@@ -392,94 +317,6 @@ fn check_options(url: &str) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// The parameters `sslmode` and `sslrootcert`, which the driver supports only in part.
-struct TlsOptions {
-    mode: TlsMode,
-    root: Option<Root>,
-}
-
-/// What `sslrootcert` names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Root {
-    /// The authorities that this machine trusts (`system`).
-    System,
-    /// Those in a file.
-    File(String),
-}
-
-impl TlsOptions {
-    /// Returns a URL without the two parameters, and their values.
-    fn split_off(url: &str) -> Result<(String, Self), String> {
-        let (mut mode_in_url, mut root) = (None, None);
-        let Some((front, query)) = url.split_once('?') else {
-            return Ok((url.to_owned(), Self { mode: TlsMode::Prefer, root }));
-        };
-        let mut rest = Vec::new();
-        for pair in query.split('&') {
-            match pair.split_once('=') {
-                Some(("sslmode", mode)) => {
-                    mode_in_url = Some(match mode {
-                        "disable" => TlsMode::Disable,
-                        "prefer" => TlsMode::Prefer,
-                        "require" => TlsMode::Require,
-                        "verify-ca" => TlsMode::VerifyCa,
-                        "verify-full" => TlsMode::VerifyFull,
-                        _ => {
-                            return Err("sslmode must be disable, prefer, require, verify-ca or verify-full".to_owned());
-                        }
-                    });
-                }
-                Some(("sslrootcert", path)) => {
-                    let path = percent_decoded(path).ok_or("sslrootcert is not valid percent-encoding")?;
-                    root = Some(if path == "system" { Root::System } else { Root::File(path) });
-                }
-                _ => rest.push(pair),
-            }
-        }
-        // As in libpq: every host on the Internet has a certificate of these authorities, so its name has to be checked.
-        let default = if root == Some(Root::System) { TlsMode::VerifyFull } else { TlsMode::Prefer };
-        let mode = mode_in_url.unwrap_or(default);
-        if root == Some(Root::System) && mode != TlsMode::VerifyFull {
-            return Err("sslrootcert=system needs sslmode=verify-full, which is its default".to_owned());
-        }
-        let question = if rest.is_empty() { "" } else { "?" };
-        Ok((format!("{front}{question}{}", rest.join("&")), Self { mode, root }))
-    }
-
-    fn verification(&self) -> Result<Verification<'_>, String> {
-        let root = self.root.as_ref().map(|root| match root {
-            Root::System => Roots::System,
-            Root::File(path) => Roots::File(path),
-        });
-        match (self.mode, root) {
-            (TlsMode::Disable | TlsMode::Prefer | TlsMode::Require, None) => Ok(Verification::None),
-            (TlsMode::Disable | TlsMode::Prefer, Some(_)) => Ok(Verification::None),
-            // libpq also verifies the certificate with sslmode=require if there is a root certificate.
-            (TlsMode::Require | TlsMode::VerifyCa, Some(roots)) => Ok(Verification::Authority(roots)),
-            (TlsMode::VerifyFull, Some(roots)) => Ok(Verification::Full(roots)),
-            (TlsMode::VerifyCa, None) => Err("sslmode=verify-ca needs sslrootcert=PATH".to_owned()),
-            (TlsMode::VerifyFull, None) => {
-                Err("sslmode=verify-full needs sslrootcert=PATH or sslrootcert=system".to_owned())
-            }
-        }
-    }
-}
-
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let mut digit = || char::from(rest.next()?).to_digit(16);
-                u8::try_from(digit()? * 16 + digit()?).ok()?
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// Returns a URL for error messages: `***` replaces its password, both before the host and in the query.
@@ -534,36 +371,6 @@ mod tests {
         ] {
             let reason = ConnectOptions::parse(bad).map(drop).unwrap_err();
             assert!(!reason.contains("s3cret"), "{reason}");
-        }
-    }
-
-    #[test]
-    fn sslmode_and_sslrootcert_select_the_verification() {
-        let verification = |url: &str| {
-            TlsOptions::split_off(url).and_then(|(rest, ssl)| Ok((rest, format!("{:?}", ssl.verification()?))))
-        };
-        for (url, rest, want) in [
-            ("postgres://db/x", "postgres://db/x", "None"),
-            ("postgres://db/x?sslmode=require&a=b", "postgres://db/x?a=b", "None"),
-            ("postgres://db/x?sslmode=require&sslrootcert=/a%20b", "postgres://db/x", "Authority(File(\"/a b\"))"),
-            ("postgres://db/x?sslrootcert=/ca&sslmode=verify-full", "postgres://db/x", "Full(File(\"/ca\"))"),
-            ("postgres://db/x?sslrootcert=system", "postgres://db/x", "Full(System)"),
-            ("postgres://db/x?sslmode=verify-full&sslrootcert=system", "postgres://db/x", "Full(System)"),
-            ("postgres://db/x?sslrootcert=./system", "postgres://db/x", "None"),
-        ] {
-            assert_eq!(verification(url), Ok((rest.to_owned(), want.to_owned())));
-        }
-        for bad in [
-            "sslmode=allow",
-            "sslmode=verify-ca",
-            "sslmode=verify-full",
-            "sslrootcert=%f",
-            "sslrootcert=system&sslmode=disable",
-            "sslmode=prefer&sslrootcert=system",
-            "sslmode=require&sslrootcert=system",
-            "sslmode=verify-ca&sslrootcert=system",
-        ] {
-            assert!(verification(&format!("postgres://db/x?{bad}")).is_err(), "{bad}");
         }
     }
 

@@ -35,29 +35,9 @@ static BRING_FORWARD: LazyLock<BulkInsert> = LazyLock::new(|| {
 });
 const DELETE: &str = "DELETE FROM endpoint_schedule WHERE tenant_id = $1 AND subscription_id = $2";
 /// One statement for none, and others for numbers of tenants that are left out, so that a connection keeps few of them.
-static DUE: LazyLock<[(usize, String); 3]> = LazyLock::new(|| {
-    [0, 8, MAX_EXCEPTED_TENANTS].map(|tenants| {
-        let places: Vec<String> = (2..2 + tenants).map(|n| format!("${n}")).collect();
-        let except =
-            if tenants == 0 { String::new() } else { format!("AND tenant_id NOT IN ({}) ", places.join(", ")) };
-        let limit = tenants + 2;
-        let sql = format!(
-            "SELECT tenant_id, subscription_id FROM endpoint_schedule \
-             WHERE due_at <= $1 {except}ORDER BY due_at LIMIT ${limit}"
-        );
-        (tenants, sql)
-    })
-});
-/// Of some tenants. The first one fills the places that are left.
-static DUE_OF: LazyLock<String> = LazyLock::new(|| {
-    let places: Vec<String> = (2..2 + MAX_EXCEPTED_TENANTS).map(|n| format!("${n}")).collect();
-    format!(
-        "SELECT tenant_id, subscription_id FROM endpoint_schedule \
-         WHERE due_at <= $1 AND tenant_id IN ({}) ORDER BY due_at LIMIT ${}",
-        places.join(", "),
-        MAX_EXCEPTED_TENANTS + 2
-    )
-});
+static DUE: LazyLock<[(usize, String); 3]> =
+    LazyLock::new(|| [0, 8, MAX_EXCEPTED_TENANTS].map(|tenants| (tenants, due_statement("NOT IN", tenants))));
+static DUE_OF: LazyLock<String> = LazyLock::new(|| due_statement("IN", MAX_EXCEPTED_TENANTS));
 const SCHEDULED: &str = "SELECT tenant_id, subscription_id FROM endpoint_schedule \
      WHERE (tenant_id, subscription_id) > ($1, $2) ORDER BY tenant_id, subscription_id LIMIT $3";
 const NEXT_DUE: &str = "SELECT due_at FROM endpoint_schedule ORDER BY due_at LIMIT 1";
@@ -75,12 +55,29 @@ fn read_endpoint(cells: &mut Cells<'_>) -> Result<Endpoint, CellError> {
     Ok(Endpoint { tenant_id, subscription_id })
 }
 
+/// Returns the statement that reads which endpoints are due, of tenants that are `IN` so many places or `NOT IN` them.
+fn due_statement(operator: &str, tenants: usize) -> String {
+    let places: Vec<String> = (2..2 + tenants).map(|n| format!("${n}")).collect();
+    let condition =
+        if tenants == 0 { String::new() } else { format!("AND tenant_id {operator} ({}) ", places.join(", ")) };
+    let limit = tenants + 2;
+    format!(
+        "SELECT tenant_id, subscription_id FROM endpoint_schedule \
+         WHERE due_at <= $1 {condition}ORDER BY due_at LIMIT ${limit}"
+    )
+}
+
+/// Returns tenants as the parameters of so many places. The first tenant fills the places that are left.
+fn tenants_in(places: usize, tenants: &[TenantId]) -> impl Iterator<Item = Param<'_>> {
+    tenants.iter().chain(tenants.iter().take(1).cycle()).take(places).map(Column::param)
+}
+
 /// Returns the parameters of a statement that has a place for each of [`MAX_EXCEPTED_TENANTS`] tenants.
 pub(super) fn tenants_or_first(tenants: &[TenantId]) -> StoreResult<impl Iterator<Item = Param<'_>>> {
     if tenants.is_empty() || tenants.len() > MAX_EXCEPTED_TENANTS {
         return Err(StoreError::Internal(format!("{} tenants cannot be asked for at once", tenants.len())));
     }
-    Ok(tenants.iter().chain(tenants.iter().take(1).cycle()).take(MAX_EXCEPTED_TENANTS).map(Column::param))
+    Ok(tenants_in(MAX_EXCEPTED_TENANTS, tenants))
 }
 
 impl SqlTx<'_> {
@@ -123,8 +120,7 @@ impl EndpointSchedule for SqlTx<'_> {
         let (tenants, sql) = fitting
             .ok_or_else(|| StoreError::Internal(format!("{} tenants cannot be left out of a poll", except.len())))?;
         let mut params = vec![now.param()];
-        // The first tenant fills the places that are left.
-        params.extend(except.iter().chain(except.iter().take(1).cycle()).take(*tenants).map(Column::param));
+        params.extend(tenants_in(*tenants, except));
         params.push(limit.param());
         self.fetch(sql, &params, read_endpoint).await
     }

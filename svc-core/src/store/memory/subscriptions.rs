@@ -72,6 +72,13 @@ impl SubscriptionMatching for MemoryTx<'_> {
 }
 
 impl Tables {
+    /// Returns the endpoints of these tenants that are due, the earliest first.
+    fn due_endpoints(&self, now: Timestamp, is_asked_for: impl Fn(&TenantId) -> bool, limit: u32) -> Vec<Endpoint> {
+        let due = self.endpoints_by_due_at.keys().take_while(|(due_at, _)| *due_at <= now);
+        let due = due.filter(|(_, endpoint)| is_asked_for(&endpoint.tenant_id));
+        due.take(limit as usize).map(|(_, endpoint)| *endpoint).collect()
+    }
+
     fn set_due_at(&mut self, endpoint: Endpoint, due_at: Option<Timestamp>) {
         if let Some(before) = self.endpoint_schedule.get(&endpoint).copied() {
             self.endpoints_by_due_at.take(&(before, endpoint));
@@ -87,9 +94,7 @@ impl Tables {
 #[async_trait]
 impl EndpointSchedule for MemoryTx<'_> {
     async fn due_endpoints(&mut self, now: Timestamp, except: &[TenantId], limit: u32) -> StoreResult<Vec<Endpoint>> {
-        let due = self.state.endpoints_by_due_at.keys().take_while(|(due_at, _)| *due_at <= now);
-        let due = due.filter(|(_, endpoint)| !except.contains(&endpoint.tenant_id));
-        Ok(due.take(limit as usize).map(|(_, endpoint)| *endpoint).collect())
+        Ok(self.state.due_endpoints(now, |tenant| !except.contains(tenant), limit))
     }
 
     async fn due_endpoints_of(
@@ -98,9 +103,7 @@ impl EndpointSchedule for MemoryTx<'_> {
         tenants: &[TenantId],
         limit: u32,
     ) -> StoreResult<Vec<Endpoint>> {
-        let due = self.state.endpoints_by_due_at.keys().take_while(|(due_at, _)| *due_at <= now);
-        let due = due.filter(|(_, endpoint)| tenants.contains(&endpoint.tenant_id));
-        Ok(due.take(limit as usize).map(|(_, endpoint)| *endpoint).collect())
+        Ok(self.state.due_endpoints(now, |tenant| tenants.contains(tenant), limit))
     }
 
     async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> StoreResult<Vec<Endpoint>> {
