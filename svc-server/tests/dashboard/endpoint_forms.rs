@@ -8,8 +8,8 @@ use svc_core::accounts::sessions::Role;
 use svc_core::input::Input as _;
 use svc_core::prelude::*;
 
-use crate::browser::{Server, encode};
-use crate::webhooks::{ESCAPED, HOSTILE};
+use super::browser::{Server, encode};
+use super::webhooks::{ESCAPED, HOSTILE};
 
 impl Server {
     async fn endpoints(&self) -> Vec<WebhookSubscription> {
