@@ -5,7 +5,7 @@
 //!
 //! ```sh
 //! export SVC_URL=http://127.0.0.1:8080 SVC_KEY=svc_live_…
-//! cargo run -p svc-client --example bulk_create -- contacts.csv
+//! cargo run -p svc-examples --bin bulk_create -- contacts.csv
 //! ```
 
 #![expect(clippy::print_stdout, reason = "the example says what it did")]

@@ -5,7 +5,7 @@
 //!
 //! ```sh
 //! export SVC_URL=http://127.0.0.1:8080 SVC_KEY=svc_live_…
-//! cargo run -p svc-client --example nightly_sync -- copy/
+//! cargo run -p svc-examples --bin nightly_sync -- copy/
 //! ```
 
 #![expect(clippy::print_stdout, reason = "the example says what it did")]

@@ -5,7 +5,7 @@
 //!
 //! ```sh
 //! export SVC_URL=http://127.0.0.1:8080 SVC_KEY=svc_live_… SVC_WEBHOOK_SECRET=whsec_…
-//! cargo run -p svc-client --example webhook_receiver
+//! cargo run -p svc-examples --bin webhook_receiver
 //! ```
 
 #![expect(clippy::print_stdout, reason = "the example prints what it receives")]

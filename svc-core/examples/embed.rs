@@ -1,7 +1,7 @@
 //! An application that uses svc-core directly, without HTTP: it creates a contact, a booking and an invoice, and prints
 //! the events. The clock and the ids are its own, so that every run prints the same.
 //!
-//! `cargo run -p svc-core --example embed`
+//! `cargo run -p svc-examples --bin embed`
 
 #![expect(clippy::print_stdout, reason = "an example shows what it did")]
 

@@ -29,8 +29,8 @@
 //! Each call is a transaction. It commits the change with its event, here `contact.created`, and one delivery for each
 //! webhook subscription that matches. [`Svc::transaction`] runs several operations in one transaction.
 //!
-//! `svc_store::open` returns a store in SQLite or PostgreSQL, for [`Svc::new`]. The example `embed` is a longer program:
-//! `cargo run -p svc-core --example embed`.
+//! `svc_store::open` returns a store in SQLite or PostgreSQL, for [`Svc::new`]. `examples/embed.rs` is a longer
+//! program, which `cargo run -p svc-examples --bin embed` runs in the repository.
 //!
 //! # Below the facade
 //!

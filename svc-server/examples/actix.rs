@@ -1,6 +1,6 @@
 //! The API in an actix-web application, under the path `/business`.
 //!
-//! Run it with `cargo run -p svc-server --example actix`, and try the command that it prints.
+//! Run it with `cargo run -p svc-examples --features actix --bin actix`, and try the command that it prints.
 
 #![expect(clippy::print_stdout, reason = "the example prints a command to try")]
 

@@ -1,6 +1,6 @@
 //! The dashboard in an axum application that has signed its people in itself.
 //!
-//! Run it with `cargo run -p svc-server --example dashboard`, and open the URL that it prints.
+//! Run it with `cargo run -p svc-examples --bin dashboard`, and open the URL that it prints.
 
 #![expect(clippy::print_stdout, reason = "the example prints a URL to open")]
 

@@ -1,6 +1,6 @@
 //! The API in a program of one's own on hyper, under the path `/business`.
 //!
-//! Run it with `cargo run -p svc-server --example hyper`, and try the command that it prints.
+//! Run it with `cargo run -p svc-examples --bin hyper`, and try the command that it prints.
 
 #![expect(clippy::print_stdout, reason = "the example prints a command to try")]
 

@@ -1,10 +1,8 @@
-//! The examples of mounted APIs: each answers requests and delivers webhooks.
+//! The examples of mounted APIs: each answers requests and delivers webhooks. That on actix-web has its test in `examples/`.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by a panic, in its helpers as well")]
 
-#[path = "../examples/actix.rs"]
-#[expect(dead_code, reason = "the test calls `serve` alone")]
-mod actix;
+mod application;
 #[path = "../examples/axum.rs"]
 #[expect(dead_code, reason = "the test calls `serve` alone")]
 mod axum;
@@ -12,22 +10,12 @@ mod axum;
 #[expect(dead_code, reason = "the test calls `serve` alone")]
 mod hyper;
 
-use std::net::SocketAddr;
-
-use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, Shared};
 use svc_core::env::Env;
 use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
-use svc_core::values::HostPolicy;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
-use wiremock::matchers::{body_partial_json, method};
-use wiremock::{Mock, MockServer, ResponseTemplate};
+use tokio::net::TcpListener;
 
-/// Ends an application.
-type Stop = Shared<BoxFuture<'static, ()>>;
+use self::application::check;
 
 #[tokio::test]
 async fn axum_answers_and_delivers() {
@@ -39,63 +27,6 @@ async fn axum_answers_and_delivers() {
 async fn hyper_answers_and_delivers() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     check(listener.local_addr().unwrap(), async |svc, stop| hyper::serve(svc, listener, stop).await.unwrap()).await;
-}
-
-#[tokio::test]
-async fn actix_answers_and_delivers() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    check(listener.local_addr().unwrap(), async |svc, stop| actix::serve(svc, listener, stop).await.unwrap()).await;
-}
-
-/// Runs an application, creates a contact over HTTP, and waits for its event.
-async fn check(address: SocketAddr, serve: impl AsyncFnOnce(Svc, Stop)) {
-    let mut env = Env::system();
-    env.webhook_hosts = HostPolicy::AllowPrivate;
-    let svc = Svc::new(MemoryStore::new(env));
-    let account = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap();
-    let account = svc.account(account.id);
-    let key = account.keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await.unwrap();
-
-    let receiver = MockServer::start().await;
-    let (arrived, arrival) = oneshot::channel();
-    let arrived = std::sync::Mutex::new(Some(arrived));
-    Mock::given(method("POST"))
-        .and(body_partial_json(
-            serde_json::json!({ "event": "contact.created", "data": { "email": "ada@example.com" } }),
-        ))
-        .respond_with(move |_: &wiremock::Request| {
-            arrived.lock().unwrap().take().map(|arrived| arrived.send(()));
-            ResponseTemplate::new(204)
-        })
-        .mount(&receiver)
-        .await;
-    let url = WebhookUrl::parse(&receiver.uri()).unwrap();
-    account.webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap();
-
-    let (stop, stopped) = oneshot::channel::<()>();
-    let exchange = async {
-        let response = post(address, key.text.reveal()).await;
-        assert!(response.starts_with("HTTP/1.1 201"), "{response}");
-        assert!(response.contains("/business/api/v1/contacts/"), "Location has the mount: {response}");
-        arrival.await.unwrap();
-        drop(stop);
-    };
-    tokio::join!(serve(svc.clone(), stopped.map(drop).boxed().shared()), exchange);
-}
-
-/// Creates a contact, and returns the whole response.
-async fn post(address: SocketAddr, key: &str) -> String {
-    let body = r#"{"email": "ada@example.com"}"#;
-    let request = format!(
-        "POST /business/api/v1/contacts HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    );
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await.unwrap();
-    response
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 //! those of `svc_core::store::memory`, which implement every repository. To keep rows elsewhere, write a type of your own
 //! that implements the traits of `svc_core::store::Tx`, one after the other; `docs/stores.md` says what each has to do.
 //!
-//! `cargo run -p svc-store-tests --example store`
+//! `cargo run -p svc-examples --bin store`
 
 #![expect(clippy::print_stdout, reason = "an example shows what it did")]
 
@@ -102,7 +102,6 @@ impl Store for SnapshotStore {
     }
 }
 
-#[cfg_attr(test, expect(dead_code, reason = "the test runs the suite instead"))]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     pollster::block_on(async {
         let svc = Svc::new(SnapshotStore::new(Env::system()));

@@ -8,6 +8,7 @@ use svc_core::store::memory::MemoryStore;
 use svc_store_tests::{fails_first, run_all};
 
 #[path = "../examples/store.rs"]
+#[expect(dead_code, reason = "its main is not called")]
 mod example;
 
 #[test]

@@ -2,7 +2,7 @@
 //! of its own, which is removed afterwards. A script may change the tables after they were created.
 //!
 //! ```text
-//! cargo run -p svc-store --example conformance -- postgres://svc@coordinator/empty ops/citus.sql
+//! cargo run -p svc-examples --bin conformance -- postgres://svc@coordinator/empty ops/citus.sql
 //! ```
 
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 //! the time that its write takes.
 //!
 //! ```text
-//! cargo run --profile dist -p svc-store --example pages
+//! cargo run --profile dist -p svc-examples --bin pages
 //! ```
 //!
 //! Pages do not depend on the build, nor on the machine and what else it does.

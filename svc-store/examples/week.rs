@@ -3,8 +3,8 @@
 //! of each six hours are on stderr.
 //!
 //! ```text
-//! cargo run --release -p svc-store --example week -- postgres://svc@localhost/empty 2000 > week.svg
-//! cargo run --release -p svc-store --example week -- sqlite:///tmp/week.db 2000 > week.svg
+//! cargo run --release -p svc-examples --bin week -- postgres://svc@localhost/empty 2000 > week.svg
+//! cargo run --release -p svc-examples --bin week -- sqlite:///tmp/week.db 2000 > week.svg
 //! ```
 //!
 //! The second argument is the number of events in an hour. The clock is simulated: hours follow each other as fast as the

@@ -19,7 +19,7 @@ case "$*" in
   "run -p svc-server -- "*) shift 4; exec svc-server "$@" ;;
   "install --locked --path "*) test -f "$ROOT/$4/Cargo.toml" ;;
   "build") ;;
-  "run -p "*" --example "*) test -f "$ROOT/$3/examples/$5.rs" ;;
+  "run -p svc-examples --bin "*) compgen -G "$ROOT/svc-*/examples/$5.rs" >/dev/null ;;
   "test --workspace"*) ;;
   *) echo "unknown to the tests of the documentation: cargo $*" >&2; exit 1 ;;
 esac

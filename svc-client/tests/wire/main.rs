@@ -6,6 +6,7 @@ mod collections;
 mod errors;
 mod fixture;
 mod lists;
+mod logs;
 mod platform;
 mod retries;
 mod settings;

@@ -12,7 +12,7 @@ use svc_core::resources::quotes::{QuoteCreate, QuoteUpdate};
 use svc_core::values::Patch;
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookUpdate};
 
-use crate::refusal;
+use super::refusal;
 
 const ID: &str = "0195a3c8-0000-7000-8000-000000000001";
 

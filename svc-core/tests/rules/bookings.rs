@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svc_core::resources::bookings::{Booking, BookingStatus};
 use svc_core::resources::contacts::ContactId;
 
-use crate::{Fixture, json_of, refusal, time};
+use super::{Fixture, json_of, refusal, time};
 
 fn body(contact: ContactId, start: &str, end: Option<&str>) -> Value {
     json!({ "contact_id": contact, "service_name": "Haircut", "start_time": start, "end_time": end })

@@ -14,7 +14,7 @@ use svc_core::resources::quotes::{self, Quote};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
-use crate::{Fixture, START, time};
+use super::{Fixture, START, time};
 
 const AHEAD: &str = "2031-01-01T00:00:00Z";
 

@@ -6,7 +6,7 @@ use svc_core::error::Error;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 
-use crate::{Fixture, json_of, refusal, time};
+use super::{Fixture, json_of, refusal, time};
 
 #[test]
 fn a_new_contact_has_the_fields_that_were_sent() {

@@ -9,7 +9,7 @@ use svc_core::values::{EventKind, EventKinds, EventSet, KindName};
 use svc_core::webhooks::events;
 use svc_core::webhooks::subscriptions::{self, WebhookCreate, WebhookSubscription};
 
-use crate::{Fixture, START, refusal, time};
+use super::{Fixture, START, refusal, time};
 
 fn shipped() -> EventKind {
     EventKind::Custom(KindName::from_text("order.shipped").unwrap())

@@ -9,7 +9,7 @@ use svc_core::webhooks::events::{self, Event, EventId};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
-use crate::{Fixture, refusal};
+use super::{Fixture, refusal};
 
 fn record(
     fixture: &Fixture,

@@ -19,8 +19,8 @@ use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
 use svc_core::values::TenantId;
 
-use crate::imports::{PLAIN, restored};
-use crate::{Fixture, START, time};
+use super::imports::{PLAIN, restored};
+use super::{Fixture, START, time};
 
 impl Fixture {
     fn index(&self) {

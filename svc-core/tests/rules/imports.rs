@@ -17,7 +17,7 @@ use svc_core::resources::invoices::{Invoice, InvoiceStatus};
 use svc_core::resources::{Filter as _, crud};
 use uuid::Uuid;
 
-use crate::{Fixture, json_of, refusal, time};
+use super::{Fixture, json_of, refusal, time};
 
 pub(super) const PLAIN: ImportOptions = ImportOptions { events: true, update: false };
 const UPDATE: ImportOptions = ImportOptions { events: true, update: true };

@@ -9,8 +9,8 @@ use svc_core::resources::invoices::{
 };
 use svc_core::values::{Currency, Date, Decimal, Id};
 
-use crate::invoices::{PAY, SEND, VIEW, VOID};
-use crate::{Fixture, refusal, time};
+use super::invoices::{PAY, SEND, VIEW, VOID};
+use super::{Fixture, refusal, time};
 
 impl Fixture {
     fn refund(&self, id: InvoiceId, amount: Option<&str>) -> Result<Invoice, Error> {

@@ -9,7 +9,7 @@ use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId, Inv
 use svc_core::store::Tx;
 use svc_core::values::{Decimal, Id, TenantId};
 
-use crate::{Fixture, json_of, refusal, time};
+use super::{Fixture, json_of, refusal, time};
 
 pub(crate) type Step = for<'t> fn(&'t mut dyn Tx, TenantId, InvoiceId) -> BoxFuture<'t, Result<Invoice, Error>>;
 

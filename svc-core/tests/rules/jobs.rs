@@ -4,7 +4,7 @@ use serde_json::json;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::jobs::{Job, JobStatus};
 
-use crate::{Fixture, json_of, refusal, time};
+use super::{Fixture, json_of, refusal, time};
 
 #[test]
 fn a_new_job_has_every_field() {

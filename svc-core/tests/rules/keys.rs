@@ -10,7 +10,7 @@ use svc_core::error::Error;
 use svc_core::values::{Id, TenantId, Timestamp};
 use uuid::Uuid;
 
-use crate::{Fixture, json_of, time};
+use super::{Fixture, json_of, time};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const PLAIN: KeyCreate = KeyCreate { name: None, write: true, expires_in: None, signed: false };

@@ -12,8 +12,8 @@ use svc_core::resources::quotes::{self, Quote};
 use svc_core::values::EventKind;
 use svc_core::webhooks::events;
 
-use crate::Fixture;
-use crate::invoices::{PAY, RESEND, SEND, VOID};
+use super::Fixture;
+use super::invoices::{PAY, RESEND, SEND, VOID};
 
 #[test]
 fn every_kind_is_fired_by_an_operation() {

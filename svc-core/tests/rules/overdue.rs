@@ -13,8 +13,8 @@ use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
 use svc_core::values::TimeZone;
 
-use crate::invoices::SEND;
-use crate::{Fixture, time};
+use super::invoices::SEND;
+use super::{Fixture, time};
 
 impl Fixture {
     /// Makes an invoice that is sent and due on this day.

@@ -14,7 +14,7 @@ use svc_core::values::{TenantId, Text};
 use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use crate::{Fixture, json_of, time};
+use super::{Fixture, json_of, time};
 
 fn erase(fixture: &Fixture, tenant: TenantId, id: ContactId) -> Result<Erasure, Error> {
     let input = ErasureCreate { reason: "asked by letter".parse().unwrap() };

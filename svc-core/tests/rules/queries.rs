@@ -5,7 +5,7 @@ use svc_core::pages::ListParams;
 use svc_core::resources::contacts::ContactFilter;
 use svc_core::resources::jobs::{JobFilter, JobStatus};
 
-use crate::refusal;
+use super::refusal;
 
 fn fields(query: &str) -> Fields {
     let pair = |pair: &str| pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())).unwrap();

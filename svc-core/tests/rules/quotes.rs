@@ -7,7 +7,7 @@ use svc_core::resources::quotes::{self, Quote, QuoteId, QuoteStatus};
 use svc_core::store::Tx;
 use svc_core::values::{Id, TenantId};
 
-use crate::{Fixture, json_of, refusal};
+use super::{Fixture, json_of, refusal};
 
 #[test]
 fn the_issue_date_is_today_in_the_tenants_time_zone() {

@@ -5,7 +5,7 @@ use svc_core::values::Timestamp;
 use svc_core::webhooks::replays::{self, MAX_TOTAL, Replay, ReplayCreate};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use crate::{Fixture, START, time};
+use super::{Fixture, START, time};
 
 /// Returns a replay after this many steps.
 fn replay(fixture: &Fixture, subscription: &WebhookSubscription, since: &str, steps: usize) -> Replay {

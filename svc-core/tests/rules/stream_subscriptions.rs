@@ -17,7 +17,7 @@ use svc_core::webhooks::streams::{Engine, Message, Next, PublishError, Sender, S
 use svc_core::webhooks::subscriptions::{self, StreamCreate, SubscriptionId, WebhookSubscription, WebhookUpdate};
 use uuid::Uuid;
 
-use crate::{Fixture, json_of, refusal};
+use super::{Fixture, json_of, refusal};
 
 const ENGINE: &str = "nats://svc:secret@nats.example.com/svc?create=EVENTS";
 

@@ -21,7 +21,7 @@ use svc_core::webhooks::streams::{
 };
 use svc_core::webhooks::{events, retention};
 
-use crate::Fixture;
+use super::Fixture;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 

@@ -24,7 +24,7 @@ use svc_core::webhooks::subscriptions::{
 };
 use uuid::Uuid;
 
-use crate::{Fixture, START, json_of, refusal};
+use super::{Fixture, START, json_of, refusal};
 
 fn to(url: &str) -> Value {
     json!({ "url": url, "events": ["*"] })

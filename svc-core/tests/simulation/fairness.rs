@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use svc_core::values::TenantId;
 
-use crate::endpoints::Behaviour;
-use crate::script::policy;
-use crate::simulation::{MAX_ENDPOINTS, Simulation};
+use super::driver::{MAX_ENDPOINTS, Simulation};
+use super::endpoints::Behaviour;
+use super::script::policy;
 
 const SECOND: u64 = 1_000_000;
 

@@ -13,8 +13,8 @@ use svc_core::webhooks::engine::{Attempt, AttemptResult, Policy};
 use svc_core::webhooks::replays::Replay;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
-use crate::endpoints::{Behaviour, Response};
-use crate::simulation::Process;
+use super::driver::Process;
+use super::endpoints::{Behaviour, Response};
 
 /// The delays before retries, in seconds. They repeat the default schedule, so that a change to it is noticed.
 const DELAYS: [u64; 5] = [60, 240, 960, 3_840, 14_400];

@@ -7,9 +7,9 @@ use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::subscriptions::SubscriptionId;
 
-use crate::endpoints::Behaviour;
-use crate::script::{Action, policy};
-use crate::simulation::{Simulation, SimulationEvent};
+use super::driver::{Simulation, SimulationEvent};
+use super::endpoints::Behaviour;
+use super::script::{Action, policy};
 
 const MILLISECOND: u64 = 1_000;
 const SECOND: u64 = 1_000 * MILLISECOND;

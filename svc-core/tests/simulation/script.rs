@@ -16,9 +16,9 @@ use svc_core::webhooks::events;
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
 
-use crate::endpoints::{Behaviour, TIMEOUT};
-use crate::model::is_running;
-use crate::simulation::{Simulation, SimulationEvent};
+use super::driver::{Simulation, SimulationEvent};
+use super::endpoints::{Behaviour, TIMEOUT};
+use super::model::is_running;
 
 const SECOND: u64 = 1_000_000;
 const HOUR: i64 = 3_600;

@@ -9,7 +9,7 @@ use svc_core::prelude::*;
 use svc_core::requests::{self, LoggedRequest};
 use svc_server::{Builder, Settings};
 
-use crate::browser::{Server, authorize, encode, without_labels};
+use super::browser::{Server, authorize, encode, without_labels};
 
 #[tokio::test]
 async fn an_owner_sees_a_connected_app_and_ends_its_access() {

@@ -6,8 +6,8 @@ use svc_core::accounts::keys::KeyCreate;
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 
-use crate::browser::Server;
-use crate::records::rows;
+use super::browser::Server;
+use super::records::rows;
 
 /// Returns the changes on a page as the first words of their rows.
 async fn found(server: &Server, query: &str) -> Vec<String> {

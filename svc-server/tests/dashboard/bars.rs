@@ -13,7 +13,7 @@ use hyper::body::{Body, Frame};
 use svc_core::accounts::sessions::{MAX_SESSIONS, Role, Session};
 use svc_core::prelude::*;
 
-use crate::browser::{Browser, PEER, Server, encode};
+use super::browser::{Browser, PEER, Server, encode};
 
 /// A body that nobody may read.
 struct Untouched;

@@ -9,7 +9,7 @@ use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::prelude::*;
 use svc_server::{Builder, Settings};
 
-use crate::browser::{Browser, ORIGIN_URL, RETURN, Response, Server, authorize};
+use super::browser::{Browser, ORIGIN_URL, RETURN, Response, Server, authorize};
 
 async fn ask(browser: &Browser<'_>, request: &str) -> Response {
     browser.send_to(Method::GET, request, "", None).await

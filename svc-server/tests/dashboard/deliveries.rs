@@ -8,7 +8,7 @@ use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 use svc_core::webhooks::deliveries::AttemptLog;
 
-use crate::browser::{Browser, Response, Server, encode, without_labels};
+use super::browser::{Browser, Response, Server, encode, without_labels};
 
 impl Server {
     /// Records an attempt at a delivery.

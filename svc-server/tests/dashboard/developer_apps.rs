@@ -7,7 +7,7 @@ use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 use svc_core::values::RedirectUri;
 
-use crate::browser::{Server, encode};
+use super::browser::{Server, encode};
 
 const URI: &str = "https://planner.example/callback";
 

@@ -16,8 +16,8 @@ use svc_server::deliver::{Trial, WebhookClient};
 use svc_server::{Builder, Settings};
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::browser::{Server, encode};
-use crate::webhooks::{ESCAPED, HOSTILE};
+use super::browser::{Server, encode};
+use super::webhooks::{ESCAPED, HOSTILE};
 
 impl Server {
     async fn endpoints(&self) -> Vec<WebhookSubscription> {

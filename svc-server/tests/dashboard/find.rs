@@ -5,7 +5,7 @@ use http::header::LOCATION;
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 
-use crate::browser::{Server, encode};
+use super::browser::{Server, encode};
 
 async fn contact(server: &Server, tenant: TenantId, email: &str, first_name: &str) -> Contact {
     let create = ContactCreate::new(email.parse().unwrap());

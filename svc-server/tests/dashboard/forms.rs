@@ -5,7 +5,7 @@ use svc_core::accounts::keys::KeyCreate;
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 
-use crate::browser::{Server, encode, without_labels};
+use super::browser::{Server, encode, without_labels};
 
 /// A text that must be shown as it is.
 const HOSTILE: &str = "<script>alert(1)</script>\"'&\u{202e}";

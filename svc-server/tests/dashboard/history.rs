@@ -7,9 +7,9 @@ use svc_core::prelude::*;
 use svc_core::requests::{self, LoggedRequest};
 use svc_core::store::Repository;
 
-use crate::browser::Server;
-use crate::records::rows;
-use crate::webhooks::HOSTILE;
+use super::browser::Server;
+use super::records::rows;
+use super::webhooks::HOSTILE;
 
 #[tokio::test]
 async fn a_change_says_what_it_set_and_who_made_it() {

@@ -7,7 +7,7 @@ use svc_core::prelude::*;
 use svc_server::dashboard::Identity;
 use svc_server::{Builder, Settings};
 
-use crate::browser::{Browser, Server};
+use super::browser::{Browser, Server};
 
 /// Serves people by the cookie `app`, whose value is their session in the application.
 async fn application() -> Server {

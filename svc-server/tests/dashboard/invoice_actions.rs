@@ -5,7 +5,7 @@ use http::header::{CONTENT_DISPOSITION, LOCATION};
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 
-use crate::browser::{Browser, Response, Server, encode};
+use super::browser::{Browser, Response, Server, encode};
 
 /// Returns the hidden fields of the form that a page sends to `path`.
 fn hidden(page: &str, path: &str) -> String {

@@ -15,8 +15,8 @@ use svc_core::requests::{self, LoggedRequest};
 use svc_server::{Builder, ResponseBody};
 use tokio::time::Instant;
 
-use crate::browser::{Browser, PEER, Server, without_labels};
-use crate::webhooks::{ESCAPED, HOSTILE};
+use super::browser::{Browser, PEER, Server, without_labels};
+use super::webhooks::{ESCAPED, HOSTILE};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

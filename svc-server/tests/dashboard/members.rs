@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 
-use crate::browser::{Server, encode};
+use super::browser::{Server, encode};
 
 #[tokio::test]
 async fn owners_manage_members() {

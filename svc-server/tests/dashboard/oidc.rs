@@ -24,7 +24,7 @@ use url::Url;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use crate::browser::{Browser, Response, Server, authorize};
+use super::browser::{Browser, Response, Server, authorize};
 
 const OWN: &str = "http://localhost:8080";
 

@@ -8,8 +8,8 @@ use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 use svc_core::webhooks::statistics::{self, AttemptCounter};
 
-use crate::browser::Server;
-use crate::webhooks::HOSTILE;
+use super::browser::Server;
+use super::webhooks::HOSTILE;
 
 #[tokio::test]
 async fn the_overview_counts_attempts_and_leads_to_their_deliveries() {

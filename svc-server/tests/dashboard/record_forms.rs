@@ -5,7 +5,7 @@ use http::header::LOCATION;
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 
-use crate::browser::{Browser, Response, Server, encode};
+use super::browser::{Browser, Response, Server, encode};
 
 /// A text that must be shown as it is.
 const HOSTILE: &str = "<script>alert(1)</script>\"'&\u{202e}";

@@ -7,8 +7,8 @@ use svc_core::accounts::sessions::Role;
 use svc_core::personal::ContactData;
 use svc_core::prelude::*;
 
-use crate::browser::{Server, without_labels};
-use crate::webhooks::HOSTILE;
+use super::browser::{Server, without_labels};
+use super::webhooks::HOSTILE;
 
 /// Returns the text of an HTML page without its tags, with single spaces.
 pub(crate) fn text(html: &str) -> String {

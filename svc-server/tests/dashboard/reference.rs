@@ -7,7 +7,7 @@ use http::header::CONTENT_SECURITY_POLICY;
 use svc_core::accounts::dashboard_links::DashboardLinkCreate;
 use svc_core::accounts::sessions::Role;
 
-use crate::browser::Server;
+use super::browser::Server;
 
 #[tokio::test]
 async fn the_reference_gets_a_key_that_reads_for_an_hour() {

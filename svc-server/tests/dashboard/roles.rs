@@ -10,7 +10,7 @@ use svc_core::prelude::*;
 use svc_core::requests::{self, LoggedRequest};
 use svc_server::dashboard::routes::pages;
 
-use crate::browser::{Browser, Response, Server};
+use super::browser::{Browser, Response, Server};
 
 /// The largest page, in bytes.
 const MAX_PAGE: usize = 150 * 1024;

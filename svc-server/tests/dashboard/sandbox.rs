@@ -6,7 +6,7 @@ use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::prelude::*;
 
-use crate::browser::{Browser, Server};
+use super::browser::{Browser, Server};
 
 /// Creates the sandbox of the first account, and returns its id.
 async fn sandbox(server: &Server) -> TenantId {

@@ -10,7 +10,7 @@ use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
 use svc_server::Builder;
 
-use crate::browser::{Server, encode};
+use super::browser::{Server, encode};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

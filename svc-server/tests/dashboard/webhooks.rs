@@ -11,7 +11,7 @@ use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::signatures;
 use svc_core::webhooks::statistics::{self, AttemptCounter};
 
-use crate::browser::{Server, encode};
+use super::browser::{Server, encode};
 
 /// A text that must be shown as it is.
 pub(crate) const HOSTILE: &str = "<script>alert(1)</script>\"'&\u{202e}";

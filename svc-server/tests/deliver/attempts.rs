@@ -19,7 +19,7 @@ use svc_server::deliver::resolver::{Resolver, SystemResolver};
 use svc_server::deliver::{HttpWebhookClient, WebhookClient as _};
 use uuid::Uuid;
 
-use crate::receivers::{After, BlackHole, FAILS, OK, Receiver, canary, listen, raw_receiver};
+use super::receivers::{After, BlackHole, FAILS, OK, Receiver, canary, listen, raw_receiver};
 
 /// The timeout of an attempt: long for a response over loopback, short for a test.
 const TIMEOUT: Duration = Duration::from_millis(400);

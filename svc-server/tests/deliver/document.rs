@@ -28,7 +28,7 @@ use svc_server::api::routes::{Version, operations};
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
-use crate::engine::Fixture;
+use super::engine::Fixture;
 
 fn body(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()

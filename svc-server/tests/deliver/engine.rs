@@ -28,7 +28,7 @@ use svc_server::deliver::{self, HttpWebhookClient, WebhookClient};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::receivers::{FAILS, OK, Received, Receiver};
+use super::receivers::{FAILS, OK, Received, Receiver};
 
 /// A store with a tenant, and a running delivery engine.
 pub(crate) struct Fixture {

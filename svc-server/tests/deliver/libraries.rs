@@ -13,8 +13,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_core::webhooks::subscriptions;
 
-use crate::engine::{Fixture, within};
-use crate::receivers::{OK, Received, Receiver};
+use super::engine::{Fixture, within};
+use super::receivers::{OK, Received, Receiver};
 
 /// The variable with the path of the Python interpreter that has the library.
 const PYTHON: &str = "SVC_TEST_PYTHON";

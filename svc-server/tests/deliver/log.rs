@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use crate::engine::Fixture;
-use crate::receivers::{FAILS, Receiver};
+use super::engine::Fixture;
+use super::receivers::{FAILS, Receiver};
 
 /// Collects the log.
 #[derive(Clone, Default)]

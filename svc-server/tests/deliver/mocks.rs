@@ -7,7 +7,7 @@ use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
 use wiremock::matchers::{header, header_exists, header_regex, method, path, query_param};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use crate::engine::Fixture;
+use super::engine::Fixture;
 
 /// The delay before the only retry, in milliseconds. It is longer than a test.
 const DELAY: u64 = 60_000;

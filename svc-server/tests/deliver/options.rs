@@ -17,8 +17,8 @@ use svc_server::deliver::{HttpWebhookClient, WebhookClient as _};
 use wiremock::matchers::{body_string, header, method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use crate::attempts::{attempt, class, client};
-use crate::receivers::{After, OK, Receiver, canary, raw_receiver};
+use super::attempts::{attempt, class, client};
+use super::receivers::{After, OK, Receiver, canary, raw_receiver};
 
 const REFUSES: &str = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno";
 

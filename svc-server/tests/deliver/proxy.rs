@@ -13,9 +13,9 @@ use svc_server::deliver::{EgressProxy, HttpWebhookClient, WebhookClient as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::attempts::{ChangingResolver, attempt, class};
-use crate::receivers::{OK, Receiver, listen};
-use crate::tls::{Authority, TlsReceiver, with_tls};
+use super::attempts::{ChangingResolver, attempt, class};
+use super::receivers::{OK, Receiver, listen};
+use super::tls::{Authority, TlsReceiver, with_tls};
 
 /// What the proxies of these tests want, as the URL has it and as the header has it.
 const CREDENTIALS: &str = "svc%40home:s3cret%3Aword@";

@@ -19,8 +19,8 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-use crate::attempts::{attempt, class, client};
-use crate::receivers::{OK, listen, read_request};
+use super::attempts::{attempt, class, client};
+use super::receivers::{OK, listen, read_request};
 
 /// An authority that issues certificates.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
@@ -216,7 +216,7 @@ async fn a_new_certificate_is_shown_by_the_next_attempt() {
 
 #[tokio::test]
 async fn settings_that_do_not_fit_fail_the_attempt() {
-    let (own, hits) = (Authority::new(), crate::receivers::canary().await);
+    let (own, hits) = (Authority::new(), super::receivers::canary().await);
     let ((certificate, key), (_, other)) = (own.issue("a.example.com"), own.issue("b.example.com"));
     let pair = |key: &KeyPair| ClientCertificate::new(&certificate.pem(), &key.serialize_pem()).unwrap();
     let broken = CertificateAuthority::new("-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----").unwrap();

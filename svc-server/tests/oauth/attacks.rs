@@ -8,8 +8,8 @@ use serde_json::json;
 use svc_core::accounts::apps::AppCreate;
 use svc_core::accounts::sessions::Role;
 
-use crate::harness::Change::{With, Without};
-use crate::harness::{CALLBACK, ISSUER, Server, VERIFIER, basic, exchange, pairs, target, value};
+use super::harness::Change::{With, Without};
+use super::harness::{CALLBACK, ISSUER, Server, VERIFIER, basic, exchange, pairs, target, value};
 
 const INVALID_GRANT: (u16, &str) = (400, "invalid_grant");
 

@@ -4,8 +4,8 @@ use http::header::LOCATION;
 use http::{Method, StatusCode};
 use svc_core::accounts::apps::{AppCreate, AppUpdate};
 
-use crate::harness::Change::{None as Unchanged, Repeated, With, Without};
-use crate::harness::{CALLBACK, Change, ISSUER, STATE, Server, pairs, target, value};
+use super::harness::Change::{None as Unchanged, Repeated, With, Without};
+use super::harness::{CALLBACK, Change, ISSUER, STATE, Server, pairs, target, value};
 
 /// What a request leads to.
 enum Outcome {

@@ -10,7 +10,7 @@ use svc_core::webhooks::events::EventId;
 use svc_core::webhooks::operational;
 use svc_server::api::openapi;
 
-use crate::harness::Server;
+use super::harness::Server;
 
 #[tokio::test]
 async fn the_document_of_a_server_with_apps_has_oauth2_beside_the_key_and_is_the_same_otherwise() {

@@ -6,8 +6,8 @@ use serde_json::json;
 use svc_core::accounts::apps::{AppUpdate, NewApp};
 use svc_core::accounts::tenants::DeveloperAccess;
 
-use crate::harness::Change::{None as Unchanged, Repeated, With, Without};
-use crate::harness::{ISSUER, Pairs, Received, Server, VERIFIER, basic, exchange, pairs};
+use super::harness::Change::{None as Unchanged, Repeated, With, Without};
+use super::harness::{ISSUER, Pairs, Received, Server, VERIFIER, basic, exchange, pairs};
 
 /// Checks that an error has the headers of RFC 6749 §5.2, and a description in the characters that it allows.
 fn check(response: &Received, status: u16, code: &str, shown: &str) {

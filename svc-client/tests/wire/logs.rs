@@ -1,6 +1,4 @@
-//! What the client logs. It is the only test of its program, as tracing decides once for all threads what is logged.
-
-#![expect(clippy::unwrap_used, reason = "a test may fail by a panic, in its helpers as well")]
+//! What the client logs.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +7,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-const KEY: &str = "svc_live_0123456789abcdefghijklmnopqrstuvwxyzAB";
+use crate::fixture::KEY;
 
 /// What was logged.
 #[derive(Clone, Default)]
@@ -35,11 +33,14 @@ impl<'a> MakeWriter<'a> for Log {
 #[tokio::test]
 async fn a_call_is_a_span_without_secrets() {
     let log = Log::default();
-    tracing_subscriber::fmt()
+    let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
         .with_span_events(tracing_subscriber::fmt::format::FmtSpan::CLOSE)
         .with_writer(log.clone())
-        .init();
+        .finish();
+    // With a single subscriber, an event that another thread records first is never collected (tokio-rs/tracing#3611).
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
+    let _collecting = tracing::subscriber::set_default(subscriber);
     let server = MockServer::start().await;
     let busy = ResponseTemplate::new(503)
         .insert_header("x-request-id", "req-7")

@@ -17,8 +17,8 @@ use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId};
 use svc_core::webhooks::engine::{self, Attempt, AttemptResult, Batch, DueWork, InFlight, Policy};
 
-use crate::model::Model;
-use crate::script::Action;
+use super::model::Model;
+use super::script::Action;
 
 /// The highest number of endpoints of a tenant, for scenarios of fairness.
 pub(crate) const MAX_ENDPOINTS: u32 = 4_000;

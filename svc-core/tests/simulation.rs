@@ -7,12 +7,12 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
+mod driver;
 mod endpoints;
 mod fairness;
 mod model;
 mod recovery;
 mod script;
-mod simulation;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -32,7 +32,7 @@ fn every_delivery_ends_as_the_model_says_in_every_scenario() {
         if catch_unwind(AssertUnwindSafe(|| script::scenario(seed, false))).is_err() {
             panic!(
                 "seed {seed} fails; to print its scenario:\n\
-                 SVC_SIMULATION_SEED={seed} cargo test -p svc-core --test simulation every_delivery -- --nocapture"
+                 SVC_SIMULATION_SEED={seed} cargo test -p svc-core --test main every_delivery -- --nocapture"
             );
         }
     }
