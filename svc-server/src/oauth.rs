@@ -25,7 +25,7 @@ use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::{self, Area, PLATFORM_KEY_PREFIX, PlatformKeyHash};
 use svc_core::error::{Error, StoreError};
 use svc_core::oauth::authorization::Issuer;
-use svc_core::oauth::tokens::{self, ACCESS_LIFETIME, ClientCredentials, Introspection, TokenError};
+use svc_core::oauth::tokens::{self, ACCESS_LIFETIME, ClientCredentials, Introspection, TokenEndpoint, TokenError};
 use svc_core::oauth::{Parameters, scope_text};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
@@ -225,13 +225,20 @@ impl Oauth {
     pub(crate) async fn window(
         &self,
         store: &dyn Store,
+        endpoint: Endpoint,
         parts: &Parts,
         form: &[u8],
         limits: &RateLimiter,
     ) -> Result<Option<RateLimitKey>, Error> {
-        let Ok(input) = client::read(parts, form) else { return Ok(None) };
-        let grant = store.read("oauth.grant", input, async |tx, (credentials, parameters)| {
-            tokens::grant_of(tx, credentials, parameters).await
+        let endpoint = match endpoint {
+            Endpoint::Token => TokenEndpoint::Token,
+            Endpoint::Revoke => TokenEndpoint::Revocation,
+            _ => return Ok(None),
+        };
+        let Ok((credentials, parameters)) = client::read(parts, form) else { return Ok(None) };
+        let input = (endpoint, credentials, parameters);
+        let grant = store.read("oauth.grant", input, async |tx, (endpoint, credentials, parameters)| {
+            tokens::grant_of(tx, *endpoint, credentials, parameters).await
         });
         Ok(grant.await?.map(|(grant, own)| limits.tokens_of_grant(grant, &own)))
     }
