@@ -135,7 +135,7 @@ impl Api {
         messages: Vec<Result<Message, Refusal>>,
         access: &mut AccessRecord,
     ) -> Result<(Response<Bytes>, MemoryPermit), Problem> {
-        let permits = handling.mcp.admit_batch().await?;
+        let permits = handling.mcp.admit_batch(Holder::of(session.client.account())).await?;
         let handling = Handling { permits: Some(Arc::new(permits)), ..handling };
         // What the response takes counts once it is complete, without waiting.
         let memory = self.state.responses.nothing(Holder::of(session.client.account()));
@@ -210,6 +210,7 @@ impl Api {
     ) -> Result<(Response<Bytes>, MemoryPermit), Problem> {
         let Handling { mcp, parts, permits } = handling;
         let (client, responses) = (&session.client, &self.state.responses);
+        let holder = Holder::of(client.account());
         let kind = message.map_or(Kind::Other, |message| mcp.kind_of(message, session.is_read_only));
         let memory_needed = match kind {
             Kind::Operation(operation) => {
@@ -229,9 +230,9 @@ impl Api {
         let body = message.map(|message| message.bytes.clone()).unwrap_or_default();
         let permits = match permits {
             Some(permits) => Arc::clone(permits),
-            None => Arc::new(mcp.admit(body.len()).await?),
+            None => Arc::new(mcp.admit(holder, body.len()).await?),
         };
-        let memory = responses.acquire(Holder::of(client.account()), memory_needed).await?;
+        let memory = responses.acquire(holder, memory_needed).await?;
         let of_call = session.memory.clone();
         let mut request = Request::from_parts((*parts).clone(), Full::new(body));
         request.extensions_mut().insert(session);
