@@ -91,14 +91,16 @@ fn operations() -> Vec<Operation> {
     all.filter(|operation| tools::is_tool(operation.id)).collect()
 }
 
-/// Returns an origin with its port. To the library, one without is that of every port of its host.
+/// Returns an origin as the library takes it: with its port, as one without is that of every port of its host. Origins such as
+/// `chrome-extension://abc` have none.
 fn with_port(origin: &str) -> String {
     match origin.rsplit_once(':') {
         // A colon in brackets belongs to an IPv6 address.
         Some((_, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => origin.to_owned(),
         None => origin.to_owned(),
         _ if origin.starts_with("https:") => format!("{origin}:443"),
-        _ => format!("{origin}:80"),
+        _ if origin.starts_with("http:") => format!("{origin}:80"),
+        _ => format!("{origin}:*"),
     }
 }
 

@@ -147,6 +147,24 @@ async fn a_page_that_may_call_the_api_may_call_tools() {
     assert!(refused.header("access-control-expose-headers").unwrap().contains("www-authenticate"));
 }
 
+/// Extensions of browsers and programs on phones have origins without ports.
+#[tokio::test]
+async fn an_origin_of_another_scheme_may_call_tools_as_it_is() {
+    let allowed =
+        ["chrome-extension://abcdefgh", "vscode-webview://a1b2", "capacitor://localhost", "http://a.example.com"];
+    let cors = svc_server::api::cors::Cors::new(allowed.map(|origin| origin.parse().unwrap()).to_vec());
+    let settings = Settings { mcp: Some(vec!["api.example.com".to_owned()]), cors, ..settings() };
+    let server = TestServer::with(settings, |store| store);
+    let list = |origin: &str| message("/mcp", "tools/list", json!({})).header("origin", origin);
+    for origin in allowed {
+        let listed = server.expect(200, list(origin)).await;
+        assert_eq!(listed.header("access-control-allow-origin"), Some(origin));
+    }
+    for origin in ["chrome-extension://ijklmnop", "capacitor://abcdefgh", "http://a.example.com:8080"] {
+        server.expect(403, list(origin)).await;
+    }
+}
+
 #[tokio::test]
 async fn what_is_no_message_gets_an_error_that_says_so() {
     let server = server();
