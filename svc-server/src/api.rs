@@ -563,13 +563,13 @@ impl Api {
                 status_response("ready")
             }
             Route::Metrics => {
-                // Prometheus wants both and OpenMetrics more, and a client that has no wish gets it.
+                // Prometheus names both and wants OpenMetrics more. A client that does not name it, such as curl, may not know it.
                 let metrics = &self.state.settings.metrics;
-                let [open, plain] = ["application/openmetrics-text", "text/plain"]
-                    .map(|media_type| accept::weight(&parts.headers, media_type));
-                Ok(match plain > open {
-                    true => Outcome::Metrics(metrics.render_plain(), metrics::PLAIN_CONTENT_TYPE),
-                    false => Outcome::Metrics(metrics.render(), metrics::CONTENT_TYPE),
+                let open = accept::ranges(&parts.headers).filter(|(range, _)| range == "application/openmetrics-text");
+                let open = open.map(|(_, weight)| weight).reduce(f32::max).unwrap_or_default();
+                Ok(match open > 0.0 && open >= accept::weight(&parts.headers, "text/plain") {
+                    true => Outcome::Metrics(metrics.render(), metrics::CONTENT_TYPE),
+                    false => Outcome::Metrics(metrics.render_plain(), metrics::PLAIN_CONTENT_TYPE),
                 })
             }
             Route::Preflight => Ok(Outcome::Preflight(self.state.settings.cors.clone())),
