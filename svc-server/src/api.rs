@@ -221,6 +221,8 @@ impl Api {
             dashboard.check_sessions();
         }
         let code = result.as_ref().err().map(Problem::code);
+        #[cfg(feature = "dashboard")]
+        let bearer_error = result.as_ref().err().and_then(Problem::bearer_error);
         let mut response = response::render(&parts.method, result);
         let headers = response.headers_mut();
         response::add_security_headers(&parts.method, headers);
@@ -233,9 +235,9 @@ impl Api {
         if let Some(oauth) = self.oauth().filter(|_| !is_page) {
             let status = response.status();
             // A key that may only read is not refused because of a token.
-            let code = code
-                .filter(|_| status != StatusCode::FORBIDDEN || access.client.as_ref().is_some_and(Principal::is_app));
-            oauth.challenge(parts.uri.path(), status, code, response.headers_mut());
+            let is_of_token = status != StatusCode::FORBIDDEN || access.client.as_ref().is_some_and(Principal::is_app);
+            let error = bearer_error.filter(|_| is_of_token);
+            oauth.challenge(parts.uri.path(), status, error, response.headers_mut());
         }
         let headers = response.headers_mut();
         // Pages are for this origin alone.

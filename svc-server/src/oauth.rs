@@ -125,16 +125,11 @@ impl Oauth {
 
     /// Adds to a 401 or 403 of the API where clients learn how to get a token, and what was wrong with theirs (RFC 9728 §5.1,
     /// RFC 6750 §3.1).
-    pub(crate) fn challenge(&self, path: &str, status: StatusCode, code: Option<&str>, headers: &mut HeaderMap) {
-        let error = match (status, code) {
-            // An API key is a token as well. A request without one gets no error (RFC 6750 §3.1).
-            (StatusCode::UNAUTHORIZED, Some("invalid_token" | "invalid_key" | "key_revoked" | "key_expired")) => {
-                "error=\"invalid_token\", "
-            }
-            (StatusCode::FORBIDDEN, Some("insufficient_scope")) => {
-                "error=\"insufficient_scope\", scope=\"read write\", "
-            }
-            (StatusCode::UNAUTHORIZED, _) => "",
+    pub(crate) fn challenge(&self, path: &str, status: StatusCode, error: Option<&str>, headers: &mut HeaderMap) {
+        let error = match (status, error) {
+            (StatusCode::FORBIDDEN, Some(error)) => format!("error=\"{error}\", scope=\"read write\", "),
+            (StatusCode::UNAUTHORIZED, Some(error)) => format!("error=\"{error}\", "),
+            (StatusCode::UNAUTHORIZED, None) => String::new(),
             _ => return,
         };
         let resource = self.versions.iter().map(|version| version.path()).find(|version| path.starts_with(version));
