@@ -159,7 +159,7 @@ impl Oauth {
             "code_challenge_methods_supported": ["S256"],
             "scopes_supported": ["read", "write", "offline_access"],
             "authorization_response_iss_parameter_supported": true,
-            "prompt_values_supported": ["none", "consent"],
+            "prompt_values_supported": ["none", "login", "consent", "select_account"],
             "service_documentation": format!("{url}/docs"),
         });
         if self.takes_published {
