@@ -15,7 +15,7 @@ mod published;
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE,
-    CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
@@ -255,7 +255,7 @@ impl Oauth {
         }
         let (credentials, parameters) = match client::read(parts, form) {
             Ok(read) => read,
-            Err(refused) => return refusal(refused),
+            Err(refused) => return refusal(parts, refused),
         };
         let input = (credentials, parameters, self.issuer.clone());
         let outcome = store.write("oauth.token", input, async |tx, (credentials, parameters, issuer)| {
@@ -273,7 +273,7 @@ impl Oauth {
                     tenant_id: new.tenant_id,
                 },
             ),
-            Ok(Err(refused)) => refusal(refused),
+            Ok(Err(refused)) => refusal(parts, refused),
             Err(failed) => failure(&failed),
         }
     }
@@ -316,7 +316,7 @@ impl Oauth {
     async fn revoke(&self, store: &dyn Store, parts: &Parts, form: &[u8]) -> Response<ResponseBody> {
         let input: (ClientCredentials, Parameters) = match client::read(parts, form) {
             Ok(read) => read,
-            Err(refused) => return refusal(refused),
+            Err(refused) => return refusal(parts, refused),
         };
         let has_token = store.read("oauth.has_token", input.clone(), async |tx, (credentials, parameters)| {
             tokens::has_token(tx, credentials, parameters).await
@@ -333,18 +333,20 @@ impl Oauth {
         match outcome {
             // Clients ignore the body (RFC 7009 §2.2), but some, such as simple-oauth2, fail if it is not JSON.
             Ok(Ok(())) => json_response(StatusCode::OK, &json!({})),
-            Ok(Err(refused)) => refusal(refused),
+            Ok(Err(refused)) => refusal(parts, refused),
             Err(failed) => failure(&failed),
         }
     }
 }
 
-fn refusal(refused: TokenError) -> Response<ResponseBody> {
-    let is_client = matches!(refused, TokenError::InvalidClient(_));
-    let status = if is_client { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
+/// Returns the response to a request that is refused. A client that has authenticated in `Authorization` gets 401 with a challenge
+/// (RFC 6749 §5.2), without which some clients lose the response. Any other gets 400: browsers would show a dialog for a password
+/// to people whose app sent the request, such as the API reference.
+fn refusal(parts: &Parts, refused: TokenError) -> Response<ResponseBody> {
+    let is_challenged = matches!(refused, TokenError::InvalidClient(_)) && parts.headers.contains_key(AUTHORIZATION);
+    let status = if is_challenged { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
     let mut response = error(status, refused.code(), &refused.to_string());
-    // A 401 has a challenge (RFC 9110 §11.6.1), without which some clients lose the response.
-    if is_client {
+    if is_challenged {
         response
             .headers_mut()
             .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"svc\", charset=\"UTF-8\""));
