@@ -330,7 +330,8 @@ impl Problem {
             Self::SlashAtEnd => "No operation has this path with a slash at its end; leave the slash out.",
             #[cfg(feature = "mcp")]
             Self::BatchTooLarge => {
-                "This message was not handled, as the responses to those before it have 1 MiB; send it by itself."
+                "The responses of the batch have at most 1 MiB together, so there is none to this message, which has changed nothing; \
+                 send it by itself."
             }
             Self::MethodNotAllowed(allowed) => return format!("This path only has the methods {allowed}."),
             Self::MissingCredentials(ACCESS_TOKEN_PREFIX) => {

@@ -300,6 +300,23 @@ async fn a_batch_of_the_revision_that_has_them_gets_an_array_of_responses() {
     assert_eq!(server.new_events().await, ["contact.created"]);
 }
 
+/// What nobody has memory for is not kept until the batch is complete.
+#[tokio::test]
+async fn a_result_that_is_too_large_for_a_batch_is_refused() {
+    let server = server();
+    crate::harness::create_large_bookings(&server, 20).await;
+    let call = |id: u64, tool: &str, arguments: Value| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
+    let large = call(1, "list_bookings", json!({ "limit": 20 }));
+    let alone = server.expect(200, message("/mcp", "", json!({})).json(&large)).await;
+    assert!(alone.body.len() > 1024 * 1024, "{}", alone.body.len());
+    let batch = json!([large, call(2, "create_contact", json!({ "email": "new@example.com" }))]);
+    let response = server.expect(200, message("/mcp", "", json!({})).json(&batch)).await;
+    assert!(response.body.len() < 64 * 1024, "{}", response.body.len());
+    let all = response.json();
+    assert_eq!(all[0]["error"]["data"]["code"], "body_too_large");
+    assert_eq!(all[1]["result"]["structuredContent"]["data"]["email"], "new@example.com");
+}
+
 #[tokio::test]
 async fn huge_and_deep_arguments_are_refused_and_cost_nothing() {
     let server = server();
