@@ -215,6 +215,8 @@ impl Api {
             dashboard.check_sessions();
         }
         let code = result.as_ref().err().map(Problem::code);
+        #[cfg(feature = "dashboard")]
+        let bearer_error = result.as_ref().err().and_then(Problem::bearer_error);
         let mut response = response::render(&parts.method, result);
         let headers = response.headers_mut();
         response::add_security_headers(&parts.method, headers);
@@ -227,9 +229,9 @@ impl Api {
         if let Some(oauth) = self.oauth().filter(|_| !is_page) {
             let status = response.status();
             // A key that may only read is not refused because of a token.
-            let code = code
-                .filter(|_| status != StatusCode::FORBIDDEN || access.client.as_ref().is_some_and(Principal::is_app));
-            oauth.challenge(parts.uri.path(), status, code, response.headers_mut());
+            let is_of_token = status != StatusCode::FORBIDDEN || access.client.as_ref().is_some_and(Principal::is_app);
+            let error = bearer_error.filter(|_| is_of_token);
+            oauth.challenge(parts.uri.path(), status, error, response.headers_mut());
         }
         let headers = response.headers_mut();
         // Pages are for this origin alone.
@@ -445,13 +447,13 @@ impl Api {
                 status_response("ready")
             }
             Route::Metrics => {
-                // Prometheus wants both and OpenMetrics more, and a client that has no wish gets it.
+                // Prometheus names both and wants OpenMetrics more. A client that does not name it, such as curl, may not know it.
                 let metrics = &self.state.settings.metrics;
-                let [open, plain] = ["application/openmetrics-text", "text/plain"]
-                    .map(|media_type| accept::weight(&parts.headers, media_type));
-                Ok(match plain > open {
-                    true => Outcome::Metrics(metrics.render_plain(), metrics::PLAIN_CONTENT_TYPE),
-                    false => Outcome::Metrics(metrics.render(), metrics::CONTENT_TYPE),
+                let open = accept::ranges(&parts.headers).filter(|(range, _)| range == "application/openmetrics-text");
+                let open = open.map(|(_, weight)| weight).reduce(f32::max).unwrap_or_default();
+                Ok(match open > 0.0 && open >= accept::weight(&parts.headers, "text/plain") {
+                    true => Outcome::Metrics(metrics.render(), metrics::CONTENT_TYPE),
+                    false => Outcome::Metrics(metrics.render_plain(), metrics::PLAIN_CONTENT_TYPE),
                 })
             }
             Route::Preflight => Ok(Outcome::Preflight(self.state.settings.cors.clone())),

@@ -17,12 +17,12 @@
 mod call;
 mod handler;
 mod message;
+mod permits;
 mod schemas;
 mod search;
 mod tools;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, ORIGIN};
@@ -35,13 +35,15 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
 use svc_core::error::StoreError;
 use svc_core::values::EventKinds;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use self::handler::Handler;
 pub(crate) use self::handler::Session;
 pub(crate) use self::message::{Message, Posted, Refusal};
+pub(crate) use self::permits::Permits;
+use self::permits::Shares;
 use self::tools::{ToolOperation, Tools};
 use crate::api::Settings;
+use crate::api::response_memory::Holder;
 use crate::api::router::Router;
 use crate::api::routes::{self, Operation, Version};
 use crate::api::{accept, extensions};
@@ -67,21 +69,6 @@ const AT_MOST_ONCE: [HeaderName; 4] = [
 /// The size of the largest message, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 256 * 1024;
 
-/// How many messages are handled at a time. Each takes some 60 KB while it is, and most take a millisecond.
-const MESSAGES: u32 = 128;
-/// The size of a message, in bytes, over which it is large: its arguments take many times its size.
-const LARGE_MESSAGE: usize = 16 * 1024;
-/// How many large ones are handled at a time.
-const LARGE_MESSAGES: u32 = 4;
-/// How long a message waits to be handled.
-const MAX_WAIT: Duration = Duration::from_secs(10);
-
-/// The permits that a message holds while it is handled.
-pub(crate) struct Permits {
-    _own: Option<OwnedSemaphorePermit>,
-    _large: Option<OwnedSemaphorePermit>,
-}
-
 /// The tools, and what serves them.
 pub(crate) struct Mcp {
     /// The operations that the tools call. `None` on the platform listener, whose router has them.
@@ -89,9 +76,7 @@ pub(crate) struct Mcp {
     tools: Arc<Tools>,
     service: StreamableHttpService<Handler, NeverSessionManager>,
     /// The permits to handle messages.
-    permits: Arc<Semaphore>,
-    /// The permits to handle large ones, which wait for each other and not in the way of small ones.
-    large_permits: Arc<Semaphore>,
+    permits: Shares,
 }
 
 /// Returns the operations of the public API that are tools. Their lists can be filtered by more than the contract has.
@@ -106,14 +91,16 @@ fn operations() -> Vec<Operation> {
     all.filter(|operation| tools::is_tool(operation.id)).collect()
 }
 
-/// Returns an origin with its port. To the library, one without is that of every port of its host.
+/// Returns an origin as the library takes it: with its port, as one without is that of every port of its host. Origins such as
+/// `chrome-extension://abc` have none.
 fn with_port(origin: &str) -> String {
     match origin.rsplit_once(':') {
         // A colon in brackets belongs to an IPv6 address.
         Some((_, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => origin.to_owned(),
         None => origin.to_owned(),
         _ if origin.starts_with("https:") => format!("{origin}:443"),
-        _ => format!("{origin}:80"),
+        _ if origin.starts_with("http:") => format!("{origin}:80"),
+        _ => format!("{origin}:*"),
     }
 }
 
@@ -192,13 +179,7 @@ impl Mcp {
         let config = allow(config).enforce_origin_validation();
         let handler = Handler::new(Arc::clone(&tools));
         let service = StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config);
-        Self {
-            router: None,
-            tools,
-            service,
-            permits: Arc::new(Semaphore::new(MESSAGES as usize)),
-            large_permits: Arc::new(Semaphore::new(LARGE_MESSAGES as usize)),
-        }
+        Self { router: None, tools, service, permits: Shares::default() }
     }
 
     /// Returns what a message is about.
@@ -234,23 +215,13 @@ impl Mcp {
         Ok(())
     }
 
-    /// Waits until a message of this size can be handled. Nothing that a call needs may be held meanwhile.
+    /// Waits until a message of this size can be handled for a holder. Nothing that a call needs may be held meanwhile.
     ///
     /// # Errors
     ///
     /// Returns [`StoreError::Unavailable`] after ten seconds.
-    pub(crate) async fn admit(&self, size: usize) -> Result<Permits, StoreError> {
-        let permits = async {
-            let large = match size > LARGE_MESSAGE {
-                true => Some(Arc::clone(&self.large_permits).acquire_owned().await),
-                false => None,
-            };
-            // They are never closed.
-            let own = Arc::clone(&self.permits).acquire_owned().await.ok();
-            Permits { _own: own, _large: large.and_then(Result::ok) }
-        };
-        let late = |_| StoreError::Unavailable("too many messages of assistants are handled".to_owned());
-        tokio::time::timeout(MAX_WAIT, permits).await.map_err(late)
+    pub(crate) async fn admit(&self, holder: Holder, size: usize) -> Result<Permits, StoreError> {
+        self.permits.admit(holder, size).await
     }
 
     /// Waits until a batch can be handled. Its responses are kept until all of them are there, so a batch is large, whatever
@@ -259,8 +230,8 @@ impl Mcp {
     /// # Errors
     ///
     /// As [`admit`](Self::admit).
-    pub(crate) async fn admit_batch(&self) -> Result<Permits, StoreError> {
-        self.admit(usize::MAX).await
+    pub(crate) async fn admit_batch(&self, holder: Holder) -> Result<Permits, StoreError> {
+        self.admit(holder, usize::MAX).await
     }
 
     /// Responds to a message, whose sender is in the extensions of its request. Its headers have been checked.

@@ -15,7 +15,7 @@ mod published;
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE,
-    CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
@@ -25,7 +25,7 @@ use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::{self, Area, PLATFORM_KEY_PREFIX, PlatformKeyHash};
 use svc_core::error::{Error, StoreError};
 use svc_core::oauth::authorization::Issuer;
-use svc_core::oauth::tokens::{self, ACCESS_LIFETIME, ClientCredentials, Introspection, TokenError};
+use svc_core::oauth::tokens::{self, ACCESS_LIFETIME, ClientCredentials, Introspection, TokenEndpoint, TokenError};
 use svc_core::oauth::{Parameters, scope_text};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
@@ -125,16 +125,11 @@ impl Oauth {
 
     /// Adds to a 401 or 403 of the API where clients learn how to get a token, and what was wrong with theirs (RFC 9728 §5.1,
     /// RFC 6750 §3.1).
-    pub(crate) fn challenge(&self, path: &str, status: StatusCode, code: Option<&str>, headers: &mut HeaderMap) {
-        let error = match (status, code) {
-            // An API key is a token as well. A request without one gets no error (RFC 6750 §3.1).
-            (StatusCode::UNAUTHORIZED, Some("invalid_token" | "invalid_key" | "key_revoked" | "key_expired")) => {
-                "error=\"invalid_token\", "
-            }
-            (StatusCode::FORBIDDEN, Some("insufficient_scope")) => {
-                "error=\"insufficient_scope\", scope=\"read write\", "
-            }
-            (StatusCode::UNAUTHORIZED, _) => "",
+    pub(crate) fn challenge(&self, path: &str, status: StatusCode, error: Option<&str>, headers: &mut HeaderMap) {
+        let error = match (status, error) {
+            (StatusCode::FORBIDDEN, Some(error)) => format!("error=\"{error}\", scope=\"read write\", "),
+            (StatusCode::UNAUTHORIZED, Some(error)) => format!("error=\"{error}\", "),
+            (StatusCode::UNAUTHORIZED, None) => String::new(),
             _ => return,
         };
         let resource = self.versions.iter().map(|version| version.path()).find(|version| path.starts_with(version));
@@ -164,7 +159,7 @@ impl Oauth {
             "code_challenge_methods_supported": ["S256"],
             "scopes_supported": ["read", "write", "offline_access"],
             "authorization_response_iss_parameter_supported": true,
-            "prompt_values_supported": ["none", "consent"],
+            "prompt_values_supported": ["none", "login", "consent", "select_account"],
             "service_documentation": format!("{url}/docs"),
         });
         if self.takes_published {
@@ -225,13 +220,20 @@ impl Oauth {
     pub(crate) async fn window(
         &self,
         store: &dyn Store,
+        endpoint: Endpoint,
         parts: &Parts,
         form: &[u8],
         limits: &RateLimiter,
     ) -> Result<Option<RateLimitKey>, Error> {
-        let Ok(input) = client::read(parts, form) else { return Ok(None) };
-        let grant = store.read("oauth.grant", input, async |tx, (credentials, parameters)| {
-            tokens::grant_of(tx, credentials, parameters).await
+        let endpoint = match endpoint {
+            Endpoint::Token => TokenEndpoint::Token,
+            Endpoint::Revoke => TokenEndpoint::Revocation,
+            _ => return Ok(None),
+        };
+        let Ok((credentials, parameters)) = client::read(parts, form) else { return Ok(None) };
+        let input = (endpoint, credentials, parameters);
+        let grant = store.read("oauth.grant", input, async |tx, (endpoint, credentials, parameters)| {
+            tokens::grant_of(tx, *endpoint, credentials, parameters).await
         });
         Ok(grant.await?.map(|(grant, own)| limits.tokens_of_grant(grant, &own)))
     }
@@ -253,7 +255,7 @@ impl Oauth {
         }
         let (credentials, parameters) = match client::read(parts, form) {
             Ok(read) => read,
-            Err(refused) => return refusal(refused),
+            Err(refused) => return refusal(parts, refused),
         };
         let input = (credentials, parameters, self.issuer.clone());
         let outcome = store.write("oauth.token", input, async |tx, (credentials, parameters, issuer)| {
@@ -271,7 +273,7 @@ impl Oauth {
                     tenant_id: new.tenant_id,
                 },
             ),
-            Ok(Err(refused)) => refusal(refused),
+            Ok(Err(refused)) => refusal(parts, refused),
             Err(failed) => failure(&failed),
         }
     }
@@ -314,7 +316,7 @@ impl Oauth {
     async fn revoke(&self, store: &dyn Store, parts: &Parts, form: &[u8]) -> Response<ResponseBody> {
         let input: (ClientCredentials, Parameters) = match client::read(parts, form) {
             Ok(read) => read,
-            Err(refused) => return refusal(refused),
+            Err(refused) => return refusal(parts, refused),
         };
         let has_token = store.read("oauth.has_token", input.clone(), async |tx, (credentials, parameters)| {
             tokens::has_token(tx, credentials, parameters).await
@@ -331,18 +333,20 @@ impl Oauth {
         match outcome {
             // Clients ignore the body (RFC 7009 §2.2), but some, such as simple-oauth2, fail if it is not JSON.
             Ok(Ok(())) => json_response(StatusCode::OK, &json!({})),
-            Ok(Err(refused)) => refusal(refused),
+            Ok(Err(refused)) => refusal(parts, refused),
             Err(failed) => failure(&failed),
         }
     }
 }
 
-fn refusal(refused: TokenError) -> Response<ResponseBody> {
-    let is_client = matches!(refused, TokenError::InvalidClient(_));
-    let status = if is_client { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
+/// Returns the response to a request that is refused. A client that has authenticated in `Authorization` gets 401 with a challenge
+/// (RFC 6749 §5.2), without which some clients lose the response. Any other gets 400: browsers would show a dialog for a password
+/// to people whose app sent the request, such as the API reference.
+fn refusal(parts: &Parts, refused: TokenError) -> Response<ResponseBody> {
+    let is_challenged = matches!(refused, TokenError::InvalidClient(_)) && parts.headers.contains_key(AUTHORIZATION);
+    let status = if is_challenged { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
     let mut response = error(status, refused.code(), &refused.to_string());
-    // A 401 has a challenge (RFC 9110 §11.6.1), without which some clients lose the response.
-    if is_client {
+    if is_challenged {
         response
             .headers_mut()
             .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"svc\", charset=\"UTF-8\""));

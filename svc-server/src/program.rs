@@ -57,13 +57,15 @@ pub fn main() -> ExitCode {
         return healthcheck::main(&config, options);
     }
     telemetry::init_or(config.log_format, if config.demo { DEMO_LOG } else { telemetry::DEFAULT_FILTER });
-    match run(config) {
+    let exit_code = match run(config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(%error, "cannot run the server");
             error.exit_code()
         }
-    }
+    };
+    telemetry::end_log();
+    exit_code
 }
 
 /// The reason for which the server did not start.

@@ -32,7 +32,7 @@ use uuid::Uuid;
 use crate::api::auth::Principal;
 
 #[cfg(feature = "standalone")]
-pub(crate) use self::log::{DEFAULT_FILTER, export, flush, init_or};
+pub(crate) use self::log::{DEFAULT_FILTER, end_log, export, flush, init_or};
 #[cfg(feature = "standalone")]
 pub use self::log::{LogFormat, init};
 

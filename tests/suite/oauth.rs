@@ -251,6 +251,10 @@ async fn a_confidential_app_gets_access_works_and_is_disconnected() {
         let challenge = refused.header("www-authenticate").unwrap();
         assert_eq!(challenge.contains("error=\"invalid_token\""), error, "{token}: {challenge}");
     }
+    // Of two, neither is wrong.
+    let twice = with_token(Call::get("/contacts"), &tokens).and_header("authorization", "Bearer svc_live_1");
+    let challenge = server.expect(401, twice).await.header("www-authenticate").unwrap().to_owned();
+    assert!(challenge.starts_with("Bearer error=\"invalid_request\", "), "{challenge}");
     assert_refused(&client.refresh(text(&tokens, "refresh_token")).await, 400, "invalid_grant");
 }
 

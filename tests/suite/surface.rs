@@ -301,16 +301,34 @@ async fn metrics_count_the_responses() {
     server.expect(401, Call::get("/ping").anonymous()).await;
     server.expect(404, Call::absolute(Method::GET, "/metrics")).await;
     let operators = server.api.for_operators();
-    let scrape = http::Request::get("/metrics").header("host", "localhost").body(http_body_util::Full::default());
-    let peer = std::net::IpAddr::from([127, 0, 0, 1]);
-    let response = operators.call::<http_body_util::Full<bytes::Bytes>>(scrape.unwrap(), peer).await;
-    assert_eq!(
-        (response.status().as_u16(), response.headers()["content-type"].to_str().unwrap()),
-        (200, svc_server::metrics::CONTENT_TYPE)
-    );
-    assert!(!response.headers().contains_key("x-ratelimit-limit"));
-    let text = http_body_util::BodyExt::collect(response.into_body()).await.unwrap().to_bytes();
-    let text = String::from_utf8(text.to_vec()).unwrap();
+    let (open, plain) = (svc_server::metrics::CONTENT_TYPE, svc_server::metrics::PLAIN_CONTENT_TYPE);
+    let mut text = String::new();
+    // Prometheus names OpenMetrics; curl takes anything, and need not know it.
+    let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
+    for (accept, media_type) in [
+        (None, plain),
+        (Some("*/*"), plain),
+        (Some("application/*"), plain),
+        (Some("text/plain, application/openmetrics-text;q=0.5"), plain),
+        (Some("application/openmetrics-text;q=0, */*"), plain),
+        (Some("application/openmetrics-text"), open),
+        (Some(prometheus), open),
+    ] {
+        let scrape = http::Request::get("/metrics").header("host", "localhost");
+        let scrape = accept.into_iter().fold(scrape, |scrape, accept| scrape.header("accept", accept));
+        let scrape = scrape.body(http_body_util::Full::default()).unwrap();
+        let peer = std::net::IpAddr::from([127, 0, 0, 1]);
+        let response = operators.call::<http_body_util::Full<bytes::Bytes>>(scrape, peer).await;
+        let headers = response.headers();
+        assert_eq!(
+            (response.status().as_u16(), headers["content-type"].to_str().unwrap()),
+            (200, media_type),
+            "{accept:?}"
+        );
+        assert!(!headers.contains_key("x-ratelimit-limit"));
+        let body = http_body_util::BodyExt::collect(response.into_body()).await.unwrap().to_bytes();
+        text = String::from_utf8(body.to_vec()).unwrap();
+    }
     for line in [
         r#"svc_http_requests_total{operation="ping",status="200"} 1"#,
         r#"svc_http_requests_total{operation="ping",status="401"} 1"#,

@@ -19,6 +19,9 @@ const AUTHORIZATION: [&str; 10] = [
 ];
 /// The largest authorization request that can be kept, in bytes. In base64 it fits into a cookie.
 const MAX_KEPT: usize = 2800;
+/// The longest query that such a request may become, in bytes: with the path in front of it, servers still take the target.
+/// Encoded, a character may take nine bytes in place of three.
+const MAX_QUERY: usize = 7900;
 
 /// A parameter was sent more than once, which RFC 6749 §3.1 forbids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +46,8 @@ impl Parameters {
     }
 
     /// Returns an authorization request in the form in which it is kept while its owner signs in: the number of each parameter,
-    /// and its value after its length, so that none grows by what it consists of. `None` if it is too large, or a parameter is
-    /// repeated.
+    /// and its value after its length, so that none grows by what it consists of. `None` if it is too large, here or as a query
+    /// later, or a parameter is repeated.
     pub fn to_kept(&self) -> Option<Vec<u8>> {
         let mut kept = Vec::new();
         for (number, name, value) in self.0.iter().filter_map(|(name, value)| Some((number(name)?, name, value))) {
@@ -53,7 +56,8 @@ impl Parameters {
             kept.extend(u16::try_from(value.len()).ok()?.to_be_bytes());
             kept.extend(value.as_bytes());
         }
-        (kept.len() <= MAX_KEPT).then_some(kept)
+        let is_short = |request: Self| request.to_query().len() <= MAX_QUERY;
+        (kept.len() <= MAX_KEPT && Self::from_kept(&kept).is_none_or(is_short)).then_some(kept)
     }
 
     /// Reads what [`to_kept`](Self::to_kept) has returned. `None` for anything else.
@@ -132,6 +136,9 @@ mod tests {
         assert!(of(&format!("state={}", "a".repeat(free + 1))).to_kept().is_none());
         assert!(of(&format!("other={}", "a".repeat(MAX_KEPT))).to_kept().is_some());
         assert!(of("state=a&state=b").to_kept().is_none());
+        // It would be kept, and the browser sent to a URL that is too long.
+        assert!(of(&format!("state={}", "%22".repeat(free))).to_kept().is_none());
+        assert!(of(&format!("state={}", "%22".repeat(2600))).to_kept().is_some());
         let kept = of("state=abc").to_kept().unwrap();
         let more = [kept.as_slice(), b"a"].concat();
         let changed = [&kept[1..], &kept[..kept.len() - 1], b"", b"client_id=svcapp_1", &more];

@@ -302,6 +302,28 @@ async fn approved(tx: &mut dyn Tx, tenant: TenantId) -> Outcome<()> {
     Ok(Err(TokenError::UnauthorizedClient(reason)))
 }
 
+/// An endpoint that takes a code or a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenEndpoint {
+    /// It issues tokens ([`request`]).
+    Token,
+    /// It revokes one ([`revoke_token`]).
+    Revocation,
+}
+
+impl TokenEndpoint {
+    /// Returns the parameter that the endpoint reads the code or the token from. All others are ignored, so they must not choose
+    /// the grant that a request counts against.
+    fn parameter(self, parameters: &Parameters) -> Option<&'static str> {
+        match (self, parameters.one("grant_type")) {
+            (Self::Revocation, _) => Some("token"),
+            (Self::Token, Ok(Some("authorization_code"))) => Some("code"),
+            (Self::Token, Ok(Some("refresh_token"))) => Some("refresh_token"),
+            (Self::Token, _) => None,
+        }
+    }
+}
+
 /// Returns the grant whose tokens a request concerns, and the rate limits of its account. `None` for a request that is refused,
 /// or that names no token which is known.
 ///
@@ -309,16 +331,19 @@ async fn approved(tx: &mut dyn Tx, tenant: TenantId) -> Outcome<()> {
 /// [`Error::Store`].
 pub async fn grant_of(
     tx: &mut dyn Tx,
+    endpoint: TokenEndpoint,
     credentials: &ClientCredentials,
     parameters: &Parameters,
 ) -> Result<Option<(GrantId, RateLimits)>, Error> {
     let Ok(app) = client(tx, credentials).await? else { return Ok(None) };
-    let sent = ["code", "refresh_token", "token"].into_iter().find_map(|name| parameters.one(name).ok().flatten());
-    let Some(sent) = sent else { return Ok(None) };
-    let found = match (keys::hash_of(CODE_PREFIX, sent), hash_of_any(sent)) {
-        (Ok(hash), _) => tx.code(&hash).await?.map(|code| (code.tenant_id, code.app_id, code.grant_id)),
-        (_, Some(hash)) => tx.token(&hash).await?.map(|token| (token.tenant_id, token.app_id, token.grant_id)),
-        _ => None,
+    let Some(name) = endpoint.parameter(parameters) else { return Ok(None) };
+    let Some(sent) = parameters.one(name).ok().flatten() else { return Ok(None) };
+    let found = if name == "code" {
+        let Ok(hash) = keys::hash_of(CODE_PREFIX, sent) else { return Ok(None) };
+        tx.code(&hash).await?.map(|code| (code.tenant_id, code.app_id, code.grant_id))
+    } else {
+        let Some(hash) = hash_of_any(sent) else { return Ok(None) };
+        tx.token(&hash).await?.map(|token| (token.tenant_id, token.app_id, token.grant_id))
     };
     let Some((tenant, _, grant)) = found.filter(|(_, of, _)| *of == app.id) else { return Ok(None) };
     Ok(tx.tenant(tenant).await?.map(|account| (grant, account.limits)))

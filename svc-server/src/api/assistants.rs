@@ -31,7 +31,8 @@ use crate::mcp::{Kind, Mcp, Message, Permits, Posted, Refusal, Session, ToolsPat
 /// The memory that the list of all tools is made in, in records.
 const TOOLS_MEMORY: u32 = 6;
 
-/// The size, in bytes, of the responses of a batch after which no further message of it is handled.
+/// The size of the responses of a batch, in bytes. A result that would pass it is refused, and so are messages after it was passed
+/// by changes.
 const MAX_BATCH_RESPONSES: usize = 1024 * 1024;
 
 /// The error of JSON-RPC of a message in a batch that HTTP would refuse with a status.
@@ -135,7 +136,7 @@ impl Api {
         messages: Vec<Result<Message, Refusal>>,
         access: &mut AccessRecord,
     ) -> Result<(Response<Bytes>, MemoryPermit), Problem> {
-        let permits = handling.mcp.admit_batch().await?;
+        let permits = handling.mcp.admit_batch(Holder::of(session.client.account())).await?;
         let handling = Handling { permits: Some(Arc::new(permits)), ..handling };
         // What the response takes counts once it is complete, without waiting.
         let memory = self.state.responses.nothing(Holder::of(session.client.account()));
@@ -152,10 +153,22 @@ impl Api {
                 }
             };
             let session = Session { is_counted: Arc::default(), memory: ToolMemory::default(), ..session.clone() };
-            let result = match all.iter().map(Bytes::len).sum::<usize>() > MAX_BATCH_RESPONSES {
+            let changes = match handling.mcp.kind_of(&message, session.is_read_only) {
+                Kind::Operation(operation) => operation.writes(),
+                Kind::Other => false,
+            };
+            let taken = all.iter().map(Bytes::len).sum::<usize>();
+            let mut result = match taken > MAX_BATCH_RESPONSES {
                 true => Err(Problem::BatchTooLarge),
                 false => self.respond_to_message(&handling, session, Some(&message), access).await,
             };
+            // Nobody has memory for a large response until the batch is complete. That to a change is small, and has to be known.
+            if let Ok((response, _)) = &result
+                && !changes
+                && taken + response.body().len() > MAX_BATCH_RESPONSES
+            {
+                result = Err(Problem::BatchTooLarge);
+            }
             match (result, message.id) {
                 // The host or the origin, which are those of all messages, and nothing was done.
                 (Ok((response, memory)), _) if response.status() == StatusCode::FORBIDDEN => {
@@ -210,6 +223,7 @@ impl Api {
     ) -> Result<(Response<Bytes>, MemoryPermit), Problem> {
         let Handling { mcp, parts, permits } = handling;
         let (client, responses) = (&session.client, &self.state.responses);
+        let holder = Holder::of(client.account());
         let kind = message.map_or(Kind::Other, |message| mcp.kind_of(message, session.is_read_only));
         let memory_needed = match kind {
             Kind::Operation(operation) => {
@@ -229,9 +243,9 @@ impl Api {
         let body = message.map(|message| message.bytes.clone()).unwrap_or_default();
         let permits = match permits {
             Some(permits) => Arc::clone(permits),
-            None => Arc::new(mcp.admit(body.len()).await?),
+            None => Arc::new(mcp.admit(holder, body.len()).await?),
         };
-        let memory = responses.acquire(Holder::of(client.account()), memory_needed).await?;
+        let memory = responses.acquire(holder, memory_needed).await?;
         let of_call = session.memory.clone();
         let mut request = Request::from_parts((*parts).clone(), Full::new(body));
         request.extensions_mut().insert(session);

@@ -12,7 +12,7 @@ use svc_core::webhooks::options;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::api::handlers::ParseFn;
-use crate::api::routes::Operation;
+use crate::api::routes::{Operation, WEBHOOK_MEMORY};
 use crate::api::row::{rendered, row};
 
 /// A record whose options are left out unless they are set.
@@ -53,14 +53,16 @@ pub(super) fn in_contract(operation: Operation) -> Operation {
         "listWebhooks" => rendered(Webhooks::LIST, |Page { data, next_cursor, .. }| {
             Page::new(data.into_iter().map(InContract).collect(), next_cursor)
         })
-        .reading(|input| input.page.limit.unwrap_or_default().get())
+        .reading(|input| WEBHOOK_MEMORY * input.page.limit.unwrap_or_default().get())
         .described("", "", ""),
         "createWebhook" => rendered(CREATE_WEBHOOK, InContract)
             .with_endpoint()
             .with_event_kinds()
             .creates_record(|created| created.subscription.id.uuid(), get())
             .described("", "", ""),
-        "getWebhook" => rendered(Webhooks::GET, InContract).with_etag().described("", "", ""),
+        "getWebhook" => {
+            rendered(Webhooks::GET, InContract).reading(|_| WEBHOOK_MEMORY).with_etag().described("", "", "")
+        }
         "updateWebhook" => {
             rendered(Webhooks::UPDATE, InContract).with_etag().if_match(get()).with_endpoint().described("", "", "")
         }
@@ -68,4 +70,38 @@ pub(super) fn in_contract(operation: Operation) -> Operation {
         _ => return operation,
     };
     Operation { parse, current, shape, ..operation }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::values::EventKinds;
+
+    use crate::api::handlers::RequestParts;
+    use crate::api::{platform, routes};
+
+    /// A subscription has up to 220 KiB of certificates and headers, which are read with it.
+    #[test]
+    fn a_list_of_webhooks_takes_memory_for_their_certificates() {
+        let kinds = EventKinds::default();
+        for (all, id, needed) in [
+            (routes::operations(), "listWebhooks", 40),
+            (routes::operations(), "getWebhook", 4),
+            (platform::operations(), "listWebhooks", 40),
+            (routes::operations(), "listContacts", 10),
+        ] {
+            let operation = all.iter().find(|operation| operation.id == id).unwrap();
+            let record = uuid::Uuid::nil().to_string();
+            let is_list = id.starts_with("list");
+            let parts = RequestParts {
+                id: (!is_list).then_some(&*record),
+                query: if is_list { "limit=10" } else { "" },
+                body: &[],
+                if_none_match: &[],
+                base: "",
+                event_kinds: &kinds,
+            };
+            let parsed = (operation.parse)(&parts).ok().unwrap();
+            assert_eq!(parsed.records, needed, "{id}");
+        }
+    }
 }

@@ -106,9 +106,9 @@ impl Api {
                 }
             };
         }
-        if matches!(endpoint, Endpoint::Token | Endpoint::Revoke) && parts.method == Method::POST {
+        if parts.method == Method::POST {
             // What an app may do in a minute with a grant, whatever its requests are.
-            if let Some(window) = oauth.window(&**store, parts, &form, limits).await? {
+            if let Some(window) = oauth.window(&**store, endpoint, parts, &form, limits).await? {
                 let counted = limits.count(window, self.env().now()).await;
                 counted.map_err(|limited| Problem::rate_limited(&limited))?;
             }

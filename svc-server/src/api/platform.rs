@@ -118,8 +118,8 @@ fn invoice<K: Target, I: Input + Clone>(
 
 /// The memory in which the request log of an account is searched, in records.
 const REQUEST_LOG: u32 = 32;
-/// The memory that a list without pages needs, such as that of 500 keys, in records.
-const WHOLE_LIST: u32 = 8;
+/// The memory that a list without pages needs, such as that of 500 keys with names of 1,200 bytes, in records.
+const WHOLE_LIST: u32 = 32;
 
 fn accounts() -> Vec<Operation> {
     vec![

@@ -275,6 +275,24 @@ impl Problem {
         }
     }
 
+    /// Returns the error that a challenge for tokens names (RFC 6750 §3.1), which has less codes than the API. A request without
+    /// credentials gets none.
+    #[cfg(feature = "dashboard")]
+    pub(super) fn bearer_error(&self) -> Option<&'static str> {
+        match self {
+            // Neither of the two is wrong.
+            Self::RepeatedCredentials => Some("invalid_request"),
+            _ => match self.status_and_code() {
+                // An API key is a token as well.
+                (StatusCode::UNAUTHORIZED, "invalid_token" | "invalid_key" | "key_revoked" | "key_expired") => {
+                    Some("invalid_token")
+                }
+                (StatusCode::FORBIDDEN, "insufficient_scope") => Some("insufficient_scope"),
+                _ => None,
+            },
+        }
+    }
+
     /// Returns the sentence for the client. It holds no details of the store, which are for the log.
     fn message(&self) -> String {
         let text = match self {
@@ -312,7 +330,8 @@ impl Problem {
             Self::SlashAtEnd => "No operation has this path with a slash at its end; leave the slash out.",
             #[cfg(feature = "mcp")]
             Self::BatchTooLarge => {
-                "This message was not handled, as the responses to those before it have 1 MiB; send it by itself."
+                "The responses of the batch have at most 1 MiB together, so there is none to this message, which has changed nothing; \
+                 send it by itself."
             }
             Self::MethodNotAllowed(allowed) => return format!("This path only has the methods {allowed}."),
             Self::MissingCredentials(ACCESS_TOKEN_PREFIX) => {

@@ -98,16 +98,22 @@ impl RequestContext<'_> {
         let mut waited = None;
         // 401; and if the key is valid, in the same transaction 403, 400 and 404
         let (client, result) = loop {
-            let needed = if waited.is_some() { 0 } else { records };
+            let needed = if waited.is_some() { Needed::Acquired } else { Needed::Records(records) };
             let (client, result) = self.authenticate_and_run(parsed.clone(), needed, access).await?;
             match result.transpose() {
                 Some(result) => break (client, result),
-                // A request waits outside of the transaction, and only if its key is valid.
-                None => waited = Some(self.wait_for_memory(Holder::of(client.account()), records).await?),
+                // A request waits outside of the transaction, and only if its key is valid. It counts before it waits, as it
+                // does whether there will be memory or not.
+                None => {
+                    self.count(&client, access).await?;
+                    waited = Some(self.wait_for_memory(Holder::of(client.account()), records).await?);
+                }
             }
         };
-        // 429, which comes before what the transaction returned
-        self.count(&client, access).await?;
+        if waited.is_none() {
+            // 429, which comes before what the transaction returned
+            self.count(&client, access).await?;
+        }
         let (response, memory) = result?;
         let response = response.unless_unmodified(&if_none_match);
         if response.status == StatusCode::NOT_MODIFIED {
@@ -239,18 +245,18 @@ impl RequestContext<'_> {
     async fn authenticate_and_run(
         &self,
         parsed: Result<ParsedRequest, Problem>,
-        records: u32,
+        needed: Needed,
         access: &mut AccessRecord,
     ) -> Result<(Principal, ReadResult), Problem> {
         let read = async {
             let credentials = self.credentials()?;
-            let input = (credentials, Arc::clone(self.state), Arc::clone(self.routed), parsed, records);
+            let input = (credentials, Arc::clone(self.state), Arc::clone(self.routed), parsed, needed);
             let read = self.state.store.read(self.operation().id, input, async |tx, input| {
-                let (credentials, state, routed, parsed, records) = input;
+                let (credentials, state, routed, parsed, needed) = input;
                 let client = credentials.authenticate(tx).await?;
                 // What an app may see depends on who asks, whatever tool it has called.
                 tx.act_as(client.actor());
-                let result = authorize_and_run(tx, &client, state, routed, parsed.clone(), *records).await;
+                let result = authorize_and_run(tx, &client, state, routed, parsed.clone(), *needed).await;
                 Ok((client, result))
             });
             Ok(read.await?)
@@ -542,6 +548,15 @@ pub(super) fn limit_key(state: &State, write_limit: Option<WriteLimit>, client: 
 /// What a read returns whose key is valid: its response with memory for it, or nothing if it has to wait for memory.
 type ReadResult = Result<Option<(ApiResponse, MemoryPermit)>, Problem>;
 
+/// The memory that a read needs.
+#[derive(Clone, Copy)]
+enum Needed {
+    /// This number of records, which the transaction takes if there is memory.
+    Records(u32),
+    /// None any more: the request was counted, and has waited for what it needs.
+    Acquired,
+}
+
 /// Checks that the client may run a read, and runs it if it could be parsed and there is memory for the response.
 async fn authorize_and_run(
     tx: &mut dyn Tx,
@@ -549,16 +564,19 @@ async fn authorize_and_run(
     state: &State,
     routed: &RoutedOperation,
     parsed: Result<ParsedRequest, Problem>,
-    records: u32,
+    needed: Needed,
 ) -> ReadResult {
-    // The request is counted later. This saves the work of one that will be refused.
-    if let Err(limited) = state.limits.check(limit_key(state, routed.write_limit, client), tx.env().now()) {
+    // The request is counted later, or has been. This saves the work of one that will be refused.
+    if matches!(needed, Needed::Records(_))
+        && let Err(limited) = state.limits.check(limit_key(state, routed.write_limit, client), tx.env().now())
+    {
         return Err(Problem::RateLimited { retry_after: limited.retry_after });
     }
     client.require(&routed.operation)?;
     let run = parsed?.operation;
     client.require_account()?;
     tx.read_as(client.tenant()).map_err(Error::from)?;
+    let records = if let Needed::Records(records) = needed { records } else { 0 };
     let Some(memory) = state.responses.try_acquire(Holder::of(client.account()), records) else { return Ok(None) };
     Ok(Some((run(tx, client.tenant()).await?, memory)))
 }

@@ -251,11 +251,19 @@ enum Content {
     File(File),
 }
 
+/// A piece of a file.
+#[cfg(feature = "dashboard")]
+pub(crate) struct Piece {
+    pub(crate) bytes: Bytes,
+    /// Whether the file ends with it. Nothing is read after it, so no memory is waited for.
+    pub(crate) is_last: bool,
+}
+
 /// A file that is read piece by piece.
 #[cfg(feature = "dashboard")]
 struct File {
-    first: Bytes,
-    rest: BoxStream<'static, io::Result<Bytes>>,
+    first: Piece,
+    rest: BoxStream<'static, io::Result<Piece>>,
     /// The memory that a piece is read and made in, in records.
     records: u32,
 }
@@ -288,7 +296,7 @@ impl ResponseBody {
     /// Returns a file whose pieces after the first are read when the client takes them. Each is read in the memory of this number
     /// of records.
     #[cfg(feature = "dashboard")]
-    pub(crate) fn file(first: Bytes, rest: BoxStream<'static, io::Result<Bytes>>, records: u32) -> Self {
+    pub(crate) fn file(first: Piece, rest: BoxStream<'static, io::Result<Piece>>, records: u32) -> Self {
         Self(Content::File(File { first, rest, records }))
     }
 
@@ -306,11 +314,16 @@ impl ResponseBody {
             }
             Content::File(File { first, rest, records }) => {
                 let (memory, holder, reader) = (memory.clone(), permit.holder(), reader.cloned());
-                let first = permit.hold(first, reader.as_ref());
-                let rest = stream::try_unfold((rest, memory, reader), move |(mut rest, memory, reader)| async move {
+                let Piece { bytes, is_last } = first;
+                let first = permit.hold(bytes, reader.as_ref());
+                let state = (rest, is_last, memory, reader);
+                let rest = stream::try_unfold(state, move |(mut rest, is_complete, memory, reader)| async move {
+                    if is_complete {
+                        return Ok(None);
+                    }
                     let permit = memory.acquire(holder, records).await.map_err(io::Error::other)?;
-                    let Some(piece) = rest.try_next().await? else { return Ok(None) };
-                    Ok(Some((permit.hold(piece, reader.as_ref()), (rest, memory, reader))))
+                    let Some(Piece { bytes, is_last }) = rest.try_next().await? else { return Ok(None) };
+                    Ok(Some((permit.hold(bytes, reader.as_ref()), (rest, is_last, memory, reader))))
                 });
                 Self(Content::Stream(stream::iter([Ok(first)]).chain(rest).boxed()))
             }
@@ -333,11 +346,11 @@ impl Body for ResponseBody {
             #[cfg(feature = "dashboard")]
             Content::Stream(parts) => parts.poll_next_unpin(cx).map_ok(Frame::data),
             #[cfg(feature = "dashboard")]
-            Content::File(file) if !file.first.is_empty() => {
-                Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut file.first)))))
+            Content::File(file) if !file.first.bytes.is_empty() => {
+                Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut file.first.bytes)))))
             }
             #[cfg(feature = "dashboard")]
-            Content::File(file) => file.rest.poll_next_unpin(cx).map_ok(Frame::data),
+            Content::File(file) => file.rest.poll_next_unpin(cx).map_ok(|piece| Frame::data(piece.bytes)),
         }
     }
 

@@ -331,9 +331,19 @@ fn ping() -> Operation {
     }
 }
 
+/// The memory that a webhook subscription needs at most, in records: 128 KiB of certificates and 16 KiB of a key, and 20 headers of
+/// 4 KiB, none of which a response has.
+pub(super) const WEBHOOK_MEMORY: u32 = 4;
+
+/// Returns the memory that a record needs at most, in records of 64 KiB.
+fn memory_of<R: Resource>() -> u32 {
+    if R::COLLECTION == WebhookSubscription::COLLECTION { WEBHOOK_MEMORY } else { 1 }
+}
+
 fn list<R: Resource>(id: &'static str, name: ResourceName, specific: &str) -> Operation {
     let ResourceName { plural, .. } = name;
-    let list = row(Records::<R>::LIST).named(id).reading(|input| input.page.limit.unwrap_or_default().get());
+    let list = row(Records::<R>::LIST).named(id);
+    let list = list.reading(|input| memory_of::<R>() * input.page.limit.unwrap_or_default().get());
     list.described(
         &format!("List {plural}"),
         &format!(
@@ -349,7 +359,7 @@ fn list<R: Resource>(id: &'static str, name: ResourceName, specific: &str) -> Op
 
 fn get<R: Resource>(id: &'static str, name: ResourceName) -> Operation {
     let ResourceName { with_article, singular, .. } = name;
-    row(Records::<R>::GET).named(id).with_version().described(
+    row(Records::<R>::GET).named(id).reading(|_| memory_of::<R>()).with_version().described(
         &format!("Retrieve {with_article}"),
         &format!(
             "Returns the {singular} with this id.\n\n\

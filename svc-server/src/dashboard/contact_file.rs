@@ -12,6 +12,7 @@ use svc_core::resources::contacts::ContactId;
 use svc_core::values::TenantId;
 
 use super::page_response::{PageError, PageResponse};
+use crate::api::response::Piece;
 
 /// The memory in which a page is read and written, in records: 200 of the largest records, or 3 MiB of events, as JSON.
 pub(super) const MEMORY: u32 = 256;
@@ -87,13 +88,14 @@ pub(super) async fn respond(svc: &Svc, tenant: TenantId, id: ContactId) -> Resul
         Ok((writer.page(&data)?, (writer, data.next_cursor)))
     };
     let (first, (writer, next)) = read(Writer::default(), None).await?;
+    let first = Piece { bytes: first.into(), is_last: next.is_none() };
     let rest = stream::try_unfold((writer, next, read), |(writer, next, read)| async move {
         let Some(cursor) = next else { return Ok(None) };
         let (text, (writer, next)) = read(writer, Some(cursor)).await.map_err(|error| {
             tracing::error!(%error, "the data of a contact could not be read to its end");
             io::Error::other("the file could not be read to its end")
         })?;
-        Ok(Some((text.into(), (writer, next, read))))
+        Ok(Some((Piece { bytes: text.into(), is_last: next.is_none() }, (writer, next, read))))
     });
-    Ok(PageResponse::json(&format!("contact-{id}"), first.into(), rest.boxed(), MEMORY))
+    Ok(PageResponse::json(&format!("contact-{id}"), first, rest.boxed(), MEMORY))
 }

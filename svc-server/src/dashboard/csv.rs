@@ -11,6 +11,7 @@ use futures_util::stream::{self, StreamExt as _};
 use svc_core::values::formulas;
 
 use super::page_response::{PageError, PageResponse};
+use crate::api::response::Piece;
 
 /// The byte order mark of UTF-8.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -60,15 +61,16 @@ where
     let mut text = Rows(BYTE_ORDER_MARK.to_owned());
     text.add(headings.iter().map(|heading| (*heading).to_owned()));
     let (Rows(rows), next) = read(first).await?;
+    let first = Piece { bytes: (text.0 + &rows).into(), is_last: next.is_none() };
     let rest = stream::try_unfold((next, read), move |(next, read)| async move {
         let Some(position) = next else { return Ok(None) };
         let (Rows(rows), next) = read(position).await.map_err(|error| {
             tracing::error!(file = name, ?error, "a file of the dashboard could not be read to its end");
             io::Error::other("the file could not be read to its end")
         })?;
-        Ok(Some((rows.into(), (next, read))))
+        Ok(Some((Piece { bytes: rows.into(), is_last: next.is_none() }, (next, read))))
     });
-    Ok(PageResponse::csv(name, (text.0 + &rows).into(), rest.boxed(), records))
+    Ok(PageResponse::csv(name, first, rest.boxed(), records))
 }
 
 #[cfg(test)]

@@ -27,6 +27,18 @@ pub(super) fn explain(log: &AttemptLog, zone: &TimeZone) -> Option<String> {
     })
 }
 
+/// How errors of TLS begin in the logs of earlier versions.
+const OF_LIBRARY: [&str; 8] = [
+    "invalid peer certificate: ",
+    "received fatal alert: ",
+    "received corrupt message",
+    "received unexpected ",
+    "peer is incompatible",
+    "peer misbehaved",
+    "peer sent no certificates",
+    "tls handshake eof",
+];
+
 fn dns(reason: &str) -> String {
     let host = reason.split(' ').next().unwrap_or_default();
     format!(
@@ -63,8 +75,9 @@ fn tls(reason: &str, zone: &TimeZone) -> String {
         let seconds: i64 = reason.split_once(before)?.1.split(' ').next()?.parse().ok()?;
         Some(zone.date_and_time_at(Timestamp::from_micros(seconds.checked_mul(1_000_000)?)))
     };
-    // The sender has words of its own. What follows is for logs of earlier versions, which have those of its library.
-    if ["the ", "what "].iter().any(|beginning| reason.starts_with(beginning)) {
+    // The sender has words of its own, whatever they are. What follows is for logs of earlier versions, which have those of its
+    // library.
+    if !OF_LIBRARY.iter().any(|beginning| reason.starts_with(beginning)) {
         return format!("{}.", capitalized(reason));
     }
     let of_certificate = reason.split_once("certificate: ").map(|(_, error)| error);
@@ -266,6 +279,18 @@ mod tests {
             ),
             (0, "tls: received fatal alert: HandshakeFailure", "No TLS session was made", "TLS 1.2 or 1.3"),
             (0, "tls: tls handshake eof", "No TLS session was made", "TLS 1.2 or 1.3"),
+            (
+                0,
+                "tls: there are more certificates between the certificate of the endpoint and its authority than is allowed",
+                "There are more certificates between the certificate of the endpoint and its authority than is allowed.",
+                "",
+            ),
+            (
+                0,
+                "tls: the connection failed within the handshake of TLS: Connection reset by peer (os error 104)",
+                "The connection failed within the handshake of TLS: Connection reset by peer (os error 104).",
+                "",
+            ),
             (0, "timeout: no connection within 5 s", "No connection within 5 s", "firewall"),
             (
                 0,

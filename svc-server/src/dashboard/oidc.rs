@@ -218,8 +218,7 @@ struct Metadata {
     jwks_uri: String,
     id_token_signing_alg_values_supported: Vec<String>,
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    #[serde(default)]
-    authorization_response_iss_parameter_supported: bool,
+    authorization_response_iss_parameter_supported: Option<Flag>,
     /// Those of `jwks_uri`.
     #[serde(skip)]
     keys: Vec<Key>,
@@ -238,6 +237,13 @@ struct UserInfo {
     sub: String,
     #[serde(flatten)]
     email: EmailClaims,
+}
+
+impl Metadata {
+    /// Returns whether each answer of the provider says who gave it (RFC 9207 §3).
+    fn names_itself(&self) -> bool {
+        self.authorization_response_iss_parameter_supported == Some(Flag(true))
+    }
 }
 
 impl Provider {
@@ -274,7 +280,7 @@ impl Provider {
         match iss {
             Some(iss) if iss == self.settings.issuer_text => Ok(()),
             Some(iss) => Err(Refusal::provider("the answer", format_args!("it is that of {iss:?}"))),
-            None if self.metadata(now, MAX_AGE).await?.authorization_response_iss_parameter_supported => {
+            None if self.metadata(now, MAX_AGE).await?.names_itself() => {
                 Err(Refusal::provider("the answer", "it does not say who gave it, as this provider does"))
             }
             None => Ok(()),

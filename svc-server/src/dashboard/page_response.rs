@@ -12,12 +12,13 @@ use svc_core::error::{Error, StoreError};
 
 use super::{Dashboard, layout};
 use crate::api::ResponseBody;
+use crate::api::response::Piece;
 
 /// Keeps nginx from collecting a stream before it passes it on.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// The pieces of a file after its first, which are read when the browser takes them.
-pub(super) type Pieces = BoxStream<'static, io::Result<Bytes>>;
+pub(super) type Pieces = BoxStream<'static, io::Result<Piece>>;
 
 /// A response of the dashboard.
 pub(super) struct PageResponse {
@@ -50,13 +51,13 @@ impl PageResponse {
     }
 
     /// Returns a CSV file that the browser saves. `name` is that of the file without its extension.
-    pub(super) fn csv(name: &str, first: Bytes, rest: Pieces, records: u32) -> Self {
+    pub(super) fn csv(name: &str, first: Piece, rest: Pieces, records: u32) -> Self {
         let body = ResponseBody::file(first, rest, records);
         Self::saved(HeaderValue::from_static("text/csv; charset=utf-8"), &format!("{name}.csv"), body)
     }
 
     /// Returns a JSON file that the browser saves.
-    pub(super) fn json(name: &str, first: Bytes, rest: Pieces, records: u32) -> Self {
+    pub(super) fn json(name: &str, first: Piece, rest: Pieces, records: u32) -> Self {
         let body = ResponseBody::file(first, rest, records);
         Self::saved(HeaderValue::from_static("application/json"), &format!("{name}.json"), body)
     }

@@ -50,6 +50,9 @@ pub(super) enum Handler {
 /// The memory that nearly every page can be made in, in records of 64 KiB: with the records that it is made of.
 pub(crate) const PAGE_MEMORY: u32 = 8;
 
+/// The memory of a page that reads all endpoints, a few at a time as each may have 220 KiB, or all 500 keys of the account.
+const LONG_LIST: u32 = 32;
+
 /// A page, or a change that a page makes.
 pub(super) struct Page {
     method: Method,
@@ -94,17 +97,18 @@ fn table(has_apps: bool) -> Vec<Page> {
         post("/sign-out", SignedIn(|cx| Box::pin(sign_in::sign_out(cx)))),
         get("/switch", Member(|cx, email| Box::pin(members::accounts(cx, email)))),
         post("/switch/{id}", Member(|cx, email| Box::pin(members::choose(cx, email)))),
-        get("/", Account(Viewer, |cx, tenant| Box::pin(overview::show(cx, tenant)))),
+        get("/", Account(Viewer, |cx, tenant| Box::pin(overview::show(cx, tenant)))).reading(LONG_LIST),
         get("/find", Account(Viewer, |cx, tenant| Box::pin(find::show(cx, tenant)))),
-        get("/webhooks", Account(Viewer, |cx, tenant| Box::pin(webhooks::list(cx, tenant)))).reading(32),
+        get("/webhooks", Account(Viewer, |cx, tenant| Box::pin(webhooks::list(cx, tenant)))).reading(LONG_LIST),
         get("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::new(cx, tenant)))),
         post("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::create(cx, tenant)))),
         post("/webhooks/new/try", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::try_new(cx, tenant)))),
-        get("/webhooks/{id}/edit", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::edit(cx, tenant)))),
+        get("/webhooks/{id}/edit", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::edit(cx, tenant))))
+            .reading(LONG_LIST),
         post("/webhooks/{id}/edit", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::change(cx, tenant)))),
         post("/webhooks/{id}/try", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::try_existing(cx, tenant)))),
         post("/webhooks/{id}/delete", Account(Developer, |cx, tenant| Box::pin(webhooks::delete(cx, tenant)))),
-        get("/webhooks/{id}", Account(Viewer, |cx, tenant| Box::pin(webhooks::show(cx, tenant)))),
+        get("/webhooks/{id}", Account(Viewer, |cx, tenant| Box::pin(webhooks::show(cx, tenant)))).reading(LONG_LIST),
         post("/webhooks/{id}/test", Account(Developer, |cx, tenant| Box::pin(webhooks::test(cx, tenant)))),
         post("/webhooks/{id}/rotate", Account(Developer, |cx, tenant| Box::pin(webhooks::rotate(cx, tenant)))),
         post(
@@ -114,11 +118,12 @@ fn table(has_apps: bool) -> Vec<Page> {
         post("/webhooks/{id}/enable", Account(Developer, |cx, tenant| Box::pin(webhooks::enable(cx, tenant)))),
         post("/webhooks/{id}/disable", Account(Developer, |cx, tenant| Box::pin(webhooks::disable(cx, tenant)))),
         post("/webhooks/{id}/recover", Account(Developer, |cx, tenant| Box::pin(webhooks::recover(cx, tenant)))),
-        get("/replays/{id}", Account(Viewer, |cx, tenant| Box::pin(replays::progress(cx, tenant)))),
+        get("/replays/{id}", Account(Viewer, |cx, tenant| Box::pin(replays::progress(cx, tenant)))).reading(LONG_LIST),
         get("/deliveries", Account(Viewer, |cx, tenant| Box::pin(deliveries::list(cx, tenant)))).reading(audit::MEMORY),
         get("/deliveries/live", Stream(Viewer, |cx, tenant| Box::pin(deliveries::live(cx, tenant)))),
         post("/deliveries/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay_selected(cx, tenant)))),
-        get("/deliveries/replay-matching", Account(Developer, |cx, tenant| Box::pin(replays::confirm(cx, tenant)))),
+        get("/deliveries/replay-matching", Account(Developer, |cx, tenant| Box::pin(replays::confirm(cx, tenant))))
+            .reading(LONG_LIST),
         post("/deliveries/replay-matching", Account(Developer, |cx, tenant| Box::pin(replays::start(cx, tenant)))),
         get("/deliveries/{id}/live", Stream(Viewer, |cx, tenant| Box::pin(attempts::live(cx, tenant)))),
         get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(delivery::show(cx, tenant)))).reading(64),
@@ -128,7 +133,7 @@ fn table(has_apps: bool) -> Vec<Page> {
         get("/requests", Account(Viewer, |cx, tenant| Box::pin(requests::list(cx, tenant)))).reading(32),
         get("/requests/live", Stream(Viewer, |cx, tenant| Box::pin(requests::live(cx, tenant)))),
         get("/requests/{id}", Account(Viewer, |cx, tenant| Box::pin(requests::show(cx, tenant)))).reading(64),
-        get("/keys", Account(Viewer, |cx, tenant| Box::pin(keys::list(cx, tenant)))),
+        get("/keys", Account(Viewer, |cx, tenant| Box::pin(keys::list(cx, tenant)))).reading(LONG_LIST),
         get("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::new(cx, tenant)))),
         post("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::create(cx, tenant)))),
         post("/keys/{id}/rotate", Account(Owner, |cx, tenant| Box::pin(keys::rotate(cx, tenant)))),
@@ -248,7 +253,7 @@ fn app_pages() -> Vec<Page> {
     use Handler::Account;
     use Role::{Owner, Viewer};
     vec![
-        get("/apps", Account(Viewer, |cx, tenant| Box::pin(apps::list(cx, tenant)))),
+        get("/apps", Account(Viewer, |cx, tenant| Box::pin(apps::list(cx, tenant)))).reading(LONG_LIST),
         post("/apps/{id}/disconnect", Account(Owner, |cx, tenant| Box::pin(apps::disconnect(cx, tenant)))),
         get("/developer-apps", Account(Viewer, |cx, tenant| Box::pin(developer_apps::list(cx, tenant)))),
         get("/developer-apps/new", Account(Owner, |cx, tenant| Box::pin(developer_apps::new(cx, tenant)))),

@@ -366,9 +366,12 @@ impl LoggedResponse {
         if secrets.is_empty() {
             return;
         }
-        self.body = echoes::masked(&self.body, secrets);
+        self.body = echoes::masked(&self.body, secrets, self.more);
+        // A mask may be longer than what it stands for.
+        self.more |= self.body.len() > MAX_BODY_READ;
+        self.body.truncate(MAX_BODY_READ);
         for value in self.headers.values_mut() {
-            if let Ok(masked) = HeaderValue::try_from(echoes::masked(value.as_bytes(), secrets)) {
+            if let Ok(masked) = HeaderValue::try_from(echoes::masked(value.as_bytes(), secrets, false)) {
                 *value = masked;
             }
         }

@@ -54,7 +54,10 @@ impl Parts {
             tracing::error!(%error, "cannot read the due deliveries of all servers; asking each for those of its accounts");
         }
         if self.accounts.as_ref().is_none_or(|(_, at)| at.elapsed() >= ACCOUNTS_FOR) {
-            self.accounts = Some((servers.accounts().await?, Instant::now()));
+            let known = servers.accounts().await?;
+            // A server that was removed is not away.
+            self.away.retain(|server, _| known.iter().any(|(known, _)| known == server));
+            self.accounts = Some((known, Instant::now()));
         }
         let (accounts, now) = (self.accounts.as_ref().map_or(&[][..], |(accounts, _)| accounts), Instant::now());
         let asked = accounts.iter().filter(|(server, _)| self.away.get(server).is_none_or(|until| *until <= now));
@@ -81,7 +84,7 @@ impl Parts {
                 }
             }
         }
-        let is_nobody_there = self.away.len() >= accounts.len();
+        let is_nobody_there = accounts.iter().all(|(server, _)| self.away.contains_key(server));
         if self.away.is_empty() {
             // The next poll asks all of them at once.
             self.accounts = None;
@@ -139,6 +142,32 @@ mod tests {
         polls: AtomicUsize,
     }
 
+    impl TwoServers {
+        /// Returns a store with a delivery that is due on each server.
+        async fn with_due_work() -> Self {
+            let store = TwoServers {
+                inner: MemoryStore::new(Env::system()),
+                accounts: std::sync::Mutex::default(),
+                is_away: AtomicBool::new(false),
+                is_silent: AtomicBool::new(false),
+                polls: AtomicUsize::new(0),
+            };
+            for _ in 0..2 {
+                let inner: &dyn Store = &store.inner;
+                let made = inner.write("test", (), async |tx, ()| {
+                    let account = tenants::create(tx, TenantCreate::named("Test")).await?.id;
+                    let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
+                    crud::create::<WebhookSubscription>(tx, account, input).await?;
+                    crud::create::<Job>(tx, account, JobCreate::from_body(br#"{"title": "x"}"#)?).await?;
+                    Ok(account)
+                });
+                let account = made.await.unwrap();
+                lock(&store.accounts).push(account);
+            }
+            store
+        }
+    }
+
     #[async_trait]
     impl AccountServers for TwoServers {
         async fn accounts(&self) -> StoreResult<Vec<(i64, Vec<TenantId>)>> {
@@ -193,25 +222,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_accounts_of_other_servers_are_found_while_one_is_away() {
-        let store = TwoServers {
-            inner: MemoryStore::new(Env::system()),
-            accounts: std::sync::Mutex::default(),
-            is_away: AtomicBool::new(false),
-            is_silent: AtomicBool::new(false),
-            polls: AtomicUsize::new(0),
-        };
-        for _ in 0..2 {
-            let inner: &dyn Store = &store.inner;
-            let made = inner.write("test", (), async |tx, ()| {
-                let account = tenants::create(tx, TenantCreate::named("Test")).await?.id;
-                let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
-                crud::create::<WebhookSubscription>(tx, account, input).await?;
-                crud::create::<Job>(tx, account, JobCreate::from_body(br#"{"title": "x"}"#)?).await?;
-                Ok(account)
-            });
-            let account = made.await.unwrap();
-            lock(&store.accounts).push(account);
-        }
+        let store = TwoServers::with_due_work().await;
         let mut parts = Parts::default();
         for is_silent in [false, true] {
             assert_eq!(due(&mut parts, &store).await, [1, 2]);
@@ -228,5 +239,19 @@ mod tests {
             tokio::time::advance(SILENT_PAUSE).await;
             assert_eq!(due(&mut parts, &store).await, [1, 2]);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_was_removed_is_not_away() {
+        let store = TwoServers::with_due_work().await;
+        let mut parts = Parts::default();
+        store.is_away.store(true, Ordering::SeqCst);
+        assert_eq!(due(&mut parts, &store).await, [1]);
+        lock(&store.accounts).truncate(1);
+        store.is_away.store(false, Ordering::SeqCst);
+        tokio::time::advance(ACCOUNTS_FOR).await;
+        let found = parts.poll(&store).await.unwrap();
+        assert_eq!(found.endpoints.len(), 1);
+        assert!(parts.away.is_empty() && parts.accounts.is_none(), "the next poll asks all servers at once");
     }
 }

@@ -12,6 +12,11 @@ use tokio_rustls::rustls::{AlertDescription, CertificateError, Error};
 const SIGNATURES: &str = "ECDSA on P-256 with SHA-256, ECDSA on P-384 with SHA-384, RSA of 2048 to 8192 bits with SHA-256, SHA-384 or \
                           SHA-512, and Ed25519";
 
+/// How many names of a certificate are shown.
+const MAX_NAMES: usize = 5;
+/// The length of the longest name of a host, in characters.
+const MAX_NAME: usize = 253;
+
 /// Returns what went wrong with a TLS session.
 pub(super) fn in_words(error: &io::Error) -> String {
     match of_tls(error) {
@@ -19,7 +24,7 @@ pub(super) fn in_words(error: &io::Error) -> String {
         None if error.kind() == io::ErrorKind::UnexpectedEof => {
             "the endpoint closed the connection within the handshake".to_owned()
         }
-        None => error.to_string(),
+        None => format!("the connection failed within the handshake of TLS: {error}"),
     }
 }
 
@@ -50,7 +55,7 @@ fn describe(error: &Error) -> String {
         Error::DecryptError | Error::PeerSentOversizedRecord => {
             "what the endpoint sent cannot be decrypted; something between changes it".to_owned()
         }
-        other => other.to_string(),
+        other => format!("the session of TLS failed: {other}"),
     }
 }
 
@@ -79,11 +84,7 @@ fn of_certificate(error: &CertificateError) -> String {
         }
         CertificateError::NotValidForName => format!("{certificate} is not for the host of the URL"),
         CertificateError::NotValidForNameContext { expected, presented } => {
-            let presented = match &presented[..] {
-                [] => "names no host".to_owned(),
-                names => format!("is for {}", names.join(", ")),
-            };
-            format!("{certificate} {presented}, and not for {}", expected.to_str())
+            format!("{certificate} {}, and not for {}", presented_names(presented), expected.to_str())
         }
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             format!("{certificate} is not one for servers: its extended key usage leaves them out")
@@ -112,6 +113,28 @@ fn of_certificate(error: &CertificateError) -> String {
         },
         _ => format!("{certificate} cannot be verified"),
     }
+}
+
+/// Returns the hosts that a certificate is for. The library has them as it shows its types to its developers, such as
+/// `DnsName("a.example.com")`, and a receiver can have any number of them, with any bytes.
+fn presented_names(presented: &[String]) -> String {
+    let hosts: Vec<String> = presented.iter().filter_map(|shown| host(shown)).collect();
+    match hosts.split_at_checked(MAX_NAMES) {
+        _ if hosts.is_empty() => "names no host".to_owned(),
+        Some((first, more)) if !more.is_empty() => format!("is for {} and {} more", first.join(", "), more.len()),
+        _ => format!("is for {}", hosts.join(", ")),
+    }
+}
+
+/// Returns a name that the library shows, if it is that of a host, with what cannot be seen as an escape.
+fn host(shown: &str) -> Option<String> {
+    let dns = shown.strip_prefix("DnsName(\"").and_then(|rest| rest.strip_suffix("\")"));
+    let name = dns.or_else(|| shown.strip_prefix("IpAddress(")?.strip_suffix(')'))?;
+    let visible = |character: char| match character.is_ascii_graphic() {
+        true => character.to_string(),
+        false => character.escape_default().to_string(),
+    };
+    Some(name.chars().take(MAX_NAME).map(visible).collect())
 }
 
 fn of_alert(alert: AlertDescription) -> String {
@@ -191,7 +214,7 @@ mod tests {
             .into(),
             CertificateError::NotValidForNameContext {
                 expected: "hooks.example.com".try_into().unwrap(),
-                presented: vec!["a.example.com".to_owned(), "b.example.com".to_owned()],
+                presented: vec!["DnsName(\"a.example.com\")".to_owned(), "IpAddress(192.0.2.1)".to_owned()],
             }
             .into(),
             CertificateError::BadEncoding.into(),
@@ -214,7 +237,7 @@ mod tests {
         );
         assert_eq!(
             texts[5],
-            "the certificate of the endpoint is for a.example.com, b.example.com, and not for hooks.example.com"
+            "the certificate of the endpoint is for a.example.com, 192.0.2.1, and not for hooks.example.com"
         );
         assert_eq!(texts[13], "the endpoint ended the TLS session with the alert \"internal error\"");
         assert_eq!(texts[14], "the endpoint ended the TLS session with the alert \"number 200\"");

@@ -81,7 +81,7 @@ pub(crate) struct ToolOperation {
 
 impl ToolOperation {
     /// Returns whether the operation changes something.
-    pub(super) fn writes(&self) -> bool {
+    pub(crate) fn writes(&self) -> bool {
         self.scope == Scope::Write
     }
 }

@@ -1,7 +1,8 @@
 //! Reads what apps publish at the URL that is their client id, and keeps it for a while.
 //!
 //! The server at such a URL belongs to a stranger, who may let each read wait for its whole time. So an account, or a person who
-//! is in none, has a share of the reads, and nobody waits for those of others for longer than [`WAIT`].
+//! is in none, has a share of the reads, and nobody waits for those of others for longer than [`WAIT`]. People who are in no account
+//! have half of the reads together, as one who invites them may have many names.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -22,6 +23,8 @@ const LIFETIME: Duration = Duration::from_secs(60 * 60);
 const FAILURE_LIFETIME: Duration = Duration::from_secs(30);
 /// How many documents are read at a time.
 const READ_AT_ONCE: usize = 64;
+/// How many of them are read for people who are in no account, or have not chosen one.
+const FOR_PEOPLE: usize = READ_AT_ONCE / 2;
 /// How many of them are read for one account.
 const SHARE: usize = 2;
 /// How long a person waits until reading begins.
@@ -37,6 +40,8 @@ pub(crate) struct PublishedApps {
     kept: Mutex<HashMap<String, Kept>>,
     /// The permits to read a document.
     reading: Semaphore,
+    /// Those among them that people have who are in no account.
+    for_people: Semaphore,
     shares: Mutex<HashMap<Reader, Arc<Semaphore>>>,
 }
 
@@ -60,8 +65,8 @@ impl Reader {
 
 impl PublishedApps {
     pub(crate) fn new(client: Arc<dyn WebhookClient>) -> Self {
-        let (reading, shares) = (Semaphore::new(READ_AT_ONCE), Mutex::default());
-        Self { client, kept: Mutex::default(), reading, shares }
+        let [reading, for_people] = [READ_AT_ONCE, FOR_PEOPLE].map(Semaphore::new);
+        Self { client, kept: Mutex::default(), reading, for_people, shares: Mutex::default() }
     }
 
     /// Returns what an app publishes, or what is wrong with it as a sentence for its developer.
@@ -71,7 +76,14 @@ impl PublishedApps {
         }
         let url = document_url(client_id)?;
         let share = self.share(Reader::of(session));
-        let permits = async { (share.acquire().await, self.reading.acquire().await) };
+        let permits = async {
+            let own = share.acquire().await;
+            let of_people = match session.tenant_id {
+                None => Some(self.for_people.acquire().await),
+                Some(_) => None,
+            };
+            (own, of_people, self.reading.acquire().await)
+        };
         let Ok(_permits) = timeout(WAIT, permits).await else { return Err(BUSY.to_owned()) };
         // Another request may have read it meanwhile.
         if let Some(app) = self.kept(client_id) {
@@ -191,5 +203,21 @@ mod tests {
         assert!((&mut slow).now_or_never().is_none());
         let refused = apps.of("https://app.example.com/client.json", &session(1000)).await;
         assert_eq!(refused.unwrap_err(), BUSY);
+    }
+    #[tokio::test(start_paused = true)]
+    async fn people_of_no_account_leave_places_to_the_accounts() {
+        let documents = Arc::new(Documents::default());
+        let apps = PublishedApps::new(Arc::clone(&documents) as Arc<dyn WebhookClient>);
+        let person =
+            |number: usize| Session { tenant_id: None, identity: format!("p{number}@example.com"), ..session(0) };
+        let people: Vec<Session> = (0..64).map(person).collect();
+        let urls: Vec<String> = (0..128).map(|at| format!("https://slow.example/slow/{at}.json")).collect();
+        let slow = join_all(urls.iter().enumerate().map(|(at, url)| apps.of(url, &people[at / 2])));
+        let mut slow = Box::pin(tokio::task::unconstrained(slow));
+        assert!((&mut slow).now_or_never().is_none());
+        assert_eq!(documents.read.load(Ordering::SeqCst), FOR_PEOPLE);
+        let account = session(1);
+        let app = tokio::task::unconstrained(apps.of("https://app.example.com/client.json", &account)).now_or_never();
+        assert!(app.unwrap().is_ok());
     }
 }

@@ -16,12 +16,40 @@ const LIMIT: u64 = 5;
 const MINUTE: Duration = Duration::from_secs(60);
 /// How often the minutes of all messages are looked through.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the sums of messages are written, if no other line is.
+const SUM_INTERVAL: Duration = Duration::from_secs(10);
 /// How many messages are known.
 const CAPACITY: usize = 1024;
 
 /// Writes to stderr. Its clones share what they know.
 #[derive(Clone, Default)]
 pub(super) struct Lines(Arc<Mutex<Repeats>>);
+
+impl Lines {
+    /// Writes the sums of minutes that have ended, also while no other line comes, as long as the process runs.
+    pub(super) fn write_sums(&self) {
+        let lines = self.clone();
+        let write = move || {
+            loop {
+                std::thread::sleep(SUM_INTERVAL);
+                lines.write_out(|repeats| repeats.ended(Instant::now()));
+            }
+        };
+        // Without the thread a sum comes with the next line.
+        let _ = std::thread::Builder::new().name("log".to_owned()).spawn(write);
+    }
+
+    /// Writes all sums, as the process ends.
+    pub(super) fn write_rest(&self) {
+        self.write_out(Repeats::rest);
+    }
+
+    /// Writes to stderr. There is nobody to tell if that fails.
+    fn write_out(&self, lines: impl FnOnce(&mut Repeats) -> String) {
+        let lines = lines(&mut lock(&self.0));
+        let _ = io::stderr().write_all(lines.as_bytes());
+    }
+}
 
 impl Write for Lines {
     /// Writes an event, which the subscriber hands over as a whole.
@@ -85,13 +113,24 @@ impl Repeats {
         self.checked_at = Some(now);
         self.messages.retain(|_, repeat| {
             let is_current = now.duration_since(repeat.since) < MINUTE;
-            if !is_current && repeat.count > LIMIT {
-                lines += &counted(&repeat.unwritten, repeat.count - LIMIT);
-                lines.push('\n');
+            if !is_current {
+                lines += &repeat.sum();
             }
             is_current
         });
         lines
+    }
+
+    /// Returns such a line for each message, also of minutes that have not ended.
+    fn rest(&mut self) -> String {
+        self.messages.drain().map(|(_, repeat)| repeat.sum()).collect()
+    }
+}
+
+impl Repeat {
+    /// Returns the line that says how often a message came that was not written, if there is one.
+    fn sum(&self) -> String {
+        if self.count > LIMIT { counted(&self.unwritten, self.count - LIMIT) + "\n" } else { String::new() }
     }
 }
 
@@ -153,6 +192,21 @@ mod tests {
             assert_eq!(repeats.lines(other, at(61)), format!("{summary}{other}"));
             assert_eq!(repeats.lines(problem, at(62)), problem, "a new minute");
         }
+    }
+
+    #[test]
+    fn a_sum_needs_no_further_line() {
+        let (mut repeats, start) = (Repeats::default(), Instant::now());
+        for _ in 0..9 {
+            repeats.lines("T ERROR svc: gone\n", start);
+        }
+        assert_eq!(repeats.ended(start + Duration::from_secs(59)), "");
+        assert_eq!(repeats.ended(start + Duration::from_secs(60)), "T ERROR svc: gone repeated=4\n");
+        for _ in 0..8 {
+            repeats.lines("T ERROR svc: away\n", start);
+        }
+        repeats.lines("T ERROR svc: once\n", start);
+        assert_eq!((repeats.rest(), repeats.rest()), ("T ERROR svc: away repeated=3\n".to_owned(), String::new()));
     }
 
     #[test]

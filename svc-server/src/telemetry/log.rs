@@ -1,6 +1,6 @@
 //! Starts the log of the program on stderr, and the export to a collector.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use tracing::Subscriber;
@@ -11,6 +11,13 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use super::lines::Lines;
 use crate::metrics::Metrics;
+
+/// What the log is written to.
+static LINES: LazyLock<Lines> = LazyLock::new(|| {
+    let lines = Lines::default();
+    lines.write_sums();
+    lines
+});
 
 /// What the log has unless `SVC_LOG` says otherwise.
 pub(crate) const DEFAULT_FILTER: &str = "info";
@@ -103,8 +110,7 @@ fn filter(asked: Option<&str>, default: &str, named_alone: &[&str]) -> EnvFilter
 }
 
 fn log<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync> {
-    let lines = Lines::default();
-    let log = tracing_subscriber::fmt::layer().with_writer(move || lines.clone());
+    let log = tracing_subscriber::fmt::layer().with_writer(|| LINES.clone());
     match format {
         LogFormat::Text => log.with_ansi(false).boxed(),
         LogFormat::Json => log.json().flatten_event(true).boxed(),
@@ -126,6 +132,11 @@ pub(crate) fn export(metrics: &Arc<Metrics>) {
     }
     #[cfg(not(feature = "otlp"))]
     let _ = metrics;
+}
+
+/// Writes what the log has not written yet, as the process ends.
+pub(crate) fn end_log() {
+    LINES.write_rest();
 }
 
 /// Exports what remains and waits for that, at most for `within`. What comes later is not exported.

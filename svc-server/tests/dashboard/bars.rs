@@ -235,6 +235,75 @@ async fn a_file_that_cannot_be_read_to_its_end_fails() {
     drop(first);
 }
 
+/// Its last piece needs no memory to know that nothing follows, which there may not be.
+#[tokio::test(start_paused = true)]
+async fn a_file_that_is_complete_ends_whatever_the_memory() {
+    let server = Server::start().await;
+    let contact = ContactCreate::new("ada@example.com".parse().unwrap());
+    let contact = server.svc.account(server.tenant).contacts().create(contact).await.unwrap();
+    let settings =
+        svc_server::Settings { dashboard: true, response_memory: 4 * 1024, ..svc_server::Settings::default() };
+    let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
+    let developer = server.signed_in(Role::Developer).await;
+    for path in ["/dashboard/contacts?format=csv".to_owned(), format!("/dashboard/contacts/{}/data", contact.id)] {
+        let request = Request::get(&path).header(HOST, "localhost:8080");
+        let request = request.header(COOKIE, developer.cookie.clone().unwrap());
+        let response = api.call(request.body(http_body_util::Empty::<Bytes>::new()).unwrap(), PEER).await;
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        let mut body = response.into_body();
+        // It has more than an eighth of the share of an account.
+        let only = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert!(only.len() > 128, "{path}: {} bytes", only.len());
+        assert!(body.frame().await.is_none(), "{path}");
+    }
+}
+
+/// A read counts whether there is memory for it or not.
+#[tokio::test(start_paused = true)]
+async fn reads_that_wait_in_vain_count() {
+    let server = Server::start().await;
+    let account = server.svc.account(server.tenant);
+    let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse().unwrap())).await.unwrap();
+    let key = account.keys().create(KeyCreate::default()).await.unwrap().text;
+    let settings = svc_server::Settings { response_memory: 4 * 1024, rate_limit: 3, ..svc_server::Settings::default() };
+    let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
+    let get = async || {
+        let request = Request::get(format!("/api/v1/contacts/{}", contact.id)).header(HOST, "localhost:8080");
+        let request = request.header("authorization", format!("Bearer {}", key.reveal()));
+        api.call(request.body(http_body_util::Empty::<Bytes>::new()).unwrap(), PEER).await
+    };
+    let taken = get().await;
+    assert_eq!(taken.status(), StatusCode::OK);
+    for status in [503, 503, 429, 429] {
+        assert_eq!(get().await.status(), status, "the first response was not taken");
+    }
+    drop(taken);
+}
+
+/// One that is counted, as the last that is allowed, is run once there is memory.
+#[tokio::test(start_paused = true)]
+async fn a_read_that_has_waited_is_not_refused_by_its_own_count() {
+    let server = Server::start().await;
+    let account = server.svc.account(server.tenant);
+    let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse().unwrap())).await.unwrap();
+    let key = account.keys().create(KeyCreate::default()).await.unwrap().text;
+    let settings = svc_server::Settings { response_memory: 4 * 1024, rate_limit: 2, ..svc_server::Settings::default() };
+    let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
+    let get = async || {
+        let request = Request::get(format!("/api/v1/contacts/{}", contact.id)).header(HOST, "localhost:8080");
+        let request = request.header("authorization", format!("Bearer {}", key.reveal()));
+        api.call(request.body(http_body_util::Empty::<Bytes>::new()).unwrap(), PEER).await
+    };
+    let taken = get().await;
+    let give_back = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        drop(taken);
+    };
+    let (waited, ()) = tokio::join!(get(), give_back);
+    assert_eq!(waited.status(), StatusCode::OK);
+    assert_eq!(get().await.status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
 #[tokio::test]
 async fn keys_are_listed_in_pages() {
     let server = Server::start().await;

@@ -91,8 +91,13 @@ impl Fixture {
     }
 
     async fn serve_metadata(&self, key_id: &str) {
+        self.serve_metadata_with(key_id, json!({})).await;
+    }
+
+    /// Serves metadata that has further members.
+    async fn serve_metadata_with(&self, key_id: &str, more: Value) {
         let issuer = self.provider.uri();
-        let metadata = json!({
+        let mut metadata = json!({
             "issuer": issuer,
             "authorization_endpoint": format!("{issuer}/authorize"),
             "token_endpoint": format!("{issuer}/token"),
@@ -102,6 +107,8 @@ impl Fixture {
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["EdDSA", "HS256", "none"],
         });
+        let Value::Object(more) = more else { unreachable!() };
+        metadata.as_object_mut().unwrap().extend(more);
         self.serve("GET", "/.well-known/openid-configuration", 200, &metadata).await;
         let public = URL_SAFE_NO_PAD.encode(key(key_id).public_key());
         let key = json!({ "kty": "OKP", "crv": "Ed25519", "kid": key_id, "use": "sig", "x": public });
@@ -301,6 +308,20 @@ async fn an_answer_of_another_issuer_is_refused() {
         let iss: String = url::form_urlencoded::byte_serialize(iss.as_bytes()).collect();
         let response = fixture.answer(&browser, &format!("code=a-code&state={}&iss={iss}", begun.state)).await;
         assert_eq!(response.status.as_u16(), status, "{iss}: {}", response.text);
+    }
+}
+
+#[tokio::test]
+async fn a_flag_of_the_metadata_may_be_a_text_or_null() {
+    for (flag, status) in
+        [(json!(null), 303), (json!(false), 303), (json!("false"), 303), (json!(true), 502), (json!("true"), 502)]
+    {
+        let fixture = Fixture::start().await;
+        let more = json!({ "authorization_response_iss_parameter_supported": flag });
+        fixture.serve_metadata_with("first", more).await;
+        // The answer does not say who gave it.
+        let response = fixture.sign_in(|_| {}).await;
+        assert_eq!(response.status.as_u16(), status, "{flag}: {}", response.text);
     }
 }
 

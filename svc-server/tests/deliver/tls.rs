@@ -73,8 +73,13 @@ pub(crate) struct TlsReceiver {
 impl TlsReceiver {
     /// Starts a receiver, which asks for a certificate of an authority if there is one.
     pub(crate) async fn start(own: &Authority, of_clients: Option<&Authority>) -> Self {
+        let names = ["hooks.example.com", "127.0.0.1"].map(str::to_owned);
+        Self::start_for(names.to_vec(), own, of_clients).await
+    }
+
+    /// Starts a receiver whose certificate is for other names.
+    async fn start_for(names: Vec<String>, own: &Authority, of_clients: Option<&Authority>) -> Self {
         let key = KeyPair::generate().unwrap();
-        let names = vec!["hooks.example.com".to_owned(), "127.0.0.1".to_owned()];
         let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &own.0).unwrap();
         let builder = match of_clients {
             Some(authority) => ServerConfig::builder()
@@ -150,6 +155,22 @@ async fn a_private_authority_is_trusted_where_it_is_set_alone() {
     let url = format!("https://localhost:{}/", receiver.address.port());
     assert_tls(&client.attempt(with_tls(&url, 1, own.trusted())).await.log, "and not for localhost");
     assert_eq!(receiver.arrived().len(), 1);
+}
+
+/// The log has hosts, and not what the library shows of them; the receiver chooses neither its length nor its characters.
+#[tokio::test]
+async fn the_log_names_the_hosts_of_a_certificate() {
+    let own = Authority::new();
+    let names = ["a\u{7}\nb.example.com".to_owned(), "192.0.2.1".to_owned()].into_iter();
+    let names = names.chain((0..200).map(|number| format!("n{number}.example.com"))).collect();
+    let receiver = TlsReceiver::start_for(names, &own, None).await;
+    let url = format!("https://localhost:{}/", receiver.address.port());
+    let log = private().attempt(with_tls(&url, 1, own.trusted())).await.log;
+    assert_eq!(
+        log.error.as_deref().unwrap(),
+        "tls: the certificate of the endpoint is for a\\u{7}\\nb.example.com, 192.0.2.1, n0.example.com, n1.example.com, \
+         n2.example.com and 197 more, and not for localhost"
+    );
 }
 
 #[tokio::test]

@@ -87,7 +87,7 @@ async fn metadata_is_what_the_rfcs_name() {
             "code_challenge_methods_supported": ["S256"],
             "scopes_supported": ["read", "write", "offline_access"],
             "authorization_response_iss_parameter_supported": true,
-            "prompt_values_supported": ["none", "consent"],
+            "prompt_values_supported": ["none", "login", "consent", "select_account"],
             "service_documentation": "https://api.example.com/docs",
         })
     );

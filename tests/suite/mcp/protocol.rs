@@ -147,6 +147,24 @@ async fn a_page_that_may_call_the_api_may_call_tools() {
     assert!(refused.header("access-control-expose-headers").unwrap().contains("www-authenticate"));
 }
 
+/// Extensions of browsers and programs on phones have origins without ports.
+#[tokio::test]
+async fn an_origin_of_another_scheme_may_call_tools_as_it_is() {
+    let allowed =
+        ["chrome-extension://abcdefgh", "vscode-webview://a1b2", "capacitor://localhost", "http://a.example.com"];
+    let cors = svc_server::api::cors::Cors::new(allowed.map(|origin| origin.parse().unwrap()).to_vec());
+    let settings = Settings { mcp: Some(vec!["api.example.com".to_owned()]), cors, ..settings() };
+    let server = TestServer::with(settings, |store| store);
+    let list = |origin: &str| message("/mcp", "tools/list", json!({})).header("origin", origin);
+    for origin in allowed {
+        let listed = server.expect(200, list(origin)).await;
+        assert_eq!(listed.header("access-control-allow-origin"), Some(origin));
+    }
+    for origin in ["chrome-extension://ijklmnop", "capacitor://abcdefgh", "http://a.example.com:8080"] {
+        server.expect(403, list(origin)).await;
+    }
+}
+
 #[tokio::test]
 async fn what_is_no_message_gets_an_error_that_says_so() {
     let server = server();
@@ -280,6 +298,23 @@ async fn a_batch_of_the_revision_that_has_them_gets_an_array_of_responses() {
     }
     server.expect(200, post(&batch).header("mcp-protocol-version", "2025-03-26")).await;
     assert_eq!(server.new_events().await, ["contact.created"]);
+}
+
+/// What nobody has memory for is not kept until the batch is complete.
+#[tokio::test]
+async fn a_result_that_is_too_large_for_a_batch_is_refused() {
+    let server = server();
+    crate::harness::create_large_bookings(&server, 20).await;
+    let call = |id: u64, tool: &str, arguments: Value| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
+    let large = call(1, "list_bookings", json!({ "limit": 20 }));
+    let alone = server.expect(200, message("/mcp", "", json!({})).json(&large)).await;
+    assert!(alone.body.len() > 1024 * 1024, "{}", alone.body.len());
+    let batch = json!([large, call(2, "create_contact", json!({ "email": "new@example.com" }))]);
+    let response = server.expect(200, message("/mcp", "", json!({})).json(&batch)).await;
+    assert!(response.body.len() < 64 * 1024, "{}", response.body.len());
+    let all = response.json();
+    assert_eq!(all[0]["error"]["data"]["code"], "body_too_large");
+    assert_eq!(all[1]["result"]["structuredContent"]["data"]["email"], "new@example.com");
 }
 
 #[tokio::test]

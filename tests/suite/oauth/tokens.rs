@@ -145,9 +145,14 @@ async fn requests_for_tokens_are_limited_for_each_grant() {
         let refused = client.refresh(text(&tokens, "refresh_token")).await;
         assert_eq!((refused.status, refused.header("retry-after")), (429, Some("60")), "{}", refused.text());
     }
+    // Parameters of other requests are ignored, and do not choose the grant either.
+    let refresh = [("grant_type", "refresh_token"), ("refresh_token", text(&tokens, "refresh_token"))];
+    for ignored in [("code", "x"), ("token", text(&others, "access_token"))] {
+        assert_eq!(client.token(&[&refresh[..], &[ignored]].concat()).await.status, 429, "with {}", ignored.0);
+    }
     server.expect(200, with_token(Call::get("/contacts"), &tokens)).await;
     assert_eq!(other.refresh(text(&others, "refresh_token")).await.status, 200);
-    let revoked = [("token", text(&others, "access_token"))];
+    let revoked = [("refresh_token", "x"), ("token", text(&others, "access_token"))];
     for status in [200, 200, 200, 429] {
         assert_eq!(other.revoke(&revoked).await.status, status);
     }

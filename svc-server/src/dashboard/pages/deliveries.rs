@@ -7,7 +7,7 @@ use svc_core::Svc;
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
-use svc_core::pages::{Limit, ListParams};
+use svc_core::pages::{Limit, ListParams, SentCursor};
 use svc_core::resources::NoFilter;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{TenantId, Timestamp};
@@ -23,7 +23,9 @@ use crate::dashboard::live::{self, List as _};
 use crate::dashboard::page_response::{PageError, PageResponse};
 
 const PAGE: u32 = 50;
-const MAX_ENDPOINTS: u32 = 100;
+const MAX_ENDPOINTS: usize = 100;
+/// How many endpoints are read at a time.
+const ENDPOINTS_AT_ONCE: u32 = 5;
 /// The filters in the query, apart from those that look back.
 pub(super) const FILTERS: [&str; 5] = ["endpoint", "event", "status", "kind", "within"];
 /// All parameters of the list in the query.
@@ -34,10 +36,26 @@ const SELECTION: &str = "selection";
 /// The endpoints of the account by their ids, for the names of deliveries.
 pub(super) type Endpoints = HashMap<SubscriptionId, WebhookSubscription>;
 
-/// Returns the endpoints of the account, the newest first.
+/// Returns the endpoints of the account, the newest first, without their headers, authentication and certificates: these may have
+/// 220 KiB each, and no list shows them.
 pub(super) async fn list_endpoints(svc: &Svc, tenant: TenantId) -> Result<Vec<WebhookSubscription>, Error> {
-    let params = ListParams { limit: Limit::new(MAX_ENDPOINTS), ..ListParams::default() };
-    Ok(svc.account(tenant).webhooks().list(NoFilter {}, params).await?.data)
+    let mut endpoints = Vec::new();
+    let mut cursor = None;
+    loop {
+        let params = ListParams { limit: Limit::new(ENDPOINTS_AT_ONCE), cursor, ..ListParams::default() };
+        let page = svc.account(tenant).webhooks().list(NoFilter {}, params).await?;
+        endpoints.extend(page.data.into_iter().map(|endpoint| WebhookSubscription {
+            headers: None,
+            authentication: None,
+            client_certificate: None,
+            certificate_authority: None,
+            ..endpoint
+        }));
+        cursor = page.next_cursor.map(SentCursor::from);
+        if cursor.is_none() || endpoints.len() >= MAX_ENDPOINTS {
+            return Ok(endpoints);
+        }
+    }
 }
 
 pub(super) async fn endpoints(svc: &Svc, tenant: TenantId) -> Result<Endpoints, Error> {
@@ -303,4 +321,37 @@ pub(in crate::dashboard) async fn replay_selected(
     }
     let query = cx.query.encoded(&PARAMETERS);
     Ok(PageResponse::see_other(&cx.url(&format!("/deliveries?{query}&notice=replayed"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use svc_core::env::Env;
+    use svc_core::input::Input as _;
+    use svc_core::prelude::{TenantCreate, WebhookCreate};
+    use svc_core::store::memory::MemoryStore;
+
+    use super::*;
+
+    /// What no page shows of a hundred endpoints is not in memory for all of them.
+    #[tokio::test]
+    async fn endpoints_are_listed_without_their_headers_and_certificates() {
+        let svc = Svc::new(Arc::new(MemoryStore::new(Env::system())));
+        let tenant = svc.accounts().create(TenantCreate::named("Test")).await.unwrap().id;
+        for number in 0..12 {
+            let url = format!("https://example.com/{number}");
+            let body = serde_json::json!({
+                "url": url, "events": ["*"], "headers": { "x-key": "k".repeat(4_000) },
+                "authentication": { "type": "bearer", "token": "secret-token" },
+            });
+            let input = WebhookCreate::from_body(body.to_string().as_bytes()).unwrap();
+            svc.account(tenant).webhooks().create(input).await.unwrap();
+        }
+        let listed = list_endpoints(&svc, tenant).await.unwrap();
+        let urls: Vec<&str> = listed.iter().map(|endpoint| endpoint.url.as_str()).collect();
+        let newest_first: Vec<String> = (0..12).rev().map(|number| format!("https://example.com/{number}")).collect();
+        assert_eq!(urls, newest_first);
+        assert!(listed.iter().all(|endpoint| endpoint.headers.is_none() && endpoint.authentication.is_none()));
+    }
 }
