@@ -252,7 +252,7 @@ impl CellReader {
                     Some(format!("{shown} is {point} with --decimal . and {comma} with --decimal ,"))
                 }
                 (Some(_), Some(_)) => None,
-                (None, Some(_)) if !is_comma => Some(format!("--decimal , reads {shown}")),
+                (None, Some(comma)) if !is_comma => Some(format!("--decimal , reads {shown} as {comma}")),
                 (Some(_), None) if is_comma => Some(format!("--decimal , does not read {shown}")),
                 _ => Some(format!("it is {shown:?}")),
             };
@@ -388,6 +388,11 @@ mod tests {
             ("1.239", "AUD", Some('.'), Some("1.239")),
             ("12,500", "KWD", Some('.'), Some("12500")),
             ("0.500", "KWD", None, Some("0.500")),
+            ("0,500", "TND", None, None),
+            ("0,125", "AUD", None, None),
+            ("0,500", "TND", Some('.'), None),
+            ("0,500", "TND", Some(','), Some("0.500")),
+            ("0.500", "TND", Some(','), None),
             ("1239.500", "KWD", None, Some("1239.500")),
             ("1,239.500", "KWD", None, Some("1239.500")),
             ("1.5", "AUD", None, Some("1.5")),
@@ -404,7 +409,9 @@ mod tests {
             ("$1.239", None, Some("$1.239 is 1.239 with --decimal . and 1239 with --decimal ,")),
             ("1,239", Some(','), Some("1,239 is 1239 with --decimal . and 1.239 with --decimal ,")),
             ("1.239", Some('.'), Some("1.239 is 1.239 with --decimal . and 1239 with --decimal ,")),
-            ("1.239,00", None, Some("--decimal , reads 1.239,00")),
+            ("1.239,00", None, Some("--decimal , reads 1.239,00 as 1239.00")),
+            ("0,500", None, Some("--decimal , reads 0,500 as 0.500")),
+            ("0.500", Some(','), Some("--decimal , does not read 0.500")),
             ("12.50", Some(','), Some("--decimal , does not read 12.50")),
             ("a lot", None, Some("it is \"a lot\"")),
             ("-5", None, None),
