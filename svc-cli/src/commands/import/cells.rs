@@ -142,15 +142,14 @@ impl CellReader {
             return Ok(Json::Null);
         }
         let dates = DateReader { format: self.date_format.as_ref(), column: cell.zone, account: &self.zone };
+        let refused = |reason| Issue::new(FieldCode::InvalidFormat, reason);
         let read = match cell.field {
             field if self.numbers.contains(&field) => return self.number(text, currency).map(Json::Number),
             "status" => self.named(Enumerated::Status, text),
             // The rules say what became of a currency that has ended.
             "currency" => self.named(Enumerated::Currency, text).or_else(|| is_code(text).then(|| text.to_uppercase())),
-            field if DATES.contains(&field) => {
-                dates.date(text).map_err(|reason| Issue::new(FieldCode::InvalidFormat, reason))?
-            }
-            field if TIMES.contains(&field) => dates.time(text).map(|at| at.to_string()),
+            field if DATES.contains(&field) => dates.date(text).map_err(refused)?,
+            field if TIMES.contains(&field) => dates.time(text).map_err(refused)?.map(|at| at.to_string()),
             _ => None,
         };
         Ok(Json::String(read.unwrap_or_else(|| whole.into_owned())))
@@ -177,7 +176,7 @@ impl CellReader {
     }
 
     /// Returns the currency of a row, given its cell: that of the account if it is empty, and none if it cannot be read.
-    fn currency_of(&mut self, cell: Option<&str>) -> Option<Currency> {
+    pub(super) fn currency_of(&mut self, cell: Option<&str>) -> Option<Currency> {
         let text = content(cell.unwrap_or_default()).ok()?;
         match text.trim() {
             "" => Some(self.currency),
