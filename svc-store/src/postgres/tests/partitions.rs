@@ -253,7 +253,7 @@ async fn partitions_wait_for_streams() {
         assert_eq!(sweep().await, 0);
     }
     let sent = store.write("test", tenant, async |tx, &tenant| {
-        let now = tx.env().now();
+        let now = tx.advance_clock(tenant).await?.unwrap_or_default();
         Ok(tx.advance_stream(StreamKey::SERVER, tenant, now).await?)
     });
     sent.await.unwrap();
