@@ -31,7 +31,7 @@ use crate::resources::{Filter as _, Resource};
 use crate::store::{Store, Tx};
 use crate::values::{Email, TenantId, Text, TextEnum, Timestamp, parse_uuid};
 
-use self::folded::{digits, folded, parts, seen, short_words};
+use self::folded::{digits, folded, parts, seen, short_words, single_numbers};
 pub use self::list::{SearchParams, list};
 
 /// The fewest characters by which a part of a word is found. A shorter text finds whole words, and any part of a text in a
@@ -275,6 +275,7 @@ fn indexed<R: Findable>(record: &R) -> IndexedText {
     let named = lines.iter().filter(|line| !line.contains('@') && Some(*line) != phone.as_ref()).map(String::as_str);
     let short = short_words(named);
     lines.extend(phone.as_deref().and_then(digits));
+    lines.extend(phone.as_deref().map(single_numbers).unwrap_or_default());
     lines.extend(short);
     let text = if record.deleted_at().is_none() { format!("{TITLE}{}\n", lines.join("\n")) } else { String::new() };
     IndexedText { kind: R::KIND, id: record.id().uuid(), changed_at: record.updated_at(), text }
