@@ -76,7 +76,7 @@ use crate::database_clock::DatabaseClock;
 use crate::slow_reads::{ReadTimes, RunningRead, SlowReads, too_many};
 use crate::sql::StoreContext;
 use crate::vault::{self, SecretKey, Vault};
-use crate::{OpenError, Options};
+use crate::{MigrationReport, OpenError, Options};
 
 /// How long a statement of a read may take on a connection that reads share.
 const SHARED: Duration = Duration::from_millis(250);
@@ -187,6 +187,7 @@ impl PostgresStore {
         clock_watch.update(&first.client).await?;
         let mut context = StoreContext::new(env.with_clock(database_clock.clone()), cursor_key, vault);
         (context.is_distributed, context.database_clock) = (is_distributed, Some(database_clock));
+        context.is_by_hand = options.is_short_lived;
         let places = Places::default();
         let load = |connections: usize| is_distributed.then(|| ServerLoad::new(Arc::clone(&places), connections));
         let mut writes = Queue::new(options.write_connections.max(1));
@@ -285,14 +286,14 @@ async fn open_first(mut connect_options: ConnectOptions, planner_settings: Optio
     Ok(First { connection, connect_options, is_distributed })
 }
 
-/// Migrates the schema of a database, and returns the names of the migrations that were applied.
-pub(crate) async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
+/// Migrates the schema of a database, and says what was done.
+pub(crate) async fn migrate(url: &str) -> Result<MigrationReport, OpenError> {
     let connect_options = connect_options(url)?;
     let migrated = async {
         let first = open_first(connect_options, None).await?;
         let applied = migrate::run(&first.connection.client).await?;
-        migrate::make_partitions(&first.connection.client).await?;
-        Ok(applied)
+        let note = migrate::make_partitions(&first.connection.client).await?;
+        Ok(MigrationReport { applied, note })
     };
     migrated.await.map_err(|source| crate::unavailable(url, source))
 }
