@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::error::{Error, Violations};
+use crate::error::{Error, StoreError, Violations};
 use crate::input::{Input, Record};
 use crate::lookup::{self, IdPart, KindInAccount};
 use crate::pages::{ListQuery, MAX_LIMIT, Order};
@@ -31,7 +31,7 @@ use crate::resources::{Filter as _, Resource};
 use crate::store::{Store, Tx};
 use crate::values::{Email, TenantId, Text, TextEnum, Timestamp, parse_uuid};
 
-use self::folded::{digits, folded, parts, seen, short_words};
+use self::folded::{digits, folded, parts, seen, short_words, single_numbers};
 pub use self::list::{SearchParams, list};
 
 /// The fewest characters by which a part of a word is found. A shorter text finds whole words, and any part of a text in a
@@ -275,6 +275,7 @@ fn indexed<R: Findable>(record: &R) -> IndexedText {
     let named = lines.iter().filter(|line| !line.contains('@') && Some(*line) != phone.as_ref()).map(String::as_str);
     let short = short_words(named);
     lines.extend(phone.as_deref().and_then(digits));
+    lines.extend(phone.as_deref().map(single_numbers).unwrap_or_default());
     lines.extend(short);
     let text = if record.deleted_at().is_none() { format!("{TITLE}{}\n", lines.join("\n")) } else { String::new() };
     IndexedText { kind: R::KIND, id: record.id().uuid(), changed_at: record.updated_at(), text }
@@ -336,7 +337,7 @@ pub async fn index(tx: &mut dyn Tx, tenant: TenantId) -> Result<bool, Error> {
 
 /// Brings the indexes of all accounts up to date, in steps of a transaction each. Every server does it every few seconds;
 /// those on one database share the work. The accounts take turns, so none waits for another's many records, or for a step
-/// that fails.
+/// that fails. Where accounts are on several servers, those of one that is away are left until the next time.
 ///
 /// `pause` is called after each step with how long it took. A step of [`STEP`] long texts takes as long as that many writes, so
 /// a server pauses many times as long, and its writes hardly notice.
@@ -355,7 +356,10 @@ where
             let list = store
                 .read("search.accounts", after, async |tx, &after| Ok(tx.tenants_to_index(after, TENANTS).await?));
             let tenants = list.await?;
-            for tenant in tenants.iter().filter(|tenant| !failed.contains(*tenant)).copied().collect::<Vec<_>>() {
+            for tenant in tenants.iter().copied() {
+                if failed.contains(&tenant) {
+                    continue;
+                }
                 let began = Instant::now();
                 let step = store.write("search.index", tenant, async |tx, &tenant| index(tx, tenant).await);
                 match step.await {
@@ -363,6 +367,9 @@ where
                     Err(error) => {
                         tracing::warn!(%tenant, %error, "the index of searches of an account cannot be brought up to date");
                         failed.insert(tenant);
+                        if matches!(error, Error::Store(StoreError::Unavailable(_))) {
+                            failed.extend(beside(store, tenant).await);
+                        }
                         first_error.get_or_insert(error);
                     }
                 }
@@ -377,6 +384,13 @@ where
             return first_error.map_or(Ok(()), Err);
         }
     }
+}
+
+/// Returns the accounts on the server of an account that is away. The step of each of them would wait for it as well.
+async fn beside(store: &dyn Store, tenant: TenantId) -> Vec<TenantId> {
+    let Some(servers) = store.servers() else { return Vec::new() };
+    let servers = servers.accounts().await.unwrap_or_default();
+    servers.into_iter().map(|(_, accounts)| accounts).find(|accounts| accounts.contains(&tenant)).unwrap_or_default()
 }
 
 /// Finds records of an account.

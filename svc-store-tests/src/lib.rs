@@ -263,6 +263,7 @@ cases! {
         accounts_that_were_written_to_are_behind,
         the_stream_of_a_subscription_is_behind_in_its_account_alone,
         a_position_never_goes_back,
+        a_position_is_never_beyond_the_clock,
         the_earliest_position_of_the_streams_that_are_used_counts,
     }
     statistics {

@@ -253,6 +253,11 @@ pub(super) async fn what_is_typed_finds_what_was_meant(h: Harness) {
         ("\u{1111}\u{1161}\u{11a8}\u{1112}\u{1162}\u{11ab}", "팍핸"),
         ("İlknur", "ilknur"),
         ("Two  \u{a0}Spaces", "two spaces"),
+        ("Łukasz", "lukasz"),
+        ("Søren", "soren"),
+        ("Đặng", "dang"),
+        ("Æsa", "aesa"),
+        ("Harbour Plumbing and Gas_Fitting, 100% North", "harbour plumbing and gas_fitting, 100% n"),
     ] {
         let id = h.person(tenant, written, "Other").await;
         assert_eq!(h.find(tenant, typed).await, [id], "{written} {typed}");
@@ -270,6 +275,7 @@ pub(super) async fn a_phone_number_is_found_by_its_digits(h: Harness) {
         "(03)\u{2011}5550·0104",
         "+1 (415) 555-0199 ext. 7",
         "+44 (0)20 7946 0958",
+        "0415 345 670 / 0416 000 111",
     ]
     .iter()
     .enumerate()
@@ -294,6 +300,11 @@ pub(super) async fn a_phone_number_is_found_by_its_digits(h: Harness) {
         ("+1\u{2013}415\u{2013}555\u{2013}0199", 3),
         ("020 7946 0958", 4),
         ("+442079460958", 4),
+        ("61412345678", 0),
+        ("61413345679", 1),
+        ("+61415345670", 5),
+        ("+61416000111", 5),
+        ("0416 000 111", 5),
     ] {
         assert_eq!(h.find(tenant, typed).await, [numbers[number]], "{typed}");
     }

@@ -23,6 +23,10 @@ impl Harness {
         stream
     }
 
+    async fn set_clock(&self, tenant: TenantId, clock: Timestamp) {
+        self.write((tenant, clock), async |tx, &(tenant, clock)| Ok(tx.set_clock(tenant, clock).await?)).await.unwrap();
+    }
+
     async fn behind(&self, stream: &Stream, after: Option<TenantId>, limit: u32) -> Vec<AccountBehind> {
         let input = (stream.clone(), after, limit);
         let behind =
@@ -34,6 +38,7 @@ impl Harness {
 pub(super) async fn a_stream_is_stored_once_and_deleted_with_its_positions(h: Harness) {
     let tenant = h.tenant().await;
     let now = h.advance_clock(tenant).await;
+    h.set_clock(tenant, plus(now, 100)).await;
     let (server, own, other) = (StreamKey::SERVER, of_subscription(tenant, 1), of_subscription(tenant, 2));
     assert_eq!(call!(h.stream(server)), None);
     for key in [server, own, other] {
@@ -148,6 +153,7 @@ pub(super) async fn the_stream_of_a_subscription_is_behind_in_its_account_alone(
 pub(super) async fn a_position_never_goes_back(h: Harness) {
     let tenant = h.tenant().await;
     let now = h.advance_clock(tenant).await;
+    h.set_clock(tenant, plus(now, 20)).await;
     h.stream_of(StreamKey::SERVER, now).await;
     for (to, want) in [(10, 10), (5, 10), (10, 10), (20, 20)] {
         call!(h.advance_stream(StreamKey::SERVER, tenant, plus(now, to)));
@@ -155,9 +161,35 @@ pub(super) async fn a_position_never_goes_back(h: Harness) {
     }
 }
 
+/// What was read before a clock was set back says nothing of what is written afterwards.
+pub(super) async fn a_position_is_never_beyond_the_clock(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let now = h.advance_clock(tenant).await;
+    let since = now.minus(Duration::from_secs(1));
+    h.stream_of(StreamKey::SERVER, now).await;
+    h.set_clock(other, plus(now, 100)).await;
+    // Without a position, and with one.
+    for clock in [10, 20] {
+        let before = call!(h.sent_by_all_until(tenant, since));
+        h.set_clock(tenant, plus(now, clock)).await;
+        call!(h.advance_stream(StreamKey::SERVER, tenant, plus(now, clock).next()));
+        assert_eq!(call!(h.sent_by_all_until(tenant, since)), before, "it stays where it is");
+        call!(h.advance_stream(StreamKey::SERVER, tenant, plus(now, clock)));
+        assert_eq!(call!(h.sent_by_all_until(tenant, since)), Some(plus(now, clock)));
+    }
+    let advance = h.write(tenant, async |tx, &tenant| {
+        let clock = tx.advance_clock(tenant).await?.unwrap_or_default();
+        tx.advance_stream(StreamKey::SERVER, tenant, clock).await?;
+        Ok(clock)
+    });
+    let clock = advance.await.unwrap();
+    assert_eq!(call!(h.sent_by_all_until(tenant, since)), Some(clock), "a transaction sees its own clock");
+}
+
 pub(super) async fn the_earliest_position_of_the_streams_that_are_used_counts(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let now = h.advance_clock(tenant).await;
+    h.set_clock(tenant, plus(now, 100)).await;
     assert_eq!(call!(h.sent_by_all_until(tenant, now)), None);
     // A stream without a lease is used when it begins.
     h.stream_of(StreamKey::SERVER, now).await;

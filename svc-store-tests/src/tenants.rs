@@ -208,6 +208,7 @@ pub(super) async fn positions_go_back_with_the_clock(h: Harness) {
         let stream = Stream::new(key, begins_at);
         h.write(stream, async |tx, stream| Ok(tx.insert_stream(stream).await?)).await.unwrap();
     }
+    h.write((tenant, late), async |tx, &(tenant, late)| Ok(tx.set_clock(tenant, late).await?)).await.unwrap();
     call!(h.advance_stream(own(1), tenant, ahead));
     call!(h.advance_stream(own(2), tenant, now));
     for tenant in [tenant, other] {

@@ -268,6 +268,24 @@ fn open_sqlite(url: &str, path: &Path, env: Env, key: Option<SecretKey>) -> Resu
 /// # Errors
 /// Returns the errors of [`open`].
 pub async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
+    migrate_and_report(url).await.map(|report| report.applied)
+}
+
+/// What [`migrate_and_report`] did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MigrationReport {
+    /// The names of the migrations that were applied.
+    pub applied: Vec<String>,
+    /// What could not be done, and what to do about it, in whole sentences for the operator. The schema is up to date nevertheless.
+    pub note: Option<String>,
+}
+
+/// Does what [`migrate`] does, and also says what of the upkeep that belongs to it could not be done.
+///
+/// # Errors
+/// Returns the errors of [`open`].
+pub async fn migrate_and_report(url: &str) -> Result<MigrationReport, OpenError> {
     if is_postgres(url) {
         #[cfg(feature = "postgres")]
         return postgres::migrate(url).await;
@@ -277,7 +295,9 @@ pub async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
     let path = sqlite_path(url)?;
     check_path(&path, true)?;
     #[cfg(feature = "sqlite")]
-    return sqlite::migrate(&path).map_err(|source| unavailable(url, source));
+    return sqlite::migrate(&path)
+        .map(|applied| MigrationReport { applied, note: None })
+        .map_err(|source| unavailable(url, source));
     #[cfg(not(feature = "sqlite"))]
     return Err(OpenError::MissingFeature("sqlite"));
 }

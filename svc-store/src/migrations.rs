@@ -86,6 +86,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0037_streams",
     "0038_erasure_of_contacts",
     "0039_search_of_what_is_meant",
+    "0040_search_of_letters_with_strokes",
 };
 
 /// The migrations of PostgreSQL.
@@ -129,6 +130,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0037_erasure_of_contacts",
     "0038_partitions_in_steps",
     "0039_search_of_what_is_meant",
+    "0040_search_of_letters_with_strokes",
 };
 
 /// A row of `schema_migrations`.

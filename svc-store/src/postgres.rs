@@ -51,8 +51,9 @@ use svc_core::store::{Access, AccountServers, Observer, RequestCounts, Store, St
 use svc_core::sync::lock;
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 use self::clock_watch::ClockWatch;
 pub(crate) use self::connect_options::without_password;
@@ -75,7 +76,7 @@ use crate::database_clock::DatabaseClock;
 use crate::slow_reads::{ReadTimes, RunningRead, SlowReads, too_many};
 use crate::sql::StoreContext;
 use crate::vault::{self, SecretKey, Vault};
-use crate::{OpenError, Options};
+use crate::{MigrationReport, OpenError, Options};
 
 /// How long a statement of a read may take on a connection that reads share.
 const SHARED: Duration = Duration::from_millis(250);
@@ -123,6 +124,8 @@ struct Shared {
     write_load: Option<ServerLoad>,
     /// The turn of reads that ask all servers.
     of_all_servers: Arc<Semaphore>,
+    /// How long a unit of work waits for a connection.
+    acquire_timeout: Duration,
     /// The error of the last attempt to connect. `None` while the database is available.
     connect_error: Mutex<Option<String>>,
 }
@@ -184,6 +187,7 @@ impl PostgresStore {
         clock_watch.update(&first.client).await?;
         let mut context = StoreContext::new(env.with_clock(database_clock.clone()), cursor_key, vault);
         (context.is_distributed, context.database_clock) = (is_distributed, Some(database_clock));
+        context.is_by_hand = options.is_short_lived;
         let places = Places::default();
         let load = |connections: usize| is_distributed.then(|| ServerLoad::new(Arc::clone(&places), connections));
         let mut writes = Queue::new(options.write_connections.max(1));
@@ -200,6 +204,7 @@ impl PostgresStore {
             write_load: load(options.write_connections.max(1)),
             places: Arc::clone(&places),
             of_all_servers: Arc::new(Semaphore::new(1)),
+            acquire_timeout: options.acquire_timeout,
             context,
             connect_options,
             reads: Queue::new(readers),
@@ -281,14 +286,14 @@ async fn open_first(mut connect_options: ConnectOptions, planner_settings: Optio
     Ok(First { connection, connect_options, is_distributed })
 }
 
-/// Migrates the schema of a database, and returns the names of the migrations that were applied.
-pub(crate) async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
+/// Migrates the schema of a database, and says what was done.
+pub(crate) async fn migrate(url: &str) -> Result<MigrationReport, OpenError> {
     let connect_options = connect_options(url)?;
     let migrated = async {
         let first = open_first(connect_options, None).await?;
         let applied = migrate::run(&first.connection.client).await?;
-        migrate::make_partitions(&first.connection.client).await?;
-        Ok(applied)
+        let note = migrate::make_partitions(&first.connection.client).await?;
+        Ok(MigrationReport { applied, note })
     };
     migrated.await.map_err(|source| crate::unavailable(url, source))
 }
@@ -301,9 +306,7 @@ impl Store for PostgresStore {
         }
         let asks_all = self.servers.is_some() && access == Access::Read && servers::asks_all(name);
         let turn = match asks_all {
-            true => {
-                Some(Arc::clone(&self.shared.of_all_servers).acquire_owned().await.map_err(|_| StoreError::Closed)?)
-            }
+            true => Some(self.shared.turn_of_all_servers().await?),
             false => None,
         };
         let (queued, result) = QueuedWork::new(name, work);
@@ -363,6 +366,18 @@ impl Shared {
     /// Returns what a read that begins on a shared connection knows of the slow ones.
     fn running_read(&self, name: &'static str) -> RunningRead<'_, QueuedWork> {
         RunningRead::new(name, self.connect_options.read_times.map(|_| &self.slow))
+    }
+
+    /// Waits for the turn of a read that asks all servers, no longer than for a connection.
+    async fn turn_of_all_servers(&self) -> StoreResult<OwnedSemaphorePermit> {
+        let time = self.acquire_timeout;
+        match timeout(time, Arc::clone(&self.of_all_servers).acquire_owned()).await {
+            Ok(turn) => turn.map_err(|_| StoreError::Closed),
+            Err(_) => {
+                let reason = format!("no connection within {time:?}: another read of all servers has not ended");
+                Err(StoreError::Unavailable(reason))
+            }
+        }
     }
 
     /// Has a read run again among the slow ones of its account.

@@ -34,8 +34,11 @@ const SQLITE: &str = "SELECT kind, id FROM search_index CROSS JOIN search_texts 
 const TRIGRAM: usize = 3;
 /// How many trigrams the index is asked for at most. Each costs a look into it for each text that has the others.
 const MAX_TRIGRAMS: usize = 16;
-/// How many characters of a text PostgreSQL's index of trigrams is asked for.
+/// The longest text of which PostgreSQL's index of trigrams is asked for all characters.
 const PHRASE: usize = 16;
+/// How many parts of a longer text it is asked for, and how many characters each has.
+const PARTS: usize = 4;
+const PART: usize = 5;
 /// How many characters of the end of a number it is asked for: numbers of a country or a company begin alike.
 const END_OF_NUMBER: usize = 5;
 /// The newest texts, among which those are found that many records have.
@@ -104,11 +107,27 @@ fn trigrams_query(text: &str) -> String {
     quoted.join(" ")
 }
 
-/// Returns the part of a text that PostgreSQL's index of trigrams is asked for. What it finds is compared with the whole text.
-fn asked_of_index(text: &str) -> String {
+/// Returns the parts of a text, in their order, that PostgreSQL's index of trigrams is asked for: of a long text, those from all
+/// over it, as many texts may begin alike. What it finds is compared with the whole text.
+fn asked_of_index(text: &str) -> Vec<String> {
     let is_number = text.chars().all(|char| char.is_ascii_digit() || " +-()./".contains(char));
-    let skipped = if is_number { text.chars().count().saturating_sub(END_OF_NUMBER) } else { 0 };
-    text.chars().skip(skipped).take(PHRASE).collect()
+    let chars: Vec<char> = text.chars().collect();
+    if is_number {
+        return vec![chars[chars.len().saturating_sub(END_OF_NUMBER)..].iter().collect()];
+    }
+    if chars.len() <= PHRASE {
+        return vec![text.to_owned()];
+    }
+    let last = PARTS.min(chars.len() / PART) - 1;
+    let starts = (0..=last).map(|part| part * (chars.len() - PART) / last);
+    starts.map(|start| chars[start..start + PART].iter().collect()).collect()
+}
+
+/// Returns the pattern of texts that have these parts in this order.
+fn pattern(parts: &[impl AsRef<str>]) -> Param<'static> {
+    let escape = |part: &str| part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+    let escaped: Vec<String> = parts.iter().map(|part| escape(part.as_ref())).collect();
+    Param::Text(format!("%{}%", escaped.join("%")).into())
 }
 
 #[async_trait]
@@ -159,11 +178,7 @@ impl SearchRepository for SqlTx<'_> {
             let params = [tenant_id, Param::Text(line.into()), kind, limit_param, whole];
             return self.fetch(POSTGRES_TITLED, &params, read).await;
         }
-        let pattern = |text: &str| {
-            let pattern = format!("%{}%", text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
-            Param::Text(pattern.into())
-        };
-        let params = [tenant_id.clone(), pattern(text), kind.clone(), limit_param.clone()];
+        let params = [tenant_id.clone(), pattern(&[text]), kind.clone(), limit_param.clone()];
         let newest = self.fetch(POSTGRES_NEWEST, &params, read).await?;
         if newest.len() >= limit as usize {
             return Ok(newest);
@@ -203,4 +218,32 @@ fn read_setting(cells: &mut Cells<'_>) -> Result<String, CellError> {
 
 fn read(cells: &mut Cells<'_>) -> Result<(FoundKind, Uuid), CellError> {
     Ok((cells.take("search_texts", "kind")?, cells.take("search_texts", "id")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_is_asked_for_parts_from_all_over_a_text() {
+        for (text, want) in [
+            ("harbour plumbing", &["harbour plumbing"][..]),
+            ("harbour plumbing!", &["harbo", "r plu", "bing!"]),
+            ("harbour plumbing and gas", &["harbo", "r plu", "bing ", "d gas"]),
+            ("名前の長い会社の名前の長い会社の支店", &["名前の長い", "社の名前の", "会社の支店"]),
+            ("+61 (0)412 345 678", &["5 678"]),
+            ("12", &["12"]),
+        ] {
+            assert_eq!(asked_of_index(text), want, "{text}");
+        }
+        for length in PHRASE + 1..300 {
+            let text: String = (0..length).map(|at| char::from_u32(0x4e00 + at as u32).unwrap()).collect();
+            let parts = asked_of_index(&text);
+            assert!(text.starts_with(&parts[0]) && text.ends_with(&parts[parts.len() - 1]));
+            let mut rest = text.as_str();
+            for part in &parts {
+                rest = rest.split_once(part.as_str()).expect("the parts are apart and in their order").1;
+            }
+        }
+    }
 }

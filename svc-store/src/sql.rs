@@ -144,6 +144,8 @@ pub(crate) struct StoreContext {
     pub(crate) delivery_wakeup: DeliveryWakeup,
     /// Whether the rows of a tenant may be on another server than those that are of no tenant, as on Citus.
     pub(crate) is_distributed: bool,
+    /// Whether a person runs the program and waits, so that upkeep may lock a table for as long as it takes.
+    pub(crate) is_by_hand: bool,
     /// The clock of the database, if it has one.
     pub(crate) database_clock: Option<DatabaseClock>,
     observer: OnceLock<Arc<dyn Observer>>,
@@ -152,7 +154,16 @@ pub(crate) struct StoreContext {
 impl StoreContext {
     pub(crate) fn new(env: Env, cursor_key: CursorKey, vault: Vault) -> Self {
         let (delivery_wakeup, observer) = (DeliveryWakeup::default(), OnceLock::new());
-        Self { env, cursor_key, vault, delivery_wakeup, is_distributed: false, database_clock: None, observer }
+        Self {
+            env,
+            cursor_key,
+            vault,
+            delivery_wakeup,
+            is_distributed: false,
+            is_by_hand: false,
+            database_clock: None,
+            observer,
+        }
     }
 
     /// Returns the error of a write that takes its time now, if the clock of this machine is wrong.

@@ -104,8 +104,8 @@ pub struct Import {
     /// Form of the dates in a CSV file, such as DD/MM/YYYY.
     ///
     /// It has DD, MM or MMM, and YYYY or YY, with any separators; MMM is the English name of a month or its first letters. Otherwise, only dates such as 2025-12-31 are read. The order of day and month is never guessed. Fields that are times
-    /// get the beginning of the date in the account's time zone. A date may have a time: one with an offset or a time zone, or in
-    /// a column such as "Date (UTC)", is converted to the date in the account's time zone.
+    /// get the beginning of the date in the account's time zone. A date may have a time: one with an offset or a time zone such as
+    /// Australia/Sydney, or in a column such as "Date (UTC)", is converted to the date in the account's time zone.
     #[arg(long, value_parser = DateFormat::parse, value_name = "FORMAT")]
     pub date_format: Option<DateFormat>,
     /// Status or currency for a text, such as "Awaiting Payment=sent".

@@ -12,14 +12,18 @@ use serde_json::json;
 use super::Database;
 use crate::cli::DbCommand;
 use crate::exit::Failure;
-use crate::output::Outcome;
+use crate::output::{self, Outcome};
 use crate::service::Service;
 
 pub(super) async fn run(database: &Database, command: DbCommand) -> Result<Outcome, Failure> {
     let url = &database.url;
     match command {
         DbCommand::Migrate => {
-            let applied = svc_store::migrate(url).await?;
+            let report = svc_store::migrate_and_report(url).await?;
+            if let Some(note) = &report.note {
+                output::note(note);
+            }
+            let applied = report.applied;
             let text = match applied.as_slice() {
                 [] => "The schema is up to date.".to_owned(),
                 names => format!("Applied migrations: {}.", names.join(", ")),

@@ -224,6 +224,28 @@ fn an_import_adds_up_the_lines_of_invoices() {
     assert_eq!(totals, [r#""F-1" 1000"#, r#""F-3" 2.5"#, r#""INV-0001" 1"#, r#""INV-0002" 1"#]);
 }
 
+/// The account has AUD.
+#[test]
+fn the_lines_of_an_invoice_have_the_currency_of_the_first() {
+    let mut session = session();
+    let header = "Invoice #,Date Issued,Invoice Status,Line Total,Currency\n";
+    let lines = "F-1,2025-11-03,sent,100,EUR\nF-1,2025-11-03,sent,100,USD\n\
+                 F-2,2025-11-03,sent,100,EUR\nF-2,,,€5,\nF-2,,,7,eur\n\
+                 F-3,2025-11-03,sent,100,EUR\nF-3,,,$5,\n\
+                 F-4,2025-11-03,sent,100,\nF-4,,,5,EUR\n\
+                 F-5,2025-11-03,sent,1,EUR\nF-5,,,1,Dollars\nF-6,2025-11-03,sent,$2,\n";
+    session.file("lines.csv", format!("{header}{lines}"));
+    let import = ["import", "invoices", "lines.csv", "--from", "freshbooks"];
+    session.run(&import).assert("import_lines_in_currencies");
+    let listed = session.json(&["export", "invoices"]);
+    let invoices = listed.as_array().unwrap().iter();
+    let mut totals: Vec<String> = invoices
+        .map(|invoice| format!("{} {} {}", invoice["invoice_number"], invoice["currency"], invoice["total"]))
+        .collect();
+    totals.sort();
+    assert_eq!(totals, [r#""F-2" "EUR" 112"#, r#""F-6" "AUD" 2"#]);
+}
+
 #[test]
 fn an_import_refuses_options_for_values_that_are_not_there() {
     let mut session = session();

@@ -15,19 +15,27 @@ const SHORT_WORD: usize = MIN_TEXT - 1;
 const MIN_UNUSUAL: usize = 6;
 /// The fewest digits of a number without its country or its first zero.
 const MIN_SUBSCRIBER: usize = 7;
+/// The fewest digits of a number with its country, where nothing says that it has one.
+const MIN_INTERNATIONAL: usize = 10;
 /// The digits zero of scripts that have digits of their own.
 const ZEROS: [char; 9] =
     ['\u{660}', '\u{6f0}', '\u{966}', '\u{9e6}', '\u{a66}', '\u{ae6}', '\u{be6}', '\u{e50}', '\u{1040}'];
 
 /// Returns a text in the form in which it is compared.
 ///
-/// Case, accents, width, and kinds of spaces, dashes, quotes and digits make no difference, nor do characters that are not seen. A
-/// letter with an accent is the same whether it is one character or two. Scripts without spaces between words are compared
+/// Case, accents and strokes, width, and kinds of spaces, dashes, quotes and digits make no difference, nor do characters that are
+/// not seen. A letter with an accent is the same whether it is one character or two. Scripts without spaces between words are compared
 /// without any.
 pub(super) fn folded(text: &str) -> String {
     let plain: String = text.nfkd().filter(|char| !is_mark(*char) && !is_unseen(*char)).map(plain).nfc().collect();
     // By way of upper case, "ß" is "ss", and both forms of a final sigma are one.
-    let lower: String = plain.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
+    let mut lower = String::with_capacity(plain.len());
+    for char in plain.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase) {
+        match base_letters(char) {
+            Some(letters) => lower.push_str(letters),
+            None => lower.push(char),
+        }
+    }
     let mut folded = String::with_capacity(lower.len());
     for word in lower.split_whitespace() {
         let is_joined = folded.chars().next_back().is_some_and(is_unspaced) && word.starts_with(is_unspaced);
@@ -57,6 +65,29 @@ fn is_unseen(char: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..='\u{e0fff}'
     ) || (char.is_control() && !char.is_whitespace())
+}
+
+/// Returns the letters that people type in place of a small Latin letter which has a stroke or is two, and no accent that could
+/// be taken off.
+fn base_letters(char: char) -> Option<&'static str> {
+    Some(match char {
+        'æ' => "ae",
+        'œ' => "oe",
+        'þ' => "th",
+        'ð' | 'đ' | 'ɖ' | 'ɗ' => "d",
+        'ø' => "o",
+        'ł' | 'ƚ' => "l",
+        'ħ' => "h",
+        'ŧ' => "t",
+        'ŋ' => "n",
+        'ı' | 'ɨ' => "i",
+        'ƀ' | 'ɓ' => "b",
+        'ǥ' => "g",
+        'ƙ' => "k",
+        'ƴ' => "y",
+        'ƶ' => "z",
+        _ => return None,
+    })
 }
 
 /// Returns the character that people type in place of another one.
@@ -136,6 +167,15 @@ pub(super) fn digits(phone: &str) -> Option<String> {
     (digits.len() >= MIN_TEXT).then_some(digits)
 }
 
+/// Returns the digits of each number in a folded phone field that is long enough to be one, where it has more than one number, or
+/// words beside it.
+pub(super) fn single_numbers(phone: &str) -> Vec<String> {
+    let is_end = |char: char| char.is_alphabetic() || "/,;|&".contains(char);
+    let numbers = phone.split(is_end).filter_map(digits).filter(|digits| digits.len() >= MIN_SUBSCRIBER);
+    let all = digits(phone);
+    numbers.filter(|number| Some(number) != all.as_ref()).collect()
+}
+
 /// Returns what the texts of records with this title have, and no others.
 pub(super) fn whole_title(title: &str) -> String {
     format!("{TITLE}{title}\n")
@@ -163,7 +203,11 @@ fn numbers(text: &str) -> Vec<String> {
     if without_zeros.len() >= MIN_SUBSCRIBER && without_zeros != digits {
         numbers.push(without_zeros.to_owned());
     }
-    if text.starts_with('+') || digits.starts_with("00") {
+    // Without the sign before it, it is long enough to begin with the number of a country.
+    if text.starts_with('+')
+        || digits.starts_with("00")
+        || digits.len() >= MIN_INTERNATIONAL && !digits.starts_with('0')
+    {
         // The same number as it is written within its country, whose number has one to three digits.
         let national =
             (1..=3).filter_map(|country| without_zeros.get(country..)).map(|rest| rest.trim_start_matches('0'));
@@ -197,6 +241,14 @@ mod tests {
             ("STRASSE", "straße"),
             ("ΟΔΟΣ ΑΒΓ", "οδός αβγ"),
             ("İstanbul", "istanbul"),
+            ("Łukasz", "LUKASZ"),
+            ("Søren Ærø", "soren aero"),
+            ("SØREN", "søren"),
+            ("Đặng Văn", "dang van"),
+            ("Þórður", "thordur"),
+            ("Ħamrun", "hamrun"),
+            ("Œuvre", "oeuvre"),
+            ("Işık", "isik"),
             ("ﬁne", "FINE"),
             ("a\u{a0}\u{2009} b\t", " a b"),
             ("\u{202a}Ada\u{202c}\u{feff}", "a\u{ad}da"),
@@ -222,12 +274,27 @@ mod tests {
     }
 
     #[test]
+    fn each_of_several_numbers_is_one() {
+        let numbers = |text: &str| single_numbers(&folded(text));
+        assert_eq!(numbers("0412 345 678 / 0413 000 111"), ["0412345678", "0413000111"]);
+        assert_eq!(numbers("+61 (0)412 345 678, +61 3 5550 0100"), ["61412345678", "61355500100"]);
+        assert_eq!(numbers("m: 0412 345 678 h: 5550 0100"), ["0412345678", "55500100"]);
+        assert_eq!(numbers("0412 345 678 ext 12"), ["0412345678"]);
+        for text in ["0412 345 678", "0412/345678", "5550", ""] {
+            assert_eq!(numbers(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
     fn a_number_is_looked_for_as_it_may_be_written() {
         let numbers = |text: &str| numbers(&folded(text));
         assert_eq!(numbers("(3) 5550"), ["35550"]);
         assert_eq!(numbers("\u{202a}0412\u{a0}345_678"), ["0412345678", "412345678"]);
         let in_country = ["61412345678", "\n01412345678\n", "\n1412345678\n", "\n0412345678\n", "\n412345678\n"];
         assert_eq!(numbers("+61 (0)412·345·678")[..5], in_country);
+        assert_eq!(numbers("61412345678")[..5], in_country, "without its sign");
+        assert_eq!(numbers("0412345678"), ["0412345678", "412345678"]);
+        assert_eq!(numbers("412345678"), ["412345678"]);
         for text in ["100*", "100 percent", "INV-0001", "12"] {
             assert_eq!(numbers(text), [""; 0], "{text}");
         }

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::error::{Error, FieldCode, Issue, Violations};
-use crate::values::formulas::{constant, is_scientific};
+use crate::values::formulas::{constant, is_power, is_scientific};
 
 /// The fields whose texts are numbers, of which every digit counts.
 const NUMBERS: [&str; 2] = ["phone", "postcode"];
@@ -26,7 +26,7 @@ pub(super) fn check<'t>(texts: impl IntoIterator<Item = (&'static str, Option<Co
 }
 
 fn reason(field: &str, text: &str) -> Option<String> {
-    if is_scientific(text) {
+    if is_scientific(text) || NUMBERS.contains(&field) && is_power(text) {
         return Some(format!(
             "must have all of its digits, and {text} is a number that a spreadsheet has shortened; give the column the format \
              Text there, and export it again"
@@ -61,6 +61,11 @@ mod tests {
             ("postcode", "E1 6AN", false),
             ("phone", "0412.345.678", false),
             ("phone", "02.0", true),
+            ("phone", "6E10", true),
+            ("phone", "+4e11", true),
+            ("postcode", "4e11", true),
+            ("postcode", " 2E3 ", true),
+            ("postcode", "6E", false),
             ("invoice_number", "12E4", false),
             ("invoice_number", "1001.0", false),
             ("first_name", "=1+1", false),

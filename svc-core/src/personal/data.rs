@@ -1,7 +1,8 @@
 //! What an account knows of a person, page by page: [`page`].
 //!
-//! A page is read in one transaction, and has a bounded number of records and size, however much there is. The records come
-//! first, each kind from the newest to the oldest one, then the events of the contact and of each record.
+//! A page is read in one transaction, and has a bounded number of records, size and work, however much there is: it also ends
+//! after it has looked at so many records that have no payments or no events. The records come first, each kind from the newest
+//! to the oldest one, then the events of the contact and of each record.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -22,7 +23,8 @@ use crate::values::{TenantId, Timestamp, parse_uuid};
 const READ: u32 = 50;
 /// How many events one statement reads.
 const EVENTS_READ: u32 = 200;
-/// How many records and payments, or events, a page has before it ends.
+/// How many records and payments, or events, a page has before it ends, and the payments or events of how many records it looks
+/// for.
 const PAGE: usize = 200;
 /// How many payments of one invoice are returned at most.
 pub const MAX_PAYMENTS: u32 = 1000;
@@ -193,13 +195,13 @@ pub async fn page(
     params: &ContactDataParams,
 ) -> Result<ContactData, Error> {
     let contact = Repository::<Contact>::get(tx, tenant, id).await?.ok_or(Error::NotFound)?;
-    let mut reader = Reader { tenant, id, data: ContactData::new(contact) };
+    let mut reader = Reader { tenant, id, data: ContactData::new(contact), looked_at: 0 };
     let mut position = match &params.cursor {
         Some(cursor) => Position::open(tx.cursor_key(), tenant, id, cursor)?,
         None => Position::start(0),
     };
     while let Some(stage) = STAGES.get(position.stage) {
-        if reader.data.is_full() {
+        if reader.data.is_full() || reader.looked_at >= PAGE {
             reader.data.next_cursor = Some(position.seal(tx.cursor_key(), tenant, id));
             break;
         }
@@ -214,6 +216,8 @@ struct Reader {
     tenant: TenantId,
     id: ContactId,
     data: ContactData,
+    /// Of how many records the payments or the events were read, whether or not there were any.
+    looked_at: usize,
 }
 
 impl Reader {
@@ -250,6 +254,7 @@ impl Reader {
         // Of one invoice at a time, which may have many.
         let invoices = Invoice::of_contact(tx).records_of_contact(self.tenant, self.id, at.before, 1).await?;
         for invoice in &invoices {
+            self.looked_at += 1;
             let payments = tx.payments(self.tenant, invoice.id, MAX_PAYMENTS).await?;
             at.is_cut |= payments.len() == MAX_PAYMENTS as usize;
             self.data.payments.extend(payments);
@@ -260,6 +265,7 @@ impl Reader {
     /// Reads the next events of the next record of a kind.
     async fn events_of<R: OfContact>(&mut self, tx: &mut dyn Tx, at: Position) -> Result<Position, Error> {
         let records = R::of_contact(tx).records_of_contact(self.tenant, self.id, at.before, 1).await?;
+        self.looked_at += records.len();
         match records.last() {
             Some(record) => self.events(tx, at, record.id().uuid(), Some(record.created_at())).await,
             None => Ok(at.after(None)),

@@ -50,7 +50,8 @@ pub trait StreamRepository: Send {
         limit: u32,
     ) -> StoreResult<Vec<StreamKey>>;
 
-    /// Moves the position of a stream in an account forward. It never goes back.
+    /// Moves the position of a stream in an account forward. It never goes back. It stays where it is if it would be beyond the
+    /// clock of the account, which was set back after these messages were read: what is written from then on has earlier times.
     async fn advance_stream(&mut self, key: StreamKey, tenant: TenantId, sent_until: Timestamp) -> StoreResult<()>;
 
     /// Returns the earliest position of all streams in an account, of those whose lease ended after `used_since`. A stream

@@ -56,7 +56,7 @@ pub fn constant(cell: &str) -> Option<String> {
 }
 
 /// Returns whether a text is a number in scientific notation, such as `6.14E+10`, in which a spreadsheet drops digits of a
-/// phone number. A number such as `12E4` has all of its digits and can be that of an invoice.
+/// phone number. A number such as `12E4` can be that of an invoice; [`is_power`] knows it.
 ///
 /// ```
 /// use svc_core::values::formulas::is_scientific;
@@ -71,6 +71,20 @@ pub fn is_scientific(text: &str) -> bool {
     let parts = mantissa.split_once(['.', ',']);
     let is_number = parts.map_or_else(|| digits(mantissa), |(whole, decimals)| digits(whole) && digits(decimals));
     is_number && digits(exponent.trim_start_matches(['+', '-', '−'])) && (is_signed || parts.is_some())
+}
+
+/// Returns whether a text is a whole number with an exponent, such as `6E10`: a number in scientific notation, where no text
+/// with a letter is meant.
+///
+/// ```
+/// use svc_core::values::formulas::is_power;
+/// assert!(is_power("6E10") && is_power("4e11"));
+/// assert!(!is_power("E1 6AN") && !is_power("6E") && !is_power("0412 345 678"));
+/// ```
+pub fn is_power(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let text = text.trim().trim_start_matches(['+', '-', '−']);
+    text.split_once(['e', 'E']).is_some_and(|(mantissa, exponent)| digits(mantissa) && digits(exponent))
 }
 
 #[cfg(test)]

@@ -16,8 +16,9 @@ use svc_core::imports::AccountRecord;
 use svc_core::lookup::{self, IdPart, KindInAccount};
 use svc_core::resources::contacts::Contact;
 use svc_core::store::memory::MemoryStore;
-use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
+use svc_core::store::{Access, AccountServers, Store, StoreResult, StoreWrapper, UnitOfWork};
 use svc_core::values::TenantId;
+use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 use super::imports::{PLAIN, restored};
 use super::{Fixture, START, time};
@@ -131,4 +132,69 @@ fn an_index_that_fails_does_not_stand_in_the_way_of_others() {
     assert_eq!(left.now_or_never().unwrap().unwrap(), accounts[..1]);
     let after = store.read("test", accounts[0], async |tx, &first| Ok(tx.tenants_to_index(Some(first), 10).await?));
     assert_eq!(after.now_or_never().unwrap().unwrap(), [] as [TenantId; 0]);
+}
+
+/// A store whose first two accounts are on a server that hangs, and the third on another one.
+struct TwoServers {
+    store: MemoryStore,
+    accounts: Mutex<Vec<TenantId>>,
+    steps: Mutex<Vec<&'static str>>,
+}
+
+#[async_trait]
+impl AccountServers for TwoServers {
+    async fn accounts(&self) -> StoreResult<Vec<(i64, Vec<TenantId>)>> {
+        let accounts = self.accounts.lock().unwrap();
+        Ok(vec![(1, accounts[..2].to_vec()), (2, accounts[2..].to_vec())])
+    }
+}
+
+#[async_trait]
+impl Store for TwoServers {
+    async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        if name == "search.index" {
+            let mut steps = self.steps.lock().unwrap();
+            let hangs = steps.is_empty();
+            steps.push(if hangs { "hung" } else { "done" });
+            if hangs {
+                let reason = "the server 1 of the account does not respond".to_owned();
+                return Err(StoreError::Unavailable(reason).into());
+            }
+        }
+        self.store.run(access, name, work).await
+    }
+
+    fn env(&self) -> &Env {
+        self.store.env()
+    }
+
+    fn delivery_wakeup(&self) -> &DeliveryWakeup {
+        self.store.delivery_wakeup()
+    }
+
+    fn servers(&self) -> Option<&dyn AccountServers> {
+        Some(self)
+    }
+
+    fn check_writable(&self) -> StoreResult<()> {
+        self.store.check_writable()
+    }
+
+    async fn close(&self) {
+        self.store.close().await;
+    }
+}
+
+#[test]
+fn the_accounts_of_a_server_that_hangs_are_not_tried_one_after_the_other() {
+    let env = Env::new(ManualClock::at(time(START)), SeededEntropy::new(1));
+    let servers = TwoServers { store: MemoryStore::new(env), accounts: Mutex::default(), steps: Mutex::default() };
+    let store: &dyn Store = &servers;
+    for _ in 0..3 {
+        let create = store.write("test", (), async |tx, ()| tenants::create(tx, TenantCreate::named("Test")).await);
+        servers.accounts.lock().unwrap().push(create.now_or_never().unwrap().unwrap().id);
+    }
+    let indexed = find::index_all(store, async |_: Duration| {}).now_or_never().unwrap();
+    assert!(matches!(indexed, Err(Error::Store(StoreError::Unavailable(_)))));
+    assert_eq!(*servers.steps.lock().unwrap(), ["hung", "done"], "the second account is left until the next time");
 }

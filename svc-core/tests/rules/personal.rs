@@ -309,3 +309,29 @@ fn a_page_belongs_to_its_contact() {
         assert_eq!(page(&fixture, contact, Some(cursor.clone())).map(drop), Err(Error::InvalidCursor), "{cursor}");
     }
 }
+
+/// A page looks for the payments or the events of no more than 200 records, also if there are none.
+#[test]
+fn a_page_of_all_data_ends_however_little_it_finds() {
+    let fixture = Fixture::new();
+    let contact = fixture.contact();
+    for _ in 0..250 {
+        fixture.invoice(json!({ "contact_id": contact, "total": 5 })).unwrap();
+    }
+    let (mut params, mut pages) = (ContactDataParams::default(), Vec::new());
+    loop {
+        let read = (fixture.tenant, contact, params.clone());
+        let page = fixture
+            .write(read, async |tx, (tenant, id, params)| personal::page(tx, *tenant, *id, params).await)
+            .unwrap();
+        pages.push((page.invoices.len(), page.events.len()));
+        if page.next_cursor.is_none() {
+            assert!(page.is_complete);
+            break;
+        }
+        params.cursor = page.next_cursor;
+    }
+    // The second one ends after the payments of 200 invoices, and the third one has the events of the contact and of the 150
+    // that it looks at after those of the other 50.
+    assert_eq!(pages, [(200, 0), (50, 0), (0, 151), (0, 100)]);
+}

@@ -52,6 +52,12 @@ const UNLOCK: &str = "SELECT pg_advisory_unlock(7310004116); RESET statement_tim
 const NO_TIMEOUTS: &str = "SET statement_timeout = 0; SET lock_timeout = 0";
 /// The most partitions that are made ahead at once.
 const MAX_PARTITIONS: u32 = 64;
+/// How often a table that somebody has locked is tried again, and after which pause.
+const BLOCKED_ATTEMPTS: u32 = 5;
+const BLOCKED_PAUSE: Duration = Duration::from_secs(1);
+/// What is said when it stays locked.
+const BLOCKED: &str = "Partitions for the next week were not all made, as somebody has locked their tables, such as a backup. Servers \
+     make them meanwhile. Run the command again later.";
 /// How often that lock is tried.
 const LOCK_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -75,21 +81,30 @@ pub(super) async fn apply(client: &Client, migrations: &[Migration]) -> StoreRes
 }
 
 /// Makes partitions until a week from now, each for as long as it takes: on Citus the upkeep of nodes may be too slow for the time
-/// that it may lock a table. A role without the right to do so leaves it to the nodes.
-pub(super) async fn make_partitions(client: &Client) -> StoreResult<()> {
+/// that it may lock a table. A role without the right to do so leaves it to the nodes. Returns what to say of partitions that could
+/// not be made, as somebody has locked their tables.
+pub(super) async fn make_partitions(client: &Client) -> StoreResult<Option<String>> {
     let made = async {
         client.batch_execute("SET statement_timeout = 0").await?;
+        let mut attempts = 0;
         for _ in 0..MAX_PARTITIONS {
             client.execute("SELECT prepare_partition(now(), 1, interval '7 days')", &[]).await?;
-            let step = "SELECT done IS NULL FROM step_partitions(now(), '-infinity', 1, interval '7 days')";
-            if client.query_one(step, &[]).await?.try_get(0)? {
+            let step = "SELECT done IS NULL, blocked IS NOT NULL FROM step_partitions(now(), '-infinity', 1, interval '7 days')";
+            let row = client.query_one(step, &[]).await?;
+            let (is_over, is_blocked): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
+            if is_blocked && attempts < BLOCKED_ATTEMPTS {
+                attempts += 1;
+                tokio::time::sleep(BLOCKED_PAUSE).await;
+            } else if is_blocked {
+                return Ok(Some(BLOCKED.to_owned()));
+            } else if is_over {
                 break;
             }
         }
-        Ok::<_, Error>(())
+        Ok::<_, Error>(None)
     };
     match made.await {
-        Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Ok(()),
+        Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Ok(None),
         made => made.map_err(|error| cannot_connect(&error)),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The reads are taken from the queue before the transaction begins, so each one sees every write that was acknowledged
 //! before the read was requested. A statement that takes long is ended by the server, and its read runs again on the connection of a
-//! task for slow reads.
+//! task for slow reads; so does a read of many statements that takes long with all of them. A read whose caller is gone ends at once.
 //!
 //! `BEGIN` is pipelined with the first statements, the statements of all reads are pipelined together, and nothing waits for
 //! `COMMIT`. So `GET /contacts/{id}` takes two round trips, one to look up the API key and one to read the row, however
@@ -27,6 +27,9 @@ use crate::slow_reads::too_slow;
 
 /// The most reads in one transaction, so that snapshots stay short.
 const MAX_GROUP: usize = 64;
+
+/// How long a read may take with all of its statements on a connection that reads share, in times of one statement.
+const SHARED_STATEMENTS: u32 = 4;
 
 pub(super) async fn run(shared: Arc<Shared>) {
     while let Some(connection) = shared.connection(Access::Read).await {
@@ -73,7 +76,8 @@ async fn run_slow_read(
     mut work: QueuedWork,
 ) -> bool {
     let name = work.name();
-    let mut transaction = PostgresTransaction::new(connection, &shared.context.vault, Access::Read);
+    let transaction = PostgresTransaction::new(connection, &shared.context.vault, Access::Read);
+    let mut transaction = transaction.with_load(shared.read_load.as_ref());
     let result = {
         let (unit, abandoned) = work.work_and_abandonment();
         let delivery_wakeup = DeliveryWakeup::default();
@@ -152,12 +156,12 @@ async fn serve(connection: &PostgresConnection, shared: &Shared) -> bool {
 async fn run_in_group(
     connection: &PostgresConnection,
     shared: &Shared,
-    work: QueuedWork,
+    mut work: QueuedWork,
 ) -> Option<(QueuedWork, TransactionFailure)> {
     let transaction = PostgresTransaction::join(connection, &shared.context.vault, Access::Read);
     let transaction = transaction.with_load(shared.read_load.as_ref());
     let mut transaction = transaction.with_read(shared.running_read(work.name()));
-    match read(connection, shared, &work, &mut transaction).await {
+    match read(connection, shared, &mut work, &mut transaction).await {
         Ok(Read::Done(result)) => work.complete(result),
         Ok(Read::Slow(account)) => shared.add_slow(account, work),
         Err(failure) => return Some((work, failure)),
@@ -166,10 +170,11 @@ async fn run_in_group(
 }
 
 /// Runs a read in its own transaction and completes it. Returns whether the connection can still be used.
-async fn run_alone(connection: &PostgresConnection, shared: &Shared, work: QueuedWork) -> bool {
+async fn run_alone(connection: &PostgresConnection, shared: &Shared, mut work: QueuedWork) -> bool {
     let transaction = PostgresTransaction::new(connection, &shared.context.vault, Access::Read);
+    let transaction = transaction.with_load(shared.read_load.as_ref());
     let mut transaction = transaction.with_read(shared.running_read(work.name()));
-    match read(connection, shared, &work, &mut transaction).await {
+    match read(connection, shared, &mut work, &mut transaction).await {
         Ok(Read::Done(result)) => work.complete(result),
         Ok(Read::Slow(account)) => shared.add_slow(account, work),
         Err(failure) if failure.is_connection_lost() => {
@@ -191,16 +196,29 @@ enum Read {
 async fn read(
     connection: &PostgresConnection,
     shared: &Shared,
-    work: &QueuedWork,
+    work: &mut QueuedWork,
     transaction: &mut PostgresTransaction<'_>,
 ) -> Result<Read, TransactionFailure> {
-    let delivery_wakeup = DeliveryWakeup::default();
-    let reading = transaction.run(work.name(), work.work(), &shared.context, &delivery_wakeup, None);
-    let result = match timeout(MAX_DURATION, reading).await {
+    let name = work.name();
+    let has_slow = transaction.read().is_some_and(|read| read.slow.is_some());
+    let time = if has_slow { shared.read_times.shared * SHARED_STATEMENTS } else { MAX_DURATION };
+    let result = {
+        let (unit, abandoned) = work.work_and_abandonment();
+        let delivery_wakeup = DeliveryWakeup::default();
+        let reading = transaction.run(name, unit, &shared.context, &delivery_wakeup, None);
+        tokio::select! {
+            biased;
+            result = timeout(time.min(MAX_DURATION), reading) => result,
+            // What runs of it ends by itself within the time of a statement.
+            () = abandoned => return Ok(Read::Done(Err(too_slow(name).into()))),
+        }
+    };
+    let result = match result {
         Ok(result) => result,
+        Err(_) if has_slow => return Ok(Read::Slow(transaction.read().and_then(|read| read.account))),
         Err(_) => {
             connection.abort();
-            return Ok(Read::Done(Err(too_long(work.name()).into())));
+            return Ok(Read::Done(Err(too_long(name).into())));
         }
     };
     let is_late = matches!(transaction.failure(), Some(failure) if matches!(failure.error, StoreError::TooSlow(_)));

@@ -44,6 +44,7 @@ const OF_ALL_SERVERS: &[&str] = &[
     "deliveries.backlog",
     "keys.expiring",
     "overdue.tenants",
+    "published_apps.unused",
     "retention.due",
     "retention.sent",
     "retention.tenants",

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::env;
-use svc_core::store::{EventFilter, EventRepository, EventWithActor, StoreResult, events_in_one_read};
+use svc_core::store::{EventFilter, EventRepository, EventWithActor, MAX_EVENT_BYTES, StoreResult, events_in_one_read};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::{Event, EventId};
 use uuid::Uuid;
@@ -37,6 +37,8 @@ static LISTS: LazyLock<[[String; 2]; 2]> = LazyLock::new(|| {
 const IDS: &str = "SELECT id FROM events WHERE tenant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
 const COUNT: &str =
     "SELECT count(*) FROM (SELECT 1 FROM events WHERE tenant_id = $1 AND id >= $2 AND id < $3 LIMIT $4) AS counted";
+/// How many sizes of events are asked for at first, when nothing is known of them.
+const FIRST_SIZES: u32 = 20;
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
@@ -53,7 +55,7 @@ fn sizes(dialect: Dialect, is_of_record: bool, oldest_first: bool) -> String {
     let (record, limit) = if is_of_record { ("AND record_id = $4 ", "$5") } else { ("", "$4") };
     let order = if oldest_first { "ASC" } else { "DESC" };
     format!(
-        "SELECT CAST({size} AS bigint) FROM events WHERE tenant_id = $1 AND id >= $2 AND id < $3 {record}\
+        "SELECT id, CAST({size} AS bigint) FROM events WHERE tenant_id = $1 AND id >= $2 AND id < $3 {record}\
          ORDER BY id {order} LIMIT {limit}"
     )
 }
@@ -77,11 +79,38 @@ impl SqlTx<'_> {
         if limit <= 1 {
             return Ok(limit);
         }
-        let sizes = sizes(self.dialect, is_of_record, oldest_first);
-        let sizes: Vec<u64> = self.fetch(&sizes, params, |cells| cells.take("events", "octet_length(data)")).await?;
-        let sizes = sizes.into_iter().map(|size| usize::try_from(size).unwrap_or(usize::MAX));
+        let statement = sizes(self.dialect, is_of_record, oldest_first);
+        let (mut params, mut sizes) = (params.to_vec(), Vec::new());
+        let read = |cells: &mut Cells<'_>| {
+            Ok((cells.take::<Uuid>("events", "id")?, cells.take::<u64>("events", "octet_length(data)")?))
+        };
+        // PostgreSQL decompresses the data of all events whose sizes it is asked for.
+        while let Some(part) = next_part(&sizes, limit) {
+            let last_param = params.len() - 1;
+            params[last_param] = Param::Int(part.into());
+            let found: Vec<(Uuid, u64)> = self.fetch(&statement, &params, read).await?;
+            sizes.extend(found.iter().map(|(_, size)| usize::try_from(*size).unwrap_or(usize::MAX)));
+            let Some((last, _)) = found.last().filter(|_| found.len() == part as usize) else { break };
+            if oldest_first {
+                params[1] = Param::Uuid(Uuid::from_u128(last.as_u128().saturating_add(1)));
+            } else {
+                params[2] = Param::Uuid(*last);
+            }
+        }
         Ok(u32::try_from(events_in_one_read(sizes)).unwrap_or(limit))
     }
+}
+
+/// Returns how many further sizes are asked for: so many as may fit if they are like those so far.
+fn next_part(sizes: &[usize], limit: u32) -> Option<u32> {
+    let sum = sizes.iter().copied().fold(0, usize::saturating_add);
+    let left = limit.saturating_sub(sizes.len() as u32);
+    if left == 0 || sum >= MAX_EVENT_BYTES {
+        return None;
+    }
+    let mean = (sum / sizes.len().max(1)).max(1);
+    let fit = u32::try_from((MAX_EVENT_BYTES - sum) / mean).unwrap_or(u32::MAX);
+    Some(if sizes.is_empty() { FIRST_SIZES } else { fit.max(FIRST_SIZES) }.min(left))
 }
 
 fn read_with_actor(cells: &mut Cells<'_>) -> Result<EventWithActor, CellError> {
@@ -144,5 +173,27 @@ impl EventRepository for SqlTx<'_> {
         params.push(read.param());
         let statement = if filter.oldest_first { oldest_first } else { newest_first };
         self.fetch(statement, &params, read_with_actor).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_asked_for_until_they_are_enough() {
+        for (sizes, limit, want) in [
+            (&[][..], 200, Some(20)),
+            (&[], 7, Some(7)),
+            (&[300; 20], 200, Some(180)),
+            (&[64 * 1024; 20], 200, Some(20)),
+            (&[30_000; 20], 200, Some(49)),
+            (&[0; 20], 200, Some(180)),
+            (&[MAX_EVENT_BYTES / 20 + 1; 20], 200, None),
+            (&[usize::MAX; 2], 200, None),
+            (&[300; 20], 20, None),
+        ] {
+            assert_eq!(next_part(sizes, limit), want, "{} {limit}", sizes.len());
+        }
     }
 }

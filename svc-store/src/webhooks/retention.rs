@@ -146,7 +146,7 @@ impl SqlTx<'_> {
         match blocked.as_deref() {
             Some("time") => tracing::warn!(
                 "a partition was not made or dropped, as writes would have waited for it longer than {limit}; trying again in a \
-                 minute. `svc db migrate` makes partitions ahead without this limit"
+                 minute. `svc db prune` makes and drops them without this limit"
             ),
             Some(_) if ahead < MIN_AHEAD => tracing::warn!(
                 hours_ahead = ahead.as_secs() / 3600,
@@ -181,7 +181,8 @@ impl RetentionRepository for SqlTx<'_> {
         if self.dialect == Dialect::Sqlite {
             return Ok(DroppedHistory::default());
         }
-        self.step_partitions(now, before.min(sent_before), days(now, before), 0, MAX_LOCK).await
+        let limit = if self.context.is_by_hand { "0" } else { MAX_LOCK };
+        self.step_partitions(now, before.min(sent_before), days(now, before), 0, limit).await
     }
 
     async fn last_event(&mut self, tenant: TenantId, range: IdRange, limit: u32) -> StoreResult<Option<Uuid>> {

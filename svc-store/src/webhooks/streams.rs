@@ -24,10 +24,13 @@ record!(StreamPosition, "stream_positions", key: [tenant_id, stream_id], {
 });
 
 static INSERT: LazyLock<String> = LazyLock::new(|| format!("{} ON CONFLICT DO NOTHING", Stream::statements().insert));
-/// A position never goes back.
+/// A position never goes back, and is never beyond the clock of its account.
 static ADVANCE: LazyLock<String> = LazyLock::new(|| {
-    let (insert, update) = (&StreamPosition::statements().insert, on_conflict_update::<StreamPosition>());
-    format!("{insert}{update} WHERE excluded.sent_until > stream_positions.sent_until")
+    let update = on_conflict_update::<StreamPosition>();
+    format!(
+        "INSERT INTO stream_positions (tenant_id, stream_id, sent_until) SELECT id, $1, $2 FROM tenants \
+         WHERE id = $3 AND clock >= $4{update} WHERE excluded.sent_until > stream_positions.sent_until"
+    )
 });
 const SET_BACK: &str = "UPDATE stream_positions SET sent_until = $1 WHERE tenant_id = $2 AND sent_until > $3";
 /// The streams of a tenant's subscriptions, and that of the server.
@@ -194,8 +197,8 @@ impl StreamRepository for SqlTx<'_> {
     }
 
     async fn advance_stream(&mut self, key: StreamKey, tenant: TenantId, sent_until: Timestamp) -> StoreResult<()> {
-        let position = StreamPosition { tenant_id: tenant, stream_id: key.id, sent_until };
-        self.pipeline(&ADVANCE, &insert_params(&[], &position)).await
+        self.store_clocks().await?;
+        self.pipeline(&ADVANCE, &[key.id.param(), sent_until.param(), tenant.param(), sent_until.param()]).await
     }
 
     async fn sent_by_all_until(&mut self, tenant: TenantId, used_since: Timestamp) -> StoreResult<Option<Timestamp>> {

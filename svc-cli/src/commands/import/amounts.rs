@@ -217,6 +217,8 @@ fn number(text: &str, decimal: char) -> Option<String> {
             let (last, middle) = others.split_last()?;
             let are = |length: usize| middle.iter().all(|group| group.len() == length);
             let is_grouped = last.len() == 3 && (first.len() <= 3 && are(3) || first.len() <= 2 && are(2));
+            // No thousands begin with a zero: `0,500` is a half with another decimal separator.
+            let is_grouped = is_grouped && !first.starts_with('0');
             (is_grouped && groups.iter().all(|group| all_digits(group))).then(|| groups.concat())?
         }
         Some(_) => return None,
@@ -234,8 +236,7 @@ fn number(text: &str, decimal: char) -> Option<String> {
 pub(super) fn either(text: &str) -> Option<char> {
     let (point, comma) = (amount(text, '.')?.number, amount(text, ',')?.number);
     let separator = text.chars().find(|char| matches!(char, '.' | ','))?;
-    // Zero thousands are not written.
-    (point != comma && !point.trim_start_matches('-').starts_with('0')).then_some(separator)
+    (point != comma).then_some(separator)
 }
 
 /// Returns the sum of two amounts as JSON has them, or `None` if one has another form or is too long.
@@ -315,6 +316,19 @@ mod tests {
             ("123,45,678", '.', None),
             ("1,239 000", '.', None),
             (",239", '.', None),
+            ("0,500", '.', None),
+            ("0,125", '.', None),
+            ("-$0,500", '.', None),
+            ("00,500", '.', None),
+            ("01,500", '.', None),
+            ("0,500,000", '.', None),
+            ("0 500", '.', None),
+            ("0'500.00", '.', None),
+            ("0.500", ',', None),
+            ("0.500,25", ',', None),
+            ("0,500", ',', Some("0.500")),
+            ("0.500", '.', Some("0.500")),
+            ("10,500", '.', Some("10500")),
             ("12.50", ',', None),
             ("1.2.3", '.', None),
             ("12$50", '.', None),

@@ -142,15 +142,14 @@ impl CellReader {
             return Ok(Json::Null);
         }
         let dates = DateReader { format: self.date_format.as_ref(), column: cell.zone, account: &self.zone };
+        let refused = |reason| Issue::new(FieldCode::InvalidFormat, reason);
         let read = match cell.field {
             field if self.numbers.contains(&field) => return self.number(text, currency).map(Json::Number),
             "status" => self.named(Enumerated::Status, text),
             // The rules say what became of a currency that has ended.
             "currency" => self.named(Enumerated::Currency, text).or_else(|| is_code(text).then(|| text.to_uppercase())),
-            field if DATES.contains(&field) => {
-                dates.date(text).map_err(|reason| Issue::new(FieldCode::InvalidFormat, reason))?
-            }
-            field if TIMES.contains(&field) => dates.time(text).map(|at| at.to_string()),
+            field if DATES.contains(&field) => dates.date(text).map_err(refused)?,
+            field if TIMES.contains(&field) => dates.time(text).map_err(refused)?.map(|at| at.to_string()),
             _ => None,
         };
         Ok(Json::String(read.unwrap_or_else(|| whole.into_owned())))
@@ -177,7 +176,7 @@ impl CellReader {
     }
 
     /// Returns the currency of a row, given its cell: that of the account if it is empty, and none if it cannot be read.
-    fn currency_of(&mut self, cell: Option<&str>) -> Option<Currency> {
+    pub(super) fn currency_of(&mut self, cell: Option<&str>) -> Option<Currency> {
         let text = content(cell.unwrap_or_default()).ok()?;
         match text.trim() {
             "" => Some(self.currency),
@@ -252,7 +251,7 @@ impl CellReader {
                     Some(format!("{shown} is {point} with --decimal . and {comma} with --decimal ,"))
                 }
                 (Some(_), Some(_)) => None,
-                (None, Some(_)) if !is_comma => Some(format!("--decimal , reads {shown}")),
+                (None, Some(comma)) if !is_comma => Some(format!("--decimal , reads {shown} as {comma}")),
                 (Some(_), None) if is_comma => Some(format!("--decimal , does not read {shown}")),
                 _ => Some(format!("it is {shown:?}")),
             };
@@ -388,6 +387,11 @@ mod tests {
             ("1.239", "AUD", Some('.'), Some("1.239")),
             ("12,500", "KWD", Some('.'), Some("12500")),
             ("0.500", "KWD", None, Some("0.500")),
+            ("0,500", "TND", None, None),
+            ("0,125", "AUD", None, None),
+            ("0,500", "TND", Some('.'), None),
+            ("0,500", "TND", Some(','), Some("0.500")),
+            ("0.500", "TND", Some(','), None),
             ("1239.500", "KWD", None, Some("1239.500")),
             ("1,239.500", "KWD", None, Some("1239.500")),
             ("1.5", "AUD", None, Some("1.5")),
@@ -404,7 +408,9 @@ mod tests {
             ("$1.239", None, Some("$1.239 is 1.239 with --decimal . and 1239 with --decimal ,")),
             ("1,239", Some(','), Some("1,239 is 1239 with --decimal . and 1.239 with --decimal ,")),
             ("1.239", Some('.'), Some("1.239 is 1.239 with --decimal . and 1239 with --decimal ,")),
-            ("1.239,00", None, Some("--decimal , reads 1.239,00")),
+            ("1.239,00", None, Some("--decimal , reads 1.239,00 as 1239.00")),
+            ("0,500", None, Some("--decimal , reads 0,500 as 0.500")),
+            ("0.500", Some(','), Some("--decimal , does not read 0.500")),
             ("12.50", Some(','), Some("--decimal , does not read 12.50")),
             ("a lot", None, Some("it is \"a lot\"")),
             ("-5", None, None),

@@ -5,9 +5,8 @@
 //! precedence.
 
 use svc_core::input::json::Json;
-use svc_core::values::TimeZone;
 
-use super::dates::zone_of_column;
+use super::dates::{Zone, zone_of_column};
 use crate::exit::{Exit, Failure};
 use crate::presets::PresetField;
 use crate::usage;
@@ -59,7 +58,7 @@ pub(super) struct Columns {
     /// The fields that `--from` reads from one of several columns: where these are, the preferred one first.
     alternatives: Vec<(&'static str, Vec<Option<usize>>)>,
     /// The time zone that the name of each column has.
-    zones: Vec<Option<TimeZone>>,
+    zones: Vec<Option<Zone>>,
 }
 
 /// A cell of a row.
@@ -69,7 +68,7 @@ pub(super) struct Cell<'r> {
     pub(super) field: &'static str,
     pub(super) bytes: &'r [u8],
     /// The time zone that the name of its column has.
-    pub(super) zone: Option<&'r TimeZone>,
+    pub(super) zone: Option<&'r Zone>,
 }
 
 impl Columns {

@@ -228,16 +228,19 @@ impl CsvRows {
     fn next<R: Import>(&mut self, keep_empty: bool) -> Result<Option<ReadRow<R>>, ReadError> {
         let first = match self.next.take() {
             Some(row) => Some(row),
-            None => self.read()?,
+            None => self.read(None)?,
         };
         let Some(mut row) = first else { return Ok(None) };
         if self.invoice_rows != InvoiceRows::Whole {
-            while let Some(more) = self.read()? {
+            while let Some(more) = self.read(Some(&row))? {
                 if !row.is_continued_by(&more, self.invoice_rows) {
                     self.next = Some(more);
                     break;
                 }
-                row.add(more);
+                match self.other_currency(&row, &more) {
+                    Some(error) if row.members.is_ok() => row.members = Err(by_rules(error)),
+                    _ => row.add(more),
+                }
             }
         }
         let CsvRow { line, members, texts } = row;
@@ -248,8 +251,23 @@ impl CsvRows {
         Ok(Some((line, input)))
     }
 
-    fn read(&mut self) -> Result<Option<CsvRow>, ReadError> {
-        let Self { records, columns, reader, width, .. } = self;
+    /// Returns what is wrong with the next line of an invoice that names another currency than the first one.
+    fn other_currency(&mut self, first: &CsvRow, next: &CsvRow) -> Option<Error> {
+        if is_blank(next.text("currency")) {
+            return None;
+        }
+        let [one, other] = [first, next].map(|row| self.reader.currency_of(Some(row.text("currency"))));
+        // The rules refuse a first one that is no currency.
+        let one = one.filter(|one| Some(*one) != other)?;
+        let other = other.map_or_else(|| next.text("currency").to_owned(), |other| other.to_string());
+        let reason =
+            format!("must be the same in all lines of an invoice, and line {} has {other} after {one}", next.line);
+        Some(Issue::new(FieldCode::InvalidFormat, reason).on("currency"))
+    }
+
+    /// Reads the next row. Another line of the invoice that `first` begins has its currency, if it names none.
+    fn read(&mut self, first: Option<&CsvRow>) -> Result<Option<CsvRow>, ReadError> {
+        let Self { records, columns, reader, width, invoice_rows, .. } = self;
         let Some(record) = records.next()? else { return Ok(None) };
         let line = record.line;
         let Some(cells) = record.cells else {
@@ -258,11 +276,21 @@ impl CsvRows {
         };
         let row: Vec<&[u8]> = cells.iter().collect();
         let cells = columns.cells(&row);
-        let members = check_width(&row, columns, *width).and_then(|()| members(&cells, reader)).map_err(by_rules);
         let text = |cell: &Cell<'_>| (cell.field, String::from_utf8_lossy(cell.bytes).into_owned());
         let texts = cells.iter().map(text).collect();
-        Ok(Some(CsvRow { line, members, texts }))
+        let mut read = CsvRow { line, members: Ok(Vec::new()), texts };
+        let first =
+            first.filter(|first| is_blank(read.text("currency")) && first.is_continued_by(&read, *invoice_rows));
+        let currency = first.unwrap_or(&read).text("currency");
+        read.members =
+            check_width(&row, columns, *width).and_then(|()| members(&cells, reader, currency)).map_err(by_rules);
+        Ok(Some(read))
     }
+}
+
+/// Returns whether a cell has no text.
+fn is_blank(cell: &str) -> bool {
+    content(cell).is_ok_and(|text| text.trim().is_empty())
 }
 
 impl CsvRow {
@@ -374,13 +402,11 @@ fn check_width(row: &[&[u8]], columns: &Columns, width: Option<usize>) -> Result
     Err(Issue::new(FieldCode::InvalidFormat, reason).on("row"))
 }
 
-/// Returns the fields of a row as JSON. An empty cell is null.
-fn members(cells: &[Cell<'_>], reader: &mut CellReader) -> Result<Vec<(String, Json)>, Error> {
-    let currency = cells.iter().find(|cell| cell.field == "currency");
-    let currency = currency.and_then(|cell| std::str::from_utf8(cell.bytes).ok());
+/// Returns the fields of a row with this currency as JSON. An empty cell is null.
+fn members(cells: &[Cell<'_>], reader: &mut CellReader, currency: &str) -> Result<Vec<(String, Json)>, Error> {
     let read = |cell: &Cell<'_>| {
         let value = match std::str::from_utf8(cell.bytes) {
-            Ok(text) => reader.json(cell, text, currency),
+            Ok(text) => reader.json(cell, text, Some(currency)),
             Err(_) => Err(Issue::new(FieldCode::InvalidFormat, "must be UTF-8; save the file as CSV in UTF-8")),
         };
         value.map(|value| (cell.field.to_owned(), value)).map_err(|issue| issue.on(cell.field))

@@ -159,19 +159,25 @@ impl<I: BufRead> Head<I> {
         Self { input, read: Vec::new(), line: 1, line_end: b'\n', dropped: 0 }
     }
 
-    /// Reads on to the end of the line, which can be any of the three, or at most [`MAX_HEADER`] bytes. Returns whether the
-    /// line ended.
+    /// Reads on to the end of the line, or at most [`MAX_HEADER`] bytes. Returns whether the line ended. Where lines end with
+    /// carriage returns alone, the blank lines behind it are read as well: a line feed may follow after any number of them.
     fn read_line(&mut self) -> io::Result<bool> {
-        let start = self.read.len();
+        let (start, mut is_returned) = (self.read.len(), false);
         while self.read.len() - start < MAX_HEADER {
-            let Some(byte) = self.input.fill_buf()?.first().copied() else { return Ok(true) };
+            let next = self.input.fill_buf()?.first().copied();
+            let Some(byte) = next.filter(|byte| !is_returned || matches!(byte, b'\r' | b'\n')) else {
+                if is_returned {
+                    self.line_end = b'\r';
+                }
+                return Ok(true);
+            };
             self.input.consume(1);
             self.read.push(byte);
-            let is_return = byte == b'\r';
-            if is_return && self.input.fill_buf()?.first() != Some(&b'\n') || byte == b'\n' {
+            if byte == b'\n' {
                 self.line_end = byte;
                 return Ok(true);
             }
+            is_returned = byte == b'\r';
         }
         Ok(false)
     }
@@ -201,20 +207,21 @@ impl<I: BufRead> Head<I> {
     /// Skips lines. Returns how many there were.
     fn skip(&mut self, lines: u64) -> io::Result<u64> {
         for skipped in 0..lines {
-            let mut length = 0;
-            loop {
-                let ended = self.read_line()?;
-                length += self.read.len();
-                self.read.clear();
-                if ended {
-                    break;
+            if self.read.is_empty() {
+                let before = self.dropped;
+                while !self.read_line()? {
+                    self.dropped += self.read.len() as u64;
+                    self.read.clear();
+                }
+                if self.read.is_empty() && self.dropped == before {
+                    return Ok(skipped);
                 }
             }
-            if length == 0 {
-                return Ok(skipped);
-            }
-            self.dropped += length as u64;
-            self.line += 1;
+            self.drop_line();
+        }
+        // What is left are blank lines.
+        while !self.read.is_empty() {
+            self.drop_line();
         }
         Ok(lines)
     }
@@ -227,7 +234,7 @@ impl<I: BufRead> Head<I> {
             if self.read.len() == before || !self.read[before..].trim_ascii().is_empty() {
                 return Ok(());
             }
-            if before == 0 {
+            while before == 0 && !self.read.is_empty() {
                 self.drop_line();
             }
         }
@@ -322,8 +329,8 @@ impl<I: BufRead> Head<I> {
 
 /// Returns the delimiter that a line such as `sep=;` names.
 fn separator(line: &[u8]) -> Option<u8> {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let end = line.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+    let line = &line[..end];
     let line = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(line);
     match line.split_at_checked(4)? {
         (name, [delimiter]) if name.eq_ignore_ascii_case(b"sep=") && delimiter.is_ascii() => Some(*delimiter),
@@ -384,6 +391,12 @@ mod tests {
             ("{}\r\n\r\na;b\r\n", 0, (b';', b'\n', 3)),
             ("{}\ra\tb\r", 0, (b'\t', b'\r', 2)),
             ("a,b", 0, (b',', b'\n', 1)),
+            ("a;b\r\r\n1,2,3\r\r\n", 0, (b';', b'\n', 1)),
+            ("\r\r\n\r\r\na;b\r\r\n", 0, (b';', b'\n', 3)),
+            ("sep=;\r\r\na,b,c\r\r\n", 0, (b';', b'\n', 2)),
+            ("Report\r\r\na,b\r\r\n", 1, (b',', b'\n', 2)),
+            ("Report\r\r\rof May\ra,b\r1", 3, (b',', b'\r', 4)),
+            ("Report\r\r\ra,b\r1", 2, (b',', b'\r', 4)),
         ] {
             let mut head = Head::new(text.as_bytes());
             assert_eq!(head.skip(skip).unwrap(), skip);

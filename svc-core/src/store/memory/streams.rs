@@ -103,6 +103,9 @@ impl StreamRepository for MemoryTx<'_> {
     }
 
     async fn advance_stream(&mut self, key: StreamKey, tenant: TenantId, sent_until: Timestamp) -> StoreResult<()> {
+        if self.state.clocks.get(&tenant).is_none_or(|clock| *clock < sent_until) {
+            return Ok(());
+        }
         let positions = &mut self.state_mut()?.stream_positions;
         if positions.get(&(tenant, key.id)).is_none_or(|before| *before < sent_until) {
             positions.put((tenant, key.id), sent_until);

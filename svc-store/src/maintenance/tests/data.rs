@@ -54,7 +54,8 @@ async fn fill_streams(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     let now = tx.env().now();
     for key in [StreamKey::SERVER, StreamKey { tenant_id: tenant, id: tx.env().id(now) }] {
         tx.insert_stream(&Stream::new(key, now)).await?;
-        tx.advance_stream(key, tenant, now).await?;
+        let clock = tx.clock(tenant).await?.unwrap_or_default();
+        tx.advance_stream(key, tenant, clock).await?;
     }
     tx.claim_stream(StreamKey::SERVER, tx.env().id(now), now, now.next()).await?;
     Ok(())

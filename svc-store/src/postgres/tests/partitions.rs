@@ -155,12 +155,36 @@ async fn a_partition_that_takes_too_long_is_not_made_while_nodes_serve() {
     assert_eq!(partitions().await, 8, "three changes take more than a second");
     let tenant = new_tenant(&*store).await;
     store.write("test", tenant, async |tx, &tenant| new_job(tx, tenant).await).await.unwrap();
+    // A person may wait for it.
+    let by_hand = open_with(&url, Env::system(), Options { is_short_lived: true, ..options() }).await.unwrap();
+    let before = store.env().now().minus(day);
+    let step = by_hand.write("test", before, async |tx, &before| {
+        let now = tx.env().now();
+        tx.prepare_partition(now, before).await?;
+        Ok(tx.drop_expired(now, before, before).await?)
+    });
+    assert!(step.await.unwrap().has_more);
+    assert_eq!(partitions().await, 9);
     slow_changes(&owner, "0.05").await;
     crate::migrate(&url).await.unwrap();
     let after = partitions().await;
     assert!(after > 20, "{after}");
     crate::migrate(&url).await.unwrap();
     assert_eq!(partitions().await, after, "they reach a week ahead");
+}
+
+/// As while `pg_dump` runs.
+#[tokio::test]
+async fn a_migration_says_that_a_table_is_locked() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let (owner, reader) = (direct_connection(&url).await, direct_connection(&url).await);
+    migrate::apply(&owner.client, migrations::POSTGRES).await.unwrap();
+    reader.client.batch_execute("BEGIN; LOCK TABLE events IN ACCESS SHARE MODE").await.unwrap();
+    let report = crate::migrate_and_report(&url).await.unwrap();
+    assert!(report.note.as_deref().is_some_and(|note| note.contains("locked their tables")), "{report:?}");
+    reader.client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(crate::migrate_and_report(&url).await.unwrap(), crate::MigrationReport::default());
 }
 
 /// What belongs to a delivery that is still pending stays, table by table.
@@ -253,7 +277,7 @@ async fn partitions_wait_for_streams() {
         assert_eq!(sweep().await, 0);
     }
     let sent = store.write("test", tenant, async |tx, &tenant| {
-        let now = tx.env().now();
+        let now = tx.advance_clock(tenant).await?.unwrap_or_default();
         Ok(tx.advance_stream(StreamKey::SERVER, tenant, now).await?)
     });
     sent.await.unwrap();

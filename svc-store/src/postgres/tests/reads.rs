@@ -1,7 +1,9 @@
 //! Reads that take an hour: deadlines, shares of accounts, and callers that are gone.
 
+use tokio::sync::Notify;
 use uuid::Uuid;
 
+use super::transaction::MAX_DURATION;
 use super::*;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -65,4 +67,51 @@ async fn an_account_that_reads_without_end_does_not_keep_others_from_reading() {
     while connection.client.query_one(running, &[]).await.unwrap().get::<_, i64>(0) > 0 {
         tokio::task::yield_now().await;
     }
+}
+
+/// Reads an account again and again, without end.
+async fn read_on(store: Arc<PostgresStore>, account: TenantId, begun: Arc<Notify>) -> Result<(), Error> {
+    let store: &dyn Store = &*store;
+    let read = store.read("many", (account, begun), async |tx, (account, begun)| {
+        tx.read_as(*account)?;
+        loop {
+            tx.tenant(*account).await?;
+            begun.notify_one();
+        }
+    });
+    read.await
+}
+
+/// Each of its statements is fast.
+#[tokio::test]
+async fn a_read_of_many_statements_is_slow_as_well() {
+    let Some(server) = server() else { return };
+    let moment = Duration::from_millis(100);
+    let options = Options { read_connections: 4, ..options() };
+    let times = ReadTimes { shared: moment, slow: moment, ..HOURS };
+    let connect_options = connect_options(&server.database()).unwrap();
+    let store = Arc::new(PostgresStore::connect(connect_options, Env::system(), options, times).await.unwrap());
+    let (busy, other) = (new_tenant(&*store).await, new_tenant(&*store).await);
+    let late = read_on(Arc::clone(&store), busy, Arc::default()).await;
+    assert!(matches!(&late, Err(Error::Store(StoreError::TooSlow(_)))), "{late:?}");
+    assert!(tenant_of(&*store, other).await);
+    store.close().await;
+}
+
+/// There is one connection, which would be busy for the longest time of a transaction.
+#[tokio::test]
+async fn a_read_on_a_shared_connection_ends_when_its_caller_is_gone() {
+    let Some(server) = server() else { return };
+    let options = Options { read_connections: 1, ..options() };
+    let connect_options = connect_options(&server.database()).unwrap();
+    let store = Arc::new(PostgresStore::connect(connect_options, Env::system(), options, HOURS).await.unwrap());
+    let account = new_tenant(&*store).await;
+    let begun = Arc::new(Notify::new());
+    let mut read = Box::pin(read_on(Arc::clone(&store), account, Arc::clone(&begun)));
+    assert!((&mut read).now_or_never().is_none());
+    begun.notified().await;
+    drop(read);
+    let next = tokio::time::timeout(MAX_DURATION / 2, tenant_of(&*store, account)).await;
+    assert_eq!(next, Ok(true));
+    store.close().await;
 }
