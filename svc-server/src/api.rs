@@ -188,15 +188,12 @@ impl Api {
             Ok(route) => {
                 // Whether the process is well is also said when nothing is left.
                 let memory = if route.is_for_operators() { 0 } else { body::memory_of(&parts) };
-                match tokio::time::timeout(body::MEMORY_TIMEOUT, self.state.requests.take(peer, memory, 0)).await {
-                    Ok(mut share) => {
+                match self.state.requests.take_within(body::MEMORY_TIMEOUT, peer, memory).await {
+                    Some(mut share) => {
                         let body = ArrivingBody::new(body, &mut share, memory, self.state.settings.body_timeout);
                         self.respond(route, &parts, body, peer, &mut access).instrument(span.clone()).await
                     }
-                    Err(_) => {
-                        self.state.requests.refused();
-                        Err(Problem::Overloaded)
-                    }
+                    None => Err(Problem::Overloaded),
                 }
             }
             Err(problem) => Err(problem),

@@ -162,6 +162,18 @@ impl Pool {
         }
     }
 
+    /// Takes a share for a request, and waits at most so long. What is free needs no timer, which not every runtime has.
+    pub(crate) async fn take_within(&self, time: Duration, address: IpAddr, amount: usize) -> Option<Share> {
+        let taken = match self.try_take(address, amount, 0) {
+            Some(share) => Some(share),
+            None => tokio::time::timeout(time, self.take(address, amount, 0)).await.ok(),
+        };
+        if taken.is_none() {
+            self.0.metrics.refused(self.0.name);
+        }
+        taken
+    }
+
     /// Takes a share, unless it has to be waited for. Then others begin to give up theirs.
     pub(crate) fn try_take(&self, address: IpAddr, amount: usize, reserve: usize) -> Option<Share> {
         let address = limits::network_of(address);
@@ -173,11 +185,6 @@ impl Pool {
         state.change(address, 0, amount);
         let pool = self.clone();
         Some(Share { pool, address, amount, reserve, waits: None, is_given_up: false, given_up: Arc::default() })
-    }
-
-    /// Counts a client that waited in vain.
-    pub(crate) fn refused(&self) {
-        self.0.metrics.refused(self.0.name);
     }
 
     /// Waits until there may be more than before.
