@@ -47,8 +47,12 @@ impl DatabaseClock {
         Self(Arc::new(State { machine, reference: Mutex::default(), requested: Notify::new() }))
     }
 
-    /// Sets the time of the database that was seen last.
-    pub(crate) fn set(&self, database: Timestamp, seen_at: Instant) {
+    /// Sets the time of the database that was seen last, and by how much it may be wrong. A difference that is no larger is none,
+    /// so that processes whose machines have one time go by one time.
+    pub(crate) fn set(&self, database: Timestamp, seen_at: Instant, error: Duration) {
+        let machine = self.0.machine.now().minus(seen_at.elapsed());
+        let difference = machine.since(database).max(database.since(machine));
+        let database = if difference <= error { machine } else { database };
         *lock(&self.0.reference) = Some(Reference { database, seen_at });
     }
 
@@ -97,5 +101,37 @@ impl Clock for DatabaseClock {
 
     fn is_simulated(&self) -> bool {
         self.0.machine.is_clock_simulated()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::env::SystemEntropy;
+
+    use super::*;
+
+    #[derive(Clone)]
+    struct Fixed(Timestamp);
+
+    impl Clock for Fixed {
+        fn now(&self) -> Timestamp {
+            self.0
+        }
+    }
+
+    #[test]
+    fn a_difference_that_may_be_none_is_none() {
+        let at = Timestamp::from_micros(1_800_000_000_000_000);
+        let error = Duration::from_secs(1);
+        for (ahead, is_seen) in [(0, false), (900, false), (1_100, true)] {
+            let ahead = Duration::from_millis(ahead);
+            for machine in [at.checked_add(ahead).unwrap(), at.minus(ahead)] {
+                let clock = DatabaseClock::new(Env::new(Fixed(machine), SystemEntropy));
+                clock.set(at, Instant::now(), error);
+                let wanted = if is_seen { at } else { machine };
+                let shown = clock.now();
+                assert!(shown.since(wanted).max(wanted.since(shown)) < Duration::from_millis(100), "{shown}, {wanted}");
+            }
+        }
     }
 }

@@ -39,11 +39,13 @@ impl ClockWatch {
             return Ok(());
         }
         let asked_at = Instant::now();
-        let row = match timeout(TIMEOUT, client.query_one(NOW, &[])).await {
+        // In one round trip, so that the database is asked in the middle of it.
+        let row = match timeout(TIMEOUT, client.query_typed_one(NOW, &[])).await {
             Ok(row) => row.and_then(|row| row.try_get(0)).map_err(|error| cannot_connect(&error))?,
             Err(_) => return Err(StoreError::Unavailable(format!("no response within {TIMEOUT:?}"))),
         };
-        self.clock.set(Timestamp::from_micros(row), asked_at + asked_at.elapsed() / 2);
+        let half = asked_at.elapsed() / 2;
+        self.clock.set(Timestamp::from_micros(row), asked_at + half, half);
         let compared = self.clock.compare();
         let was_reported = self.is_reported.swap(compared.is_err(), Ordering::Relaxed);
         match compared {

@@ -69,7 +69,7 @@ async fn a_refused_write_compares_the_clocks_again() {
     let store = PostgresStore::open(&url, Env::system(), options()).await;
     let Ok(store) = store else { panic!("the store opens") };
     let slept = Env::system().now().minus(Duration::from_secs(3600));
-    store.shared.clock_watch.clock.set(slept, Instant::now());
+    store.shared.clock_watch.clock.set(slept, Instant::now(), Duration::ZERO);
     let compared = async {
         while store.check_writable().is_err() {
             yield_now().await;
