@@ -59,11 +59,3 @@ async fn the_server_survives_http_2_floods() {
 async fn the_server_survives_ten_thousand_connections() {
     assert_survives_for(8, &["short-heads", "idle-http2"]).await;
 }
-
-/// As above, and each request is as large as it may be.
-#[tokio::test]
-#[ignore = "a long proof, which .ci/run runs"]
-async fn the_server_survives_ten_thousand_unfinished_requests() {
-    let attacks = ["unfinished-heads", "unfinished-bodies", "client-hellos", "unfinished-streams"];
-    assert_survives_for(8, &attacks).await;
-}

@@ -259,6 +259,13 @@ impl State {
 }
 
 impl Share {
+    /// Sets what stays free when the share grows.
+    #[cfg(feature = "standalone")]
+    pub(crate) fn leaving(mut self, reserve: usize) -> Self {
+        self.reserve = reserve;
+        self
+    }
+
     /// Changes the amount, whether the share is in use or waits, and not its turn. Returns whether it could, and otherwise what to wait for before
     /// another try. A share that was given up waits in vain, so [`Self::given_up`] has to be waited for as well.
     pub(crate) fn try_resize(&mut self, amount: usize) -> Result<(), Changed> {

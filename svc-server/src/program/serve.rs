@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use http::header::STRICT_TRANSPORT_SECURITY;
 use http::{HeaderValue, Request, Response};
 use hyper::server::conn::http1;
@@ -74,6 +75,9 @@ const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const SILENT: usize = 6 * KIB;
 /// The part of the memory that connections leave to requests, without which those that have arrived could not end.
 const RESERVE: usize = 4;
+/// What is free besides before a connection is accepted, for what it does next. Otherwise those that are accepted would take
+/// the memory from those that have sent something.
+const NEXT: usize = 160 * KIB;
 /// What TLS adds to it.
 const TLS: usize = 24 * KIB;
 /// What hyper's buffers take when a head or a body has more than 8 KiB.
@@ -209,7 +213,7 @@ impl Server {
             let accept = async {
                 let (stream, peer) = self.accept().await?;
                 let place = places.take(peer.ip(), 1, 0).await;
-                let memory = memory.take(peer.ip(), SILENT, reserve).await;
+                let memory = memory.take(peer.ip(), SILENT, reserve + NEXT).await.leaving(reserve);
                 Ok::<_, io::Error>((stream, peer, OpenRequests::new(place, memory, silent(0))))
             };
             let accepted = tokio::select! {
@@ -307,6 +311,10 @@ impl Connection {
     /// Waits for the first byte. Returns `None` if the connection is to be closed before that.
     async fn first_byte(&mut self, stream: &TcpStream) -> Option<u8> {
         let mut first = [0; 1];
+        if let Some(peeked) = stream.peek(&mut first).now_or_never() {
+            return peeked.is_ok_and(|count| count > 0).then_some(first[0]);
+        }
+        self.requests.waits();
         tokio::select! {
             peeked = stream.peek(&mut first) => peeked.is_ok_and(|count| count > 0).then_some(first[0]),
             _ = self.stopping.changed() => None,

@@ -113,14 +113,17 @@ enum Progress {
 }
 
 impl OpenRequests {
-    /// Begins a connection, with its place and its memory.
-    pub(super) fn new(mut place: Share, mut memory: Share, stage: Stage) -> Self {
-        place.wait(WaitsFor::Rest);
-        memory.wait(WaitsFor::Rest);
+    /// Begins a connection, with its place and its memory. It has both until [`Self::waits`].
+    pub(super) fn new(place: Share, memory: Share, stage: Stage) -> Self {
         let (open, idle_since) = (BTreeMap::new(), Instant::now());
         let requests =
             Requests { last: 0, open, idle_since, head_since: None, place, memory, stage, unread: 0, counted: 0 };
         Self(Arc::new(Mutex::new(requests)))
+    }
+
+    /// Says that the client has sent nothing. Until then, a busy process may not have looked.
+    pub(super) fn waits(&self) {
+        self.lock().wait();
     }
 
     /// Continues in another state, when there is memory for it. Returns `false` if the connection is given up before that.

@@ -26,6 +26,7 @@ impl Fixture {
         let address = Ipv4Addr::LOCALHOST.into();
         let place = places.try_take(address, 1, 0).unwrap();
         let open = OpenRequests::new(place, memory.try_take(address, STAGE.memory, 0).unwrap(), STAGE);
+        open.waits();
         Self { places, memory, open, started: Instant::now() }
     }
 
