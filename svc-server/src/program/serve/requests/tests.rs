@@ -173,7 +173,7 @@ async fn a_connection_waits_for_the_memory_of_its_next_state() {
     let mut entering = std::pin::pin!(fixture.open.enter(larger));
     assert!((&mut entering).now_or_never().is_none());
     drop(used);
-    assert_eq!((&mut entering).await, true);
+    assert!((&mut entering).await);
     let _used = fixture.memory.try_take(OTHER, 2 * BUFFER, 0).unwrap();
     let much_larger = Stage { memory: STAGE.memory + 2 * BUFFER, ..STAGE };
     let mut entering = std::pin::pin!(fixture.open.enter(much_larger));
