@@ -43,6 +43,7 @@ pub(crate) type Changed = Pin<Box<dyn Future<Output = ()> + Send>>;
 struct Inner {
     /// What is shared, for the log and the metrics.
     name: &'static str,
+    #[cfg(feature = "standalone")]
     limit: usize,
     grace: Grace,
     metrics: Arc<Metrics>,
@@ -137,7 +138,15 @@ impl Pool {
             by_amount: BTreeSet::new(),
             warned_at: None,
         };
-        Self(Arc::new(Inner { name, limit, grace, metrics, state: Mutex::new(state), changed: Notify::new() }))
+        Self(Arc::new(Inner {
+            name,
+            #[cfg(feature = "standalone")]
+            limit,
+            grace,
+            metrics,
+            state: Mutex::new(state),
+            changed: Notify::new(),
+        }))
     }
 
     /// All that there is.
