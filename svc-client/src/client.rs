@@ -73,7 +73,7 @@ impl Client {
         Self { root: Arc::new(root), transport }
     }
 
-    /// Returns the way to the tools for assistants (Model Context Protocol), which whoever runs the service has to switch on.
+    /// Returns the way to the tools for assistants (Model Context Protocol), which the operator has to switch on.
     /// With `read_only` there are none that change anything.
     pub fn mcp(&self, read_only: bool) -> Mcp {
         // Below the service, and not below a version of its API.

@@ -51,7 +51,7 @@
 //!
 //! # The platform API
 //!
-//! [`ClientBuilder::build_platform`] returns a [`Platform`], with which programs of whoever runs the service work on all
+//! [`ClientBuilder::build_platform`] returns a [`Platform`], with which programs of the operator work on all
 //! accounts. Its collections have the same methods and more: [`AccountClient`] has them all.
 //!
 //! # Retries

@@ -155,7 +155,7 @@ impl Platform {
         Ok(response)
     }
 
-    /// Returns the way to the tools for assistants (Model Context Protocol) on an account, which whoever runs the service has to
+    /// Returns the way to the tools for assistants (Model Context Protocol) on an account, which the operator has to
     /// switch on. With `read_only` there are none that change anything.
     pub fn mcp(&self, account: TenantId, read_only: bool) -> Mcp {
         let path = format!("platform/v1/accounts/{account}/mcp");

@@ -9,7 +9,7 @@
 //! - [`idempotency`] stores responses, so that a repeated POST creates nothing twice.
 //! - [`dashboard_links`] and [`sessions`] sign people in to the dashboard. [`members`] has the people of an account.
 //! - [`audit`] records what was changed and by which [`actor`]. [`changes`](crate::changes) says which fields were set.
-//! - [`operational`] records what whoever runs the service wants to know of all accounts.
+//! - [`operational`] records what the operator wants to know of all accounts.
 
 pub mod actor;
 pub mod apps;

@@ -28,21 +28,13 @@ pub(crate) const PAGES: [Page; 12] = [
     page("agents", "Connecting assistants with MCP, and what to switch on.", include_str!("../docs/agents.md")),
     page("dashboard", "The pages for the people of an account.", include_str!("../docs/dashboard.md")),
     page("limits", "What the service does not do, and its bounds.", include_str!("../docs/limits.md")),
-    page(
-        "platform",
-        "The platform API, for programs of whoever runs the service.",
-        include_str!("../docs/platform.md"),
-    ),
+    page("platform", "The platform API, for programs of the operator.", include_str!("../docs/platform.md")),
     page(
         "operations",
         "Running the server: settings, backups, upgrades, several nodes.",
         include_str!("../docs/operations.md"),
     ),
-    page(
-        "streams",
-        "Sending events to NATS, RabbitMQ or Kafka, for whoever runs the service.",
-        include_str!("../docs/streams.md"),
-    ),
+    page("streams", "Sending events to NATS, RabbitMQ or Kafka, for the operator.", include_str!("../docs/streams.md")),
     page("embedding", "Using the service as a library of a Rust application.", include_str!("../docs/embedding.md")),
     page("promises", "What is promised, and the test that proves it.", include_str!("../docs/promises.md")),
 ];

@@ -145,8 +145,7 @@ fn to_each_request(message: &Value, response: &Value) -> Option<Value> {
 fn explained(error: &Error) -> String {
     match error.code() {
         Some("route_not_found") => {
-            "The server has no tools for assistants. Whoever runs it can start it with `svc-server --mcp on`."
-                .to_owned()
+            "The server has no tools for assistants. The operator can start it with `svc-server --mcp on`.".to_owned()
         }
         _ => format!("{error}."),
     }

@@ -1,6 +1,6 @@
 //! Apps: programs of somebody else, which an owner of an account can let work on it (OAuth 2.0, `docs/oauth.md`).
 //!
-//! An app belongs to whoever runs the service, or to the account whose people develop it. Any account can grant it access.
+//! An app belongs to the operator, or to the account whose people develop it. Any account can grant it access.
 //! A *confidential* app runs on a server and keeps a secret; a *public* one runs on the devices of its users and has none.
 
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub const CLIENT_ID_PREFIX: &str = "svcapp_";
 pub const CLIENT_SECRET_PREFIX: &str = "svc_ocs_";
 /// The number of redirect URIs of an app.
 pub const MAX_REDIRECT_URIS: usize = 10;
-/// The number of apps that an account, or whoever runs the service, can have.
+/// The number of apps that an account, or the operator, can have.
 pub const MAX_APPS: usize = 100;
 const CLIENT_ID_LENGTH: usize = 24;
 
@@ -39,7 +39,7 @@ pub struct App {
     /// The public identifier that the app sends as `client_id`: `svcapp_…`, or the URL at which an app that nobody has registered
     /// publishes what it is.
     pub client_id: String,
-    /// The account whose people develop the app. Null for an app of whoever runs the service.
+    /// The account whose people develop the app. Null for an app of the operator.
     pub tenant_id: Option<TenantId>,
     /// The name that owners of accounts see when they are asked for consent.
     pub name: Text<100>,
@@ -117,7 +117,7 @@ pub struct NewApp {
 /// The settings of a new app.
 #[derive(Clone, Debug)]
 pub struct AppCreate {
-    /// The account whose people develop the app. `None` for an app of whoever runs the service.
+    /// The account whose people develop the app. `None` for an app of the operator.
     pub owner: Option<TenantId>,
     /// The name that owners of accounts see.
     pub name: Text<100>,
@@ -134,7 +134,7 @@ pub struct AppCreate {
 }
 
 impl AppCreate {
-    /// Returns the settings of a confidential app of whoever runs the service, which may ask for `read`.
+    /// Returns the settings of a confidential app of the operator, which may ask for `read`.
     pub fn new(name: Text<100>, redirect_uris: Vec<RedirectUri>) -> Self {
         Self { owner: None, name, redirect_uris, website: None, public: false, write: false, disconnect_url: None }
     }

@@ -1,4 +1,4 @@
-//! Operational events: what whoever runs the service wants to know of all accounts (`docs/platform.md`, "Operational
+//! Operational events: what the operator wants to know of all accounts (`docs/platform.md`, "Operational
 //! events").
 //!
 //! They are events of an ordinary account, the [platform account](PLATFORM_ACCOUNT), which has one subscription to all of

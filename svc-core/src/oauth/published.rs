@@ -1,7 +1,7 @@
 //! Apps that publish what they are at a URL, which is their client id (draft-ietf-oauth-client-id-metadata-document). Nobody
 //! registers them.
 //!
-//! Whoever runs the service has to allow them. The document is read when an owner is asked, and stored as an
+//! The operator has to allow them. The document is read when an owner is asked, and stored as an
 //! [app](crate::accounts::apps) once the owner has allowed the access: so the requests of others fill no table.
 
 use std::time::Duration;

@@ -24,7 +24,7 @@ const BATCH: u32 = 100;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 #[non_exhaustive]
 pub enum RevokeReason {
-    /// A person of the account revoked it, or whoever runs the service.
+    /// A person of the account revoked it, or the operator.
     Revoked,
     /// The app revoked its last refresh token.
     Disconnected,

@@ -46,7 +46,7 @@ impl<'e> Apps<'e> {
         self.runner.write(create, input, async |tx, input| oauth::create_app(tx, input.clone()).await).await
     }
 
-    /// Returns the apps of an account, or those of whoever runs the service, oldest first.
+    /// Returns the apps of an account, or those of the operator, oldest first.
     ///
     /// # Errors
     /// [`Error::Store`].

@@ -19,7 +19,7 @@ pub trait AppRepository: Send {
     /// Returns the app with a client id.
     async fn app_by_client_id(&mut self, client_id: &str) -> StoreResult<Option<App>>;
 
-    /// Returns the apps of an account, or of whoever runs the service, oldest first.
+    /// Returns the apps of an account, or of the operator, oldest first.
     async fn apps(&mut self, owner: Option<TenantId>) -> StoreResult<Vec<App>>;
 
     /// Adds an app. Fails with [`StoreError::Conflict`](crate::error::StoreError::Conflict) when there is one with this id or

@@ -147,7 +147,7 @@ pub trait DeliveryRepository: Send {
     ) -> StoreResult<u64>;
 
     /// Returns how many deliveries of all tenants have a status, and how old the oldest is. Of sandboxes, those that are pending
-    /// count alone: the sender has to send them, but whoever runs the service need not mend what failed there.
+    /// count alone: the sender has to send them, but the operator need not mend what failed there.
     ///
     /// It counts up to [`MAX_BACKLOG_COUNT`](crate::webhooks::deliveries::MAX_BACKLOG_COUNT), so its cost is
     /// bounded; of failed and held deliveries it counts the oldest. Succeeded deliveries are not a backlog: for them the

@@ -23,7 +23,7 @@ use crate::metrics::Metrics;
 #[cfg_attr(feature = "standalone", derive(clap::ValueEnum))]
 #[non_exhaustive]
 pub enum OauthClients {
-    /// Those that were registered with whoever runs the service.
+    /// Those that were registered with the operator.
     #[default]
     Registered,
     /// Also those that publish what they are at a URL, which is their client id, as assistants do. The page of consent says that

@@ -258,24 +258,41 @@ async fn a_file_that_is_complete_ends_whatever_the_memory() {
     }
 }
 
+/// An API whose memory is enough for one response, and reads of a contact by one key.
+struct NarrowApi {
+    api: svc_server::Api,
+    contact: ContactId,
+    key: String,
+    _server: Server,
+}
+
+impl NarrowApi {
+    async fn new(rate_limit: u32) -> Self {
+        let server = Server::start().await;
+        let account = server.svc.account(server.tenant);
+        let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse().unwrap())).await.unwrap();
+        let key = account.keys().create(KeyCreate::default()).await.unwrap().text.reveal().to_owned();
+        let settings =
+            svc_server::Settings { response_memory: 4 * 1024, rate_limit, ..svc_server::Settings::default() };
+        let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
+        Self { api, contact: contact.id, key, _server: server }
+    }
+
+    async fn get(&self) -> http::Response<svc_server::ResponseBody> {
+        let request = Request::get(format!("/api/v1/contacts/{}", self.contact)).header(HOST, "localhost:8080");
+        let request = request.header("authorization", format!("Bearer {}", self.key));
+        self.api.call(request.body(http_body_util::Empty::<Bytes>::new()).unwrap(), PEER).await
+    }
+}
+
 /// A read counts whether there is memory for it or not.
 #[tokio::test(start_paused = true)]
 async fn reads_that_wait_in_vain_count() {
-    let server = Server::start().await;
-    let account = server.svc.account(server.tenant);
-    let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse().unwrap())).await.unwrap();
-    let key = account.keys().create(KeyCreate::default()).await.unwrap().text;
-    let settings = svc_server::Settings { response_memory: 4 * 1024, rate_limit: 3, ..svc_server::Settings::default() };
-    let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
-    let get = async || {
-        let request = Request::get(format!("/api/v1/contacts/{}", contact.id)).header(HOST, "localhost:8080");
-        let request = request.header("authorization", format!("Bearer {}", key.reveal()));
-        api.call(request.body(http_body_util::Empty::<Bytes>::new()).unwrap(), PEER).await
-    };
-    let taken = get().await;
+    let narrow = NarrowApi::new(3).await;
+    let taken = narrow.get().await;
     assert_eq!(taken.status(), StatusCode::OK);
     for status in [503, 503, 429, 429] {
-        assert_eq!(get().await.status(), status, "the first response was not taken");
+        assert_eq!(narrow.get().await.status(), status, "the first response was not taken");
     }
     drop(taken);
 }
@@ -283,25 +300,17 @@ async fn reads_that_wait_in_vain_count() {
 /// One that is counted, as the last that is allowed, is run once there is memory.
 #[tokio::test(start_paused = true)]
 async fn a_read_that_has_waited_is_not_refused_by_its_own_count() {
-    let server = Server::start().await;
-    let account = server.svc.account(server.tenant);
-    let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse().unwrap())).await.unwrap();
-    let key = account.keys().create(KeyCreate::default()).await.unwrap().text;
-    let settings = svc_server::Settings { response_memory: 4 * 1024, rate_limit: 2, ..svc_server::Settings::default() };
-    let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
-    let get = async || {
-        let request = Request::get(format!("/api/v1/contacts/{}", contact.id)).header(HOST, "localhost:8080");
-        let request = request.header("authorization", format!("Bearer {}", key.reveal()));
-        api.call(request.body(http_body_util::Empty::<Bytes>::new()).unwrap(), PEER).await
-    };
-    let taken = get().await;
-    let give_back = async {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        drop(taken);
-    };
-    let (waited, ()) = tokio::join!(get(), give_back);
-    assert_eq!(waited.status(), StatusCode::OK);
-    assert_eq!(get().await.status(), StatusCode::TOO_MANY_REQUESTS);
+    let narrow = NarrowApi::new(2).await;
+    let taken = narrow.get().await;
+    let mut waits = Box::pin(narrow.get());
+    // The clock of the test moves when everything waits: the read waits for memory then.
+    tokio::select! {
+        biased;
+        _ = &mut waits => panic!("there is no memory"),
+        () = tokio::time::sleep(Duration::from_secs(1)) => drop(taken),
+    }
+    assert_eq!(waits.await.status(), StatusCode::OK);
+    assert_eq!(narrow.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
 }
 
 #[tokio::test]
