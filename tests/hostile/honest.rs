@@ -17,8 +17,6 @@ use tokio::time::Instant;
 
 use crate::server::Target;
 
-/// The timeout of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// One in this many requests uses a new connection.
 const NEW_CONNECTION_EVERY: u64 = 10;
 
@@ -49,8 +47,8 @@ static CREATED: AtomicU64 = AtomicU64::new(0);
 /// Idle connections.
 type Pool = Arc<Mutex<Vec<SendRequest<Full<Bytes>>>>>;
 
-/// Sends `rate` requests per second for `time`.
-pub(crate) async fn load(target: &Target, rate: u32, time: Duration) -> ClientResults {
+/// Sends `rate` requests per second for `time`. Each waits at most `patience` for its response.
+pub(crate) async fn load(target: &Target, rate: u32, time: Duration, patience: Duration) -> ClientResults {
     let (pool, target) = (Pool::default(), Arc::new(target.clone()));
     let mut in_progress = JoinSet::new();
     let started = Instant::now();
@@ -62,9 +60,9 @@ pub(crate) async fn load(target: &Target, rate: u32, time: Duration) -> ClientRe
         tokio::time::sleep_until(due).await;
         let (pool, target) = (Arc::clone(&pool), Arc::clone(&target));
         in_progress.spawn(async move {
-            let responded = tokio::time::timeout(PATIENCE, request(&target, &pool, number.into())).await;
+            let responded = tokio::time::timeout(patience, request(&target, &pool, number.into())).await;
             match responded {
-                Err(_) => Err(format!("no response within {PATIENCE:?}")),
+                Err(_) => Err(format!("no response within {patience:?}")),
                 Ok(Err(error)) => Err(error.to_string()),
                 Ok(Ok(())) => Ok(due.elapsed()),
             }

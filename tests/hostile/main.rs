@@ -38,6 +38,11 @@ use self::server::{Target, TestServer};
 
 /// Set once the limit of open files has been raised.
 const LIMIT_RAISED: &str = "HOSTILE_RAISED";
+/// How long an honest client waits for a response.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it waits on a machine that is used by others. The first packet of a connection for which the system has no place is
+/// repeated for the fourth time after 15 s.
+const LONG_PATIENCE: Duration = Duration::from_secs(30);
 /// How long honest clients continue after an attack.
 const AFTER: Duration = Duration::from_secs(1);
 
@@ -129,14 +134,15 @@ async fn run(options: &Options) -> Result<bool> {
     let named = &options.attacks;
     let attacks = if named.is_empty() { Attack::value_variants() } else { named.as_slice() };
     let time = Duration::from_secs(options.seconds);
+    let patience = if options.any_latency { LONG_PATIENCE } else { PATIENCE };
     let mut all_held = true;
     show(&report::heading());
     for attack in attacks {
         let requests =
             options.rate.saturating_mul(u32::try_from(2 * options.seconds + AFTER.as_secs()).unwrap_or(u32::MAX));
         let server = TestServer::start(options.server.clone(), *attack, requests).await?;
-        let alone = honest::load(&server.target, options.rate, time).await;
-        let together = honest::load(&server.target, options.rate, time + AFTER);
+        let alone = honest::load(&server.target, options.rate, time, patience).await;
+        let together = honest::load(&server.target, options.rate, time + AFTER, patience);
         let (observed, together) = tokio::join!(server.attack(*attack, time), together);
         let report = Report { attack: *attack, alone, together, observed: observed?, server: server.end().await };
         let violations = report.violations(!options.any_latency);

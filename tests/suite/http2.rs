@@ -386,3 +386,29 @@ async fn a_slow_body_gets_body_incomplete() {
     let response: serde_json::Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(response["code"], "body_incomplete");
 }
+
+/// A body is counted by the 16 KiB that its first byte takes. Streams that are left unfinished give theirs up to a request that
+/// arrives whole, on the same connection, and the one that was left longest does so first.
+#[tokio::test]
+async fn unfinished_streams_give_their_memory_to_a_whole_request() {
+    const UNFINISHED: u32 = 60;
+    let server = TestServer::with(Settings { request_memory: 512 * 1024, ..settings() }, |store| store);
+    let mut connection = Http2Connection::with(server, &[], LONG, LONG).await;
+    let mut unfinished = (0..UNFINISHED).map(|number| number * 2 + 1);
+    for stream in unfinished.clone() {
+        connection.send(&connection.request(stream, "POST", "/api/v1/contacts", 0)).await;
+        connection.send(&frame(kind::DATA, 0, stream, &[b' '; 500])).await;
+    }
+    let whole = UNFINISHED * 2 + 1;
+    connection.send(&connection.request(whole, "POST", "/api/v1/contacts", 0)).await;
+    connection.send(&frame(kind::DATA, END_STREAM, whole, b"{\"last_name\":\"Whole\"}")).await;
+    loop {
+        let response = connection.next_of(kind::HEADERS).await;
+        if response.stream == whole {
+            assert!(response.has_status(201));
+            break;
+        }
+        assert_eq!((Some(response.stream), response.has_status(503)), (unfinished.next(), true));
+    }
+    assert!(unfinished.next().is_some_and(|stream| stream > 1), "some gave up their memory, and not all");
+}

@@ -69,8 +69,8 @@ impl Api {
         measure_backlog(&*self.state.store, &self.state.settings.metrics).await
     }
 
-    /// Makes the platform webhook what [`Settings::platform_webhook`] says: a subscription at that URL, or one that is
-    /// disabled. [`Background`](crate::Background) calls it when it begins.
+    /// Makes the platform webhook what [`Settings::platform_webhook`](crate::Settings::platform_webhook) says: a
+    /// subscription at that URL, or one that is disabled. [`Background`](crate::Background) calls it when it begins.
     ///
     /// # Errors
     ///
@@ -94,8 +94,8 @@ impl Api {
         self.state.settings.platform_webhook.is_some()
     }
 
-    /// Deletes the events that are older than [`Settings::retention`], with their finished deliveries, logs and replays,
-    /// and returns the numbers of deleted rows.
+    /// Deletes the events that are older than [`Settings::retention`](crate::Settings::retention), with their finished
+    /// deliveries, logs and replays, and returns the numbers of deleted rows.
     ///
     /// It works in small transactions with pauses, so that requests are not delayed.
     /// [`Background`](crate::Background) calls it every minute.

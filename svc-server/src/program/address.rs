@@ -8,8 +8,9 @@ use std::str::FromStr;
 use socket2::{Domain, Socket, Type};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 
-/// The number of connections that the system holds until they are accepted.
-const BACKLOG: i32 = 1024;
+/// The number of connections that the system holds until they are accepted, which is as many as Linux allows by default. Beyond
+/// it clients repeat their first packet after 1, 3 and 7 s.
+const BACKLOG: i32 = 4096;
 /// How often a port is tried that the system has found to be free at the first of several addresses.
 const PORT_ATTEMPTS: usize = 10;
 
