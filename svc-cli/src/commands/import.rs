@@ -183,7 +183,7 @@ async fn import<R: Import>(
     let progress = Progress::new(size);
 
     let (sender, mut read) = mpsc::channel::<Result<Group, Failure>>(READ_AHEAD);
-    // The thread ends with the file or when the channel is closed. It is not joined: stdin can block it forever.
+    // The thread ends with the file or when the channel is closed.
     let reader = std::thread::Builder::new().name("import-read".to_owned());
     let unique_email = account.unique_contact_email;
     reader
@@ -243,7 +243,7 @@ fn without_rows(kind: ImportKind, options: &Options) -> ImportCreate {
 }
 
 /// Says how many deliveries the import will cause, if any, before it starts.
-async fn announce_deliveries(groups: &Groups<'_>, kind: ImportKind, max_rows: Option<u64>) -> Result<(), Failure> {
+async fn announce_deliveries(groups: &Groups<'_>, kind: ImportKind, max_rows: u64) -> Result<(), Failure> {
     let (kind, record) = match kind {
         ImportKind::Contacts => (EventKind::ContactCreated, "contact"),
         ImportKind::Invoices => (EventKind::InvoiceCreated, "invoice"),
@@ -258,12 +258,11 @@ async fn announce_deliveries(groups: &Groups<'_>, kind: ImportKind, max_rows: Op
         many => format!("each of {many} webhooks"),
     };
     let each = format!("a delivery of {kind} to {receivers} for every {record} that is added");
-    let what = match max_rows {
-        Some(rows) if rows * webhooks == 1 => format!("up to 1 delivery: {each}"),
-        Some(rows) => format!("up to {} deliveries: {each}", rows * webhooks),
-        None => each,
+    let most = match max_rows * webhooks {
+        1 => "1 delivery".to_owned(),
+        many => format!("{many} deliveries"),
     };
-    output::note(&format!("The import will cause {what}. Use --no-events to cause none."));
+    output::note(&format!("The import will cause up to {most}: {each}. Use --no-events to cause none."));
     Ok(())
 }
 

@@ -91,32 +91,35 @@ fn nothing_is_written_of_a_file_whose_quotes_are_malformed() {
 }
 
 #[test]
-fn a_pipe_is_imported_up_to_the_group_of_its_fault() {
+fn a_pipe_is_read_to_its_end_before_its_first_row_is_written() {
     let session = session("UTC");
-    let import = |content: &str| {
+    let import = |content: &[u8]| {
         let mut command = session.program(&["import", "contacts", "-", "--ignore-unknown"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(content.as_bytes()).unwrap();
+        child.stdin.take().unwrap().write_all(content).unwrap();
         child.wait_with_output().unwrap()
     };
-    let output = import("email,notes\na@example.com,\"open\nb@example.com,ok\n");
-    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""));
-    assert!(text(&output.stderr).contains("the quote that opens on line 2 is never closed"), "{output:?}");
-    assert_eq!(session.fields("contacts", &["email"]), [""; 0]);
-
     let rows: String = (0..600).map(|n| format!("p{n}@example.com,ok\n")).collect();
-    let output = import(&format!("email,notes\n{rows}x@example.com,\"open\n"));
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stdout).starts_with("Rows so far: 500 read, 500 added"), "{output:?}");
-    assert!(text(&output.stderr).contains("up to the last group of 500 rows"), "{output:?}");
-
-    // A file as stdin can be read twice.
-    let content = format!("email,notes\n{}x@example.com,\"open\n", rows.replace('p', "q"));
-    session.file("rows.csv", content);
-    let file = std::fs::File::open(session.folder().join("rows.csv")).unwrap();
-    let output = session.program(&["import", "contacts", "-", "--ignore-unknown"]).stdin(file).output().unwrap();
-    assert!(text(&output.stderr).contains("stdin is not valid CSV"), "{output:?}");
-    assert_eq!(session.fields("contacts", &["email"]).len(), 500);
+    let before = format!("email,notes\n{rows}");
+    for (fault, want) in [
+        (&b"x@example.com,\"open\n"[..], "stdin is not valid CSV: the quote that opens on line 602 is never closed"),
+        (b"x@example.com,Jos\xe9\n", "stdin is not UTF-8: line 602 has the byte 0xE9"),
+        (b"x@example.com,a\0b\n", "stdin has a NUL character on line 602"),
+    ] {
+        let content = [before.as_bytes(), fault].concat();
+        let output = import(&content);
+        assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""));
+        assert!(text(&output.stderr).contains(want), "{output:?}");
+        // A file as stdin is the same.
+        session.file("rows.csv", content);
+        let file = std::fs::File::open(session.folder().join("rows.csv")).unwrap();
+        let from_file = session.program(&["import", "contacts", "-", "--ignore-unknown"]).stdin(file).output().unwrap();
+        assert_eq!(from_file, output);
+        assert_eq!(session.fields("contacts", &["email"]), [""; 0]);
+    }
+    let output = import(before.as_bytes());
+    assert!(text(&output.stdout).starts_with("Rows: 600 read, 600 added"), "{output:?}");
+    assert_eq!(session.fields("contacts", &["email"]).len(), 600);
 }
 
 #[test]

@@ -10,13 +10,9 @@ use crate::output::progress_bar;
 pub(super) struct Progress(ProgressBar);
 
 impl Progress {
-    /// Creates a bar for a file of this size. Without a size, it shows only what was read.
-    pub(super) fn new(size: Option<u64>) -> Self {
-        let template = match size {
-            Some(_) => "{bar:40} {percent:>3} %  {msg}, {eta} left",
-            None => "{spinner} {bytes} read, {msg}",
-        };
-        Self(progress_bar(size, template))
+    /// Creates a bar for a file of this size.
+    pub(super) fn new(size: u64) -> Self {
+        Self(progress_bar(Some(size), "{bar:40} {percent:>3} %  {msg}, {eta} left"))
     }
 
     pub(super) fn show(&self, rows: u64, bytes: u64) {

@@ -58,8 +58,8 @@ pub(super) fn read<R: Import>(mut parser: Parser, unique_email: bool, groups: &m
                 format!("Cannot read {name} any further: {error}. Run the same command again to continue; {again}.")
             }
             ReadError::Malformed(fault) => format!(
-                "{name} is not valid CSV: {fault}. It was imported up to the last group of {MAX_ROWS} rows before that. Correct \
-                 it, check what was imported, and run the same command again; {again}."
+                "{name} was changed while it was imported, and is not valid CSV now: {fault}. It was imported up to the last group \
+                 of {MAX_ROWS} rows before that. Correct it, check what was imported, and run the same command again; {again}."
             ),
         };
         Failure::new(Exit::Failed, reason)

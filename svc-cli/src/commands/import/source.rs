@@ -34,36 +34,25 @@ pub(super) struct Source {
     /// The number of the line on which `input` begins, counted from 1.
     pub(super) line: u64,
     pub(super) name: String,
-    /// The size of the file in bytes, if it is known.
-    pub(super) size: Option<u64>,
-    /// How many rows the file can have at most: its number of lines, less the header of CSV and the lines before it. `None` for
-    /// what can be read only once.
-    pub(super) max_rows: Option<u64>,
+    /// The size of the file in bytes.
+    pub(super) size: u64,
+    /// How many rows the file can have at most: its number of lines, less the header of CSV and the lines before it.
+    pub(super) max_rows: u64,
     read: Arc<AtomicU64>,
 }
 
 impl Source {
     /// Opens a file, or stdin for `-`, and detects its format. A byte order mark and the lines to skip are skipped, as are
     /// lines before a header of CSV that mean nothing more: one such as `sep=;`, by which spreadsheets know the delimiter, and
-    /// the `{}` with which the exports of MYOB begin. A file is then [checked](check) to its end. What can be read only once,
-    /// such as a pipe, is checked as it is read.
+    /// the `{}` with which the exports of MYOB begin. What follows is then [checked](check) to its end.
     pub(super) fn open(path: &Path, format: Option<Format>, skip_lines: u64) -> Result<Self, Failure> {
-        let stdin = path.as_os_str() == "-";
-        let name = if stdin { "stdin".to_owned() } else { plain(&path.to_string_lossy()) };
+        let name = if is_stdin(path) { "stdin".to_owned() } else { plain(&path.to_string_lossy()) };
         let failed = |error: io::Error| Failure::new(Exit::Failed, format!("Cannot read {name}: {error}."));
         let refused = |reason: String| Failure::new(Exit::Failed, reason);
-        let file = if stdin { file_of_stdin() } else { Some(File::open(path).map_err(failed)?) };
-        let is_file = |file: &File| file.metadata().is_ok_and(|about| about.is_file());
-        let size = file.as_ref().filter(|file| is_file(file)).and_then(|file| Some(file.metadata().ok()?.len()));
-        let raw: Box<dyn Read + Send> = match &file {
-            // Both have one position.
-            Some(file) => Box::new(file.try_clone().map_err(failed)?),
-            None => Box::new(io::stdin()),
-        };
-        let mut seekable = file.filter(is_file);
-        let start = seekable.as_mut().map_or(Ok(0), Seek::stream_position).map_err(failed)?;
-        let read = Arc::new(AtomicU64::new(0));
-        let mut input = BufReader::with_capacity(BUFFER, Counted { raw, read: Arc::clone(&read) });
+        let file = open_to_read_twice(path).map_err(failed)?;
+        let size = file.metadata().map_err(failed)?.len();
+        let start = (&file).stream_position().map_err(failed)?;
+        let mut input = BufReader::with_capacity(BUFFER, &file);
 
         let mut mark = Vec::new();
         input.by_ref().take(3).read_to_end(&mut mark).map_err(failed)?;
@@ -91,20 +80,17 @@ impl Source {
             )));
         }
         let Start { format, delimiter } = head.detect(format).map_err(failed)?;
-        let Head { input, read: head, line, line_end, dropped } = head;
+        let Head { line, line_end, dropped, .. } = head;
         let lexer = (format == Format::Csv).then(|| Lexer::new(delimiter, line_end, line));
-        let (mut max_rows, mut rest): (_, Input) = (None, Box::new(Cursor::new(head).chain(input)));
-        if let Some(mut file) = seekable {
-            let begins = start + dropped + if has_mark { 3 } else { 0 };
-            file.seek(SeekFrom::Start(begins)).map_err(failed)?;
-            let lines = check(&file, lexer, line_end, line).map_err(failed)?;
-            let lines = lines.map_err(|fault| refused(fault.message(&name)))?;
-            max_rows = Some(lines.saturating_sub(u64::from(format == Format::Csv)));
-            file.seek(SeekFrom::Start(begins)).map_err(failed)?;
-            read.store(begins - start, Ordering::Relaxed);
-            rest = Box::new(BufReader::with_capacity(BUFFER, Counted { raw: file, read: Arc::clone(&read) }));
-        }
-        Ok(Self { input: rest, format, delimiter, line_end, line, name, size, max_rows, read })
+        let begins = start + dropped + if has_mark { 3 } else { 0 };
+        (&file).seek(SeekFrom::Start(begins)).map_err(failed)?;
+        let lines = check(&file, lexer, line_end, line).map_err(failed)?;
+        let lines = lines.map_err(|fault| refused(fault.message(&name)))?;
+        let max_rows = lines.saturating_sub(u64::from(format == Format::Csv));
+        (&file).seek(SeekFrom::Start(begins)).map_err(failed)?;
+        let read = Arc::new(AtomicU64::new(begins - start));
+        let input = Box::new(BufReader::with_capacity(BUFFER, Counted { raw: file, read: Arc::clone(&read) }));
+        Ok(Self { input, format, delimiter, line_end, line, name, size, max_rows, read })
     }
 
     /// Returns a function that returns the number of bytes read so far.
@@ -114,12 +100,35 @@ impl Source {
     }
 }
 
-/// Returns stdin if it is a file, which can be read twice.
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Opens a file, or stdin for `-`. What comes through a pipe is read to its end first, into a file without a name, since it has
+/// to be checked before it is imported.
+fn open_to_read_twice(path: &Path) -> io::Result<File> {
+    let file = if is_stdin(path) { file_of_stdin() } else { Some(File::open(path)?) };
+    let mut once: Box<dyn Read> = match file {
+        Some(file) if file.metadata()?.is_file() => return Ok(file),
+        Some(pipe) => Box::new(pipe),
+        None => Box::new(io::stdin()),
+    };
+    let mut copy = tempfile::tempfile()?;
+    match io::copy(&mut once, &mut copy) {
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+            let folder = std::env::temp_dir();
+            let reason = format!("{} has no space for a copy of it; TMPDIR names another folder", folder.display());
+            Err(io::Error::new(error.kind(), reason))
+        }
+        copied => copied.and_then(|_| copy.rewind()).map(|()| copy),
+    }
+}
+
+/// Returns stdin if the system lets it be opened again as a file.
 #[cfg(unix)]
 fn file_of_stdin() -> Option<File> {
     use std::os::fd::AsFd as _;
-    let file = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
-    file.metadata().is_ok_and(|about| about.is_file()).then_some(file)
+    Some(File::from(io::stdin().as_fd().try_clone_to_owned().ok()?))
 }
 
 #[cfg(not(unix))]
