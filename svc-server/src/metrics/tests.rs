@@ -35,9 +35,15 @@ fn all_kinds() -> Metrics {
     metrics.request(Some("contacts.list"), StatusCode::OK, second);
     metrics.request(None, StatusCode::NOT_FOUND, second);
     metrics.rate_limited("write");
+    metrics.given_up("connections");
+    metrics.refused("request_memory");
+    metrics.requests_not_logged(4);
     metrics.transaction("contacts.list", "done", second);
     metrics.group(Access::Write, 7);
     metrics.retry("contacts.create");
+    metrics.partitions(Duration::from_secs(7 * 24 * 60 * 60), true);
+    metrics.partitions(Duration::from_secs(6 * 24 * 60 * 60), false);
+    metrics.partitions(Duration::from_secs(5 * 24 * 60 * 60), true);
     metrics.attempt(&log(1, None), second);
     metrics.attempt(&log(2, Some(format!("{}: no response", FailureClass::Timeout))), second);
     metrics.subscription_paused();
@@ -66,11 +72,16 @@ fn each_metric_is_exported() {
         r#"svc_http_requests_total{operation="none",status="404"} 1"#,
         r#"svc_http_request_duration_seconds_bucket{le="1.024",operation="contacts.list"} 2"#,
         r#"svc_rate_limited_total{window="write"} 1"#,
+        r#"svc_unfinished_given_up_total{used_up="connections"} 1"#,
+        r#"svc_overloaded_total{used_up="request_memory"} 1"#,
+        "svc_requests_not_logged_total 4\n",
         r#"svc_store_transaction_duration_seconds_count{name="contacts.list",result="done"} 1"#,
         r#"svc_store_group_size_bucket{le="8.0",access="write"} 1"#,
         r#"svc_store_retries_total{name="contacts.create"} 1"#,
         r#"svc_delivery_attempt_duration_seconds_count{outcome="succeeded"} 1"#,
         r#"svc_delivery_attempt_duration_seconds_count{outcome="timeout"} 1"#,
+        "svc_partitions_ahead_seconds 432000.0\n",
+        "svc_partitions_blocked_total 2\n",
         "svc_delivery_delay_seconds_count 1",
         "svc_subscriptions_paused_total 1",
         "svc_deliveries_in_flight 3",
@@ -135,10 +146,56 @@ fn the_metrics_of_the_dashboard_and_the_alerts_are_exported() {
     let samples = text.lines().filter(|line| !line.starts_with('#'));
     let exported: BTreeSet<&str> = samples.filter_map(|line| line.split(['{', ' ']).next()).collect();
     for file in [include_str!("../../ops/dashboard.json"), include_str!("../../ops/alerts.yaml")] {
-        let names = file.split(|c: char| c != '_' && !c.is_ascii_lowercase()).filter(|word| word.starts_with("svc_"));
-        for name in names {
+        for name in metrics_in(file) {
             assert!(exported.contains(name), "{name} is not in\n{text}");
         }
+    }
+}
+
+/// Returns the words of a text that begin like a metric.
+fn metrics_in(text: &str) -> BTreeSet<&str> {
+    text.split(|c: char| c != '_' && !c.is_ascii_lowercase()).filter(|word| word.starts_with("svc_")).collect()
+}
+
+#[test]
+fn each_metric_is_described_and_on_the_dashboard() {
+    let text = all_kinds().render();
+    let mut described: BTreeSet<&str> = BTreeSet::new();
+    let page = include_str!("../../docs/operations.md").split("## Metrics\n").nth(1).unwrap();
+    for line in page.split("## Alerts\n").next().unwrap().lines() {
+        described.extend(line.strip_prefix("| `svc_").and_then(|rest| rest.split('`').next()));
+    }
+    let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE svc_")?.split_once(' '));
+    let ending = |kind: &str| {
+        if kind == "counter" {
+            "_total"
+        } else if kind == "info" {
+            "_info"
+        } else {
+            ""
+        }
+    };
+    let exported: BTreeSet<String> = kinds.map(|(name, kind)| format!("{name}{}", ending(kind))).collect();
+    assert_eq!(described, exported.iter().map(String::as_str).collect(), "docs/operations.md");
+    let shown = metrics_in(include_str!("../../ops/dashboard.json"));
+    for name in &exported {
+        let is_shown = |shown: &&str| shown.strip_prefix("svc_").is_some_and(|shown| shown.starts_with(name));
+        assert!(shown.iter().any(is_shown), "{name} is not in ops/dashboard.json");
+    }
+}
+
+#[test]
+fn each_alert_says_what_to_do() {
+    let page = include_str!("../../docs/operations.md");
+    let rules = include_str!("../../ops/alerts.yaml");
+    let alerts: Vec<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    assert!(alerts.contains(&"SvcPartitionsLate"), "{alerts:?}");
+    for alert in alerts {
+        assert!(page.contains(&format!("\n### {alert}\n")), "{alert}");
+    }
+    let used = metrics_in(rules);
+    for name in ["svc_partitions_ahead_seconds", "svc_partitions_blocked_total"] {
+        assert!(used.contains(name), "{name}");
     }
 }
 
