@@ -31,8 +31,8 @@ use crate::api::routes::{Operation, of_own_account};
 use crate::api::row::Row;
 use crate::api::row::{rendered, retrieve, row};
 
-/// The memory that an event needs, in records of 64 KiB: data of 1 MiB, and the JSON of the response while it grows.
-pub(super) const EVENT: u32 = 48;
+/// The memory that an event needs, in records of 64 KiB: data of 1 MiB, the JSON of the response while it grows, and the other fields.
+pub(super) const EVENT: u32 = 49;
 /// The memory that a page of events needs, whatever its limit. One read returns 3 MiB of data at most.
 pub(super) const EVENTS: u32 = 3 * EVENT;
 /// The memory that a page of attempts needs: 20 response bodies of 16 KiB, in JSON up to six times as long.
@@ -157,3 +157,6 @@ fn all() -> Vec<Operation> {
         ),
     ]
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -32,7 +32,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 /// What the largest record may need, in bytes, while a page with it is made: its JSON of 26 KB, and room for the page to
 /// grow.
-const RECORD: usize = 64 * 1024;
+pub(crate) const RECORD: usize = 64 * 1024;
 /// A holder gets this part of the memory at most.
 const SHARES: usize = 4;
 /// How long a request waits for memory.

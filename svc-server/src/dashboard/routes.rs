@@ -53,6 +53,13 @@ pub(crate) const PAGE_MEMORY: u32 = 8;
 /// The memory of a page that reads all endpoints, a few at a time as each may have 220 KiB, or all 500 keys of the account.
 const LONG_LIST: u32 = 32;
 
+/// The memory of the page of an event, whose data may have 1 MiB, and of that of a request, with events.
+const LARGE_EVENT: u32 = 64;
+
+/// The memory of the page of a delivery: its event, 50 attempts with 16 KiB of a response each, and two requests with the event,
+/// while the second one is made.
+const DELIVERY: u32 = 104;
+
 /// A page, or a change that a page makes.
 pub(super) struct Page {
     method: Method,
@@ -126,13 +133,13 @@ fn table(has_apps: bool) -> Vec<Page> {
             .reading(LONG_LIST),
         post("/deliveries/replay-matching", Account(Developer, |cx, tenant| Box::pin(replays::start(cx, tenant)))),
         get("/deliveries/{id}/live", Stream(Viewer, |cx, tenant| Box::pin(attempts::live(cx, tenant)))),
-        get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(delivery::show(cx, tenant)))).reading(64),
+        get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(delivery::show(cx, tenant)))).reading(DELIVERY),
         post("/deliveries/{id}/replay", Account(Developer, |cx, tenant| Box::pin(delivery::replay(cx, tenant)))),
         get("/events", Account(Viewer, |cx, tenant| Box::pin(events::list(cx, tenant)))).reading(audit::MEMORY),
-        get("/events/{id}", Account(Viewer, |cx, tenant| Box::pin(events::show(cx, tenant)))).reading(64),
+        get("/events/{id}", Account(Viewer, |cx, tenant| Box::pin(events::show(cx, tenant)))).reading(LARGE_EVENT),
         get("/requests", Account(Viewer, |cx, tenant| Box::pin(requests::list(cx, tenant)))).reading(32),
         get("/requests/live", Stream(Viewer, |cx, tenant| Box::pin(requests::live(cx, tenant)))),
-        get("/requests/{id}", Account(Viewer, |cx, tenant| Box::pin(requests::show(cx, tenant)))).reading(64),
+        get("/requests/{id}", Account(Viewer, |cx, tenant| Box::pin(requests::show(cx, tenant)))).reading(LARGE_EVENT),
         get("/keys", Account(Viewer, |cx, tenant| Box::pin(keys::list(cx, tenant)))).reading(LONG_LIST),
         get("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::new(cx, tenant)))),
         post("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::create(cx, tenant)))),
@@ -382,3 +389,6 @@ impl Router {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! The memory that reads of events and attempts reserve.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use svc_core::Svc;
+use svc_core::env::{Env, ManualClock, SystemEntropy};
+use svc_core::prelude::*;
+use svc_core::store::DeliveryFilter;
+use svc_core::store::memory::MemoryStore;
+use svc_core::values::EventKinds;
+use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId};
+use svc_core::webhooks::events::{EventId, MAX_DATA};
+
+use super::*;
+use crate::api::handlers::RequestParts;
+use crate::api::platform;
+use crate::api::response_memory::RECORD;
+
+/// The body of a response that is stored with an attempt, in bytes.
+pub(crate) const RESPONSE: usize = 16 * 1024;
+
+/// An account with the largest events, and a delivery with the largest attempts.
+pub(crate) struct Largest {
+    pub(crate) svc: Svc,
+    pub(crate) tenant: TenantId,
+    pub(crate) event: EventId,
+    pub(crate) delivery: DeliveryId,
+    pub(crate) webhook: SubscriptionId,
+}
+
+impl Largest {
+    /// The size of the data of each event. That of two is a little less than one read returns, so three are read.
+    pub(crate) const EVENT: usize = MAX_DATA - 1;
+
+    pub(crate) async fn new() -> Self {
+        let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
+        let mut env = Env::new(clock, SystemEntropy);
+        env.event_kinds.register("order.shipped", json!({ "examples": [{ "id": "A-17" }] })).unwrap();
+        let svc = Svc::new(MemoryStore::new(env));
+        let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+        let account = svc.account(tenant);
+        let url = WebhookUrl::parse("https://example.com/hook").unwrap();
+        let webhook = account.webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap().id;
+        let data = |length: usize| json!({ "id": "A-17", "text": "<".repeat(length) });
+        let data = data(Self::EVENT - data(0).to_string().len());
+        assert_eq!(data.to_string().len(), Self::EVENT);
+        for _ in 0..4 {
+            account.events().emit("order.shipped".parse().unwrap(), &data).await.unwrap();
+        }
+        let delivery = account.deliveries().list(DeliveryFilter::default()).await.unwrap().remove(0);
+        let insert = svc.store().write("test", (tenant, delivery.id), async |tx, &(tenant, delivery)| {
+            for attempt in 1..=60 {
+                let log = AttemptLog {
+                    attempt,
+                    started_at: tx.env().now(),
+                    duration_ms: 5,
+                    status: 500,
+                    error: Some("status: 500 Internal Server Error".to_owned()),
+                    // Control characters take most room in JSON.
+                    response_body: Some("\u{1}".repeat(RESPONSE)),
+                    response_truncated: true,
+                    remote_addr: None,
+                };
+                tx.insert_attempt(tenant, delivery, &log).await?;
+            }
+            Ok(())
+        });
+        insert.await.unwrap();
+        Self { svc, tenant, event: delivery.event_id, delivery: delivery.id, webhook }
+    }
+}
+
+/// A response is made of what was read, and its buffer doubles when it is full.
+#[tokio::test]
+async fn the_memory_of_a_read_is_enough_for_the_largest_events_and_attempts() {
+    let largest = Largest::new().await;
+    let (event, delivery) = (largest.event.to_string(), largest.delivery.to_string());
+    let attempts = 20 * RESPONSE;
+    let read = [
+        (operations::LIST_EVENTS.id, None, 3 * Largest::EVENT),
+        (operations::GET_EVENT.id, Some(&*event), Largest::EVENT),
+        (operations::GET_DELIVERY.id, Some(&*delivery), Largest::EVENT + attempts),
+        (operations::LIST_DELIVERY_ATTEMPTS.id, Some(&*delivery), attempts),
+    ];
+    let of_audit_log = (operations::LIST_AUDIT_LOG.id, None, 3 * Largest::EVENT);
+    let kinds = EventKinds::default();
+    for (all, read) in
+        [(super::operations(), read.to_vec()), (platform::operations(), [&read[..], &[of_audit_log]].concat())]
+    {
+        for (id, record, read) in read {
+            let operation = all.iter().find(|operation| operation.id == id).unwrap_or_else(|| panic!("{id}"));
+            let parts =
+                RequestParts { id: record, query: "", body: &[], if_none_match: &[], base: "", event_kinds: &kinds };
+            let parsed = (operation.parse)(&parts).ok().unwrap();
+            let run = (Arc::clone(&parsed.operation), largest.tenant);
+            let response = largest.svc.store().read("test", run, async |tx, (run, tenant)| run(tx, *tenant).await);
+            let body = response.await.unwrap().body;
+            assert!(body.len() > read, "{id} returns {} bytes of {read}", body.len());
+            let (needed, reserved) = (read + 2 * body.len(), parsed.records as usize * RECORD);
+            assert!(needed <= reserved, "{id} needs {needed} bytes and has {reserved}");
+            if record.is_none() {
+                let page: Value = serde_json::from_slice(&body).unwrap();
+                assert!(page["data"].as_array().unwrap().len() >= 3, "{id}");
+            }
+        }
+    }
+}
