@@ -85,6 +85,13 @@ fn numbers_and_durations_are_bounded() {
     for bad in ["0s", "61m"] {
         assert!(attempt_timeout(bad).is_err(), "{bad}");
     }
+    for (text, seconds) in [("1s", 1), ("75s", 75), ("1h", 60 * 60)] {
+        assert_eq!(keep_alive(text), Ok(Duration::from_secs(seconds)));
+    }
+    for bad in ["0s", "999ms", "3601s", "2h"] {
+        assert_eq!(keep_alive(bad), Err("must be from 1s to 1h".to_owned()), "{bad}");
+    }
+    assert!(keep_alive("75").is_err(), "a time has a unit");
     for bad in ["0", "-1", "many", "1001"] {
         assert!(connections(bad).is_err(), "{bad}");
     }
