@@ -267,6 +267,7 @@ cases! {
         the_earliest_position_of_the_streams_that_are_used_counts,
     }
     statistics {
+        positions_in_accounts_that_exist_are_kept,
         attempts_are_counted_by_hour,
         counts_of_attempts_expire,
     }

@@ -206,3 +206,20 @@ pub(super) async fn the_earliest_position_of_the_streams_that_are_used_counts(h:
     assert_eq!(call!(h.sent_by_all_until(tenant, plus(now, 9))), Some(plus(now, 10)));
     assert_eq!(call!(h.sent_by_all_until(other, plus(now, 9))), Some(now));
 }
+
+pub(super) async fn positions_in_accounts_that_exist_are_kept(h: Harness) {
+    let tenants = [h.tenant().await, h.tenant().await];
+    let mut positions = Vec::new();
+    for tenant in tenants {
+        let now = h.advance_clock(tenant).await;
+        h.stream_of(StreamKey::SERVER, now).await;
+        h.set_clock(tenant, plus(now, 20)).await;
+        call!(h.advance_stream(StreamKey::SERVER, tenant, plus(now, 10)));
+        positions.push((tenant, plus(now, 10)));
+    }
+    let all = [TenantId(Uuid::nil()), TenantId(Uuid::max())];
+    assert_eq!(call!(h.delete_positions_without_account(all[0], all[1], 10)), 0);
+    for (tenant, position) in positions {
+        assert_eq!(call!(h.sent_by_all_until(tenant, Timestamp::from_micros(0))), Some(position));
+    }
+}

@@ -57,4 +57,15 @@ pub trait StreamRepository: Send {
     /// Returns the earliest position of all streams in an account, of those whose lease ended after `used_since`. A stream
     /// without a lease counts as used when it began. `None` if there is none.
     async fn sent_by_all_until(&mut self, tenant: TenantId, used_since: Timestamp) -> StoreResult<Option<Timestamp>>;
+
+    /// Deletes at most `limit` positions in accounts that do not exist, of those with ids after `after` and up to `until`. Returns
+    /// how many.
+    ///
+    /// A position is stored without the lock of its account, so it can be stored while the account is deleted.
+    async fn delete_positions_without_account(
+        &mut self,
+        after: TenantId,
+        until: TenantId,
+        limit: u32,
+    ) -> StoreResult<u64>;
 }

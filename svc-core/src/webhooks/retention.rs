@@ -224,6 +224,9 @@ pub type Positions = BTreeMap<TenantId, Uuid>;
 /// Drops what the store can drop at once, and sweeps over all tenants from `positions` on, in steps with a `pause` after each. With
 /// `dry` it only counts rows.
 ///
+/// A sweep that starts with empty positions also deletes the positions of streams in tenants that do not exist. It does not count
+/// them, as they are no data of anybody.
+///
 /// A delivery that was pending when a sweep passed it, and ended later, is deleted by a later sweep that starts
 /// with empty positions.
 ///
@@ -264,6 +267,7 @@ where
     F: Future<Output = ()>,
 {
     let (mut before, mut history) = (before, DroppedHistory::default());
+    let is_first = positions.is_empty();
     if !dry {
         let sent_before =
             store.read("retention.sent", before, async |tx, &before| sent_by_all_before(tx, before).await).await?;
@@ -297,10 +301,36 @@ where
         for group in with_history.chunks(TENANTS) {
             sweep_group(store, group, positions, before, dry, &pause, dropped).await?;
         }
-        match page.last() {
-            Some((last, _)) if page.len() == PAGE as usize => after = *last,
-            _ => return Ok(()),
+        let last = page.last().map(|(last, _)| *last).filter(|_| page.len() == PAGE as usize);
+        if is_first && !dry {
+            let until = last.unwrap_or(TenantId(Uuid::max()));
+            delete_positions_without_account(store, (after, until), &pause).await?;
         }
+        match last {
+            Some(last) => after = last,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Deletes the positions of streams in tenants that do not exist, of those after a tenant and up to another one.
+async fn delete_positions_without_account<P, F>(
+    store: &dyn Store,
+    range: (TenantId, TenantId),
+    pause: &P,
+) -> Result<(), Error>
+where
+    P: Fn() -> F,
+    F: Future<Output = ()>,
+{
+    loop {
+        let delete = store.write("retention.positions", range, async |tx, &(after, until)| {
+            Ok(tx.delete_positions_without_account(after, until, STEP).await?)
+        });
+        if delete.await? < u64::from(STEP) {
+            return Ok(());
+        }
+        pause().await;
     }
 }
 
@@ -447,12 +477,53 @@ mod tests {
         made.now_or_never().unwrap().unwrap();
         clock.advance(Duration::from_secs(60));
         let (before, mut positions) = (store.inner.env().now(), Positions::new());
-        for (events, most) in [(3, 6 + 3 + 3 * 2), (0, 6)] {
+        for (events, most) in [(3, 6 + 3 + 3 + 3 * 2), (0, 6)] {
             store.transactions.store(0, Ordering::Relaxed);
             let swept = sweep(store_dyn, &mut positions, before, false, || async {}).now_or_never().unwrap();
             assert_eq!(swept.unwrap(), DeletedCounts { events, ..DeletedCounts::default() });
             let transactions = store.transactions.load(Ordering::Relaxed);
             assert!(transactions <= most, "{transactions} for {events} events");
+        }
+    }
+
+    /// What is stored while a sandbox is deleted may stay, as nobody locks an account for a position.
+    #[test]
+    fn positions_in_tenants_that_are_gone_are_deleted() {
+        let start = Timestamp::from_micros(1_000_000_000_000_000);
+        let store = MemoryStore::new(Env::new(ManualClock::at(start), SeededEntropy::new(1)));
+        let store: &dyn Store = &store;
+        let (begins_at, before) = (start.minus(Duration::from_secs(60)), start.minus(Duration::from_secs(120)));
+        let made = store.write("test", (begins_at, before), async |tx, &(begins_at, before)| {
+            tx.insert_stream(&Stream::new(StreamKey::SERVER, begins_at)).await?;
+            let mut tenants = Vec::new();
+            for _ in 0..2 {
+                let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
+                let clock = tx.advance_clock(tenant).await?.unwrap_or_default();
+                tx.advance_stream(StreamKey::SERVER, tenant, clock).await?;
+                tenants.push((tenant, clock));
+            }
+            let between = TenantId(Uuid::from_u128(tenants[0].0.0.as_u128() + 1));
+            let gone = [TenantId(Uuid::from_u128(1)), between, TenantId(Uuid::max())];
+            for tenant in gone {
+                tx.set_clock(tenant, before).await?;
+            }
+            Ok((tenants, gone))
+        });
+        let (tenants, gone) = made.now_or_never().unwrap().unwrap();
+        let position = |tenant| {
+            let read = store.read("test", tenant, async |tx, &tenant| {
+                Ok(tx.sent_by_all_until(tenant, Timestamp::from_micros(0)).await?)
+            });
+            read.now_or_never().unwrap().unwrap().unwrap()
+        };
+        assert_eq!(gone.map(position), [before; 3]);
+        for (is_dry, left) in [(true, before), (false, begins_at)] {
+            let swept = sweep(store, &mut Positions::new(), before, is_dry, || async {}).now_or_never().unwrap();
+            assert_eq!(swept, Ok(DeletedCounts::default()));
+            assert_eq!(gone.map(position), [left; 3], "without a position the stream is where it began");
+        }
+        for (tenant, clock) in tenants {
+            assert_eq!(position(tenant), clock);
         }
     }
 }

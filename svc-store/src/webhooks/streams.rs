@@ -40,6 +40,9 @@ static INSERT_POSITION: LazyLock<String> =
 const DELETE: &str = "DELETE FROM streams WHERE tenant_id = $1 AND id = $2";
 const DELETE_POSITIONS: &str = "DELETE FROM stream_positions WHERE tenant_id = $1 AND stream_id = $2";
 const DELETE_ALL_POSITIONS: &str = "DELETE FROM stream_positions WHERE stream_id = $1";
+pub(crate) const DELETE_WITHOUT_ACCOUNT: &str = "DELETE FROM stream_positions WHERE (tenant_id, stream_id) IN \
+     (SELECT p.tenant_id, p.stream_id FROM stream_positions p WHERE p.tenant_id > $1 AND p.tenant_id <= $2 \
+     AND NOT EXISTS (SELECT 1 FROM tenants t WHERE t.id = p.tenant_id) LIMIT $3)";
 const CLAIM: &str = "UPDATE streams SET lease = $1, lease_ends_at = $2 WHERE tenant_id = $3 AND id = $4 \
      AND (lease = $1 OR lease_ends_at IS NULL OR lease_ends_at <= $5)";
 const RENEW: &str = "UPDATE streams SET lease_ends_at = $1 WHERE tenant_id = $2 AND id = $3 AND lease = $4";
@@ -79,6 +82,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
         DELETE,
         DELETE_POSITIONS,
         DELETE_ALL_POSITIONS,
+        DELETE_WITHOUT_ACCOUNT,
         CLAIM,
         RENEW,
         BEHIND,
@@ -215,5 +219,119 @@ impl StreamRepository for SqlTx<'_> {
         let read = |cells: &mut Cells<'_>| cells.take::<Option<Timestamp>>("stream_positions", "sent_until");
         let by_subscriptions = self.fetch_one(SENT_BY_SUBSCRIPTIONS, &params, read).await?.flatten();
         Ok(by_server.into_iter().chain(by_subscriptions).min())
+    }
+
+    async fn delete_positions_without_account(
+        &mut self,
+        after: TenantId,
+        until: TenantId,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        self.execute(DELETE_WITHOUT_ACCOUNT, &[after.param(), until.param(), limit.param()]).await
+    }
+}
+
+#[cfg(all(test, feature = "sqlite", feature = "postgres"))]
+mod tests {
+    use std::sync::Arc;
+
+    use svc_core::accounts::tenants::{self, TenantCreate};
+    use svc_core::env::Env;
+    use svc_core::error::Error;
+    use svc_core::store::Store;
+    use svc_core::webhooks::retention::{self, DeletedCounts, Positions};
+
+    use super::*;
+    use crate::{Options, SecretKey, open_with};
+
+    /// How many streams have a position in each account that is gone: more than one step deletes.
+    const STREAMS: i64 = 501;
+
+    /// Makes two accounts with a position each. Returns the store, and ids of no account: before, between and after them.
+    async fn filled(url: &str) -> (Arc<dyn Store>, [TenantId; 3]) {
+        let options = Options { secret_key: Some(SecretKey::new([7; 32])), ..Options::default() };
+        let store = open_with(url, Env::system(), options).await.unwrap();
+        let make = store.write("test", (), async |tx, ()| {
+            tx.insert_stream(&Stream::new(StreamKey::SERVER, Timestamp::from_micros(0))).await?;
+            let mut tenants = Vec::new();
+            for _ in 0..2 {
+                let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
+                let clock = tx.advance_clock(tenant).await?.ok_or(Error::NotFound)?;
+                tx.advance_stream(StreamKey::SERVER, tenant, clock).await?;
+                tenants.push(tenant);
+            }
+            tenants.sort();
+            Ok([tenants[0], tenants[1]])
+        });
+        let tenants = make.await.unwrap();
+        let after = |tenant: TenantId| TenantId(Uuid::from_u128(tenant.0.as_u128() + 1));
+        (store, [TenantId(Uuid::from_u128(1)), after(tenants[0]), after(tenants[1])])
+    }
+
+    /// Returns the statement that adds the positions of accounts that are gone. `id` makes an id of 32 hexadecimal digits.
+    fn insert(gone: [TenantId; 3], series: &str, id: impl Fn(&str) -> String) -> String {
+        let gone = gone.map(|tenant| format!("SELECT {} AS tenant", id(&format!("'{}'", tenant.0.simple()))));
+        format!(
+            "INSERT INTO stream_positions (tenant_id, stream_id, sent_until) \
+             SELECT g.tenant, {}, 1 FROM ({}) AS g, {series}",
+            id("n.digits"),
+            gone.join(" UNION ALL ")
+        )
+    }
+
+    /// Deletes them, and checks after each step how many are left of each account.
+    async fn delete(store: &dyn Store, gone: [TenantId; 3], left: impl AsyncFn() -> Vec<i64>) {
+        assert_eq!(left().await, [STREAMS, 1, STREAMS, 1, STREAMS]);
+        let step = store.write("test", (gone[0], gone[1]), async |tx, &(after, until)| {
+            let first = tx.delete_positions_without_account(after, until, retention::STEP).await?;
+            Ok([first, tx.delete_positions_without_account(after, until, retention::STEP).await?])
+        });
+        assert_eq!(step.await, Ok([retention::STEP.into(), 1]));
+        assert_eq!(left().await, [STREAMS, 1, 1, STREAMS], "those outside of the range stay");
+        let sweep = async |is_dry| {
+            let before = store.env().now();
+            retention::sweep(store, &mut Positions::new(), before, is_dry, || async {}).await
+        };
+        assert_eq!(sweep(true).await, Ok(DeletedCounts::default()));
+        assert_eq!(left().await, [STREAMS, 1, 1, STREAMS]);
+        assert_eq!(sweep(false).await.map(|deleted| deleted.rows()), Ok(0));
+        assert_eq!(left().await, [1, 1], "accounts that exist keep their positions");
+    }
+
+    const COUNT: &str = "SELECT count(*) FROM stream_positions GROUP BY tenant_id ORDER BY tenant_id";
+
+    #[tokio::test]
+    async fn positions_of_accounts_that_are_gone_are_deleted_from_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("svc.db");
+        let (store, gone) = filled(&format!("sqlite://{}", path.display())).await;
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        let series = format!(
+            "(WITH RECURSIVE n (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM n WHERE at < {STREAMS}) \
+             SELECT printf('%032x', at) AS digits FROM n) AS n"
+        );
+        connection.execute(&insert(gone, &series, |digits| format!("unhex({digits})")), []).unwrap();
+        let left = async || {
+            let mut statement = connection.prepare(COUNT).unwrap();
+            statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<Vec<i64>, _>>().unwrap()
+        };
+        delete(&*store, gone, left).await;
+    }
+
+    #[tokio::test]
+    async fn positions_of_accounts_that_are_gone_are_deleted_from_a_server() {
+        let Some(server) = svc_postgres_server::server() else { return };
+        let url = server.database();
+        let (store, gone) = filled(&url).await;
+        let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        let series =
+            format!("(SELECT lpad(to_hex(at), 32, '0') AS digits FROM generate_series(1, {STREAMS}) AS at) AS n");
+        client.batch_execute(&insert(gone, &series, |digits| format!("({digits})::uuid"))).await.unwrap();
+        let left = async || {
+            let rows = client.query(COUNT, &[]).await.unwrap();
+            rows.iter().map(|row| row.get(0)).collect()
+        };
+        delete(&*store, gone, left).await;
     }
 }

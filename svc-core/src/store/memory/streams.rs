@@ -119,4 +119,17 @@ impl StreamRepository for MemoryTx<'_> {
         });
         Ok(streams.map(|stream| self.state.position(stream, tenant)).min())
     }
+
+    async fn delete_positions_without_account(
+        &mut self,
+        after: TenantId,
+        until: TenantId,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        let state = self.state_mut()?;
+        let tenants = &state.tenants;
+        let is_unwanted =
+            |(tenant, _): &(TenantId, _), _: &_| after < *tenant && *tenant <= until && tenants.get(tenant).is_none();
+        Ok(state.stream_positions.take_first(limit, is_unwanted))
+    }
 }

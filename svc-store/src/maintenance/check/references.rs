@@ -46,7 +46,7 @@ const WITHOUT_TENANT: [&str; 5] = [
     // when these are gone.
     "idempotency",
     // They are written after the fact, without the lock of the tenant, which may be a sandbox that was deleted meanwhile. Upkeep
-    // deletes them by their age.
+    // deletes requests and counts by their age, and positions once their tenant is gone.
     "request_log",
     "attempt_counts",
     "stream_positions",

@@ -43,6 +43,10 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
     ("FROM quotes WHERE id = $1", "an operator names a quote by its id alone"),
     ("FROM subscriptions WHERE id = $1", "an operator names a subscription by its id alone"),
     (
+        "DELETE FROM stream_positions WHERE (tenant_id, stream_id) IN",
+        "upkeep deletes the positions whose accounts are gone",
+    ),
+    (
         "FROM subscriptions WHERE live = TRUE AND expires_at <= $1",
         "upkeep deletes the subscriptions that nobody keeps, whoever has them",
     ),

@@ -8,7 +8,7 @@ use crate::resources::contacts;
 use crate::sql::Param;
 use crate::statements::every_list;
 use crate::webhooks::deliveries::List;
-use crate::webhooks::{attempts, deliveries, retention};
+use crate::webhooks::{attempts, deliveries, retention, streams};
 
 /// Rows of 3 tenants. The lists select rows of the first. Foreign keys are not checked, for speed.
 const ROWS: &str = "
@@ -134,8 +134,10 @@ async fn questions_to_all_tenants_read_indexes() {
     let by_history = (retention::TENANTS, format!("{id}, {id}, 1000"), ["events_pkey", "replays_pkey", "tenants_pkey"]);
     let now = "'2026-01-01T00:00:00Z'";
     let by_check = (tenants::TO_CHECK_OVERDUE, format!("{now}, 256, {now}"), ["tenants_by_overdue_check"; 3]);
+    let without_account =
+        (streams::DELETE_WITHOUT_ACCOUNT, format!("{id}, {id}, 500"), ["stream_positions_pkey", "tenants_pkey", ""]);
     let by_id = owners::statements().into_iter().map(|sql| (sql, id.to_owned(), ["_by_id"; 3]));
-    for (at, (sql, values, indexes)) in by_id.chain([by_history, by_check]).enumerate() {
+    for (at, (sql, values, indexes)) in by_id.chain([by_history, by_check, without_account]).enumerate() {
         connection.client.batch_execute(&format!("PREPARE question_{at} AS {sql}")).await.unwrap();
         let plan = explained(&connection, &format!("EXECUTE question_{at} ({values})")).await;
         assert!(!plan.contains("Seq Scan") && !plan.contains("hashed"), "{sql}\n{plan}");

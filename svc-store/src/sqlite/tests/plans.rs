@@ -7,7 +7,7 @@ use crate::resources::payments;
 use crate::statements::every_list;
 use crate::table::{TableRow as _, get_many_statement};
 use crate::webhooks::deliveries::List;
-use crate::webhooks::{attempts, deliveries};
+use crate::webhooks::{attempts, deliveries, streams};
 
 /// Returns the steps of the plan of a statement.
 fn explained(connection: &SqliteConnection, sql: &str) -> Vec<String> {
@@ -20,7 +20,7 @@ fn explained(connection: &SqliteConnection, sql: &str) -> Vec<String> {
 fn a_retention_step_scans_no_table() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
-    for sql in crate::webhooks::retention::STATEMENTS {
+    for sql in crate::webhooks::retention::STATEMENTS.iter().chain([&streams::DELETE_WITHOUT_ACCOUNT]) {
         let plan = explained(&connection, sql);
         let text = plan.join("; ");
         let scans = text.replace("SCAN CONSTANT ROW", "").contains("SCAN ");
