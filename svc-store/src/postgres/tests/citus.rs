@@ -3,9 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::future::try_join3;
+use svc_core::oauth::{self, RevokeReason, published};
 use svc_core::store::{ApiKeyRepository as _, GrantRepository as _};
 use svc_postgres_server::{DISTRIBUTE, DISTRIBUTE_AGAIN, Server};
 
+use super::apps::Fixture;
 use super::plans::{explained, values};
 use super::*;
 use crate::migrations;
@@ -39,13 +42,13 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
     ),
     ("FROM streams s JOIN tenants t", "servers look for subscriptions whose streams have something to send"),
     ("DELETE FROM stream_positions WHERE stream_id = $1", "the stream of the server is deleted with all its positions"),
-    ("FROM invoices WHERE id = $1", "an operator names an invoice by its id alone"),
-    ("FROM quotes WHERE id = $1", "an operator names a quote by its id alone"),
-    ("FROM subscriptions WHERE id = $1", "an operator names a subscription by its id alone"),
     (
         "DELETE FROM stream_positions WHERE (tenant_id, stream_id) IN",
         "upkeep deletes the positions whose accounts are gone",
     ),
+    ("FROM invoices WHERE id = $1", "an operator names an invoice by its id alone"),
+    ("FROM quotes WHERE id = $1", "an operator names a quote by its id alone"),
+    ("FROM subscriptions WHERE id = $1", "an operator names a subscription by its id alone"),
     (
         "FROM subscriptions WHERE live = TRUE AND expires_at <= $1",
         "upkeep deletes the subscriptions that nobody keeps, whoever has them",
@@ -317,4 +320,63 @@ async fn partitions_are_made_and_dropped_on_citus() {
          WHERE i.inhparent = 'events'::regclass AND c.relkind <> 'p'";
     let plain: i64 = connection.client.query_one(plain, &[]).await.unwrap().get(0);
     assert_eq!(plain, 0, "each partition is distributed");
+}
+
+/// No foreign key keeps an app whose grants are on other servers.
+#[tokio::test]
+async fn an_app_that_an_account_is_connecting_is_deleted_with_its_access_on_citus() {
+    let Some(server) = server() else { return };
+    let (url, _connection) = distributed(server).await;
+    apps::deletes_an_app_that_an_account_is_connecting(Fixture::on(url).await).await;
+}
+
+/// Upkeep finds the app without a grant, and waits for the account that is connecting it.
+#[tokio::test]
+async fn an_unused_app_that_an_account_is_connecting_stays_on_citus() {
+    let Some(server) = server() else { return };
+    let (url, connection) = distributed(server).await;
+    let fixture = Fixture::on(url).await;
+    let (first, owner) = (fixture.owner().await, fixture.owner().await);
+    fixture.allow(&first, fixture.request_of(apps::published("Planner")).await).await.unwrap();
+    let unused = "UPDATE oauth_apps SET created_at = created_at - interval '2 days'; DELETE FROM oauth_grants";
+    connection.client.batch_execute(unused).await.unwrap();
+
+    let request = fixture.request_of(apps::published("Planner")).await;
+    let app = request.app.id;
+    let lock = apps::lock_codes(&fixture.url).await;
+    let upkeep = async {
+        apps::wait_for_locks(&fixture.url, 1).await;
+        published::delete_unused(&**fixture.svc.store()).await
+    };
+    let release = async {
+        apps::wait_for_locks(&fixture.url, 2).await;
+        lock.client.batch_execute("COMMIT").await.unwrap();
+        Ok(())
+    };
+    try_join3(fixture.allow(&owner, request), upkeep, release).await.unwrap();
+    assert_eq!(fixture.svc.apps().get(app).await.map(|app| app.name.to_string()), Ok("Planner".to_owned()));
+    let grants = fixture.grants_to(app).await;
+    assert_eq!(grants.iter().map(|grant| grant.tenant_id).collect::<Vec<_>>(), [owner.tenant]);
+}
+
+/// One that was left by an earlier version, or by hand.
+#[tokio::test]
+async fn a_grant_whose_app_is_gone_is_revoked() {
+    let Some(server) = server() else { return };
+    let (url, connection) = distributed(server).await;
+    let fixture = Fixture::on(url).await;
+    let owner = fixture.owner().await;
+    fixture.allow(&owner, fixture.request().await).await.unwrap();
+    connection.client.batch_execute("DELETE FROM oauth_apps").await.unwrap();
+    let grant = fixture.grants_to(fixture.app.id).await.remove(0);
+    let revoke = fixture.svc.store().write("test", (owner.tenant, grant.id), async |tx, &(tenant, id)| {
+        oauth::revoke(tx, tenant, id, RevokeReason::Revoked).await
+    });
+    assert_eq!(revoke.await, Ok(grant.clone()));
+    assert_eq!(fixture.grants_to(fixture.app.id).await, Vec::new());
+    let codes = connection.client.query_one("SELECT count(*) FROM oauth_codes", &[]).await.unwrap();
+    assert_eq!(codes.get::<_, i64>(0), 0);
+    let audited = format!("SELECT count(*) FROM audit_log WHERE action = 'revoke' AND object_id = '{}'", grant.id);
+    let audited = connection.client.query_one(&audited, &[]).await.unwrap();
+    assert_eq!(audited.get::<_, i64>(0), 1);
 }

@@ -9,7 +9,7 @@ use super::*;
 
 /// The clock of the machine, moved by so many seconds.
 #[derive(Clone, Default)]
-struct MovedClock(Arc<AtomicI64>);
+pub(super) struct MovedClock(Arc<AtomicI64>);
 
 impl MovedClock {
     fn move_to(&self, seconds: i64) {
@@ -23,7 +23,7 @@ impl Clock for MovedClock {
     }
 }
 
-fn moved(seconds: i64) -> (MovedClock, Env) {
+pub(super) fn moved(seconds: i64) -> (MovedClock, Env) {
     let clock = MovedClock::default();
     clock.move_to(seconds);
     (clock.clone(), Env::new(clock, SystemEntropy))

@@ -3,6 +3,7 @@
 use svc_core::store::CountChange;
 use uuid::Uuid;
 
+use super::clocks::moved;
 use super::*;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -43,6 +44,22 @@ async fn each_request_of_all_nodes_counts_once() {
     assert_eq!(add(&*nodes[0], &[change(2, "general", 0, 1)]).await, [1], "another key");
     assert_eq!(add(&*nodes[0], &[change(1, "general", 0, -3), change(1, "jobs.create", 0, 1)]).await, [197, 1]);
     assert_eq!(add(&*nodes[1], &[change(1, "general", 0, -1000)]).await, [0], "never below zero");
+}
+
+/// Each node counts at its own time, which is that of the database.
+#[tokio::test]
+async fn nodes_whose_clocks_are_an_hour_apart_share_a_window() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let nodes = join_all([1800, -1800].map(|seconds| open_with(&url, moved(seconds).1, options()))).await;
+    let nodes: Vec<Arc<dyn Store>> = nodes.into_iter().map(Result::unwrap).collect();
+    let mut windows = Vec::new();
+    for node in nodes.iter().cycle().take(6) {
+        let change = CountChange { at: node.env().now(), ..change(1, "general", 0, 1) };
+        windows.extend(node.request_counts().unwrap().add(&[change], 10 * MINUTE).await.unwrap());
+    }
+    assert_eq!(windows.iter().map(|window| window.used).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    assert!(windows.iter().all(|window| window.started == windows[0].started), "{windows:?}");
 }
 
 #[tokio::test]

@@ -170,6 +170,47 @@ async fn tls_verification_follows_the_url() {
     assert_eq!(is_encrypted(&format!("{user}?{rest}&sslmode=require")).await, Ok(false), "Unix sockets never use TLS");
 }
 
+/// The variable of [`connects_with_the_authorities_of_the_machine`] with the URL.
+const URL_VARIABLE: &str = "SVC_TEST_URL";
+
+/// Fails unless the connection is encrypted.
+#[tokio::test]
+#[ignore = "another test runs it in a process of its own"]
+async fn connects_with_the_authorities_of_the_machine() {
+    let Ok(url) = std::env::var(URL_VARIABLE) else { return };
+    assert_eq!(is_encrypted(&url).await, Ok(true));
+}
+
+/// The authorities of the machine are read once for each process, and a variable names others.
+#[tokio::test]
+async fn a_server_with_a_certificate_that_the_machine_trusts_is_connected_to() {
+    let Some(server) = server() else { return };
+    let Some(authority) = server.authority() else { return };
+    let url = server.database();
+    let (by_address, _) = url.split_once('?').unwrap();
+    let by_name = by_address.replace("127.0.0.1", "localhost");
+    let folder = tempfile::tempdir().unwrap();
+    let other_authority = folder.path().join("other.crt");
+    std::fs::write(&other_authority, OTHER_AUTHORITY).unwrap();
+    let name = format!("{}::connects_with_the_authorities_of_the_machine", module_path!().split_once("::").unwrap().1);
+    let connect = |url: &str, mode: &str, trusted: &std::path::Path| {
+        let mut test = std::process::Command::new(std::env::current_exe().unwrap());
+        test.args(["--exact", &name, "--ignored"]).env(URL_VARIABLE, format!("{url}?{mode}"));
+        let output = test.env("SSL_CERT_FILE", trusted).env_remove("SSL_CERT_DIR").output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(printed.contains("running 1 test\n"), "{printed}");
+        (output.status.success(), printed)
+    };
+    for mode in ["sslrootcert=system", "sslmode=verify-full&sslrootcert=system"] {
+        let (is_connected, printed) = connect(&by_name, mode, &authority);
+        assert!(is_connected, "{mode}: {printed}");
+        for (url, trusted) in [(&*by_name, &other_authority), (by_address, &authority)] {
+            let (is_connected, printed) = connect(url, mode, trusted);
+            assert!(!is_connected && printed.contains("invalid peer certificate"), "{url} {mode}: {printed}");
+        }
+    }
+}
+
 /// The kernel of a host accepts connections although its PostgreSQL is stopped, or waits for a disk.
 #[tokio::test]
 async fn a_host_that_accepts_and_does_not_answer_leaves_time_for_the_others() {
