@@ -7,7 +7,7 @@ use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 
 use super::browser::Server;
-use super::records::rows;
+use super::records::{many_contacts, rows};
 
 /// Returns the changes on a page as the first words of their rows.
 async fn found(server: &Server, query: &str) -> Vec<String> {
@@ -120,6 +120,18 @@ async fn the_file_of_the_audit_log_has_what_the_filters_show() {
         changed.updated_at, eve.id, events[0].id, eve.created_at, eve.id, events[1].id,
     );
     assert_eq!(response.text, want);
+}
+
+#[tokio::test]
+async fn the_file_of_the_audit_log_has_all_changes_however_many() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    many_contacts(&server, 5_050).await;
+    let file = viewer.get("/audit?kind=contact&format=csv").await.text;
+    let mut objects: Vec<&str> = file.lines().skip(1).filter_map(|row| row.split(',').nth(6)).collect();
+    objects.reverse();
+    let want: Vec<String> = (0..5_050).map(|number| format!("c{number}@example.com")).collect();
+    assert_eq!(objects, want, "each once, the newest first");
 }
 
 #[tokio::test]

@@ -264,7 +264,7 @@ async fn an_endpoint_asks_for_more() {
 }
 
 /// Returns the value of a hidden field of a page.
-fn hidden<'p>(page: &'p str, name: &str) -> &'p str {
+pub(crate) fn hidden<'p>(page: &'p str, name: &str) -> &'p str {
     let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap_or_else(|| panic!("{name}: {page}"));
     rest.split('"').next().unwrap()
 }
@@ -302,8 +302,21 @@ async fn a_form_that_is_sent_twice_makes_one_thing_and_shows_its_secret_each_tim
     let fields = encode(&[("key", hidden(&page, "key")), ("name", "twice"), ("scopes", "read"), ("expires", "")]);
     let responses = [owner.post("/keys/new", &fields).await, owner.post("/keys/new", &fields).await];
     assert_eq!(account.keys().list().await.unwrap().len(), before + 1);
-    let [first, second] = responses.map(|response| response.text.split("svc_live_").nth(1).unwrap()[..20].to_owned());
+    let shown = |page: &str| page.split("svc_live_").nth(1).unwrap()[..20].to_owned();
+    let [first, second] = responses.map(|response| shown(&response.text));
     assert_eq!(first, second);
+
+    let key =
+        account.keys().list().await.unwrap().into_iter().find(|key| key.name.as_deref() == Some("twice")).unwrap();
+    let page = owner.get("/keys").await.text;
+    let fields = encode(&[("key", hidden(&page, "key")), ("overlap", "1")]);
+    let rotate = format!("/keys/{}/rotate", key.id);
+    let responses = [owner.post(&rotate, &fields).await, owner.post(&rotate, &fields).await];
+    assert_eq!(responses.each_ref().map(|response| response.status), [StatusCode::OK; 2]);
+    assert_eq!(account.keys().list().await.unwrap().len(), before + 2, "one rotation");
+    let [rotated, again] = responses.map(|response| shown(&response.text));
+    assert_eq!(rotated, again);
+    assert_ne!(rotated, first);
 }
 
 #[tokio::test]

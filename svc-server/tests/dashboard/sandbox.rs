@@ -6,7 +6,8 @@ use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::prelude::*;
 
-use super::browser::{Browser, Server};
+use super::browser::{Browser, Server, encode};
+use super::endpoint_forms::hidden;
 
 /// Creates the sandbox of the first account, and returns its id.
 async fn sandbox(server: &Server) -> TenantId {
@@ -67,6 +68,25 @@ async fn a_developer_creates_opens_resets_and_deletes_the_sandbox() {
     let log = server.svc.account(server.tenant).audit_log().since(Timestamp::from_micros(0), 20).await.unwrap();
     let reset = log.iter().find(|entry| entry.action == "reset").unwrap();
     assert_eq!((reset.actor.as_str(), reset.object_id), ("dashboard:developer@link", id.0));
+}
+
+/// A double click sends the form twice, and the person sees the second response.
+#[tokio::test]
+async fn a_sandbox_is_created_once_by_a_form_that_is_sent_twice() {
+    let server = Server::start().await;
+    let browser = server.signed_in(Role::Developer).await;
+    let page = browser.get("/settings/sandbox").await.text;
+    let fields = encode(&[("key", hidden(&page, "key"))]);
+    let create = async || {
+        let created = browser.post("/settings/sandbox/create", &fields).await;
+        assert_eq!(created.status, StatusCode::OK, "{}", created.text);
+        let shown = created.text.split("Bearer svc_test_").nth(1).unwrap();
+        shown[..40].to_owned()
+    };
+    assert_eq!(create().await, create().await, "the same key");
+    let sandbox = server.svc.account(server.tenant).sandbox().find().await.unwrap().unwrap().id;
+    assert_eq!(server.svc.account(sandbox).keys().list().await.unwrap().len(), 1);
+    assert_eq!(contacts(&server, sandbox).await, 3);
 }
 
 #[tokio::test]

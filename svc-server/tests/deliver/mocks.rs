@@ -18,6 +18,7 @@ async fn a_delivery_is_one_post_with_these_headers_and_this_body() {
     Mock::given(method("POST"))
         .and(path("/hooks/svc"))
         .and(query_param("from", "svc"))
+        .and(header("accept", "*/*"))
         .and(header("content-type", "application/json"))
         .and(header("x-svc-event", "contact.created"))
         .and(header("x-svc-attempt", "1"))
