@@ -454,6 +454,7 @@ impl Api {
                 })
             }
             Route::Preflight => Ok(Outcome::Preflight(self.state.settings.cors.clone())),
+            Route::Options(methods) => Ok(Outcome::Options(methods.to_owned())),
         }
     }
 

@@ -294,6 +294,31 @@ async fn cors_is_off_unless_an_origin_is_allowed() {
     assert_eq!((response.header("access-control-allow-origin"), response.header("vary")), (None, Some("origin")));
 }
 
+/// RFC 9110, section 9.3.7: it asks about the server, and not about a path.
+#[tokio::test]
+async fn options_of_the_server_name_its_methods() {
+    let server = TestServer::new();
+    let options = || Call::absolute(Method::OPTIONS, "*").anonymous();
+    for (call, status, allow) in [
+        (options(), 204, Some("GET, HEAD, POST, PATCH, DELETE, OPTIONS")),
+        (Call::absolute(Method::GET, "*"), 404, None),
+        (Call::absolute(Method::OPTIONS, "/*").anonymous(), 404, None),
+        (options().without("host").and_header("host", "a b"), 400, None),
+    ] {
+        let shown = format!("{} {}", call.method, call.target);
+        let response = server.expect(status, call).await;
+        assert_eq!(response.header("allow"), allow, "{shown}");
+        assert_eq!(response.body.is_empty(), status == 204, "{shown}");
+    }
+    let options = http::Request::options("*").header("host", "localhost");
+    let options = options.body(http_body_util::Full::<bytes::Bytes>::default()).unwrap();
+    let response = server.api.for_operators().call(options, [127, 0, 0, 1].into()).await;
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["allow"]),
+        (204, &"GET, HEAD, OPTIONS".parse().unwrap())
+    );
+}
+
 #[tokio::test]
 async fn metrics_count_the_responses() {
     let server = TestServer::new();

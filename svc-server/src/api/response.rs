@@ -10,7 +10,8 @@ use bytes::Bytes;
 #[cfg(feature = "dashboard")]
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, LOCATION, VARY, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, LOCATION, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use http_body_util::Full;
@@ -156,6 +157,8 @@ pub(super) enum Outcome {
     Metrics(String, &'static str),
     /// The response to a preflight request of a browser.
     Preflight(Cors),
+    /// The methods of the server as a whole, as a value of `Allow`.
+    Options(String),
 }
 
 /// Adds the headers that keep browsers from running a response as a document and shared caches from storing it. A page has
@@ -212,6 +215,10 @@ pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Respo
         }
         Ok(Outcome::Preflight(cors)) => {
             cors.write_preflight(headers);
+            StatusCode::NO_CONTENT
+        }
+        Ok(Outcome::Options(methods)) => {
+            let _ = put(ALLOW, methods);
             StatusCode::NO_CONTENT
         }
         Err(problem) => {

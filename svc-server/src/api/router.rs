@@ -30,6 +30,8 @@ pub const MAX_HEADERS: usize = 16 * 1024;
 /// The operations by path.
 pub(crate) struct Router {
     operations: matchit::Router<Vec<Arc<RoutedOperation>>>,
+    /// The methods of the operations, as a value of `Allow`.
+    methods: String,
     /// The versions that have these operations.
     versions: &'static [Version],
     /// The path of the API description, for requests that no operation has.
@@ -73,6 +75,8 @@ pub(super) enum Route<'a> {
     Metrics,
     /// A preflight request of a browser.
     Preflight,
+    /// A request about the server as a whole, with its methods.
+    Options(&'a str),
 }
 
 /// Returns a router that finds all that have a path, in their order.
@@ -97,6 +101,13 @@ impl Router {
         limits: &WriteRateLimits,
         mount: &str,
     ) -> Self {
+        let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+        let has = |method: &Method| {
+            let method = if method == Method::HEAD { &Method::GET } else { method };
+            operations.iter().any(|operation| operation.method == method)
+        };
+        let methods: Vec<&str> = methods.iter().filter(|method| has(method)).map(Method::as_str).collect();
+        let methods = format!("{}, OPTIONS", methods.join(", "));
         let routed = operations.into_iter().map(|operation| {
             let write_limit = operation.default_write_limit().map(|default| WriteLimit {
                 operation: operation.id,
@@ -107,7 +118,7 @@ impl Router {
         });
         let operations = by_path(routed);
         let base = versions.first().copied().map_or("", Version::path);
-        Self { operations, versions, document: format!("{mount}{base}/openapi.json") }
+        Self { operations, methods, versions, document: format!("{mount}{base}/openapi.json") }
     }
 
     /// Returns the route of an API request.
@@ -116,6 +127,9 @@ impl Router {
     ///
     /// Returns [`Problem::RouteNotFound`] or [`Problem::MethodNotAllowed`].
     pub(super) fn route<'a>(&'a self, parts: &'a Parts) -> Result<Route<'a>, Problem> {
+        if is_about_server(parts) {
+            return Ok(Route::Options(&self.methods));
+        }
         let path = parts.uri.path();
         match path {
             "/" if !self.versions.contains(&Version::Platform) => return only_get(parts, Route::Home),
@@ -182,12 +196,20 @@ impl Route<'_> {
 
 /// Returns the route of a request to the listener for operators, which has no operations.
 pub(super) fn route_for_operators(parts: &Parts) -> Result<Route<'_>, Problem> {
+    if is_about_server(parts) {
+        return Ok(Route::Options("GET, HEAD, OPTIONS"));
+    }
     match parts.uri.path() {
         "/healthz" => only_get(parts, Route::Health),
         "/readyz" => only_get(parts, Route::Ready),
         "/metrics" => only_get(parts, Route::Metrics),
         _ => Err(Problem::RouteNotFound("/metrics, /healthz and /readyz".to_owned())),
     }
+}
+
+/// Returns whether this is `OPTIONS *`, which asks about the server as a whole (RFC 9110 §9.3.7).
+fn is_about_server(parts: &Parts) -> bool {
+    parts.method == Method::OPTIONS && parts.uri.path() == "*"
 }
 
 fn only_get<'a>(parts: &Parts, route: Route<'a>) -> Result<Route<'a>, Problem> {

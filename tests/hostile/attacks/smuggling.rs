@@ -110,7 +110,7 @@ const OTHERS: &[(&str, &str, &[u16])] = &[
     ("space before the first header", "GET /healthz HTTP/1.1\r\n Host: a\r\n\r\n", REFUSED),
     ("another host in the target", "GET http://other/healthz HTTP/1.1\r\nHost: a\r\n\r\n", &[200, 200]),
     ("an authority alone", "CONNECT localhost:80 HTTP/1.1\r\nHost: a\r\n\r\n", &[404, 200]),
-    ("a star", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", &[404, 200]),
+    ("a star", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", &[204, 200]),
     ("empty lines before", "\r\n\r\nGET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", &[200, 200]),
 ];
 
