@@ -253,8 +253,14 @@ async fn a_confidential_app_gets_access_works_and_is_disconnected() {
     }
     // Of two, neither is wrong.
     let twice = with_token(Call::get("/contacts"), &tokens).and_header("authorization", "Bearer svc_live_1");
-    let challenge = server.expect(401, twice).await.header("www-authenticate").unwrap().to_owned();
+    let refused = server.expect(401, twice).await;
+    assert_eq!(refused.json()["error"], "Send exactly one Authorization header.");
+    let challenge = refused.header("www-authenticate").unwrap();
     assert!(challenge.starts_with("Bearer error=\"invalid_request\", "), "{challenge}");
+    let missing = "Send an API key or the access token of an app as: Authorization: Bearer …; the URL cannot have it.";
+    for call in [Call::get("/contacts"), Call::get("/contacts?access_token=svc_oat_1")] {
+        assert_eq!(server.expect(401, call.anonymous()).await.json()["error"], missing);
+    }
     assert_refused(&client.refresh(text(&tokens, "refresh_token")).await, 400, "invalid_grant");
 }
 

@@ -136,6 +136,50 @@ async fn a_timestamp_may_be_300_seconds_off_in_either_direction() {
 }
 
 #[tokio::test]
+async fn a_refusal_says_what_is_wrong_with_the_signature() {
+    let server = TestServer::new();
+    let at = now(&server);
+    let signed = || create("a@example.com").sign_at(signer(&server), at);
+    let of = |name| signed().headers[name].to_str().unwrap().to_owned();
+    let (signature, timestamp) = (of("x-svc-signature"), of("x-svc-timestamp"));
+    for (call, code, error) in [
+        (
+            signed().without("x-svc-timestamp"),
+            "signature_required",
+            "This key signs its writes; send X-SVC-Timestamp and X-SVC-Signature.",
+        ),
+        (
+            signed().and_header("x-svc-timestamp", &timestamp),
+            "signature_invalid",
+            "Send X-SVC-Timestamp and X-SVC-Signature once each, in ASCII.",
+        ),
+        (
+            signed().header("x-svc-timestamp", "2026-03-14T15:09:26Z"),
+            "signature_invalid",
+            "X-SVC-Timestamp must be the time in Unix seconds, with up to six decimals.",
+        ),
+        (
+            signed().header("x-svc-signature", signature.trim_start_matches("sha256=")),
+            "signature_invalid",
+            "X-SVC-Signature must be sha256= and 64 lower-case hex digits.",
+        ),
+        (
+            signed().raw("{}"),
+            "signature_invalid",
+            "X-SVC-Signature does not match this request; sign the timestamp, the method, the path with its query, and the body, \
+             byte for byte as they are sent.",
+        ),
+        (
+            create("a@example.com").sign_at(signer(&server), at - 301),
+            "signature_invalid",
+            "X-SVC-Timestamp is more than 300 seconds off; set the clock and sign again.",
+        ),
+    ] {
+        assert_eq!(refused(&server, code, call).await.json()["error"], error);
+    }
+}
+
+#[tokio::test]
 async fn a_signature_is_accepted_once() {
     let server = TestServer::new();
     let at = now(&server);
