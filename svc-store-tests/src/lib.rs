@@ -128,6 +128,7 @@ cases! {
         text_is_stored_unchanged,
         the_first_and_the_last_time_are_stored,
         amounts_are_exact,
+        a_currency_that_has_ended_is_read,
         every_enum_value_is_stored,
         the_order_of_an_event_set_is_stored,
     }

@@ -1,12 +1,13 @@
 //! Values that databases may change: text that looks like another type, the first and last times, and amounts.
 
+use svc_core::accounts::tenants;
 use svc_core::resources::bookings::{Booking, BookingStatus};
 use svc_core::resources::contacts::Contact;
-use svc_core::resources::invoices::{Invoice, InvoiceStatus};
+use svc_core::resources::invoices::{Invoice, InvoiceStatus, Payment};
 use svc_core::resources::jobs::{Job, JobStatus};
 use svc_core::resources::quotes::{Quote, QuoteStatus};
 use svc_core::values::EventKind;
-use svc_core::values::{Amount, Currency, Date, EventSet, MAX_AMOUNT, Note, Text, Timestamp};
+use svc_core::values::{Amount, Currency, Date, EventSet, Id, MAX_AMOUNT, Note, Text, Timestamp};
 use svc_core::webhooks::subscriptions::{DisabledReason, WebhookSubscription};
 
 use crate::Harness;
@@ -98,6 +99,42 @@ pub(super) async fn amounts_are_exact(h: Harness) {
     };
     let back: Quote = h.row(tenant, quote.id).await.unwrap();
     assert_eq!(serde_json::to_string(&back.total).unwrap(), "999999999999.9999");
+}
+
+/// A code can leave the list of ISO 4217 while there are records in it.
+pub(super) async fn a_currency_that_has_ended_is_read(h: Harness) {
+    let tenant = h.tenant().await;
+    for (code, scale) in [("HRK", 2), ("ITL", 0)] {
+        let currency = Currency::from_stored(code).unwrap();
+        let total = Amount::from_minor(1_234, scale);
+        let part = Amount::from_minor(34, scale);
+        let quote = h.insert(tenant, move |new| Quote { total, currency, ..Quote::bare(new) }).await;
+        assert_eq!(h.row(tenant, quote.id).await.as_ref(), Some(&quote));
+        assert_eq!(h.all::<Quote>(tenant).await[0], quote);
+        let invoice =
+            h.insert(tenant, move |new| Invoice { total, currency, amount_paid: part, ..Invoice::bare(new) }).await;
+        assert_eq!(h.row(tenant, invoice.id).await.as_ref(), Some(&invoice));
+        assert_eq!(h.all::<Invoice>(tenant).await[0], invoice);
+        let payment = Payment {
+            id: Id::new(invoice.id.uuid()),
+            invoice_id: invoice.id,
+            amount: part,
+            currency,
+            paid_at: invoice.created_at,
+        };
+        let payments = h.write((tenant, payment.clone()), async |tx, (tenant, payment)| {
+            tx.insert_payment(*tenant, payment).await?;
+            Ok(tx.payments(*tenant, payment.invoice_id, 10).await?)
+        });
+        assert_eq!(payments.await, Ok(vec![payment]));
+        let account = h.write((tenant, currency), async |tx, &(tenant, currency)| {
+            tenants::update(tx, tenant.0, |account| account.currency = currency).await
+        });
+        let account = account.await.unwrap();
+        assert_eq!(account.currency, currency);
+        let stored = h.read(tenant, async |tx, &tenant| tenants::get(tx, tenant).await);
+        assert_eq!(stored.await, Ok(account));
+    }
 }
 
 pub(super) async fn every_enum_value_is_stored(h: Harness) {

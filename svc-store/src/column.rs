@@ -214,7 +214,7 @@ columns! {
     Text [const MAX: usize] Note<MAX>: |text| Param::Text(text.as_str().into()),
         |cell| cell.text().map(Self::from_stored);
     Text [] Email: |email| Param::Text(email.as_str().into()), |cell| cell.text().map(Self::from_stored);
-    Text [] Currency: |currency| Param::Text(currency.code().into()), |cell| Self::parse(cell.text()?).ok();
+    Text [] Currency: |currency| Param::Text(currency.code().into()), |cell| Self::from_stored(cell.text()?);
     Text [] TimeZone: |zone| Param::Text(zone.to_string().into()), |cell| Self::parse(cell.text()?).ok();
     Text [] WebhookUrl: |url| Param::Text(url.as_str().into()), |cell| Self::parse(cell.text()?).ok();
     Text [] EventSet: |events| Param::Text(events.names().join(" ").into()),

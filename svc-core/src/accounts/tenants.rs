@@ -84,6 +84,21 @@ impl Tenant {
     pub fn is_sandbox(&self) -> bool {
         self.sandbox_of.is_some()
     }
+
+    /// Returns the currency of a new record: the one that it names, or that of the tenant, whose code may have ended.
+    pub(crate) fn currency_or(&self, named: Option<Currency>) -> Result<Currency, Error> {
+        match (named, Currency::successor(self.currency.code())) {
+            (Some(named), _) => Ok(named),
+            (None, None) => Ok(self.currency),
+            (None, Some((successor, year))) => {
+                let ended = self.currency;
+                let reason = format!(
+                    "is required, as the currency of the account, {ended}, was replaced by {successor} in {year}"
+                );
+                Err(Issue::new(FieldCode::Required, reason).on("currency"))
+            }
+        }
+    }
 }
 
 /// The settings of a new tenant.

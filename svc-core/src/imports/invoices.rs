@@ -191,7 +191,7 @@ async fn add(
     (id, created_at): (InvoiceId, Timestamp),
     now: Timestamp,
 ) -> Result<Invoice, Error> {
-    let currency = row.currency.unwrap_or(tenant.currency);
+    let currency = tenant.currency_or(row.currency)?;
     let none = Amount::from_minor(0, currency.scale());
     let mut invoice = Invoice {
         id,

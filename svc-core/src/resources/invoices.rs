@@ -209,7 +209,7 @@ pub struct RefundedInvoice {
 pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: InvoiceCreate) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
     let settings = tenants::get(tx, tenant).await?;
-    let currency = input.currency.unwrap_or(settings.currency);
+    let currency = settings.currency_or(input.currency)?;
     let total = amount_in("total", input.total, currency)?;
     if let Some(contact) = input.contact_id {
         contacts::referenced(tx, tenant, contact).await?;

@@ -204,7 +204,7 @@ impl Create for Quote {
 
     async fn build(tx: &mut dyn Tx, new: NewRecord, input: QuoteCreate) -> Result<Self, Error> {
         let tenant = tenants::get(tx, new.tenant_id).await?;
-        let currency = input.currency.unwrap_or(tenant.currency);
+        let currency = tenant.currency_or(input.currency)?;
         let total = total_in(input.total, currency)?;
         contacts::referenced(tx, new.tenant_id, input.contact_id).await?;
         let today = tenant.time_zone.date_at(WriteTime::new(tx, new.now).wall_clock);

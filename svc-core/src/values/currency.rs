@@ -2,12 +2,17 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{FieldCode, Issue};
+use crate::input::FromJson;
+use crate::input::json::Json;
 
-/// An active currency of ISO 4217.
+/// A currency of ISO 4217. It was active when it was written, and may have ended since.
 ///
 /// ```
 /// use svc_core::values::Currency;
@@ -37,50 +42,51 @@ const BY_SCALE: [(u8, &str); 4] = [
     (4, "CLF UYW"),
 ];
 
-/// Codes that left list one of ISO 4217: the code, that of its successor, and the year of the change.
-const ENDED: [(&str, &str, u16); 42] = [
-    ("ANG", "XCG", 2025),
-    ("ATS", "EUR", 2002),
-    ("AZM", "AZN", 2006),
-    ("BEF", "EUR", 2002),
-    ("BGN", "EUR", 2026),
-    ("BYR", "BYN", 2016),
-    ("CSD", "RSD", 2006),
-    ("CUC", "CUP", 2021),
-    ("CYP", "EUR", 2008),
-    ("DEM", "EUR", 2002),
-    ("EEK", "EUR", 2011),
-    ("ESP", "EUR", 2002),
-    ("FIM", "EUR", 2002),
-    ("FRF", "EUR", 2002),
-    ("GHC", "GHS", 2007),
-    ("GRD", "EUR", 2002),
-    ("HRK", "EUR", 2023),
-    ("IEP", "EUR", 2002),
-    ("ITL", "EUR", 2002),
-    ("LTL", "EUR", 2015),
-    ("LUF", "EUR", 2002),
-    ("LVL", "EUR", 2014),
-    ("MRO", "MRU", 2018),
-    ("MTL", "EUR", 2008),
-    ("MZM", "MZN", 2006),
-    ("NLG", "EUR", 2002),
-    ("PTE", "EUR", 2002),
-    ("ROL", "RON", 2005),
-    ("SDD", "SDG", 2007),
-    ("SIT", "EUR", 2007),
-    ("SKK", "EUR", 2009),
-    ("SLL", "SLE", 2024),
-    ("SRG", "SRD", 2004),
-    ("STD", "STN", 2018),
-    ("TMM", "TMT", 2009),
-    ("TRL", "TRY", 2005),
-    ("VEB", "VEF", 2008),
-    ("VEF", "VES", 2018),
-    ("ZMK", "ZMW", 2013),
-    ("ZWD", "ZWL", 2009),
-    ("ZWL", "ZWG", 2024),
-    ("ZWN", "ZWR", 2008),
+/// Codes that left list one of ISO 4217: the code, its number of decimals, its successor, and the year of the change. A code
+/// that leaves the active ones is moved here, as there may be records in it.
+const ENDED: [(&str, u8, &str, u16); 42] = [
+    ("ANG", 2, "XCG", 2025),
+    ("ATS", 2, "EUR", 2002),
+    ("AZM", 2, "AZN", 2006),
+    ("BEF", 0, "EUR", 2002),
+    ("BGN", 2, "EUR", 2026),
+    ("BYR", 0, "BYN", 2016),
+    ("CSD", 2, "RSD", 2006),
+    ("CUC", 2, "CUP", 2021),
+    ("CYP", 2, "EUR", 2008),
+    ("DEM", 2, "EUR", 2002),
+    ("EEK", 2, "EUR", 2011),
+    ("ESP", 0, "EUR", 2002),
+    ("FIM", 2, "EUR", 2002),
+    ("FRF", 2, "EUR", 2002),
+    ("GHC", 2, "GHS", 2007),
+    ("GRD", 0, "EUR", 2002),
+    ("HRK", 2, "EUR", 2023),
+    ("IEP", 2, "EUR", 2002),
+    ("ITL", 0, "EUR", 2002),
+    ("LTL", 2, "EUR", 2015),
+    ("LUF", 0, "EUR", 2002),
+    ("LVL", 2, "EUR", 2014),
+    ("MRO", 2, "MRU", 2018),
+    ("MTL", 2, "EUR", 2008),
+    ("MZM", 2, "MZN", 2006),
+    ("NLG", 2, "EUR", 2002),
+    ("PTE", 0, "EUR", 2002),
+    ("ROL", 2, "RON", 2005),
+    ("SDD", 2, "SDG", 2007),
+    ("SIT", 2, "EUR", 2007),
+    ("SKK", 2, "EUR", 2009),
+    ("SLL", 2, "SLE", 2024),
+    ("SRG", 2, "SRD", 2004),
+    ("STD", 2, "STN", 2018),
+    ("TMM", 2, "TMT", 2009),
+    ("TRL", 0, "TRY", 2005),
+    ("VEB", 2, "VEF", 2008),
+    ("VEF", 2, "VES", 2018),
+    ("ZMK", 2, "ZMW", 2013),
+    ("ZWD", 2, "ZWL", 2009),
+    ("ZWL", 2, "ZWG", 2024),
+    ("ZWN", 2, "ZWR", 2008),
 ];
 
 impl Currency {
@@ -105,13 +111,27 @@ impl Currency {
             None => Cow::Borrowed("must be an active currency of ISO 4217 such as AUD"),
         }
         };
-        BY_SCALE
-            .iter()
-            .find_map(|(scale, codes)| {
-                let at = codes.split_ascii_whitespace().find(|known| *known == code)?;
-                Some(Self { code: at, scale: *scale })
-            })
-            .ok_or_else(|| Issue::new(FieldCode::InvalidEnum, unknown()))
+        Self::active(code).ok_or_else(|| Issue::new(FieldCode::InvalidEnum, unknown()))
+    }
+
+    /// Returns the currency of a stored record, whose code may have ended since it was written. `None` if ISO 4217 never had
+    /// the code.
+    ///
+    /// ```
+    /// use svc_core::values::Currency;
+    /// assert_eq!(Currency::from_stored("HRK").map(Currency::code), Some("HRK"));
+    /// assert_eq!(Currency::from_stored("XYZ"), None);
+    /// ```
+    pub fn from_stored(code: &str) -> Option<Self> {
+        let ended = || ENDED.iter().find(|(ended, ..)| *ended == code);
+        Self::active(code).or_else(|| ended().map(|&(code, scale, ..)| Self { code, scale }))
+    }
+
+    fn active(code: &str) -> Option<Self> {
+        BY_SCALE.iter().find_map(|&(scale, codes)| {
+            let code = codes.split_ascii_whitespace().find(|known| *known == code)?;
+            Some(Self { code, scale })
+        })
     }
 
     /// Returns the code that replaced one that has ended, and the year of the change.
@@ -122,7 +142,7 @@ impl Currency {
     /// assert_eq!(Currency::successor("AUD"), None);
     /// ```
     pub fn successor(code: &str) -> Option<(&'static str, u16)> {
-        ENDED.iter().find(|(ended, ..)| *ended == code).map(|(_, successor, year)| (*successor, *year))
+        ENDED.iter().find(|(ended, ..)| *ended == code).map(|(_, _, successor, year)| (*successor, *year))
     }
 
     /// Returns the three letters of the code.
@@ -142,7 +162,40 @@ impl fmt::Debug for Currency {
     }
 }
 
-text_value!([] Currency, code);
+impl fmt::Display for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code)
+    }
+}
+
+impl FromStr for Currency {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
+    }
+}
+
+impl FromJson for Currency {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        Self::parse(&json.into_string()?)
+    }
+}
+
+impl Serialize for Currency {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.code)
+    }
+}
+
+/// Reads the currency of a record that exists, as [`from_stored`](Currency::from_stored) does. Inputs are read by [`FromJson`].
+impl<'de> Deserialize<'de> for Currency {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let code = Cow::<'de, str>::deserialize(deserializer)?;
+        Self::from_stored(&code).map_or_else(|| Self::parse(&code).map_err(D::Error::custom), Ok)
+    }
+}
 
 impl JsonSchema for Currency {
     fn inline_schema() -> bool {
@@ -168,6 +221,7 @@ mod tests {
         codes.dedup();
         assert_eq!(codes.len(), count, "a code is listed twice");
         assert!(codes.iter().all(|code| Currency::parse(code).is_ok()));
+        assert_eq!(codes.len() + ENDED.len(), 207, "a code that ends is moved to the others");
     }
 
     #[test]
@@ -184,6 +238,22 @@ mod tests {
         ] {
             assert_eq!(Currency::parse(code).unwrap_err().code, error, "{code}");
         }
+    }
+
+    #[test]
+    fn a_stored_currency_is_read_whether_it_has_ended_or_not() {
+        for (code, scale) in [("AUD", 2), ("KWD", 3), ("HRK", 2), ("ITL", 0)] {
+            let stored = Currency::from_stored(code).unwrap();
+            assert_eq!((stored.code(), stored.scale()), (code, scale));
+        }
+        let ended = ENDED.iter().all(|&(code, scale, ..)| {
+            Currency::from_stored(code) == Some(Currency { code, scale }) && Currency::parse(code).is_err()
+        });
+        assert!(ended);
+        assert_eq!(["XYZ", "hrk", ""].map(Currency::from_stored), [None; 3]);
+        let read = |json| serde_json::from_str::<Currency>(json).map_err(|error| error.to_string());
+        assert_eq!(read(r#""HRK""#), Ok(Currency::from_stored("HRK").unwrap()));
+        assert_eq!(read(r#""XYZ""#), Err("must be an active currency of ISO 4217 such as AUD".to_owned()));
     }
 
     #[test]

@@ -1,14 +1,17 @@
 //! Invoices: refunds, corrections, and becoming overdue.
 
 use serde_json::{Value, json};
+use svc_core::accounts::tenants;
 use svc_core::error::Error;
 use svc_core::input::Input as _;
 use svc_core::resources::contacts::ContactId;
 use svc_core::resources::invoices::{
     self, Invoice, InvoiceId, InvoiceStatus, InvoiceUpdate, OVERDUE_STEP, OverduePosition,
 };
+use svc_core::resources::quotes::Quote;
 use svc_core::values::{Currency, Date, Decimal, Id};
 
+use super::imports::PLAIN;
 use super::invoices::{PAY, SEND, VIEW, VOID};
 use super::{Fixture, refusal, time};
 
@@ -149,6 +152,41 @@ fn a_correction_changes_the_given_fields_only() {
         assert_eq!(refusal(fixture.correct(draft.id, change.clone())), want, "{change}");
     }
     assert_eq!(fixture.correct(Id::nil(), json!({ "total": 1 })), Err(Error::NotFound));
+}
+
+#[test]
+fn a_currency_that_has_ended_stays_on_its_records_and_is_on_no_new_ones() {
+    let fixture = Fixture::new();
+    let kuna = Currency::from_stored("HRK").unwrap();
+    let draft = Invoice { currency: kuna, ..fixture.invoice(json!({ "total": 100 })).unwrap() };
+    fixture.replace(draft.clone());
+    let changed = fixture.correct(draft.id, json!({ "total": 101, "due_date": "2026-04-01" })).unwrap();
+    assert_eq!((changed.total.to_string(), changed.currency), ("101".to_owned(), kuna));
+    assert_eq!(fixture.step(PAY, draft.id).unwrap().currency, kuna);
+
+    let contact = fixture.contact();
+    let named = json!({ "contact_id": contact, "total": 1, "currency": "HRK" });
+    assert_eq!(refusal(fixture.correct(draft.id, json!({ "currency": "HRK" }))), "currency invalid_enum");
+    assert_eq!(refusal(fixture.invoice(named.clone())), "currency invalid_enum");
+    assert_eq!(refusal(fixture.create::<Quote>(named.clone())), "currency invalid_enum");
+    assert_eq!(refusal(fixture.put::<Invoice>(named, 0, PLAIN)), "currency invalid_enum");
+
+    // The currency of the account ends.
+    let account = fixture.write(fixture.tenant, async |tx, &tenant| {
+        tenants::update(tx, tenant.0, |account| account.currency = Currency::from_stored("HRK").unwrap()).await
+    });
+    assert_eq!(account.unwrap().currency, kuna);
+    let unnamed = json!({ "contact_id": contact, "total": 1 });
+    let refused = fixture.invoice(unnamed.clone()).unwrap_err();
+    let Error::Validation(violations) = &refused else { panic!("{refused:?}") };
+    assert_eq!(
+        violations.as_slice()[0].message,
+        "currency is required, as the currency of the account, HRK, was replaced by EUR in 2023"
+    );
+    assert_eq!(refusal(fixture.create::<Quote>(unnamed.clone())), "currency required");
+    assert_eq!(refusal(fixture.put::<Invoice>(unnamed, 0, PLAIN)), "currency required");
+    let euros = fixture.invoice(json!({ "total": 1, "currency": "EUR" })).unwrap();
+    assert_eq!(euros.currency.code(), "EUR");
 }
 
 #[test]
