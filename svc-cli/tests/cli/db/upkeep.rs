@@ -1,6 +1,13 @@
 //! `svc db check`, `backup`, `stats` and `prune`.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use svc_core::accounts::clocks;
+use svc_core::values::{EventKind, TenantId, Timestamp, parse_uuid};
+use svc_core::webhooks::events::Event;
 
 use crate::harness::{Session, text};
 
@@ -103,6 +110,55 @@ fn old_finished_deliveries_are_pruned() {
     assert!(stats["bytes"].as_u64() > Some(100_000) && stats["schema"].as_str() >= Some("0003"));
     let shown = text(&session.output(&["db", "stats"]).stdout);
     assert!(shown.contains("1 pending") && shown.contains("subscription_kinds"), "{shown}");
+}
+
+/// Enough that a prune is under way when the test has seen its first steps, after each of which it pauses.
+const MANY: usize = 10_000;
+/// How many events a step deletes.
+const STEP: usize = 100;
+
+#[test]
+fn an_interrupted_prune_says_what_it_has_deleted() {
+    let session = Session::new();
+    let account = TenantId(parse_uuid(&session.account()).unwrap());
+    let times = session.write(account, async |tx, &tenant_id| {
+        let mut times = Vec::new();
+        for _ in 0..MANY {
+            let created_at = clocks::advance_clock(tx, tenant_id).await?;
+            let data = RawValue::from_string("{}".to_owned()).unwrap();
+            let (id, kind) = (tx.env().id(created_at), EventKind::ContactCreated);
+            tx.insert_event(&Event { id, tenant_id, kind, data, created_at, only_for: None }).await?;
+            times.push(created_at);
+        }
+        Ok(times)
+    });
+    let prune = ["db", "prune", "--retention", "1us", "--json"];
+    let child = session.program(&prune).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A step has been counted when the next one begins.
+    session.with_store(async |store, _| {
+        let oldest = async || {
+            let first = store.read("test", account, async |tx, &account| {
+                Ok(tx.events_after(account, Timestamp::from_micros(0), 1).await?.pop())
+            });
+            first.await.unwrap().map(|event| event.created_at)
+        };
+        while oldest().await.is_some_and(|oldest| oldest <= times[2 * STEP]) {
+            std::thread::yield_now();
+        }
+    });
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let refusal = text(&output.stderr);
+    assert!(refusal.contains("Interrupted. Run the same command again to delete the rest."), "{refusal}");
+    let counted = serde_json::from_slice::<Value>(&output.stdout).unwrap()["events"].as_u64().unwrap();
+    let left = session.json(&["db", "stats"])["tables"]["events"].as_u64().unwrap();
+    let deleted = MANY as u64 - left;
+    assert!(counted >= 2 * STEP as u64 && left > 0, "{counted} are counted, {left} are left");
+    // The step that was under way ends, and is not counted.
+    assert!(deleted == counted || deleted == counted + STEP as u64, "{counted} of {deleted} are counted");
+    assert_eq!(session.json(&prune)["events"], left);
+    assert_eq!(session.json(&["db", "stats"])["tables"]["events"], 0);
 }
 
 #[test]

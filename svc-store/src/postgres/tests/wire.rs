@@ -181,7 +181,7 @@ async fn connects_with_the_authorities_of_the_machine() {
     assert_eq!(is_encrypted(&url).await, Ok(true));
 }
 
-/// The authorities of the machine are read once for each process, and a variable names others.
+/// `SSL_CERT_FILE` names what the machine trusts, so a process with this variable makes each connection.
 #[tokio::test]
 async fn a_server_with_a_certificate_that_the_machine_trusts_is_connected_to() {
     let Some(server) = server() else { return };
