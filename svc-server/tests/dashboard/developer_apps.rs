@@ -2,12 +2,13 @@
 
 use http::StatusCode;
 use http::header::LOCATION;
-use svc_core::accounts::apps::{App, AppId};
+use svc_core::accounts::apps::{App, AppId, AppUpdate};
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 use svc_core::values::RedirectUri;
 
 use super::browser::{Server, encode};
+use super::endpoint_forms::hidden;
 
 const URI: &str = "https://planner.example/callback";
 
@@ -148,6 +149,85 @@ async fn an_owner_changes_an_app_and_its_secret() {
     assert!(["create", "update", "rotate", "delete"].iter().all(|action| actions.contains(action)), "{actions:?}");
     let audit = owner.get("/audit?kind=app").await.text;
     assert!(audit.contains(&format!("<a href=\"/dashboard/developer-apps/{id}\">Planner</a>")), "{audit}");
+}
+
+/// A double click sends a form twice, and the person sees the second response.
+#[tokio::test]
+async fn a_form_that_is_sent_twice_makes_one_thing_and_shows_its_secrets_each_time() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    let secrets =
+        |page: &str| ["client-id", "client-secret", "signing-secret"].map(|id| shown(page, id).map(str::to_owned));
+    let twice = async |path: &str, fields: &str| {
+        let responses = [owner.post(path, fields).await, owner.post(path, fields).await];
+        assert_eq!(responses.each_ref().map(|response| response.status), [StatusCode::OK; 2], "{path}");
+        let [first, second] = responses.map(|response| secrets(&response.text));
+        assert_eq!(first, second, "{path}");
+        first
+    };
+    let page = owner.get("/developer-apps/new").await.text;
+    let more = [("key", hidden(&page, "key")), ("disconnect_url", "https://planner.example/gone")];
+    let [client_id, first, signing] = twice("/developer-apps/new", &form(&more)).await;
+    let all = apps(&server).await;
+    assert_eq!((all.len(), client_id.as_deref()), (1, Some(all[0].client_id.as_str())));
+    let (id, first, signing) = (all[0].id, first.unwrap(), signing.unwrap());
+    let other = form(&[more[0], ("name", "Another")]);
+    assert_eq!(owner.post("/developer-apps/new", &other).await.status, StatusCode::CONFLICT);
+
+    let page = owner.get(&format!("/developer-apps/{id}")).await.text;
+    let fields = encode(&[("key", hidden(&page, "key")), ("overlap", "1")]);
+    let [_, second, _] = twice(&format!("/developer-apps/{id}/rotate"), &fields).await;
+    let second = second.unwrap();
+    let (app, now) = (server.svc.apps().get(id).await.unwrap(), server.svc.store().env().now());
+    assert_ne!(first, second);
+    // A second rotation would have ended the first secret.
+    assert!(app.has_secret(&first, now) && app.has_secret(&second, now));
+
+    let path = format!("/developer-apps/{id}/edit");
+    assert_eq!(owner.post(&path, &form(&[("disconnect_url", "")])).await.status, StatusCode::SEE_OTHER);
+    let page = owner.get(&path).await.text;
+    let (key, version) = (("key", hidden(&page, "key")), ("version", hidden(&page, "version")));
+    let fields = form(&[key, version, ("disconnect_url", "https://planner.example/over")]);
+    let [_, _, changed] = twice(&path, &fields).await;
+    assert_ne!(changed.unwrap(), signing, "a new address has a new secret");
+    let log = server.svc.account(server.tenant).audit_log().since(Timestamp::from_micros(0), 20).await.unwrap();
+    let mut actions: Vec<&str> =
+        log.iter().filter(|entry| entry.object_kind == "app").map(|entry| entry.action.as_str()).collect();
+    actions.sort_unstable();
+    assert_eq!(actions, ["create", "rotate", "update", "update"]);
+}
+
+#[tokio::test]
+async fn an_app_that_somebody_changed_meanwhile_is_not_overwritten() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    owner.post("/developer-apps/new", &form(&[])).await;
+    let id = apps(&server).await[0].id;
+    let path = format!("/developer-apps/{id}/edit");
+    let page = owner.get(&path).await.text;
+    let fields = |page: &str, name: &str| {
+        form(&[("key", hidden(page, "key")), ("version", hidden(page, "version")), ("name", name)])
+    };
+    let disable = AppUpdate { disabled: Some(true), ..AppUpdate::default() };
+    server.svc.apps().update(id, disable).await.unwrap();
+    let refused = owner.post(&path, &fields(&page, "Stale")).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    assert!(
+        refused.text.contains("Somebody changed this app after the form was loaded")
+            && refused.text.contains("value=\"Stale\""),
+        "{}",
+        refused.text
+    );
+    let kept = server.svc.apps().get(id).await.unwrap();
+    assert_eq!((kept.name.as_str(), kept.disabled_at.is_some()), ("Route Planner", true));
+
+    let page = owner.get(&path).await.text;
+    let saved = fields(&page, "Fresh");
+    for _ in 0..2 {
+        let response = owner.post(&path, &saved).await;
+        assert_eq!(response.status, StatusCode::SEE_OTHER, "also the second of a double click");
+    }
+    assert_eq!(server.svc.apps().get(id).await.unwrap().name.as_str(), "Fresh");
 }
 
 #[tokio::test]
