@@ -116,6 +116,7 @@ pub async fn run(
         parts: Parts::default(),
         poll_error: None,
         in_flight: InFlight::default(),
+        attempts: 0,
         pacer: Arc::new(Pacer::new()),
         outcomes: BTreeMap::new(),
         counter: AttemptCounter::default(),
@@ -126,7 +127,7 @@ pub async fn run(
     };
     driver.run_until(stop).await;
     if tokio::time::timeout(grace, driver.drain()).await.is_err() {
-        let attempts = driver.in_flight.total();
+        let attempts = driver.attempts;
         let outcomes = driver.outcomes.values().map(Vec::len).chain(driver.running_batches.values().copied());
         let outcomes: usize = outcomes.sum();
         tracing::warn!(
@@ -150,6 +151,8 @@ struct Driver {
     /// The error of the last poll, which was logged.
     poll_error: Option<Error>,
     in_flight: InFlight,
+    /// The number of attempts that are being made. What is reserved for batches is not among them.
+    attempts: usize,
     pacer: Arc<Pacer>,
     /// The outcomes that wait for the next batch of their tenant.
     outcomes: BTreeMap<TenantId, Vec<AttemptResult>>,
@@ -221,6 +224,7 @@ impl Driver {
         match event {
             DriverEvent::AttemptFinished(outcome) => {
                 self.in_flight.attempt_finished(&outcome);
+                self.attempts -= 1;
                 self.metrics.attempt(&outcome.log, outcome.log.started_at.since(outcome.delivery.created_at));
                 let tenant = outcome.delivery.tenant_id;
                 self.counter.add(tenant, outcome.delivery.subscription_id, &outcome.log);
@@ -230,7 +234,6 @@ impl Driver {
             DriverEvent::BatchFinished { batch, result, unrecorded } => {
                 self.running_batches.remove(&batch.tenant_id);
                 self.in_flight.batch_finished(&batch, &result.attempts);
-                self.metrics.in_flight(self.in_flight.total());
                 let now = tokio::time::Instant::now();
                 for failure in result.failures {
                     if failure.has_paused {
@@ -239,6 +242,7 @@ impl Driver {
                     self.failure_log.record(failure, now);
                 }
                 self.spawn_attempts(result.attempts);
+                self.metrics.in_flight(self.attempts);
                 if !unrecorded.is_empty() {
                     self.outcomes.entry(batch.tenant_id).or_default().splice(0..0, unrecorded);
                 }
@@ -321,7 +325,8 @@ impl Driver {
         });
     }
 
-    fn spawn_attempts(&self, attempts: Vec<Attempt>) {
+    fn spawn_attempts(&mut self, attempts: Vec<Attempt>) {
+        self.attempts += attempts.len();
         let now = self.store.env().now();
         for attempt in attempts {
             let (client, event_sender) = (Arc::clone(&self.client), self.event_sender.clone());

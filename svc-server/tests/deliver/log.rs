@@ -1,11 +1,25 @@
-//! What the log says of failed attempts.
+//! What the log says of failed attempts, and of what is left when the sender stops.
 
+use std::future::pending;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use serde_json::Value;
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use svc_core::env::Env;
+use svc_core::prelude::*;
+use svc_core::store::memory::MemoryStore;
+use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
+use svc_core::webhooks::deliveries::AttemptLog;
+use svc_core::webhooks::engine::{Attempt, AttemptResult, Policy};
+use svc_server::deliver::{self, WebhookClient};
+use tokio::sync::Notify;
+use tracing::subscriber::DefaultGuard;
 
-use super::engine::Fixture;
+use super::engine::{Fixture, within};
 use super::receivers::{FAILS, Receiver};
 
 /// Collects the log.
@@ -16,6 +30,20 @@ impl Log {
     fn text(&self) -> String {
         let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8(log.clone()).unwrap()
+    }
+
+    fn lines(&self) -> Vec<Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Collects what this thread logs until the guards are dropped.
+    fn collect(&self) -> (tracing::Dispatch, DefaultGuard) {
+        let writer = self.clone();
+        let subscriber =
+            tracing_subscriber::fmt().json().flatten_event(true).with_writer(move || writer.clone()).finish();
+        // With a single subscriber, an event that another thread records first is never collected (tokio-rs/tracing#3611).
+        let second = tracing::Dispatch::new(tracing_subscriber::registry());
+        (second, tracing::subscriber::set_default(subscriber))
     }
 }
 
@@ -33,11 +61,7 @@ impl io::Write for Log {
 #[tokio::test]
 async fn failed_attempts_are_logged_without_the_path_of_the_url() {
     let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt().json().flatten_event(true).with_writer(move || writer.clone()).finish();
-    // With a single subscriber, an event that another thread records first is never collected (tokio-rs/tracing#3611).
-    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
-    let _collecting = tracing::subscriber::set_default(subscriber);
+    let _collecting = log.collect();
 
     let receiver = Receiver::with_responses(&[FAILS]).await;
     let fixture = Fixture::start(&[1]).await;
@@ -47,7 +71,7 @@ async fn failed_attempts_are_logged_without_the_path_of_the_url() {
     let (tenant, host) = (fixture.tenant.to_string(), receiver.address.to_string());
     fixture.stop().await;
 
-    let lines: Vec<Value> = log.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = log.lines();
     let of = |line: &Value| {
         let about = [&line["tenant"], &line["subscription"], &line["host"], &line["delivery"]];
         let about = about.map(|field| field.as_str().unwrap_or_default().to_owned());
@@ -60,5 +84,90 @@ async fn failed_attempts_are_logged_without_the_path_of_the_url() {
     assert_eq!(lines, expected.map(|(level, attempt, retried)| (level.into(), attempt.into(), retried)));
     for hidden in ["t0ken", "hooks", "ada@example.com", "oops", hook.secret.reveal()] {
         assert!(!log.text().contains(hidden), "{hidden}: {}", log.text());
+    }
+}
+
+/// What does not come to an end in a sender.
+#[derive(Clone, Copy, PartialEq)]
+enum Stuck {
+    Attempt,
+    Outcome,
+}
+
+/// A store and a client in one, with something that does not end, and says that it has begun.
+struct StuckSender {
+    store: MemoryStore,
+    stuck: Stuck,
+    batches: AtomicUsize,
+    begun: Arc<Notify>,
+}
+
+#[async_trait]
+impl StoreWrapper for StuckSender {
+    fn inner(&self) -> &dyn Store {
+        &self.store
+    }
+
+    async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        // The first one claims the attempt, and the second one records its outcome.
+        if self.stuck == Stuck::Outcome && name == "deliver.batch" && self.batches.fetch_add(1, Ordering::Relaxed) == 1
+        {
+            self.begun.notify_one();
+            pending::<()>().await;
+        }
+        self.store.run(access, name, work).await
+    }
+}
+
+/// A client whose attempts succeed at once, or do not end.
+struct StuckClient(Arc<StuckSender>);
+
+impl WebhookClient for StuckClient {
+    fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, AttemptResult> {
+        if self.0.stuck == Stuck::Attempt {
+            self.0.begun.notify_one();
+            return Box::pin(pending());
+        }
+        let log = AttemptLog {
+            attempt: attempt.delivery.attempts,
+            started_at: attempt.event.created_at,
+            duration_ms: 5,
+            status: 204,
+            error: None,
+            response_body: None,
+            response_truncated: false,
+            remote_addr: None,
+        };
+        Box::pin(async { AttemptResult { delivery: attempt.delivery, log, retry_after: None } })
+    }
+}
+
+/// The log says what a sender leaves when it stops: an attempt under way, or an outcome that the store has not taken.
+#[tokio::test]
+async fn a_sender_that_stops_says_what_it_leaves() {
+    for (stuck, attempts, outcomes) in [(Stuck::Attempt, 1, 0), (Stuck::Outcome, 0, 1)] {
+        let log = Log::default();
+        let _collecting = log.collect();
+        let begun = Arc::new(Notify::new());
+        let store = MemoryStore::new(Env::system());
+        let sender = StuckSender { store, stuck, batches: AtomicUsize::new(0), begun: Arc::clone(&begun) };
+        let sender = Arc::new(sender);
+        let store = Arc::clone(&sender) as Arc<dyn Store>;
+        let svc = Svc::new(Arc::clone(&store));
+        let account = svc.account(svc.accounts().create(TenantCreate::named("Test")).await.unwrap().id);
+        let url = WebhookUrl::parse("https://example.com/hook").unwrap();
+        account.webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap();
+        account.contacts().create(ContactCreate::new("ada@example.com".parse().unwrap())).await.unwrap();
+        let client = Arc::new(StuckClient(sender));
+        let stop = async move { begun.notified().await };
+        within(deliver::run(store, Policy::default(), client, Arc::default(), stop, Duration::ZERO)).await;
+        let lines = log.lines();
+        let said: Vec<Value> = lines
+            .iter()
+            .filter(|line| line["level"] == "WARN")
+            .map(|line| json!([line["message"], line["attempts"], line["outcomes"]]))
+            .collect();
+        let message = "stopped with delivery attempts in flight, or with outcomes that could not be stored; they will be repeated";
+        assert_eq!(said, [json!([message, attempts, outcomes])], "{lines:?}");
     }
 }
