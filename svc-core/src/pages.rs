@@ -163,20 +163,20 @@ pub enum Order {
     },
 }
 
-/// One page of a list.
+/// One page of a list. Cursors are UUIDs, except where a position is more than one time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "{R}List")]
 #[non_exhaustive]
-pub struct Page<R> {
+pub struct Page<R, C = Uuid> {
     /// The records of this page.
     pub data: Vec<R>,
     /// The position after this page: send it as `cursor` to get the next one. Null on the last page.
-    pub next_cursor: Option<Uuid>,
+    pub next_cursor: Option<C>,
 }
 
-impl<R> Page<R> {
+impl<R, C> Page<R, C> {
     /// Returns a page with the position after it, if there is another one.
-    pub fn new(data: Vec<R>, next_cursor: Option<Uuid>) -> Self {
+    pub fn new(data: Vec<R>, next_cursor: Option<C>) -> Self {
         Self { data, next_cursor }
     }
 

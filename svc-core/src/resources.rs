@@ -10,6 +10,7 @@ pub mod crud;
 pub mod invoices;
 pub mod jobs;
 pub mod quotes;
+pub mod starts;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;

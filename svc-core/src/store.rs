@@ -104,7 +104,7 @@ pub use self::events::{
 };
 pub use self::keys::{ApiKeyRepository, KeyUse, PlatformKeyRepository, UsedSignatureRepository};
 pub use self::members::{MemberRepository, SignInRepository};
-pub use self::repository::{ContactEmailRepository, PaymentRepository, RecordsOfContact, Repository};
+pub use self::repository::{ContactEmailRepository, PaymentRepository, RecordsByStart, RecordsOfContact, Repository};
 pub use self::requests::{CountChange, IdempotencyRepository, RequestCounts, RequestLogRepository, RequestWindow};
 pub use self::retention::RetentionRepository;
 pub use self::sandboxes::{SandboxRepository, SandboxRows};
@@ -340,6 +340,8 @@ pub trait Tx:
     + RecordsOfContact<Booking>
     + RecordsOfContact<Quote>
     + RecordsOfContact<Job>
+    + RecordsByStart<Booking>
+    + RecordsByStart<Job>
     + ContactEmailRepository
     + TenantRepository
     + ApiKeyRepository

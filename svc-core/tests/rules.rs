@@ -22,6 +22,7 @@ mod personal;
 mod queries;
 mod quotes;
 mod replays;
+mod starts;
 mod stream_subscriptions;
 mod streams;
 mod webhooks;

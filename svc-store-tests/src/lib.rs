@@ -142,6 +142,7 @@ cases! {
         jobs_are_filtered_by_status_and_number,
         filters_compare_exactly,
         deleted_subscriptions_are_not_listed,
+        what_starts_soonest_comes_first,
     }
     history {
         the_records_of_a_contact_are_listed,

@@ -7,11 +7,12 @@ use svc_core::resources::contacts::{Contact, ContactFilter};
 use svc_core::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
 use svc_core::resources::jobs::{Job, JobFilter, JobStatus};
 use svc_core::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
-use svc_core::resources::{Filter, Resource};
+use svc_core::resources::starts::{HasStart, StartPlace};
+use svc_core::resources::{Filter, NewRecord, Resource};
 use svc_core::values::{Email, Id, TenantId, Text, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use crate::samples::Sample;
+use crate::samples::{Sample, far};
 use crate::{Harness, every_resource};
 
 const LIMITS: [u32; 5] = [1, 2, 5, 6, 201];
@@ -274,4 +275,49 @@ pub(super) async fn deleted_subscriptions_are_not_listed(h: Harness) {
     }
     compare(&h, tenant, &rows, svc_core::resources::NoFilter {}, |row| row.deleted_at.is_none()).await;
     assert_eq!(ids(&h.all::<WebhookSubscription>(tenant).await), [rows[4].id, rows[2].id, rows[1].id]);
+}
+
+pub(super) async fn what_starts_soonest_comes_first(h: Harness) {
+    async fn check<R: Sample + HasStart>(
+        h: &Harness,
+        [tenant, other]: [TenantId; 2],
+        starts: &[Timestamp],
+        make: fn(NewRecord, Timestamp) -> R,
+    ) {
+        let mut rows = Vec::new();
+        for start in starts.iter().copied() {
+            rows.push(h.insert(tenant, move |new| make(new, start)).await);
+            h.insert(other, move |new| make(new, start)).await;
+        }
+        // Another start moves a record, and keeps its place among those that start at the same time.
+        let new = NewRecord { tenant_id: tenant, id: rows[1].id().uuid(), now: rows[1].created_at() };
+        rows[1] = h.replace(tenant, &make(new, starts[0])).await;
+        let bare = h.insert(tenant, R::bare).await;
+        rows.extend(bare.start().is_some().then_some(bare));
+        let place = |row: &R| StartPlace { start: row.start().unwrap(), created_from: row.created_at() };
+        rows.sort_by_key(place);
+        let after = |row: &R| StartPlace { created_from: row.created_at().next(), ..place(row) };
+        let first = Timestamp::from_micros(i64::MIN);
+        let begin = StartPlace { start: first, created_from: first };
+        for from in rows.iter().flat_map(|row| [place(row), after(row)]).chain([begin]) {
+            for last in starts.iter().copied().chain([first]) {
+                for limit in [1, 3, 201] {
+                    let read = h.read((tenant, from, last, limit), async |tx, &(tenant, from, last, limit)| {
+                        Ok(R::by_start(tx).records_by_start(tenant, from, last, limit).await?)
+                    });
+                    let in_range = rows.iter().filter(|row| place(row) >= from && place(row).start <= last);
+                    let expected: Vec<Id<R>> = in_range.take(limit as usize).map(R::id).collect();
+                    assert_eq!(ids(&read.await.unwrap()), expected, "{} {from:?} {last} {limit}", R::COLLECTION);
+                }
+            }
+        }
+    }
+    let tenants = [h.tenant().await, h.tenant().await];
+    let at = |text: &str| Timestamp::parse(text).unwrap();
+    let noon = at("2026-03-15T12:00:00Z");
+    let starts = [noon, at("1969-12-31T23:59:59.999999Z"), noon, noon.next(), at("0000-01-01T00:00:00Z"), noon, far()];
+    check(&h, tenants, &starts, |new, start| Job { scheduled_start: Some(start), ..Job::bare(new) }).await;
+    // A booking ends after it starts.
+    let starts = &starts[..6];
+    check(&h, tenants, starts, |new, start| Booking { start_time: start, end_time: far(), ..Booking::bare(new) }).await;
 }

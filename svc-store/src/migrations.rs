@@ -87,6 +87,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0038_erasure_of_contacts",
     "0039_search_of_what_is_meant",
     "0040_search_of_letters_with_strokes",
+    "0041_records_by_start",
 };
 
 /// The migrations of PostgreSQL.
@@ -131,6 +132,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0038_partitions_in_steps",
     "0039_search_of_what_is_meant",
     "0040_search_of_letters_with_strokes",
+    "0041_records_by_start",
 };
 
 /// A row of `schema_migrations`.

@@ -6,6 +6,7 @@ use svc_core::resources::contacts::{Contact, ContactFilter, OfContact};
 use svc_core::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
 use svc_core::resources::jobs::{Job, JobFilter, JobStatus};
 use svc_core::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
+use svc_core::resources::starts::StartPlace;
 use svc_core::resources::{Filter, NoFilter};
 use svc_core::values::{Email, Id, TenantId, Text, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
@@ -20,7 +21,7 @@ use crate::maintenance::TABLES;
 use crate::resources::{contacts, payments};
 use crate::search;
 use crate::sql::Param;
-use crate::table::{ResourceTable, contact_statement, get_many_statement, list_statement};
+use crate::table::{ResourceTable, StartTable, contact_statement, get_many_statement, list_statement, start_statement};
 use crate::webhooks::{
     attempt_counts, attempts, deliveries, events, operational_events, replays, retention, schedule, streams,
     subscriptions,
@@ -97,12 +98,21 @@ pub(crate) fn every_list(dialect: Dialect) -> Vec<(String, String, Vec<Param<'st
     lists.push(of_contact::<Quote>());
     lists.push(of_contact::<Booking>());
     lists.push(of_contact::<Job>());
+    lists.push(by_start::<Booking>());
+    lists.push(by_start::<Job>());
     lists
 }
 
 fn of_contact<R: ResourceTable + OfContact>() -> (String, String, Vec<Param<'static>>) {
     let (sql, params) = contact_statement::<R>(TenantId(Uuid::nil()), Id::nil(), Timestamp::MAX, 51);
     (format!("{} of a contact", R::COLLECTION), sql, params.to_vec())
+}
+
+fn by_start<R: StartTable>() -> (String, String, Vec<Param<'static>>) {
+    let at = Timestamp::from_micros(1);
+    let from = StartPlace { start: at, created_from: at };
+    let (sql, params) = start_statement::<R>(TenantId(Uuid::nil()), from, Timestamp::MAX, 51);
+    (format!("{} by start", R::COLLECTION), sql, params.to_vec())
 }
 
 fn orders<R: ResourceTable<Filter: std::fmt::Debug>>(

@@ -8,7 +8,8 @@ use svc_core::env;
 use svc_core::pages::{ListQuery, Order};
 use svc_core::resources::Resource;
 use svc_core::resources::contacts::{ContactId, OfContact};
-use svc_core::store::{RecordsOfContact, Repository, StoreResult};
+use svc_core::resources::starts::{HasStart, StartPlace};
+use svc_core::store::{RecordsByStart, RecordsOfContact, Repository, StoreResult};
 use svc_core::values::{Id, TenantId, Timestamp};
 use uuid::Uuid;
 
@@ -331,6 +332,41 @@ impl<R: ResourceTable + OfContact> RecordsOfContact<R> for SqlTx<'_> {
         limit: u32,
     ) -> StoreResult<Vec<R>> {
         let (sql, params) = contact_statement::<R>(tenant, contact, before, limit);
+        self.fetch(&sql, &params, R::read).await
+    }
+}
+
+/// A resource whose records are rows with the time of a start.
+pub(crate) trait StartTable: ResourceTable + HasStart {
+    /// The column with the time. An index has it with the tenant before it and the id after it.
+    const START: &'static str;
+}
+
+/// Returns the text and the parameters of a list by start.
+pub(crate) fn start_statement<R: StartTable>(
+    tenant: TenantId,
+    from: StartPlace,
+    last: Timestamp,
+    limit: u32,
+) -> (String, [Param<'static>; 5]) {
+    let start = R::START;
+    let conditions =
+        format!("WHERE tenant_id = $1 AND ({start}, id) >= ($2, $3) AND {start} <= $4 ORDER BY {start}, id LIMIT $5");
+    let first_id = Param::Uuid(env::first_id_at(from.created_from));
+    let [start, last] = [from.start, last].map(Param::Time);
+    (select::<R>(&conditions), [Param::Uuid(tenant.0), start, first_id, last, Param::Int(i64::from(limit))])
+}
+
+#[async_trait]
+impl<R: StartTable> RecordsByStart<R> for SqlTx<'_> {
+    async fn records_by_start(
+        &mut self,
+        tenant: TenantId,
+        from: StartPlace,
+        last: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<R>> {
+        let (sql, params) = start_statement::<R>(tenant, from, last, limit);
         self.fetch(&sql, &params, R::read).await
     }
 }

@@ -12,8 +12,9 @@ use crate::error::{Error, FieldCode, Issue};
 use crate::input::schema::JsonSchema;
 use crate::input::{Apply, Fields, Input, Record, ToBody};
 use crate::resources::contacts;
+use crate::resources::starts::HasStart;
 use crate::resources::{Create, Filter, NewRecord, Resource, Update};
-use crate::store::{RecordsOfContact, Tx};
+use crate::store::{RecordsByStart, RecordsOfContact, Tx};
 use crate::values::EventKind;
 use crate::values::{Id, Note, Patch, Text, TextEnum, Timestamp};
 
@@ -68,6 +69,16 @@ impl OfContact for Booking {
     }
 
     fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self> {
+        tx
+    }
+}
+
+impl HasStart for Booking {
+    fn start(&self) -> Option<Timestamp> {
+        Some(self.start_time)
+    }
+
+    fn by_start(tx: &mut dyn Tx) -> &mut dyn RecordsByStart<Self> {
         tx
     }
 }

@@ -11,8 +11,9 @@ use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
+use crate::resources::starts::HasStart;
 use crate::resources::{Create, Filter, NewRecord, Resource, Update};
-use crate::store::{RecordsOfContact, Tx};
+use crate::store::{RecordsByStart, RecordsOfContact, Tx};
 use crate::values::EventKind;
 use crate::values::{Amount, Decimal, Email, Id, JOB_SCALE, Patch, Text, TextEnum, Timestamp};
 
@@ -103,6 +104,16 @@ impl OfContact for Job {
     }
 
     fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self> {
+        tx
+    }
+}
+
+impl HasStart for Job {
+    fn start(&self) -> Option<Timestamp> {
+        self.scheduled_start
+    }
+
+    fn by_start(tx: &mut dyn Tx) -> &mut dyn RecordsByStart<Self> {
         tx
     }
 }

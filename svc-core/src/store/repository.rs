@@ -7,6 +7,7 @@ use crate::pages::ListQuery;
 use crate::resources::Resource;
 use crate::resources::contacts::{ContactId, OfContact};
 use crate::resources::invoices::{InvoiceId, Payment};
+use crate::resources::starts::{HasStart, StartPlace};
 use crate::values::{Email, Id, TenantId, Timestamp};
 
 /// The records of one resource. Every method sees only records of the tenant that it is given.
@@ -64,6 +65,21 @@ pub trait RecordsOfContact<R: OfContact>: Send {
         tenant: TenantId,
         contact: ContactId,
         before: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<R>>;
+}
+
+/// The records of one resource by when they start.
+#[async_trait]
+pub trait RecordsByStart<R: HasStart>: Send {
+    /// Returns at most `limit` records from a place on, of those that start at `last` or before: the soonest first, and of those
+    /// that start at the same time the one first that was created first. Records without a start are left out. It costs
+    /// O(limit).
+    async fn records_by_start(
+        &mut self,
+        tenant: TenantId,
+        from: StartPlace,
+        last: Timestamp,
         limit: u32,
     ) -> StoreResult<Vec<R>>;
 }

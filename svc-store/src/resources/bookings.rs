@@ -3,7 +3,7 @@
 use svc_core::resources::bookings::{Booking, BookingFilter};
 use svc_core::values::TenantId;
 
-use crate::table::{Query, ResourceTable, record};
+use crate::table::{Query, ResourceTable, StartTable, record};
 
 record!(Booking, "bookings", key: [tenant_id, id], {
     extra: [tenant_id: TenantId],
@@ -17,4 +17,8 @@ impl ResourceTable for Booking {
             query.equals("status", status.as_str().into());
         }
     }
+}
+
+impl StartTable for Booking {
+    const START: &'static str = "start_time";
 }

@@ -4,7 +4,7 @@ use svc_core::resources::jobs::{Job, JobFilter};
 use svc_core::values::TenantId;
 
 use crate::sql::Param;
-use crate::table::{Query, ResourceTable, record};
+use crate::table::{Query, ResourceTable, StartTable, record};
 
 record!(Job, "jobs", key: [tenant_id, id], {
     extra: [tenant_id: TenantId],
@@ -25,4 +25,8 @@ impl ResourceTable for Job {
             query.equals("job_number", Param::Text(number.to_string().into()));
         }
     }
+}
+
+impl StartTable for Job {
+    const START: &'static str = "scheduled_start";
 }

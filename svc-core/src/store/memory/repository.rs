@@ -10,8 +10,11 @@ use crate::resources::contacts::{Contact, ContactId, OfContact};
 use crate::resources::invoices::{Invoice, InvoiceId, Payment};
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
+use crate::resources::starts::{HasStart, StartPlace};
 use crate::resources::{Filter, Resource};
-use crate::store::{ContactEmailRepository, PaymentRepository, RecordsOfContact, Repository, StoreResult};
+use crate::store::{
+    ContactEmailRepository, PaymentRepository, RecordsByStart, RecordsOfContact, Repository, StoreResult,
+};
 use crate::values::{Email, Id, TenantId, Timestamp};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
@@ -96,6 +99,28 @@ where
         rows.retain(|row| row.contact_id() == Some(contact));
         rows.truncate(limit as usize);
         Ok(rows)
+    }
+}
+
+#[async_trait]
+impl<R: HasStart> RecordsByStart<R> for MemoryTx<'_>
+where
+    Self: Repository<R>,
+{
+    async fn records_by_start(
+        &mut self,
+        tenant: TenantId,
+        from: StartPlace,
+        last: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<R>> {
+        let order = Order::NewestFirst { before: None };
+        let rows = self.list(tenant, &ListQuery { limit: u32::MAX, order, filter: R::Filter::none() }).await?;
+        let place = |row: R| row.start().map(|start| (StartPlace { start, created_from: row.created_at() }, row));
+        let mut rows: Vec<_> = rows.into_iter().filter_map(place).collect();
+        rows.retain(|(place, _)| *place >= from && place.start <= last);
+        rows.sort_by_key(|(place, _)| *place);
+        Ok(rows.into_iter().take(limit as usize).map(|(_, row)| row).collect())
     }
 }
 
