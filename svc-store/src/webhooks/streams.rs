@@ -231,7 +231,8 @@ impl StreamRepository for SqlTx<'_> {
     }
 }
 
-#[cfg(all(test, feature = "sqlite", feature = "postgres"))]
+#[cfg(test)]
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
 mod tests {
     use std::sync::Arc;
 
