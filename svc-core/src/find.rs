@@ -31,7 +31,7 @@ use crate::resources::{Filter as _, Resource};
 use crate::store::{Store, Tx};
 use crate::values::{Email, TenantId, Text, TextEnum, Timestamp, parse_uuid};
 
-use self::folded::{digits, folded, parts, seen, short_words, single_numbers};
+use self::folded::{digits, folded, is_unspaced, parts, seen, short_words, single_numbers};
 pub use self::list::{SearchParams, list};
 
 /// The fewest characters by which a part of a word is found. A shorter text finds whole words, and any part of a text in a
@@ -479,6 +479,16 @@ async fn named<R: Findable>(tx: &mut dyn Tx, tenant: TenantId, text: &str) -> Re
     }
     Ok(found)
 }
+
+/// Returns whether a text is so short that it finds whole words alone, and no longer words that it is a part of.
+pub fn finds_whole_words_alone(text: &str) -> bool {
+    let text = folded(&seen(text));
+    text.chars().count() < MIN_TEXT && !text.chars().all(is_unspaced)
+}
+
+/// What to tell when nothing was found by a text that [`finds_whole_words_alone`].
+pub const NO_WHOLE_WORD: &str =
+    "Nothing was found. One or two characters find whole words alone; give at least three of a longer one.";
 
 /// Parses what a person typed to find something.
 ///

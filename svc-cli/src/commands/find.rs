@@ -1,6 +1,6 @@
 //! `svc find`.
 
-use svc_core::find::{MAX_HITS, MIN_TEXT};
+use svc_core::find::{MAX_HITS, NO_WHOLE_WORD, finds_whole_words_alone};
 
 use super::lookup;
 use crate::cli::Find;
@@ -10,11 +10,8 @@ use crate::service::Service;
 
 pub(super) async fn run(service: &Service, options: Find) -> Result<Outcome, Failure> {
     let account = lookup::account(service, &options.account).await?.id;
-    let nothing = if options.text.text.as_str().trim().chars().count() < MIN_TEXT {
-        "Nothing was found. One or two characters find whole words alone; give at least three of a longer one."
-    } else {
-        "Nothing was found."
-    };
+    let nothing =
+        if finds_whole_words_alone(options.text.text.as_str()) { NO_WHOLE_WORD } else { "Nothing was found." };
     let found = service.find(account, options.text).await?;
     let table = Table::new(["KIND", "ID", "NAME", "DETAILS"], &found.data, |hit| {
         [hit.kind.to_string(), hit.id.to_string(), plain(&hit.title), plain(&hit.detail)]

@@ -108,7 +108,7 @@ fn plain(char: char) -> char {
 
 /// Returns whether a character is of a script that has no spaces between words, or not always: Chinese, Japanese, Korean, Thai,
 /// Lao, Burmese and Khmer.
-fn is_unspaced(char: char) -> bool {
+pub(super) fn is_unspaced(char: char) -> bool {
     matches!(
         char,
         '\u{e01}'..='\u{eff}' | '\u{1000}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}' | '\u{2e80}'..='\u{2fdf}'

@@ -314,6 +314,29 @@ async fn records_are_listed_by_their_contact() {
     assert_eq!(server.expect(400, contract).await.code(), "unknown_parameter");
 }
 
+/// One or two characters find whole words alone, so that nothing does not mean that there is none.
+#[tokio::test]
+async fn a_search_for_a_short_text_that_finds_nothing_says_so() {
+    let server = server();
+    success(&server, "create_contact", json!({ "email": "new@example.com", "last_name": "Ng", "first_name": "Zoe" }))
+        .await;
+    let note = "Nothing was found. One or two characters find whole words alone; give at least three of a longer one.";
+    let notes = [
+        ("zo", json!(note)),
+        (" z ", json!(note)),
+        ("ng", Value::Null),
+        ("zoe", Value::Null),
+        ("zof", Value::Null),
+        ("伟", Value::Null),
+    ];
+    for (text, expected) in notes {
+        let found = success(&server, "search", json!({ "text": text })).await;
+        assert_eq!(found["note"], expected, "{text}: {found}");
+        let is_found = ["ng", "zoe"].contains(&text);
+        assert_eq!(found["data"].as_array().unwrap().is_empty(), !is_found, "{text}: {found}");
+    }
+}
+
 /// Models send a text for a number or a word, and an empty one for a filter that they do not want.
 #[tokio::test]
 async fn values_that_are_sent_as_texts_are_read() {
