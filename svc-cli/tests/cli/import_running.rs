@@ -33,7 +33,7 @@ fn start_long_import(session: &Session, account: &str) -> Child {
 /// Returns how many contacts there are, which is whole groups of 500 and not all of the file.
 fn contacts_of_whole_groups(session: &Session, account: &str) -> usize {
     let count = session.count("contacts", account);
-    assert!(count % 500 == 0 && count < MANY as usize, "{count}");
+    assert!(count.is_multiple_of(500) && count < MANY as usize, "{count}");
     count
 }
 
