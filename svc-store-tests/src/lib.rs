@@ -267,9 +267,9 @@ cases! {
         a_position_never_goes_back,
         a_position_is_never_beyond_the_clock,
         the_earliest_position_of_the_streams_that_are_used_counts,
+        positions_in_accounts_that_exist_are_kept,
     }
     statistics {
-        positions_in_accounts_that_exist_are_kept,
         attempts_are_counted_by_hour,
         counts_of_attempts_expire,
     }
