@@ -4,12 +4,18 @@
 //! The platform API has the same operations. Here an app sees only the deliveries to its own subscriptions.
 
 #[cfg(feature = "mcp")]
+use schemars::JsonSchema;
+#[cfg(feature = "mcp")]
+use serde::Serialize;
+#[cfg(feature = "mcp")]
 use svc_core::input::Input;
 #[cfg(feature = "mcp")]
 use svc_core::pages::Page;
+#[cfg(feature = "mcp")]
+use svc_core::platform;
 use svc_core::platform::operations;
 #[cfg(feature = "mcp")]
-use svc_core::platform::operations::Records;
+use svc_core::platform::operations::{ListingByStart, Records};
 #[cfg(feature = "mcp")]
 use svc_core::resources::Resource;
 #[cfg(feature = "mcp")]
@@ -48,30 +54,44 @@ pub(super) fn are_among(all: &[Operation]) -> bool {
     all.iter().any(|operation| operation.area.is_none() && operation.id == operations::LIST_EVENTS.id)
 }
 
-/// Returns the lists of records as assistants have them: by contact, and bookings by status as well.
+/// Returns the lists of records as assistants have them: by contact, and bookings and jobs by when they start as well.
 #[cfg(feature = "mcp")]
 pub(crate) fn lists() -> Vec<Operation> {
     fn of_contact<R: OfContact>(id: &'static str, plural: &str) -> Operation {
-        let row = row(Records::<R>::LIST_OF_CONTACT).named(id);
-        described(row.reading(|input| input.page.limit.unwrap_or_default().get()), plural)
+        let row = row(Records::<R>::LIST_OF_CONTACT).reading(|input| input.page.limit.unwrap_or_default().get());
+        let text = format!("Returns a page of {plural}, the newest first: all, or those of one contact.");
+        described(row, id, plural, &text)
     }
-    fn described<I, R>(row: Row<TenantId, I, Page<R>>, plural: &str) -> Operation
+    fn by_start<R, F>(
+        operation: platform::Operation<TenantId, ListingByStart<F>, Page<R, String>>,
+        id: &'static str,
+        plural: &str,
+        start: &str,
+    ) -> Operation
+    where
+        R: Resource,
+        F: Input + Clone,
+    {
+        let row = row(operation).reading(|input| input.page.records_read());
+        let text = format!(
+            "Returns a page of {plural}, the newest first: all, or those of one contact. With `starts_from` and `starts_before`, \
+             such as the beginning and the end of tomorrow, returns those whose `{start}` is in between, the soonest first."
+        );
+        described(row, id, plural, &text)
+    }
+    fn described<I, O>(row: Row<TenantId, I, O>, id: &'static str, plural: &str, text: &str) -> Operation
     where
         I: Input + Clone,
-        R: Resource,
+        O: Serialize + JsonSchema + Send + 'static,
     {
-        let text = format!(
-            "Returns a page of {plural}, the newest first: all, or those of one contact. With `updated_since` the list contains \
-             only the {plural} that changed at or after that time, without `contact_id` the oldest change first."
-        );
-        of_own_account(row.described(&format!("List {plural}"), &text, &format!("A page of {plural}.")))
+        let row = row.named(id);
+        of_own_account(row.described(&format!("List {plural}"), text, &format!("A page of {plural}.")))
     }
-    let bookings = row(Records::<Booking>::LIST_FILTERED).named("listBookings");
     vec![
         of_contact::<Invoice>("listInvoices", "invoices"),
-        described(bookings.reading(|input| input.page.limit.unwrap_or_default().get()), "bookings"),
+        by_start(Records::<Booking>::LIST_BY_START, "listBookings", "bookings", "start_time"),
         of_contact::<Quote>("listQuotes", "quotes"),
-        of_contact::<Job>("listJobs", "jobs"),
+        by_start(Records::<Job>::LIST_BY_START, "listJobs", "jobs", "scheduled_start"),
     ]
 }
 

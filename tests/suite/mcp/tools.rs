@@ -44,6 +44,7 @@ async fn what_an_assistant_reads_of_the_tools_is_bounded() {
     let server = server();
     let tools = tools_of(&server, "/mcp", server.key("write")).await;
     let size: usize = tools.iter().map(|tool| tool.to_string().len()).sum();
+    println!("SIZE {size}");
     assert!(size < 85_000, "{size} bytes");
     let shown: Vec<String> = tools
         .iter()
@@ -311,6 +312,87 @@ async fn records_are_listed_by_their_contact() {
     let foreign = json!({ "contact_id": other, "cursor": first["next_cursor"] });
     assert_eq!(failure(&server, "list_bookings", foreign).await["code"], "invalid_cursor");
     let contract = Call::get(&format!("/bookings?contact_id={other}")).key(key);
+    assert_eq!(server.expect(400, contract).await.code(), "unknown_parameter");
+}
+
+/// What is on tomorrow?
+#[tokio::test]
+async fn what_starts_in_a_range_is_listed() {
+    let server = server();
+    let contact = server.id("contact_id");
+    // Tomorrow in Sydney, and a moment before and after it.
+    let tomorrow = json!({ "starts_from": "2026-05-02T00:00:00+10:00", "starts_before": "2026-05-03T00:00:00+10:00" });
+    let starts = [
+        "2026-05-02T15:00:00+10:00",
+        "2026-05-01T23:59:59+10:00",
+        "2026-05-02T00:00:00+10:00",
+        "2026-05-03T00:00:00+10:00",
+        "2026-05-02T09:00:00+10:00",
+        "2026-05-02T09:00:00+10:00",
+    ];
+    let of_day = [
+        "2026-05-01T14:00:00.000000Z",
+        "2026-05-01T23:00:00.000000Z",
+        "2026-05-01T23:00:00.000000Z",
+        "2026-05-02T05:00:00.000000Z",
+    ];
+    for (number, start) in starts.into_iter().enumerate() {
+        let booking = json!({ "contact_id": contact, "service_name": format!("Visit {number}"), "start_time": start });
+        success(&server, "create_booking", booking).await;
+        success(&server, "create_job", json!({ "title": format!("Job {number}"), "scheduled_start": start })).await;
+    }
+    success(&server, "create_job", json!({ "title": "Not planned" })).await;
+    let ask = async |tool: &str, more: Value| {
+        let mut arguments = tomorrow.clone();
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        success(&server, tool, arguments).await
+    };
+    let values = |page: &Value, field: &str| -> Vec<String> {
+        let records = page["data"].as_array().unwrap().iter();
+        records.map(|record| record[field].as_str().unwrap().to_owned()).collect()
+    };
+    for (tool, name, start, names) in [
+        ("list_bookings", "service_name", "start_time", ["Visit 2", "Visit 4", "Visit 5", "Visit 0"]),
+        ("list_jobs", "title", "scheduled_start", ["Job 2", "Job 4", "Job 5", "Job 0"]),
+    ] {
+        let day = ask(tool, json!({})).await;
+        assert_eq!(
+            (values(&day, name), values(&day, start)),
+            (names.map(str::to_owned).into(), of_day.map(str::to_owned).into())
+        );
+        assert_eq!(day["next_cursor"], Value::Null, "{tool}");
+        // Page by page, also between two that start together.
+        let first = ask(tool, json!({ "limit": 2 })).await;
+        let rest = ask(tool, json!({ "limit": 2, "cursor": first["next_cursor"] })).await;
+        assert_eq!([values(&first, name), values(&rest, name)].concat(), names);
+        assert_eq!(rest["next_cursor"], Value::Null, "{tool}");
+        let foreign = json!({ "cursor": first["next_cursor"], "starts_from": "2026-05-02T00:00:00Z" });
+        assert_eq!(failure(&server, tool, foreign).await["code"], "invalid_cursor");
+
+        let never = json!({ "starts_from": "2026-05-02T00:00:00Z", "starts_before": "2026-05-02T00:00:00Z" });
+        let refused = failure(&server, tool, never).await;
+        assert_eq!(
+            (&refused["field"], &refused["error"]),
+            (&json!("starts_before"), &json!("starts_before must be after starts_from."))
+        );
+        let no_offset = failure(&server, tool, json!({ "starts_from": "2026-05-02" })).await;
+        assert_eq!(no_offset["field"], "starts_from", "{no_offset}");
+    }
+    // With the other filters: those of a contact, of a status, and those that changed.
+    assert_eq!(
+        values(&ask("list_bookings", json!({ "contact_id": contact })).await, "service_name"),
+        ["Visit 2", "Visit 4", "Visit 5", "Visit 0"]
+    );
+    let visits = ask("list_bookings", json!({})).await;
+    let cancelled = json!({ "id": visits["data"][3]["id"], "status": "cancelled" });
+    let changed = success(&server, "update_booking", cancelled).await["data"]["updated_at"].clone();
+    for more in [json!({ "status": "cancelled" }), json!({ "updated_since": changed })] {
+        assert_eq!(values(&ask("list_bookings", more).await, "service_name"), ["Visit 0"]);
+    }
+    assert_eq!(values(&ask("list_bookings", json!({ "status": "no_show" })).await, "id"), [""; 0]);
+    assert_eq!(values(&ask("list_jobs", json!({ "status": "on_hold" })).await, "id"), [""; 0]);
+    // The contract has no such parameters.
+    let contract = Call::get("/bookings?starts_from=2026-05-02T00:00:00Z");
     assert_eq!(server.expect(400, contract).await.code(), "unknown_parameter");
 }
 

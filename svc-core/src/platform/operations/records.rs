@@ -18,7 +18,9 @@ use crate::platform::{
 use crate::resources::bookings::{Booking, BookingFilter, BookingStatus};
 use crate::resources::contacts::{self, Contact, ContactId, OfContact};
 use crate::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId, InvoiceUpdate};
+use crate::resources::jobs::{Job, JobFilter};
 use crate::resources::quotes::{self, Quote, QuoteId};
+use crate::resources::starts::{self, StartListParams};
 use crate::resources::{Create, Delete, Resource, Update, crud};
 use crate::store::Tx;
 use crate::values::{Id, TenantId};
@@ -76,11 +78,9 @@ pub struct OfContactParams {
     pub contact_id: Option<ContactId>,
 }
 
-/// The query of a list of bookings, beside the parameters of every list.
+/// The filter of a list of bookings that goes beyond the contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Input)]
 pub struct BookingParams {
-    /// Only the bookings of this contact, newest first. A page may have fewer than `limit`: read on to the last one.
-    pub contact_id: Option<ContactId>,
     /// Only bookings with this status.
     pub status: Option<BookingStatus>,
 }
@@ -98,37 +98,43 @@ impl<R: OfContact> Records<R> {
             Listing<OfContactParams, R::Filter>,
         >| {
             let Listing { page, filter: Listing { page: OfContactParams { contact_id }, filter } } = input;
-            list_of_contact::<R>(tx, account, page, *contact_id, filter).await
+            match *contact_id {
+                Some(contact) => contacts::list_filtered::<R>(tx, account, page, contact, filter).await,
+                None => crud::list::<R>(tx, account, page, filter).await,
+            }
         })
         .unwrapped();
 }
+
+/// The input of a list that can be sorted by when its records start.
+pub type ListingByStart<F> = Listing<StartListParams, F>;
 
 impl Records<Booking> {
-    /// Lists bookings, or those of a contact or with a status.
-    pub const LIST_FILTERED: Operation<TenantId, Listing<ListParams, BookingParams>, Page<Booking>> =
+    /// Lists bookings, or those that start in a range of times, of a contact, or with a status.
+    pub const LIST_BY_START: Operation<TenantId, ListingByStart<BookingParams>, Page<Booking, String>> =
         Operation::new("listRecords", Method::Get, Booking::COLLECTION, "", &async |tx,
                                                                                     account,
-                                                                                    input: &Listing<
-            ListParams,
+                                                                                    input: &ListingByStart<
             BookingParams,
         >| {
-            let BookingParams { contact_id, status } = input.filter;
-            list_of_contact(tx, account, &input.page, contact_id, &BookingFilter { status }).await
+            let BookingParams { status } = input.filter;
+            starts::list::<Booking>(tx, account, &input.page, &BookingFilter { status }).await
         })
         .unwrapped();
 }
 
-async fn list_of_contact<R: OfContact>(
-    tx: &mut dyn Tx,
-    account: TenantId,
-    page: &ListParams,
-    contact: Option<ContactId>,
-    filter: &R::Filter,
-) -> Result<Page<R>, Error> {
-    match contact {
-        Some(contact) => contacts::list_filtered::<R>(tx, account, page, contact, filter).await,
-        None => crud::list::<R>(tx, account, page, filter).await,
-    }
+impl Records<Job> {
+    /// Lists jobs, or those whose planned start is in a range of times, or of a contact.
+    pub const LIST_BY_START: Operation<TenantId, ListingByStart<JobFilter>, Page<Job, String>> = Operation::new(
+        "listRecords",
+        Method::Get,
+        Job::COLLECTION,
+        "",
+        &async |tx, account, input: &ListingByStart<JobFilter>| {
+            starts::list::<Job>(tx, account, &input.page, &input.filter).await
+        },
+    )
+    .unwrapped();
 }
 
 impl<R: Create<Input: Clone>> Records<R> {
