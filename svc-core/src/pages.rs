@@ -163,7 +163,8 @@ pub enum Order {
     },
 }
 
-/// One page of a list. Cursors are UUIDs, except where a position is more than one time.
+/// One page of a list.
+// A cursor is a UUID, except where a position is more than one time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "{R}List")]
 #[non_exhaustive]
