@@ -37,7 +37,8 @@ async fn the_server_survives_large_files_and_logs() {
 #[tokio::test]
 #[ignore = "a long proof, which .ci/run runs"]
 async fn the_server_survives_floods_of_requests() {
-    assert_survives(&["pipelining", "heads", "uris", "chunks", "gigabyte-declared", "gigabyte-chunked"]).await;
+    assert_survives(&["pipelining", "heads", "uris", "chunks", "gigabyte-declared", "gigabyte-chunked", "search"])
+        .await;
 }
 
 #[tokio::test]
@@ -58,4 +59,11 @@ async fn the_server_survives_http_2_floods() {
 #[ignore = "a long proof, which .ci/run runs"]
 async fn the_server_survives_ten_thousand_connections() {
     assert_survives_for(8, &["short-heads", "idle-http2"]).await;
+}
+
+/// As many, each with something that takes as much memory as it may and is never finished.
+#[tokio::test]
+#[ignore = "a long proof, which .ci/run runs"]
+async fn the_server_survives_ten_thousand_unfinished_requests() {
+    assert_survives_for(8, &["unfinished-heads", "unfinished-bodies", "client-hellos", "unfinished-streams"]).await;
 }

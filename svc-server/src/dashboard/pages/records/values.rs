@@ -107,7 +107,7 @@ pub(in crate::dashboard::pages) fn is_amount(field: &str) -> bool {
 /// without a currency.
 pub(in crate::dashboard::pages) fn money(record: &Map<String, Value>, amount: &Value) -> String {
     let digits = amount.to_string();
-    let currency = Currency::parse(text(record, "currency")).ok();
+    let currency = Currency::from_stored(text(record, "currency"));
     let scale = currency.map_or(JOB_SCALE, Currency::scale);
     match (digits.parse::<Decimal>().ok().and_then(|amount| amount.to_amount(scale).ok()), currency) {
         (Some(amount), Some(currency)) => amount.in_currency(currency),
