@@ -164,6 +164,13 @@ impl Attack {
         matches!(self, Self::Search)
     }
 
+    /// Returns whether the attackers have an address of their own. At the address that leaves most unfinished, a client that needs
+    /// more than half a second for a handshake may lose it, and on a busy machine some do.
+    pub(crate) fn has_an_address(self) -> bool {
+        matches!(self, Self::UnfinishedHeads | Self::ShortHeads | Self::UnfinishedBodies)
+            || matches!(self, Self::ClientHellos | Self::IdleHttp2 | Self::UnfinishedStreams)
+    }
+
     /// Returns whether the attack uses TLS, which HTTP/2 requires here.
     pub(crate) fn needs_tls(self) -> bool {
         use Attack::{ClientHellos, IdleHttp2, UnfinishedStreams};

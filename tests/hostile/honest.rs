@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use svc_tests::Result;
@@ -102,15 +103,14 @@ async fn request(target: &Target, pool: &Pool, number: u64) -> Result<()> {
         NEW_CONNECTION_OFFSET => None,
         _ => idle(pool),
     };
-    let mut sender = match idle {
-        Some(sender) => sender,
-        None => {
-            let (sender, connection) = handshake(TokioIo::new(target.connect("http/1.1").await?)).await?;
-            tokio::spawn(connection);
-            sender
-        }
+    let (sender, response) = match idle {
+        Some(mut sender) => match sender.send_request(request.clone()).await {
+            Ok(response) => (sender, response),
+            // A server may close an idle connection while a request is on its way. Clients send it again on a new one.
+            Err(_) => on_new_connection(target, request).await?,
+        },
+        None => on_new_connection(target, request).await?,
     };
-    let response = sender.send_request(request).await?;
     let actual = response.status();
     response.into_body().collect().await?;
     if actual != status {
@@ -120,6 +120,16 @@ async fn request(target: &Target, pool: &Pool, number: u64) -> Result<()> {
         pool.push(sender);
     }
     Ok(())
+}
+
+async fn on_new_connection(
+    target: &Target,
+    request: Request<Full<Bytes>>,
+) -> Result<(SendRequest<Full<Bytes>>, Response<Incoming>)> {
+    let (mut sender, connection) = handshake(TokioIo::new(target.connect("http/1.1").await?)).await?;
+    tokio::spawn(connection);
+    let response = sender.send_request(request).await?;
+    Ok((sender, response))
 }
 
 /// The remainder of their numbers. These requests are neither all writes nor all lists.

@@ -9,7 +9,8 @@
 //! fixed rate and count the time from when a request was due: first alone, then together with the attack and for a
 //! second after it. The attackers run in another process with the lowest priority, so that on one machine they take
 //! no more from the server than remote attackers would. The server has its default limits. There are enough honest
-//! clients that none exceeds its limit; the attackers have twenty keys.
+//! clients that none exceeds its limit; the attackers have twenty keys. Where there are 10,000 attackers, they have an address of
+//! their own, on Linux.
 //!
 //! - `server` is the server, `honest` its clients, `attacks` the attackers; `report` compares the results.
 //!

@@ -1,6 +1,6 @@
 //! The server under attack, and what its clients need to know.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -73,6 +73,9 @@ pub(crate) struct Target {
     /// The trusted certificate, if the server uses TLS.
     #[arg(long)]
     pub(crate) certificate: Option<PathBuf>,
+    /// The address that connections come from, if it is another than the system chooses.
+    #[arg(skip)]
+    from: Option<SocketAddr>,
 }
 
 impl Target {
@@ -90,6 +93,9 @@ impl Target {
         let socket = if self.address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
         if let Some(size) = receive_buffer {
             socket.set_recv_buffer_size(size)?;
+        }
+        if let Some(from) = self.from {
+            socket.bind(from)?;
         }
         let stream = socket.connect(self.address).await?;
         stream.set_nodelay(true)?;
@@ -175,8 +181,13 @@ impl TestServer {
             sessions,
             delivery,
             certificate: certificate.clone(),
+            from: None,
         };
-        let (target, hostile) = (target(honest), target(hostile));
+        let (mut target, hostile) = (target(honest), target(hostile));
+        // All of 127.0.0.0/8 is this machine on Linux alone.
+        if attack.has_an_address() && cfg!(target_os = "linux") {
+            target.from = Some((Ipv4Addr::new(127, 0, 0, 2), 0).into());
+        }
         Ok(Self { target, hostile, node, folder, _database: database })
     }
 
@@ -184,7 +195,7 @@ impl TestServer {
     pub(crate) async fn attack(&self, attack: Attack, time: Duration) -> Result<String> {
         let mut command = Command::new("nice");
         command.args(["-n", "19"]).arg(std::env::current_exe()?).args(["attack", attack.name()]);
-        let Target { address, keys, contact, sessions, delivery, certificate } = &self.hostile;
+        let Target { address, keys, contact, sessions, delivery, certificate, .. } = &self.hostile;
         command.args(["--address", &address.to_string(), "--contact", contact, "--delivery", delivery]);
         // A token may begin with a hyphen, and is no flag.
         command.args(sessions.iter().map(|session| format!("--session={session}")));
