@@ -17,49 +17,7 @@
 //!
 //! # Examples
 //!
-//! A resource as svc-core itself defines it:
-//!
-//! ```
-//! use serde::Serialize;
-//! use svc_core::input::{Apply, Input, Record};
-//! use svc_core::values::{Patch, Text, TextEnum};
-//!
-//! /// The size of a room.
-//! #[derive(Clone, Copy, Debug, PartialEq, TextEnum)]
-//! pub enum Size {
-//!     /// For up to 10 people.
-//!     Small,
-//!     /// For up to 200 people.
-//!     Large,
-//! }
-//!
-//! /// A room that can be booked.
-//! #[derive(Clone, Debug, PartialEq, Serialize, Record)]
-//! pub struct Room {
-//!     /// The name of the room.
-//!     pub name: Text<100>,
-//!     /// How many people it holds. Null if this is not known.
-//!     pub size: Option<Size>,
-//! }
-//!
-//! /// Changes to a room.
-//! #[derive(Clone, Debug, Input, Apply)]
-//! #[input(record = Room, patch)]
-//! #[apply(to = Room)]
-//! pub struct RoomUpdate {
-//!     /// The name of the room.
-//!     pub name: Patch<Text<100>>,
-//!     /// How many people it holds. Null clears it.
-//!     pub size: Patch<Option<Size>>,
-//! }
-//!
-//! let mut room = Room { name: Text::parse("Harbour")?, size: None };
-//! let change = RoomUpdate::from_body(br#"{"size": "large"}"#).unwrap();
-//! change.apply_to(&mut room);
-//! assert_eq!(room.size, Some(Size::Large));
-//! assert_eq!(RoomUpdate::from_body(br#"{"size": "huge"}"#).unwrap_err().code(), "validation_failed");
-//! # Ok::<(), svc_core::error::Issue>(())
-//! ```
+#![doc = include_str!("../examples/derives.md")]
 
 mod apply;
 mod attributes;
@@ -99,33 +57,7 @@ fn derive(
 ///
 /// # Examples
 ///
-/// ```
-/// use serde::Serialize;
-/// use svc_core::input::{FieldNames, Record};
-///
-/// /// A room that can be booked.
-/// #[derive(Serialize, Record)]
-/// pub struct Room {
-///     /// The name of the room.
-///     pub name: String,
-///     /// The floor. Null if the room is outside.
-///     pub floor: Option<i32>,
-/// }
-///
-/// assert_eq!(Room::FIELD_NAMES, ["name", "floor"]);
-/// ```
-///
-/// A field needs a doc comment:
-///
-/// ```compile_fail
-/// # use serde::Serialize;
-/// # use svc_core::input::Record;
-/// /// A room that can be booked.
-/// #[derive(Serialize, Record)]
-/// pub struct Room {
-///     pub name: String,
-/// }
-/// ```
+#[doc = include_str!("../examples/record.md")]
 #[proc_macro_derive(Record, attributes(record, serde))]
 pub fn derive_record(tokens: TokenStream) -> TokenStream {
     derive(tokens, record::expand)
@@ -151,27 +83,7 @@ pub fn derive_record(tokens: TokenStream) -> TokenStream {
 ///
 /// # Examples
 ///
-/// ```
-/// use svc_core::input::{FieldNames, Input};
-/// use svc_core::values::{Email, Text};
-///
-/// /// Someone who signs up.
-/// #[derive(Debug, Input)]
-/// pub struct SignUp {
-///     /// The address for the confirmation.
-///     pub email: Email,
-///     /// Whether to send the newsletter.
-///     #[input(default = false)]
-///     pub newsletter: Option<bool>,
-///     /// The name to be addressed by.
-///     pub name: Option<Text<100>>,
-/// }
-///
-/// let input = SignUp::from_body(br#"{"email": "ada@example.com"}"#)?;
-/// assert_eq!(input.email.as_str(), "ada@example.com");
-/// assert_eq!(SignUp::FIELD_NAMES, ["email", "newsletter", "name"]);
-/// # Ok::<(), svc_core::error::Error>(())
-/// ```
+#[doc = include_str!("../examples/input.md")]
 #[proc_macro_derive(Input, attributes(input))]
 pub fn derive_input(tokens: TokenStream) -> TokenStream {
     derive(tokens, input::expand)
@@ -191,26 +103,7 @@ pub fn derive_input(tokens: TokenStream) -> TokenStream {
 ///
 /// # Examples
 ///
-/// ```
-/// use svc_core::input::Apply;
-/// use svc_core::values::Patch;
-///
-/// struct Room {
-///     name: Option<String>,
-///     floor: i32,
-/// }
-///
-/// #[derive(Apply)]
-/// #[apply(to = Room)]
-/// struct RoomUpdate {
-///     name: Patch<Option<String>>,
-///     floor: Patch<i32>,
-/// }
-///
-/// let mut room = Room { name: Some("Harbour".to_owned()), floor: 1 };
-/// RoomUpdate { name: Patch::Keep, floor: Patch::Set(2) }.apply_to(&mut room);
-/// assert_eq!((room.name.as_deref(), room.floor), (Some("Harbour"), 2));
-/// ```
+#[doc = include_str!("../examples/apply.md")]
 #[proc_macro_derive(Apply, attributes(apply))]
 pub fn derive_apply(tokens: TokenStream) -> TokenStream {
     derive(tokens, apply::expand)
@@ -255,25 +148,7 @@ pub fn derive_resource(tokens: TokenStream) -> TokenStream {
 ///
 /// # Examples
 ///
-/// ```
-/// use svc_core::values::TextEnum;
-///
-/// /// What came of an appointment.
-/// #[derive(Clone, Copy, Debug, PartialEq, TextEnum)]
-/// pub enum Outcome {
-///     /// It took place.
-///     Kept,
-///     /// The customer did not come.
-///     NoShow,
-///     /// It was called off.
-///     #[text = "cancelled"]
-///     CalledOff,
-/// }
-///
-/// assert_eq!(Outcome::NoShow.as_str(), "no_show");
-/// assert_eq!(Outcome::from_text("cancelled"), Some(Outcome::CalledOff));
-/// assert_eq!(Outcome::ALL.len(), 3);
-/// ```
+#[doc = include_str!("../examples/text_enum.md")]
 #[proc_macro_derive(TextEnum, attributes(text))]
 pub fn derive_text_enum(tokens: TokenStream) -> TokenStream {
     derive(tokens, text_enum::expand)
