@@ -43,6 +43,7 @@ mod user;
 pub mod values;
 
 use std::ffi::{OsStr, OsString};
+use std::pin::Pin;
 use std::process::ExitCode;
 
 use clap::builder::Resettable;
@@ -55,7 +56,11 @@ use crate::exit::Exit;
 /// Runs the program with the arguments of the process, and returns its exit code.
 pub fn main() -> ExitCode {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(run(std::env::args_os())),
+        Ok(runtime) => {
+            // A runtime polls what it runs in three places. Behind a pointer, all commands are compiled once and not thrice.
+            let run: Pin<Box<dyn Future<Output = ExitCode>>> = Box::pin(run(std::env::args_os()));
+            runtime.block_on(run)
+        }
         Err(error) => {
             output::error(&format!("the program cannot start: {error}"));
             Exit::Failed.into()

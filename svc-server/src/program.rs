@@ -21,6 +21,7 @@ pub mod serve;
 
 use std::future::Future;
 use std::io::{self, Write as _};
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -115,7 +116,9 @@ impl RunError {
 /// [`RunError`] if the server cannot start.
 pub fn run(config: Config) -> Result<(), RunError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let served = runtime.block_on(serve(config));
+    // A runtime polls what it runs in three places. Behind a pointer, the program is compiled once and not thrice.
+    let serve: Pin<Box<dyn Future<Output = Result<(), RunError>>>> = Box::pin(serve(config));
+    let served = runtime.block_on(serve);
     // A DNS lookup without a response must not keep the process running.
     runtime.shutdown_timeout(THREAD_SHUTDOWN_TIMEOUT);
     served

@@ -222,16 +222,13 @@ impl<K: Target, I: Input + Clone, O: Send + 'static> Operation<K, I, O> {
     /// # Errors
     /// [`Error::UnknownTenant`], what the rules refuse, and [`Error::Store`].
     pub async fn run_on(&self, store: &dyn Store, target: K, input: I) -> Result<O, Error> {
-        let is_read = self.method == Method::Get;
         let is_dry_run = self.is_dry_run(&input);
         let call = (*self, target, input);
-        if is_read {
-            return store.read(self.id, call, async |tx, call| run_in_account(tx, call).await).await;
+        match self.method {
+            Method::Get => store.read(self.id, call, run_in_account).await,
+            _ if is_dry_run => store.dry_run(self.id, call, run_in_account).await,
+            _ => store.write(self.id, call, run_in_account).await,
         }
-        if is_dry_run {
-            return store.dry_run(self.id, call, async |tx, call| run_in_account(tx, call).await).await;
-        }
-        store.write(self.id, call, async |tx, call| run_in_account(tx, call).await).await
     }
 }
 
