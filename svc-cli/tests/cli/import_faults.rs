@@ -117,6 +117,11 @@ fn a_pipe_is_read_to_its_end_before_its_first_row_is_written() {
         assert_eq!(from_file, output);
         assert_eq!(session.fields("contacts", &["email"]), [""; 0]);
     }
+    let mut command = session.program(&["import", "contacts", "-"]);
+    command.env("TMPDIR", session.folder().join("none"));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = command.spawn().unwrap().wait_with_output().unwrap();
+    assert!(text(&output.stderr).contains("Cannot read stdin: no copy of it can be made in "), "{output:?}");
     let output = import(before.as_bytes());
     assert!(text(&output.stdout).starts_with("Rows: 600 read, 600 added"), "{output:?}");
     assert_eq!(session.fields("contacts", &["email"]).len(), 600);

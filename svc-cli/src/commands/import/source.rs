@@ -113,13 +113,14 @@ fn open_to_read_twice(path: &Path) -> io::Result<File> {
         Some(pipe) => Box::new(pipe),
         None => Box::new(io::stdin()),
     };
-    let mut copy = tempfile::tempfile()?;
+    let no_copy = |error: io::Error| {
+        let folder = std::env::temp_dir();
+        let reason = format!("no copy of it can be made in {}: {error}; TMPDIR names another folder", folder.display());
+        io::Error::new(error.kind(), reason)
+    };
+    let mut copy = tempfile::tempfile().map_err(no_copy)?;
     match io::copy(&mut once, &mut copy) {
-        Err(error) if error.kind() == io::ErrorKind::StorageFull => {
-            let folder = std::env::temp_dir();
-            let reason = format!("{} has no space for a copy of it; TMPDIR names another folder", folder.display());
-            Err(io::Error::new(error.kind(), reason))
-        }
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(no_copy(error)),
         copied => copied.and_then(|_| copy.rewind()).map(|()| copy),
     }
 }
