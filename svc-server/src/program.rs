@@ -132,7 +132,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
     }
     env.max_webhooks = config.max_webhooks;
     env.event_kinds = config.event_kinds.clone().unwrap_or_default();
-    let demo_folder = if config.demo && config.database_url.is_none() { Some(DemoFolder::create(&env)?) } else { None };
+    let demo_folder = if config.demo && config.database_url.is_none() { Some(DemoFolder::create()?) } else { None };
     let url = match (&config.database_url, &demo_folder) {
         (Some(url), _) => url.clone(),
         (None, Some(folder)) => format!("sqlite://{}", folder.database().display()),

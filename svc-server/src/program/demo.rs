@@ -8,9 +8,7 @@ pub(super) mod receivers;
 mod samples;
 
 use std::fmt;
-use std::fs::DirBuilder;
 use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,7 +17,6 @@ use svc_core::accounts::dashboard_links::{self, DashboardLinkCreate};
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
-use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::input::Input;
 use svc_core::store::{Store, Tx};
@@ -53,10 +50,8 @@ impl DemoFolder {
     ///
     /// # Errors
     /// The folder cannot be created.
-    pub fn create(env: &Env) -> io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("svc-demo-{}", hex::encode(env.bytes::<4>())));
-        DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self(path))
+    pub fn create() -> io::Result<Self> {
+        Ok(Self(tempfile::Builder::new().prefix("svc-demo-").tempdir()?.keep()))
     }
 
     /// Returns the path of the database.
@@ -206,7 +201,7 @@ Stop with Ctrl-C."#,
 
 #[cfg(test)]
 mod tests {
-    use svc_core::env::{ManualClock, SeededEntropy};
+    use svc_core::env::{Env, ManualClock, SeededEntropy};
     use svc_core::pages::{Limit, ListParams};
     use svc_core::prelude::*;
     use svc_core::requests::RequestFilter;
