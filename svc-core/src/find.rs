@@ -34,6 +34,10 @@ use crate::values::{Email, TenantId, Text, TextEnum, Timestamp, parse_uuid};
 use self::folded::{digits, folded, is_unspaced, parts, seen, short_words, single_numbers};
 pub use self::list::{SearchParams, list};
 
+/// What to tell when nothing was found by so few characters.
+const NO_WHOLE_WORD: &str =
+    "Nothing was found. One or two characters find whole words alone; give at least three of a longer one.";
+
 /// The fewest characters by which a part of a word is found. A shorter text finds whole words, and any part of a text in a
 /// script without spaces.
 pub const MIN_TEXT: usize = 3;
@@ -82,6 +86,10 @@ pub struct Found {
     /// Whether all records were looked at. It is false after many records changed, until the index has caught up: a server
     /// takes some seconds for a thousand records, and minutes for a hundred thousand.
     pub is_complete: bool,
+    /// What to look for instead, if nothing was found and the text may be too short. Left out otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[record(schema = String)]
+    pub note: Option<String>,
 }
 
 /// The parameters of a search.
@@ -412,7 +420,8 @@ pub async fn find(tx: &mut dyn Tx, tenant: TenantId, input: &FindText) -> Result
             FoundKind::Job => hit::<Job>(tx, tenant, id).await?,
         });
     }
-    Ok(Found { data, is_complete })
+    let note = (data.is_empty() && finds_whole_words_alone(input.text.as_str())).then(|| NO_WHOLE_WORD.to_owned());
+    Ok(Found { data, is_complete, note })
 }
 
 async fn hit<R: Findable>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Option<Hit>, Error> {
@@ -481,14 +490,10 @@ async fn named<R: Findable>(tx: &mut dyn Tx, tenant: TenantId, text: &str) -> Re
 }
 
 /// Returns whether a text is so short that it finds whole words alone, and no longer words that it is a part of.
-pub fn finds_whole_words_alone(text: &str) -> bool {
+fn finds_whole_words_alone(text: &str) -> bool {
     let text = folded(&seen(text));
     text.chars().count() < MIN_TEXT && !text.chars().all(is_unspaced)
 }
-
-/// What to tell when nothing was found by a text that [`finds_whole_words_alone`].
-pub const NO_WHOLE_WORD: &str =
-    "Nothing was found. One or two characters find whole words alone; give at least three of a longer one.";
 
 /// Parses what a person typed to find something.
 ///

@@ -7,6 +7,7 @@
 
 mod apps;
 mod inputs;
+mod links;
 mod operation;
 mod operational;
 pub mod operations;
@@ -22,12 +23,12 @@ pub use self::inputs::{
     PaymentAmount, ReplayCreate, ReplaySelection, RequestListFilter, SampleEventCreate, SecretRotation,
     TemporaryWebhookCreate, WebhookDeliveryListFilter, WebhookLifetime, WebhookTest,
 };
+pub use self::links::{DashboardLink, OperatorLink};
 pub use self::operation::{Listing, Method, Operation, OperationFn, Run, Target};
 pub use self::operational::operational_data;
 pub use self::records::{
-    Account, ApiKey, ApiKeyWithSecret, ApiRequest, AuditEntry, DashboardLink, Delivery, DeliveryDetails, EmittedEvent,
-    Event, ExportPage, HourlyStatistics, MarkedInvoices, NewSandbox, OperatorLink, Replay, SandboxStep, Statistics,
-    WriteLimits,
+    Account, ApiKey, ApiKeyWithSecret, ApiRequest, AuditEntry, Delivery, DeliveryDetails, EmittedEvent, Event,
+    ExportPage, HourlyStatistics, MarkedInvoices, NewSandbox, Replay, SandboxStep, Statistics, WriteLimits,
 };
 pub use self::transfer::{
     FieldProblem, ImportCreate, ImportKind, ImportReport, ImportRows, ImportedRow, RowOutcome, RowProblem,

@@ -9,7 +9,9 @@
 macro_rules! text_value {
     ([$($generics:tt)*] $type:ty, $text:ident) => {
         text_value!(@read [$($generics)*] $type);
-
+        text_value!(@write [$($generics)*] $type, $text);
+    };
+    (@write [$($generics:tt)*] $type:ty, $text:ident) => {
         impl<$($generics)*> std::fmt::Display for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.$text())
@@ -32,18 +34,21 @@ macro_rules! text_value {
         }
     };
     (@read [$($generics:tt)*] $type:ty) => {
+        text_value!(@parse [$($generics)*] $type);
+
+        impl<'de, $($generics)*> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::input::schema::deserialize_text(deserializer)
+            }
+        }
+    };
+    (@parse [$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> std::str::FromStr for $type {
             type Err = $crate::error::Issue;
 
             /// Reads the text as [`parse`](Self::parse) does.
             fn from_str(text: &str) -> Result<Self, $crate::error::Issue> {
                 Self::parse(text)
-            }
-        }
-
-        impl<'de, $($generics)*> serde::Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::input::schema::deserialize_text(deserializer)
             }
         }
 

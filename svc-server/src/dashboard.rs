@@ -78,8 +78,8 @@ use crate::oauth::{Oauth, PublishedApps};
 /// The path of the dashboard below the mount of the API.
 pub(crate) const PATH: &str = "/dashboard";
 
-/// Allows what the pages consist of: our own style, script and images, and forms that go to this server. Who may show them
-/// in a frame follows.
+/// Allows what the pages consist of: our own style, script and images, and forms that go to this server. The origins that may
+/// show them in a frame follow.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
      form-action 'self'; base-uri 'none'; frame-ancestors ";
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");

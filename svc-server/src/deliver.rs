@@ -116,7 +116,6 @@ pub async fn run(
         parts: Parts::default(),
         poll_error: None,
         in_flight: InFlight::default(),
-        attempts: 0,
         pacer: Arc::new(Pacer::new()),
         outcomes: BTreeMap::new(),
         counter: AttemptCounter::default(),
@@ -127,7 +126,7 @@ pub async fn run(
     };
     driver.run_until(stop).await;
     if tokio::time::timeout(grace, driver.drain()).await.is_err() {
-        let attempts = driver.attempts;
+        let attempts = driver.in_flight.attempts();
         let outcomes = driver.outcomes.values().map(Vec::len).chain(driver.running_batches.values().copied());
         let outcomes: usize = outcomes.sum();
         tracing::warn!(
@@ -151,8 +150,6 @@ struct Driver {
     /// The error of the last poll, which was logged.
     poll_error: Option<Error>,
     in_flight: InFlight,
-    /// The number of attempts that are being made. What is reserved for batches is not among them.
-    attempts: usize,
     pacer: Arc<Pacer>,
     /// The outcomes that wait for the next batch of their tenant.
     outcomes: BTreeMap<TenantId, Vec<AttemptResult>>,
@@ -224,7 +221,6 @@ impl Driver {
         match event {
             DriverEvent::AttemptFinished(outcome) => {
                 self.in_flight.attempt_finished(&outcome);
-                self.attempts -= 1;
                 self.metrics.attempt(&outcome.log, outcome.log.started_at.since(outcome.delivery.created_at));
                 let tenant = outcome.delivery.tenant_id;
                 self.counter.add(tenant, outcome.delivery.subscription_id, &outcome.log);
@@ -242,7 +238,7 @@ impl Driver {
                     self.failure_log.record(failure, now);
                 }
                 self.spawn_attempts(result.attempts);
-                self.metrics.in_flight(self.attempts);
+                self.metrics.in_flight(self.in_flight.attempts());
                 if !unrecorded.is_empty() {
                     self.outcomes.entry(batch.tenant_id).or_default().splice(0..0, unrecorded);
                 }
@@ -325,8 +321,7 @@ impl Driver {
         });
     }
 
-    fn spawn_attempts(&mut self, attempts: Vec<Attempt>) {
-        self.attempts += attempts.len();
+    fn spawn_attempts(&self, attempts: Vec<Attempt>) {
         let now = self.store.env().now();
         for attempt in attempts {
             let (client, event_sender) = (Arc::clone(&self.client), self.event_sender.clone());

@@ -1,6 +1,6 @@
 //! `svc find`.
 
-use svc_core::find::{MAX_HITS, NO_WHOLE_WORD, finds_whole_words_alone};
+use svc_core::find::MAX_HITS;
 
 use super::lookup;
 use crate::cli::Find;
@@ -10,8 +10,6 @@ use crate::service::Service;
 
 pub(super) async fn run(service: &Service, options: Find) -> Result<Outcome, Failure> {
     let account = lookup::account(service, &options.account).await?.id;
-    let nothing =
-        if finds_whole_words_alone(options.text.text.as_str()) { NO_WHOLE_WORD } else { "Nothing was found." };
     let found = service.find(account, options.text).await?;
     let table = Table::new(["KIND", "ID", "NAME", "DETAILS"], &found.data, |hit| {
         [hit.kind.to_string(), hit.id.to_string(), plain(&hit.title), plain(&hit.detail)]
@@ -23,6 +21,6 @@ pub(super) async fn run(service: &Service, options: Find) -> Result<Outcome, Fai
     } else {
         None
     };
-    let outcome = Outcome::list(&found.data, &table, nothing)?;
+    let outcome = Outcome::list(&found.data, &table, found.note.as_deref().unwrap_or("Nothing was found."))?;
     Ok(outcome.with_note(note.map(str::to_owned)))
 }

@@ -201,7 +201,7 @@ impl<B: Backend> SessionOn<B> {
         self
     }
 
-    /// Replaces ids by numbers, and whoever acted by one name.
+    /// Replaces ids by numbers, and all actors by one name.
     fn number_ids(&mut self, entry: &str) -> String {
         let mut numbered = String::new();
         let mut rest = entry;
@@ -319,7 +319,7 @@ pub(crate) fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Reports that a test is partly skipped because a program is not installed. In CI, that is a failure.
-#[expect(clippy::print_stderr, reason = "skipped checks are reported to whoever runs the tests")]
+#[expect(clippy::print_stderr, reason = "the output of the tests says which checks were skipped")]
 pub(crate) fn report_skipped(program: &str) {
     assert!(std::env::var_os("CI").is_none(), "{program} is not installed; CI runs every test");
     eprintln!("skipped in part: {program} is not installed");

@@ -1,7 +1,7 @@
 //! Members: the people who may sign in to the dashboard of a tenant with their email address, and the role of each.
 //!
-//! A member is an email address, in lower case, with a [`Role`]. Who signs in with an address that an identity provider has
-//! verified gets the role that the address has in a tenant, and each request looks it up again, so a change holds from the
+//! A member is an email address, in lower case, with a [`Role`]. A person who signs in with an address that an identity
+//! provider has verified gets the role that the address has in a tenant, and each request looks it up again, so a change holds from the
 //! next request on. An address may be a member of several tenants.
 //!
 //! A tenant that has owners keeps one: its people cannot remove the last one or take its role away, so they cannot lock

@@ -165,7 +165,7 @@ async fn begin(
     Ok(NewSession { session, token })
 }
 
-/// Ends the oldest sessions of the person in a tenant, or without one, where there are [`MAX_SESSIONS`]: whoever signs in again
+/// Ends the oldest sessions of the person in a tenant, or without one, where there are [`MAX_SESSIONS`]: a person who signs in again
 /// and again takes no room of others.
 async fn make_room(tx: &mut dyn Tx, new: &Session) -> Result<(), Error> {
     let newest = tx.sessions(new.tenant_id, MAX_LISTED).await?;
@@ -189,7 +189,7 @@ pub async fn find(tx: &mut dyn Tx, token: &str) -> Result<Option<Session>, Error
     }
 }
 
-/// Gives the session of a member the role that the address has now. Who is no longer a member sees no tenant.
+/// Gives the session of a member the role that the address has now. A person who is no longer a member sees no tenant.
 async fn with_current_role(tx: &mut dyn Tx, mut session: Session) -> Result<Session, Error> {
     if let (Some(tenant), Some(email)) = (session.tenant_id, &session.email) {
         match tx.member_by_email(tenant, email).await? {

@@ -2,15 +2,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 
 use crate::error::{FieldCode, Issue};
-use crate::input::FromJson;
-use crate::input::json::Json;
 
 /// A currency of ISO 4217. It was active when it was written, and may have ended since.
 ///
@@ -162,34 +159,10 @@ impl fmt::Debug for Currency {
     }
 }
 
-impl fmt::Display for Currency {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.code)
-    }
-}
+text_value!(@parse [] Currency);
+text_value!(@write [] Currency, code);
 
-impl FromStr for Currency {
-    type Err = Issue;
-
-    /// Reads the text as [`parse`](Self::parse) does.
-    fn from_str(text: &str) -> Result<Self, Issue> {
-        Self::parse(text)
-    }
-}
-
-impl FromJson for Currency {
-    fn from_json(json: Json) -> Result<Self, Issue> {
-        Self::parse(&json.into_string()?)
-    }
-}
-
-impl Serialize for Currency {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.code)
-    }
-}
-
-/// Reads the currency of a record that exists, as [`from_stored`](Currency::from_stored) does. Inputs are read by [`FromJson`].
+/// Reads the currency of a record that exists, as [`from_stored`](Currency::from_stored) does. Inputs are [parsed](Currency::parse).
 impl<'de> Deserialize<'de> for Currency {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let code = Cow::<'de, str>::deserialize(deserializer)?;

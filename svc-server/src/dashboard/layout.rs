@@ -210,7 +210,7 @@ fn navigation(cx: &Context<'_>, groups: &[Group]) -> Markup {
     }
 }
 
-/// Returns whether the person has the page of the sandbox. Who sees a sandbox alone has no part in its account.
+/// Returns whether the person has the page of the sandbox. A person who sees a sandbox alone has no part in its account.
 fn sees_sandbox(cx: &Context<'_>) -> bool {
     cx.may(Role::Developer) && (cx.sandbox_of.get().is_none() || cx.session.viewed_tenant_id.is_some())
 }

@@ -10,7 +10,6 @@ use http_body_util::{BodyExt as _, Collected, Full};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Map, Value, json};
 use svc_core::error::{Error, FieldCode, Issue};
-use svc_core::find::{NO_WHOLE_WORD, finds_whole_words_alone};
 
 use super::handler::Session;
 use super::schemas::{NOT_STORED, NOTICE, PAGE};
@@ -216,23 +215,11 @@ fn success(operation: &ToolOperation, arguments: &Arguments, body: &[u8]) -> Cal
             Some(record) => choose(record),
             None => {}
         }
-        if operation.is_search && members.get("data").is_some_and(is_empty) && is_short(arguments) {
-            result.insert("note".to_owned(), NO_WHOLE_WORD.into());
-        }
         result.append(&mut members);
     } else {
         result.insert("deleted".to_owned(), true.into());
     }
     structured(Value::Object(result))
-}
-
-fn is_empty(records: &Value) -> bool {
-    records.as_array().is_some_and(Vec::is_empty)
-}
-
-/// Returns whether the text of a search finds whole words alone, so that an assistant must not take nothing for none.
-fn is_short(arguments: &Arguments) -> bool {
-    arguments.rest.get("text").and_then(Value::as_str).is_some_and(finds_whole_words_alone)
 }
 
 /// Returns a result as an object, and as the text of that object for clients that read texts alone.

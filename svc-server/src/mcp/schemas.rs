@@ -5,7 +5,6 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use svc_core::accounts::keys::Scope;
-use svc_core::platform::operations;
 use svc_core::values::{EventKind, EventKinds};
 use svc_core::webhooks::options;
 
@@ -61,16 +60,11 @@ impl<'a> Schemas<'a> {
         let fields = response.as_ref().map(names_of_fields).unwrap_or_default();
         let arguments = self.arguments(operation, response.as_ref().map(|_| &fields[..]));
         let is_list = response.as_ref().is_some_and(|schema| schema["properties"]["data"]["type"] == "array");
-        let mut result = result(response, is_list, operation.scope == Scope::Write, left_out);
-        if operation.id == operations::FIND_RECORDS.id {
-            // What to look for instead, if nothing was found.
-            result["properties"]["note"] = json!({ "type": "string" });
-        }
         ToolSchemas {
             is_list,
             is_paged: is_list && arguments["properties"].get("limit").is_some(),
             fields,
-            result,
+            result: result(response, is_list, operation.scope == Scope::Write, left_out),
             arguments,
         }
     }

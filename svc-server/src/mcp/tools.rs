@@ -8,7 +8,6 @@ use rmcp::model::{self, JsonObject, ToolAnnotations};
 use serde_json::{Value, json};
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::Area;
-use svc_core::platform::operations;
 use svc_core::values::EventKinds;
 
 use super::schemas::{Schemas, ToolSchemas};
@@ -71,8 +70,6 @@ pub(crate) struct ToolOperation {
     pub(super) is_list: bool,
     /// Whether the list has pages of a number of records that the client chooses.
     pub(super) is_paged: bool,
-    /// Whether it is the search of records by a text.
-    pub(super) is_search: bool,
     pub(super) left_out: &'static [&'static str],
     /// The names of the fields of the record that is returned.
     pub(super) fields: Vec<String>,
@@ -131,7 +128,6 @@ fn tool(operation: &Operation, schemas: &mut Schemas<'_>) -> Tool {
         takes_body: operation.takes_body(),
         is_list,
         is_paged,
-        is_search: operation.id == operations::FIND_RECORDS.id,
         left_out,
         fields,
         area: operation.area,

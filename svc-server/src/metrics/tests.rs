@@ -166,14 +166,10 @@ fn each_metric_is_described_and_on_the_dashboard() {
         described.extend(line.strip_prefix("| `svc_").and_then(|rest| rest.split('`').next()));
     }
     let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE svc_")?.split_once(' '));
-    let ending = |kind: &str| {
-        if kind == "counter" {
-            "_total"
-        } else if kind == "info" {
-            "_info"
-        } else {
-            ""
-        }
+    let ending = |kind: &str| match kind {
+        "counter" => "_total",
+        "info" => "_info",
+        _ => "",
     };
     let exported: BTreeSet<String> = kinds.map(|(name, kind)| format!("{name}{}", ending(kind))).collect();
     assert_eq!(described, exported.iter().map(String::as_str).collect(), "docs/operations.md");

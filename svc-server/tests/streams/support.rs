@@ -182,7 +182,7 @@ impl Service {
         all
     }
 
-    /// Checks that an engine has every event, and that those of each account are in their order for whoever drops duplicates.
+    /// Checks that an engine has every event, and that those of each account are in their order once duplicates are dropped.
     /// Returns how many duplicates there are.
     pub(crate) async fn check(&self, received: &[Received]) -> usize {
         let (mut seen, mut first) = (BTreeSet::new(), BTreeMap::<String, Vec<(String, String)>>::new());
@@ -409,7 +409,7 @@ pub(crate) fn installed(program: &str) -> Option<PathBuf> {
     found
 }
 
-#[expect(clippy::print_stderr, reason = "for whoever runs the tests")]
+#[expect(clippy::print_stderr, reason = "figures belong to the output of the tests")]
 pub(crate) fn print(text: &str) {
     eprintln!("\n{text}\n");
 }

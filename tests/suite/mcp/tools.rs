@@ -44,7 +44,6 @@ async fn what_an_assistant_reads_of_the_tools_is_bounded() {
     let server = server();
     let tools = tools_of(&server, "/mcp", server.key("write")).await;
     let size: usize = tools.iter().map(|tool| tool.to_string().len()).sum();
-    println!("SIZE {size}");
     assert!(size < 85_000, "{size} bytes");
     let shown: Vec<String> = tools
         .iter()

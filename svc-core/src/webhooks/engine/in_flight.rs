@@ -33,6 +33,7 @@ pub struct InFlight {
     endpoints: HashMap<SubscriptionId, EndpointWindow>,
     tenants: HashMap<TenantId, usize>,
     total: usize,
+    attempts: usize,
     last_poll_at: Option<Timestamp>,
     waits_bounded: bool,
     clock_jump_grace_until: Option<Timestamp>,
@@ -59,6 +60,11 @@ impl InFlight {
         self.total
     }
 
+    /// Returns the number of attempts in flight, without what is reserved.
+    pub fn attempts(&self) -> usize {
+        self.attempts
+    }
+
     /// Records that a batch has ended: frees the capacity that was reserved for it, except for the attempts that it
     /// claimed. For a batch that failed, `attempts` is empty.
     pub fn batch_finished(&mut self, batch: &Batch, attempts: &[Attempt]) {
@@ -70,12 +76,14 @@ impl InFlight {
         for Attempt { delivery, .. } in attempts {
             self.reserve(delivery.tenant_id, delivery.subscription_id, 1);
         }
+        self.attempts += attempts.len();
     }
 
     /// Records that an attempt has ended: frees its capacity, and grows or shrinks the window of its endpoint.
     pub fn attempt_finished(&mut self, outcome: &AttemptResult) {
         let Endpoint { tenant_id: tenant, subscription_id: subscription } = outcome.delivery.endpoint();
         self.free(tenant, subscription, 1);
+        self.attempts = self.attempts.saturating_sub(1);
         if let Some(window) = self.endpoints.get_mut(&subscription) {
             window.size = if outcome.log.succeeded() { (window.size + 1).min(MAX_WINDOW) } else { 1 };
         }

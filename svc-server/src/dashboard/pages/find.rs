@@ -15,7 +15,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
     let typed = cx.query.text("q");
     let found = match find::parse(typed) {
         Ok(text) => cx.svc.account(tenant.id).find(text).await?,
-        Err(Error::Validation(_)) => Found { data: Vec::new(), is_complete: true },
+        Err(Error::Validation(_)) => Found { data: Vec::new(), is_complete: true, note: None },
         Err(error) => return Err(error.into()),
     };
     if let ([only], true) = (&found.data[..], found.is_complete) {

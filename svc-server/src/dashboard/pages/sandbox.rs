@@ -15,8 +15,8 @@ use crate::dashboard::page_response::{PageError, PageResponse};
 const ABOUT: &str =
     "A place to try programs in, apart from the account: it has records, keys, webhooks and limits of its own.";
 
-/// Returns the account whose sandbox a page is about: the one that is shown, or the one whose sandbox is shown. Who may see a
-/// sandbox alone has no part in its account.
+/// Returns the account whose sandbox a page is about: the one that is shown, or the one whose sandbox is shown. A person who
+/// may see a sandbox alone has no part in its account.
 fn owner(cx: &Context<'_>, shown: &Tenant) -> Result<TenantId, PageError> {
     match shown.sandbox_of {
         None => Ok(shown.id),
