@@ -151,8 +151,8 @@ async fn joined_transactions_pass_the_conformance_suite_on_sqlite() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a long proof, which .ci/run runs"]
-async fn joined_transactions_pass_the_conformance_suite_on_postgres() {
+#[ignore = "a run once more, which .ci/release runs"]
+async fn joined_transactions_pass_the_conformance_suite_on_postgres_once_more() {
     if !is_installed() {
         return;
     }
@@ -161,8 +161,8 @@ async fn joined_transactions_pass_the_conformance_suite_on_postgres() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a long proof, which .ci/run runs"]
-async fn a_pool_of_the_application_passes_the_conformance_suite() {
+#[ignore = "a run once more, which .ci/release runs"]
+async fn a_pool_of_the_application_passes_the_conformance_suite_once_more() {
     if !is_installed() {
         return;
     }
