@@ -2,8 +2,8 @@
 //! failing commits, clock jumps, and endpoints that are slow, down, throttling or flapping. After every transaction, the store is
 //! compared with a [model](model) of what must hold.
 //!
-//! `SVC_SIMULATION_SEEDS` sets the number of scenarios, which is 2,000 in `.ci/run`. `SVC_SIMULATION_SEED` runs the scenario of one seed and prints
-//! what happens in it.
+//! `SVC_SIMULATION_SEEDS` sets the number of scenarios, 20,000 in `.ci/release`. `SVC_SIMULATION_SEED` runs the scenario of one seed
+//! and prints what happens in it.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 

@@ -26,7 +26,6 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use svc_core::env::Env;
@@ -39,6 +38,7 @@ use tokio::sync::{oneshot, watch};
 
 use self::checkpointer::Checkpointer;
 pub(crate) use self::connection::SqliteConnection;
+use self::connection::WhileLocked;
 use self::connection_pool::ConnectionPool;
 #[cfg(feature = "maintenance")]
 pub(crate) use self::maintenance_connection::SqliteMaintenance;
@@ -181,18 +181,18 @@ impl SqliteStore {
 
     /// Opens a file as [`open`](Self::open) does, with this key if there is one.
     pub(crate) fn open_with_key(path: &Path, env: Env, key: Option<SecretKey>) -> StoreResult<Self> {
-        Self::open_with(path, env, key, connection::BUSY_TIMEOUT, ReadTimes::default())
+        Self::open_with(path, env, key, WhileLocked::Wait, ReadTimes::default())
     }
 
     fn open_with(
         path: &Path,
         env: Env,
         key: Option<SecretKey>,
-        busy_timeout: Duration,
+        while_locked: WhileLocked,
         times: ReadTimes,
     ) -> StoreResult<Self> {
         let mut first = SqliteConnection::open(path)?;
-        first.set_busy_timeout(busy_timeout)?;
+        first.set_while_locked(while_locked)?;
         first.migrate(env.now())?;
         first.check_copy()?;
         let cursor_key = CursorKey::new(first.setting("cursor_key", env.bytes())?);
@@ -214,7 +214,7 @@ impl SqliteStore {
         let context = Arc::new(StoreContext::new(env, cursor_key, vault));
         let (reads, writes) = (Arc::new(Queue::new()), Arc::new(Queue::new()));
         let (running, _) = watch::channel(());
-        let pool = Arc::new(ConnectionPool::new(path.to_owned(), busy_timeout, READERS + SLOW_READERS)?);
+        let pool = Arc::new(ConnectionPool::new(path.to_owned(), while_locked, READERS + SLOW_READERS)?);
         let threads = Vec::new();
         let mut store =
             Self { context: Arc::clone(&context), reads, writes, threads, pool: Arc::downgrade(&pool), running };

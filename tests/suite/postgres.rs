@@ -32,8 +32,8 @@ const SELECTED_ON_CITUS: [&str; 11] = [
     "--skip=wire::",
 ];
 
-/// What depends most on the database: orders, positions, versions, repeated requests and the borders of accounts.
-const MOST: [&str; 9] = [
+/// The modules that depend most on the database: orders, positions, versions, repeated requests and the borders of accounts.
+const ON_DATABASES: [&str; 9] = [
     "conditions::",
     "extensions::",
     "idempotency::",
@@ -45,20 +45,23 @@ const MOST: [&str; 9] = [
     "walks::",
 ];
 
+/// How many tests the whole suite has at least after that. A filter that matches nothing would otherwise pass.
+const MINIMUM: usize = 110;
+
 #[test]
 #[ignore = "a long proof, which .ci/run runs"]
 fn orders_versions_and_borders_hold_on_tables_that_are_distributed_as_on_citus() {
-    run_tests_on("citus", &MOST, 65);
+    run_tests_on("citus", &ON_DATABASES, 65);
 }
 
 #[test]
 #[ignore = "a run once more, which .ci/release runs"]
 fn the_suite_passes_on_postgres_once_more() {
-    run_tests_on("postgres", &SELECTED, 110);
+    run_tests_on("postgres", &SELECTED, MINIMUM);
 }
 
 #[test]
 #[ignore = "a run once more, which .ci/release runs"]
 fn the_suite_passes_on_tables_that_are_distributed_as_on_citus_once_more() {
-    run_tests_on("citus", &[&SELECTED[..], &SELECTED_ON_CITUS].concat(), 110);
+    run_tests_on("citus", &[&SELECTED[..], &SELECTED_ON_CITUS].concat(), MINIMUM);
 }

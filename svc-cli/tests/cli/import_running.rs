@@ -24,15 +24,13 @@ fn rows(numbers: Range<u32>) -> String {
 /// Enough that an import is under way when a test has seen its first groups.
 const MANY: u32 = 10_000;
 
-/// Starts an import of a file with many rows, and waits for its first group. The database is opened before that, since a program that
-/// opens it meanwhile may wait until the import has ended.
+/// Starts an import of a file with many rows, and waits for its first group.
 fn start_long_import(session: &Session, account: &str) -> Child {
     session.file("people.csv", format!("email,first_name\n{}", rows(0..MANY)));
     let mut command = session.program(&["import", "contacts", "--account", account, "people.csv"]);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut import = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let account = TenantId(parse_uuid(account).unwrap());
     session.with_store(async |store, _| {
-        let import = command.spawn().unwrap();
         let events = async || {
             let events = store.read("test", account, async |tx, &account| {
                 Ok(tx.events_after(account, Timestamp::from_micros(0), 1).await?)
@@ -40,10 +38,15 @@ fn start_long_import(session: &Session, account: &str) -> Child {
             events.await.unwrap()
         };
         while events().await.is_empty() {
+            assert!(is_running(&mut import), "The import ended without a group.");
             std::thread::yield_now();
         }
-        import
-    })
+    });
+    import
+}
+
+fn is_running(import: &mut Child) -> bool {
+    import.try_wait().unwrap().is_none()
 }
 
 /// Checks that a number of rows is that of whole groups of 500, and not all of the file.
@@ -83,6 +86,19 @@ fn an_interrupted_import_says_how_to_continue() {
     let summary = format!("Rows so far: {count} read, {count} added, ");
     assert!(text(&output.stdout).starts_with(&summary), "{output:?}");
     assert!(text(&output.stderr).contains("Run the same command again to continue"), "{output:?}");
+}
+
+#[test]
+fn other_programs_read_and_write_while_an_import_runs() {
+    let session = Session::new();
+    let account = session.account();
+    let mut import = start_long_import(&session, &account);
+    let created = session.json(&["contact", "create", "--account", &account, "--email", "eva@example.com"]);
+    let id = created["id"].as_str().unwrap();
+    assert_eq!(session.json(&["contact", "show", "--account", &account, id])["email"], "eva@example.com");
+    assert!(is_running(&mut import));
+    assert!(import.wait().unwrap().success());
+    assert_eq!(session.count("contacts", &account), MANY as usize + 1);
 }
 
 #[test]

@@ -278,13 +278,18 @@ impl MigrationTarget for Migrator<'_> {
     }
 }
 
-/// Returns a value that is stored once per database, and stores `fresh` if there is none.
+/// Returns a value that is stored once per database, and stores `fresh` if there is none. One that is there is only read, so that
+/// a database can be opened where nothing can be written.
 pub(super) async fn setting(client: &Client, name: &str, fresh: [u8; 32]) -> StoreResult<[u8; 32]> {
     let insert = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     let select = "SELECT value FROM settings WHERE name = $1";
     let value = async {
+        if let Some(stored) = client.query_opt(select, &[&name]).await? {
+            return stored.try_get::<_, Vec<u8>>(0);
+        }
         client.execute(insert, &[&name, &fresh.as_slice()]).await?;
-        client.query_one(select, &[&name]).await?.try_get::<_, Vec<u8>>(0)
+        // Another node may have stored another one meanwhile.
+        client.query_one(select, &[&name]).await?.try_get(0)
     };
     let value = value.await.map_err(|error| cannot_connect(&error))?;
     value.try_into().map_err(|_| StoreError::Corrupt {

@@ -30,7 +30,21 @@ use crate::unfinished::{self, check_before_open, check_has_tables, check_log};
 use crate::vault::Vault;
 
 /// How long to wait for the write of another process, such as the CLI while the server is running.
-pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The pause between two attempts to write. A process that writes one transaction after the other, such as an import, leaves the
+/// others a millisecond or two between them, which the pauses of SQLite's own timeout, of 100 ms, rarely meet.
+const BUSY_PAUSE: Duration = Duration::from_millis(1);
+
+/// What a write does while another process writes.
+#[derive(Clone, Copy)]
+pub(super) enum WhileLocked {
+    /// It waits for a few seconds.
+    Wait,
+    /// It fails at once, for tests.
+    #[cfg(test)]
+    Fail,
+}
 
 /// The pause between two attempts to switch a new file to write-ahead logging.
 const WAL_RETRY_PAUSE: Duration = Duration::from_millis(5);
@@ -49,6 +63,12 @@ const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRA
 
 /// A connection to a SQLite file.
 pub(crate) struct SqliteConnection(rusqlite::Connection, ReadLimit);
+
+/// Waits for the write of another process, and returns whether to try again.
+fn wait(attempts: i32) -> bool {
+    std::thread::sleep(BUSY_PAUSE);
+    BUSY_PAUSE * attempts.unsigned_abs() < BUSY_TIMEOUT
+}
 
 impl SqliteConnection {
     /// Opens a file, which is created if it does not exist. Then only its owner can read it and the files of its
@@ -128,7 +148,7 @@ impl SqliteConnection {
 
     fn configured(path: &Path, flags: OpenFlags) -> StoreResult<Self> {
         let connection = rusqlite::Connection::open_with_flags(path, flags).map_err(store_error)?;
-        connection.busy_timeout(BUSY_TIMEOUT).map_err(store_error)?;
+        connection.busy_handler(Some(wait)).map_err(store_error)?;
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
         connection.execute_batch(SETTINGS).map_err(store_error)?;
         // With the query planner stability guarantee, a plan is used for all values of its parameters. Otherwise this build
@@ -137,8 +157,13 @@ impl SqliteConnection {
         Ok(Self(connection, ReadLimit::default()))
     }
 
-    pub(super) fn set_busy_timeout(&self, timeout: Duration) -> StoreResult<()> {
-        self.0.busy_timeout(timeout).map_err(store_error)
+    pub(super) fn set_while_locked(&self, action: WhileLocked) -> StoreResult<()> {
+        let handler = match action {
+            WhileLocked::Wait => Some(wait as fn(i32) -> bool),
+            #[cfg(test)]
+            WhileLocked::Fail => None,
+        };
+        self.0.busy_handler(handler).map_err(store_error)
     }
 
     /// Applies the missing migrations, and returns their names.
@@ -165,12 +190,17 @@ impl SqliteConnection {
         self.0.query_row(select, [name], |row| row.get(0)).map_err(store_error)
     }
 
-    /// Returns a value that is stored once per database, and stores `fresh` if there is none.
+    /// Returns a value that is stored once per database, and stores `fresh` if there is none. One that is there is read without
+    /// the lock for writing, so that a database can be opened while another process writes.
     pub(crate) fn setting(&self, name: &str, fresh: [u8; 32]) -> StoreResult<[u8; 32]> {
+        let read = || self.0.query_row("SELECT value FROM settings WHERE name = ?1", [name], |row| row.get(0));
+        if let Some(stored) = read().optional().map_err(store_error)? {
+            return Ok(stored);
+        }
         let insert = "INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         self.0.execute(insert, (name, fresh.as_slice())).map_err(store_error)?;
-        let select = "SELECT value FROM settings WHERE name = ?1";
-        self.0.query_row(select, [name], |row| row.get(0)).map_err(store_error)
+        // Another process may have stored another one meanwhile.
+        read().map_err(store_error)
     }
 
     /// Runs statements that are separated by `;`.

@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
@@ -204,8 +205,7 @@ async fn a_unit_of_work_completes_when_its_caller_is_dropped() {
 #[tokio::test]
 async fn a_locked_database_can_be_read_but_not_written() {
     let scratch = Scratch::new();
-    let store =
-        SqliteStore::open_with(&scratch.path, env(), None, std::time::Duration::ZERO, ReadTimes::default()).unwrap();
+    let store = SqliteStore::open_with(&scratch.path, env(), None, WhileLocked::Fail, ReadTimes::default()).unwrap();
     let store: &dyn Store = &store;
     let tenant = new_tenant(store).await;
     let other = scratch.connection();
@@ -215,6 +215,17 @@ async fn a_locked_database_can_be_read_but_not_written() {
     assert!(store.read("test", tenant, async |tx, &tenant| Ok(tx.tenant(tenant).await?)).await.unwrap().is_some());
     other.batch("COMMIT").unwrap();
     new_tenant(store).await;
+}
+
+#[tokio::test]
+async fn a_database_is_opened_while_another_process_writes() {
+    let scratch = Scratch::new();
+    let tenant = new_tenant(&*scratch.store()).await;
+    let other = scratch.connection();
+    other.batch("BEGIN IMMEDIATE").unwrap();
+    let store = SqliteStore::open_with(&scratch.path, env(), None, WhileLocked::Fail, ReadTimes::default()).unwrap();
+    let store: &dyn Store = &store;
+    assert!(store.read("test", tenant, async |tx, &tenant| Ok(tx.tenant(tenant).await?)).await.unwrap().is_some());
 }
 
 #[tokio::test]
