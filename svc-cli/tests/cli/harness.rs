@@ -50,7 +50,7 @@ const FILTERS: [(&str, &str); 26] = [
     (r"\b[0-9a-f]{32}\b", "0123456789abcdef0123456789abcdef"),
     (r"(?m)^(client certificate|certificate authority): +[0-9a-f]{64}$", "${1}: (fingerprint)"),
     (r#"\bcli:[^\s",]+"#, "cli:ada"),
-    (r#"(\bschema"?: +"?)\d{4}_\w+"#, "${1}0001_init"),
+    (r#"(\bschema"?: +"?)\d{4}_\w+"#, "${1}0001_schema"),
     (r#"(\bbytes": |size: +)\d+"#, "${1}345678"),
 ];
 

@@ -2,7 +2,7 @@
 //! older than the retention period (`docs/contract.md`, "Replays and retention").
 //!
 //! On PostgreSQL, events, deliveries and attempts are in partitions by time, and those that have expired as a whole are dropped
-//! (`svc-store`, `0036_partitions_of_history.sql`). Only what is kept for a pending delivery is deleted row by row there.
+//! (`svc-store`, `migrations/postgres/`). Only what is kept for a pending delivery is deleted row by row there.
 //!
 //! Age is that of the event. Pending deliveries stay, and so do their events. Events that a stream has still to send stay with
 //! their deliveries, unless the stream was not used for the whole retention period. A sweep walks over the events of

@@ -14,42 +14,17 @@ use super::failure::cannot_connect;
 use crate::migrations::{self, AppliedMigration, ExpectedSchema, Migration, MigrationTarget};
 use crate::unfinished;
 
-const HAS_TABLE: &str = "SELECT to_regclass('schema_migrations') IS NOT NULL";
-const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
-     (name text COLLATE \"C\" NOT NULL PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now(), checksum bytea)";
-const HAS_CHECKSUMS: &str = "SELECT EXISTS (SELECT 1 FROM pg_attribute \
+/// Rails has a table of this name too, which has no checksums.
+const HAS_TABLE: &str = "SELECT EXISTS (SELECT 1 FROM pg_attribute \
      WHERE attrelid = to_regclass('schema_migrations') AND attname = 'checksum' AND NOT attisdropped)";
+const CREATE_TABLE: &str = "CREATE TABLE schema_migrations \
+     (name text COLLATE \"C\" NOT NULL PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now(), checksum bytea NOT NULL)";
 /// A migration may take long, and so may waiting for another node to finish its migration.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; \
-     LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE; \
-     ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS checksum bytea";
+     LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE";
 const APPLIED: &str = "SELECT name, checksum FROM schema_migrations ORDER BY name";
-const RECORD: &str = "INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2) \
-     ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum";
+const RECORD: &str = "INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2)";
 
-/// Takes back 0035, which prepares the partitions of 0036, where that one was not applied. Its constraints refuse all rows of the
-/// days after tomorrow, so nodes of the version before, which may go on meanwhile, would take no writes from then on.
-const WITHOUT_BOUNDS: &str = "DO $$
-DECLARE
-    t record;
-BEGIN
-    LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE;
-    IF EXISTS (SELECT FROM schema_migrations WHERE name = '0036_partitions_of_history') THEN
-        RETURN;
-    END IF;
-    FOR t IN SELECT conrelid::regclass AS name, conname FROM pg_constraint WHERE contype = 'c' AND conname IN
-        ('events_bound', 'deliveries_bound', 'delivery_attempts_bound', 'request_log_bound', 'audit_log_bound')
-    LOOP
-        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', t.name, t.conname);
-    END LOOP;
-    DELETE FROM schema_migrations WHERE name = '0035_bounds_of_history';
-END $$";
-
-/// The lock of the process that builds indexes concurrently, on this connection. Its number has no meaning.
-const TRY_LOCK: &str = "SELECT pg_try_advisory_lock(7310004116)";
-/// The end of that lock, and of what [`NO_TIMEOUTS`] sets.
-const UNLOCK: &str = "SELECT pg_advisory_unlock(7310004116); RESET statement_timeout; RESET lock_timeout";
-const NO_TIMEOUTS: &str = "SET statement_timeout = 0; SET lock_timeout = 0";
 /// The most partitions that are made ahead at once.
 const MAX_PARTITIONS: u32 = 64;
 /// How often a table that somebody has locked is tried again, and after which pause.
@@ -58,8 +33,6 @@ const BLOCKED_PAUSE: Duration = Duration::from_secs(1);
 /// What is said when it stays locked.
 const BLOCKED: &str = "Partitions for the next week were not all made, as somebody has locked their tables, such as a backup. Servers \
      make them meanwhile. Run the command again later.";
-/// How often that lock is tried.
-const LOCK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The oldest supported version of the server, as in `server_version_num`.
 const MIN_VERSION: u32 = 130_000;
@@ -72,12 +45,7 @@ pub(super) async fn run(client: &Client) -> StoreResult<Vec<String>> {
 /// Applies those of these migrations that are missing, and returns their names.
 pub(super) async fn apply(client: &Client, migrations: &[Migration]) -> StoreResult<Vec<String>> {
     check_server(client).await?;
-    let applied = migrations::run(&mut Migrator { client }, migrations).await;
-    if applied.is_err() {
-        // If this fails too, the next attempt finds what was left.
-        let _ = client.batch_execute(WITHOUT_BOUNDS).await;
-    }
-    applied
+    migrations::run(&mut Migrator { client }, migrations).await
 }
 
 /// Makes partitions until a week from now, each for as long as it takes: on Citus the upkeep of nodes may be too slow for the time
@@ -145,18 +113,6 @@ async fn check_server(client: &Client) -> StoreResult<()> {
     Ok(())
 }
 
-/// Splits a migration into its statements, which would be one transaction if they were sent together. Each ends with its line,
-/// and those in a body between `$$` belong to the statement around it.
-fn statements(mut sql: &str) -> impl Iterator<Item = &str> {
-    std::iter::from_fn(move || {
-        let is_end = |end: &usize| sql[..*end].matches("$$").count().is_multiple_of(2);
-        let end = sql.match_indices(";\n").map(|(at, end)| at + end.len()).find(is_end).unwrap_or(sql.len());
-        let (statement, rest) = sql.split_at(end);
-        sql = rest;
-        (!statement.is_empty()).then_some(statement)
-    })
-}
-
 /// Returns whether a migration has to be applied again, since PostgreSQL broke it off in favour of another transaction. Nodes that
 /// serve requests meanwhile lock the tables in orders of their own.
 fn is_deadlock(applied: &Result<(), Error>) -> StoreResult<bool> {
@@ -180,34 +136,9 @@ impl Migrator<'_> {
         self.client.batch_execute(sql).await.map_err(|error| cannot_connect(&error))
     }
 
-    /// Applies a concurrent migration unless another process has. The caller has the lock.
-    async fn apply_alone(&mut self, migration: &Migration) -> StoreResult<bool> {
-        if self.applied().await?.iter().any(|applied| applied.name == migration.name) {
-            return Ok(false);
-        }
-        // An attempt that was broken off can be made again, as after a kill.
-        while is_deadlock(&self.execute_each(migration.sql).await)? {}
-        self.record(migration).await?;
-        Ok(true)
-    }
-
-    async fn execute_each(&self, sql: &str) -> Result<(), Error> {
-        for statement in statements(sql) {
-            match self.client.batch_execute(statement).await {
-                // PostgreSQL builds no index of a partitioned table concurrently.
-                Err(error) if error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED) => {
-                    self.client.batch_execute(&statement.replace(" CONCURRENTLY", "")).await?;
-                }
-                executed => executed?,
-            }
-        }
-        Ok(())
-    }
-
     /// Creates the table of migrations if it does not exist.
     ///
-    /// When two nodes create it at the same time, one of them fails with one of three errors, in spite of `IF NOT EXISTS`.
-    /// So errors are ignored if the table exists afterwards.
+    /// When two nodes create it at the same time, one of them fails, so errors are ignored if the table exists afterwards.
     async fn create_table(&self) -> Result<(), Error> {
         if self.query_bool(HAS_TABLE).await? {
             return Ok(());
@@ -222,11 +153,11 @@ impl Migrator<'_> {
 #[async_trait]
 impl MigrationTarget for Migrator<'_> {
     // It takes no lock, so a role that may not create or lock tables can use a database whose schema is up to date.
-    async fn peek(&mut self) -> StoreResult<Option<Vec<AppliedMigration>>> {
-        if self.query_bool(HAS_CHECKSUMS).await.map_err(|error| cannot_connect(&error))? {
-            self.applied().await.map(Some)
+    async fn peek(&mut self) -> StoreResult<Vec<AppliedMigration>> {
+        if self.query_bool(HAS_TABLE).await.map_err(|error| cannot_connect(&error))? {
+            self.applied().await
         } else {
-            Ok(None)
+            Ok(Vec::new())
         }
     }
 
@@ -251,24 +182,13 @@ impl MigrationTarget for Migrator<'_> {
         Ok(())
     }
 
-    async fn apply_concurrently(&mut self, migration: &Migration) -> StoreResult<bool> {
-        self.execute(NO_TIMEOUTS).await?;
-        // Waiting for the lock in a statement would keep a snapshot, for which the other process would wait.
-        while !self.query_bool(TRY_LOCK).await.map_err(|error| cannot_connect(&error))? {
-            tokio::time::sleep(LOCK_INTERVAL).await;
-        }
-        let applied = self.apply_alone(migration).await;
-        self.execute(UNLOCK).await?;
-        applied
-    }
-
     async fn record(&mut self, migration: &Migration) -> StoreResult<()> {
         let checksum = migration.checksum();
         let recorded = self.client.execute(RECORD, &[&migration.name, &checksum.as_slice()]).await;
         recorded.map(drop).map_err(|error| cannot_connect(&error))
     }
 
-    async fn commit(&mut self, _is_changed: bool) -> StoreResult<()> {
+    async fn commit(&mut self) -> StoreResult<()> {
         self.execute("COMMIT").await
     }
 

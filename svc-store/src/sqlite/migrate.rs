@@ -11,14 +11,12 @@ use svc_core::values::Timestamp;
 use super::connection::{SqliteConnection, store_error};
 use crate::migrations::{AppliedMigration, Migration, MigrationTarget};
 
-const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
-     (name TEXT NOT NULL PRIMARY KEY, applied_at INTEGER NOT NULL, checksum BLOB) STRICT";
-const HAS_CHECKSUMS: &str =
-    "SELECT EXISTS (SELECT 1 FROM pragma_table_info('schema_migrations') WHERE name = 'checksum')";
-const ADD_CHECKSUMS: &str = "ALTER TABLE schema_migrations ADD COLUMN checksum BLOB";
+const CREATE_TABLE: &str = "CREATE TABLE schema_migrations \
+     (name TEXT NOT NULL PRIMARY KEY, applied_at INTEGER NOT NULL, checksum BLOB NOT NULL) STRICT";
+/// Rails has a table of this name too, which has no checksums.
+const HAS_TABLE: &str = "SELECT EXISTS (SELECT 1 FROM pragma_table_info('schema_migrations') WHERE name = 'checksum')";
 const APPLIED: &str = "SELECT name, checksum FROM schema_migrations ORDER BY name";
-const RECORD: &str = "INSERT INTO schema_migrations (name, applied_at, checksum) VALUES (?1, ?2, ?3) \
-     ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum";
+const RECORD: &str = "INSERT INTO schema_migrations (name, applied_at, checksum) VALUES (?1, ?2, ?3)";
 const ORPHAN: &str = "SELECT \"table\" FROM pragma_foreign_key_check";
 
 /// A connection that migrates.
@@ -36,8 +34,8 @@ impl Migrator<'_> {
         self.raw().execute_batch(sql).map_err(store_error)
     }
 
-    fn has_checksums(&self) -> StoreResult<bool> {
-        self.raw().query_row(HAS_CHECKSUMS, [], |row| row.get(0)).map_err(store_error)
+    fn has_table(&self) -> StoreResult<bool> {
+        self.raw().query_row(HAS_TABLE, [], |row| row.get(0)).map_err(store_error)
     }
 
     fn read_applied(&self) -> StoreResult<Vec<AppliedMigration>> {
@@ -49,8 +47,7 @@ impl Migrator<'_> {
     fn begin_transaction(&self) -> StoreResult<()> {
         // Foreign keys are off because a migration may drop and recreate a table. They are checked before the commit.
         self.execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE")?;
-        self.execute(CREATE_TABLE)?;
-        if self.has_checksums()? { Ok(()) } else { self.execute(ADD_CHECKSUMS) }
+        if self.has_table()? { Ok(()) } else { self.execute(CREATE_TABLE) }
     }
 
     fn check_references(&self) -> StoreResult<()> {
@@ -74,8 +71,8 @@ impl Migrator<'_> {
 
 #[async_trait]
 impl MigrationTarget for Migrator<'_> {
-    async fn peek(&mut self) -> StoreResult<Option<Vec<AppliedMigration>>> {
-        if self.has_checksums()? { self.read_applied().map(Some) } else { Ok(None) }
+    async fn peek(&mut self) -> StoreResult<Vec<AppliedMigration>> {
+        if self.has_table()? { self.read_applied() } else { Ok(Vec::new()) }
     }
 
     async fn begin(&mut self) -> StoreResult<()> {
@@ -90,18 +87,13 @@ impl MigrationTarget for Migrator<'_> {
         self.execute(migration.sql)
     }
 
-    async fn apply_concurrently(&mut self, migration: &Migration) -> StoreResult<bool> {
-        Err(StoreError::Internal(format!("SQLite builds no index concurrently, as {} does", migration.name)))
-    }
-
     async fn record(&mut self, migration: &Migration) -> StoreResult<()> {
         let (at, checksum) = (self.now.as_micros(), migration.checksum());
         self.raw().execute(RECORD, (migration.name, at, checksum.as_slice())).map(drop).map_err(store_error)
     }
 
-    async fn commit(&mut self, is_changed: bool) -> StoreResult<()> {
-        let checked = if is_changed { self.check_references() } else { Ok(()) };
-        let committed = checked.and_then(|()| self.execute("COMMIT"));
+    async fn commit(&mut self) -> StoreResult<()> {
+        let committed = self.check_references().and_then(|()| self.execute("COMMIT"));
         self.end();
         committed
     }

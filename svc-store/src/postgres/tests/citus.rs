@@ -11,7 +11,6 @@ use svc_postgres_server::{DISTRIBUTE, DISTRIBUTE_AGAIN, Server};
 use super::apps::Fixture;
 use super::plans::{explained, values};
 use super::*;
-use crate::migrations;
 use crate::postgres::transaction::PostgresTransaction;
 use crate::sql::SqlTx;
 
@@ -184,21 +183,6 @@ async fn every_table_has_its_place() {
     );
     // Again, as after an upgrade, it changes nothing.
     connection.client.batch_execute(DISTRIBUTE_AGAIN).await.unwrap();
-}
-
-/// Upgrades of a distributed database, and the tables that they add, which the script is run again for.
-#[tokio::test]
-async fn migrations_apply_to_distributed_tables() {
-    let Some(server) = server() else { return };
-    let url = server.database();
-    let connection = direct_connection(&url).await;
-    let first =
-        migrations::POSTGRES.iter().position(|migration| migration.name == "0036_partitions_of_history").unwrap();
-    migrate::apply(&connection.client, &migrations::POSTGRES[..=first]).await.unwrap();
-    distribute(&connection).await;
-    crate::migrate(&url).await.unwrap();
-    connection.client.batch_execute(DISTRIBUTE_AGAIN).await.unwrap();
-    new_tenant(&*store(&url).await).await;
 }
 
 /// A join would ask every server for the tenant of the key, and make the commit of each write one of all servers.

@@ -6,7 +6,7 @@ use svc_core::webhooks::streams::{Stream, StreamKey};
 use super::*;
 use crate::migrations;
 
-/// Rows of a database from before there were partitions.
+/// Rows of each table that has partitions.
 const ROWS: &str = "
 SET session_replication_role = replica;
 INSERT INTO tenants (id, name, developer_access, time_zone, currency, unique_contact_email, created_at, clock)
@@ -27,40 +27,34 @@ SET session_replication_role = origin";
 const PARTITIONED: [&str; 5] = ["events", "deliveries", "delivery_attempts", "request_log", "audit_log"];
 
 #[tokio::test]
-async fn a_filled_database_gets_partitions_and_loses_nothing() {
+async fn each_table_of_what_happened_has_partitions_from_the_beginning() {
     let Some(server) = server() else { return };
-    let url = server.database();
-    let connection = direct_connection(&url).await;
-    let first = migrations::POSTGRES.iter().position(|migration| migration.name == "0035_bounds_of_history").unwrap();
-    migrate::apply(&connection.client, &migrations::POSTGRES[..first]).await.unwrap();
-    connection.client.batch_execute(ROWS).await.unwrap();
-    let definitions = "SELECT pg_get_indexdef(indexrelid) FROM pg_index \
-         WHERE indrelid::regclass::text = ANY ($1::text[]) AND NOT indisprimary ORDER BY 1";
-    let indexes = async || {
-        let rows = connection.client.query(definitions, &[&PARTITIONED.to_vec()]).await.unwrap();
-        rows.iter().map(|row| row.get::<_, String>(0).replace(" ON ONLY ", " ON ")).collect::<Vec<_>>()
-    };
-    let mut indexes_before = indexes().await;
+    let connection = direct_connection(&server.database()).await;
     migrate::apply(&connection.client, migrations::POSTGRES).await.unwrap();
-    // Its key has the tenant now.
-    indexes_before.retain(|index| !index.contains("request_log_of_tenant"));
-    assert_eq!(indexes().await, indexes_before);
-
+    connection.client.batch_execute(ROWS).await.unwrap();
+    let names = async |table| {
+        let names = "SELECT name FROM partitions_of($1) ORDER BY 1";
+        let names = connection.client.query(names, &[&table]).await.unwrap();
+        names.iter().map(|row| row.get(0)).collect::<Vec<String>>()
+    };
     for table in PARTITIONED {
-        let rows = connection.client.query_one(&format!("SELECT count(*) FROM {table}"), &[]).await.unwrap();
+        assert_eq!(names(table).await, [format!("{table}_ahead"), format!("{table}_kept")]);
+        let rows = connection.client.query_one(&format!("SELECT count(*) FROM {table}_kept"), &[]).await.unwrap();
         assert_eq!(rows.get::<_, i64>(0), 100, "{table}");
-        let partitions = "SELECT name FROM partitions_of($1) ORDER BY 1";
-        let partitions = connection.client.query(partitions, &[&table]).await.unwrap();
-        let names: Vec<String> = partitions.iter().map(|row| row.get(0)).collect();
-        assert_eq!(names, [format!("{table}_ahead"), format!("{table}_kept")]);
     }
-    connection.client.batch_execute("SELECT move_partitions(now(), now(), 1)").await.unwrap();
+    let step = "SELECT prepare_partition(now(), 1, '3 days'); SELECT step_partitions(now(), '-infinity', 1, '3 days')";
+    // Each step makes one partition, those of this table last.
+    while names("audit_log").await.len() < 3 {
+        connection.client.batch_execute(step).await.unwrap();
+    }
+    let day = &names("audit_log").await[0];
     for refused in [
         "DELETE FROM audit_log",
         "UPDATE audit_log SET actor = 'y'",
         "UPDATE audit_log_kept SET actor = 'y'",
         "UPDATE audit_log_ahead SET actor = 'y'",
         "TRUNCATE audit_log_ahead",
+        &format!("TRUNCATE {day}"),
     ] {
         let error = connection.client.batch_execute(refused).await.unwrap_err();
         let message = error.as_db_error().unwrap().message();
@@ -78,10 +72,10 @@ async fn a_role_without_tables_of_its_own_moves_partitions_if_it_may() {
     owner.client.batch_execute("CREATE ROLE node LOGIN").await.unwrap();
     let node = direct_connection(&url.replace("://svc@", "://node@")).await;
     let moved = "SELECT prepare_partition(now() + interval '9 days', 1, '0'); \
-         SELECT step_partitions(now() + interval '9 days', now(), 1, '0'); SELECT move_partitions(now(), now(), 1)";
+         SELECT step_partitions(now() + interval '9 days', now(), 1, '0')";
     let error = node.client.batch_execute(moved).await.unwrap_err();
     assert_eq!(error.code().map(|code| code.code()), Some("42501"));
-    let granted = "GRANT EXECUTE ON FUNCTION prepare_partition, step_partitions, move_partitions TO node";
+    let granted = "GRANT EXECUTE ON FUNCTION prepare_partition, step_partitions TO node";
     owner.client.batch_execute(granted).await.unwrap();
     node.client.batch_execute(moved).await.unwrap();
 }
@@ -106,23 +100,6 @@ async fn nobody_waits_for_partitions_while_somebody_reads_a_table() {
     reader.client.batch_execute("COMMIT").await.unwrap();
     sweep().await.unwrap();
     assert_eq!(reader.client.query_one(count, &[]).await.unwrap().get::<_, i64>(0), 3);
-}
-
-/// Whoever might move partitions before, may take the steps that replaced it.
-#[tokio::test]
-async fn an_upgrade_passes_the_right_to_move_partitions_on() {
-    let Some(server) = server() else { return };
-    let url = server.database();
-    let owner = direct_connection(&url).await;
-    let steps = migrations::POSTGRES.iter().position(|step| step.name.ends_with("_partitions_in_steps")).unwrap();
-    migrate::apply(&owner.client, &migrations::POSTGRES[..steps]).await.unwrap();
-    let role = "CREATE ROLE granted LOGIN; GRANT EXECUTE ON FUNCTION move_partitions TO granted";
-    owner.client.batch_execute(role).await.unwrap();
-    migrate::apply(&owner.client, migrations::POSTGRES).await.unwrap();
-    let may = "SELECT has_function_privilege('granted', p.oid, 'EXECUTE') FROM pg_proc p \
-         WHERE proname IN ('prepare_partition', 'step_partitions')";
-    let may = owner.client.query(may, &[]).await.unwrap();
-    assert_eq!(may.iter().map(|row| row.get(0)).collect::<Vec<bool>>(), [true, true]);
 }
 
 /// Makes each change of a table take so long.
@@ -227,33 +204,12 @@ async fn what_is_pending_outlives_its_partition() {
     }
 }
 
-/// The constraints that prepare partitions end with the migration that makes them, or are taken back.
-#[tokio::test]
-async fn an_upgrade_that_stops_before_the_partitions_leaves_no_bounds() {
-    let Some(server) = server() else { return };
-    let url = server.database();
-    let connection = direct_connection(&url).await;
-    let first = migrations::POSTGRES.iter().position(|migration| migration.name == "0035_bounds_of_history").unwrap();
-    migrate::apply(&connection.client, &migrations::POSTGRES[..first]).await.unwrap();
-    let fails = "CREATE FUNCTION fails() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''no''; END'; \
-         CREATE EVENT TRIGGER fails ON ddl_command_start WHEN TAG IN ('CREATE FUNCTION') EXECUTE FUNCTION fails()";
-    connection.client.batch_execute(fails).await.unwrap();
-    assert!(crate::migrate(&url).await.is_err());
-    let bounds = "SELECT count(*) FROM pg_constraint WHERE conname LIKE '%\\_bound'";
-    assert_eq!(connection.client.query_one(bounds, &[]).await.unwrap().get::<_, i64>(0), 0);
-    connection.client.batch_execute(ROWS).await.unwrap();
-    connection.client.batch_execute("DROP EVENT TRIGGER fails").await.unwrap();
-    let applied = crate::migrate(&url).await.unwrap();
-    assert_eq!(applied[0], "0035_bounds_of_history");
-    assert_eq!(connection.client.query_one(bounds, &[]).await.unwrap().get::<_, i64>(0), 0);
-}
-
 /// What a stream has still to send is not dropped.
 #[tokio::test]
 async fn partitions_wait_for_streams() {
     let Some(server) = server() else { return };
     let day = 24 * 60 * 60 * SECOND;
-    // After the end of the first partition, which begins when the tables became partitions.
+    // After the end of the first partition, two days after the tables are made.
     let start = Env::system().now().checked_add(day * 3).unwrap();
     let clock = ManualClock::at(start);
     let env = Env::new(clock.clone(), SeededEntropy::new(1));

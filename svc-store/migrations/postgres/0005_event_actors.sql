@@ -1,2 +1,0 @@
--- Who caused an event, for the log of changes; NULL for those from before.
-ALTER TABLE events ADD COLUMN actor text;

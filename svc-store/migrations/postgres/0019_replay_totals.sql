@@ -1,4 +1,0 @@
--- How much a bulk replay has to go through, counted when it is requested, and how much of that is done. Replays that are older
--- have no count.
-ALTER TABLE replays ADD COLUMN total bigint NOT NULL DEFAULT 0 CHECK (total >= 0);
-ALTER TABLE replays ADD COLUMN done bigint NOT NULL DEFAULT 0 CHECK (done >= 0);
