@@ -138,7 +138,7 @@ impl ClientBuilder {
     fn connect(self) -> Result<(Url, Arc<Transport>)> {
         let base = base_url(&self.url)?;
         if let Credential::Key(key) = &self.credential {
-            bearer(key)?;
+            bearer(key.reveal())?;
         }
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls(&self.certificates)?)

@@ -24,8 +24,11 @@ pub enum Error {
     InvalidArgument(String),
     /// The service gave an app new tokens, and the app could not store them. They are not used; the next call gets them again.
     #[error("the new tokens of the app could not be stored: {0}")]
-    TokensNotStored(#[source] crate::tokens::StoreError),
+    TokensNotStored(#[source] StoreError),
 }
+
+/// What can go wrong where an app stores its tokens.
+pub type StoreError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;

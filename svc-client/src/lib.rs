@@ -103,14 +103,16 @@ pub use svc_core::pages::Page;
 pub use self::builder::ClientBuilder;
 pub use self::client::{Client, Ping};
 pub use self::collection::Collection;
-pub use self::error::{ApiError, Error, FieldError, Result, TransportError, TransportErrorKind, UnexpectedResponse};
+pub use self::error::{
+    ApiError, Error, FieldError, Result, StoreError, TransportError, TransportErrorKind, UnexpectedResponse,
+};
 pub use self::etag::{ETag, Versioned};
 pub use self::list::List;
 pub use self::mcp::Mcp;
 pub use self::platform::{AccountClient, Platform};
 pub use self::retry::RetryPolicy;
 pub use self::sync::{SyncPage, SyncPosition};
-pub use self::tokens::{StoreError, TokenSource, Tokens};
+pub use self::tokens::{TokenSource, Tokens};
 
 /// Compiles the code of the README.
 #[cfg(doctest)]

@@ -4,13 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use http::Method;
 use serde::Deserialize;
 use svc_core::values::Secret;
 use tokio::sync::Mutex;
 
-use crate::error::{Error, Result};
-use crate::transport::{Request, Transport, bearer};
+use crate::error::{Error, Result, StoreError};
 
 /// The tokens of an app for one account, as the service gave them for a code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,9 +18,6 @@ pub struct Tokens {
     /// The refresh token, `svc_ort_…`, which lasts 90 days after its last use.
     pub refresh_token: Secret,
 }
-
-/// What can go wrong where an app stores its tokens.
-pub type StoreError = Box<dyn std::error::Error + Send + Sync>;
 
 type Store = Arc<dyn Fn(Tokens) -> BoxFuture<'static, std::result::Result<(), StoreError>> + Send + Sync>;
 
@@ -89,14 +84,12 @@ impl TokenSource {
     }
 
     /// Returns the access token after the one that was refused: that of another call which has refreshed it meanwhile, or
-    /// else a new one.
-    pub(crate) async fn access_token_after(&self, refused: &Secret, transport: &Transport) -> Result<Secret> {
-        /// The response of the endpoint (RFC 6749 §5.1).
-        #[derive(Deserialize)]
-        struct Given {
-            access_token: String,
-            refresh_token: Option<String>,
-        }
+    /// else a new one. `ask` sends the form to the endpoint for tokens.
+    pub(crate) async fn access_token_after(
+        &self,
+        refused: &Secret,
+        ask: impl AsyncFnOnce(&[(&str, &str)]) -> Result<NewTokens>,
+    ) -> Result<Secret> {
         let mut tokens = self.tokens.lock().await;
         if tokens.access_token != *refused {
             return Ok(tokens.access_token.clone());
@@ -107,18 +100,22 @@ impl TokenSource {
             ("client_id", &self.client_id),
         ];
         form.extend(self.client_secret.as_ref().map(|secret| ("client_secret", secret.reveal())));
-        let response =
-            transport.send_as(Request::new(Method::POST, transport.token_url.clone()).form(&form), None).await?;
-        let given: Given = response.json(&transport.env)?;
+        let new = ask(&form).await?;
         let new = Tokens {
-            access_token: Secret::new(given.access_token),
-            refresh_token: given.refresh_token.map_or_else(|| tokens.refresh_token.clone(), Secret::new),
+            access_token: Secret::new(new.access_token),
+            refresh_token: new.refresh_token.map_or_else(|| tokens.refresh_token.clone(), Secret::new),
         };
-        bearer(&new.access_token)?;
         (self.store)(new.clone()).await.map_err(Error::TokensNotStored)?;
         *tokens = new;
         Ok(tokens.access_token.clone())
     }
+}
+
+/// The response of the endpoint for tokens (RFC 6749 §5.1).
+#[derive(Deserialize)]
+pub(crate) struct NewTokens {
+    pub(crate) access_token: String,
+    refresh_token: Option<String>,
 }
 
 impl fmt::Debug for TokenSource {

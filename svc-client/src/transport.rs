@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::error::{ApiError, Error, FieldError, Result, TransportError, UnexpectedResponse};
 use crate::retry::{RetryPolicy, retry_after};
-use crate::tokens::TokenSource;
+use crate::tokens::{NewTokens, TokenSource};
 
 /// The most bytes that are read of a response. A page of 200 records, each as large as it can be, has fewer.
 const MAX_BODY: usize = 32 << 20;
@@ -99,8 +99,8 @@ struct OauthProblem {
 }
 
 /// Returns the header `Authorization` with a key or a token.
-pub(crate) fn bearer(credential: &Secret) -> Result<HeaderValue> {
-    let mut header = HeaderValue::from_str(&format!("Bearer {}", credential.reveal()))
+pub(crate) fn bearer(credential: &str) -> Result<HeaderValue> {
+    let mut header = HeaderValue::from_str(&format!("Bearer {credential}"))
         .map_err(|_| Error::InvalidArgument("the key or token has characters that none has".into()))?;
     header.set_sensitive(true);
     Ok(header)
@@ -143,17 +143,26 @@ impl Transport {
         let token = source.access_token().await;
         match self.send_as(request.clone(), Some(&token)).await {
             Err(error) if error.status() == Some(401) => {
-                let token = source.access_token_after(&token, self).await?;
+                let ask = async |form: &[(&str, &str)]| self.new_tokens(form).await;
+                let token = source.access_token_after(&token, ask).await?;
                 self.send_as(request, Some(&token)).await
             }
             result => result,
         }
     }
 
+    async fn new_tokens(&self, form: &[(&str, &str)]) -> Result<NewTokens> {
+        let response = self.send_as(Request::new(Method::POST, self.token_url.clone()).form(form), None).await?;
+        let new: NewTokens = response.json(&self.env)?;
+        // What no header can carry is not stored.
+        bearer(&new.access_token)?;
+        Ok(new)
+    }
+
     /// Sends a request with this key or token until it succeeds, or fails for good.
-    pub(crate) async fn send_as(&self, request: Request, credential: Option<&Secret>) -> Result<Response> {
+    async fn send_as(&self, request: Request, credential: Option<&Secret>) -> Result<Response> {
         let request = match credential {
-            Some(credential) => request.header(AUTHORIZATION, bearer(credential)?),
+            Some(credential) => request.header(AUTHORIZATION, bearer(credential.reveal())?),
             None => request,
         };
         let span = tracing::info_span!(
@@ -215,7 +224,7 @@ impl Transport {
     /// Sends a request with the key once, and returns the response, whatever its status.
     pub(crate) async fn send_once(&self, request: Request) -> Result<Response> {
         match &self.credential {
-            Credential::Key(key) => self.exchange(&request.header(AUTHORIZATION, bearer(key)?)).await,
+            Credential::Key(key) => self.exchange(&request.header(AUTHORIZATION, bearer(key.reveal())?)).await,
             Credential::Tokens(_) => self.exchange(&request).await,
         }
     }

@@ -202,8 +202,9 @@ mod public_keys;
 mod verifier;
 
 pub use self::error::VerifyError;
+pub use self::parse::StandardHeaders;
 use self::parse::parse_signature;
-pub use self::verifier::{StandardHeaders, Verifier};
+pub use self::verifier::Verifier;
 use self::verifier::{is_signature, whole_key};
 
 /// The prefix of every public key.

@@ -1,4 +1,4 @@
-//! Parsers for the headers and for `delivered_at` in the body, which need neither a JSON parser nor a calendar library.
+//! The headers, and parsers for them and for `delivered_at` in the body, which need neither a JSON parser nor a calendar library.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,6 +6,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::{SIGNATURE_PREFIX, VerifyError};
+
+/// The values of the [Standard Webhooks] headers as received, each `""` if the header is missing.
+///
+/// [Standard Webhooks]: https://www.standardwebhooks.com
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StandardHeaders<'a> {
+    /// `webhook-id`: the id of the delivery, which is the same in every attempt.
+    pub id: &'a str,
+    /// `webhook-timestamp`: the time of this attempt, in Unix seconds.
+    pub timestamp: &'a str,
+    /// `webhook-signature`: one or more entries `v1,<base64>` or `v1a,<base64>`, separated by spaces.
+    pub signature: &'a str,
+}
 
 /// Parses `sha256=<64 lower-case hex digits>`. The header is not secret, so this does not need constant time.
 pub(crate) fn parse_signature(header: &str) -> Result<[u8; 32], VerifyError> {

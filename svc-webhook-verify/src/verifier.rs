@@ -13,7 +13,7 @@ use sha2::Sha256;
 #[cfg(feature = "serde")]
 use crate::Event;
 use crate::parse::{
-    find_delivered_at, parse_signature, parse_standard_signatures, parse_timestamp, parse_unix_seconds,
+    StandardHeaders, find_delivered_at, parse_signature, parse_standard_signatures, parse_timestamp, parse_unix_seconds,
 };
 #[cfg(feature = "ed25519")]
 use crate::public_keys;
@@ -495,19 +495,6 @@ impl fmt::Debug for Verifier {
         fields.field("public_keys", &self.public_keys.len());
         fields.field("max_age", &self.max_age).field("future_tolerance", &self.future_tolerance).finish_non_exhaustive()
     }
-}
-
-/// The values of the [Standard Webhooks] headers as received, each `""` if the header is missing.
-///
-/// [Standard Webhooks]: https://www.standardwebhooks.com
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StandardHeaders<'a> {
-    /// `webhook-id`: the id of the delivery, which is the same in every attempt.
-    pub id: &'a str,
-    /// `webhook-timestamp`: the time of this attempt, in Unix seconds.
-    pub timestamp: &'a str,
-    /// `webhook-signature`: one or more entries `v1,<base64>` or `v1a,<base64>`, separated by spaces.
-    pub signature: &'a str,
 }
 
 /// The keys that the two signature schemes derive from one secret.

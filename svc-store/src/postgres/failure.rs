@@ -94,10 +94,28 @@ pub(crate) fn error_of_code(code: &str, text: String, constraint: &str) -> Store
 /// Returns the error for a connection that could not be opened.
 pub(super) fn cannot_connect(error: &Error) -> StoreError {
     match error.as_db_error() {
+        Some(error) if is_of_another_session(error) => keeps_no_sessions(error.message()),
         Some(error) => StoreError::Unavailable(format!("{} ({})", error.message(), error.code().code())),
         None => match TransactionFailure::from_driver(error).error {
             StoreError::Internal(text) => StoreError::Unavailable(text),
             other => other,
         },
     }
+}
+
+/// Returns whether a prepared statement is not the one that this connection prepared.
+fn is_of_another_session(error: &DbError) -> bool {
+    match error.code() {
+        &SqlState::INVALID_SQL_STATEMENT_NAME | &SqlState::DUPLICATE_PSTATEMENT => true,
+        // The other statement has other parameters.
+        code => *code == SqlState::PROTOCOL_VIOLATION && error.message().contains("prepared statement"),
+    }
+}
+
+/// Returns the error of a pooler that gives the session of one connection to another.
+pub(super) fn keeps_no_sessions(reason: &str) -> StoreError {
+    StoreError::Unavailable(format!(
+        "the pooler between svc and PostgreSQL does not keep sessions ({reason}), so statements of other connections would \
+         be run. Set pool_mode = session, or connect to PostgreSQL itself"
+    ))
 }

@@ -11,6 +11,7 @@ use tokio_postgres::SimpleQueryMessage;
 
 use super::connect_options::{ConnectOptions, Role, in_time};
 use super::connection::PostgresConnection;
+use super::failure::keeps_no_sessions;
 
 /// How often the two sessions are compared. Poolers choose connections by whatever else goes on.
 const ROUNDS: usize = 4;
@@ -23,7 +24,7 @@ const NAME: &str = "SELECT current_setting('svc.session', true)";
 /// Checks that a connection has a session of its own: it keeps a setting, and another connection has not got it.
 ///
 /// A pooler in the mode `transaction` gives the other connection what this one has just used, or gives this one something else
-/// while the other one is in a transaction.
+/// while the other one is in a transaction. Where many others use it, neither may happen; then the first prepared statement fails.
 pub(super) async fn check(connection: &PostgresConnection, connect_options: &ConnectOptions) -> StoreResult<()> {
     let other = match PostgresConnection::open(connect_options, Role::Write).await {
         Ok(other) => other,
@@ -59,11 +60,4 @@ async fn ask(connection: &PostgresConnection, sql: &str) -> StoreResult<Option<S
         SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
         _ => None,
     }))
-}
-
-fn keeps_no_sessions(reason: &str) -> StoreError {
-    StoreError::Unavailable(format!(
-        "the pooler between svc and PostgreSQL does not keep sessions ({reason}), so statements of other connections would \
-         be run. Set pool_mode = session, or connect to PostgreSQL itself"
-    ))
 }

@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::future::try_join3;
 use svc_core::oauth::{self, RevokeReason, published};
 use svc_core::store::{ApiKeyRepository as _, GrantRepository as _};
-use svc_postgres_server::{DISTRIBUTE, DISTRIBUTE_AGAIN, Server};
+use svc_postgres_server::{DISTRIBUTE, DISTRIBUTE_AGAIN};
 
 use super::apps::Fixture;
 use super::plans::{explained, values};
 use super::*;
 use crate::postgres::transaction::PostgresTransaction;
 use crate::sql::SqlTx;
+use crate::test_databases::distributed_database;
 
 /// The statements that concern no single tenant, each by a part of its text, with the reason.
 const ALL_PARTITIONS: &[(&str, &str)] = &[
@@ -83,22 +84,19 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
 ];
 
 /// Returns the URL of a database with distributed tables, and a connection to it.
-async fn distributed(server: &Server) -> (String, PostgresConnection) {
-    let url = server.database();
-    crate::migrate(&url).await.unwrap();
+/// Returns `None` if PostgreSQL is not installed.
+async fn distributed() -> Option<(String, PostgresConnection)> {
+    if !is_installed() {
+        return None;
+    }
+    let url = distributed_database();
     let connection = direct_connection(&url).await;
-    distribute(&connection).await;
-    (url, connection)
-}
-
-async fn distribute(connection: &PostgresConnection) {
-    connection.client.batch_execute(&format!("SET statement_timeout = 0; {DISTRIBUTE}")).await.unwrap();
+    Some((url, connection))
 }
 
 #[tokio::test]
 async fn a_statement_of_one_tenant_touches_one_partition() {
-    let Some(server) = server() else { return };
-    let (_, connection) = distributed(server).await;
+    let Some((_, connection)) = distributed().await else { return };
     connection.client.batch_execute("SET plan_cache_mode = force_custom_plan").await.unwrap();
     let mut unused = ALL_PARTITIONS.iter().map(|(sql, _)| *sql).collect::<BTreeSet<_>>();
     let mut wrong = Vec::new();
@@ -147,7 +145,7 @@ async fn a_filled_database_can_be_distributed() {
     }
     drop(store_before);
     let connection = direct_connection(&url).await;
-    distribute(&connection).await;
+    connection.client.batch_execute(&format!("SET statement_timeout = 0; {DISTRIBUTE}")).await.unwrap();
 
     let store = store(&url).await;
     let number = |tenant| {
@@ -169,8 +167,7 @@ async fn a_filled_database_can_be_distributed() {
 /// Whoever adds a table decides in `ops/citus.sql` where its rows live.
 #[tokio::test]
 async fn every_table_has_its_place() {
-    let Some(server) = server() else { return };
-    let (_, connection) = distributed(server).await;
+    let Some((_, connection)) = distributed().await else { return };
     let tables = "SELECT c.relname::text, d.logicalrelid IS NOT NULL FROM pg_class c \
          LEFT JOIN pg_dist_partition d ON d.logicalrelid = c.oid \
          WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = 'public'::regnamespace ORDER BY 1";
@@ -189,7 +186,7 @@ async fn every_table_has_its_place() {
 #[tokio::test]
 async fn a_key_is_looked_up_without_its_tenant_on_citus() {
     let Some(server) = server() else { return };
-    let (citus, _connection) = distributed(server).await;
+    let Some((citus, _connection)) = distributed().await else { return };
     for (url, joins) in [(citus, false), (server.database(), true)] {
         let store = PostgresStore::open(&url, env(), options()).await.unwrap();
         let connection = direct_connection(&url).await;
@@ -209,7 +206,7 @@ async fn a_key_is_looked_up_without_its_tenant_on_citus() {
 #[tokio::test]
 async fn plans_are_not_steered_on_citus_unless_the_operator_says_so() {
     let Some(server) = server() else { return };
-    let (url, _connection) = distributed(server).await;
+    let Some((url, _connection)) = distributed().await else { return };
     let plain = server.database();
     let mode = async |url: &str, planner_settings| {
         let store = PostgresStore::open(url, env(), Options { planner_settings, ..options() }).await.unwrap();
@@ -241,7 +238,7 @@ async fn a_current_schema_is_neither_changed_nor_locked() {
 #[tokio::test]
 async fn the_accounts_of_each_server_are_known_and_asked_for_alone() {
     let Some(server) = server() else { return };
-    let (url, away) = distributed(server).await;
+    let Some((url, away)) = distributed().await else { return };
     let url = format!("{url}&options=-c%20lock_timeout%3D300ms");
     let store = store(&url).await;
     let mut all = BTreeSet::new();
@@ -286,8 +283,7 @@ async fn the_accounts_of_each_server_are_known_and_asked_for_alone() {
 /// What a partition is made of is distributed before the table is locked.
 #[tokio::test]
 async fn partitions_are_made_and_dropped_on_citus() {
-    let Some(server) = server() else { return };
-    let (url, connection) = distributed(server).await;
+    let Some((url, connection)) = distributed().await else { return };
     let clock = ManualClock::at(Env::system().now());
     let store = open_with(&url, Env::new(clock.clone(), SeededEntropy::new(1)), options()).await.unwrap();
     let tenant = new_tenant(&*store).await;
@@ -310,16 +306,14 @@ async fn partitions_are_made_and_dropped_on_citus() {
 /// No foreign key keeps an app whose grants are on other servers.
 #[tokio::test]
 async fn an_app_that_an_account_is_connecting_is_deleted_with_its_access_on_citus() {
-    let Some(server) = server() else { return };
-    let (url, _connection) = distributed(server).await;
+    let Some((url, _connection)) = distributed().await else { return };
     apps::deletes_an_app_that_an_account_is_connecting(Fixture::on(url).await).await;
 }
 
 /// Upkeep finds the app without a grant, and waits for the account that is connecting it.
 #[tokio::test]
 async fn an_unused_app_that_an_account_is_connecting_stays_on_citus() {
-    let Some(server) = server() else { return };
-    let (url, connection) = distributed(server).await;
+    let Some((url, connection)) = distributed().await else { return };
     let fixture = Fixture::on(url).await;
     let (first, owner) = (fixture.owner().await, fixture.owner().await);
     fixture.allow(&first, fixture.request_of(apps::published("Planner")).await).await.unwrap();
@@ -347,8 +341,7 @@ async fn an_unused_app_that_an_account_is_connecting_stays_on_citus() {
 /// One that was left by an earlier version, or by hand.
 #[tokio::test]
 async fn a_grant_whose_app_is_gone_is_revoked() {
-    let Some(server) = server() else { return };
-    let (url, connection) = distributed(server).await;
+    let Some((url, connection)) = distributed().await else { return };
     let fixture = Fixture::on(url).await;
     let owner = fixture.owner().await;
     fixture.allow(&owner, fixture.request().await).await.unwrap();
