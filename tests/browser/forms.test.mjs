@@ -57,6 +57,8 @@ for (const role of ["owner", "operator"]) {
             if (place === undefined) continue;
             const { response, names } = await send(page, place, text);
             assert.ok(response.status() < 500, `${name}: ${response.status()}`);
+            // The response is there before the page is.
+            await page.locator("h1").first().waitFor();
             assert.equal(await page.locator("h1").count(), 1, name);
             assert.equal(await page.locator("img[src=x]").count(), 0, name);
             if (response.status() === 422 && names.length > 0) {
