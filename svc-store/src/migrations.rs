@@ -48,8 +48,9 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0001_schema",
 };
 
-/// The first migration of the programs that were built before version 0.1.0, whose databases this one cannot bring up to date.
-const FIRST_BEFORE_0_1_0: &str = "0001_init";
+/// The first migration of programs that were built before the release of version 0.1.0. This one cannot bring their databases up to
+/// date.
+const BEFORE_RELEASE: &str = "0001_init";
 
 /// A row of `schema_migrations`.
 #[derive(Clone, Debug)]
@@ -160,19 +161,18 @@ fn taken_name(error: StoreError) -> StoreError {
 
 /// Returns the migrations that are to be applied to a database that has these.
 fn missing<'m>(migrations: &'m [Migration], applied: &[AppliedMigration]) -> StoreResult<&'m [Migration]> {
+    if applied.iter().any(|row| row.name == BEFORE_RELEASE) {
+        let reason = "the database was made by a build from before the release of version 0.1.0, whose schema this program does not \
+                      know. Write each of its accounts to a file with the build that made it (`svc export all --account ID`), and \
+                      read the files into a new database with this one (`svc import all`)";
+        return Err(StoreError::SchemaMismatch(reason.to_owned()));
+    }
     for AppliedMigration { name, checksum } in applied {
         let Some(migration) = migrations.iter().find(|migration| migration.name == name) else {
-            return Err(StoreError::SchemaMismatch(if applied.iter().any(|row| row.name == FIRST_BEFORE_0_1_0) {
-                "the database was made by a build from before version 0.1.0, whose schema this program does not know. Write each of \
-                 its accounts to a file with the build that made it (`svc export all --account ID`), and read the files into a \
-                 new database with this one (`svc import all`)"
-                    .to_owned()
-            } else {
-                format!(
-                    "the database has the migration {name}, which this program does not have: it was migrated by a newer version. \
-                     Use that version, or restore a backup from before the upgrade"
-                )
-            }));
+            return Err(StoreError::SchemaMismatch(format!(
+                "the database has the migration {name}, which this program does not have: it was migrated by a newer version. Use \
+                 that version, or restore a backup from before the upgrade"
+            )));
         };
         if *checksum != migration.checksum() {
             return Err(StoreError::SchemaMismatch(format!(

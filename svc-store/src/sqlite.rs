@@ -38,7 +38,7 @@ use tokio::sync::{oneshot, watch};
 
 use self::checkpointer::Checkpointer;
 pub(crate) use self::connection::SqliteConnection;
-use self::connection::WhileLocked;
+use self::connection::{BusyHandler, pause_while_busy};
 use self::connection_pool::ConnectionPool;
 #[cfg(feature = "maintenance")]
 pub(crate) use self::maintenance_connection::SqliteMaintenance;
@@ -181,18 +181,18 @@ impl SqliteStore {
 
     /// Opens a file as [`open`](Self::open) does, with this key if there is one.
     pub(crate) fn open_with_key(path: &Path, env: Env, key: Option<SecretKey>) -> StoreResult<Self> {
-        Self::open_with(path, env, key, WhileLocked::Wait, ReadTimes::default())
+        Self::open_with(path, env, key, Some(pause_while_busy), ReadTimes::default())
     }
 
     fn open_with(
         path: &Path,
         env: Env,
         key: Option<SecretKey>,
-        while_locked: WhileLocked,
+        busy_handler: BusyHandler,
         times: ReadTimes,
     ) -> StoreResult<Self> {
         let mut first = SqliteConnection::open(path)?;
-        first.set_while_locked(while_locked)?;
+        first.set_busy_handler(busy_handler)?;
         first.migrate(env.now())?;
         first.check_copy()?;
         let cursor_key = CursorKey::new(first.setting("cursor_key", env.bytes())?);
@@ -214,7 +214,7 @@ impl SqliteStore {
         let context = Arc::new(StoreContext::new(env, cursor_key, vault));
         let (reads, writes) = (Arc::new(Queue::new()), Arc::new(Queue::new()));
         let (running, _) = watch::channel(());
-        let pool = Arc::new(ConnectionPool::new(path.to_owned(), while_locked, READERS + SLOW_READERS)?);
+        let pool = Arc::new(ConnectionPool::new(path.to_owned(), busy_handler, READERS + SLOW_READERS)?);
         let threads = Vec::new();
         let mut store =
             Self { context: Arc::clone(&context), reads, writes, threads, pool: Arc::downgrade(&pool), running };

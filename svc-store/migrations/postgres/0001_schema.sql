@@ -8,7 +8,7 @@
 -- Where no changed column is in an index, half of each page is free: with room on the page, the new version of a row needs no
 -- entry in any index, and the old one is removed without a vacuum.
 
--- Of the database itself, such as the keys that encrypt.
+-- Of the database itself: the key that signs cursors, and what its secret key is checked by.
 CREATE TABLE settings (
     name  text COLLATE "C" NOT NULL PRIMARY KEY,
     value bytea            NOT NULL
@@ -41,7 +41,7 @@ CREATE INDEX tenants_by_overdue_check ON tenants (overdue_check_at);
 -- A search for work that failed leaves out sandboxes, which are few.
 CREATE INDEX tenants_sandboxes ON tenants (id) WHERE sandbox_of IS NOT NULL;
 
--- The last number of invoices, quotes and jobs.
+-- The last number that was given to an invoice, a quote or a job.
 CREATE TABLE numbers (
     tenant_id uuid             NOT NULL REFERENCES tenants (id),
     kind      text COLLATE "C" NOT NULL,
@@ -148,8 +148,8 @@ CREATE TABLE request_log (
 )
 PARTITION BY RANGE (id);
 
--- Records. Operators name an invoice, a quote, a webhook subscription or a delivery by its id alone. A hash index has no order, so
--- no plan of a list can take it for the key of the tenant.
+-- Records. Operators name an invoice, a quote, a webhook subscription or a delivery by its id, without its account, so each has an
+-- index for that. A hash index has no order, so no plan of a list can take it for the key of the tenant.
 
 -- Live and deleted rows have indexes of their own, so that a list never walks over rows that it leaves out.
 CREATE TABLE contacts (

@@ -8,7 +8,7 @@
 -- Constraints compare a status with each of its values, since SQLite makes a table for an `IN` of more than two each time that it
 -- checks one.
 
--- Of the database itself, such as the keys that encrypt.
+-- Of the database itself: the key that signs cursors, and what its secret key is checked by.
 CREATE TABLE settings (
     name  TEXT NOT NULL PRIMARY KEY,
     value BLOB NOT NULL
@@ -41,7 +41,7 @@ CREATE INDEX tenants_by_overdue_check ON tenants (overdue_check_at);
 -- A search for work that failed leaves out sandboxes, which are few.
 CREATE INDEX tenants_sandboxes ON tenants (id) WHERE sandbox_of IS NOT NULL;
 
--- The last number of invoices, quotes and jobs.
+-- The last number that was given to an invoice, a quote or a job.
 CREATE TABLE numbers (
     tenant_id BLOB    NOT NULL REFERENCES tenants (id),
     kind      TEXT    NOT NULL,
@@ -134,7 +134,8 @@ CREATE TABLE request_log (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX request_log_of_tenant ON request_log (tenant_id, id);
 
--- Records. Operators name an invoice, a quote, a webhook subscription or a delivery by its id alone.
+-- Records. Operators name an invoice, a quote, a webhook subscription or a delivery by its id, without its account, so each has an
+-- index for that.
 
 -- Live rows come first in the key, so that a list of them never walks over deleted ones.
 CREATE TABLE contacts (

@@ -36,14 +36,13 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// others a millisecond or two between them, which the pauses of SQLite's own timeout, of 100 ms, rarely meet.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
-/// What a write does while another process writes.
-#[derive(Clone, Copy)]
-pub(super) enum WhileLocked {
-    /// It waits for a few seconds.
-    Wait,
-    /// It fails at once, for tests.
-    #[cfg(test)]
-    Fail,
+/// Says whether a write that another process keeps out tries again, after how many attempts. Without one it fails at once.
+pub(super) type BusyHandler = Option<fn(i32) -> bool>;
+
+/// Tries again after a pause, until the time is over.
+pub(super) fn pause_while_busy(attempts: i32) -> bool {
+    std::thread::sleep(BUSY_PAUSE);
+    BUSY_PAUSE * attempts.unsigned_abs() < BUSY_TIMEOUT
 }
 
 /// The pause between two attempts to switch a new file to write-ahead logging.
@@ -63,12 +62,6 @@ const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRA
 
 /// A connection to a SQLite file.
 pub(crate) struct SqliteConnection(rusqlite::Connection, ReadLimit);
-
-/// Waits for the write of another process, and returns whether to try again.
-fn wait(attempts: i32) -> bool {
-    std::thread::sleep(BUSY_PAUSE);
-    BUSY_PAUSE * attempts.unsigned_abs() < BUSY_TIMEOUT
-}
 
 impl SqliteConnection {
     /// Opens a file, which is created if it does not exist. Then only its owner can read it and the files of its
@@ -148,7 +141,7 @@ impl SqliteConnection {
 
     fn configured(path: &Path, flags: OpenFlags) -> StoreResult<Self> {
         let connection = rusqlite::Connection::open_with_flags(path, flags).map_err(store_error)?;
-        connection.busy_handler(Some(wait)).map_err(store_error)?;
+        connection.busy_handler(Some(pause_while_busy)).map_err(store_error)?;
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
         connection.execute_batch(SETTINGS).map_err(store_error)?;
         // With the query planner stability guarantee, a plan is used for all values of its parameters. Otherwise this build
@@ -157,12 +150,7 @@ impl SqliteConnection {
         Ok(Self(connection, ReadLimit::default()))
     }
 
-    pub(super) fn set_while_locked(&self, action: WhileLocked) -> StoreResult<()> {
-        let handler = match action {
-            WhileLocked::Wait => Some(wait as fn(i32) -> bool),
-            #[cfg(test)]
-            WhileLocked::Fail => None,
-        };
+    pub(super) fn set_busy_handler(&self, handler: BusyHandler) -> StoreResult<()> {
         self.0.busy_handler(handler).map_err(store_error)
     }
 

@@ -9,11 +9,11 @@ use std::sync::{Mutex, MutexGuard};
 use svc_core::store::StoreResult;
 use svc_core::sync::lock;
 
-use super::connection::{DurabilityError, SqliteConnection, WhileLocked};
+use super::connection::{BusyHandler, DurabilityError, SqliteConnection};
 
 pub(super) struct ConnectionPool {
     path: PathBuf,
-    while_locked: WhileLocked,
+    busy_handler: BusyHandler,
     /// A thread locks it for a moment before it locks its connection. So a writer that holds it soon gets the connections
     /// of all threads.
     gate: Mutex<()>,
@@ -24,11 +24,11 @@ pub(super) struct ConnectionPool {
 }
 
 impl ConnectionPool {
-    pub(super) fn new(path: PathBuf, while_locked: WhileLocked, readers: usize) -> StoreResult<Self> {
+    pub(super) fn new(path: PathBuf, busy_handler: BusyHandler, readers: usize) -> StoreResult<Self> {
         let connections = (0..readers).map(|_| Ok(Mutex::new(Some(SqliteConnection::open_read_only(&path)?))));
         let readers = connections.collect::<StoreResult<_>>()?;
         let in_place = Mutex::new(Some(SqliteConnection::open_read_only(&path)?));
-        Ok(Self { path, while_locked, gate: Mutex::new(()), readers, in_place, checkpointer: Mutex::new(None) })
+        Ok(Self { path, busy_handler, gate: Mutex::new(()), readers, in_place, checkpointer: Mutex::new(None) })
     }
 
     /// Calls `work` with the connection of a reader.
@@ -65,7 +65,7 @@ impl ConnectionPool {
     /// Opens a connection for the writer.
     pub(super) fn open(&self) -> StoreResult<SqliteConnection> {
         let connection = SqliteConnection::open(&self.path)?;
-        connection.set_while_locked(self.while_locked)?;
+        connection.set_busy_handler(self.busy_handler)?;
         connection.disable_autocheckpoint()?;
         Ok(connection)
     }

@@ -13,8 +13,9 @@ use crate::migrations::{AppliedMigration, Migration, MigrationTarget};
 
 const CREATE_TABLE: &str = "CREATE TABLE schema_migrations \
      (name TEXT NOT NULL PRIMARY KEY, applied_at INTEGER NOT NULL, checksum BLOB NOT NULL) STRICT";
-/// Rails has a table of this name too, which has no checksums.
-const HAS_TABLE: &str = "SELECT EXISTS (SELECT 1 FROM pragma_table_info('schema_migrations') WHERE name = 'checksum')";
+/// Other programs, such as Rails, have a table of this name too, with other columns or another key.
+const HAS_TABLE: &str = "SELECT count(*) = 2 FROM pragma_table_info('schema_migrations') \
+     WHERE name = 'checksum' OR (name = 'name' AND pk = 1)";
 const APPLIED: &str = "SELECT name, checksum FROM schema_migrations ORDER BY name";
 const RECORD: &str = "INSERT INTO schema_migrations (name, applied_at, checksum) VALUES (?1, ?2, ?3)";
 const ORPHAN: &str = "SELECT \"table\" FROM pragma_foreign_key_check";

@@ -205,7 +205,7 @@ async fn a_unit_of_work_completes_when_its_caller_is_dropped() {
 #[tokio::test]
 async fn a_locked_database_can_be_read_but_not_written() {
     let scratch = Scratch::new();
-    let store = SqliteStore::open_with(&scratch.path, env(), None, WhileLocked::Fail, ReadTimes::default()).unwrap();
+    let store = SqliteStore::open_with(&scratch.path, env(), None, None, ReadTimes::default()).unwrap();
     let store: &dyn Store = &store;
     let tenant = new_tenant(store).await;
     let other = scratch.connection();
@@ -223,7 +223,7 @@ async fn a_database_is_opened_while_another_process_writes() {
     let tenant = new_tenant(&*scratch.store()).await;
     let other = scratch.connection();
     other.batch("BEGIN IMMEDIATE").unwrap();
-    let store = SqliteStore::open_with(&scratch.path, env(), None, WhileLocked::Fail, ReadTimes::default()).unwrap();
+    let store = SqliteStore::open_with(&scratch.path, env(), None, None, ReadTimes::default()).unwrap();
     let store: &dyn Store = &store;
     assert!(store.read("test", tenant, async |tx, &tenant| Ok(tx.tenant(tenant).await?)).await.unwrap().is_some());
 }

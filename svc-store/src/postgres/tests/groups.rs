@@ -176,9 +176,7 @@ async fn writes_of_other_tenants_join_when_all_connections_are_busy() {
     assert!((&mut together).now_or_never().is_none());
     other.client.batch_execute("COMMIT").await.unwrap();
     let times: Vec<Timestamp> = together.await.into_iter().map(Result::unwrap).collect();
-    // All are one group, unless the machine is so busy that they do not join in time.
-    let groups = lock(&fixture.groups.0).clone();
-    assert!(groups.iter().sum::<usize>() == 12 && groups.len() < 6, "{groups:?}");
+    fixture.assert_groups(&[12]);
     // The clocks were stored.
     for (tenant, last) in tenants.into_iter().zip(&times[6..]) {
         assert!(advance_clock_in(store, tenant).await.unwrap() > *last);

@@ -51,7 +51,7 @@ async fn a_unit_of_work_that_fails_after_a_change_leaves_none_and_those_before_i
         units.push((runs, result));
     }
     queue.close();
-    let pool = ConnectionPool::new(scratch.path.clone(), WhileLocked::Wait, 0).unwrap();
+    let pool = ConnectionPool::new(scratch.path.clone(), Some(pause_while_busy), 0).unwrap();
     writer::run(connection, &pool, Checkpointer::new().0, &queue, &context(env()));
     let mut outcomes = Vec::new();
     for (runs, result) in units {
@@ -77,7 +77,7 @@ async fn a_full_database_refuses_writes_and_loses_none() {
         results.push(push_tenant(&queue, format!("{n}{}", "x".repeat(2000))));
     }
     queue.close();
-    let pool = ConnectionPool::new(scratch.path.clone(), WhileLocked::Wait, 0).unwrap();
+    let pool = ConnectionPool::new(scratch.path.clone(), Some(pause_while_busy), 0).unwrap();
     writer::run(full, &pool, Checkpointer::new().0, &queue, &context(env()));
     let results = join_all(results).await;
     let acknowledged = results.iter().filter(|result| matches!(result, Ok(Ok(())))).count();
@@ -105,7 +105,7 @@ async fn commits_wait_for_no_checkpoint_beside_them_and_the_log_becomes_short_ag
     let connection = scratch.connection();
     connection.disable_autocheckpoint().unwrap();
     let reader = SqliteConnection::open_read_only(&scratch.path).unwrap();
-    let pool = Arc::new(ConnectionPool::new(scratch.path.clone(), WhileLocked::Wait, 0).unwrap());
+    let pool = Arc::new(ConnectionPool::new(scratch.path.clone(), Some(pause_while_busy), 0).unwrap());
     let (checkpointer, requests) = Checkpointer::new();
     let queue = Arc::new(Queue::new());
     let (writers_pool, writers_queue) = (Arc::clone(&pool), Arc::clone(&queue));

@@ -122,7 +122,7 @@ fn a_database_that_does_not_fit_is_refused() {
             "INSERT INTO schema_migrations VALUES ('9999_later', 0, zeroblob(32))",
             "the migration 9999_later, which this program does not have",
         ),
-        ("UPDATE schema_migrations SET name = '0001_init'", "a build from before version 0.1.0"),
+        ("UPDATE schema_migrations SET name = '0001_init'", "a build from before the release of version 0.1.0"),
     ] {
         let scratch = Scratch::new();
         scratch.connection().raw().execute_batch(change).unwrap();

@@ -18,7 +18,7 @@ impl Scratch {
             CREATE VIEW members AS WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers)
                 SELECT kept_members.* FROM numbers CROSS JOIN kept_members";
         self.connection().raw().execute_batch(endless).unwrap();
-        Arc::new(SqliteStore::open_with(&self.path, env(), None, WhileLocked::Wait, times).unwrap())
+        Arc::new(SqliteStore::open_with(&self.path, env(), None, Some(pause_while_busy), times).unwrap())
     }
 }
 
