@@ -217,6 +217,13 @@ async fn a_locked_database_can_be_read_but_not_written() {
     new_tenant(store).await;
 }
 
+/// `docs/operations.md`, "SvcStoreAway".
+#[test]
+fn a_write_tries_again_each_millisecond_for_five_seconds() {
+    let attempts = [0, 1, 4_999, 5_000].map(pause_while_busy);
+    assert_eq!(attempts, [true, true, true, false]);
+}
+
 #[tokio::test]
 async fn a_database_is_opened_while_another_process_writes() {
     let scratch = Scratch::new();

@@ -3,6 +3,7 @@
 use svc_postgres_server::Pooler;
 
 use super::*;
+use crate::postgres::failure::cannot_connect;
 
 /// The settings of `docs/operations.md`, "Connection poolers", in another mode.
 fn settings(mode: &str) -> String {
@@ -66,6 +67,26 @@ async fn a_busy_pooler_that_keeps_no_sessions_is_refused() {
         assert!(error.contains("does not keep sessions"), "{error}");
     }
     busy.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+/// What a pooler does by chance: the session no longer has the statement, or has another one under its name.
+#[tokio::test]
+async fn a_statement_of_another_session_tells_of_a_pooler_too() {
+    let Some(server) = server() else { return };
+    let connection = direct_connection(&server.database()).await;
+    let statement = connection.client.prepare("SELECT 1").await.unwrap();
+    let name = "SELECT name FROM pg_prepared_statements WHERE statement = 'SELECT 1'";
+    let rows = connection.client.simple_query(name).await.unwrap();
+    let name = rows.iter().find_map(|row| match row {
+        tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    let other = format!("PREPARE {} (int) AS SELECT $1", name.unwrap());
+    for replaced in ["DEALLOCATE ALL", &other] {
+        connection.client.batch_execute(replaced).await.unwrap();
+        let error = cannot_connect(&connection.client.query(&statement, &[]).await.unwrap_err()).to_string();
+        assert!(error.contains("does not keep sessions"), "{replaced}: {error}");
+    }
 }
 
 #[tokio::test]
