@@ -10,10 +10,10 @@ use svc_core::env::Env;
 use svc_core::store::Store;
 use svc_core::values::HostPolicy;
 use svc_core::webhooks::engine::Policy;
-use svc_server::deliver::resolver::SystemResolver;
 use svc_server::deliver::{self, HttpWebhookClient};
+use svc_server::outbound::resolver::SystemResolver;
 use svc_server::program::serve::Server;
-use svc_server::{Api, Builder, Settings};
+use svc_server::{Api, Builder, DashboardSettings, OauthSettings, Settings, Surfaces};
 use svc_store::{Options, SecretKey, SqliteStore, open_with};
 use tokio::sync::watch;
 
@@ -36,9 +36,8 @@ pub(crate) fn serve(database: &Path, sending: bool, counting: bool, indexing: bo
     child::runtime()?.block_on(async {
         let store = open(database).await?;
         // With apps, as a token is told from a key by its beginning.
-        let (dashboard, oauth) = (true, apps::ISSUER.parse().ok());
-        let limits = Settings { limit_rates: counting, rate_limit: u32::MAX, dashboard, oauth, ..Settings::default() };
-        let api = Api::new(Arc::clone(&store), limits);
+        let limits = Settings { limit_rates: counting, rate_limit: u32::MAX, ..Settings::default() };
+        let api = Api::with(Arc::clone(&store), limits, surfaces());
         let server = Server::bind(([127, 0, 0, 1], 0).into(), CONNECTIONS).await?;
         let url = server.url()?;
         let (stop, stopped) = watch::channel(());
@@ -71,17 +70,16 @@ async fn index(api: Api) -> Result<()> {
     let mut interval = tokio::time::interval(INDEX_INTERVAL);
     loop {
         interval.tick().await;
-        api.index_changes().await?;
+        api.jobs().index_changes().await?;
     }
 }
 
 /// Serves the API with the dashboard and all its background work until stdin is closed.
 pub(crate) fn serve_whole(database: &Path, request_log: bool) -> Result<()> {
     child::runtime()?.block_on(async {
-        let (dashboard, oauth) = (true, apps::ISSUER.parse().ok());
-        let settings = Settings { limit_rates: false, dashboard, oauth, request_log, ..Settings::default() };
+        let settings = Settings { limit_rates: false, request_log, ..Settings::default() };
         let svc = Svc::new(SqliteStore::open(database, Env::system())?);
-        let (api, background) = Builder::new(&svc).settings(settings).build();
+        let (api, background) = Builder::new(&svc).settings(settings).surfaces(surfaces()).build();
         let server = Server::bind(([127, 0, 0, 1], 0).into(), CONNECTIONS).await?;
         child::print_address(server.url()?.trim_start_matches("http://").parse()?)?;
         let (stop, stopped) = watch::channel(());
@@ -96,6 +94,12 @@ pub(crate) fn serve_whole(database: &Path, request_log: bool) -> Result<()> {
         server.run(api, until_stopped(stopped), GRACE).await;
         Ok(background.await?)
     })
+}
+
+/// Returns the dashboard and apps beside the API.
+fn surfaces() -> Surfaces {
+    let oauth = apps::ISSUER.parse().ok().map(OauthSettings::new);
+    Surfaces { dashboard: Some(DashboardSettings { oauth, ..DashboardSettings::default() }), ..Surfaces::default() }
 }
 
 /// Opens the store with its default settings.

@@ -7,7 +7,7 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use svc_core::accounts::keys::KeyHash;
 use svc_core::error::Error;
-use svc_server::api::auth::bearer;
+use svc_server::kernel::auth::bearer;
 
 const PREFIXES: [&str; 2] = ["svc_live_", "svc_test_"];
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -13,7 +13,7 @@ use svc_core::resources::jobs::JobFilter;
 use svc_core::resources::quotes::QuoteFilter;
 use svc_core::values::EventKinds;
 use svc_server::api::handlers::RequestParts;
-use svc_server::api::problem::Problem;
+use svc_server::kernel::problem::Problem;
 use svc_server::api::routes::{self, Operation};
 use url::form_urlencoded::{Serializer, parse};
 

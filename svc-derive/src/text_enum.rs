@@ -14,6 +14,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let mut variants = Vec::new();
     let mut texts = Vec::new();
     let mut meanings = Vec::new();
+    let mut described = Vec::new();
     let mut other = None;
     for variant in &data.variants {
         if is_other(variant) {
@@ -25,11 +26,12 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         }
         let text = text_of(variant)?;
         let meaning = required_doc_comment(&variant.attrs, variant.ident.span(), "a variant of a TextEnum")?;
-        meanings.push(format!("- `{text}`: {meaning}"));
+        described.push(format!("- `{text}`: {meaning}"));
+        meanings.push(meaning);
         variants.push(&variant.ident);
         texts.push(text);
     }
-    let meanings = meanings.join("\n");
+    let described = described.join("\n");
     let refusal = format!("must be one of {}", texts.join(" "));
     let wrong_case = format!("{refusal}, in lower case");
     let schema_name = name.to_string();
@@ -42,6 +44,11 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             #visibility const fn as_str(self) -> &'static str {
                 match self { #(Self::#variants => #texts,)* }
             }
+
+            /// Returns what this value means, as a sentence.
+            #visibility const fn meaning(self) -> &'static str {
+                match self { #(Self::#variants => #meanings,)* }
+            }
         },
         Some((variant, _)) => quote! {
             /// Every value that is declared here, in the order of declaration.
@@ -52,6 +59,14 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 match self {
                     #(Self::#variants => #texts,)*
                     Self::#variant(other) => other.as_str(),
+                }
+            }
+
+            /// Returns what this value means, as a sentence; `None` for one that is not declared here.
+            #visibility const fn meaning(&self) -> ::std::option::Option<&'static str> {
+                match self {
+                    #(Self::#variants => ::std::option::Option::Some(#meanings),)*
+                    Self::#variant(_) => ::std::option::Option::None,
                 }
             }
         },
@@ -123,7 +138,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             fn json_schema(
                 _: &mut ::svc_core::input::schema::SchemaGenerator,
             ) -> ::svc_core::input::schema::Schema {
-                ::svc_core::input::schema::text_enum(&[#(#texts),*], #meanings)
+                ::svc_core::input::schema::text_enum(&[#(#texts),*], #described)
             }
         }
     })

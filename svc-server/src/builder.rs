@@ -1,22 +1,20 @@
 //! Builds an API with the work in the background that belongs to it.
 
+#[cfg(feature = "dashboard")]
+mod dashboard;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(feature = "dashboard")]
-use futures_util::future::BoxFuture;
-#[cfg(feature = "dashboard")]
-use http::request::Parts;
 use svc_core::Svc;
 use svc_core::store::Store;
 use svc_core::values::{StreamUrl, WebhookUrl};
 use svc_core::webhooks::engine::Policy;
 
-use crate::api::{Api, Settings};
 use crate::background::Background;
-#[cfg(feature = "dashboard")]
-use crate::dashboard::Identity;
+use crate::compose::{Api, Surfaces};
 use crate::deliver::{HttpWebhookClient, WebhookClient};
+use crate::kernel::settings::Settings;
 use crate::metrics::metered;
 use crate::streams::{self, StreamError, Streams};
 
@@ -42,6 +40,7 @@ use crate::streams::{self, StreamError, Streams};
 pub struct Builder {
     store: Arc<dyn Store>,
     settings: Settings,
+    surfaces: Surfaces,
     policy: Policy,
     client: Option<Arc<dyn WebhookClient>>,
     shutdown_grace: Duration,
@@ -55,6 +54,7 @@ impl Builder {
         Self {
             store: Arc::clone(svc.store()),
             settings: Settings::default(),
+            surfaces: Surfaces::default(),
             policy: Policy::default(),
             client: None,
             shutdown_grace: Duration::from_secs(20),
@@ -70,6 +70,13 @@ impl Builder {
         self
     }
 
+    /// Replaces what is served besides the operations of the contract.
+    #[must_use]
+    pub fn surfaces(mut self, surfaces: Surfaces) -> Self {
+        self.surfaces = surfaces;
+        self
+    }
+
     /// Sets the path under which the application mounts the API, such as `/business`; see [`Settings::mount`].
     #[must_use]
     pub fn mount(mut self, path: impl Into<String>) -> Self {
@@ -77,56 +84,7 @@ impl Builder {
         self
     }
 
-    /// Sets whether the dashboard is served at `/dashboard` below the mount; see [`Settings::dashboard`].
-    #[cfg(feature = "dashboard")]
-    #[must_use]
-    pub fn dashboard(mut self, dashboard: bool) -> Self {
-        self.settings.dashboard = dashboard;
-        self
-    }
-
-    /// Lets the application say who asks for a page of the dashboard, from its own session, so that nobody needs a link. The
-    /// closure is called for each request; with `None`, the person needs a link as without it.
-    ///
-    /// ```
-    /// use svc_core::prelude::*;
-    /// use svc_server::Builder;
-    /// use svc_server::dashboard::Identity;
-    ///
-    /// /// What a layer of the application has put into the request.
-    /// #[derive(Clone)]
-    /// struct SignedIn {
-    ///     account: TenantId,
-    ///     email: String,
-    ///     token: String,
-    /// }
-    ///
-    /// let svc = Svc::in_memory();
-    /// let builder = Builder::new(&svc).mount("/business").dashboard(true).dashboard_identity(|request| {
-    ///     Box::pin(async move {
-    ///         let person = request.extensions.get::<SignedIn>()?;
-    ///         Some(Identity::new(person.account, Role::Developer, &person.email, &person.token))
-    ///     })
-    /// });
-    /// let (api, background) = builder.build();
-    /// # drop((api, background));
-    /// ```
-    ///
-    /// # Changes
-    ///
-    /// Forms of the dashboard are accepted from pages of the same origin with a token that follows from the secret that
-    /// [`Identity::new`](crate::dashboard::Identity::new) gets. The closure does not have to check anything for that.
-    #[cfg(feature = "dashboard")]
-    #[must_use]
-    pub fn dashboard_identity(
-        mut self,
-        identify: impl for<'a> Fn(&'a Parts) -> BoxFuture<'a, Option<Identity>> + Send + Sync + 'static,
-    ) -> Self {
-        self.settings.dashboard_identity = Some(Arc::new(identify));
-        self
-    }
-
-    /// Serves tools for assistants at `/mcp` below the mount, to requests for these hosts; see [`Settings::mcp`].
+    /// Serves tools for assistants at `/mcp` below the mount, to requests for these hosts; see [`Surfaces::mcp`].
     ///
     /// ```
     /// use svc_core::prelude::*;
@@ -138,7 +96,7 @@ impl Builder {
     #[cfg(feature = "mcp")]
     #[must_use]
     pub fn mcp(mut self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.settings.mcp = Some(hosts.into_iter().map(Into::into).collect());
+        self.surfaces.mcp = Some(hosts.into_iter().map(Into::into).collect());
         self
     }
 
@@ -191,16 +149,14 @@ impl Builder {
 
     /// Returns the API, and the work in the background that each process has to run beside it.
     pub fn build(self) -> (Api, Background) {
-        #[cfg_attr(not(feature = "dashboard"), expect(unused_mut, reason = "the dashboard alone changes a setting"))]
-        let Self { store, mut settings, policy, client, shutdown_grace, overdue, streams } = self;
+        let Self { store, mut settings, surfaces, policy, client, shutdown_grace, overdue, streams } = self;
         let store = metered(store, Arc::clone(&settings.metrics));
         let client = client.unwrap_or_else(|| {
             let (resolver, proxy) = (Arc::clone(&settings.resolver), settings.egress_proxy.clone());
             Arc::new(HttpWebhookClient::with_proxy(store.env().clone(), policy.timeout, resolver, proxy))
         });
-        #[cfg(feature = "dashboard")]
         settings.webhook_client.get_or_insert_with(|| Arc::clone(&client));
-        let api = Api::new(store, settings);
+        let api = Api::with(store, settings, surfaces);
         (api.clone(), Background { api, policy, client, shutdown_grace, overdue, streams })
     }
 }

@@ -1,6 +1,6 @@
 //! The dashboard: pages in the browser for the people of an account, and for operators.
 //!
-//! It is served at `/dashboard` beside the API, when [`Settings::dashboard`](crate::Settings::dashboard) is on. Pages are
+//! It is served at `/dashboard` beside the API, when [`Surfaces::dashboard`](crate::Surfaces::dashboard) is set. Pages are
 //! rendered here and work without JavaScript; nothing is loaded from another host.
 //!
 //! One request goes through these modules:
@@ -30,7 +30,7 @@
 mod assets;
 mod chart;
 mod components;
-pub(crate) mod consent;
+mod consent;
 mod contact_file;
 mod context;
 mod csv;
@@ -39,15 +39,14 @@ mod identity;
 mod json;
 mod layout;
 mod live;
-#[cfg(feature = "oidc")]
 mod oidc;
 mod page_response;
 mod pages;
+mod published;
 pub mod routes;
 mod trials;
 
-pub use self::identity::{Identify, Identity, Origin};
-#[cfg(feature = "oidc")]
+pub use self::identity::{Identify, Identity};
 pub use self::oidc::{Authorities, OidcSettings};
 
 use std::net::IpAddr;
@@ -57,26 +56,30 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Response};
+use http::{HeaderName, HeaderValue, Method, Response};
 use svc_core::Svc;
 use svc_core::accounts::sessions::Session;
 use svc_core::oauth::authorization::Issuer;
-use svc_core::store::Store;
 
 use self::assets::Assets;
 use self::context::{Context, Form, RefusedForm};
 use self::identity::People;
 use self::live::Live;
 use self::page_response::{PageError, PageResponse};
+use self::published::PublishedApps;
 use self::routes::{Handler, Page, Router};
 use self::trials::Trials;
-use crate::api::limits::RateLimiter;
-use crate::api::response_memory::Holder;
-use crate::api::{OauthClients, ResponseBody, Settings};
-use crate::oauth::{Oauth, PublishedApps};
+use crate::kernel::Kernel;
+use crate::kernel::body::MAX_FORM;
+use crate::kernel::listener::{Arrived, Kind, Route, Surface};
+use crate::kernel::origin::Origin;
+use crate::kernel::problem::Problem;
+use crate::kernel::response::{Outcome, ResponseBody};
+use crate::kernel::response_memory::Holder;
+use crate::oauth::OauthSettings;
 
 /// The path of the dashboard below the mount of the API.
-pub(crate) const PATH: &str = "/dashboard";
+const PATH: &str = "/dashboard";
 
 /// Allows what the pages consist of: our own style, script and images, and forms that go to this server. The origins that may
 /// show them in a frame follow.
@@ -87,8 +90,39 @@ const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
+/// The settings of the dashboard.
+#[derive(Clone, Default)]
+pub struct DashboardSettings {
+    /// The origin whose pages may show the dashboard in a frame. None by default.
+    pub frame_ancestor: Option<Origin>,
+    /// Tells who asks for a page, in an application that signs people in itself; see
+    /// [`Builder::dashboard_identity`](crate::Builder::dashboard_identity).
+    pub identity: Option<Identify>,
+    /// The identity provider with which members sign in. None by default.
+    pub provider: Option<OidcSettings>,
+    /// What this server is as an authorization server for apps (OAuth 2.0), to which owners consent in the dashboard. None by
+    /// default: then there are no apps.
+    pub oauth: Option<OauthSettings>,
+}
+
+/// What the pages have of other surfaces.
+#[derive(Default)]
+pub(crate) struct Links {
+    /// What this service is to apps, to which owners consent here. `None` if there are no apps.
+    pub(crate) issuer: Option<Issuer>,
+    /// Whether apps may publish what they are, in place of being registered.
+    pub(crate) takes_published: bool,
+    /// Renders the API reference. `None` if it is not served.
+    pub(crate) reference: Option<ReferencePage>,
+}
+
+/// Renders the API reference below a mount, with this HTML above it and a key with which requests are tried out. Returns the page
+/// and the policy that it needs.
+pub(crate) type ReferencePage = fn(mount: &str, bar: &str, key: &str) -> (String, HeaderValue);
+
 /// The pages over a store.
 pub(crate) struct Dashboard {
+    kernel: Arc<Kernel>,
     svc: Svc,
     router: Router,
     assets: Assets,
@@ -103,15 +137,13 @@ pub(crate) struct Dashboard {
     published: Option<PublishedApps>,
     /// What tries endpoints. `None` if the process has no webhook client.
     trials: Option<Trials>,
-    /// Whether the API reference is served, in which people try requests out.
-    #[cfg(feature = "docs")]
-    has_reference: bool,
-    #[cfg(feature = "oidc")]
+    /// The API reference, in which people try requests out.
+    reference: Option<ReferencePage>,
     provider: Option<oidc::Provider>,
 }
 
 /// What a request of the dashboard gets.
-pub(crate) enum Admitted<'a> {
+enum Admitted<'a> {
     /// A file that never changes, such as the style.
     File(Response<ResponseBody>),
     /// A page, or a change that a page makes.
@@ -119,7 +151,7 @@ pub(crate) enum Admitted<'a> {
 }
 
 /// A page that someone may ask for, before the body of the request is read; or why there is none.
-pub(crate) struct AdmittedPage<'a>(Result<FoundPage<'a>, PageError>);
+struct AdmittedPage<'a>(Result<FoundPage<'a>, PageError>);
 
 struct FoundPage<'a> {
     page: &'a Page,
@@ -133,63 +165,55 @@ struct FoundPage<'a> {
 
 impl AdmittedPage<'_> {
     /// Returns whether the body of the request is to be read.
-    pub(crate) fn takes_form(&self) -> bool {
+    fn takes_form(&self) -> bool {
         self.0.as_ref().is_ok_and(|found| found.page.is_change())
     }
 
     /// Returns whose share of the memory of responses the page is made in.
-    pub(crate) fn holder(&self) -> Holder {
+    fn holder(&self) -> Holder {
         let session = self.0.as_ref().ok().and_then(|found| found.person.as_ref());
         session.map_or(Holder::Strangers, |(session, _)| Holder::of(session.account().map(|(tenant, _)| tenant)))
     }
 
     /// Returns the memory that the page needs at most while it is made, in records.
-    pub(crate) fn records(&self) -> u32 {
+    fn records(&self) -> u32 {
         self.0.as_ref().map_or(routes::PAGE_MEMORY, |found| found.page.records())
     }
 
     /// Returns the page that says that the form was too large.
-    pub(crate) fn too_large() -> Self {
+    fn too_large() -> Self {
         Self(Err(PageError::FormTooLarge))
     }
 }
 
 impl Dashboard {
     /// Creates the pages.
-    pub(crate) fn new(store: Arc<dyn Store>, settings: &Settings) -> Self {
-        let base = format!("{}{PATH}", settings.mount);
-        let ancestor = settings.dashboard_frame_ancestor.as_ref().map_or("'none'", Origin::as_str);
+    pub(crate) fn new(kernel: Arc<Kernel>, settings: DashboardSettings, links: Links) -> Self {
+        let base = format!("{}{PATH}", kernel.settings.mount);
+        let ancestor = settings.frame_ancestor.as_ref().map_or("'none'", Origin::as_str);
         #[expect(clippy::expect_used, reason = "an origin consists of ASCII")]
         let policy = format!("{POLICY}{ancestor}").parse().expect("a header");
-        let svc = Svc::new(store);
-        let people = Arc::new(People::new(svc.clone(), settings.dashboard_identity.clone()));
+        let svc = Svc::new(Arc::clone(&kernel.store));
+        let people = Arc::new(People::new(svc.clone(), settings.identity));
         let live = Live::new(svc.clone(), Arc::clone(&people), &base);
-        let issuer = settings.oauth.as_ref().map(|url| Oauth::new(url, settings).issuer().clone());
-        let takes_published = settings.oauth_clients == OauthClients::Metadata && issuer.is_some();
-        #[cfg(feature = "oidc")]
-        let provider =
-            settings.oidc.clone().map(|provider| oidc::Provider::new(provider, &base, Arc::clone(&settings.resolver)));
+        let client = kernel.settings.webhook_client.clone();
+        let Links { issuer, takes_published, reference } = links;
+        let resolver = Arc::clone(&kernel.settings.resolver);
         Self {
             svc,
             router: Router::new(issuer.is_some()),
             assets: Assets::new(&base),
-            base,
             policy,
             people,
             live,
-            published: settings.webhook_client.clone().filter(|_| takes_published).map(PublishedApps::new),
+            published: client.clone().filter(|_| takes_published).map(PublishedApps::new),
             issuer,
-            trials: settings.webhook_client.clone().map(Trials::new),
-            #[cfg(feature = "docs")]
-            has_reference: settings.docs,
-            #[cfg(feature = "oidc")]
-            provider,
+            trials: client.map(Trials::new),
+            reference,
+            provider: settings.provider.map(|provider| oidc::Provider::new(provider, &base, resolver)),
+            base,
+            kernel,
         }
-    }
-
-    /// Ends the streams of live lists.
-    pub(crate) fn end_streams(&self) {
-        self.live.stop();
     }
 
     /// Ends the streams of live lists whose session has ended, or whose member was removed or has another role.
@@ -198,29 +222,66 @@ impl Dashboard {
     }
 
     /// Returns whether a path is below that of the dashboard.
-    pub(crate) fn serves(path: &str) -> bool {
+    fn serves(path: &str) -> bool {
         path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Responds to a request of the dashboard: finds out who asks, from where and how often, before a byte of the form is read.
+    async fn respond(&self, request: Arrived<'_>) -> Result<Outcome, Problem> {
+        let Arrived { parts, body, peer, .. } = request;
+        let responses = &self.kernel.responses;
+        let mut page = match self.admit(parts, peer).await {
+            Admitted::File(file) => return Ok(Outcome::Http(file)),
+            Admitted::Page(page) => page,
+        };
+        let mut form = Bytes::new();
+        if page.takes_form() {
+            match body.read(MAX_FORM).await {
+                Ok(received) => form = received,
+                Err(Problem::BodyTooLarge) => page = AdmittedPage::too_large(),
+                Err(problem) => return Err(problem),
+            }
+        } else {
+            drop(body);
+        }
+        let (holder, records) = (page.holder(), page.records());
+        let memory = match responses.try_acquire(holder, records) {
+            Some(memory) => memory,
+            // A form has memory of its own, and nobody waits with it. What follows on a change is a redirect or a form.
+            None if !form.is_empty() => responses.nothing(holder),
+            None => responses.acquire(holder, records).await?,
+        };
+        let page = self.respond_to(parts, page, form).await;
+        Ok(Outcome::Http(page.map(|body| body.within(responses, memory, parts.extensions.get()))))
+    }
+
+    /// Responds at the authorization endpoint of apps.
+    async fn consent(&self, issuer: &Issuer, request: Arrived<'_>) -> Result<Outcome, Problem> {
+        let Arrived { parts, body, peer, .. } = request;
+        let form = match parts.method {
+            Method::POST => body.read(MAX_FORM).await?,
+            _ => Bytes::new(),
+        };
+        let responses = &self.kernel.responses;
+        let page = consent::respond(self, issuer, parts, form, peer).await;
+        // It is small, and made at once.
+        let memory = responses.nothing(Holder::Strangers);
+        Ok(Outcome::Http(page.map(|body| body.within(responses, memory, parts.extensions.get()))))
     }
 
     /// Finds the page that is asked for, and who asks, by the head of the request alone: a stranger's form is not read where
     /// only people who are signed in may send one.
-    pub(crate) async fn admit<'a>(&'a self, parts: &'a Parts, peer: IpAddr, limits: &RateLimiter) -> Admitted<'a> {
+    async fn admit<'a>(&'a self, parts: &'a Parts, peer: IpAddr) -> Admitted<'a> {
         let path = parts.uri.path().strip_prefix(PATH).unwrap_or_default();
         let path = if path.is_empty() { "/" } else { path };
         match self.assets.find(path) {
             Some(file) => Admitted::File(self.finish(parts, Ok(file))),
-            None => Admitted::Page(AdmittedPage(self.find(parts, path, peer, limits).await)),
+            None => Admitted::Page(AdmittedPage(self.find_page(parts, path, peer).await)),
         }
     }
 
-    async fn find<'a>(
-        &'a self,
-        parts: &Parts,
-        path: &'a str,
-        peer: IpAddr,
-        limits: &RateLimiter,
-    ) -> Result<FoundPage<'a>, PageError> {
-        let now = self.svc.store().env().now();
+    async fn find_page<'a>(&'a self, parts: &Parts, path: &'a str, peer: IpAddr) -> Result<FoundPage<'a>, PageError> {
+        let (limits, now) = (&self.kernel.limits, self.kernel.now());
         let count = async |key| match limits.count(key, now).await {
             Ok(_) => Ok(()),
             Err(limited) => Err(PageError::RateLimited(limited.retry_after)),
@@ -258,15 +319,9 @@ impl Dashboard {
     }
 
     /// Responds with the page that was admitted. `form` is the body of the request, empty where none was read.
-    pub(crate) async fn respond(
-        &self,
-        parts: &Parts,
-        admitted: AdmittedPage<'_>,
-        form: Bytes,
-        limits: &RateLimiter,
-    ) -> Response<ResponseBody> {
+    async fn respond_to(&self, parts: &Parts, admitted: AdmittedPage<'_>, form: Bytes) -> Response<ResponseBody> {
         let result = match admitted.0 {
-            Ok(found) => self.page(parts, found, form, limits).await,
+            Ok(found) => self.page(parts, found, form).await,
             Err(error) => Err(error),
         };
         self.finish(parts, result)
@@ -286,13 +341,7 @@ impl Dashboard {
         response
     }
 
-    async fn page(
-        &self,
-        parts: &Parts,
-        found: FoundPage<'_>,
-        form: Bytes,
-        limits: &RateLimiter,
-    ) -> Result<PageResponse, PageError> {
+    async fn page(&self, parts: &Parts, found: FoundPage<'_>, form: Bytes) -> Result<PageResponse, PageError> {
         let FoundPage { page, path, id, person } = found;
         let form = Form::read(form).await?;
         let (session, secret) = match (page.handler, person) {
@@ -306,7 +355,6 @@ impl Dashboard {
         }
         let mut cx = Context {
             dashboard: self,
-            limits,
             svc: self.svc.acting_as(session.actor()),
             session: &session,
             parts,
@@ -339,30 +387,24 @@ impl Dashboard {
         self.issuer.is_some()
     }
 
-    /// Returns whether the API reference is served.
-    #[cfg(feature = "docs")]
-    fn has_reference(&self) -> bool {
-        self.has_reference
-    }
-
-    /// Returns that there is no API reference.
-    #[cfg(not(feature = "docs"))]
-    #[expect(clippy::unused_self, reason = "with the feature `docs` there may be one")]
-    fn has_reference(&self) -> bool {
-        false
-    }
-
     /// Returns the host of the identity provider, if there is one.
-    #[cfg(feature = "oidc")]
     fn provider_host(&self) -> Option<&str> {
         self.provider.as_ref().map(oidc::Provider::host)
     }
+}
 
-    /// Returns no host of an identity provider.
-    #[cfg(not(feature = "oidc"))]
-    #[expect(clippy::unused_self, reason = "with the feature `oidc` there may be one")]
-    fn provider_host(&self) -> Option<&str> {
-        None
+impl Surface for Dashboard {
+    fn find<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
+        match (parts.uri.path(), &self.issuer) {
+            (path, _) if Self::serves(path) => Some(Route::new(Kind::Page, |request| self.respond(request))),
+            ("/oauth/authorize", Some(issuer)) => Some(Route::new(Kind::Page, |request| self.consent(issuer, request))),
+            _ => None,
+        }
+    }
+
+    /// Ends the streams of live lists.
+    fn stop(&self) {
+        self.live.stop();
     }
 }
 

@@ -8,16 +8,11 @@
 //! next endpoint becomes due, and at least once a second, which finds what other processes have committed.
 
 mod client;
-pub(crate) mod dial;
 mod echoes;
 mod failure_log;
-mod happy_eyeballs;
 mod pacer;
 mod parts;
-mod proxy;
-pub mod resolver;
 pub(crate) mod tls;
-mod tls_errors;
 mod tokens;
 
 use std::any::Any;
@@ -39,15 +34,14 @@ use svc_core::webhooks::engine::{self, Attempt, AttemptResult, Batch, BatchResul
 use svc_core::webhooks::statistics::{self, AttemptCounter};
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use tokio::sync::mpsc;
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span, field};
 
 pub use self::client::HttpWebhookClient;
 use self::failure_log::FailureLog;
 use self::pacer::Pacer;
 use self::parts::Parts;
-pub use self::proxy::EgressProxy;
 use crate::metrics::Metrics;
-use crate::telemetry;
+use crate::telemetry::SPANS;
 
 /// The longest time between two polls, and so the longest delay until a commit of another process is found.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -329,7 +323,7 @@ impl Driver {
             let succeeds = self.in_flight.has_grown_window(attempt.delivery.subscription_id);
             let pacer = succeeds.then(|| Arc::clone(&self.pacer));
             tokio::spawn(async move {
-                let (delivery, span) = (attempt.delivery.clone(), telemetry::attempt_span(&attempt.delivery));
+                let (delivery, span) = (attempt.delivery.clone(), attempt_span(&attempt.delivery));
                 let attempt = async move {
                     if !attempt.options.delay.is_zero() {
                         tokio::time::sleep(attempt.options.delay).await;
@@ -342,7 +336,7 @@ impl Driver {
                 .instrument(span.clone());
                 let outcome = AssertUnwindSafe(attempt).catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|panic| client_panicked(delivery, now, &*panic));
-                telemetry::record_attempt(&span, &outcome.log);
+                record_attempt(&span, &outcome.log);
                 let _ = event_sender.send(DriverEvent::AttemptFinished(Box::new(outcome)));
             });
         }
@@ -438,4 +432,32 @@ fn client_panicked(delivery: Delivery, started_at: Timestamp, panic: &(dyn Any +
         remote_addr: None,
     };
     AttemptResult { delivery, log, retry_after: None }
+}
+
+/// Creates the span of a delivery attempt. It starts a trace of its own, because the request that caused the event has
+/// ended by then.
+fn attempt_span(delivery: &Delivery) -> Span {
+    tracing::debug_span!(
+        target: SPANS,
+        "delivery",
+        otel.kind = "client",
+        otel.status_code = field::Empty,
+        http.response.status_code = field::Empty,
+        tenant = %delivery.tenant_id,
+        delivery = %delivery.id,
+        subscription = %delivery.subscription_id,
+        event = delivery.kind.as_str(),
+        attempt = delivery.attempts,
+        error = field::Empty,
+    )
+}
+
+/// Adds the outcome of a delivery attempt to its span.
+fn record_attempt(span: &Span, log: &AttemptLog) {
+    if log.status > 0 {
+        span.record("http.response.status_code", log.status);
+    }
+    if let Some(error) = &log.error {
+        span.record("error", error.as_str()).record("otel.status_code", "ERROR");
+    }
 }

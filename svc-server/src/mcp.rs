@@ -17,6 +17,7 @@
 mod call;
 mod handler;
 mod message;
+mod messages;
 mod permits;
 mod schemas;
 mod search;
@@ -34,19 +35,16 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
 use svc_core::error::StoreError;
-use svc_core::values::EventKinds;
 
-use self::handler::Handler;
-pub(crate) use self::handler::Session;
-pub(crate) use self::message::{Message, Posted, Refusal};
-pub(crate) use self::permits::Permits;
-use self::permits::Shares;
+use self::handler::{Handler, Session};
+use self::message::{Message, Posted, Refusal};
+use self::permits::{Permits, Shares};
 use self::tools::{ToolOperation, Tools};
-use crate::api::Settings;
-use crate::api::response_memory::Holder;
-use crate::api::router::Router;
+use crate::api::extensions;
 use crate::api::routes::{self, Operation, Version};
-use crate::api::{accept, extensions};
+use crate::kernel::listener::{Kind, Listener, Route, Surface};
+use crate::kernel::response_memory::Holder;
+use crate::kernel::{Kernel, accept};
 
 /// The versions of the tools of the public API: the longer path first, since it begins with the other one.
 pub(crate) const VERSIONS: [Version; 2] = [Version::McpReadOnly, Version::Mcp];
@@ -71,8 +69,10 @@ pub(crate) const MAX_MESSAGE: usize = 256 * 1024;
 
 /// The tools, and what serves them.
 pub(crate) struct Mcp {
-    /// The operations that the tools call. `None` on the platform listener, whose router has them.
-    pub(crate) router: Option<Router>,
+    kernel: Arc<Kernel>,
+    /// Where the requests go that calls become.
+    operations: Arc<Listener>,
+    is_on_platform: bool,
     tools: Arc<Tools>,
     service: StreamableHttpService<Handler, NeverSessionManager>,
     /// The permits to handle messages.
@@ -80,7 +80,7 @@ pub(crate) struct Mcp {
 }
 
 /// Returns the operations of the public API that are tools. Their lists can be filtered by more than the contract has.
-fn operations() -> Vec<Operation> {
+pub(crate) fn operations() -> Vec<Operation> {
     let mut lists = extensions::lists();
     let mut with_filters = |operation: Operation| match lists.iter().position(|list| list.id == operation.id) {
         Some(position) => lists.swap_remove(position),
@@ -106,24 +106,24 @@ fn with_port(origin: &str) -> String {
 
 /// The path of tools, to which a message is sent.
 #[derive(Clone, Copy)]
-pub(crate) struct ToolsPath<'a> {
+struct ToolsPath<'a> {
     /// The API whose operations the tools call.
-    pub(crate) version: Version,
+    version: Version,
     /// The account in the path, on the platform API.
-    pub(crate) account: Option<&'a str>,
+    account: Option<&'a str>,
     /// Whether there are no tools that change anything.
-    pub(crate) is_read_only: bool,
+    is_read_only: bool,
 }
 
 impl<'a> ToolsPath<'a> {
     /// Reads a path of the public listener. `None` if no tools are there.
-    pub(crate) fn at(path: &str) -> Option<Self> {
+    fn at(path: &str) -> Option<Self> {
         let version = VERSIONS.into_iter().find(|version| version.path() == path)?;
         Some(Self { version, account: None, is_read_only: version == Version::McpReadOnly })
     }
 
     /// Reads a path of the platform listener, which names the account. `None` if no tools are there.
-    pub(crate) fn on_platform(path: &'a str) -> Option<Self> {
+    fn on_platform(path: &'a str) -> Option<Self> {
         let rest = path.strip_prefix(Version::Platform.path())?.strip_prefix("/accounts/")?;
         let (account, rest) = rest.split_once('/')?;
         let (_, is_read_only) = PLATFORM_PATHS.into_iter().find(|(path, _)| *path == rest)?;
@@ -132,7 +132,7 @@ impl<'a> ToolsPath<'a> {
 }
 
 /// What a message is about, as far as it must be known before it is handled.
-pub(crate) enum Kind<'a> {
+enum About<'a> {
     /// The call of a tool that is an operation of the API.
     Operation(&'a ToolOperation),
     /// Anything else, which is counted against the limit of the client when it arrives.
@@ -140,56 +140,56 @@ pub(crate) enum Kind<'a> {
 }
 
 impl Mcp {
-    /// Makes the tools of the public API, for requests to these hosts and to the names of the machine itself.
-    pub(crate) fn new(hosts: &[String], settings: &Settings, kinds: &EventKinds) -> Self {
-        let tools = Self::of(&operations(), kinds, |mut config| {
-            config.allowed_hosts.extend(hosts.iter().cloned());
-            // Pages of this server, of this machine, and of the origins that may call the API. None can send a key that it
-            // does not have, but pages of others are refused before that counts.
-            let own: Vec<String> = match &settings.public_url {
-                Some(origin) => vec![origin.clone()],
-                None => hosts.iter().map(|host| format!("https://{host}")).collect(),
-            };
-            let own = own.iter().map(String::as_str).chain(settings.cors.origins()).map(with_port);
-            let local = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(str::to_owned);
-            config.allowed_origins = own.chain(local).collect();
-            config
-        });
-        let router = Router::new(operations(), &VERSIONS, &settings.write_rate_limits, "");
-        Self { router: Some(router), ..tools }
+    /// Makes the tools of the public API, for requests to these hosts and to the names of the machine itself. `operations` serves
+    /// what they call.
+    pub(crate) fn new(kernel: Arc<Kernel>, operations: Arc<Listener>, hosts: &[String]) -> Self {
+        let mut config = StreamableHttpServerConfig::default();
+        config.allowed_hosts.extend(hosts.iter().cloned());
+        // Pages of this server, of this machine, and of the origins that may call the API. None can send a key that it
+        // does not have, but pages of others are refused before that counts.
+        let own: Vec<String> = match &kernel.settings.public_url {
+            Some(origin) => vec![origin.clone()],
+            None => hosts.iter().map(|host| format!("https://{host}")).collect(),
+        };
+        let own = own.iter().map(String::as_str).chain(kernel.settings.cors.origins()).map(with_port);
+        let local = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(str::to_owned);
+        config.allowed_origins = own.chain(local).collect();
+        Self::of(kernel, operations, &self::operations(), false, config)
     }
 
     /// Makes the same tools of operations of the platform API, for programs at any host, and for no page.
-    pub(crate) fn of_platform(all: Vec<Operation>, kinds: &EventKinds) -> Self {
-        let known: Vec<&str> = operations().iter().map(|operation| operation.id).collect();
-        let operations: Vec<Operation> = all.into_iter().filter(|operation| known.contains(&operation.id)).collect();
-        Self::of(&operations, kinds, StreamableHttpServerConfig::disable_allowed_hosts)
+    pub(crate) fn of_platform(kernel: Arc<Kernel>, operations: Arc<Listener>, all: Vec<Operation>) -> Self {
+        let known: Vec<&str> = self::operations().iter().map(|operation| operation.id).collect();
+        let all: Vec<Operation> = all.into_iter().filter(|operation| known.contains(&operation.id)).collect();
+        Self::of(kernel, operations, &all, true, StreamableHttpServerConfig::default().disable_allowed_hosts())
     }
 
     fn of(
+        kernel: Arc<Kernel>,
+        operations: Arc<Listener>,
         all: &[Operation],
-        kinds: &EventKinds,
-        allow: impl FnOnce(StreamableHttpServerConfig) -> StreamableHttpServerConfig,
+        is_on_platform: bool,
+        config: StreamableHttpServerConfig,
     ) -> Self {
-        let tools = Arc::new(Tools::new(all, kinds));
-        let config = StreamableHttpServerConfig::default()
+        let tools = Arc::new(Tools::new(all, &kernel.env().event_kinds));
+        let config = config
             .with_legacy_session_mode(false)
             .with_json_response(true)
-            .with_max_request_body_bytes(MAX_MESSAGE);
-        let config = allow(config).enforce_origin_validation();
+            .with_max_request_body_bytes(MAX_MESSAGE)
+            .enforce_origin_validation();
         let handler = Handler::new(Arc::clone(&tools));
         let service = StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config);
-        Self { router: None, tools, service, permits: Shares::default() }
+        Self { kernel, operations, is_on_platform, tools, service, permits: Shares::default() }
     }
 
     /// Returns what a message is about.
-    pub(crate) fn kind_of(&self, message: &Message, is_read_only: bool) -> Kind<'_> {
+    fn about(&self, message: &Message, is_read_only: bool) -> About<'_> {
         let tool = message.tool.as_ref().and_then(|name| self.tools.named(name, is_read_only));
-        tool.and_then(|tool| tool.operation.as_ref()).map_or(Kind::Other, Kind::Operation)
+        tool.and_then(|tool| tool.operation.as_ref()).map_or(About::Other, About::Operation)
     }
 
     /// Returns the response to a request of HTTP whose headers cannot be those of a message.
-    pub(crate) fn check_headers(parts: &Parts) -> Result<(), Box<Response<Bytes>>> {
+    fn check_headers(parts: &Parts) -> Result<(), Box<Response<Bytes>>> {
         let refuse = |status, text: &str| {
             let error = json!({ "code": ErrorCode::INVALID_REQUEST.0, "message": text });
             Err(Box::new(message::response(status, &json!({ "jsonrpc": "2.0", "id": null, "error": error }))))
@@ -220,7 +220,7 @@ impl Mcp {
     /// # Errors
     ///
     /// Returns [`StoreError::Unavailable`] after ten seconds.
-    pub(crate) async fn admit(&self, holder: Holder, size: usize) -> Result<Permits, StoreError> {
+    async fn admit(&self, holder: Holder, size: usize) -> Result<Permits, StoreError> {
         self.permits.admit(holder, size).await
     }
 
@@ -230,16 +230,12 @@ impl Mcp {
     /// # Errors
     ///
     /// As [`admit`](Self::admit).
-    pub(crate) async fn admit_batch(&self, holder: Holder) -> Result<Permits, StoreError> {
+    async fn admit_batch(&self, holder: Holder) -> Result<Permits, StoreError> {
         self.admit(holder, usize::MAX).await
     }
 
-    /// Responds to a message, whose sender is in the extensions of its request. Its headers have been checked.
-    pub(crate) async fn respond(
-        &self,
-        message: Option<&Message>,
-        mut request: Request<Full<Bytes>>,
-    ) -> Response<Bytes> {
+    /// Lets the library respond to a message, whose sender is in the extensions of its request. Its headers have been checked.
+    async fn pass_on(&self, message: Option<&Message>, mut request: Request<Full<Bytes>>) -> Response<Bytes> {
         request.headers_mut().insert(ACCEPT, BOTH_TYPES);
         let (mut parts, body) = self.service.handle(request).await.into_parts();
         let Ok(body) = body.collect().await;
@@ -267,5 +263,14 @@ impl Mcp {
             body = error.to_string().into();
         }
         Response::from_parts(parts, body)
+    }
+}
+
+impl Surface for Mcp {
+    fn find<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
+        let path = parts.uri.path();
+        let tools = if self.is_on_platform { ToolsPath::on_platform(path) } else { ToolsPath::at(path) };
+        let tools = tools?;
+        Some(Route::new(Kind::Operation("mcp"), move |request| self.respond(tools, request)))
     }
 }

@@ -10,12 +10,13 @@
 //! `/.well-known/oauth-authorization-server/business` and `/.well-known/oauth-protected-resource/business`, with what follows.
 
 mod client;
-mod published;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE,
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE,
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
@@ -25,20 +26,19 @@ use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::{self, Area, PLATFORM_KEY_PREFIX, PlatformKeyHash};
 use svc_core::error::{Error, StoreError};
 use svc_core::oauth::authorization::Issuer;
-use svc_core::oauth::tokens::{self, ACCESS_LIFETIME, ClientCredentials, Introspection, TokenEndpoint, TokenError};
+use svc_core::oauth::tokens::{self, ACCESS_LIFETIME, ClientCredentials, TokenEndpoint, TokenError};
 use svc_core::oauth::{Parameters, scope_text};
-use svc_core::store::Store;
 use svc_core::values::TenantId;
 
-pub(crate) use self::published::PublishedApps;
-use crate::api::auth;
-use crate::api::limits::{RateLimitKey, RateLimiter};
-use crate::api::problem::Problem;
-use crate::api::routes::{VERSIONS, Version};
-use crate::api::{OauthClients, ResponseBody, Settings};
-use crate::dashboard::Origin;
-#[cfg(feature = "mcp")]
-use crate::mcp;
+use crate::kernel::Kernel;
+use crate::kernel::auth::{self, Principal};
+use crate::kernel::body::MAX_FORM;
+use crate::kernel::limits::RateLimitKey;
+use crate::kernel::listener::{Arrived, Exchange, Kind, Route, Surface};
+use crate::kernel::origin::Origin;
+use crate::kernel::problem::Problem;
+use crate::kernel::response::{Outcome, ResponseBody};
+use crate::kernel::response_memory::Holder;
 
 const SERVER_METADATA: &str = "/.well-known/oauth-authorization-server";
 const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource";
@@ -51,96 +51,128 @@ const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
     "authorization, content-type, mcp-protocol-version, traceparent, tracestate, x-request-id, x-requested-with, *",
 );
 
+/// Which apps owners can let work on their accounts (OAuth 2.0, draft-ietf-oauth-client-id-metadata-document).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "standalone", derive(clap::ValueEnum))]
+#[non_exhaustive]
+pub enum OauthClients {
+    /// Those that were registered with the operator.
+    #[default]
+    Registered,
+    /// Also those that publish what they are at a URL, which is their client id, as assistants do. The page of consent says that
+    /// nobody has verified them.
+    Metadata,
+}
+
+/// The settings of the authorization server.
+#[derive(Clone, Debug)]
+pub struct OauthSettings {
+    /// The origin of this server as the world sees it, such as `https://api.example.com`.
+    pub origin: Origin,
+    /// Which apps owners can let work on their accounts. Those that were registered by default.
+    pub clients: OauthClients,
+}
+
+impl OauthSettings {
+    /// Lets registered apps work, at this origin.
+    pub fn new(origin: Origin) -> Self {
+        Self { origin, clients: OauthClients::default() }
+    }
+}
+
+/// What tokens are for, below the issuer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resource {
+    pub(crate) path: &'static str,
+    pub(crate) is_read_only: bool,
+}
+
 /// This service as an authorization server.
 pub(crate) struct Oauth {
+    kernel: Arc<Kernel>,
     issuer: Issuer,
     /// The origin of the issuer.
-    origin: String,
-    mount: String,
-    /// The resources.
-    versions: Vec<Version>,
+    origin: Origin,
+    /// A path that begins with another one comes before it.
+    resources: Vec<Resource>,
     /// Whether apps may publish what they are, in place of being registered.
     takes_published: bool,
 }
 
 /// What a path below the mount is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Endpoint {
-    /// The page on which an owner consents.
-    Authorize,
+#[derive(Clone, Copy, Debug)]
+enum Endpoint {
     Token,
     Revoke,
-    /// RFC 7662, for programs of the operator, on the platform listener.
-    Introspect,
     /// RFC 8414.
     ServerMetadata,
-    /// RFC 9728, of the resource with this path below the issuer.
-    ResourceMetadata(&'static str),
+    /// RFC 9728, of a resource, or of all.
+    ResourceMetadata(Option<Resource>),
 }
 
 impl Endpoint {
     /// Returns whether secrets are sent to it, so that whoever guesses them must be slowed down.
-    pub(crate) fn takes_tokens(self) -> bool {
-        matches!(self, Self::Token | Self::Revoke | Self::Introspect)
+    fn takes_tokens(self) -> bool {
+        matches!(self, Self::Token | Self::Revoke)
     }
 }
 
 impl Oauth {
-    pub(crate) fn new(origin: &Origin, settings: &Settings) -> Self {
-        let mount = settings.mount.as_str();
-        #[cfg(feature = "mcp")]
-        let tools = settings.mcp.is_some().then_some(mcp::VERSIONS).into_iter().flatten();
-        #[cfg(not(feature = "mcp"))]
-        let tools = [];
-        let versions: Vec<Version> = tools.into_iter().chain(VERSIONS).collect();
-        let takes_published = settings.oauth_clients == OauthClients::Metadata;
-        let resources = versions.iter().map(|version| version.path().to_owned()).collect();
-        let issuer = Issuer { url: format!("{origin}{mount}"), resources };
-        Self { issuer, origin: origin.to_string(), mount: mount.to_owned(), versions, takes_published }
+    pub(crate) fn new(kernel: Arc<Kernel>, settings: OauthSettings, resources: Vec<Resource>) -> Self {
+        let issuer = issuer(&settings.origin, &kernel.settings.mount, &resources);
+        let takes_published = settings.clients == OauthClients::Metadata;
+        Self { kernel, issuer, origin: settings.origin, resources, takes_published }
     }
 
-    pub(crate) fn issuer(&self) -> &Issuer {
-        &self.issuer
+    fn mount(&self) -> &str {
+        &self.kernel.settings.mount
     }
 
     /// Returns what a path is for. Metadata is found below the mount, and behind the well-known path of the host.
-    pub(crate) fn endpoint(&self, path: &str) -> Option<Endpoint> {
+    fn endpoint(&self, path: &str) -> Option<Endpoint> {
         match path {
-            "/oauth/authorize" => return Some(Endpoint::Authorize),
             "/oauth/token" => return Some(Endpoint::Token),
             "/oauth/revoke" => return Some(Endpoint::Revoke),
             _ => {}
         }
         let rest_of = |well_known| {
             let rest: &str = path.strip_prefix(well_known)?;
-            Some(rest.strip_prefix(self.mount.as_str()).unwrap_or(rest))
+            Some(rest.strip_prefix(self.mount()).unwrap_or(rest))
         };
         if rest_of(SERVER_METADATA) == Some("") {
             return Some(Endpoint::ServerMetadata);
         }
-        let resource = rest_of(RESOURCE_METADATA)?;
-        let mut known = self.versions.iter().map(|version| version.path()).chain([""]);
-        known.find(|path| *path == resource).map(Endpoint::ResourceMetadata)
+        match rest_of(RESOURCE_METADATA)? {
+            "" => Some(Endpoint::ResourceMetadata(None)),
+            path => {
+                let resource = self.resources.iter().find(|resource| resource.path == path)?;
+                Some(Endpoint::ResourceMetadata(Some(*resource)))
+            }
+        }
     }
 
     /// Adds to a 401 or 403 of the API where clients learn how to get a token, and what was wrong with theirs (RFC 9728 §5.1,
     /// RFC 6750 §3.1).
-    pub(crate) fn challenge(&self, path: &str, status: StatusCode, error: Option<&str>, headers: &mut HeaderMap) {
-        let error = match (status, error) {
+    pub(crate) fn challenge(&self, exchange: &Exchange<'_>, headers: &mut HeaderMap) {
+        let Exchange { parts, kind, client, status, bearer_error } = *exchange;
+        // A key that may only read is not refused because of a token.
+        let is_of_token = status != StatusCode::FORBIDDEN || client.is_some_and(Principal::is_app);
+        let error = match (status, bearer_error.filter(|_| is_of_token)) {
+            _ if kind == Kind::Page => return,
             (StatusCode::FORBIDDEN, Some(error)) => format!("error=\"{error}\", scope=\"read write\", "),
             (StatusCode::UNAUTHORIZED, Some(error)) => format!("error=\"{error}\", "),
             (StatusCode::UNAUTHORIZED, None) => String::new(),
             _ => return,
         };
-        let resource = self.versions.iter().map(|version| version.path()).find(|version| path.starts_with(version));
-        let metadata = self.resource_metadata_url(resource.unwrap_or_default());
+        let resource = self.resources.iter().find(|resource| parts.uri.path().starts_with(resource.path));
+        let metadata = self.resource_metadata_url(resource.map_or("", |resource| resource.path));
         if let Ok(challenge) = HeaderValue::try_from(format!("Bearer {error}resource_metadata=\"{metadata}\"")) {
             headers.insert(WWW_AUTHENTICATE, challenge);
         }
     }
 
     fn resource_metadata_url(&self, resource: &str) -> String {
-        format!("{}{RESOURCE_METADATA}{}{resource}", self.origin, self.mount)
+        format!("{}{RESOURCE_METADATA}{}{resource}", self.origin, self.mount())
     }
 
     fn server_metadata(&self) -> serde_json::Value {
@@ -168,9 +200,11 @@ impl Oauth {
         metadata
     }
 
-    fn resource_metadata(&self, resource: &str) -> serde_json::Value {
+    fn resource_metadata(&self, resource: Option<Resource>) -> serde_json::Value {
         let url = &self.issuer.url;
-        let scopes: &[&str] = if resource == Version::McpReadOnly.path() { &["read"] } else { &["read", "write"] };
+        let is_read_only = resource.is_some_and(|resource| resource.is_read_only);
+        let scopes: &[&str] = if is_read_only { &["read"] } else { &["read", "write"] };
+        let resource = resource.map_or("", |resource| resource.path);
         json!({
             "resource": format!("{url}{resource}"),
             "authorization_servers": [url],
@@ -180,51 +214,58 @@ impl Oauth {
         })
     }
 
-    /// Responds to a request of an app, other than that of a page. `form` is its body.
-    pub(crate) async fn respond(
-        &self,
-        store: &dyn Store,
-        endpoint: Endpoint,
-        parts: &Parts,
-        form: Bytes,
-    ) -> Response<ResponseBody> {
-        let allowed = match endpoint {
-            Endpoint::Token | Endpoint::Revoke | Endpoint::Introspect => Method::POST,
-            _ => Method::GET,
+    /// Responds at an endpoint. Refused requests for tokens count against their address.
+    async fn respond(&self, endpoint: Endpoint, request: Arrived<'_>) -> Result<Outcome, Problem> {
+        let Arrived { parts, body, peer, .. } = request;
+        let (limits, now) = (&self.kernel.limits, || self.kernel.now());
+        let refusals = limits.key_of_peer(peer);
+        let count = async |window| match limits.count(window, now()).await {
+            Ok(_) => Ok(()),
+            Err(limited) => Err(Problem::rate_limited(&limited)),
         };
-        if parts.method == Method::OPTIONS {
-            return preflight(&allowed);
+        if endpoint.takes_tokens() {
+            limits.check(refusals, now()).map_err(|limited| Problem::rate_limited(&limited))?;
         }
-        let is_allowed = parts.method == allowed || (parts.method == Method::HEAD && allowed == Method::GET);
-        if !is_allowed {
-            let mut response =
-                error(StatusCode::METHOD_NOT_ALLOWED, "invalid_request", "The endpoint has another method.");
-            let methods = if allowed == Method::GET { "GET, HEAD, OPTIONS" } else { "POST, OPTIONS" };
-            response.headers_mut().insert(http::header::ALLOW, HeaderValue::from_static(methods));
+        let is_post = parts.method == Method::POST;
+        if matches!(endpoint, Endpoint::Revoke) && is_post {
+            count(limits.revocations_of_peer(peer)).await?;
+        }
+        let form = match is_post {
+            true => match body.read(MAX_FORM).await {
+                Err(Problem::BodyTooLarge) if endpoint.takes_tokens() => {
+                    return Ok(held(&self.kernel, parts, too_large()));
+                }
+                form => form?,
+            },
+            false => Bytes::new(),
+        };
+        // What an app may do in a minute with a grant, whatever its requests are.
+        if is_post && let Some(window) = self.window(endpoint, parts, &form).await? {
+            count(window).await?;
+        }
+        let response = self.answer(endpoint, parts, form).await;
+        if endpoint.takes_tokens() && response.status().is_client_error() {
+            count(refusals).await?;
+        }
+        Ok(held(&self.kernel, parts, response))
+    }
+
+    async fn answer(&self, endpoint: Endpoint, parts: &Parts, form: Bytes) -> Response<ResponseBody> {
+        let allowed = if endpoint.takes_tokens() { Method::POST } else { Method::GET };
+        if let Some(response) = unless_allowed(parts, &allowed) {
             return response;
         }
         match endpoint {
             Endpoint::ServerMetadata => metadata(&self.server_metadata()),
             Endpoint::ResourceMetadata(resource) => metadata(&self.resource_metadata(resource)),
-            Endpoint::Token => self.token(store, parts, &form).await,
-            Endpoint::Revoke => self.revoke(store, parts, &form).await,
-            // These are answered before.
-            Endpoint::Authorize | Endpoint::Introspect => {
-                error(StatusCode::NOT_FOUND, "invalid_request", "There is no such endpoint.")
-            }
+            Endpoint::Token => self.token(parts, &form).await,
+            Endpoint::Revoke => self.revoke(parts, &form).await,
         }
     }
 
     /// Returns the window that a request of an app counts in, of which each grant has one. `None` for a request without a valid
     /// client and token, which counts against its address when it is refused.
-    pub(crate) async fn window(
-        &self,
-        store: &dyn Store,
-        endpoint: Endpoint,
-        parts: &Parts,
-        form: &[u8],
-        limits: &RateLimiter,
-    ) -> Result<Option<RateLimitKey>, Error> {
+    async fn window(&self, endpoint: Endpoint, parts: &Parts, form: &[u8]) -> Result<Option<RateLimitKey>, Error> {
         let endpoint = match endpoint {
             Endpoint::Token => TokenEndpoint::Token,
             Endpoint::Revoke => TokenEndpoint::Revocation,
@@ -232,18 +273,13 @@ impl Oauth {
         };
         let Ok((credentials, parameters)) = client::read(parts, form) else { return Ok(None) };
         let input = (endpoint, credentials, parameters);
-        let grant = store.read("oauth.grant", input, async |tx, (endpoint, credentials, parameters)| {
+        let grant = self.kernel.store.read("oauth.grant", input, async |tx, (endpoint, credentials, parameters)| {
             tokens::grant_of(tx, *endpoint, credentials, parameters).await
         });
-        Ok(grant.await?.map(|(grant, own)| limits.tokens_of_grant(grant, &own)))
+        Ok(grant.await?.map(|(grant, own)| self.kernel.limits.tokens_of_grant(grant, &own)))
     }
 
-    /// Refuses a form that is too large to be read.
-    pub(crate) fn too_large() -> Response<ResponseBody> {
-        error(StatusCode::PAYLOAD_TOO_LARGE, "invalid_request", "The form is too large.")
-    }
-
-    async fn token(&self, store: &dyn Store, parts: &Parts, form: &[u8]) -> Response<ResponseBody> {
+    async fn token(&self, parts: &Parts, form: &[u8]) -> Response<ResponseBody> {
         #[derive(Serialize)]
         struct Tokens<'a> {
             access_token: &'a str,
@@ -258,7 +294,7 @@ impl Oauth {
             Err(refused) => return refusal(parts, refused),
         };
         let input = (credentials, parameters, self.issuer.clone());
-        let outcome = store.write("oauth.token", input, async |tx, (credentials, parameters, issuer)| {
+        let outcome = self.kernel.store.write("oauth.token", input, async |tx, (credentials, parameters, issuer)| {
             tokens::request(tx, credentials, parameters, issuer).await
         });
         match outcome.await {
@@ -278,42 +314,8 @@ impl Oauth {
         }
     }
 
-    /// Says what a token is, to a platform key with the scope `apps:read`.
-    pub(crate) async fn introspect(
-        &self,
-        store: &dyn Store,
-        parts: &Parts,
-        form: &[u8],
-    ) -> Result<Response<ResponseBody>, Problem> {
-        let hash = PlatformKeyHash::of(auth::bearer(&parts.headers, PLATFORM_KEY_PREFIX)?)?;
-        let found = store.read("oauth.introspect", (hash, Parameters::of(form)), async |tx, (hash, parameters)| {
-            platform_keys::authenticate(tx, *hash).await?.require(Area::Apps, Scope::Read)?;
-            match parameters.one("token") {
-                Ok(Some(token)) => tokens::introspect(tx, token).await.map(Ok),
-                _ => Ok(Err(TokenError::InvalidRequest("token is missing, or repeated."))),
-            }
-        });
-        Ok(match found.await? {
-            Ok(Some(Introspection { token, client_id, member })) => json_response(
-                StatusCode::OK,
-                &json!({
-                    "active": true,
-                    "scope": scope_text(token.writes),
-                    "client_id": client_id,
-                    "username": member,
-                    "token_type": if token.is_refresh { "refresh_token" } else { "Bearer" },
-                    "exp": token.expires_at.as_seconds(),
-                    "aud": format!("{}{}", self.issuer.url, token.resource.unwrap_or_default()),
-                    "iss": self.issuer.url,
-                    "tenant_id": token.tenant_id,
-                }),
-            ),
-            Ok(None) => json_response(StatusCode::OK, &json!({ "active": false })),
-            Err(refused) => error(StatusCode::BAD_REQUEST, refused.code(), &refused.to_string()),
-        })
-    }
-
-    async fn revoke(&self, store: &dyn Store, parts: &Parts, form: &[u8]) -> Response<ResponseBody> {
+    async fn revoke(&self, parts: &Parts, form: &[u8]) -> Response<ResponseBody> {
+        let store = &self.kernel.store;
         let input: (ClientCredentials, Parameters) = match client::read(parts, form) {
             Ok(read) => read,
             Err(refused) => return refusal(parts, refused),
@@ -337,6 +339,120 @@ impl Oauth {
             Err(failed) => failure(&failed),
         }
     }
+}
+
+impl Surface for Oauth {
+    fn find<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
+        let endpoint = self.endpoint(parts.uri.path())?;
+        Some(Route::new(Kind::Page, move |request| self.respond(endpoint, request)))
+    }
+}
+
+/// Returns what this service is to apps, at this origin and below this mount.
+pub(crate) fn issuer(origin: &Origin, mount: &str, resources: &[Resource]) -> Issuer {
+    let resources = resources.iter().map(|resource| resource.path.to_owned()).collect();
+    Issuer { url: format!("{origin}{mount}"), resources }
+}
+
+/// What programs of the operator ask about tokens, on the platform listener (RFC 7662).
+pub(crate) struct Introspection {
+    kernel: Arc<Kernel>,
+    issuer: Issuer,
+}
+
+impl Introspection {
+    pub(crate) fn new(kernel: Arc<Kernel>, issuer: Issuer) -> Self {
+        Self { kernel, issuer }
+    }
+
+    /// Responds to a request. A refused one counts against its address.
+    async fn respond(&self, request: Arrived<'_>) -> Result<Outcome, Problem> {
+        let Arrived { parts, body, peer, .. } = request;
+        let limits = &self.kernel.limits;
+        let refusals = limits.key_of_peer(peer);
+        limits.check(refusals, self.kernel.now()).map_err(|limited| Problem::rate_limited(&limited))?;
+        let refused = async |response| match limits.count(refusals, self.kernel.now()).await {
+            Ok(_) => response,
+            Err(limited) => Err(Problem::rate_limited(&limited)),
+        };
+        if let Some(response) = unless_allowed(parts, &Method::POST) {
+            let is_error = response.status().is_client_error();
+            let response = Ok(held(&self.kernel, parts, response));
+            return if is_error { refused(response).await } else { response };
+        }
+        let form = match body.read(MAX_FORM).await {
+            Err(Problem::BodyTooLarge) => return Ok(held(&self.kernel, parts, too_large())),
+            form => form?,
+        };
+        match self.introspect(parts, &form).await {
+            Ok(response) => Ok(held(&self.kernel, parts, response)),
+            Err(problem) => refused(Err(problem)).await,
+        }
+    }
+
+    /// Says what a token is, to a platform key with the scope `apps:read`.
+    async fn introspect(&self, parts: &Parts, form: &[u8]) -> Result<Response<ResponseBody>, Problem> {
+        let hash = PlatformKeyHash::of(auth::bearer(&parts.headers, PLATFORM_KEY_PREFIX)?)?;
+        let found =
+            self.kernel.store.read("oauth.introspect", (hash, Parameters::of(form)), async |tx, (hash, parameters)| {
+                platform_keys::authenticate(tx, *hash).await?.require(Area::Apps, Scope::Read)?;
+                match parameters.one("token") {
+                    Ok(Some(token)) => tokens::introspect(tx, token).await.map(Ok),
+                    _ => Ok(Err(TokenError::InvalidRequest("token is missing, or repeated."))),
+                }
+            });
+        Ok(match found.await? {
+            Ok(Some(tokens::Introspection { token, client_id, member })) => json_response(
+                StatusCode::OK,
+                &json!({
+                    "active": true,
+                    "scope": scope_text(token.writes),
+                    "client_id": client_id,
+                    "username": member,
+                    "token_type": if token.is_refresh { "refresh_token" } else { "Bearer" },
+                    "exp": token.expires_at.as_seconds(),
+                    "aud": format!("{}{}", self.issuer.url, token.resource.unwrap_or_default()),
+                    "iss": self.issuer.url,
+                    "tenant_id": token.tenant_id,
+                }),
+            ),
+            Ok(None) => json_response(StatusCode::OK, &json!({ "active": false })),
+            Err(refused) => error(StatusCode::BAD_REQUEST, refused.code(), &refused.to_string()),
+        })
+    }
+}
+
+impl Surface for Introspection {
+    fn find<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
+        let is_own = parts.uri.path() == "/oauth/introspect";
+        is_own.then(|| Route::new(Kind::Page, |request| self.respond(request)))
+    }
+}
+
+/// Returns a response in the memory of responses. They are small, and made at once.
+fn held(kernel: &Kernel, parts: &Parts, response: Response<ResponseBody>) -> Outcome {
+    let responses = &kernel.responses;
+    let memory = responses.nothing(Holder::Strangers);
+    Outcome::Http(response.map(|body| body.within(responses, memory, parts.extensions.get())))
+}
+
+/// Returns the response to a request with another method than the one that is allowed.
+fn unless_allowed(parts: &Parts, allowed: &Method) -> Option<Response<ResponseBody>> {
+    if parts.method == Method::OPTIONS {
+        return Some(preflight(allowed));
+    }
+    if parts.method == *allowed || (parts.method == Method::HEAD && *allowed == Method::GET) {
+        return None;
+    }
+    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "invalid_request", "The endpoint has another method.");
+    let methods = if *allowed == Method::GET { "GET, HEAD, OPTIONS" } else { "POST, OPTIONS" };
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    Some(response)
+}
+
+/// Refuses a form that is too large to be read.
+fn too_large() -> Response<ResponseBody> {
+    error(StatusCode::PAYLOAD_TOO_LARGE, "invalid_request", "The form is too large.")
 }
 
 /// Returns the response to a request that is refused. A client that has authenticated in `Authorization` gets 401 with a challenge

@@ -159,11 +159,12 @@ async fn serve(config: Config) -> Result<(), RunError> {
     }
     let (api, background) = builder
         .settings(settings)
+        .surfaces(config.surfaces())
         .delivery_policy(config.delivery_policy())
         .shutdown_grace(config.shutdown_grace)
         .overdue(config.overdue == Switch::On)
         .build();
-    api.set_platform_webhook().await.map_err(RunError::PlatformWebhook)?;
+    api.jobs().set_platform_webhook().await.map_err(RunError::PlatformWebhook)?;
 
     let server = listen(&config, &config.listen).await?;
     let platform = match &config.platform_listen {
@@ -207,10 +208,10 @@ async fn serve(config: Config) -> Result<(), RunError> {
     for listener in [platform, ops].into_iter().flatten() {
         let _ = listener.await;
     }
-    if let Err(error) = api.flush_last_used().await {
+    if let Err(error) = api.jobs().flush_last_used().await {
         tracing::warn!(%error, "cannot store when API keys were last used");
     }
-    api.flush_request_log().await;
+    api.jobs().flush_request_log().await;
     telemetry::flush(end.saturating_duration_since(Instant::now())).await;
     tracing::info!("stopped");
     Ok(())

@@ -17,12 +17,10 @@ mod identity;
 mod invoice_actions;
 mod live;
 mod members;
-#[cfg(feature = "oidc")]
 mod oidc;
 mod overview;
 mod record_forms;
 mod records;
-#[cfg(feature = "docs")]
 mod reference;
 mod roles;
 mod sandbox;

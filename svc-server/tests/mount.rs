@@ -36,13 +36,9 @@ async fn the_tools_of_an_application_are_below_its_path() {
     let svc = Svc::new(MemoryStore::new(Env::system()));
     let account = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
     let key = svc.account(account).keys().create(KeyCreate::default()).await.unwrap();
-    let settings = svc_server::Settings {
-        dashboard: true,
-        oauth: Some("https://app.example.com".parse().unwrap()),
-        ..svc_server::Settings::default()
-    };
-    let (api, _) =
-        svc_server::Builder::new(&svc).settings(settings).mount("/business").mcp(["app.example.com"]).build();
+    let oauth = svc_server::OauthSettings::new("https://app.example.com".parse().unwrap());
+    let builder = svc_server::Builder::new(&svc).oauth(oauth);
+    let (api, _) = builder.mount("/business").mcp(["app.example.com"]).build();
     // The application takes its path off.
     let ask = async |path: &str, host: &str, key: Option<&str>| {
         let mut request = http::Request::post(path).header("host", host).header("content-type", "application/json");

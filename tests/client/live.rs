@@ -23,7 +23,7 @@ use svc_core::prelude::{Account, KeyCreate, Svc, TenantCreate};
 use svc_core::values::{HostPolicy, TenantId};
 use svc_server::metrics::Metrics;
 use svc_server::program::serve::Server;
-use svc_server::{Api, Builder, Settings};
+use svc_server::{Api, Builder, Settings, Surfaces};
 use svc_store::{Options, SecretKey};
 use tokio::sync::oneshot;
 
@@ -117,8 +117,22 @@ impl LiveServer {
         Self::start_with(database, settings, |server| server).await
     }
 
+    /// Starts a server with these surfaces, without limits.
+    pub(crate) async fn serving(database: &Database, surfaces: Surfaces) -> Self {
+        Self::of(database, surfaces, unlimited(), |server| server).await
+    }
+
     pub(crate) async fn start_with(
         database: &Database,
+        settings: Settings,
+        set: impl FnOnce(Server) -> Server,
+    ) -> Self {
+        Self::of(database, Surfaces::default(), settings, set).await
+    }
+
+    async fn of(
+        database: &Database,
+        surfaces: Surfaces,
         settings: Settings,
         set: impl FnOnce(Server) -> Server,
     ) -> Self {
@@ -132,7 +146,7 @@ impl LiveServer {
         let key = svc.account(tenant).keys().create(key).await.unwrap().text.reveal().to_owned();
 
         let metrics = Arc::clone(&settings.metrics);
-        let (api, background) = Builder::new(&svc).settings(settings).build();
+        let (api, background) = Builder::new(&svc).settings(settings).surfaces(surfaces).build();
         tokio::spawn(background.run(std::future::pending()));
         let (platform, stop_platform) = serve(api.for_platform(), |server| server).await;
         let (address, stop) = serve(api, set).await;

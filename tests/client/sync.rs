@@ -6,7 +6,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use svc_client::Client;
 use svc_client::prelude::*;
 use svc_core::values::EventSet;
-use svc_server::Settings;
+use svc_server::Surfaces;
 
 use crate::live::{LiveServer, databases, unlimited};
 use crate::{city, contact};
@@ -96,7 +96,7 @@ struct Followed {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_events_are_followed_exactly_however_often_the_program_is_killed() {
     for database in databases() {
-        let server = LiveServer::start(&database, Settings { extensions: true, ..unlimited() }).await;
+        let server = LiveServer::serving(&database, Surfaces { extensions: true, ..Surfaces::default() }).await;
         let client = server.client();
         let writers: Vec<_> = (0..4)
             .map(|writer| {
@@ -139,7 +139,7 @@ async fn the_events_are_followed_exactly_however_often_the_program_is_killed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn deliveries_are_read_and_sent_again() {
     for database in databases() {
-        let server = LiveServer::start(&database, Settings { extensions: true, ..unlimited() }).await;
+        let server = LiveServer::serving(&database, Surfaces { extensions: true, ..Surfaces::default() }).await;
         let client = server.client();
         let webhook = WebhookCreate::new("https://hooks.example.com/".parse().unwrap(), EventSet::All);
         let webhook = client.webhooks().create(&webhook).await.unwrap().subscription.id;

@@ -6,16 +6,18 @@ use std::time::Duration;
 use svc_client::{TokenSource, Tokens, prelude::*};
 use svc_core::accounts::apps::{AppCreate, NewApp};
 use svc_core::values::RedirectUri;
-use svc_server::Settings;
+use svc_server::{DashboardSettings, OauthSettings, Surfaces};
 
 use crate::contact;
-use crate::live::{Database, LiveServer, databases, unlimited};
+use crate::live::{Database, LiveServer, databases};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 async fn start(database: &Database, public: bool) -> (LiveServer, NewApp) {
-    let oauth = Some("http://127.0.0.1:8080".parse().unwrap());
-    let server = LiveServer::start(database, Settings { dashboard: true, oauth, ..unlimited() }).await;
+    let oauth = Some(OauthSettings::new("http://127.0.0.1:8080".parse().unwrap()));
+    let dashboard = Some(DashboardSettings { oauth, ..DashboardSettings::default() });
+    let surfaces = Surfaces { dashboard, ..Surfaces::default() };
+    let server = LiveServer::serving(database, surfaces).await;
     let uris = vec![RedirectUri::from_stored("http://127.0.0.1/callback")];
     let app = AppCreate { public, write: true, ..AppCreate::new("Route Planner".parse().unwrap(), uris) };
     let new = server.svc.apps().create(app).await.unwrap();

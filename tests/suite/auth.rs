@@ -118,7 +118,7 @@ async fn reads_and_writes_record_the_last_use_of_their_key() {
     for (name, status, call) in [("read", 200, Call::get("/ping")), ("write", 201, create)] {
         let key = server.key(name);
         server.expect(status, call.key(key)).await;
-        server.api.flush_last_used().await.unwrap();
+        server.api.jobs().flush_last_used().await.unwrap();
         let id = key.id;
         let stored = server.store.read("key", id, async |tx, &id| keys::get(tx, id).await).await.unwrap();
         assert_eq!(stored.last_used_at, Some(server.store.env().now()), "{name}");

@@ -4,13 +4,17 @@ use http::Method;
 use serde_json::{Value, json};
 use svc_core::accounts::keys::Scope;
 use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId};
-use svc_server::Settings;
 use svc_server::api::extensions;
+use svc_server::{Settings, Surfaces};
 
 use crate::harness::{Call, TestServer, limited, operations, sample, settings};
 
 fn extended() -> TestServer {
-    TestServer::with(Settings { extensions: true, ..settings() }, |store| store)
+    TestServer::serving(surfaces(), settings())
+}
+
+fn surfaces() -> Surfaces {
+    Surfaces { extensions: true, ..Surfaces::default() }
 }
 
 fn ids(page: &Value) -> Vec<&str> {
@@ -290,7 +294,7 @@ async fn another_accounts_ids_are_unknown() {
 
 #[tokio::test]
 async fn writes_need_the_scope_and_count_as_writes_of_webhooks() {
-    let server = TestServer::with(Settings { extensions: true, rate_limit: 10_000, ..limited() }, |store| store);
+    let server = TestServer::serving(surfaces(), Settings { rate_limit: 10_000, ..limited() });
     let delivery = deliver(&server, 1).await;
     for operation in extensions::operations() {
         let id = if operation.path.starts_with("/deliveries") { &delivery } else { &server.id("webhook_id") };

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use serde_json::json;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
+use svc_server::{Settings, Surfaces};
 use tokio::sync::Semaphore;
 
 use crate::harness::{Call, TestServer, guarded, settings};
@@ -26,9 +27,13 @@ impl Gate {
         Self::server_with(settings())
     }
 
-    pub(crate) fn server_with(settings: svc_server::Settings) -> (TestServer, Arc<Self>) {
+    pub(crate) fn server_with(settings: Settings) -> (TestServer, Arc<Self>) {
+        Self::server_of(Surfaces::default(), settings)
+    }
+
+    pub(crate) fn server_of(surfaces: Surfaces, settings: Settings) -> (TestServer, Arc<Self>) {
         let mut gate = None;
-        let server = TestServer::with(settings, |inner| {
+        let server = TestServer::of(surfaces, settings, |inner| {
             let made = Arc::new(Self {
                 inner,
                 failure: Mutex::default(),

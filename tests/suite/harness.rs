@@ -19,8 +19,8 @@ use svc_core::store::Store;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::events::Event;
 use svc_server::api::routes::{self, Operation};
-use svc_server::deliver::resolver::Resolver;
-use svc_server::{Api, ResponseBody, Settings};
+use svc_server::outbound::resolver::Resolver;
+use svc_server::{Api, ResponseBody, Settings, Surfaces};
 
 use crate::conform;
 use crate::database::Database;
@@ -70,12 +70,25 @@ impl TestServer {
         Self::with(limited(), |store| store)
     }
 
+    /// Creates a server with these surfaces and settings.
+    pub(crate) fn serving(surfaces: Surfaces, settings: Settings) -> Self {
+        Self::of(surfaces, settings, |store| store)
+    }
+
     /// Creates a server with these settings, whose store is wrapped by `wrap`.
     pub(crate) fn with(settings: Settings, wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>) -> Self {
+        Self::of(Surfaces::default(), settings, wrap)
+    }
+
+    pub(crate) fn of(
+        surfaces: Surfaces,
+        settings: Settings,
+        wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
+    ) -> Self {
         let (database, seed) = seed::copy();
         let clock = ManualClock::at(seed::start());
         let store = database.open(Env::new(clock.clone(), SeededEntropy::new(2)));
-        let api = Api::new(wrap(Arc::clone(&store)), settings);
+        let api = Api::with(wrap(Arc::clone(&store)), settings, surfaces);
         Self { api, store, clock, seed, database }
     }
 

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use http::Method;
 use serde_json::{Value, json};
 use svc_server::Settings;
-use svc_server::deliver::resolver::Resolver;
+use svc_server::outbound::resolver::Resolver;
 
 use crate::faults::Gate;
 use crate::harness::{Call, TestResponse, TestServer, sample, settings};
@@ -110,7 +110,7 @@ async fn responses_are_stored_for_the_configured_time() {
     let server = TestServer::with(Settings { idempotency_ttl: Duration::from_secs(3600), ..settings() }, |store| store);
     let first = server.expect(201, job("Fix roof", "k")).await;
     server.clock.advance(Duration::from_secs(3599));
-    server.api.run_housekeeping().await.unwrap();
+    server.api.jobs().run_housekeeping().await.unwrap();
     assert_eq!(server.expect(201, job("Fix roof", "k")).await.id(), first.id());
     server.clock.advance(Duration::from_secs(2));
     // A response expires even if it was not deleted yet; from then on the new response is replayed.
@@ -118,7 +118,7 @@ async fn responses_are_stored_for_the_configured_time() {
     assert!(!replayed(&second) && second.id() != first.id());
     assert_eq!(server.expect(201, job("Fix floor", "k")).await.id(), second.id());
     server.clock.advance(Duration::from_secs(3601));
-    server.api.run_housekeeping().await.unwrap();
+    server.api.jobs().run_housekeeping().await.unwrap();
     assert!(!replayed(&server.expect(201, job("Fix roof", "k")).await));
 }
 

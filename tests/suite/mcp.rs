@@ -10,13 +10,23 @@ use http::Method;
 use serde_json::{Value, json};
 use svc_core::accounts::audit;
 use svc_core::values::Timestamp;
-use svc_server::Settings;
+use svc_server::{Settings, Surfaces};
 
 use crate::harness::{Call, TestResponse, TestServer, change, id_name, limited, sample, settings};
 use crate::seed::Key;
 
 fn server() -> TestServer {
-    TestServer::with(Settings { mcp: Some(vec!["api.example.com".to_owned()]), ..settings() }, |store| store)
+    TestServer::serving(tools(), settings())
+}
+
+/// Returns tools at a host with a name.
+fn tools() -> Surfaces {
+    Surfaces { mcp: Some(vec!["api.example.com".to_owned()]), ..Surfaces::default() }
+}
+
+/// Returns tools at the names of the machine alone.
+fn local_tools() -> Surfaces {
+    Surfaces { mcp: Some(Vec::new()), ..Surfaces::default() }
 }
 
 /// Returns a message for the tools at a path.
@@ -117,8 +127,7 @@ async fn the_audit_log_names_the_client_and_the_tool() {
 
 #[tokio::test]
 async fn a_call_counts_as_one_request_and_a_message_as_another() {
-    let settings = Settings { mcp: Some(Vec::new()), rate_limit: 3, ..limited() };
-    let server = TestServer::with(settings, |store| store);
+    let server = TestServer::serving(local_tools(), Settings { rate_limit: 3, ..limited() });
     let host = |call: Call| call.header("host", "localhost");
     let left = |response: &TestResponse| response.header("x-ratelimit-remaining").unwrap().to_owned();
     let listed = server.expect(200, host(message("/mcp", "tools/list", json!({})))).await;
@@ -138,8 +147,7 @@ async fn a_call_counts_as_one_request_and_a_message_as_another() {
 
 #[tokio::test]
 async fn a_call_that_becomes_no_request_counts_as_well() {
-    let settings = Settings { mcp: Some(Vec::new()), rate_limit: 8, ..limited() };
-    let server = TestServer::with(settings, |store| store);
+    let server = TestServer::serving(local_tools(), Settings { rate_limit: 8, ..limited() });
     let params = |arguments: Value| json!({ "name": "list_contacts", "arguments": arguments });
     let notification = json!({ "jsonrpc": "2.0", "method": "tools/call", "params": params(json!({})) });
     for (left, call) in [
@@ -161,8 +169,7 @@ async fn a_call_that_becomes_no_request_counts_as_well() {
 
 #[tokio::test]
 async fn each_message_of_a_batch_counts() {
-    let settings = Settings { mcp: Some(Vec::new()), rate_limit: 5, ..limited() };
-    let server = TestServer::with(settings, |store| store);
+    let server = TestServer::serving(local_tools(), Settings { rate_limit: 5, ..limited() });
     let ping = |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
     let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "list_contacts" } });
     let post = |batch: Value| message("/mcp", "", json!({})).json(&batch).header("host", "localhost");
@@ -176,8 +183,7 @@ async fn each_message_of_a_batch_counts() {
 
 #[tokio::test]
 async fn writes_count_against_the_limit_of_their_collection() {
-    let settings = Settings { mcp: Some(Vec::new()), rate_limit: 1000, ..limited() };
-    let server = TestServer::with(settings, |store| store);
+    let server = TestServer::serving(local_tools(), Settings { rate_limit: 1000, ..limited() });
     let quote = sample(&server, "quotes", 0);
     for _ in 0..20 {
         let call = call("/mcp", "create_quote", quote.clone()).header("host", "localhost");
@@ -279,7 +285,7 @@ async fn the_request_log_has_calls_and_no_messages() {
     let refused = call("/mcp", "create_contact", json!({})).key(server.key("read"));
     server.expect(403, refused).await;
     success(&server, "create_contact", json!({ "email": "new@example.com", "dry_run": true })).await;
-    server.api.flush_request_log().await;
+    server.api.jobs().flush_request_log().await;
     let tenant = server.seed.tenant;
     let svc = svc_core::Svc::new(std::sync::Arc::clone(&server.store));
     let logged = svc.account(tenant).requests().list(Default::default()).await.unwrap();

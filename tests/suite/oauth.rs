@@ -20,7 +20,7 @@ use svc_core::crypto::sha256;
 use svc_core::store::{DeliveryFilter, Store};
 use svc_core::values::{RedirectUri, TenantId};
 use svc_core::webhooks::engine::{Attempt, DueWork, InFlight, Policy, poll, run_batch};
-use svc_server::{Api, Settings};
+use svc_server::{Api, DashboardSettings, OauthSettings, Settings, Surfaces};
 
 use crate::harness::{Call, TestResponse, TestServer, settings};
 
@@ -28,12 +28,13 @@ const VERIFIER: &str = "a-verifier-of-at-least-forty-three-characters";
 const RETURN: &str = "https://app.example.com/callback";
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-fn apps(settings: Settings) -> Settings {
-    Settings { dashboard: true, oauth: Some("https://api.example.com".parse().unwrap()), ..settings }
+fn apps() -> Surfaces {
+    let oauth = Some(OauthSettings::new("https://api.example.com".parse().unwrap()));
+    Surfaces { dashboard: Some(DashboardSettings { oauth, ..DashboardSettings::default() }), ..Surfaces::default() }
 }
 
 fn with_apps(settings: Settings) -> TestServer {
-    TestServer::with(apps(settings), |store| store)
+    TestServer::serving(apps(), settings)
 }
 
 fn challenge() -> String {
@@ -233,7 +234,7 @@ async fn a_confidential_app_gets_access_works_and_is_disconnected() {
     assert_eq!(client.ask(&[]).await.status, 303);
     assert_eq!(client.ask(&[("prompt", "consent")]).await.status, 200);
 
-    server.api.flush_last_used().await.unwrap();
+    server.api.jobs().flush_last_used().await.unwrap();
     let (grant, app) = client.svc.account(client.tenant).grants().list().await.unwrap().remove(0);
     assert_eq!((grant.requests, grant.member.as_str(), app.id), (4, "owner@link", client.new.app.id));
     assert!(grant.last_used_at.is_some());
@@ -302,7 +303,7 @@ async fn a_read_token_changes_nothing() {
 
 #[tokio::test]
 async fn an_app_sees_no_webhooks_but_its_own_and_loses_them_with_its_access() {
-    let server = with_apps(Settings { extensions: true, ..settings() });
+    let server = TestServer::serving(Surfaces { extensions: true, ..apps() }, settings());
     let client = Client::new(&server, false).await;
     let tokens = client.connect().await;
     let webhook = json!({ "url": "https://hooks.example.com/", "events": ["contact.created"] });
@@ -397,7 +398,7 @@ async fn due_deliveries(node: &dyn Store) -> DueWork {
 async fn access_that_ends_beside_a_refresh_and_a_delivery_has_ended() {
     let server = with_apps(settings());
     let second = server.second_store();
-    let node = Api::new(Arc::clone(&second), apps(settings()));
+    let node = Api::with(Arc::clone(&second), settings(), apps());
     for round in 0..20 {
         let client = Client::new(&server, round % 2 == 0).await;
         let tokens = client.connect().await;
@@ -448,7 +449,7 @@ async fn an_app_learns_of_its_disconnection() {
     client.connect().await;
     let (grant, _) = client.svc.account(client.tenant).grants().list().await.unwrap().remove(0);
     client.svc.apps().delete(client.new.app.id).await.unwrap();
-    assert_eq!(server.api.publish_operational_events().await, Ok(1));
+    assert_eq!(server.api.jobs().publish_operational_events().await, Ok(1));
     let deliveries = client.svc.account(PLATFORM_ACCOUNT).deliveries().list(DeliveryFilter::default()).await.unwrap();
     assert_eq!(deliveries.len(), 1);
     let event = client.svc.account(PLATFORM_ACCOUNT).events().get(deliveries[0].event_id).await.unwrap();

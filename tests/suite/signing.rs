@@ -198,7 +198,7 @@ async fn a_signature_is_accepted_once() {
     reused(&server, text.clone().header("content-type", "application/json")).await;
     // It stays used up as long as its timestamp is valid.
     server.clock.advance(std::time::Duration::from_secs(300));
-    server.api.run_housekeeping().await.unwrap();
+    server.api.jobs().run_housekeeping().await.unwrap();
     reused(&server, first).await;
 }
 
@@ -211,11 +211,11 @@ async fn a_signature_with_a_future_timestamp_is_accepted_once() {
     server.expect(201, call.clone()).await;
     for _ in 0..6 {
         server.clock.advance(std::time::Duration::from_secs(100));
-        server.api.run_housekeeping().await.unwrap();
+        server.api.jobs().run_housekeeping().await.unwrap();
         reused(&server, call.clone()).await;
     }
     server.clock.advance(std::time::Duration::from_secs(2));
-    server.api.run_housekeeping().await.unwrap();
+    server.api.jobs().run_housekeeping().await.unwrap();
     let stale = invalid(&server, call).await;
     assert!(stale.text().contains("300 seconds"), "{}", stale.text());
 }
@@ -231,7 +231,7 @@ async fn a_signature_is_not_accepted_again_after_the_clock_was_set_back() {
     let used = create("a@example.com").sign_at(signer(&server), at);
     server.expect(201, used.clone()).await;
     server.clock.set(later(700));
-    server.api.run_housekeeping().await.unwrap();
+    server.api.jobs().run_housekeeping().await.unwrap();
     server.clock.set(later(10));
     // Also by another node, and by one that is started afterwards.
     let other_node = svc_server::Api::new(server.second_store(), crate::harness::settings());

@@ -282,7 +282,7 @@ async fn cors_is_off_unless_an_origin_is_allowed() {
     let response = closed.expect(200, Call::get("/ping").header("origin", origin)).await;
     assert_eq!((response.header("access-control-allow-origin"), response.header("vary")), (None, None));
 
-    let cors = svc_server::api::cors::Cors::new(vec![http::HeaderValue::from_static("https://app.example.com")]);
+    let cors = svc_server::Cors::new(vec![http::HeaderValue::from_static("https://app.example.com")]);
     let open = TestServer::with(svc_server::Settings { cors, ..settings() }, |store| store);
     let response = open.expect(204, preflight(origin)).await;
     assert_eq!(response.header("access-control-allow-origin"), Some(origin));

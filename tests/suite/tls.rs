@@ -12,6 +12,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use svc_core::prelude::*;
 use svc_server::program::proxy::TrustedProxies;
 use svc_server::program::serve::{Server, Tls};
+use svc_server::{DashboardSettings, Surfaces};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -131,8 +132,8 @@ async fn shows(stream: &mut Incoming, delivery: &str) {
 
 #[tokio::test]
 async fn live_lists_share_a_connection_of_http_2_and_end_with_their_sessions() {
-    let settings = svc_server::Settings { dashboard: true, ..settings() };
-    let (server, certificate) = TlsServer::start(TestServer::with(settings, |store| store)).await;
+    let surfaces = Surfaces { dashboard: Some(DashboardSettings::default()), ..Surfaces::default() };
+    let (server, certificate) = TlsServer::start(TestServer::serving(surfaces, settings())).await;
     let (svc, tenant) = (Svc::new(Arc::clone(&server.inner.store)), server.inner.seed.tenant);
     let stream = TokioIo::new(server.connect(&certificate, b"h2").await.unwrap());
     let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();

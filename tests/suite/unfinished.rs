@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use http::Method;
 use serde_json::json;
-use svc_server::Settings;
+use svc_server::{DashboardSettings, OauthSettings, Settings, Surfaces};
 
 use crate::client::{Connection, ListeningServer};
 use crate::faults::Gate;
@@ -89,14 +89,14 @@ async fn health_checks_are_answered_whatever_others_leave_unfinished() {
 /// requests that arrive whole, although all have one address.
 #[tokio::test]
 async fn unfinished_requests_take_memory_from_unfinished_requests() {
-    let settings = Settings {
-        dashboard: true,
-        oauth: Some("http://localhost".parse().unwrap()),
+    let oauth = Some(OauthSettings::new("http://localhost".parse().unwrap()));
+    let surfaces = Surfaces {
+        dashboard: Some(DashboardSettings { oauth, ..DashboardSettings::default() }),
         mcp: Some(Vec::new()),
-        request_memory: 512 * 1024,
-        ..settings()
+        ..Surfaces::default()
     };
-    let server = ListeningServer::new(TestServer::with(settings, |store| store)).await;
+    let settings = Settings { request_memory: 512 * 1024, ..settings() };
+    let server = ListeningServer::new(TestServer::serving(surfaces, settings)).await;
     for path in ["/api/v1/contacts", "/oauth/token", "/oauth/revoke", "/oauth/authorize", "/dashboard/sign-in", "/mcp"]
     {
         let unfinished_head = format!("{}X: {}", server.head("POST", path), "x".repeat(15_000));

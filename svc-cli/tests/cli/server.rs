@@ -94,8 +94,9 @@ impl LiveServer {
                     .write("test", input, async |tx, input| platform_keys::create(tx, input.clone()).await)
                     .await
                     .unwrap();
-                let settings = Settings { limit_rates: false, mcp: Some(Vec::new()), ..Settings::default() };
-                let (api, background) = Builder::new(&Svc::new(store)).settings(settings).build();
+                let settings = Settings { limit_rates: false, ..Settings::default() };
+                let local: [&str; 0] = [];
+                let (api, background) = Builder::new(&Svc::new(store)).settings(settings).mcp(local).build();
                 if options.sends_webhooks {
                     tokio::spawn(background.run(std::future::pending()));
                 }

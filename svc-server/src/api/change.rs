@@ -17,11 +17,11 @@ use svc_core::sync::lock;
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::events::WrittenEvents;
 
-use crate::api::auth::Credentials;
 use crate::api::handlers::OperationFn;
-use crate::api::problem::Problem;
-use crate::api::response::ApiResponse;
 use crate::api::router::RoutedOperation;
+use crate::kernel::auth::Credentials;
+use crate::kernel::problem::Problem;
+use crate::kernel::response::ApiResponse;
 
 /// A parsed write and the conditions that it depends on.
 pub(super) struct Change {
@@ -122,7 +122,7 @@ impl Change {
         // The key may have been revoked, or the account suspended, since it was looked up. The tenant is locked, so neither
         // happens before the change, and the stored response and the current ETag stay.
         let client = self.credentials.lock_and_authenticate(tx, self.tenant).await?;
-        client.require(&self.routed.operation)?;
+        client.require(self.routed.operation.area, self.routed.operation.scope)?;
         if let Some(claim) = &self.claim
             && let Some(stored) = tx.stored_response(claim.scope, &claim.key, self.stored_since).await?
         {
@@ -239,7 +239,7 @@ mod tests {
     use svc_core::values::HostPolicy;
 
     use super::*;
-    use crate::api::{Api, Settings};
+    use crate::{Api, Settings};
 
     #[tokio::test]
     async fn a_change_is_audited_with_the_key_as_its_actor() {

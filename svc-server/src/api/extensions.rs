@@ -1,39 +1,25 @@
 //! The operations of the public API that go beyond the contract: what was missed is fetched, and sent again
-//! ([`Settings::extensions`](crate::Settings::extensions)).
+//! ([`Surfaces::extensions`](crate::Surfaces::extensions)).
 //!
 //! The platform API has the same operations. Here an app sees only the deliveries to its own subscriptions.
 
-#[cfg(feature = "mcp")]
 use schemars::JsonSchema;
-#[cfg(feature = "mcp")]
 use serde::Serialize;
-#[cfg(feature = "mcp")]
 use svc_core::input::Input;
-#[cfg(feature = "mcp")]
 use svc_core::pages::Page;
-#[cfg(feature = "mcp")]
 use svc_core::platform;
 use svc_core::platform::operations;
-#[cfg(feature = "mcp")]
 use svc_core::platform::operations::{ListingByStart, Records};
-#[cfg(feature = "mcp")]
 use svc_core::resources::Resource;
-#[cfg(feature = "mcp")]
 use svc_core::resources::bookings::Booking;
-#[cfg(feature = "mcp")]
 use svc_core::resources::contacts::OfContact;
-#[cfg(feature = "mcp")]
 use svc_core::resources::invoices::Invoice;
-#[cfg(feature = "mcp")]
 use svc_core::resources::jobs::Job;
-#[cfg(feature = "mcp")]
 use svc_core::resources::quotes::Quote;
-#[cfg(feature = "mcp")]
 use svc_core::values::TenantId;
 
 use crate::api::contract::InContract;
 use crate::api::routes::{Operation, of_own_account};
-#[cfg(feature = "mcp")]
 use crate::api::row::Row;
 use crate::api::row::{rendered, retrieve, row};
 
@@ -55,7 +41,6 @@ pub(super) fn are_among(all: &[Operation]) -> bool {
 }
 
 /// Returns the lists of records as assistants have them: by contact, and bookings and jobs by when they start as well.
-#[cfg(feature = "mcp")]
 pub(crate) fn lists() -> Vec<Operation> {
     fn of_contact<R: OfContact>(id: &'static str, plural: &str) -> Operation {
         let row = row(Records::<R>::LIST_OF_CONTACT).reading(|input| input.page.limit.unwrap_or_default().get());
@@ -96,7 +81,6 @@ pub(crate) fn lists() -> Vec<Operation> {
 }
 
 /// Returns the search of records, which assistants have, and the platform API.
-#[cfg(feature = "mcp")]
 pub(crate) fn search() -> Vec<Operation> {
     let search = row(operations::FIND_RECORDS).described(
         "Search records",

@@ -12,8 +12,8 @@ use svc_core::store::Tx;
 use svc_core::values::{EventKinds, TenantId, Timestamp, WebhookUrl, parse_uuid};
 use uuid::Uuid;
 
-use crate::api::problem::Problem;
-use crate::api::response::ApiResponse;
+use crate::kernel::problem::Problem;
+use crate::kernel::response::ApiResponse;
 
 /// The parts of a request that a handler parses.
 #[derive(Clone, Copy, Debug)]

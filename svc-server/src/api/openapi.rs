@@ -21,9 +21,9 @@ use svc_core::webhooks::{options, samples};
 use self::components::{common_headers, component, content, response_name};
 use crate::api::extensions;
 use crate::api::platform;
-use crate::api::problem::{ErrorBody, RateLimitBody};
-use crate::api::response::{ApiResponse, etag};
 use crate::api::routes::{self, Operation, VERSIONS, Version};
+use crate::kernel::problem::{ErrorBody, RateLimitBody};
+use crate::kernel::response::{ApiResponse, etag};
 
 /// One example per schema that no event carries. The document wraps them in `data` or in a page where an operation does.
 const EXAMPLES: &str = include_str!("../../openapi/examples.json");

@@ -12,32 +12,30 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{IF_MATCH, IF_NONE_MATCH};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, Method, StatusCode};
+use http::{HeaderName, Method, StatusCode};
 use svc_core::accounts::actor::Actor;
-use svc_core::accounts::grants::{ACCESS_TOKEN_PREFIX, TokenHash};
 use svc_core::accounts::idempotency::{self, StoredResponse};
-use svc_core::accounts::keys::{Caller, KEY_PREFIX, KeyHash};
-use svc_core::accounts::platform_keys::{PLATFORM_KEY_PREFIX, PlatformKeyHash};
+use svc_core::accounts::keys::Caller;
 use svc_core::accounts::signing::VerifiedSignature;
 use svc_core::error::{Error, Issue, StoreError};
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::addresses;
-use svc_core::webhooks::events::WrittenEvents;
 
-use crate::api::auth::{self, Credentials, Principal, SignatureHeaders};
-use crate::api::body::{self, ArrivingBody, MAX_BODY};
+use crate::api::Engine;
 use crate::api::change::{Change, Condition, IdempotencyClaim, Preview};
 use crate::api::handlers::{ParsedRequest, RequestParts};
-use crate::api::limits::{RateLimitKey, RateLimitStatus, RateLimited, WriteLimit};
-use crate::api::problem::Problem;
-use crate::api::response::{self, ApiResponse};
-#[cfg(feature = "mcp")]
-use crate::api::response_memory::ToolMemory;
-use crate::api::response_memory::{Holder, MemoryPermit};
 use crate::api::router::RoutedOperation;
 use crate::api::routes::{Operation, Version};
-use crate::api::state::State;
+use crate::kernel::Kernel;
+use crate::kernel::access::AccessRecord;
+use crate::kernel::auth::{Credentials, Principal, SignatureHeaders};
+use crate::kernel::body::{self, ArrivingBody, MAX_BODY};
+use crate::kernel::limits::RateLimitKey;
+use crate::kernel::problem::Problem;
+use crate::kernel::response::{self, ApiResponse};
+use crate::kernel::response_memory::ToolMemory;
+use crate::kernel::response_memory::{Holder, MemoryPermit};
 
 /// How long a used signature is remembered after its timestamp: for the tolerance of the timestamp, and as long again for
 /// a clock that runs ahead and is set back, or those of several nodes.
@@ -51,7 +49,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A request to an operation.
 pub(super) struct RequestContext<'a> {
-    pub(super) state: &'a Arc<State>,
+    pub(super) engine: &'a Arc<Engine>,
     pub(super) parts: &'a Parts,
     /// The address of the client.
     pub(super) peer: IpAddr,
@@ -73,19 +71,7 @@ pub(crate) struct ToolCall {
     /// Whether the response says what the change would do, and nothing is changed.
     pub(crate) is_dry_run: bool,
     /// The memory in which the response is made, and of it the result of the tool.
-    #[cfg(feature = "mcp")]
     pub(crate) memory: ToolMemory,
-}
-
-/// What the logs and the response headers tell about a request, besides its response.
-#[derive(Default)]
-pub(super) struct AccessRecord {
-    pub(super) operation: Option<&'static str>,
-    pub(super) client: Option<Principal>,
-    pub(super) status: Option<RateLimitStatus>,
-    pub(super) written: WrittenEvents,
-    /// Whether it is a message of an assistant. The log of the account has the requests that messages become.
-    pub(super) is_message: bool,
 }
 
 impl RequestContext<'_> {
@@ -117,10 +103,9 @@ impl RequestContext<'_> {
         let (response, memory) = result?;
         let response = response.unless_unmodified(&if_none_match);
         if response.status == StatusCode::NOT_MODIFIED {
-            access.status = Some(self.state.limits.refund(self.limit_key(&client), self.now()));
+            access.status = Some(self.kernel().limits.refund(self.limit_key(&client), self.now()));
         }
         let memory = waited.unwrap_or(memory);
-        #[cfg(feature = "mcp")]
         if let Some(call) = self.tool() {
             call.memory.put(memory);
             return Ok(response);
@@ -138,12 +123,11 @@ impl RequestContext<'_> {
 
     /// Waits for memory, as long as the request has none.
     async fn wait_for_memory(&self, holder: Holder, records: u32) -> Result<MemoryPermit, StoreError> {
-        #[cfg(feature = "mcp")]
         if self.tool().is_some_and(|call| call.memory.is_taken()) {
             let reason = "the memory for the calls of one message is used up; send them one by one";
             return Err(StoreError::Unavailable(reason.to_owned()));
         }
-        self.state.responses.acquire(holder, records).await
+        self.kernel().responses.acquire(holder, records).await
     }
 
     /// Handles a POST, PATCH or DELETE request, whose route was found.
@@ -157,11 +141,11 @@ impl RequestContext<'_> {
         // 429
         self.count(&client, access).await?;
         // 403
-        client.require(self.operation())?;
+        client.require(self.operation().area, self.operation().scope)?;
         // 401 without a signature, 413 and 408, then 401 with a wrong signature
         let signature = self.signature_headers(&client)?;
         let body = self.read_body(body, signature.is_some()).await?;
-        let stored_since = self.now().minus(self.state.settings.idempotency_ttl);
+        let stored_since = self.now().minus(self.kernel().settings.idempotency_ttl);
         if let Some((caller, signature)) = signature
             && !self.use_signature(&signature, caller, &body).await?
         {
@@ -192,11 +176,15 @@ impl RequestContext<'_> {
             stored_since,
             condition,
         };
-        let (response, written) = change.run(&*self.state.store).await?;
+        let (response, written) = change.run(&*self.kernel().store).await?;
         access.written = written;
-        let memory = self.state.responses.nothing(Holder::of(client.account()));
+        let memory = self.kernel().responses.nothing(Holder::of(client.account()));
         let body = memory.hold(response.body, self.parts.extensions.get());
         Ok(ApiResponse { body, ..response })
+    }
+
+    fn kernel(&self) -> &Kernel {
+        &self.engine.kernel
     }
 
     fn operation(&self) -> &Operation {
@@ -210,7 +198,7 @@ impl RequestContext<'_> {
     }
 
     fn now(&self) -> Timestamp {
-        self.state.store.env().now()
+        self.kernel().now()
     }
 
     fn request_parts<'p>(&'p self, body: &'p [u8]) -> RequestParts<'p> {
@@ -220,25 +208,15 @@ impl RequestContext<'_> {
             body,
             if_none_match: &[],
             base: &self.base,
-            event_kinds: &self.state.store.env().event_kinds,
+            event_kinds: &self.kernel().store.env().event_kinds,
         }
     }
 
     /// Looks up the key of a write.
     async fn authenticate(&self, access: &mut AccessRecord) -> Result<(Principal, Credentials), Problem> {
-        let looked_up = async {
-            let credentials = self.credentials()?;
-            let client =
-                self.state.store.read("authenticate", credentials, async |tx, key| key.authenticate(tx).await).await?;
-            Ok((client, credentials))
-        };
-        match looked_up.await {
-            Ok((client, credentials)) => {
-                self.record_client(&client, access);
-                Ok((client, credentials))
-            }
-            Err(problem) => Err(self.count_anonymous(problem, access).await),
-        }
+        let (client, credentials) = self.kernel().authenticate(self.credentials(), self.peer, access).await?;
+        self.kernel().record_use(&client);
+        Ok((client, credentials))
     }
 
     /// Looks up the key of a read and runs the operation, in one transaction.
@@ -250,13 +228,13 @@ impl RequestContext<'_> {
     ) -> Result<(Principal, ReadResult), Problem> {
         let read = async {
             let credentials = self.credentials()?;
-            let input = (credentials, Arc::clone(self.state), Arc::clone(self.routed), parsed, needed);
-            let read = self.state.store.read(self.operation().id, input, async |tx, input| {
-                let (credentials, state, routed, parsed, needed) = input;
+            let input = (credentials, Arc::clone(&self.engine.kernel), Arc::clone(self.routed), parsed, needed);
+            let read = self.kernel().store.read(self.operation().id, input, async |tx, input| {
+                let (credentials, kernel, routed, parsed, needed) = input;
                 let client = credentials.authenticate(tx).await?;
                 // What an app may see depends on who asks, whatever tool it has called.
                 tx.act_as(client.actor());
-                let result = authorize_and_run(tx, &client, state, routed, parsed.clone(), *needed).await;
+                let result = authorize_and_run(tx, &client, kernel, routed, parsed.clone(), *needed).await;
                 Ok((client, result))
             });
             Ok(read.await?)
@@ -273,38 +251,28 @@ impl RequestContext<'_> {
     fn credentials(&self) -> Result<Credentials, Problem> {
         let headers = &self.parts.headers;
         if self.operation().area.is_none() {
-            return credentials_of_account(headers, self.version, self.state.has_apps());
+            return Credentials::of_account(headers, self.version.path(), self.kernel().has_apps);
         }
         // A malformed id names no account. It is refused when the request is parsed.
-        credentials_of_platform(headers, self.account().unwrap_or_default())
+        Credentials::of_platform(headers, self.account().unwrap_or_default())
     }
 
     fn record_client(&self, client: &Principal, access: &mut AccessRecord) {
-        record_use(self.state, client);
+        self.kernel().record_use(client);
         access.client = Some(client.clone());
     }
 
     fn limit_key(&self, client: &Principal) -> RateLimitKey {
-        limit_key(self.state, self.routed.write_limit, client)
+        self.kernel().limit_key(client, self.routed.write_limit)
     }
 
     /// Counts a request with a valid key.
     async fn count(&self, client: &Principal, access: &mut AccessRecord) -> Result<(), Problem> {
-        match self.state.limits.count(self.limit_key(client), self.now()).await {
-            Ok(status) => {
-                access.status = Some(status);
-                Ok(())
-            }
-            Err(limited) => Err(self.rate_limited(limited, access)),
-        }
+        self.kernel().count(self.limit_key(client), access).await
     }
 
     async fn count_anonymous(&self, problem: Problem, access: &mut AccessRecord) -> Problem {
-        count_anonymous(self.state, self.peer, problem, access).await
-    }
-
-    fn rate_limited(&self, limited: RateLimited, access: &mut AccessRecord) -> Problem {
-        rate_limited(self.state, limited, access)
+        self.kernel().count_anonymous(self.peer, problem, access).await
     }
 
     /// Returns the signature headers if the key signs its writes. Platform keys do not.
@@ -334,9 +302,9 @@ impl RequestContext<'_> {
         body: &[u8],
     ) -> Result<bool, Problem> {
         let VerifiedSignature { mac, signed_at } =
-            signature.verify(caller, self.parts, &self.state.settings.mount, body, self.now())?;
+            signature.verify(caller, self.parts, &self.kernel().settings.mount, body, self.now())?;
         let key_id = caller.id.key_id();
-        let claimed = self.state.store.write(
+        let claimed = self.kernel().store.write(
             "signature.claim",
             (signed_at, key_id, mac),
             async |tx, &(signed_at, key_id, mac)| {
@@ -365,10 +333,10 @@ impl RequestContext<'_> {
             return (self.operation().parse)(&self.request_parts(body));
         }
         let failed = |error: &dyn std::fmt::Display| StoreError::Internal(error.to_string());
-        let permit = Arc::clone(&self.state.large_body).acquire_owned().await.map_err(|error| failed(&error))?;
+        let permit = Arc::clone(&self.engine.large_body).acquire_owned().await.map_err(|error| failed(&error))?;
         let (parse, id, body) = (Arc::clone(&self.operation().parse), self.id.map(str::to_owned), body.clone());
         let (query, base) = (self.parts.uri.query().unwrap_or_default().to_owned(), self.base.clone());
-        let event_kinds = self.state.store.env().event_kinds.clone();
+        let event_kinds = self.kernel().store.env().event_kinds.clone();
         let parsed = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let (id, query, base) = (id.as_deref(), query.as_str(), base.as_str());
@@ -424,7 +392,7 @@ impl RequestContext<'_> {
     fn idempotency_claim(&self, client: &Principal, body: &[u8]) -> Result<Option<IdempotencyClaim>, Problem> {
         let Some(key) = self.idempotency_key()? else { return Ok(None) };
         let scope = client.idempotency_scope();
-        let guard = self.state.in_flight.register(scope, key)?;
+        let guard = self.engine.in_flight.register(scope, key)?;
         Ok(Some(IdempotencyClaim { scope, key: key.to_owned(), fingerprint: self.fingerprint(body), _guard: guard }))
     }
 
@@ -436,7 +404,7 @@ impl RequestContext<'_> {
         stored_since: Timestamp,
     ) -> Result<Option<StoredResponse>, Problem> {
         let input = (scope, key.to_owned(), stored_since);
-        let stored = self.state.store.read("idempotency.recorded", input, async |tx, (scope, key, stored_since)| {
+        let stored = self.kernel().store.read("idempotency.recorded", input, async |tx, (scope, key, stored_since)| {
             Ok(tx.stored_response(*scope, key, *stored_since).await?)
         });
         Ok(stored.await?)
@@ -455,7 +423,7 @@ impl RequestContext<'_> {
         {
             return Ok(());
         }
-        let (policy, settings) = (self.state.store.env().webhook_hosts, &self.state.settings);
+        let (policy, settings) = (self.kernel().store.env().webhook_hosts, &self.kernel().settings);
         let checked = match &settings.egress_proxy {
             Some(proxy) if proxy.resolves() => addresses::check_url(url, policy),
             _ => addresses::check_target(url, policy, &*settings.resolver).await,
@@ -474,74 +442,11 @@ impl RequestContext<'_> {
     }
 }
 
-/// Returns what a request of an account is authenticated by: an API key or, if there are apps, an access token.
-pub(super) fn credentials_of_account(
-    headers: &HeaderMap,
-    version: Version,
-    has_apps: bool,
-) -> Result<Credentials, Problem> {
-    let text = auth::bearer(headers, if has_apps { ACCESS_TOKEN_PREFIX } else { KEY_PREFIX })?;
-    if has_apps && text.starts_with(ACCESS_TOKEN_PREFIX) {
-        return Ok(Credentials::Token(TokenHash::of(text)?, version.path()));
-    }
-    Ok(Credentials::Key(KeyHash::of(text)?))
-}
-
-/// Returns what a request of the platform API is authenticated by, about this account.
-pub(super) fn credentials_of_platform(headers: &HeaderMap, account: Option<TenantId>) -> Result<Credentials, Problem> {
-    let hash = PlatformKeyHash::of(auth::bearer(headers, PLATFORM_KEY_PREFIX)?)?;
-    Ok(Credentials::Platform { hash, account })
-}
-
-/// Records that a client has sent a request.
-pub(super) fn record_use(state: &State, client: &Principal) {
-    let now = state.store.env().now();
-    match client {
-        Principal::Key(caller) => state.last_used.record(caller, now),
-        Principal::Platform { key, .. } => state.last_used.record_platform_key(key.id, now),
-    }
-}
-
-/// Counts a request without a valid key against its address, unless the store failed to look the key up.
-pub(super) async fn count_anonymous(
-    state: &State,
-    peer: IpAddr,
-    problem: Problem,
-    access: &mut AccessRecord,
-) -> Problem {
-    if matches!(problem, Problem::Core(Error::Store(_))) {
-        return problem;
-    }
-    match state.limits.count(state.limits.key_of_peer(peer), state.store.env().now()).await {
-        Ok(status) => {
-            access.status = Some(status);
-            problem
-        }
-        Err(limited) => rate_limited(state, limited, access),
-    }
-}
-
-pub(super) fn rate_limited(state: &State, limited: RateLimited, access: &mut AccessRecord) -> Problem {
-    access.status = Some(limited.status);
-    state.settings.metrics.rate_limited(limited.status.policy());
-    Problem::RateLimited { retry_after: limited.retry_after }
-}
-
 /// Returns who makes a change, as the audit log names it.
 fn actor(client: &Principal, tool: Option<&ToolCall>) -> Actor {
     match tool {
         Some(call) => Actor::Tool { client: Box::new(client.actor()), tool: call.name.clone() },
         None => client.actor(),
-    }
-}
-
-/// Returns the windows that a request with a valid key counts in.
-pub(super) fn limit_key(state: &State, write_limit: Option<WriteLimit>, client: &Principal) -> RateLimitKey {
-    match client {
-        Principal::Key(caller) => state.limits.key_of_caller(caller, write_limit),
-        Principal::Platform { key, account, .. } => {
-            state.limits.key_of_platform_key(key.id, account.as_deref(), write_limit)
-        }
     }
 }
 
@@ -561,22 +466,22 @@ enum Needed {
 async fn authorize_and_run(
     tx: &mut dyn Tx,
     client: &Principal,
-    state: &State,
+    kernel: &Kernel,
     routed: &RoutedOperation,
     parsed: Result<ParsedRequest, Problem>,
     needed: Needed,
 ) -> ReadResult {
     // The request is counted later, or has been. This saves the work of one that will be refused.
     if matches!(needed, Needed::Records(_))
-        && let Err(limited) = state.limits.check(limit_key(state, routed.write_limit, client), tx.env().now())
+        && let Err(limited) = kernel.limits.check(kernel.limit_key(client, routed.write_limit), tx.env().now())
     {
         return Err(Problem::RateLimited { retry_after: limited.retry_after });
     }
-    client.require(&routed.operation)?;
+    client.require(routed.operation.area, routed.operation.scope)?;
     let run = parsed?.operation;
     client.require_account()?;
     tx.read_as(client.tenant()).map_err(Error::from)?;
     let records = if let Needed::Records(records) = needed { records } else { 0 };
-    let Some(memory) = state.responses.try_acquire(Holder::of(client.account()), records) else { return Ok(None) };
+    let Some(memory) = kernel.responses.try_acquire(Holder::of(client.account()), records) else { return Ok(None) };
     Ok(Some((run(tx, client.tenant()).await?, memory)))
 }

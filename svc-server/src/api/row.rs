@@ -19,9 +19,9 @@ use svc_core::values::{TenantId, WebhookUrl};
 use uuid::Uuid;
 
 use crate::api::handlers::{Data, OperationFn, ParseFn, ParsedRequest, RequestParts};
-use crate::api::problem::Problem;
-use crate::api::response::{ApiResponse, is_unmodified, version_etag};
 use crate::api::routes::{Operation, Shape, inline, schema, wrapped};
+use crate::kernel::problem::Problem;
+use crate::kernel::response::{ApiResponse, is_unmodified, version_etag};
 
 /// A row. The output `O` of its operation is rendered as an `S`.
 pub(super) struct Row<K: 'static, I: 'static, O: 'static, S = O> {

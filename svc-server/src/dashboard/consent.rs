@@ -28,8 +28,7 @@ use super::context::{self, Form};
 use super::page_response::{PageError, PageResponse};
 use super::pages::apps::origin_of;
 use super::{Dashboard, layout};
-use crate::api::ResponseBody;
-use crate::api::limits::RateLimiter;
+use crate::kernel::response::ResponseBody;
 
 /// The name of the cookie that keeps a request while its owner signs in.
 const COOKIE: &str = "svc_authorize";
@@ -41,15 +40,14 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 );
 
 /// Responds at the authorization endpoint. `form` is the body of a POST.
-pub(crate) async fn respond(
+pub(super) async fn respond(
     dashboard: &Dashboard,
     issuer: &Issuer,
     parts: &Parts,
     form: Bytes,
     peer: IpAddr,
-    limits: &RateLimiter,
 ) -> Response<ResponseBody> {
-    let result = answer(dashboard, issuer, parts, form, peer, limits).await;
+    let result = answer(dashboard, issuer, parts, form, peer).await;
     let mut response = dashboard.finish(parts, result);
     // A request that came before this one, and waits for a sign-in, is over: its app must not be put to a person who came from
     // another one.
@@ -70,10 +68,9 @@ async fn answer(
     parts: &Parts,
     form: Bytes,
     peer: IpAddr,
-    limits: &RateLimiter,
 ) -> Result<PageResponse, PageError> {
     let store = dashboard.svc.store();
-    let now = store.env().now();
+    let (limits, now) = (&dashboard.kernel.limits, store.env().now());
     let person = dashboard.people.find(parts, true).await?;
     let window =
         person.as_ref().map_or_else(|| limits.pages_of_peer(peer), |(_, secret)| limits.pages_of_session(secret));

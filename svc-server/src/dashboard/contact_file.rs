@@ -12,7 +12,7 @@ use svc_core::resources::contacts::ContactId;
 use svc_core::values::TenantId;
 
 use super::page_response::{PageError, PageResponse};
-use crate::api::response::Piece;
+use crate::kernel::response::Piece;
 
 /// The memory in which a page is read and written, in records: 200 of the largest records, or 3 MiB of events, as JSON.
 pub(super) const MEMORY: u32 = 256;

@@ -21,8 +21,7 @@ use svc_core::values::{TenantId, Timestamp};
 use super::Dashboard;
 use super::components::View;
 use super::page_response::PageError;
-use crate::api::OverTls;
-use crate::api::limits::RateLimiter;
+use crate::kernel::peer::OverTls;
 
 /// The cookie of a session.
 const SESSION_COOKIE: &str = "svc_session";
@@ -40,7 +39,6 @@ const SMALL_FORM: usize = 32 * 1024;
 pub(super) struct Context<'a> {
     pub(super) dashboard: &'a Dashboard,
     /// What counts the requests of API keys.
-    pub(super) limits: &'a RateLimiter,
     /// The facade, which acts as this person.
     pub(super) svc: Svc,
     pub(super) session: &'a Session,

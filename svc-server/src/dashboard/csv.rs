@@ -11,7 +11,7 @@ use futures_util::stream::{self, StreamExt as _};
 use svc_core::values::formulas;
 
 use super::page_response::{PageError, PageResponse};
-use crate::api::response::Piece;
+use crate::kernel::response::Piece;
 
 /// The byte order mark of UTF-8.
 const BYTE_ORDER_MARK: &str = "\u{feff}";

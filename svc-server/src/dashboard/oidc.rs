@@ -43,9 +43,9 @@ use url::{Url, form_urlencoded};
 
 use self::id_token::{Claims, EmailClaims, Expected, Flag, Key, TokenError};
 use super::context;
-use super::identity::Origin;
-use crate::deliver::dial::{CHECKED_ADDRESSES, Dialer};
-use crate::deliver::resolver::Resolver;
+use crate::kernel::origin::Origin;
+use crate::outbound::dial::{CHECKED_ADDRESSES, Dialer};
+use crate::outbound::resolver::Resolver;
 
 /// How long the provider may take for a response.
 const TIMEOUT: Duration = Duration::from_secs(10);

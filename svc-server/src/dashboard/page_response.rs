@@ -11,8 +11,8 @@ use maud::{Markup, html};
 use svc_core::error::{Error, StoreError};
 
 use super::{Dashboard, layout};
-use crate::api::ResponseBody;
-use crate::api::response::Piece;
+use crate::kernel::response::Piece;
+use crate::kernel::response::ResponseBody;
 
 /// Keeps nginx from collecting a stream before it passes it on.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -91,7 +91,6 @@ impl PageResponse {
     }
 
     /// Lets the browser go on to a page of another host. A redirect of a form would need that host in `form-action`.
-    #[cfg(feature = "oidc")]
     pub(super) fn go_on_to(mut self, url: &str) -> Self {
         if let Ok(value) = HeaderValue::try_from(format!("0; url={url}")) {
             self.headers.insert(http::header::REFRESH, value);
@@ -100,7 +99,6 @@ impl PageResponse {
     }
 
     /// Sets the policy of a page that has another one than those of the dashboard.
-    #[cfg(feature = "docs")]
     pub(super) fn policy(mut self, policy: HeaderValue) -> Self {
         self.headers.insert(http::header::CONTENT_SECURITY_POLICY, policy);
         self
@@ -135,7 +133,6 @@ pub(super) enum PageError {
     /// The link that was to sign in does not work any more.
     UsedLink(String),
     /// The identity provider did not sign the person in; holds the status and what to do, as sentences.
-    #[cfg(feature = "oidc")]
     NotSignedIn(StatusCode, String),
     RateLimited(Duration),
     /// A form with more than 64 KiB.
@@ -185,7 +182,6 @@ impl PageError {
                  go back, reload the page and send the form again.",
             ),
             Self::UsedLink(reason) => (StatusCode::GONE, "This link does not work any more", reason),
-            #[cfg(feature = "oidc")]
             Self::NotSignedIn(status, reason) => (*status, "You are not signed in", reason),
             Self::RateLimited(_) => {
                 (StatusCode::TOO_MANY_REQUESTS, "Too many requests", "Wait a minute, then load the page again.")
@@ -213,12 +209,7 @@ impl PageError {
 
     /// Returns whether the person has to sign in before anything else.
     fn is_before_sign_in(&self) -> bool {
-        match self {
-            Self::SignedOut | Self::UsedLink(_) => true,
-            #[cfg(feature = "oidc")]
-            Self::NotSignedIn(..) => true,
-            _ => false,
-        }
+        matches!(self, Self::SignedOut | Self::UsedLink(_) | Self::NotSignedIn(..))
     }
 
     /// Returns the page.

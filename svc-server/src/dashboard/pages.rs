@@ -16,12 +16,10 @@ pub(super) mod keys;
 mod made;
 pub(super) mod members;
 pub(super) mod overview;
-#[cfg(feature = "oidc")]
 pub(super) mod provider;
 pub(super) mod record_actions;
 pub(super) mod record_forms;
 pub(super) mod records;
-#[cfg(feature = "docs")]
 pub(super) mod reference;
 pub(super) mod replays;
 pub(super) mod requests;

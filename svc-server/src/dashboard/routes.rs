@@ -11,15 +11,13 @@ use super::Dashboard;
 use super::contact_file;
 use super::context::{Context, Form};
 use super::page_response::{PageError, PageResponse};
-#[cfg(feature = "oidc")]
 use super::pages::provider;
-#[cfg(feature = "docs")]
-use super::pages::reference;
 use super::pages::{
     accounts, apps, attempts, audit, deliveries, delivery, developer_apps, endpoint_forms, events, find, keys, members,
-    overview, record_actions, record_forms, records, replays, requests, sandbox, settings, sign_in, system, webhooks,
+    overview, record_actions, record_forms, records, reference, replays, requests, sandbox, settings, sign_in, system,
+    webhooks,
 };
-use crate::api::router::by_path;
+use crate::kernel::head::by_path;
 
 type Respond<'a> = BoxFuture<'a, Result<PageResponse, PageError>>;
 type AnyoneFn = for<'a> fn(&'a Dashboard, &'a Parts, &'a Form) -> Respond<'a>;
@@ -279,7 +277,6 @@ fn app_pages() -> Vec<Page> {
 }
 
 /// Returns the pages for trying the API out.
-#[cfg(feature = "docs")]
 fn reference_pages() -> [Page; 2] {
     use Handler::Account;
     use Role::Developer;
@@ -289,26 +286,13 @@ fn reference_pages() -> [Page; 2] {
     ]
 }
 
-/// Returns no pages.
-#[cfg(not(feature = "docs"))]
-fn reference_pages() -> [Page; 0] {
-    []
-}
-
 /// Returns the pages for signing in at an identity provider.
-#[cfg(feature = "oidc")]
 fn provider_pages() -> [Page; 2] {
     use Handler::SignIn;
     [
         post("/oidc/start", SignIn(|dashboard, parts, _| Box::pin(provider::start(dashboard, parts)))),
         get("/oidc/callback", SignIn(|dashboard, parts, _| Box::pin(provider::callback(dashboard, parts)))),
     ]
-}
-
-/// Returns no pages.
-#[cfg(not(feature = "oidc"))]
-fn provider_pages() -> [Page; 0] {
-    []
 }
 
 /// Who may ask for a page.

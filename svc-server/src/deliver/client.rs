@@ -23,12 +23,13 @@ use svc_core::webhooks::deliveries::{AttemptLog, FailureClass};
 use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use tokio::time::{Instant, timeout_at};
 
-use super::dial::{CHECKED_ADDRESSES, DialError, Dialer, Dialled};
 use super::echoes;
 use super::tls::TlsClients;
 use super::tokens::Tokens;
-use super::{EgressProxy, Trial, WebhookClient, tls_errors};
-use crate::deliver::resolver::Resolver;
+use super::{Trial, WebhookClient};
+use crate::outbound::dial::{CHECKED_ADDRESSES, DialError, Dialer, Dialled};
+use crate::outbound::resolver::Resolver;
+use crate::outbound::{EgressProxy, USER_AGENT_VALUE, tls_errors};
 
 /// The highest number of bytes of a response body that are read.
 const MAX_BODY_READ: usize = 64 * 1024;
@@ -44,8 +45,6 @@ const TIME_AFTER_STALL: Duration = Duration::from_secs(1);
 const GET_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an idle connection is kept open for the next delivery.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-
-pub(super) const USER_AGENT_VALUE: &str = concat!("svc-webhooks/", env!("CARGO_PKG_VERSION"));
 
 /// Makes delivery attempts over HTTP/1.1 with connections that are kept alive.
 ///

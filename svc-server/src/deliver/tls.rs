@@ -21,7 +21,7 @@ use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tokio_rustls::rustls::{self, ClientConfig, InconsistentKeys, RootCertStore};
 
 use super::client::{Connections, TransportError};
-use super::dial::Dialer;
+use crate::outbound::dial::Dialer;
 
 /// The number of subscriptions whose connections are kept: those that were used last.
 const MAX_KEPT: usize = 256;

@@ -22,8 +22,9 @@ use svc_core::webhooks::options::ClientCredentials;
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use tokio::time::Instant;
 
-use super::client::{Inner, TransportError, USER_AGENT_VALUE, read_response};
-use crate::deliver::dial::CHECKED_ADDRESSES;
+use super::client::{Inner, TransportError, read_response};
+use crate::outbound::USER_AGENT_VALUE;
+use crate::outbound::dial::CHECKED_ADDRESSES;
 
 /// How long a token is kept whose endpoint does not say when it expires.
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(300);

@@ -15,8 +15,8 @@ use super::handler::Session;
 use super::schemas::{NOT_STORED, NOTICE, PAGE};
 use super::search;
 use super::tools::{MAX_QUERY, Tool, ToolOperation};
-use crate::api::ToolCall;
-use crate::api::problem::Problem;
+use crate::api::request_context::ToolCall;
+use crate::kernel::problem::Problem;
 
 /// How many sections a search of the documentation returns.
 const SECTIONS: usize = 3;
@@ -49,7 +49,7 @@ pub(super) async fn run(session: &Session, tool: &Tool, arguments: JsonObject) -
     session.is_counted.store(true, Ordering::Relaxed);
     let mut waiting = session.waiting.clone();
     let response = tokio::select! {
-        response = session.api.call(request, session.peer) => response,
+        response = session.operations.call(request, session.peer) => response,
         // A change is made whether anybody waits for it or not.
         _ = waiting.changed(), if !operation.writes() => return invalid(Error::NotAllowed("The client has gone.".to_owned())),
     };

@@ -16,9 +16,9 @@ use tokio::sync::watch;
 
 use super::tools::{ToolOperation, Tools};
 use super::{call, message};
-use crate::api::Api;
-use crate::api::auth::Principal;
-use crate::api::response_memory::ToolMemory;
+use crate::kernel::auth::Principal;
+use crate::kernel::listener::Listener;
+use crate::kernel::response_memory::ToolMemory;
 
 /// What assistants read before they call a tool.
 const INSTRUCTIONS: &str = "\
@@ -40,7 +40,7 @@ const MAX_NAME: usize = 100;
 #[derive(Clone)]
 pub(crate) struct Session {
     /// Runs the requests that calls become.
-    pub(crate) api: Api,
+    pub(crate) operations: Arc<Listener>,
     pub(crate) peer: IpAddr,
     /// Whose key or token the message has.
     pub(crate) client: Principal,
@@ -95,7 +95,7 @@ impl ServerHandler for Handler {
         let Session { client, is_read_only, .. } = session(&context)?;
         let may_call = |operation: &ToolOperation| {
             let is_refused = operation.writes() && client.signs();
-            !is_refused && client.require_scope(operation.area, operation.scope).is_ok()
+            !is_refused && client.require(operation.area, operation.scope).is_ok()
         };
         Ok(ListToolsResult::with_all_items(self.tools.list(*is_read_only, may_call)))
     }

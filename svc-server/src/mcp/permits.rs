@@ -12,7 +12,7 @@ use svc_core::error::StoreError;
 use svc_core::sync::lock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::api::response_memory::Holder;
+use crate::kernel::response_memory::Holder;
 
 /// How many messages are handled at a time. Each takes some 60 KB while it is, and most take a millisecond.
 const MESSAGES: usize = 128;

@@ -21,14 +21,12 @@ use svc_core::webhooks::deliveries::RetrySchedule;
 use svc_core::webhooks::engine::Policy;
 use svc_store::Options;
 
-use crate::api::cors::Cors;
-use crate::api::{OauthClients, Settings};
-use crate::dashboard::{Authorities, OidcSettings, Origin};
-use crate::deliver::EgressProxy;
+use crate::dashboard::{Authorities, OidcSettings};
 use crate::program::address::ListenAddress;
 use crate::program::proxy::network;
 use crate::streams;
 use crate::telemetry::LogFormat;
+use crate::{Cors, DashboardSettings, EgressProxy, OauthClients, OauthSettings, Origin, Settings, Surfaces};
 
 const EXAMPLES: &str = "Examples:
   svc-server --demo
@@ -499,21 +497,31 @@ impl Config {
             limit_rates: !self.no_rate_limit,
             idempotency_ttl: self.idempotency_ttl,
             retention: self.retention,
-            docs: self.docs == Switch::On,
             request_log: self.request_log == Switch::On,
-            extensions: self.extensions == Switch::On,
             cors: Cors::new(self.cors_origin.clone()),
             platform_webhook: self.platform_webhook.clone(),
-            dashboard: self.dashboard == Switch::On,
             public_url: self.public_url.as_ref().map(ToString::to_string),
-            oauth: self.public_url.clone().filter(|_| self.oauth == Switch::On),
-            oauth_clients: self.oauth_clients,
-            mcp: (self.mcp == Switch::On).then(|| self.public_url.iter().filter_map(host_of).collect()),
-            // Checked when the flags were read, as is the identity provider.
+            // Checked when the flags were read.
             egress_proxy: self.egress_proxy().ok().flatten(),
-            oidc: self.oidc().ok().flatten(),
-            dashboard_frame_ancestor: self.dashboard_frame_ancestor.clone(),
             ..Settings::default()
+        }
+    }
+
+    /// Returns what is served besides.
+    pub fn surfaces(&self) -> Surfaces {
+        let origin = self.public_url.clone().filter(|_| self.oauth == Switch::On);
+        let dashboard = DashboardSettings {
+            frame_ancestor: self.dashboard_frame_ancestor.clone(),
+            // Checked when the flags were read.
+            provider: self.oidc().ok().flatten(),
+            oauth: origin.map(|origin| OauthSettings { origin, clients: self.oauth_clients }),
+            ..DashboardSettings::default()
+        };
+        Surfaces {
+            extensions: self.extensions == Switch::On,
+            docs: self.docs == Switch::On,
+            dashboard: (self.dashboard == Switch::On).then_some(dashboard),
+            mcp: (self.mcp == Switch::On).then(|| self.public_url.iter().filter_map(host_of).collect()),
         }
     }
 }

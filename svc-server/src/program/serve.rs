@@ -47,13 +47,11 @@ use tokio_util::io::InspectWriter;
 use self::linger::{Linger, RequestBody};
 use self::requests::{Buffers, CloseReason, CountedReader, OpenRequests, Stage, Timeouts};
 pub use self::tls::Tls;
-use crate::api::Incoming;
-use crate::api::OverTls;
-use crate::api::response_memory::Reader;
-use crate::api::shares::Pool;
+use crate::kernel::response_memory::Reader;
+use crate::kernel::shares::Pool;
 use crate::program::address::ListenAddress;
 use crate::program::proxy::TrustedProxies;
-use crate::{Api, ResponseBody};
+use crate::{Api, Incoming, OverTls, ResponseBody};
 
 /// The timeout for the head of a request, and for the first byte of a connection.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);

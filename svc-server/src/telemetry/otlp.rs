@@ -44,8 +44,8 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::SPANS;
-use crate::deliver::dial::{CHECKED_ADDRESSES, Dialer};
-use crate::deliver::resolver::SystemResolver;
+use crate::outbound::dial::{CHECKED_ADDRESSES, Dialer};
+use crate::outbound::resolver::SystemResolver;
 
 /// The name of the service, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` sets it.
 const SERVICE: &str = "svc-server";
@@ -149,7 +149,7 @@ where
 }
 
 /// Makes the span a child of the client's span, if the request has a `traceparent` header (W3C Trace Context).
-pub(super) fn continue_trace(span: &Span, headers: &HeaderMap) {
+pub(crate) fn continue_trace(span: &Span, headers: &HeaderMap) {
     if span.is_disabled() || !headers.contains_key("traceparent") {
         return;
     }

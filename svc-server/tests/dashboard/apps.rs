@@ -7,7 +7,7 @@ use svc_core::accounts::grants::GrantUse;
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 use svc_core::requests::{self, LoggedRequest};
-use svc_server::{Builder, Settings};
+use svc_server::Builder;
 
 use super::browser::{Server, authorize, encode, without_labels};
 
@@ -107,8 +107,7 @@ async fn the_audit_log_and_the_request_log_name_the_app() {
 async fn without_apps_there_are_no_pages_about_them() {
     let server = Server::start().await;
     let app = server.app(Some(server.tenant), "Route Planner").await;
-    let settings = Settings { dashboard: true, ..Settings::default() };
-    let (api, _) = Builder::new(&server.svc).settings(settings).build();
+    let (api, _) = Builder::new(&server.svc).dashboard(true).build();
     let server = Server { api, ..server };
     let owner = server.signed_in(Role::Owner).await;
     let own = format!("/developer-apps/{}", app.id);

@@ -13,7 +13,16 @@ use hyper::body::{Body, Frame};
 use svc_core::accounts::sessions::{MAX_SESSIONS, Role, Session};
 use svc_core::prelude::*;
 
+use svc_server::{Api, DashboardSettings, Settings, Surfaces};
+
 use super::browser::{Browser, PEER, Server, encode};
+
+/// Returns the pages with this memory of responses, over the store of a server.
+fn with_memory(server: &Server, response_memory: usize) -> Api {
+    let surfaces = Surfaces { dashboard: Some(DashboardSettings::default()), ..Surfaces::default() };
+    let settings = Settings { response_memory, ..Settings::default() };
+    Api::with(std::sync::Arc::clone(server.svc.store()), settings, surfaces)
+}
 
 /// A body that nobody may read.
 struct Untouched;
@@ -116,9 +125,7 @@ async fn pages_are_for_their_own_origin_alone() {
 #[tokio::test(start_paused = true)]
 async fn pages_that_are_not_taken_use_up_the_memory_of_responses() {
     let server = Server::start().await;
-    let settings =
-        svc_server::Settings { dashboard: true, response_memory: 4 * 1024, ..svc_server::Settings::default() };
-    let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
+    let api = with_memory(&server, 4 * 1024);
     let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Viewer)).await;
     let path = format!("/dashboard/sign-in?token={}", link.token.reveal());
     let get = async || {
@@ -144,9 +151,7 @@ async fn a_long_page_takes_the_memory_that_it_needs() {
         let input = WebhookCreate::new(url, EventSet::All);
         server.svc.account(server.tenant).webhooks().create(input).await.unwrap();
     }
-    let settings =
-        svc_server::Settings { dashboard: true, response_memory: 4 * 1_280 * 1024, ..svc_server::Settings::default() };
-    let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
+    let api = with_memory(&server, 4 * 1_280 * 1024);
     let viewer = server.signed_in(Role::Viewer).await;
     let get = async |path: &str| {
         let request = Request::get(path).header(HOST, "localhost:8080").header(COOKIE, viewer.cookie.clone().unwrap());
@@ -181,9 +186,7 @@ async fn files_that_are_not_taken_leave_room_for_the_pages_of_others() {
         contact.details.company_name = Patch::Set(Some(Text::parse(&"x".repeat(200)).unwrap()));
         server.svc.account(server.tenant).contacts().create(contact).await.unwrap();
     }
-    let settings =
-        svc_server::Settings { dashboard: true, response_memory: 4 * 1024 * 1024, ..svc_server::Settings::default() };
-    let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
+    let api = with_memory(&server, 4 * 1024 * 1024);
     let own = server.signed_in(Role::Viewer).await;
     let other = server.signed_in_by(DashboardLinkCreate::to(server.other, Role::Viewer)).await;
     let get = async |browser: &Browser<'_>, path: &str| {
@@ -219,9 +222,7 @@ async fn a_file_that_cannot_be_read_to_its_end_fails() {
         let contact = ContactCreate::new(format!("c{number}@example.com").parse().unwrap());
         server.svc.account(server.tenant).contacts().create(contact).await.unwrap();
     }
-    let settings =
-        svc_server::Settings { dashboard: true, response_memory: 128 * 1024, ..svc_server::Settings::default() };
-    let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
+    let api = with_memory(&server, 128 * 1024);
     let viewer = server.signed_in(Role::Viewer).await;
     let request = Request::get("/dashboard/contacts?format=csv").header(HOST, "localhost:8080");
     let request = request.header(COOKIE, viewer.cookie.clone().unwrap());
@@ -241,9 +242,7 @@ async fn a_file_that_is_complete_ends_whatever_the_memory() {
     let server = Server::start().await;
     let contact = ContactCreate::new("ada@example.com".parse().unwrap());
     let contact = server.svc.account(server.tenant).contacts().create(contact).await.unwrap();
-    let settings =
-        svc_server::Settings { dashboard: true, response_memory: 4 * 1024, ..svc_server::Settings::default() };
-    let api = svc_server::Api::new(std::sync::Arc::clone(server.svc.store()), settings);
+    let api = with_memory(&server, 4 * 1024);
     let developer = server.signed_in(Role::Developer).await;
     for path in ["/dashboard/contacts?format=csv".to_owned(), format!("/dashboard/contacts/{}/data", contact.id)] {
         let request = Request::get(&path).header(HOST, "localhost:8080");

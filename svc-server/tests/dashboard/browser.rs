@@ -21,7 +21,7 @@ use svc_core::values::RedirectUri;
 use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use svc_server::deliver::{Trial, WebhookClient};
-use svc_server::{Api, Builder, Settings};
+use svc_server::{Api, Builder, OauthSettings};
 
 /// The address of the server in the browser.
 pub(crate) const ORIGIN_URL: &str = "http://localhost:8080";
@@ -113,9 +113,9 @@ impl Server {
         let other = svc.accounts().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
         let tried = Arc::default();
         let endpoint = Endpoint { tried: Arc::clone(&tried), clock: clock.clone() };
-        let oauth = Some("https://svc.example".parse().unwrap());
-        let settings = Settings { dashboard: true, oauth, ..Settings::default() };
-        let (api, _) = Builder::new(&svc).settings(settings).webhook_client(Arc::new(endpoint)).build();
+        let oauth = OauthSettings::new("https://svc.example".parse().unwrap());
+        let builder = Builder::new(&svc).oauth(oauth);
+        let (api, _) = builder.webhook_client(Arc::new(endpoint)).build();
         Self { svc, clock, api, tenant, other, transactions, tried }
     }
 

@@ -7,7 +7,7 @@ use svc_core::accounts::apps::{App, AppUpdate};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::prelude::*;
-use svc_server::{Builder, Settings};
+use svc_server::{Builder, DashboardSettings, OauthSettings, Surfaces};
 
 use super::browser::{Browser, ORIGIN_URL, RETURN, Response, Server, authorize};
 
@@ -328,9 +328,8 @@ async fn the_grant_names_the_owner_who_allowed_it_last() {
 async fn an_application_mounts_the_page() {
     let server = Server::start().await;
     let app = server.app(None, "Route Planner").await;
-    let settings =
-        Settings { dashboard: true, oauth: Some("https://shop.example".parse().unwrap()), ..Settings::default() };
-    let (api, _) = Builder::new(&server.svc).settings(settings).mount("/business").build();
+    let oauth = OauthSettings::new("https://shop.example".parse().unwrap());
+    let (api, _) = Builder::new(&server.svc).oauth(oauth).mount("/business").build();
     let server = Server { api, ..server };
     let request = authorize(&app, &[]);
     // The application takes the mount off before it passes a request on.
@@ -358,13 +357,11 @@ async fn an_application_mounts_the_page() {
 async fn nobody_shows_the_page_in_a_frame() {
     let server = Server::start().await;
     let app = server.app(None, "Route Planner").await;
-    let settings = Settings {
-        dashboard: true,
-        dashboard_frame_ancestor: Some("https://portal.example".parse().unwrap()),
-        oauth: Some("https://svc.example".parse().unwrap()),
-        ..Settings::default()
-    };
-    let (api, _) = Builder::new(&server.svc).settings(settings).build();
+    let frame_ancestor = Some("https://portal.example".parse().unwrap());
+    let oauth = Some(OauthSettings::new("https://svc.example".parse().unwrap()));
+    let dashboard = Some(DashboardSettings { frame_ancestor, oauth, ..DashboardSettings::default() });
+    let surfaces = Surfaces { dashboard, ..Surfaces::default() };
+    let (api, _) = Builder::new(&server.svc).surfaces(surfaces).build();
     let server = Server { api, ..server };
     let owner = server.signed_in(Role::Owner).await;
     let dashboard = owner.get("/").await;

@@ -12,8 +12,8 @@ use svc_core::input::Input as _;
 use svc_core::prelude::*;
 use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::engine::{Attempt, AttemptResult};
+use svc_server::Builder;
 use svc_server::deliver::{Trial, WebhookClient};
-use svc_server::{Builder, Settings};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::browser::{Server, encode};
@@ -427,8 +427,7 @@ async fn an_account_has_four_trials_at_a_time() {
     let (arrivals, mut arrived) = mpsc::unbounded_channel();
     let responses = Arc::new(Semaphore::new(0));
     let slow = Slow { arrivals, responses: Arc::clone(&responses) };
-    let settings = Settings { dashboard: true, ..Settings::default() };
-    server.api = Builder::new(&server.svc).settings(settings).webhook_client(Arc::new(slow)).build().0;
+    server.api = Builder::new(&server.svc).dashboard(true).webhook_client(Arc::new(slow)).build().0;
     let developer = server.signed_in(Role::Developer).await;
     let other = server.signed_in_by(DashboardLinkCreate::to(server.other, Role::Developer)).await;
     let typed = form("https://example.com/hook", "all", &[]);

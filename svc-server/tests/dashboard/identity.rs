@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 use svc_server::dashboard::Identity;
-use svc_server::{Builder, Settings};
+use svc_server::{Builder, DashboardSettings, Surfaces};
 
 use super::browser::{Browser, Server};
 
@@ -84,9 +84,10 @@ async fn the_operator_names_who_may_frame_the_pages() {
     for (ancestor, policy) in
         [(None, "frame-ancestors 'none'"), (Some("https://app.example.com"), "frame-ancestors https://app.example.com")]
     {
-        let dashboard_frame_ancestor = ancestor.map(|origin| origin.parse().unwrap());
-        let settings = Settings { dashboard: true, dashboard_frame_ancestor, ..Settings::default() };
-        let (api, _) = Builder::new(&server.svc).settings(settings).build();
+        let frame_ancestor = ancestor.map(|origin| origin.parse().unwrap());
+        let dashboard = Some(DashboardSettings { frame_ancestor, ..DashboardSettings::default() });
+        let surfaces = Surfaces { dashboard, ..Surfaces::default() };
+        let (api, _) = Builder::new(&server.svc).surfaces(surfaces).build();
         let (svc, clock) = (server.svc.clone(), server.clock.clone());
         let server = Server {
             api,

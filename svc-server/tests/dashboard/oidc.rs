@@ -14,7 +14,7 @@ use svc_core::accounts::sessions::Role;
 use svc_core::crypto::sha256;
 use svc_core::prelude::*;
 use svc_server::dashboard::{Authorities, OidcSettings};
-use svc_server::{Builder, Settings};
+use svc_server::{Builder, DashboardSettings, OauthSettings, Surfaces};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -63,9 +63,10 @@ fn settings(issuer: &str) -> OidcSettings {
 /// Returns a server whose members sign in at a provider.
 async fn server_of(provider: OidcSettings) -> Server {
     let server = Server::start().await;
-    let oauth = Some("http://localhost:8080".parse().unwrap());
-    let settings = Settings { dashboard: true, oidc: Some(provider), oauth, ..Settings::default() };
-    let (api, _) = Builder::new(&server.svc).settings(settings).build();
+    let oauth = Some(OauthSettings::new("http://localhost:8080".parse().unwrap()));
+    let dashboard = Some(DashboardSettings { provider: Some(provider), oauth, ..DashboardSettings::default() });
+    let surfaces = Surfaces { dashboard, ..Surfaces::default() };
+    let (api, _) = Builder::new(&server.svc).surfaces(surfaces).build();
     Server { api, ..server }
 }
 

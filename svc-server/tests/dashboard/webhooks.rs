@@ -211,7 +211,7 @@ async fn a_request_leads_to_its_events_and_deliveries_and_back() {
         .header("authorization", format!("Bearer {}", key.text.reveal()));
     let created = server.send(request.body(r#"{"email": "ada@example.com"}"#.into()).unwrap()).await;
     assert_eq!(created.status, StatusCode::CREATED);
-    server.api.flush_request_log().await;
+    server.api.jobs().flush_request_log().await;
 
     let mut path =
         links(&viewer.get("/requests?method=POST&path=contacts&status=2xx").await.text, "/requests/")[0].to_owned();

@@ -15,8 +15,8 @@ use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::engine::{Attempt, AttemptOptions, AttemptResult};
 use svc_core::webhooks::events::Event;
 use svc_core::webhooks::subscriptions::SubscriptionId;
-use svc_server::deliver::resolver::{Resolver, SystemResolver};
 use svc_server::deliver::{HttpWebhookClient, WebhookClient as _};
+use svc_server::outbound::resolver::{Resolver, SystemResolver};
 use uuid::Uuid;
 
 use super::receivers::{After, BlackHole, FAILS, OK, Receiver, canary, listen, raw_receiver};

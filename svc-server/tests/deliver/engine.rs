@@ -23,8 +23,8 @@ use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::samples;
 use svc_core::webhooks::statistics::AttemptOutcome;
 use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
-use svc_server::deliver::resolver::SystemResolver;
 use svc_server::deliver::{self, HttpWebhookClient, WebhookClient};
+use svc_server::outbound::resolver::SystemResolver;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 

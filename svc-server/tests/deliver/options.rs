@@ -12,8 +12,8 @@ use svc_core::values::HostPolicy;
 use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::engine::{Attempt, AttemptOptions};
 use svc_core::webhooks::options::Authentication;
-use svc_server::deliver::resolver::{Resolver, SystemResolver};
 use svc_server::deliver::{HttpWebhookClient, WebhookClient as _};
+use svc_server::outbound::resolver::{Resolver, SystemResolver};
 use wiremock::matchers::{body_string, header, method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 

@@ -8,8 +8,9 @@ use futures_util::future::join_all;
 use svc_core::env::Env;
 use svc_core::values::HostPolicy;
 use svc_core::webhooks::deliveries::AttemptLog;
-use svc_server::deliver::resolver::Resolver;
-use svc_server::deliver::{EgressProxy, HttpWebhookClient, WebhookClient as _};
+use svc_server::EgressProxy;
+use svc_server::deliver::{HttpWebhookClient, WebhookClient as _};
+use svc_server::outbound::resolver::Resolver;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 

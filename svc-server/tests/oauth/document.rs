@@ -120,7 +120,7 @@ async fn events_about_apps_are_as_the_document_says() {
     server.svc.apps().update(app, AppUpdate { disconnect_url: gone, ..AppUpdate::default() }).await.unwrap();
     server.tokens(&server.confidential).await;
     server.svc.apps().delete(app).await.unwrap();
-    server.api.publish_operational_events().await.unwrap();
+    server.api.jobs().publish_operational_events().await.unwrap();
 
     let document: Value = serde_json::from_str(&openapi::text("platform-v1").unwrap()).unwrap();
     let deliveries = server.svc.account(PLATFORM_ACCOUNT).deliveries().list(Default::default()).await.unwrap();

@@ -15,7 +15,7 @@ use svc_core::crypto::sha256;
 use svc_core::env::{Env, ManualClock, SystemEntropy};
 use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
-use svc_server::{Api, Settings};
+use svc_server::{Api, DashboardSettings, OauthSettings, Settings, Surfaces};
 use url::Url;
 use url::form_urlencoded::Serializer;
 
@@ -48,16 +48,14 @@ pub(crate) struct Received {
 
 impl Server {
     pub(crate) async fn start() -> Self {
-        let settings = Settings {
-            dashboard: true,
-            dashboard_frame_ancestor: Some("https://host.example.com".parse().unwrap()),
-            oauth: Some(ISSUER.parse().unwrap()),
-            limit_rates: false,
-            ..Settings::default()
-        };
+        let settings = Settings { limit_rates: false, ..Settings::default() };
+        let frame_ancestor = Some("https://host.example.com".parse().unwrap());
+        let oauth = Some(OauthSettings::new(ISSUER.parse().unwrap()));
+        let dashboard = Some(DashboardSettings { frame_ancestor, oauth, ..DashboardSettings::default() });
+        let surfaces = Surfaces { dashboard, ..Surfaces::default() };
         let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
         let svc = Svc::new(MemoryStore::new(Env::new(clock.clone(), SystemEntropy)));
-        let api = Api::new(std::sync::Arc::clone(svc.store()), settings);
+        let api = Api::with(std::sync::Arc::clone(svc.store()), settings, surfaces);
         let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
         let app = async |name: &str, public, write| {
             let mut input = AppCreate::new(name.parse().unwrap(), vec![CALLBACK.parse().unwrap()]);

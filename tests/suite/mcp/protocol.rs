@@ -120,9 +120,8 @@ async fn other_hosts_and_origins_are_refused() {
 #[tokio::test]
 async fn a_page_that_may_call_the_api_may_call_tools() {
     let origin = "https://app.example.com";
-    let cors = svc_server::api::cors::Cors::new(vec![origin.parse().unwrap()]);
-    let settings = Settings { mcp: Some(vec!["api.example.com".to_owned()]), cors, ..settings() };
-    let server = TestServer::with(settings, |store| store);
+    let cors = svc_server::Cors::new(vec![origin.parse().unwrap()]);
+    let server = TestServer::serving(super::tools(), Settings { cors, ..settings() });
     let preflight = Call::absolute(Method::OPTIONS, "/mcp").anonymous().header("origin", origin);
     let preflight = server.api.call(
         {
@@ -152,9 +151,8 @@ async fn a_page_that_may_call_the_api_may_call_tools() {
 async fn an_origin_of_another_scheme_may_call_tools_as_it_is() {
     let allowed =
         ["chrome-extension://abcdefgh", "vscode-webview://a1b2", "capacitor://localhost", "http://a.example.com"];
-    let cors = svc_server::api::cors::Cors::new(allowed.map(|origin| origin.parse().unwrap()).to_vec());
-    let settings = Settings { mcp: Some(vec!["api.example.com".to_owned()]), cors, ..settings() };
-    let server = TestServer::with(settings, |store| store);
+    let cors = svc_server::Cors::new(allowed.map(|origin| origin.parse().unwrap()).to_vec());
+    let server = TestServer::serving(super::tools(), Settings { cors, ..settings() });
     let list = |origin: &str| message("/mcp", "tools/list", json!({})).header("origin", origin);
     for origin in allowed {
         let listed = server.expect(200, list(origin)).await;

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use svc_server::Settings;
 use svc_server::api::{extensions, routes};
 
 use super::{arguments_of, call, failure, message, names, result, server, success, tools_of};
-use crate::harness::{Call, TestServer, sample, settings};
+use crate::harness::{Call, TestServer, sample};
 
 /// The operations that are no tools: the check of a key, an event that tests a webhook, and what returns a secret.
 const NO_TOOLS: [&str; 3] = ["ping", "test_webhook", "rotate_webhook_secret"];
@@ -521,7 +520,7 @@ async fn no_tool_returns_the_secret_of_a_webhook() {
 
 #[tokio::test]
 async fn without_the_setting_there_are_no_tools() {
-    let server = TestServer::with(Settings { mcp: None, ..settings() }, |store| store);
+    let server = TestServer::new();
     let gone = server.expect(404, message("/mcp", "tools/list", json!({}))).await;
     assert_eq!(gone.code(), "route_not_found");
     // The paths of calls are for calls alone.

@@ -89,7 +89,7 @@ async fn codes_and_tokens_expire() {
     assert_refused(&client.refresh(text(&tokens, "refresh_token")).await, 400, "invalid_grant");
     // Upkeep deletes what has expired.
     server.clock.advance(HOUR * 2);
-    server.api.run_housekeeping().await.unwrap();
+    server.api.jobs().run_housekeeping().await.unwrap();
     let left = server
         .store
         .write("left", (), async |tx, ()| Ok(tx.delete_expired_tokens(svc_core::values::Timestamp::MAX, 100).await?));
@@ -99,7 +99,7 @@ async fn codes_and_tokens_expire() {
 /// A public app has no secret, so anyone can send requests in its name.
 #[tokio::test]
 async fn revocations_are_limited_by_address_and_what_is_no_token_is_not_written() {
-    let (server, gate) = Gate::server_with(apps(Settings { rate_limit: 3, ..limited() }));
+    let (server, gate) = Gate::server_of(apps(), Settings { rate_limit: 3, ..limited() });
     let client = Client::new(&server, true).await;
     gate.fail(Access::Write, StoreError::Unavailable("no writes".to_owned()));
     let revoke = |peer: &str| {
@@ -180,7 +180,7 @@ async fn of_many_refreshes_at_once_one_family_comes() {
     let client = Client::new(&server, true).await;
     let tokens = client.connect().await;
     let second = server.second_store();
-    let node = Api::new(std::sync::Arc::clone(&second), apps(settings()));
+    let node = Api::with(std::sync::Arc::clone(&second), settings(), apps());
     let parameters = [("grant_type", "refresh_token"), ("refresh_token", text(&tokens, "refresh_token"))];
     let refreshes = (0..100).map(|n| client.token_at(if n % 2 == 0 { &server.api } else { &node }, &parameters));
     let responses = join_all(refreshes).await;

@@ -213,9 +213,12 @@ impl EventKinds {
         self.custom.get(&kind).map(|custom| schema_refs::moved(custom.schema.clone(), place))
     }
 
-    /// Returns what an event of a registered kind reports: the description of its schema, if it has one.
-    pub fn description(&self, kind: KindName) -> Option<&str> {
-        self.custom.get(&kind)?.schema["description"].as_str()
+    /// Returns what an event of a kind reports, as a sentence: for a registered kind the description of its schema, if it has
+    /// one.
+    pub fn meaning(&self, kind: EventKind) -> String {
+        let EventKind::Custom(name) = kind else { return kind.meaning().unwrap_or_default().to_owned() };
+        let described = self.custom.get(&name).and_then(|custom| custom.schema["description"].as_str());
+        described.map_or_else(|| format!("An event `{name}` of the application."), str::to_owned)
     }
 
     /// Returns the example of a registered kind.

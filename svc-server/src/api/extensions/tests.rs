@@ -15,7 +15,7 @@ use svc_core::webhooks::events::{EventId, MAX_DATA};
 use super::*;
 use crate::api::handlers::RequestParts;
 use crate::api::platform;
-use crate::api::response_memory::RECORD;
+use crate::kernel::response_memory::RECORD;
 
 /// The body of a response that is stored with an attempt, in bytes.
 pub(crate) const RESPONSE: usize = 16 * 1024;

@@ -10,7 +10,7 @@ use svc_core::error::{Error, FieldCode, Issue, StoreError};
 use uuid::Uuid;
 
 use super::webhooks;
-use crate::api::problem::Problem;
+use crate::kernel::problem::Problem;
 
 /// The headers of every response.
 const COMMON_HEADERS: [&str; 6] = [

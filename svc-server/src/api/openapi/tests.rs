@@ -14,8 +14,8 @@ use svc_core::values::{EventKind, EventKinds};
 use super::components::samples;
 use super::{document, text, webhooks};
 use crate::api::extensions;
-use crate::api::problem::{CODES, Problem, field_codes};
 use crate::api::routes::{Operation, Version, operations};
+use crate::kernel::problem::{CODES, Problem, field_codes};
 
 const RECORDS: [&str; 6] = ["Contact", "Invoice", "Booking", "Quote", "Job", "WebhookSubscription"];
 const INPUTS: [&str; 10] = [

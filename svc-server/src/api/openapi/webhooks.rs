@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 use svc_core::accounts::operational::{OperationalKind, PLATFORM_ACCOUNT};
 use svc_core::platform::operational_data;
@@ -12,7 +12,7 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::{Invoice, Payment, RefundedInvoice};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
-use svc_core::values::{EventKind, EventKinds, KindName, TenantId, Timestamp};
+use svc_core::values::{EventKind, EventKinds, TenantId, Timestamp};
 use svc_core::webhooks::samples;
 
 use super::Schemas;
@@ -36,43 +36,25 @@ const HEADERS: [&str; 8] = [
 
 /// Returns the webhooks by event kind.
 pub(super) fn describe(schemas: &mut Schemas, kinds: &EventKinds) -> Value {
-    let describe = |(kind, meaning): (EventKind, String)| {
+    let describe = |kind: EventKind| {
+        let meaning = kinds.meaning(kind);
         let example = samples::data(kinds, kind).unwrap_or_default();
         let data = data(kind, schemas);
         let tenant = "0195a3c8-8a00-7000-8000-00000000a001";
         (kind.to_string(), json!({ "post": delivery(kind.as_str(), &meaning, data, &example, tenant, schemas) }))
     };
-    meanings(kinds).into_iter().map(describe).collect::<Map<String, Value>>().into()
-}
-
-/// Returns all kinds with what each of them reports, as a sentence.
-pub(crate) fn meanings(kinds: &EventKinds) -> Vec<(EventKind, String)> {
-    let schema = EventKind::json_schema(&mut SchemaGenerator::default()).to_value();
-    let lines = schema["description"].as_str().unwrap_or_default();
-    let meaning = |kind: EventKind| match kind {
-        EventKind::Custom(name) => meaning(kinds, name),
-        _ => lines.lines().find_map(|line| line.strip_prefix(&format!("- `{kind}`: "))).unwrap_or_default().to_owned(),
-    };
-    kinds.all().map(|kind| (kind, meaning(kind))).collect()
+    kinds.all().map(describe).collect::<Map<String, Value>>().into()
 }
 
 /// Returns the webhooks that the platform webhook receives, by operational kind.
 pub(super) fn describe_operational(schemas: &mut Schemas) -> Value {
-    let meanings = OperationalKind::json_schema(&mut schemas.output).to_value();
-    let meanings = meanings["description"].as_str().unwrap_or_default().to_owned();
     let describe = |kind: &OperationalKind| {
-        let meaning = meanings.lines().find_map(|line| line.strip_prefix(&format!("- `{kind}`: "))).unwrap_or_default();
         let (schema, description) = operational_data(*kind, &mut schemas.output);
         let (data, tenant) = (Data { schema: schema.to_value(), description }, PLATFORM_ACCOUNT.to_string());
-        let post = delivery(kind.as_str(), meaning, data, &samples::operational(*kind), &tenant, schemas);
+        let post = delivery(kind.as_str(), kind.meaning(), data, &samples::operational(*kind), &tenant, schemas);
         (kind.to_string(), json!({ "post": post }))
     };
     OperationalKind::ALL.iter().map(describe).collect::<Map<String, Value>>().into()
-}
-
-/// Returns what an event of a custom kind reports.
-fn meaning(kinds: &EventKinds, kind: KindName) -> String {
-    kinds.description(kind).map_or_else(|| format!("An event `{kind}` of the application."), str::to_owned)
 }
 
 /// Adds the custom kinds to the schema of event kinds, and the schema of the data of each under its name.
@@ -90,7 +72,8 @@ pub(super) fn add_custom_kinds(schemas: &mut BTreeMap<String, Value>, kinds: &Ev
                 names.push(EventKind::Custom(name).code_name().into());
             }
             let meanings = all["description"].as_str().unwrap_or_default();
-            all["description"] = format!("{meanings}\n- `{name}`: {}", meaning(kinds, name).replace('\n', " ")).into();
+            all["description"] =
+                format!("{meanings}\n- `{name}`: {}", kinds.meaning(EventKind::Custom(name)).replace('\n', " ")).into();
         }
     }
 }

@@ -9,7 +9,6 @@ use svc_core::values::{EventKind, EventSet, Patch, Text, WebhookUrl};
 use svc_core::webhooks::addresses;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
 
-use crate::api::openapi::webhooks::meanings;
 use crate::dashboard::components::{Errors, FormState, copyable, csrf, heading, table};
 use crate::dashboard::context::{Context, Form};
 use crate::dashboard::layout;
@@ -118,7 +117,8 @@ fn picker(cx: &Context<'_>, of: Of<'_>, state: &FormState<'_>) -> Markup {
 /// Returns the table of event kinds with what each is sent for. With `chosen`, kinds can be ticked; else it has the kinds that
 /// the endpoint takes.
 fn kinds_table(cx: &Context<'_>, of: Of<'_>, chosen: Option<&Form>) -> Markup {
-    let mut kinds = meanings(&cx.svc.store().env().event_kinds);
+    let known = &cx.svc.store().env().event_kinds;
+    let mut kinds: Vec<(EventKind, String)> = known.all().map(|kind| (kind, known.meaning(kind))).collect();
     if let Of::Existing(WebhookSubscription { events: EventSet::Kinds(own), .. }) = of {
         let is_known = |kind: &EventKind| kinds.iter().any(|(known, _)| known == kind);
         let gone: Vec<EventKind> = own.iter().copied().filter(|kind| !is_known(kind)).collect();

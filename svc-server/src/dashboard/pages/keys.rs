@@ -39,7 +39,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     keys.truncate(PAGE);
     let may_change = cx.may(Role::Owner);
     let create = html! {
-        @if cx.may(Role::Developer) && cx.dashboard.has_reference() {
+        @if cx.may(Role::Developer) && cx.dashboard.reference.is_some() {
             a.button href=(cx.url("/reference")) { "Try the API" }
         }
         @if may_change {

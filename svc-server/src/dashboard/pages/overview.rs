@@ -85,7 +85,7 @@ struct Usage<'k> {
 fn usage<'k>(cx: &Context<'_>, tenant: &Tenant, keys: &'k [ApiKey]) -> Vec<Usage<'k>> {
     let works = |key: &&ApiKey| key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > cx.now);
     let usage = |key: &'k ApiKey| {
-        let (used, limit) = cx.limits.usage(key.id, &tenant.limits, cx.now)?;
+        let (used, limit) = cx.dashboard.kernel.limits.usage(key.id, &tenant.limits, cx.now)?;
         Some(Usage { key, used, limit })
     };
     let mut usage: Vec<Usage<'k>> = keys.iter().filter(works).filter_map(usage).collect();

@@ -10,7 +10,8 @@ use super::sign_in;
 use crate::dashboard::context::Form;
 use crate::dashboard::oidc::{Attempt, Provider, Refusal};
 use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::{Dashboard, Origin, layout};
+use crate::dashboard::{Dashboard, layout};
+use crate::kernel::origin::Origin;
 
 /// Sends the browser to the provider.
 pub(in crate::dashboard) async fn start(dashboard: &Dashboard, parts: &Parts) -> Result<PageResponse, PageError> {

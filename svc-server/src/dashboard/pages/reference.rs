@@ -7,8 +7,6 @@ use svc_core::accounts::keys::{self, ApiKey, KeyCreate};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 
-use crate::api::docs;
-use crate::api::routes::Version;
 use crate::dashboard::components::{heading, post_button};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
@@ -24,7 +22,7 @@ const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 /// Offers a key.
 pub(in crate::dashboard) async fn offer(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    if !cx.dashboard.has_reference() {
+    if cx.dashboard.reference.is_none() {
         return Err(PageError::NotFound);
     }
     let content = html! {
@@ -43,9 +41,7 @@ pub(in crate::dashboard) async fn offer(cx: &Context<'_>, tenant: &Tenant) -> Re
 
 /// Makes a key and shows the reference with it. The key is part of this response alone.
 pub(in crate::dashboard) async fn open(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    if !cx.dashboard.has_reference() {
-        return Err(PageError::NotFound);
-    }
+    let render = cx.dashboard.reference.ok_or(PageError::NotFound)?;
     let input = KeyCreate { name: Some(NAME.to_owned()), write: false, expires_in: Some(LIFETIME), signed: false };
     let new = cx.svc.store().write("dashboard.create_reference_key", (tenant.id, input), async |tx, (tenant, input)| {
         let new = keys::create(tx, *tenant, input.clone()).await?;
@@ -70,6 +66,6 @@ pub(in crate::dashboard) async fn open(cx: &Context<'_>, tenant: &Tenant) -> Res
         "Requests use a key that reads the records of " (tenant.name) " until " (ends_at) ". "
         a href=(cx.url("/keys")) { "Back to the dashboard" }
     };
-    let page = docs::page(cx.mount(), Version::V1, &bar.into_string(), new.text.reveal());
-    Ok(PageResponse::page(PreEscaped(page)).policy(docs::POLICY))
+    let (page, policy) = render(cx.mount(), &bar.into_string(), new.text.reveal());
+    Ok(PageResponse::page(PreEscaped(page)).policy(policy))
 }

@@ -13,8 +13,8 @@ use svc_core::prelude::*;
 
 use super::*;
 use crate::api::extensions::tests::{Largest, RESPONSE};
-use crate::api::response_memory::RECORD;
-use crate::{Api, Builder, Settings};
+use crate::kernel::response_memory::RECORD;
+use crate::{Api, Builder};
 
 /// The pages of an account, as a member of it sees them.
 struct Pages {
@@ -28,7 +28,7 @@ impl Pages {
         let email: Email = "ada@example.com".parse().unwrap();
         svc.account(tenant).members().add(email.clone(), Role::Owner).await.unwrap();
         let session = svc.dashboard().sign_in_member(email).await.unwrap();
-        let (api, _) = Builder::new(svc).settings(Settings { dashboard: true, ..Settings::default() }).build();
+        let (api, _) = Builder::new(svc).dashboard(true).build();
         Self { api, router: Router::new(true), cookie: format!("svc_session={}", session.token.reveal()) }
     }
 

@@ -111,8 +111,8 @@ fn an_account_can_be_allowed_1000_webhooks_at_most() {
 #[test]
 fn a_frame_is_allowed_for_an_origin_alone() {
     let flag = |origin| Config::try_parse_from(["svc-server", "--dashboard-frame-ancestor", origin]);
-    let settings = flag("https://app.example.com").unwrap().settings();
-    assert_eq!(settings.dashboard_frame_ancestor.unwrap().as_str(), "https://app.example.com");
+    let dashboard = flag("https://app.example.com").unwrap().surfaces().dashboard.unwrap();
+    assert_eq!(dashboard.frame_ancestor.unwrap().as_str(), "https://app.example.com");
     let refused = flag("https://app.example.com/page").unwrap_err().to_string();
     assert!(refused.contains("must be an origin such as https://app.example.com, without a path"), "{refused}");
 }
@@ -121,8 +121,8 @@ fn a_frame_is_allowed_for_an_origin_alone() {
 fn an_identity_provider_needs_all_three_flags() {
     let flags = ["--oidc-issuer=https://id.example.com", "--oidc-client-id=svc", "--oidc-client-secret=hidden"];
     let load = |given: &[&str]| Config::load_from([&["svc-server"], given].concat());
-    assert!(load(&flags).unwrap().settings().oidc.is_some());
-    assert!(load(&[]).unwrap().settings().oidc.is_none());
+    assert!(load(&flags).unwrap().surfaces().dashboard.unwrap().provider.is_some());
+    assert!(load(&[]).unwrap().surfaces().dashboard.unwrap().provider.is_none());
     for (given, missing) in [
         (&flags[..2], "needs --oidc-client-secret as well"),
         (&flags[1..], "needs --oidc-issuer as well"),
@@ -192,8 +192,11 @@ fn a_stream_is_checked_and_its_password_is_not_shown() {
 fn apps_need_the_public_url_and_the_dashboard() {
     let load = |given: &[&str]| Config::load_from([&["svc-server"], given].concat());
     let on = ["--oauth=on", "--public-url=https://api.example.com/"];
-    assert_eq!(load(&on).unwrap().settings().oauth.unwrap().as_str(), "https://api.example.com");
-    assert!(load(&on[1..]).unwrap().settings().oauth.is_none());
+    assert_eq!(
+        load(&on).unwrap().surfaces().dashboard.unwrap().oauth.unwrap().origin.as_str(),
+        "https://api.example.com"
+    );
+    assert!(load(&on[1..]).unwrap().surfaces().dashboard.unwrap().oauth.is_none());
     for url in ["http://127.0.0.1:8080", "http://[::1]:8080", "http://localhost"] {
         assert!(load(&[on[0], &format!("--public-url={url}")]).is_ok(), "{url}");
     }

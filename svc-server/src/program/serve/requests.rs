@@ -30,7 +30,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use tokio::time::Instant;
 
 use crate::ResponseBody;
-use crate::api::shares::{Changed, Share, WaitsFor};
+use crate::kernel::shares::{Changed, Share, WaitsFor};
 
 /// What a connection may have sent that no request has taken before it needs more memory, in bytes: the buffer that hyper has
 /// for each.

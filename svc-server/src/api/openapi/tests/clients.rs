@@ -10,9 +10,9 @@ use svc_core::webhooks::samples;
 
 use super::{each_operation, errors, parameter, platform_v1, resolve, v1, walk, with_extensions};
 use crate::api::handlers::RequestParts;
-use crate::api::problem::Problem;
 use crate::api::routes::{Operation, operations};
 use crate::api::{extensions, platform};
+use crate::kernel::problem::Problem;
 
 fn documents() -> [Value; 3] {
     [v1(), with_extensions(), platform_v1()]

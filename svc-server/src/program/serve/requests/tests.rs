@@ -3,7 +3,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use futures_util::FutureExt as _;
 
 use super::*;
-use crate::api::shares::Pool;
+use crate::kernel::shares::Pool;
 
 const IDLE: Duration = Duration::from_secs(75);
 const TIMEOUTS: Timeouts =

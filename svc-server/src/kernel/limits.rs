@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue};
-#[cfg(feature = "dashboard")]
 use svc_core::accounts::grants::GrantId;
 use svc_core::accounts::keys::{Caller, KeyId};
 use svc_core::accounts::limits::{CappedCollection, RateLimits};
@@ -45,16 +44,12 @@ const GENERAL: &str = "general";
 /// The bucket of requests without a valid key.
 const PEER: &str = "peer";
 /// The bucket of revocations by apps.
-#[cfg(feature = "dashboard")]
 const REVOCATIONS: &str = "revocations";
 /// The bucket of an app's requests for tokens with one grant.
-#[cfg(feature = "dashboard")]
 const TOKENS: &str = "tokens";
 /// The bucket of pages of the dashboard.
-#[cfg(feature = "dashboard")]
 const PAGES: &str = "pages";
 /// The pages of the dashboard per window of a session, or of an address where nobody is signed in.
-#[cfg(feature = "dashboard")]
 const PAGE_LIMIT: u32 = 300;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -183,7 +178,6 @@ impl RateLimiter {
 
     /// Returns how many requests of a key count in its current window, as far as this process knows, and how many may. `None`
     /// when nothing is limited.
-    #[cfg(feature = "dashboard")]
     pub(crate) fn usage(&self, key: KeyId, limits: &RateLimits, now: Timestamp) -> Option<(u32, u32)> {
         let general_limit = limits.rate_limit.map_or(self.general_limit, NonZeroU32::get);
         let status = self.status(
@@ -235,21 +229,18 @@ impl RateLimiter {
 
     /// Returns the window of the revocations from an address, whichever app they are for. Anyone may send them, as public apps
     /// have no secret.
-    #[cfg(feature = "dashboard")]
     pub(crate) fn revocations_of_peer(&self, address: IpAddr) -> RateLimitKey {
         RateLimitKey { general_bucket: REVOCATIONS, ..self.key_of_peer(address) }
     }
 
     /// Returns the window of the requests for tokens that an app sends with a grant. Their limit is that of all its requests to the
     /// API, which they do not use up.
-    #[cfg(feature = "dashboard")]
     pub(crate) fn tokens_of_grant(&self, grant: GrantId, limits: &RateLimits) -> RateLimitKey {
         let subject = Subject::Key(grant.uuid().into());
         RateLimitKey { general_bucket: TOKENS, ..self.key_with_limits(subject, limits, None) }
     }
 
     /// Returns the window of pages for someone who is signed in, by the secret of the session.
-    #[cfg(feature = "dashboard")]
     pub(crate) fn pages_of_session(&self, secret: &str) -> RateLimitKey {
         let digest = sha256(secret.as_bytes());
         let id = digest.first_chunk().map_or(Uuid::nil(), |half| Uuid::from_bytes(*half));
@@ -257,12 +248,10 @@ impl RateLimiter {
     }
 
     /// Returns the window of pages for an address where nobody is signed in.
-    #[cfg(feature = "dashboard")]
     pub(crate) fn pages_of_peer(&self, address: IpAddr) -> RateLimitKey {
         Self::pages(Subject::peer(address))
     }
 
-    #[cfg(feature = "dashboard")]
     fn pages(subject: Subject) -> RateLimitKey {
         RateLimitKey { subject, general_bucket: PAGES, general_limit: PAGE_LIMIT, write_limit: None }
     }

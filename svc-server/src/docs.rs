@@ -8,12 +8,13 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG};
+use http::header::{CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::crypto::sha256;
 
-use super::home::escaped;
-use crate::api::routes::Version;
+use crate::kernel::listener::{Kind, Route, Surface};
+use crate::kernel::response::{self, ApiResponse, Outcome, escaped};
 use crate::manual::{PAGES, Page};
 
 /// The page. `{mount}` stands for the path of the API in a host application, `{version}` for that of its operations,
@@ -27,7 +28,7 @@ const START: &str = include_str!("docs/start.js");
 const VIEWER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/viewer.js.gz"));
 /// Lets the page have scripts of this server and requests to it. The viewer sets styles of its own, so those may be inline;
 /// nothing else may.
-pub(crate) const POLICY: HeaderValue = HeaderValue::from_static(
+const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; font-src data:; connect-src 'self'; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
@@ -41,7 +42,7 @@ const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 
 /// A file of the API reference.
 #[derive(Clone, Copy)]
-pub(super) enum DocsFile {
+enum DocsFile {
     /// The page.
     Page,
     /// The script that starts the viewer.
@@ -56,7 +57,7 @@ pub(super) enum DocsFile {
 
 impl DocsFile {
     /// Returns the file with this path.
-    pub(super) fn at(path: &str) -> Option<Self> {
+    fn at(path: &str) -> Option<Self> {
         match path {
             "/docs" => Some(Self::Page),
             "/docs/start.js" => Some(Self::Start),
@@ -71,7 +72,7 @@ impl DocsFile {
 }
 
 /// The files of the API reference.
-pub(super) struct Docs {
+pub(crate) struct Docs {
     page: Bytes,
     index: Bytes,
     /// The ETag of the viewer, which has more than a megabyte, so it is computed when somebody asks for it.
@@ -79,15 +80,15 @@ pub(super) struct Docs {
 }
 
 impl Docs {
-    /// Returns the reference of the document of this version. `has_dashboard` says whether the dashboard makes keys for it.
-    pub(super) fn new(mount: &str, version: Version, has_dashboard: bool) -> Self {
+    /// Returns the reference of the operations whose paths begin with `base`. `has_dashboard` says whether the dashboard makes keys for it.
+    pub(crate) fn new(mount: &str, base: &str, has_dashboard: bool) -> Self {
         let bar = if has_dashboard { OFFER.replace("{mount}", &escaped(mount)) } else { String::new() };
-        let (page, index) = (page(mount, version, &bar, "").into(), index(mount, version).into());
+        let (page, index) = (page(mount, base, &bar, "").into(), index(mount, base).into());
         Self { page, index, viewer_etag: OnceLock::new() }
     }
 
-    /// Returns the headers and the body of a file, or the ETag of the viewer if the client has it already.
-    pub(super) fn response(&self, file: DocsFile, known: &[String]) -> Result<(HeaderMap, Bytes), String> {
+    /// Returns a file. `known` are the ETags that the client has.
+    fn response(&self, file: DocsFile, known: &[String]) -> Outcome {
         let mut headers = HeaderMap::new();
         let (kind, body) = match file {
             DocsFile::Page => (HTML, self.page.clone()),
@@ -97,7 +98,7 @@ impl Docs {
             DocsFile::Viewer => {
                 let etag = self.viewer_etag.get_or_init(|| format!("\"{}\"", hex::encode(&sha256(VIEWER)[..16])));
                 if known.contains(etag) {
-                    return Err(etag.clone());
+                    return Outcome::Api(ApiResponse::not_modified(etag.clone()));
                 }
                 // Hex in quotes is a valid header value.
                 let _ = HeaderValue::try_from(etag).map(|etag| headers.insert(ETAG, etag));
@@ -108,14 +109,27 @@ impl Docs {
         headers.insert(CONTENT_TYPE, kind);
         headers.insert(CONTENT_SECURITY_POLICY, POLICY);
         headers.extend([OPENER_POLICY]);
-        Ok((headers, body))
+        Outcome::ok(headers, body)
     }
+}
+
+impl Surface for Docs {
+    fn find<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
+        let file = DocsFile::at(parts.uri.path())?;
+        let respond = move |_| async move { Ok(self.response(file, &response::tags(&parts.headers, IF_NONE_MATCH))) };
+        Some(Route::read(Kind::Page, parts, respond))
+    }
+}
+
+/// Returns the page with this HTML above the viewer, and a key with which requests are tried out; and the policy that it needs.
+pub(crate) fn page_with_key(mount: &str, base: &str, bar: &str, key: &str) -> (String, HeaderValue) {
+    (page(mount, base, bar, key), POLICY)
 }
 
 /// Returns the page. `bar` is the HTML above the viewer, and `key` the key with which requests are tried out, empty for one
 /// that the reader types.
-pub(crate) fn page(mount: &str, version: Version, bar: &str, key: &str) -> String {
-    let page = PAGE.replace("{version}", version.path()).replace("{mount}", &escaped(mount)).replace("{key}", key);
+fn page(mount: &str, base: &str, bar: &str, key: &str) -> String {
+    let page = PAGE.replace("{version}", base).replace("{mount}", &escaped(mount)).replace("{key}", key);
     page.replace("{bar}", bar)
 }
 
@@ -125,7 +139,7 @@ fn text_of(name: &str) -> Option<&'static str> {
 }
 
 /// Returns the index of the pages (<https://llmstxt.org>). `mount` is the path of the API in a host application.
-fn index(mount: &str, version: Version) -> String {
+fn index(mount: &str, base: &str) -> String {
     let mut text = String::from(
         "# svc\n\n\
          > The API of a business platform: contacts, invoices, bookings, quotes, jobs, and webhooks about what happens to \
@@ -136,27 +150,42 @@ fn index(mount: &str, version: Version) -> String {
         text.push_str(&format!("- [{name}]({mount}/docs/{name}.md): {about}\n"));
     }
     text.push_str("\n## For machines\n\n");
-    text.push_str(&format!("- [OpenAPI]({mount}{}/openapi.json): every operation with its schemas.\n", version.path()));
+    text.push_str(&format!("- [OpenAPI]({mount}{}/openapi.json): every operation with its schemas.\n", base));
     text
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+    use http_body_util::BodyExt as _;
+
     use super::*;
+
+    const BASE: &str = "/api/v1";
+
+    /// Returns the headers and the body of a file.
+    fn file(docs: &Docs, file: DocsFile) -> (HeaderMap, Bytes) {
+        let Outcome::Http(response) = docs.response(file, &[]) else { panic!("the client has no file yet") };
+        let (parts, body) = response.into_parts();
+        (parts.headers, body.collect().now_or_never().unwrap().unwrap().to_bytes())
+    }
 
     #[test]
     fn the_crate_contains_the_viewer() {
-        let docs = Docs::new("", Version::V1, true);
-        let (headers, script) = docs.response(DocsFile::Viewer, &[]).unwrap();
+        let docs = Docs::new("", BASE, true);
+        let (headers, script) = file(&docs, DocsFile::Viewer);
         assert!(script.starts_with(&[0x1f, 0x8b]) && (500_000..2_000_000).contains(&script.len()), "{}", script.len());
         assert_eq!(headers[CONTENT_ENCODING], GZIP);
         let etag = headers[ETAG].to_str().unwrap().to_owned();
-        assert_eq!(docs.response(DocsFile::Viewer, std::slice::from_ref(&etag)).unwrap_err(), etag);
+        match docs.response(DocsFile::Viewer, std::slice::from_ref(&etag)) {
+            Outcome::Api(response) => assert_eq!(response, ApiResponse::not_modified(etag)),
+            Outcome::Http(_) => panic!("the client has the viewer"),
+        }
     }
 
     #[test]
     fn the_page_names_the_files_and_the_document_below_its_mount() {
-        let (_, page) = Docs::new("/a\"b", Version::V1, true).response(DocsFile::Page, &[]).unwrap();
+        let (_, page) = file(&Docs::new("/a\"b", BASE, true), DocsFile::Page);
         let page = std::str::from_utf8(&page).unwrap();
         for path in ["/docs/viewer.js", "/docs/start.js", "/api/v1/openapi.json", "/dashboard/reference"] {
             assert!(page.contains(&format!("\"/a&quot;b{path}\"")), "{path}: {page}");
@@ -166,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_index_links_to_each_page() {
-        let index = index("/business", Version::V1);
+        let index = index("/business", BASE);
         for page in &PAGES {
             assert!(index.contains(&format!("(/business/docs/{}.md)", page.name)), "{index}");
         }

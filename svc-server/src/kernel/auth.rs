@@ -8,9 +8,9 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 use svc_core::accounts::actor::Actor;
-use svc_core::accounts::grants::{self, TokenHash};
-use svc_core::accounts::keys::{self, Caller, CallerId, KeyHash, Scope};
-use svc_core::accounts::platform_keys::{self, Area, PlatformKey, PlatformKeyHash};
+use svc_core::accounts::grants::{self, ACCESS_TOKEN_PREFIX, TokenHash};
+use svc_core::accounts::keys::{self, Caller, CallerId, KEY_PREFIX, KeyHash, Scope};
+use svc_core::accounts::platform_keys::{self, Area, PLATFORM_KEY_PREFIX, PlatformKey, PlatformKeyHash};
 use svc_core::accounts::signing::{SignedRequest, VerifiedSignature};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
@@ -18,9 +18,8 @@ use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
-use crate::api::problem::Problem;
-use crate::api::router::SentTarget;
-use crate::api::routes::Operation;
+use super::head::SentTarget;
+use super::problem::Problem;
 
 /// The tenant of platform operations that concern no account. No account has this id.
 const NO_ACCOUNT: TenantId = TenantId(Uuid::nil());
@@ -30,7 +29,7 @@ const SIGNATURE: HeaderName = HeaderName::from_static("x-svc-signature");
 
 /// What a request is authenticated by.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Credentials {
+pub(crate) enum Credentials {
     /// An access token of an app, and the resource that is asked for, as a path below the issuer.
     Token(TokenHash, &'static str),
     /// An API key.
@@ -55,12 +54,36 @@ pub(crate) enum Principal {
 }
 
 impl Credentials {
+    /// Returns what a request of an account is authenticated by: an API key or, if there are apps, an access token for the
+    /// resource.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`bearer`].
+    pub(crate) fn of_account(headers: &HeaderMap, resource: &'static str, has_apps: bool) -> Result<Self, Problem> {
+        let text = bearer(headers, if has_apps { ACCESS_TOKEN_PREFIX } else { KEY_PREFIX })?;
+        if has_apps && text.starts_with(ACCESS_TOKEN_PREFIX) {
+            return Ok(Self::Token(TokenHash::of(text)?, resource));
+        }
+        Ok(Self::Key(KeyHash::of(text)?))
+    }
+
+    /// Returns what a request of the platform API is authenticated by, about this account.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`bearer`].
+    pub(crate) fn of_platform(headers: &HeaderMap, account: Option<TenantId>) -> Result<Self, Problem> {
+        let hash = PlatformKeyHash::of(bearer(headers, PLATFORM_KEY_PREFIX)?)?;
+        Ok(Self::Platform { hash, account })
+    }
+
     /// Looks the key up.
     ///
     /// # Errors
     ///
     /// Returns [`Error::InvalidKey`], [`Error::KeyRevoked`] or [`Error::KeyExpired`].
-    pub(super) async fn authenticate(self, tx: &mut dyn Tx) -> Result<Principal, Error> {
+    pub(crate) async fn authenticate(self, tx: &mut dyn Tx) -> Result<Principal, Error> {
         match self {
             Self::Token(hash, resource) => grants::authenticate(tx, hash, resource).await.map(Principal::Key),
             Self::Key(hash) => keys::authenticate(tx, hash).await.map(Principal::Key),
@@ -80,7 +103,7 @@ impl Credentials {
     /// # Errors
     ///
     /// Those of [`authenticate`](Self::authenticate).
-    pub(super) async fn lock_and_authenticate(self, tx: &mut dyn Tx, tenant: TenantId) -> Result<Principal, Error> {
+    pub(crate) async fn lock_and_authenticate(self, tx: &mut dyn Tx, tenant: TenantId) -> Result<Principal, Error> {
         match self {
             Self::Token(..) => {
                 tx.lock_tenant(tenant).await?;
@@ -98,21 +121,12 @@ impl Credentials {
 }
 
 impl Principal {
-    /// Checks that the key may run the operation.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::AccessNotApproved`], [`Error::InsufficientScope`] or [`Error::MissingPlatformScope`].
-    pub(super) fn require(&self, operation: &Operation) -> Result<(), Error> {
-        self.require_scope(operation.area, operation.scope)
-    }
-
     /// Checks that the key has a scope: in an area of the platform API, or on the public API.
     ///
     /// # Errors
     ///
-    /// Those of [`require`](Self::require).
-    pub(crate) fn require_scope(&self, area: Option<Area>, scope: Scope) -> Result<(), Error> {
+    /// Returns [`Error::AccessNotApproved`], [`Error::InsufficientScope`] or [`Error::MissingPlatformScope`].
+    pub(crate) fn require(&self, area: Option<Area>, scope: Scope) -> Result<(), Error> {
         match (self, area) {
             (Self::Key(caller), None) => caller.require(scope),
             (Self::Platform { key, .. }, Some(area)) => key.require(area, scope),
@@ -126,7 +140,7 @@ impl Principal {
     /// # Errors
     ///
     /// Returns [`Error::UnknownTenant`].
-    pub(super) fn require_account(&self) -> Result<(), Error> {
+    pub(crate) fn require_account(&self) -> Result<(), Error> {
         match self {
             Self::Platform { account_id: Some(id), account: None, .. } => Err(Error::UnknownTenant(*id)),
             _ => Ok(()),
@@ -142,18 +156,17 @@ impl Principal {
     }
 
     /// Returns the tenant that the operation gets.
-    pub(super) fn tenant(&self) -> TenantId {
+    pub(crate) fn tenant(&self) -> TenantId {
         self.account().unwrap_or(NO_ACCOUNT)
     }
 
     /// Returns whether the client signs its writes, which no assistant does.
-    #[cfg(feature = "mcp")]
     pub(crate) fn signs(&self) -> bool {
         matches!(self, Self::Key(caller) if caller.signing_secret.is_some())
     }
 
     /// Returns what an idempotency key is unique within: the account of an API key, the grant of an app, or the platform key.
-    pub(super) fn idempotency_scope(&self) -> TenantId {
+    pub(crate) fn idempotency_scope(&self) -> TenantId {
         match self {
             Self::Key(caller) => match caller.id {
                 CallerId::Key(_) => caller.tenant_id,
@@ -164,8 +177,7 @@ impl Principal {
     }
 
     /// Returns whether it is an app, with an access token.
-    #[cfg(feature = "dashboard")]
-    pub(super) fn is_app(&self) -> bool {
+    pub(crate) fn is_app(&self) -> bool {
         matches!(self, Self::Key(Caller { id: CallerId::App { .. }, .. }))
     }
 
@@ -178,7 +190,7 @@ impl Principal {
     }
 
     /// Returns the name of the client in the audit log.
-    pub(super) fn actor(&self) -> Actor {
+    pub(crate) fn actor(&self) -> Actor {
         match self {
             Self::Key(caller) => caller.id.actor(),
             Self::Platform { key, .. } => Actor::PlatformKey(key.id),
@@ -206,7 +218,7 @@ pub fn bearer<'a>(headers: &'a HeaderMap, prefix: &'static str) -> Result<&'a st
 }
 
 /// The two headers of a signed request.
-pub(super) struct SignatureHeaders<'a> {
+pub(crate) struct SignatureHeaders<'a> {
     timestamp: &'a str,
     signature: &'a str,
 }
@@ -218,7 +230,7 @@ impl<'a> SignatureHeaders<'a> {
     ///
     /// Returns [`Problem::SignatureRequired`] when one of them is missing, and
     /// [`Problem::SignatureHeaderMalformed`] when one is repeated or is not ASCII.
-    pub(super) fn from_headers(headers: &'a HeaderMap) -> Result<Self, Problem> {
+    pub(crate) fn from_headers(headers: &'a HeaderMap) -> Result<Self, Problem> {
         Ok(Self { timestamp: single(headers, TIMESTAMP)?, signature: single(headers, SIGNATURE)? })
     }
 
@@ -227,7 +239,7 @@ impl<'a> SignatureHeaders<'a> {
     /// # Errors
     ///
     /// Returns [`Problem::SignatureInvalid`] with the reason.
-    pub(super) fn verify(
+    pub(crate) fn verify(
         &self,
         caller: &Caller,
         parts: &Parts,

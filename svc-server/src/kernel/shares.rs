@@ -21,7 +21,7 @@ use svc_core::sync::lock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::api::limits;
+use crate::kernel::limits;
 use crate::metrics::Metrics;
 
 /// How often a client that waits for a share looks whether others have waited long enough.
@@ -43,7 +43,6 @@ pub(crate) type Changed = Pin<Box<dyn Future<Output = ()> + Send>>;
 struct Inner {
     /// What is shared, for the log and the metrics.
     name: &'static str,
-    #[cfg(feature = "standalone")]
     limit: usize,
     grace: Grace,
     metrics: Arc<Metrics>,
@@ -119,7 +118,6 @@ pub(crate) struct Share {
 
 impl Pool {
     /// The places of a listener.
-    #[cfg(feature = "standalone")]
     pub(crate) fn of_places(name: &'static str, limit: usize, metrics: Arc<Metrics>) -> Self {
         Self::new(name, limit, Grace::default(), metrics)
     }
@@ -138,19 +136,10 @@ impl Pool {
             by_amount: BTreeSet::new(),
             warned_at: None,
         };
-        Self(Arc::new(Inner {
-            name,
-            #[cfg(feature = "standalone")]
-            limit,
-            grace,
-            metrics,
-            state: Mutex::new(state),
-            changed: Notify::new(),
-        }))
+        Self(Arc::new(Inner { name, limit, grace, metrics, state: Mutex::new(state), changed: Notify::new() }))
     }
 
     /// All that there is.
-    #[cfg(feature = "standalone")]
     pub(crate) fn limit(&self) -> usize {
         self.0.limit
     }
@@ -269,7 +258,6 @@ impl State {
 
 impl Share {
     /// Sets what stays free when the share grows.
-    #[cfg(feature = "standalone")]
     pub(crate) fn leaving(mut self, reserve: usize) -> Self {
         self.reserve = reserve;
         self

@@ -4,7 +4,11 @@ use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
 };
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method};
+
+use super::listener::{Kind, Route, Surface};
+use super::response::Outcome;
 
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
     "authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id, mcp-method, mcp-name, \
@@ -27,8 +31,7 @@ impl Cors {
     }
 
     /// Returns the origins.
-    #[cfg(feature = "mcp")]
-    pub(crate) fn origins(&self) -> impl Iterator<Item = &str> {
+    pub fn origins(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|origin| origin.to_str().ok())
     }
 
@@ -38,14 +41,14 @@ impl Cors {
     }
 
     /// Returns whether a request is the preflight request of an allowed origin, which needs no operation.
-    pub fn is_preflight(&self, method: &Method, request: &HeaderMap) -> bool {
+    fn is_preflight(&self, method: &Method, request: &HeaderMap) -> bool {
         *method == Method::OPTIONS
             && request.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
             && self.allowed(request).is_some()
     }
 
     /// Adds the headers that let a browser show the response to a page of an allowed origin.
-    pub fn write(&self, request: &HeaderMap, response: &mut HeaderMap) {
+    pub(crate) fn write(&self, request: &HeaderMap, response: &mut HeaderMap) {
         if self.0.is_empty() {
             return;
         }
@@ -55,11 +58,21 @@ impl Cors {
             response.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
         }
     }
+}
 
-    /// Adds the headers of the response to a preflight request.
-    pub fn write_preflight(&self, response: &mut HeaderMap) {
-        response.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD, POST, PATCH, DELETE"));
-        response.insert(ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
-        response.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+/// Preflight requests are answered wherever they are sent to.
+impl Surface for Cors {
+    fn find<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
+        let route = || Route::new(Kind::Other, |_| async { Ok(Outcome::no_content(preflight_headers())) });
+        self.is_preflight(&parts.method, &parts.headers).then(route)
     }
+}
+
+/// Returns the headers of the response to a preflight request.
+fn preflight_headers() -> HeaderMap {
+    HeaderMap::from_iter([
+        (ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD, POST, PATCH, DELETE")),
+        (ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS),
+        (ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600")),
+    ])
 }

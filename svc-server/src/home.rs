@@ -4,12 +4,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 use serde_json::json;
 use svc_core::crypto::sha256;
 
-use crate::api::accept;
-use crate::api::settings::Settings;
+use crate::kernel::accept;
+use crate::kernel::listener::{Kind, Route, Surface};
+use crate::kernel::response::{Outcome, escaped};
 
 /// The page. `{style}` stands for [`STYLE`], and `{mount}` for the path of the API in a host application.
 const PAGE: &str = include_str!("home/page.html");
@@ -24,31 +26,13 @@ const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
 /// The pages besides, to which the root links.
 #[derive(Default)]
-pub(super) struct Pages {
-    docs: bool,
-    pub(super) dashboard: bool,
-}
-
-impl Pages {
-    /// Returns the pages that are served with these settings.
-    pub(super) fn of(settings: &Settings) -> Self {
-        // Each page belongs to a feature.
-        let _ = settings;
-        Self {
-            #[cfg(feature = "docs")]
-            docs: settings.docs,
-            #[cfg(not(feature = "docs"))]
-            docs: false,
-            #[cfg(feature = "dashboard")]
-            dashboard: settings.dashboard,
-            #[cfg(not(feature = "dashboard"))]
-            dashboard: false,
-        }
-    }
+pub(crate) struct Pages {
+    pub(crate) docs: bool,
+    pub(crate) dashboard: bool,
 }
 
 /// What is at the root, in both forms.
-pub(super) struct Home {
+pub(crate) struct Home {
     html: Bytes,
     /// Lets the page have its own style and nothing else: no script, no other host, no frame around it.
     policy: HeaderValue,
@@ -57,7 +41,7 @@ pub(super) struct Home {
 
 impl Home {
     /// Renders both forms. `mount` is the path of the API in a host application, empty for none.
-    pub(super) fn new(mount: &str, pages: &Pages) -> Self {
+    pub(crate) fn new(mount: &str, pages: &Pages) -> Self {
         let links = [(pages.docs, DOCS), (pages.dashboard, DASHBOARD)];
         let links: String = links.iter().filter(|(is_served, _)| *is_served).map(|(_, link)| *link).collect();
         let html = PAGE.replace("{style}", STYLE).replace("{pages}", &links).replace("{mount}", &escaped(mount));
@@ -84,16 +68,23 @@ impl Home {
         }
     }
 
-    /// Returns the form that the client prefers, as its headers and its body.
-    pub(super) fn response(&self, request: &HeaderMap) -> (HeaderMap, Bytes) {
+    /// Returns the form that the client prefers.
+    fn response(&self, request: &HeaderMap) -> Outcome {
         let mut headers = HeaderMap::new();
         headers.insert(VARY, HeaderValue::from_static("accept"));
         if !prefers_html(request) {
-            return (headers, self.json.clone());
+            return Outcome::ok(headers, self.json.clone());
         }
         headers.insert(CONTENT_TYPE, HTML);
         headers.insert(CONTENT_SECURITY_POLICY, self.policy.clone());
-        (headers, self.html.clone())
+        Outcome::ok(headers, self.html.clone())
+    }
+}
+
+impl Surface for Home {
+    fn find<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
+        let route = || Route::read(Kind::Other, parts, |_| async { Ok(self.response(&parts.headers)) });
+        (parts.uri.path() == "/").then(route)
     }
 }
 
@@ -112,11 +103,6 @@ fn prefers_html(request: &HeaderMap) -> bool {
         }
     }
     preferred
-}
-
-/// Escapes a text for HTML.
-pub(super) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use svc_core::sync::lock;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::WrittenEvents;
 
-use crate::telemetry::Access;
+use super::access::Access;
 
 /// The number of requests of all tenants that wait to be written.
 const CAPACITY: usize = 20_000;
@@ -56,7 +56,7 @@ struct Entry {
 
 impl RequestLog {
     /// Adds a request. Returns false if it was dropped, as too many wait.
-    pub(super) fn add(&self, env: &Env, (tenant, key): (TenantId, KeyId), access: &Access<'_>) -> bool {
+    pub(crate) fn add(&self, env: &Env, (tenant, key): (TenantId, KeyId), access: &Access<'_>) -> bool {
         let entry = Entry::new(env, key, access);
         let mut waiting = lock(&self.0);
         let Waiting { by_tenant, count } = &mut *waiting;
@@ -164,7 +164,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::api::{Api, Settings};
+    use crate::{Api, Settings};
 
     /// An API over a store in memory, with one account and its key.
     struct Fixture {
@@ -191,7 +191,7 @@ mod tests {
         }
 
         async fn requests(&self) -> Vec<LoggedRequest> {
-            self.api.flush_request_log().await;
+            self.api.jobs().flush_request_log().await;
             self.svc.account(self.tenant).requests().list(RequestFilter::default()).await.unwrap()
         }
     }

@@ -13,18 +13,17 @@ use http::{HeaderMap, HeaderValue, Method};
 use http_body_util::BodyExt as _;
 use hyper::body::Body;
 
-use crate::api::problem::Problem;
-use crate::api::shares::{Share, WaitsFor};
+use crate::kernel::problem::Problem;
+use crate::kernel::shares::{Share, WaitsFor};
 
 /// The size of the largest request body, in bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
 /// The size of the largest form, in bytes.
-#[cfg(feature = "dashboard")]
-pub(super) const MAX_FORM: usize = 64 * 1024;
+pub(crate) const MAX_FORM: usize = 64 * 1024;
 /// The size of the parts in which a body is kept until it has arrived, in bytes.
 const PIECE: usize = 16 * 1024;
 /// How long a request waits for memory.
-pub(super) const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const MEMORY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The memory in bytes of a request besides its head and its body: mostly of what handles it.
 const REQUEST: usize = 16 * 1024;
 /// The memory in bytes of a header besides its name and its value.
@@ -38,14 +37,14 @@ impl<B: Body<Data: Send, Error: Into<BodyError>> + Send> Incoming for B {}
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Returns the memory that a request needs besides its body, in bytes.
-pub(super) fn memory_of(parts: &Parts) -> usize {
+pub(crate) fn memory_of(parts: &Parts) -> usize {
     let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
     let headers = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + HEADER);
     REQUEST + target + headers.sum::<usize>()
 }
 
 /// A body that arrives, with the share of its request. What is not read is dropped.
-pub(super) struct ArrivingBody<'a> {
+pub(crate) struct ArrivingBody<'a> {
     body: Pin<Box<dyn Body<Data = Bytes, Error = BodyError> + Send + 'a>>,
     /// How many bytes are to come at least.
     announced: u64,
@@ -56,7 +55,7 @@ pub(super) struct ArrivingBody<'a> {
 }
 
 impl<'a> ArrivingBody<'a> {
-    pub(super) fn new<B: Incoming + 'a>(body: B, share: &'a mut Share, rest: usize, timeout: Duration) -> Self {
+    pub(crate) fn new<B: Incoming + 'a>(body: B, share: &'a mut Share, rest: usize, timeout: Duration) -> Self {
         let announced = body.size_hint().lower();
         let body =
             body.map_frame(|frame| frame.map_data(|mut data| data.copy_to_bytes(data.remaining()))).map_err(Into::into);
@@ -69,7 +68,7 @@ impl<'a> ArrivingBody<'a> {
     /// # Errors
     ///
     /// Returns [`Problem::BodyTooLarge`], [`Problem::BodyIncomplete`], or [`Problem::Overloaded`] when the memory was used up.
-    pub(super) async fn read(mut self, max: usize) -> Result<Bytes, Problem> {
+    pub(crate) async fn read(mut self, max: usize) -> Result<Bytes, Problem> {
         if self.announced > max as u64 {
             return Err(Problem::BodyTooLarge);
         }
@@ -128,7 +127,7 @@ impl<'a> ArrivingBody<'a> {
 
 /// Checks that a body is JSON without a content encoding; that of a PATCH may be a JSON Merge Patch (RFC 7396), which is what
 /// it is. An empty body needs no `Content-Type`.
-pub(super) fn check_media_type(method: &Method, headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {
+pub(crate) fn check_media_type(method: &Method, headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {
     let encoded =
         headers.get_all(CONTENT_ENCODING).iter().any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
     if encoded {
@@ -149,7 +148,7 @@ pub(super) fn check_media_type(method: &Method, headers: &HeaderMap, body: &[u8]
 }
 
 /// Checks that a body does not claim to be in another charset than UTF-8, which it would be read as all the same.
-pub(super) fn check_charset(headers: &HeaderMap) -> Result<(), Problem> {
+pub(crate) fn check_charset(headers: &HeaderMap) -> Result<(), Problem> {
     if headers.get_all(CONTENT_TYPE).iter().all(is_utf_8) {
         return Ok(());
     }
@@ -180,7 +179,7 @@ mod tests {
     use hyper::body::Frame;
 
     use super::*;
-    use crate::api::shares::Pool;
+    use crate::kernel::shares::Pool;
 
     const LONG: Duration = Duration::from_secs(3600);
     const KIB: usize = 1024;

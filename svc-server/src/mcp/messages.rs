@@ -18,15 +18,14 @@ use svc_core::error::Issue;
 use svc_core::values::TenantId;
 use tokio::sync::watch;
 
-use crate::api::auth::Principal;
-use crate::api::body::{self, ArrivingBody, MAX_BODY};
-use crate::api::problem::Problem;
-use crate::api::request_context::{self, AccessRecord};
-use crate::api::response::Outcome;
-use crate::api::response_memory::{Holder, MemoryPermit, ToolMemory};
-use crate::api::routes::Version;
-use crate::api::{Api, ListenerKind};
-use crate::mcp::{Kind, Mcp, Message, Permits, Posted, Refusal, Session, ToolsPath};
+use super::{About, Mcp, Message, Permits, Posted, Refusal, Session, ToolsPath};
+use crate::kernel::access::AccessRecord;
+use crate::kernel::auth::{Credentials, Principal};
+use crate::kernel::body::{self, ArrivingBody, MAX_BODY};
+use crate::kernel::listener::Arrived;
+use crate::kernel::problem::Problem;
+use crate::kernel::response::Outcome;
+use crate::kernel::response_memory::{Holder, MemoryPermit, ToolMemory};
 
 /// The memory that the list of all tools is made in, in records.
 const TOOLS_MEMORY: u32 = 6;
@@ -40,34 +39,22 @@ const REFUSED: i32 = -32000;
 
 /// What a message is handled with.
 struct Handling<'a> {
-    mcp: &'a Mcp,
     parts: &'a Parts,
     /// The permits of the batch that the message is in. By itself it waits for its own.
     permits: Option<Arc<Permits>>,
 }
 
-impl Api {
+impl Mcp {
     /// Responds to what a client posts for the tools of a path. Each message of a client counts once: as the request that it
     /// becomes, or else by itself.
-    pub(super) async fn respond_to_assistant(
-        &self,
-        mcp: &Mcp,
-        tools: ToolsPath<'_>,
-        parts: &Parts,
-        body: ArrivingBody<'_>,
-        peer: IpAddr,
-        access: &mut AccessRecord,
-    ) -> Result<Outcome, Problem> {
+    pub(super) async fn respond(&self, tools: ToolsPath<'_>, request: Arrived<'_>) -> Result<Outcome, Problem> {
+        let Arrived { parts, body, peer, access } = request;
         access.is_message = true;
         let client = self.sender(&tools, parts, peer, access).await?;
-        let listener = match tools.version {
-            Version::Platform => ListenerKind::Platform,
-            _ => ListenerKind::Assistants,
-        };
         // It is dropped with this future when the client is gone.
         let (_client, waiting) = watch::channel(());
         let session = Session {
-            api: Self { state: Arc::clone(&self.state), listener },
+            operations: Arc::clone(&self.operations),
             peer,
             client: client.clone(),
             base: tools.version.path(),
@@ -89,14 +76,14 @@ impl Api {
             Some(body) => Posted::read(body, &parts.headers).map(Some).map_err(|it| Box::new(it.to_response())),
             None => Ok(None),
         };
-        let posted = match Mcp::check_headers(parts).and(posted) {
+        let posted = match Self::check_headers(parts).and(posted) {
             Ok(posted) => posted,
             Err(response) => {
                 self.count_message(&client, access).await?;
-                return Ok(Outcome::Page((*response).map(Into::into)));
+                return Ok(Outcome::Http((*response).map(Into::into)));
             }
         };
-        let handling = Handling { mcp, parts, permits: None };
+        let handling = Handling { parts, permits: None };
         let (response, memory) = match posted {
             Some(Posted::Batch(messages)) => self.respond_to_batch(handling, &session, messages, access).await?,
             Some(Posted::Message(message)) => {
@@ -104,7 +91,7 @@ impl Api {
             }
             None => self.respond_to_message(&handling, session, None, access).await?,
         };
-        Ok(Outcome::Page(response.map(|body| memory.hold(body, parts.extensions.get()).into())))
+        Ok(Outcome::Http(response.map(|body| memory.hold(body, parts.extensions.get()).into())))
     }
 
     /// Reads the body of a POST, after what can be refused without it.
@@ -136,10 +123,10 @@ impl Api {
         messages: Vec<Result<Message, Refusal>>,
         access: &mut AccessRecord,
     ) -> Result<(Response<Bytes>, MemoryPermit), Problem> {
-        let permits = handling.mcp.admit_batch(Holder::of(session.client.account())).await?;
+        let permits = self.admit_batch(Holder::of(session.client.account())).await?;
         let handling = Handling { permits: Some(Arc::new(permits)), ..handling };
         // What the response takes counts once it is complete, without waiting.
-        let memory = self.state.responses.nothing(Holder::of(session.client.account()));
+        let memory = self.kernel.responses.nothing(Holder::of(session.client.account()));
         let mut all: Vec<Bytes> = Vec::new();
         for message in messages {
             let message = match message {
@@ -153,9 +140,9 @@ impl Api {
                 }
             };
             let session = Session { is_counted: Arc::default(), memory: ToolMemory::default(), ..session.clone() };
-            let changes = match handling.mcp.kind_of(&message, session.is_read_only) {
-                Kind::Operation(operation) => operation.writes(),
-                Kind::Other => false,
+            let changes = match self.about(&message, session.is_read_only) {
+                About::Operation(operation) => operation.writes(),
+                About::Other => false,
             };
             let taken = all.iter().map(Bytes::len).sum::<usize>();
             let mut result = match taken > MAX_BATCH_RESPONSES {
@@ -206,8 +193,8 @@ impl Api {
         let (client, is_counted) = (session.client.clone(), Arc::clone(&session.is_counted));
         let result = self.handle_message(handling, session, message, access).await;
         if is_counted.load(Ordering::Relaxed) {
-            let window = request_context::limit_key(&self.state, None, &client);
-            access.status = Some(self.state.limits.status(window, self.env().now()));
+            let window = self.kernel.limit_key(&client, None);
+            access.status = Some(self.kernel.limits.status(window, self.kernel.now()));
         } else {
             self.count_message(&client, access).await?;
         }
@@ -221,20 +208,20 @@ impl Api {
         message: Option<&Message>,
         access: &mut AccessRecord,
     ) -> Result<(Response<Bytes>, MemoryPermit), Problem> {
-        let Handling { mcp, parts, permits } = handling;
-        let (client, responses) = (&session.client, &self.state.responses);
+        let Handling { parts, permits } = handling;
+        let (client, responses) = (&session.client, &self.kernel.responses);
         let holder = Holder::of(client.account());
-        let kind = message.map_or(Kind::Other, |message| mcp.kind_of(message, session.is_read_only));
+        let kind = message.map_or(About::Other, |message| self.about(message, session.is_read_only));
         let memory_needed = match kind {
-            Kind::Operation(operation) => {
-                client.require_scope(operation.area, operation.scope).inspect_err(|_| {
+            About::Operation(operation) => {
+                client.require(operation.area, operation.scope).inspect_err(|_| {
                     // It is a request that was refused, as its client sees in the log.
                     access.is_message = false;
                 })?;
                 // The request that the call becomes takes memory for the result as well.
                 0
             }
-            Kind::Other => {
+            About::Other => {
                 session.is_counted.store(true, Ordering::Relaxed);
                 self.count_message(client, access).await?;
                 TOOLS_MEMORY
@@ -243,7 +230,7 @@ impl Api {
         let body = message.map(|message| message.bytes.clone()).unwrap_or_default();
         let permits = match permits {
             Some(permits) => Arc::clone(permits),
-            None => Arc::new(mcp.admit(holder, body.len()).await?),
+            None => Arc::new(self.admit(holder, body.len()).await?),
         };
         let memory = responses.acquire(holder, memory_needed).await?;
         let of_call = session.memory.clone();
@@ -251,7 +238,7 @@ impl Api {
         request.extensions_mut().insert(session);
         // They belong to the call, which goes on without its client if it changes something.
         request.extensions_mut().insert(permits);
-        let response = mcp.respond(message, request).await;
+        let response = self.pass_on(message, request).await;
         Ok((response, of_call.take().unwrap_or(memory)))
     }
 
@@ -263,37 +250,19 @@ impl Api {
         peer: IpAddr,
         access: &mut AccessRecord,
     ) -> Result<Principal, Problem> {
-        let state = &self.state;
-        let found = async {
-            let credentials = match tools.account {
-                Some(account) => {
-                    let account: TenantId = account.parse().map_err(|issue: Issue| issue.on("account_id"))?;
-                    request_context::credentials_of_platform(&parts.headers, Some(account))?
-                }
-                None => request_context::credentials_of_account(&parts.headers, tools.version, state.has_apps())?,
-            };
-            let client = state.store.read("authenticate", credentials, async |tx, key| key.authenticate(tx).await);
-            Ok(client.await?)
+        let credentials = match tools.account {
+            Some(account) => account
+                .parse::<TenantId>()
+                .map_err(|issue: Issue| issue.on("account_id").into())
+                .and_then(|account| Credentials::of_platform(&parts.headers, Some(account))),
+            None => Credentials::of_account(&parts.headers, tools.version.path(), self.kernel.has_apps),
         };
-        match found.await {
-            Ok(client) => {
-                access.client = Some(client.clone());
-                Ok(client)
-            }
-            Err(problem) => Err(request_context::count_anonymous(state, peer, problem, access).await),
-        }
+        Ok(self.kernel.authenticate(credentials, peer, access).await?.0)
     }
 
     async fn count_message(&self, client: &Principal, access: &mut AccessRecord) -> Result<(), Problem> {
-        let state = &self.state;
-        request_context::record_use(state, client);
-        match state.limits.count(request_context::limit_key(state, None, client), self.env().now()).await {
-            Ok(status) => {
-                access.status = Some(status);
-                Ok(())
-            }
-            Err(limited) => Err(request_context::rate_limited(state, limited, access)),
-        }
+        self.kernel.record_use(client);
+        self.kernel.count(self.kernel.limit_key(client, None), access).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! The settings of the API.
+//! The settings of the API, whatever surfaces it has.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,32 +6,13 @@ use std::time::Duration;
 use svc_core::accounts::limits::WriteRateLimits;
 use svc_core::values::WebhookUrl;
 
-use crate::api::cors::Cors;
-#[cfg(feature = "oidc")]
-use crate::dashboard::OidcSettings;
-#[cfg(feature = "dashboard")]
-use crate::dashboard::{Identify, Origin};
-use crate::deliver::EgressProxy;
-#[cfg(feature = "dashboard")]
+use super::cors::Cors;
 use crate::deliver::WebhookClient;
-use crate::deliver::resolver::{Resolver, SystemResolver};
 use crate::metrics::Metrics;
+use crate::outbound::EgressProxy;
+use crate::outbound::resolver::{Resolver, SystemResolver};
 
-/// Which apps owners can let work on their accounts (OAuth 2.0, draft-ietf-oauth-client-id-metadata-document).
-#[cfg(feature = "dashboard")]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "standalone", derive(clap::ValueEnum))]
-#[non_exhaustive]
-pub enum OauthClients {
-    /// Those that were registered with the operator.
-    #[default]
-    Registered,
-    /// Also those that publish what they are at a URL, which is their client id, as assistants do. The page of consent says that
-    /// nobody has verified them.
-    Metadata,
-}
-
-/// The settings of an [`Api`](crate::Api).
+/// The settings of an [`Api`](crate::Api). [`Surfaces`](crate::Surfaces) says what it serves.
 ///
 /// # Examples
 ///
@@ -71,43 +52,11 @@ pub struct Settings {
     pub mount: String,
     /// The origin of this server as the world sees it, such as `https://api.example.com`. None by default. With it the OpenAPI
     /// document names its server by a whole URL, for programs that read the document elsewhere, and tools for assistants
-    /// ([`Settings::mcp`]) are for the pages of this origin.
+    /// ([`Surfaces::mcp`](crate::Surfaces::mcp)) are for the pages of this origin.
     pub public_url: Option<String>,
-    /// Whether the API has operations beyond the contract: to fetch events and deliveries that were missed, and to send them
-    /// again. Not by default.
-    pub extensions: bool,
-    /// Whether the dashboard is served at `/dashboard`. Not by default.
-    #[cfg(feature = "dashboard")]
-    pub dashboard: bool,
-    /// The origin whose pages may show the dashboard in a frame. None by default.
-    #[cfg(feature = "dashboard")]
-    pub dashboard_frame_ancestor: Option<Origin>,
-    /// Tells who asks for a page of the dashboard, in an application that signs people in itself; see
-    /// [`Builder::dashboard_identity`](crate::Builder::dashboard_identity).
-    #[cfg(feature = "dashboard")]
-    pub dashboard_identity: Option<Identify>,
-    /// The origin of this server as the world sees it, such as `https://api.example.com`, at which it is an authorization server
-    /// for apps (OAuth 2.0). None by default: then there are no apps. It needs the dashboard, in which owners consent.
-    #[cfg(feature = "dashboard")]
-    pub oauth: Option<Origin>,
-    /// Which apps owners can let work on their accounts. Those that were registered by default.
-    #[cfg(feature = "dashboard")]
-    pub oauth_clients: OauthClients,
-    /// The identity provider with which members sign in to the dashboard. None by default.
-    #[cfg(feature = "oidc")]
-    pub oidc: Option<OidcSettings>,
     /// What the dashboard tries endpoints with, by one request each, and reads what apps publish with.
     /// [`Builder::build`](crate::Builder::build) sets it to the client of deliveries. With `None`, neither can be done.
-    #[cfg(feature = "dashboard")]
     pub webhook_client: Option<Arc<dyn WebhookClient>>,
-    /// Whether the API reference is served at `/docs`. It is by default.
-    #[cfg(feature = "docs")]
-    pub docs: bool,
-    /// The hosts, such as `api.example.com`, at which assistants find tools at `/mcp` (MCP), besides the names of the machine
-    /// itself, `localhost` and its addresses. `None` by default: then there are no tools. A request for another host is refused,
-    /// so that no page in a browser reaches the tools by a name that it points at this server.
-    #[cfg(feature = "mcp")]
-    pub mcp: Option<Vec<String>>,
     /// The URL that operational events are sent to, such as that an account was approved. None by default: then they are not
     /// recorded, and a subscription of an earlier URL is disabled. All processes on a database need the same.
     pub platform_webhook: Option<WebhookUrl>,
@@ -135,25 +84,7 @@ impl Default for Settings {
             cors: Cors::default(),
             mount: String::new(),
             public_url: None,
-            extensions: false,
-            #[cfg(feature = "dashboard")]
-            dashboard: false,
-            #[cfg(feature = "dashboard")]
-            dashboard_frame_ancestor: None,
-            #[cfg(feature = "dashboard")]
-            dashboard_identity: None,
-            #[cfg(feature = "dashboard")]
             webhook_client: None,
-            #[cfg(feature = "dashboard")]
-            oauth: None,
-            #[cfg(feature = "dashboard")]
-            oauth_clients: OauthClients::Registered,
-            #[cfg(feature = "oidc")]
-            oidc: None,
-            #[cfg(feature = "docs")]
-            docs: true,
-            #[cfg(feature = "mcp")]
-            mcp: None,
             platform_webhook: None,
             egress_proxy: None,
             resolver: Arc::new(SystemResolver::default()),

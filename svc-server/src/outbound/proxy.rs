@@ -21,7 +21,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use url::{Host, Url};
 
-use super::client::USER_AGENT_VALUE;
+use super::USER_AGENT_VALUE;
 use super::dial::{DialError, failed};
 use super::happy_eyeballs;
 
@@ -33,7 +33,7 @@ const MAX_HEAD: usize = 16 * 1024;
 /// # Examples
 ///
 /// ```
-/// use svc_server::deliver::EgressProxy;
+/// use svc_server::EgressProxy;
 /// let proxy = EgressProxy::parse("http://svc:s3cret@proxy.internal:3128")?;
 /// assert_eq!(format!("{proxy:?}"), "EgressProxy(proxy.internal:3128)");
 /// # Ok::<(), &str>(())

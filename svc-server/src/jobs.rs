@@ -1,30 +1,23 @@
-//! Periodic work beside requests: deleting what has expired, storing when keys were last used, and measuring the
-//! backlog of deliveries.
+//! The work besides requests, step by step: storing when keys were last used and which requests there were, deleting what has
+//! expired, marking invoices as overdue, the index of searches, operational events, and measuring the backlog of deliveries.
+//!
+//! [`Background`](crate::Background) has the table of when each runs.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use svc_core::accounts::grants::{GrantId, GrantUse};
-use svc_core::accounts::keys::{Caller, CallerId, KeyId};
-use svc_core::accounts::platform_keys::PlatformKeyId;
 use svc_core::error::Error;
-#[cfg(feature = "dashboard")]
 use svc_core::oauth::published;
 use svc_core::requests;
 use svc_core::resources::invoices::{self, OverdueChecks};
-use svc_core::store::{KeyUse, Store};
-use svc_core::sync::lock;
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::store::Store;
+use svc_core::values::Timestamp;
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::retention::{self, DeletedCounts, Positions};
 use svc_core::webhooks::{operational, statistics, subscriptions};
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex, OnceCell};
 
-use super::Api;
-#[cfg(feature = "dashboard")]
-use super::OauthClients;
+use crate::kernel::Kernel;
 use crate::metrics::Metrics;
 
 /// The number of rows that one transaction of [`delete_expired`] deletes at most, so that other writes do not wait long.
@@ -34,7 +27,7 @@ const DELETE_BATCH: u32 = 500;
 const CODE_MEMORY: Duration = Duration::from_secs(60 * 60);
 
 /// The pause after each transaction that deletes events or checks invoices, so that other writes can run in between.
-pub(crate) const BATCH_PAUSE: Duration = Duration::from_millis(10);
+const BATCH_PAUSE: Duration = Duration::from_millis(10);
 
 /// How often a sweep starts again at the oldest event, to find those whose deliveries were unfinished the last time.
 const SWEEP_RESTART_INTERVAL: Duration = Duration::from_secs(60 * 60);
@@ -42,92 +35,116 @@ const SWEEP_RESTART_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// How many times as long as a step of the index of searches the pause after it is.
 const INDEX_PAUSE: u32 = 15;
 
-/// The work that [`Background`](crate::Background) calls for.
-impl Api {
+/// What [`Background`](crate::Background) does again and again. A test of an application may call it at a time of its own.
+pub struct Jobs {
+    kernel: Arc<Kernel>,
+    retention: RetentionSweep,
+    /// Whether apps that nobody has registered come and go.
+    has_published_apps: bool,
+    /// Whether the platform webhook was set when the work began, or its URL may not receive webhooks.
+    has_set_webhook: OnceCell<bool>,
+}
+
+impl Jobs {
+    pub(crate) fn new(kernel: Arc<Kernel>, has_published_apps: bool) -> Self {
+        Self { kernel, retention: RetentionSweep::default(), has_published_apps, has_set_webhook: OnceCell::new() }
+    }
+
+    fn store(&self) -> &dyn Store {
+        &*self.kernel.store
+    }
+
     /// Stores when API keys were last used, deletes expired idempotency responses, request signatures, logged requests, and apps
     /// that nobody has registered and no account uses any more, reports API keys that are about to expire, and measures the
     /// backlog of deliveries for the metrics.
-    ///
-    /// [`Background`](crate::Background) calls it every ten seconds.
     ///
     /// # Errors
     ///
     /// Returns [`Error::Store`] when the store fails. Nothing is lost, and the next call does the work.
     pub async fn run_housekeeping(&self) -> Result<(), Error> {
+        let settings = &self.kernel.settings;
         self.flush_last_used().await?;
-        delete_expired(&*self.state.store, self.state.settings.idempotency_ttl).await?;
-        requests::delete_expired(&*self.state.store).await?;
-        statistics::delete_expired(&*self.state.store).await?;
-        subscriptions::delete_expired(&*self.state.store).await?;
-        #[cfg(feature = "dashboard")]
-        if self.state.settings.oauth_clients == OauthClients::Metadata {
-            published::delete_unused(&*self.state.store).await?;
+        delete_expired(self.store(), settings.idempotency_ttl).await?;
+        requests::delete_expired(self.store()).await?;
+        statistics::delete_expired(self.store()).await?;
+        subscriptions::delete_expired(self.store()).await?;
+        if self.has_published_apps {
+            published::delete_unused(self.store()).await?;
         }
-        if self.has_platform_webhook() {
-            operational::report_expiring_keys(&*self.state.store).await?;
+        if settings.platform_webhook.is_some() {
+            operational::report_expiring_keys(self.store()).await?;
         }
-        measure_backlog(&*self.state.store, &self.state.settings.metrics).await
+        measure_backlog(self.store(), &settings.metrics).await
     }
 
-    /// Makes the platform webhook what [`Settings::platform_webhook`](crate::Settings::platform_webhook) says: a
-    /// subscription at that URL, or one that is disabled. [`Background`](crate::Background) calls it when it begins.
+    /// Makes the platform webhook what [`Settings::platform_webhook`](crate::Settings::platform_webhook) says: a subscription at
+    /// that URL, or one that is disabled.
     ///
     /// # Errors
     ///
     /// Returns [`Error::Validation`] for a URL that may not receive webhooks, and [`Error::Store`] when the store fails.
     pub async fn set_platform_webhook(&self) -> Result<(), Error> {
-        operational::set_webhook(&*self.state.store, self.state.settings.platform_webhook.as_ref()).await
+        operational::set_webhook(self.store(), self.kernel.settings.platform_webhook.as_ref()).await
     }
 
     /// Writes the operational events that were recorded since the last call as events of the platform account, and returns
-    /// how many there were. [`Background`](crate::Background) calls it every second if there is a platform webhook.
+    /// how many there were.
     ///
     /// # Errors
     ///
     /// Returns [`Error::Store`] when the store fails. Nothing is lost, and the next call does the work.
     pub async fn publish_operational_events(&self) -> Result<u64, Error> {
-        operational::publish(&*self.state.store).await
+        operational::publish(self.store()).await
     }
 
-    /// Returns whether there is a platform webhook.
-    pub(crate) fn has_platform_webhook(&self) -> bool {
-        self.state.settings.platform_webhook.is_some()
+    /// Publishes operational events if any may be recorded: for the platform webhook, which is set before, or for apps.
+    pub(crate) async fn run_operational_events(&self) -> Result<(), Error> {
+        let set = async || match self.set_platform_webhook().await {
+            Err(error @ Error::Validation(_)) => {
+                tracing::error!(%error, "cannot send operational events to the URL of the platform webhook");
+                Ok(false)
+            }
+            set => set.map(|()| true),
+        };
+        let is_set = *self.has_set_webhook.get_or_try_init(set).await?;
+        if is_set && (self.kernel.settings.platform_webhook.is_some() || self.kernel.has_apps) {
+            self.publish_operational_events().await?;
+        }
+        Ok(())
     }
 
     /// Deletes the events that are older than [`Settings::retention`](crate::Settings::retention), with their finished
     /// deliveries, logs and replays, and returns the numbers of deleted rows.
     ///
     /// It works in small transactions with pauses, so that requests are not delayed.
-    /// [`Background`](crate::Background) calls it every minute.
     ///
     /// # Errors
     ///
     /// Returns [`Error::Store`] when the store fails. The next call continues.
     pub async fn delete_expired_events(&self) -> Result<DeletedCounts, Error> {
-        self.state.retention.run(&*self.state.store, self.state.settings.retention).await
+        self.retention.run(self.store(), self.kernel.settings.retention).await
     }
 
     /// Marks the overdue invoices of the accounts for which a day has begun since their last check, and returns how many
     /// became overdue.
     ///
-    /// It works in small transactions with pauses, so that requests are not delayed. [`Background`](crate::Background)
-    /// calls it every minute.
+    /// It works in small transactions with pauses, so that requests are not delayed.
     ///
     /// # Errors
     ///
     /// Returns [`Error::Store`] when the store is not available. The next call continues.
     pub async fn check_overdue_invoices(&self) -> Result<OverdueChecks, Error> {
-        invoices::check_overdue(&*self.state.store, || tokio::time::sleep(BATCH_PAUSE)).await
+        invoices::check_overdue(self.store(), || tokio::time::sleep(BATCH_PAUSE)).await
     }
 
-    /// Brings the index of searches up to date ([`find`](svc_core::find)). [`Background`](crate::Background) calls it every 5
-    /// seconds. It works a sixteenth of the time, so that writes hardly notice.
+    /// Brings the index of searches up to date ([`find`](svc_core::find)). It works a sixteenth of the time, so that writes hardly
+    /// notice.
     ///
     /// # Errors
     ///
     /// Returns [`Error::Store`] when the store is not available. The next call continues.
     pub async fn index_changes(&self) -> Result<(), Error> {
-        svc_core::find::index_all(&*self.state.store, |took| tokio::time::sleep(took * INDEX_PAUSE)).await
+        svc_core::find::index_all(self.store(), |took| tokio::time::sleep(took * INDEX_PAUSE)).await
     }
 
     /// Stores when API keys were last used. [`Background`](crate::Background) calls it when it ends; call it once more
@@ -137,29 +154,24 @@ impl Api {
     ///
     /// Returns [`Error::Store`] when the store fails. Nothing is lost, and the next call does the work.
     pub async fn flush_last_used(&self) -> Result<(), Error> {
-        self.state.last_used.flush(&*self.state.store).await
+        self.kernel.last_used.flush(self.store()).await
     }
 
     /// Writes the requests that were answered since the last call to the request log of their accounts.
     ///
-    /// [`Background`](crate::Background) calls it every two seconds, and when it ends. If the store fails, these requests
-    /// are missing in the log, which is reported to the log of the program and counted in the metrics.
+    /// If the store fails, these requests are missing in the log, which is reported to the log of the program and counted in the
+    /// metrics.
     pub async fn flush_request_log(&self) {
-        if let Err((error, lost)) = self.state.request_log.flush(&*self.state.store).await {
-            self.state.settings.metrics.requests_not_logged(lost);
+        if let Err((error, lost)) = self.kernel.request_log.flush(self.store()).await {
+            self.kernel.settings.metrics.requests_not_logged(lost);
             tracing::warn!(requests = lost, %error, "cannot write the request log; these requests are missing in it");
         }
-    }
-
-    /// Returns whether operational events may be recorded: for the platform webhook, or for apps.
-    pub(crate) fn has_operational_events(&self) -> bool {
-        self.has_platform_webhook() || self.state.has_apps()
     }
 }
 
 /// Deletes events that are older than the retention. It continues where the last call stopped.
 #[derive(Default)]
-pub(crate) struct RetentionSweep(AsyncMutex<SweepProgress>);
+struct RetentionSweep(Mutex<SweepProgress>);
 
 #[derive(Default)]
 struct SweepProgress {
@@ -174,7 +186,7 @@ impl RetentionSweep {
     /// # Errors
     ///
     /// Returns [`Error::Store`]; the next call continues.
-    pub(crate) async fn run(&self, store: &dyn Store, retention: Duration) -> Result<DeletedCounts, Error> {
+    async fn run(&self, store: &dyn Store, retention: Duration) -> Result<DeletedCounts, Error> {
         let mut progress = self.0.lock().await;
         let now = store.env().now();
         if progress.started_at.is_none_or(|started_at| now.since(started_at) >= SWEEP_RESTART_INTERVAL) {
@@ -185,84 +197,8 @@ impl RetentionSweep {
     }
 }
 
-/// When keys were last used. It is stored every ten seconds or so, as a write with every request would cost more than the
-/// request itself.
-#[derive(Default)]
-pub(crate) struct LastUsed {
-    keys: Mutex<HashMap<KeyId, Timestamp>>,
-    /// With the number of requests.
-    grants: Mutex<HashMap<(TenantId, GrantId), (Timestamp, u64)>>,
-    platform_keys: Mutex<HashMap<PlatformKeyId, Timestamp>>,
-}
-
-impl LastUsed {
-    /// Records a request of a key, or of an app.
-    pub(crate) fn record(&self, caller: &Caller, now: Timestamp) {
-        match caller.id {
-            CallerId::Key(key) => {
-                lock(&self.keys).insert(key, now);
-            }
-            CallerId::App { grant, .. } => {
-                let mut grants = lock(&self.grants);
-                let (used_at, requests) = grants.entry((caller.tenant_id, grant)).or_insert((now, 0));
-                (*used_at, *requests) = (now, *requests + 1);
-            }
-        }
-    }
-
-    /// Records the use of a platform key.
-    pub(crate) fn record_platform_key(&self, key: PlatformKeyId, now: Timestamp) {
-        lock(&self.platform_keys).insert(key, now);
-    }
-
-    /// Stores the uses that were recorded since the last call.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Store`]; the uses are kept for the next call.
-    pub(crate) async fn flush(&self, store: &dyn Store) -> Result<(), Error> {
-        let keys = std::mem::take(&mut *lock(&self.keys));
-        let platform_keys = std::mem::take(&mut *lock(&self.platform_keys));
-        let grants = std::mem::take(&mut *lock(&self.grants));
-        if keys.is_empty() && platform_keys.is_empty() && grants.is_empty() {
-            return Ok(());
-        }
-        let uses: Vec<KeyUse> = keys.iter().map(|(&key_id, &used_at)| KeyUse { key_id, used_at }).collect();
-        let platform_uses: Vec<KeyUse<PlatformKeyId>> =
-            platform_keys.iter().map(|(&key_id, &used_at)| KeyUse { key_id, used_at }).collect();
-        let grant_uses: Vec<GrantUse> = grants
-            .iter()
-            .map(|(&(tenant_id, grant_id), &(used_at, requests))| GrantUse { tenant_id, grant_id, used_at, requests })
-            .collect();
-        let uses = Arc::new((uses, platform_uses, grant_uses));
-        let write = store.write("keys.record_uses", uses, async |tx, uses| {
-            tx.record_key_uses(&uses.0).await?;
-            tx.record_grant_uses(&uses.2).await?;
-            Ok(tx.record_platform_key_uses(&uses.1).await?)
-        });
-        let result = write.await;
-        if result.is_err() {
-            put_back(&self.keys, keys);
-            put_back(&self.platform_keys, platform_keys);
-            let mut recorded = lock(&self.grants);
-            for (grant, (used_at, requests)) in grants {
-                recorded.entry(grant).or_insert((used_at, 0)).1 += requests;
-            }
-        }
-        result
-    }
-}
-
-/// Keeps uses that could not be stored for the next time, unless there are later ones.
-fn put_back<K: Eq + Hash>(recorded: &Mutex<HashMap<K, Timestamp>>, uses: HashMap<K, Timestamp>) {
-    let mut recorded = lock(recorded);
-    for (key, used_at) in uses {
-        recorded.entry(key).or_insert(used_at);
-    }
-}
-
 /// Deletes expired stored responses, request signatures, codes and tokens of apps, and links and sessions of the dashboard, in small transactions.
-pub(crate) async fn delete_expired(store: &dyn Store, idempotency_ttl: Duration) -> Result<(), Error> {
+async fn delete_expired(store: &dyn Store, idempotency_ttl: Duration) -> Result<(), Error> {
     let delete = store.delete_in_steps("prune", DELETE_BATCH, idempotency_ttl, async |tx, &idempotency_ttl| {
         let now = tx.env().now();
         let requests = tx.delete_request_records(now.minus(idempotency_ttl), now, DELETE_BATCH).await?;
@@ -279,7 +215,7 @@ const WAITING: [DeliveryStatus; 3] = [DeliveryStatus::Pending, DeliveryStatus::F
 /// Measures the backlog of deliveries for the metrics.
 ///
 /// This runs on a schedule and not with each scrape, and the store reads a bounded number of rows.
-pub(crate) async fn measure_backlog(store: &dyn Store, metrics: &Metrics) -> Result<(), Error> {
+async fn measure_backlog(store: &dyn Store, metrics: &Metrics) -> Result<(), Error> {
     for status in WAITING {
         let backlog =
             store.read("deliveries.backlog", status, async |tx, &status| Ok(tx.backlog(status).await?)).await?;
@@ -299,7 +235,7 @@ mod tests {
     use svc_core::webhooks::subscriptions::{self, WebhookCreate, WebhookSubscription};
 
     use super::*;
-    use crate::api::{Api, Settings};
+    use crate::{Api, Settings};
 
     #[tokio::test]
     async fn events_older_than_the_retention_are_deleted() {
@@ -314,10 +250,10 @@ mod tests {
         });
         made.await.unwrap();
         clock.advance(day * 7);
-        assert_eq!(api.delete_expired_events().await, Ok(DeletedCounts::default()));
+        assert_eq!(api.jobs().delete_expired_events().await, Ok(DeletedCounts::default()));
         clock.advance(day);
-        assert_eq!(api.delete_expired_events().await.map(|deleted| deleted.events), Ok(1));
-        assert_eq!(api.delete_expired_events().await, Ok(DeletedCounts::default()));
+        assert_eq!(api.jobs().delete_expired_events().await.map(|deleted| deleted.events), Ok(1));
+        assert_eq!(api.jobs().delete_expired_events().await, Ok(DeletedCounts::default()));
     }
 
     #[tokio::test]
@@ -335,7 +271,7 @@ mod tests {
         });
         let (tenant, webhook) = made.await.unwrap();
         let is_live = async || {
-            api.run_housekeeping().await.unwrap();
+            api.jobs().run_housekeeping().await.unwrap();
             store
                 .read("test", (tenant, webhook), async |tx, &(tenant, webhook)| {
                     crud::get::<WebhookSubscription>(tx, tenant, webhook).await

@@ -53,7 +53,6 @@ pub(crate) enum Holder {
     /// Operators, for what is of no account.
     Operators,
     /// Everybody who is not signed in.
-    #[cfg(any(feature = "dashboard", test))]
     Strangers,
 }
 
@@ -66,7 +65,7 @@ impl Holder {
 
 /// The memory that the responses share. Clones are of the same memory.
 #[derive(Clone)]
-pub(super) struct ResponseMemory {
+pub(crate) struct ResponseMemory {
     /// The number of bytes that one holder gets at most.
     share: usize,
     shared: Arc<Mutex<Shared>>,
@@ -94,7 +93,7 @@ struct Waiting {
 
 impl ResponseMemory {
     /// Returns the memory with a limit in bytes.
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self::with_share(limit, limit / SHARES)
     }
 
@@ -118,7 +117,7 @@ impl ResponseMemory {
     }
 
     /// Takes what this number of records may need. Returns `None` when the memory or the share of the holder is used up.
-    pub(super) fn try_acquire(&self, holder: Holder, records: u32) -> Option<MemoryPermit> {
+    pub(crate) fn try_acquire(&self, holder: Holder, records: u32) -> Option<MemoryPermit> {
         let bytes = self.needed(records);
         let mut shared = lock(&self.shared);
         if !shared.has_room(holder, bytes) {
@@ -135,7 +134,7 @@ impl ResponseMemory {
     ///
     /// Returns [`StoreError::Unavailable`] when the memory or the share stays used up for ten seconds, and at once when very many
     /// requests of the holder wait already.
-    pub(super) async fn acquire(&self, holder: Holder, records: u32) -> Result<MemoryPermit, StoreError> {
+    pub(crate) async fn acquire(&self, holder: Holder, records: u32) -> Result<MemoryPermit, StoreError> {
         let bytes = self.needed(records);
         let (sender, acquired) = oneshot::channel();
         {
@@ -166,7 +165,7 @@ impl ResponseMemory {
     }
 
     /// Returns a permit for no bytes yet, for a response that is small or was made before it was known whom it is for.
-    pub(super) fn nothing(&self, holder: Holder) -> MemoryPermit {
+    pub(crate) fn nothing(&self, holder: Holder) -> MemoryPermit {
         MemoryPermit { shared: Arc::clone(&self.shared), holder, bytes: 0 }
     }
 }
@@ -257,7 +256,7 @@ impl Shared {
 }
 
 /// A part of the memory, which is given back when this is dropped.
-pub(super) struct MemoryPermit {
+pub(crate) struct MemoryPermit {
     shared: Arc<Mutex<Shared>>,
     holder: Holder,
     bytes: usize,
@@ -265,15 +264,14 @@ pub(super) struct MemoryPermit {
 
 impl MemoryPermit {
     /// Returns whom the memory is for.
-    #[cfg(feature = "dashboard")]
-    pub(super) fn holder(&self) -> Holder {
+    pub(crate) fn holder(&self) -> Holder {
         self.holder
     }
 
     /// Returns a body that holds the memory for its length: the rest is given back, and what is missing is taken without
     /// waiting. The connection of the reader is closed when its memory is needed; without a reader the body has it until it is
     /// dropped.
-    pub(super) fn hold(mut self, body: Bytes, reader: Option<&Arc<Reader>>) -> Bytes {
+    pub(crate) fn hold(mut self, body: Bytes, reader: Option<&Arc<Reader>>) -> Bytes {
         if body.len() > self.bytes {
             let missing = body.len() - self.bytes;
             lock(&self.shared).take(self.holder, missing);
@@ -304,19 +302,17 @@ impl Drop for MemoryPermit {
 }
 
 /// The memory of a response that the call of a tool becomes, taken for the request that the call stands for.
-#[cfg(feature = "mcp")]
 #[derive(Clone, Default)]
 pub(crate) struct ToolMemory(Arc<Mutex<Option<MemoryPermit>>>);
 
-#[cfg(feature = "mcp")]
 impl ToolMemory {
     /// Returns whether an earlier call of the same message has memory. The next one must not wait for more then.
-    pub(super) fn is_taken(&self) -> bool {
+    pub(crate) fn is_taken(&self) -> bool {
         lock(&self.0).is_some()
     }
 
     /// Keeps memory for the response, together with that of an earlier call.
-    pub(super) fn put(&self, mut permit: MemoryPermit) {
+    pub(crate) fn put(&self, mut permit: MemoryPermit) {
         let mut kept = lock(&self.0);
         if let Some(earlier) = &mut *kept {
             earlier.bytes += std::mem::take(&mut permit.bytes);
@@ -326,12 +322,11 @@ impl ToolMemory {
     }
 
     /// Takes the memory for the response that was made.
-    pub(super) fn take(&self) -> Option<MemoryPermit> {
+    pub(crate) fn take(&self) -> Option<MemoryPermit> {
         lock(&self.0).take()
     }
 }
 
-#[cfg(feature = "mcp")]
 impl std::fmt::Debug for ToolMemory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ToolMemory").finish_non_exhaustive()
@@ -386,7 +381,6 @@ impl Reader {
 }
 
 /// What the listener of the program calls.
-#[cfg(any(feature = "standalone", test))]
 impl Reader {
     /// Creates the client of a connection.
     pub(crate) fn new() -> Arc<Self> {

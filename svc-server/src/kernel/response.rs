@@ -2,16 +2,13 @@
 
 use std::io;
 use std::pin::Pin;
-#[cfg(feature = "dashboard")]
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-#[cfg(feature = "dashboard")]
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, LOCATION, VARY,
-    X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, LOCATION, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use http_body_util::Full;
@@ -23,10 +20,8 @@ use svc_core::error::StoreError;
 use svc_core::resources::Resource;
 use svc_core::values::Timestamp;
 
-use crate::api::cors::Cors;
-use crate::api::problem::Problem;
-#[cfg(feature = "dashboard")]
-use crate::api::response_memory::{MemoryPermit, Reader, ResponseMemory};
+use crate::kernel::problem::Problem;
+use crate::kernel::response_memory::{MemoryPermit, Reader, ResponseMemory};
 
 /// The initial capacity of a header map. No response has more headers.
 const HEADER_CAPACITY: usize = 20;
@@ -122,48 +117,69 @@ impl ApiResponse {
 
 /// Returns the strong ETag of a record whose versions have a name: its id, when it last changed, and this version of the
 /// program, as another may write the record differently.
-pub(super) fn version_etag<R: Resource>(record: &R) -> Option<String> {
+pub(crate) fn version_etag<R: Resource>(record: &R) -> Option<String> {
     let version = env!("CARGO_PKG_VERSION");
     let (id, updated_at) = (record.id().uuid().simple(), record.updated_at().as_micros());
     R::VERSIONED.then(|| format!("\"{id}-{updated_at:x}-{version}\""))
 }
 
 /// Returns the strong ETag of any other representation: 128 bits of its SHA-256 in hex.
-pub fn etag(representation: &[u8]) -> String {
+pub(crate) fn etag(representation: &[u8]) -> String {
     format!("\"{}\"", hex::encode(&sha256(representation)[..16]))
 }
 
 /// Returns whether `If-None-Match` names an ETag. The comparison is weak (RFC 9110 §13.1.2).
-pub(super) fn is_unmodified(if_none_match: &[String], etag: &str) -> bool {
+pub(crate) fn is_unmodified(if_none_match: &[String], etag: &str) -> bool {
     if_none_match.iter().any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
 }
 
 /// Returns the tags of a conditional header, which may be repeated.
-pub(super) fn tags(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
+pub(crate) fn tags(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
     let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect()
 }
 
 /// The outcome of a request that did not fail.
-pub(super) enum Outcome {
-    /// The response of an operation, or of a health check.
-    Response(ApiResponse),
-    /// What the root has, in the form that the client prefers, or a file of the API reference.
-    Home { headers: HeaderMap, body: Bytes },
-    /// A response that is whole: of the dashboard, at an endpoint of OAuth, or to an assistant.
-    #[cfg(any(feature = "dashboard", feature = "mcp"))]
-    Page(Response<ResponseBody>),
-    /// The metrics, as text.
-    Metrics(String, &'static str),
-    /// The response to a preflight request of a browser.
-    Preflight(Cors),
-    /// The methods of the server as a whole, as a value of `Allow`.
-    Options(String),
+pub(crate) enum Outcome {
+    /// The response of an operation, or another one in JSON.
+    Api(ApiResponse),
+    /// Any other response, such as a page or a file.
+    Http(Response<ResponseBody>),
+}
+
+impl Outcome {
+    /// Returns a successful response with these headers.
+    pub(crate) fn ok(headers: HeaderMap, body: impl Into<Bytes>) -> Self {
+        let mut response = Response::new(ResponseBody::from(body.into()));
+        *response.headers_mut() = headers;
+        Self::Http(response)
+    }
+
+    /// Returns a response without a body, with these headers.
+    pub(crate) fn no_content(headers: HeaderMap) -> Self {
+        let mut response = Response::new(ResponseBody::default());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        *response.headers_mut() = headers;
+        Self::Http(response)
+    }
+
+    /// Returns a response with the methods of the server as a whole, as a value of `Allow`.
+    pub(crate) fn options(methods: &str) -> Self {
+        let mut headers = HeaderMap::new();
+        // Methods are valid header values.
+        let _ = HeaderValue::try_from(methods).map(|methods| headers.insert(ALLOW, methods));
+        Self::no_content(headers)
+    }
+}
+
+/// Escapes a text for HTML.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Adds the headers that keep browsers from running a response as a document and shared caches from storing it. A page has
 /// a `Content-Security-Policy` of its own.
-pub(super) fn add_security_headers(method: &Method, headers: &mut HeaderMap) {
+pub(crate) fn add_security_headers(method: &Method, headers: &mut HeaderMap) {
     let is_read = matches!(*method, Method::GET | Method::HEAD);
     let cache_control = match (is_read, headers.contains_key(ETAG)) {
         (true, false) => REVALIDATE,
@@ -177,16 +193,16 @@ pub(super) fn add_security_headers(method: &Method, headers: &mut HeaderMap) {
 }
 
 /// Converts the result of a request with this method to an HTTP response.
-pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Response<ResponseBody> {
+pub(crate) fn render(method: &Method, result: Result<Outcome, Problem>) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::default());
     *response.headers_mut() = HeaderMap::with_capacity(HEADER_CAPACITY);
-    let mut body = ResponseBody::default();
+    let body;
     let headers = response.headers_mut();
     // ETags and locations consist of hex, UUIDs and fixed paths, so they are valid header values.
     let mut put =
         |name: HeaderName, value: String| HeaderValue::try_from(value).map(|value| headers.insert(name, value));
     let status = match result {
-        Ok(Outcome::Response(response)) => {
+        Ok(Outcome::Api(response)) => {
             let _ = response.etag.map(|etag| put(ETAG, etag));
             let _ = response.location.map(|location| put(LOCATION, location));
             if response.replayed {
@@ -195,31 +211,11 @@ pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Respo
             body = response.body.into();
             response.status
         }
-        Ok(Outcome::Home { headers: own, body: page }) => {
-            headers.extend(own);
-            body = page.into();
-            StatusCode::OK
-        }
-        #[cfg(any(feature = "dashboard", feature = "mcp"))]
-        Ok(Outcome::Page(page)) => {
-            let (parts, page) = page.into_parts();
+        Ok(Outcome::Http(response)) => {
+            let (parts, content) = response.into_parts();
             headers.extend(parts.headers);
-            body = page;
+            body = content;
             parts.status
-        }
-        Ok(Outcome::Metrics(text, media_type)) => {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-            headers.insert(VARY, HeaderValue::from_static("accept"));
-            body = Bytes::from(text).into();
-            StatusCode::OK
-        }
-        Ok(Outcome::Preflight(cors)) => {
-            cors.write_preflight(headers);
-            StatusCode::NO_CONTENT
-        }
-        Ok(Outcome::Options(methods)) => {
-            let _ = put(ALLOW, methods);
-            StatusCode::NO_CONTENT
         }
         Err(problem) => {
             headers.extend(problem.headers());
@@ -252,14 +248,11 @@ pub struct ResponseBody(Content);
 
 enum Content {
     Whole(Full<Bytes>),
-    #[cfg(feature = "dashboard")]
     Stream(BoxStream<'static, io::Result<Bytes>>),
-    #[cfg(feature = "dashboard")]
     File(File),
 }
 
 /// A piece of a file.
-#[cfg(feature = "dashboard")]
 pub(crate) struct Piece {
     pub(crate) bytes: Bytes,
     /// Whether the file ends with it. Nothing is read after it, so no memory is waited for.
@@ -267,7 +260,6 @@ pub(crate) struct Piece {
 }
 
 /// A file that is read piece by piece.
-#[cfg(feature = "dashboard")]
 struct File {
     first: Piece,
     rest: BoxStream<'static, io::Result<Piece>>,
@@ -295,22 +287,19 @@ impl From<Bytes> for ResponseBody {
 
 impl ResponseBody {
     /// Returns a body that is sent in parts.
-    #[cfg(feature = "dashboard")]
     pub(crate) fn stream(parts: BoxStream<'static, Bytes>) -> Self {
         Self(Content::Stream(parts.map(Ok).boxed()))
     }
 
     /// Returns a file whose pieces after the first are read when the client takes them. Each is read in the memory of this number
     /// of records.
-    #[cfg(feature = "dashboard")]
     pub(crate) fn file(first: Piece, rest: BoxStream<'static, io::Result<Piece>>, records: u32) -> Self {
         Self(Content::File(File { first, rest, records }))
     }
 
     /// Returns a body whose bytes are part of the memory of responses until the client has taken them: all of a page, which
     /// has this permit, and each part of a stream or a file.
-    #[cfg(feature = "dashboard")]
-    pub(super) fn within(self, memory: &ResponseMemory, permit: MemoryPermit, reader: Option<&Arc<Reader>>) -> Self {
+    pub(crate) fn within(self, memory: &ResponseMemory, permit: MemoryPermit, reader: Option<&Arc<Reader>>) -> Self {
         match self.0 {
             Content::Whole(page) => permit.hold(page.into_inner().unwrap_or_default(), reader).into(),
             // Live lists are few, and each has one part at most that its client has not taken.
@@ -350,13 +339,10 @@ impl Body for ResponseBody {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         match &mut self.0 {
             Content::Whole(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
-            #[cfg(feature = "dashboard")]
             Content::Stream(parts) => parts.poll_next_unpin(cx).map_ok(Frame::data),
-            #[cfg(feature = "dashboard")]
             Content::File(file) if !file.first.bytes.is_empty() => {
                 Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut file.first.bytes)))))
             }
-            #[cfg(feature = "dashboard")]
             Content::File(file) => file.rest.poll_next_unpin(cx).map_ok(|piece| Frame::data(piece.bytes)),
         }
     }
@@ -364,7 +350,6 @@ impl Body for ResponseBody {
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Content::Whole(body) => body.is_end_stream(),
-            #[cfg(feature = "dashboard")]
             Content::Stream(_) | Content::File(_) => false,
         }
     }
@@ -372,7 +357,6 @@ impl Body for ResponseBody {
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Content::Whole(body) => body.size_hint(),
-            #[cfg(feature = "dashboard")]
             Content::Stream(_) | Content::File(_) => SizeHint::default(),
         }
     }

@@ -12,8 +12,7 @@ use svc_core::accounts::signing::SignatureError;
 use svc_core::error::{Error, FailingField, FieldCode, StoreError};
 use uuid::Uuid;
 
-#[cfg(feature = "dashboard")]
-use crate::api::limits::RateLimited;
+use crate::kernel::limits::RateLimited;
 
 /// The `Retry-After` of a 503 response.
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(2);
@@ -28,7 +27,6 @@ pub enum Problem {
     /// No operation has this path, but one has it without the slash at its end.
     SlashAtEnd,
     /// The responses to the messages before this one of a batch are long enough.
-    #[cfg(feature = "mcp")]
     BatchTooLarge,
     /// The path has other methods; holds the value of `Allow`.
     MethodNotAllowed(String),
@@ -58,13 +56,13 @@ pub enum Problem {
         /// The time until the window ends.
         retry_after: Duration,
     },
-    /// The body is larger than [`MAX_BODY`](crate::api::MAX_BODY).
+    /// The body is larger than [`MAX_BODY`](crate::MAX_BODY).
     BodyTooLarge,
     /// The memory for requests is used up.
     Overloaded,
-    /// The request target is longer than [`MAX_URI`](crate::api::MAX_URI).
+    /// The request target is longer than [`MAX_URI`](crate::MAX_URI).
     UriTooLong,
-    /// The headers are larger than [`MAX_HEADERS`](crate::api::MAX_HEADERS) in all.
+    /// The headers are larger than [`MAX_HEADERS`](crate::MAX_HEADERS) in all.
     HeadersTooLarge,
     /// The body has another media type or a content encoding; holds a sentence that says what to send.
     UnsupportedMediaType(&'static str),
@@ -124,7 +122,7 @@ pub const CODES: [&str; 32] = [
 const SHARED_FIELD_CODES: [&str; 2] = ["invalid_cursor", "reference_not_found"];
 
 /// Returns all values of `code` of a failing field.
-pub(super) fn field_codes() -> Vec<&'static str> {
+pub(crate) fn field_codes() -> Vec<&'static str> {
     FieldCode::ALL.iter().map(|code| code.as_str()).chain(SHARED_FIELD_CODES).collect()
 }
 
@@ -231,8 +229,7 @@ pub struct RateLimitBody<'a> {
 
 impl Problem {
     /// Returns the problem of a request over a limit.
-    #[cfg(feature = "dashboard")]
-    pub(super) fn rate_limited(limited: &RateLimited) -> Self {
+    pub(crate) fn rate_limited(limited: &RateLimited) -> Self {
         Self::RateLimited { retry_after: limited.retry_after }
     }
 
@@ -250,7 +247,6 @@ impl Problem {
         match self {
             Self::Core(error) => (status_of(error), error.code()),
             Self::RouteNotFound(_) | Self::SlashAtEnd => (StatusCode::NOT_FOUND, "route_not_found"),
-            #[cfg(feature = "mcp")]
             Self::BatchTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
             Self::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             Self::MissingCredentials(_) => (StatusCode::UNAUTHORIZED, "missing_credentials"),
@@ -277,8 +273,7 @@ impl Problem {
 
     /// Returns the error that a challenge for tokens names (RFC 6750 §3.1), which has less codes than the API. A request without
     /// credentials gets none.
-    #[cfg(feature = "dashboard")]
-    pub(super) fn bearer_error(&self) -> Option<&'static str> {
+    pub(crate) fn bearer_error(&self) -> Option<&'static str> {
         match self {
             // Neither of the two is wrong.
             Self::RepeatedCredentials => Some("invalid_request"),
@@ -328,7 +323,6 @@ impl Problem {
             Self::Core(error) => return error.to_string(),
             Self::RouteNotFound(see) => return format!("No operation has this path; see {see}."),
             Self::SlashAtEnd => "No operation has this path with a slash at its end; leave the slash out.",
-            #[cfg(feature = "mcp")]
             Self::BatchTooLarge => {
                 "The responses of the batch have at most 1 MiB together, so there is none to this message, which has changed nothing; \
                  send it by itself."

@@ -29,7 +29,7 @@ pub(super) fn in_words(error: &io::Error) -> String {
 }
 
 /// Returns what a receiver says of a TLS session that it ends, if that is the error.
-pub(super) fn alert(error: &(dyn StdError + 'static)) -> Option<String> {
+pub(crate) fn alert(error: &(dyn StdError + 'static)) -> Option<String> {
     match of_tls(error.downcast_ref()?)? {
         Error::AlertReceived(alert) => Some(of_alert(*alert)),
         _ => None,

@@ -36,8 +36,8 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::happy_eyeballs;
 use super::proxy::EgressProxy;
+use super::resolver::Resolver;
 use super::tls_errors;
-use crate::deliver::resolver::Resolver;
 
 /// The timeout of a TCP connection, over all addresses of the host.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -71,7 +71,7 @@ impl From<io::Error> for DialError {
     }
 }
 
-pub(super) fn failed(class: FailureClass, reason: impl fmt::Display) -> DialError {
+pub(crate) fn failed(class: FailureClass, reason: impl fmt::Display) -> DialError {
     DialError { class, reason: reason.to_string() }
 }
 
@@ -103,12 +103,12 @@ impl Dialer {
     }
 
     /// Connects through this proxy.
-    pub(super) fn through(self, proxy: EgressProxy) -> Self {
+    pub(crate) fn through(self, proxy: EgressProxy) -> Self {
         Self { proxy: Some(Arc::new(proxy)), ..self }
     }
 
     /// Returns a dialer by the same rules with other settings of TLS.
-    pub(super) fn with_tls(&self, config: ClientConfig) -> Self {
+    pub(crate) fn with_tls(&self, config: ClientConfig) -> Self {
         Self { tls: TlsConnector::from(Arc::new(config)), ..self.clone() }
     }
 

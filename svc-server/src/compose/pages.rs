@@ -1,0 +1,74 @@
+//! The dashboard, and apps, to which owners consent in it.
+
+use std::sync::Arc;
+
+use svc_core::platform::operations::{REMOVE_MEMBER, UPDATE_MEMBER};
+
+use super::{Apps, Server, Surfaces};
+use crate::api::routes::{VERSIONS, Version};
+use crate::dashboard::{Dashboard, Links, ReferencePage};
+use crate::kernel::listener::{Kind, Listener, Surface};
+use crate::oauth::{self, Introspection, Oauth, OauthClients, OauthSettings, Resource};
+
+impl Surfaces {
+    /// Returns what this service is to apps below a mount.
+    pub(super) fn apps(&self, mount: &str) -> Option<Apps> {
+        let OauthSettings { origin, clients } = self.dashboard.as_ref()?.oauth.as_ref()?;
+        Some(Apps {
+            issuer: oauth::issuer(origin, mount, &self.resources()),
+            origin: origin.to_string(),
+            take_published: *clients == OauthClients::Metadata,
+        })
+    }
+
+    /// Returns what tokens of apps are for.
+    fn resources(&self) -> Vec<Resource> {
+        #[cfg(feature = "mcp")]
+        let tools = self.mcp.is_some().then_some(crate::mcp::VERSIONS).into_iter().flatten();
+        #[cfg(not(feature = "mcp"))]
+        let tools = [];
+        let resource =
+            |version: Version| Resource { path: version.path(), is_read_only: version == Version::McpReadOnly };
+        tools.into_iter().chain(VERSIONS).map(resource).collect()
+    }
+}
+
+impl Server {
+    /// Adds the dashboard, and the endpoints of apps.
+    pub(super) fn add_pages(&mut self, listener: &mut Listener) {
+        let Self { kernel, surfaces, apps, .. } = self;
+        let Some(settings) = &surfaces.dashboard else { return };
+        #[cfg(feature = "docs")]
+        let reference: Option<ReferencePage> =
+            surfaces.docs.then_some(|mount, bar, key| crate::docs::page_with_key(mount, Version::V1.path(), bar, key));
+        #[cfg(not(feature = "docs"))]
+        let reference = None;
+        let links = Links {
+            issuer: apps.as_ref().map(|apps| apps.issuer.clone()),
+            takes_published: apps.as_ref().is_some_and(|apps| apps.take_published),
+            reference,
+        };
+        let dashboard = Arc::new(Dashboard::new(Arc::clone(kernel), settings.clone(), links));
+        listener.surfaces.push(Arc::clone(&dashboard) as Arc<dyn Surface>);
+        // After a change of the members a session may show less.
+        let members = [UPDATE_MEMBER.id, REMOVE_MEMBER.id].map(Kind::Operation);
+        self.after.push(Arc::new(move |exchange, _| {
+            if members.contains(&exchange.kind) && exchange.status.is_success() {
+                dashboard.check_sessions();
+            }
+        }));
+        listener.after.clone_from(&self.after);
+        if let Some(settings) = settings.oauth.clone() {
+            let oauth = Arc::new(Oauth::new(Arc::clone(kernel), settings, surfaces.resources()));
+            listener.surfaces.push(Arc::clone(&oauth) as Arc<dyn Surface>);
+            listener.after.push(Arc::new(move |exchange, headers| oauth.challenge(exchange, headers)));
+        }
+    }
+
+    /// Adds what programs of the operator ask about the tokens of apps.
+    pub(super) fn add_introspection(&self, listener: &mut Listener) {
+        if let Some(apps) = &self.apps {
+            listener.add(Introspection::new(Arc::clone(&self.kernel), apps.issuer.clone()));
+        }
+    }
+}
