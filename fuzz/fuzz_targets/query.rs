@@ -6,21 +6,22 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use svc_core::input::{Fields, Input};
+use svc_core::operation::{AnyOperation, Method};
 use svc_core::pages::ListParams;
+use svc_core::platform::operations::public;
 use svc_core::resources::contacts::ContactFilter;
 use svc_core::resources::invoices::InvoiceFilter;
 use svc_core::resources::jobs::JobFilter;
 use svc_core::resources::quotes::QuoteFilter;
 use svc_core::values::EventKinds;
-use svc_server::api::handlers::RequestParts;
+use svc_server::api::run::{RequestParts, parse as parse_for};
 use svc_server::kernel::problem::Problem;
-use svc_server::api::routes::{self, Operation};
 use url::form_urlencoded::{Serializer, parse};
 
 const ID: &str = "019a0000-0000-7000-8000-0000000000a1";
 
-static READS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
-    routes::operations().into_iter().filter(|operation| operation.method == http::Method::GET).collect()
+static READS: LazyLock<Vec<&'static dyn AnyOperation>> = LazyLock::new(|| {
+    public().into_iter().filter(|operation| operation.method == Method::Get).collect()
 });
 
 fuzz_target!(|query: &str| {
@@ -33,10 +34,10 @@ fuzz_target!(|query: &str| {
             let event_kinds = &EventKinds::default();
             let parts =
                 RequestParts { id: Some(ID), query, body: b"", if_none_match: &[], base: "/api/v1", event_kinds };
-            (operation.parse)(&parts).map(|_| ())
+            parse_for(*operation, &parts).map(|_| ())
         };
         assert_eq!(parse_request(query), parse_request(&again), "{}", operation.id);
-        if operation.has_id() {
+        if operation.has_id {
             assert_eq!(parse_request(query).is_ok(), pairs.is_empty());
         }
     }

@@ -19,7 +19,8 @@ use svc_core::env::Env;
 use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
 use svc_server::api::openapi;
-use svc_server::api::routes::Operation;
+use svc_core::operation::AnyOperation;
+use svc_server::api::routes::method_of;
 use svc_server::{Api, Settings};
 use tokio::runtime::Runtime;
 
@@ -75,7 +76,7 @@ enum Value<'a> {
 
 /// An operation with the example of its body and the names of its fields.
 struct Target {
-    operation: Operation,
+    operation: &'static dyn AnyOperation,
     is_platform: bool,
     example: Vec<(String, Json)>,
     fields: Vec<String>,
@@ -116,8 +117,8 @@ impl Service {
         });
         let settings = Settings { limit_rates: false, ..Settings::default() };
         let api = Api::new(Arc::clone(svc.store()), settings);
-        let mut targets = targets("v1", svc_server::api::routes::operations());
-        targets.extend(self::targets("platform-v1", svc_server::api::platform::operations()));
+        let mut targets = targets("v1", svc_core::platform::operations::public());
+        targets.extend(self::targets("platform-v1", svc_core::platform::operations::platform()));
         let values = targets.iter().flat_map(|target| target.example.iter().map(|(_, value)| value.clone())).collect();
         let ids = BTreeMap::new();
         let mut service = Self { runtime, api, targets, account, key, platform_key, ids, values, requests: 0 };
@@ -129,7 +130,7 @@ impl Service {
     fn create_records(&mut self) {
         for position in 0..self.targets.len() {
             let target = &self.targets[position];
-            let (path, is_post) = (target.operation.path.to_owned(), target.operation.method == Method::POST);
+            let (path, is_post) = (target.operation.path_in_account(), method_of(target.operation) == Method::POST);
             if target.is_platform || !is_post || path.contains('{') {
                 continue;
             }
@@ -217,8 +218,9 @@ impl Service {
 
     /// Sends a body, and returns the status and the body of the response.
     fn send(&self, target: &Target, body: impl Into<Bytes>) -> (u16, Json) {
-        let operation = &target.operation;
-        let mut path = operation.path.replace("{account_id}", &self.account.to_string());
+        let operation = target.operation;
+        let path = if target.is_platform { operation.path() } else { operation.path_in_account() };
+        let mut path = path.replace("{account_id}", &self.account.to_string());
         let (collection, _) = path.split_once("/{id}").unwrap_or((&path, ""));
         let id = self.ids.get(collection.rsplit('/').next().unwrap_or_default());
         path = path.replace("{id}", id.map_or(&self.account.to_string(), |id| id));
@@ -227,7 +229,7 @@ impl Service {
             false => (self.api.clone(), "/api/v1", &self.key),
         };
         let request = Request::builder()
-            .method(operation.method.clone())
+            .method(method_of(operation))
             .uri(format!("{base}{path}"))
             .header("host", "localhost")
             .header("content-type", "application/json")
@@ -244,9 +246,9 @@ impl Service {
 }
 
 /// Returns the operations of an API that change something, with the examples of its OpenAPI document.
-fn targets(version: &str, operations: Vec<Operation>) -> Vec<Target> {
+fn targets(version: &str, operations: Vec<&'static dyn AnyOperation>) -> Vec<Target> {
     let document: Json = serde_json::from_str(&openapi::text(version).unwrap()).unwrap();
-    let target = |operation: Operation| {
+    let target = |operation: &'static dyn AnyOperation| {
         let described = document["paths"].as_object()?.values().flat_map(|path| path.as_object().unwrap().values());
         let described = described.into_iter().find(|described| described["operationId"] == operation.id)?;
         let content = &described["requestBody"]["content"]["application/json"];
@@ -259,7 +261,7 @@ fn targets(version: &str, operations: Vec<Operation>) -> Vec<Target> {
         Some(Target { operation, is_platform: version != "v1", example: example.into_iter().collect(), fields })
     };
     // What is deleted would be missing for the next inputs.
-    let writes = |operation: &Operation| !matches!(operation.method, Method::GET | Method::DELETE);
+    let writes = |operation: &&'static dyn AnyOperation| !matches!(method_of(operation), Method::GET | Method::DELETE);
     operations.into_iter().filter(writes).filter_map(target).collect()
 }
 

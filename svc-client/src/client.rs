@@ -150,7 +150,7 @@ impl Client {
     ) -> Result<Response> {
         let id = id.map(|id| id.to_string());
         let mut url = self.url(&[&operation.segments(id.as_deref())]);
-        let (has_input, method) = (operation.has_input(), operation.method);
+        let (has_input, method) = (operation.has_input, operation.method);
         let pairs = if has_input && method == platform::Method::Get { input.to_query() } else { Vec::new() };
         if !pairs.is_empty() {
             url.query_pairs_mut().extend_pairs(pairs);

@@ -23,6 +23,7 @@ pub mod limits;
 pub mod members;
 pub mod operational;
 pub mod platform_keys;
+mod scopes;
 pub mod sessions;
 pub mod signing;
 pub mod tenants;

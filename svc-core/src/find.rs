@@ -28,8 +28,9 @@ use crate::resources::invoices::{Invoice, InvoiceFilter};
 use crate::resources::jobs::{Job, JobFilter};
 use crate::resources::quotes::Quote;
 use crate::resources::{Filter as _, Resource};
+pub use crate::store::{FoundKind, IndexedText};
 use crate::store::{Store, Tx};
-use crate::values::{Email, TenantId, Text, TextEnum, Timestamp, parse_uuid};
+use crate::values::{Email, TenantId, Text, Timestamp, parse_uuid};
 
 use self::folded::{digits, folded, is_unspaced, parts, seen, short_words, single_numbers};
 pub use self::list::{SearchParams, list};
@@ -49,21 +50,6 @@ pub const MAX_HITS: usize = 20;
 pub const STEP: usize = MAX_LIMIT as usize;
 /// The number of accounts that are looked for at a time to bring their indexes up to date.
 const TENANTS: u32 = 64;
-
-/// A kind of record that is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
-pub enum FoundKind {
-    /// Contacts that are not deleted.
-    Contact,
-    /// Invoices.
-    Invoice,
-    /// Quotes.
-    Quote,
-    /// Bookings.
-    Booking,
-    /// Jobs.
-    Job,
-}
 
 /// A record that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
@@ -101,20 +87,6 @@ pub struct FindText {
     /// surname Ng, and any part of a text in Chinese, Japanese or Korean. Case, accents, and what stands between the digits of a
     /// phone number make no difference.
     pub text: Text<MAX_TEXT>,
-}
-
-/// The text of a record in the index.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexedText {
-    /// The kind of the record.
-    pub kind: FoundKind,
-    /// The id of the record.
-    pub id: Uuid,
-    /// When the record last changed.
-    pub changed_at: Timestamp,
-    /// Its searched fields in the form in which they are compared, a line each, of which the first is what people call it.
-    /// Empty if it is not to be found.
-    pub text: String,
 }
 
 /// Begins the text of each record, so that the record is found by its whole title among all that contain it. No field has it.

@@ -80,6 +80,7 @@ pub mod imports;
 pub mod input;
 pub mod lookup;
 pub mod oauth;
+pub mod operation;
 pub mod pages;
 pub mod personal;
 pub mod platform;

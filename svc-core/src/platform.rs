@@ -8,7 +8,6 @@
 mod apps;
 mod inputs;
 mod links;
-mod operation;
 mod operational;
 pub mod operations;
 mod records;
@@ -24,7 +23,6 @@ pub use self::inputs::{
     TemporaryWebhookCreate, WebhookDeliveryListFilter, WebhookLifetime, WebhookTest,
 };
 pub use self::links::{DashboardLink, OperatorLink};
-pub use self::operation::{Listing, Method, Operation, OperationFn, Run, Target};
 pub use self::operational::operational_data;
 pub use self::records::{
     Account, ApiKey, ApiKeyWithSecret, ApiRequest, AuditEntry, Delivery, DeliveryDetails, EmittedEvent, Event,
@@ -37,3 +35,4 @@ pub use self::values::{
     AnyObject, AtLeastOne, EmittableKind, KeyScopes, RedirectUris, Seconds, StatusFilter, Statuses, WebhookCount,
     WriteLimitChanges, Zone,
 };
+pub use crate::operation::{Listing, Method, Operation, Target};

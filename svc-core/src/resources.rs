@@ -23,6 +23,7 @@ use crate::accounts::clocks::WriteTime;
 use crate::accounts::grants::GrantId;
 use crate::error::Error;
 use crate::input::{Fields, Input, ToBody};
+use crate::operation::{Operation, Outside, Profile, Target};
 use crate::store::{Repository, Tx};
 use crate::values::{EventKind, Id, TenantId, Timestamp};
 
@@ -30,6 +31,9 @@ use crate::values::{EventKind, Id, TenantId, Timestamp};
 pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + 'static {
     /// The segment in the path, such as `contacts`.
     const COLLECTION: &'static str;
+
+    /// What its operations have in common.
+    const PROFILE: &'static Profile;
 
     /// The query parameters of its list, besides those that every list has.
     type Filter: Filter<Self>;
@@ -62,6 +66,25 @@ pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + '
 
     /// Returns the repository of this resource in a transaction.
     fn repository(tx: &mut dyn Tx) -> &mut dyn Repository<Self>;
+}
+
+impl<K, I, R> Operation<K, I, R>
+where
+    K: Target,
+    I: Input + Clone,
+    R: Resource,
+{
+    /// Adds the ETag of the version of the record.
+    #[must_use]
+    pub(crate) const fn with_version(self) -> Self {
+        self.with_version_of(|record| R::VERSIONED.then(|| (record.id().uuid(), record.updated_at())))
+    }
+
+    /// Responds with 201, the path of the record, and the ETag of its version.
+    #[must_use]
+    pub(crate) const fn creates_version(self) -> Self {
+        self.creating(|record| record.id().uuid()).with_version()
+    }
 }
 
 /// The filters of a list.
@@ -130,6 +153,11 @@ pub trait Create: Resource {
 pub trait Update: Resource {
     /// The body of the request.
     type Input: Input + Clone;
+
+    /// Returns what of a change must be checked before it is made.
+    fn outside(_change: &Self::Input) -> Outside {
+        Outside::default()
+    }
 
     /// Applies a change to the record and checks the rules that need no other record.
     ///

@@ -26,6 +26,7 @@ pub mod operational;
 pub mod options;
 pub mod replays;
 pub mod retention;
+mod retries;
 pub mod samples;
 pub mod signatures;
 pub mod statistics;

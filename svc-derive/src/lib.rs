@@ -117,6 +117,7 @@ pub fn derive_apply(tokens: TokenStream) -> TokenStream {
 ///
 /// - `#[resource(collection = "contacts")]` is the segment in the path.
 /// - `#[resource(filter = ContactFilter)]` is the type of the list's own query parameters.
+/// - `#[resource(profile = PROFILE)]` is a constant with what its operations have in common.
 /// - `#[resource(soft_delete)]`, for a record with a field `deleted_at`, keeps the rows of deleted records.
 /// - `#[resource(own_only)]`, for a record with a field `grant_id`, shows an app only the records that it made.
 /// - `#[resource(audited = "webhook")]` records every change in the audit log, under this kind of object.
@@ -125,7 +126,7 @@ pub fn derive_apply(tokens: TokenStream) -> TokenStream {
 ///
 /// ```ignore
 /// #[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
-/// #[resource(collection = "contacts", filter = ContactFilter, soft_delete)]
+/// #[resource(collection = "contacts", filter = ContactFilter, profile = PROFILE, soft_delete)]
 /// pub struct Contact {
 ///     // …
 /// }

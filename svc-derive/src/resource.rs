@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{DeriveInput, Error, LitStr, Result, Type};
+use syn::{DeriveInput, Error, LitStr, Path, Result, Type};
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let name = &input.ident;
@@ -12,6 +12,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let mut unversioned = false;
     let mut own_only = false;
     let mut audited: Option<LitStr> = None;
+    let mut profile: Option<Path> = None;
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("resource")) {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("collection") {
@@ -24,10 +25,13 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 unversioned = true;
             } else if meta.path.is_ident("own_only") {
                 own_only = true;
+            } else if meta.path.is_ident("profile") {
+                profile = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("audited") {
                 audited = Some(meta.value()?.parse()?);
             } else {
-                let expected = "`collection`, `filter`, `soft_delete`, `unversioned`, `own_only` or `audited`";
+                let expected =
+                    "`collection`, `filter`, `profile`, `soft_delete`, `unversioned`, `own_only` or `audited`";
                 return Err(meta.error(format!("expected {expected}")));
             }
             Ok(())
@@ -36,6 +40,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let missing = |what: &str| Error::new(name.span(), format!("`#[resource({what})]` is missing"));
     let collection = collection.ok_or_else(|| missing("collection = \"…\""))?;
     let filter = filter.ok_or_else(|| missing("filter = Type"))?;
+    let profile = profile.ok_or_else(|| missing("profile = CONSTANT"))?;
     let audited = audited.map(|kind| {
         quote! { const AUDITED: ::std::option::Option<&'static str> = ::std::option::Option::Some(#kind); }
     });
@@ -58,6 +63,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     Ok(quote! {
         impl ::svc_core::resources::Resource for #name {
             const COLLECTION: &'static str = #collection;
+            const PROFILE: &'static ::svc_core::operation::Profile = &#profile;
             type Filter = #filter;
             #versioned
             #audited

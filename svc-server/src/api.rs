@@ -2,37 +2,32 @@
 //!
 //! A request goes through these modules:
 //!
-//! 1. `router` finds its operation in the table of [`routes`], or of [`platform`].
+//! 1. `router` finds its operation among those of svc-core.
 //! 2. `request_context` authenticates, counts and authorizes it, reads its body, and runs it in a transaction. The order
 //!    of the checks is part of the contract (`docs/contract.md`, "Order of checks").
-//! 3. A handler in [`handlers`] parses it and calls the rules in `svc-core`.
+//! 3. [`run`] parses it, runs the operation and makes the response.
 //!
-//! The OpenAPI document is generated from the same table of operations, in [`openapi`].
+//! The OpenAPI document is generated from the same operations, in [`openapi`].
 
 mod change;
-mod contract;
-mod endpoint_input;
-pub mod extensions;
-pub mod handlers;
 pub mod openapi;
-pub mod platform;
 pub(crate) mod request_context;
 mod router;
 pub mod routes;
-mod row;
+pub mod run;
 
 use std::sync::Arc;
 
-use http::Method;
 use http::header::IF_NONE_MATCH;
 use http::request::Parts;
+use svc_core::operation::{AnyOperation, Method};
 use tokio::sync::Semaphore;
 
 use self::change::InFlightKeys;
 use self::openapi::Documents;
 use self::request_context::RequestContext;
 use self::router::{Found, RoutedOperation, Router};
-use self::routes::{Operation, Version};
+use self::routes::Version;
 use crate::kernel::Kernel;
 use crate::kernel::listener::{Arrived, Kind, Route, Surface};
 use crate::kernel::problem::Problem;
@@ -66,7 +61,7 @@ impl Operations {
     /// Serves these operations, which each of the versions has.
     pub(crate) fn new(
         engine: Arc<Engine>,
-        operations: Vec<Operation>,
+        operations: &[&'static dyn AnyOperation],
         versions: &'static [Version],
         mount: &str,
     ) -> Self {
@@ -93,7 +88,7 @@ impl Operations {
         };
         let context = RequestContext { engine: &self.engine, parts, peer, routed, account, id, version, base };
         let response = match routed.operation.method {
-            Method::GET => {
+            Method::Get => {
                 drop(body);
                 context.read(access).await
             }
@@ -124,12 +119,10 @@ impl Surface for Operations {
 }
 
 /// Returns the methods of operations, as a value of `Allow`.
-pub(crate) fn methods_of(operations: &[Operation]) -> String {
-    let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
-    let has = |method: &Method| {
-        let method = if method == Method::HEAD { &Method::GET } else { method };
-        operations.iter().any(|operation| operation.method == method)
-    };
-    let methods: Vec<&str> = methods.iter().filter(|method| has(method)).map(Method::as_str).collect();
+pub(crate) fn methods_of(operations: &[&'static dyn AnyOperation]) -> String {
+    let methods =
+        [("GET, HEAD", Method::Get), ("POST", Method::Post), ("PATCH", Method::Patch), ("DELETE", Method::Delete)];
+    let has = |method| operations.iter().any(|operation| operation.method == method);
+    let methods: Vec<&str> = methods.into_iter().filter(|(_, method)| has(*method)).map(|(names, _)| names).collect();
     format!("{}, OPTIONS", methods.join(", "))
 }

@@ -13,11 +13,12 @@ use std::task::{Context, Poll};
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use svc_core::oauth::authorization::Issuer;
+use svc_core::platform::operations;
 use svc_core::store::Store;
 
 use crate::api::openapi::Documents;
-use crate::api::routes::{self, VERSIONS, Version};
-use crate::api::{self, Engine, Operations, extensions, platform};
+use crate::api::routes::{VERSIONS, Version};
+use crate::api::{self, Engine, Operations};
 #[cfg(feature = "dashboard")]
 use crate::dashboard::DashboardSettings;
 #[cfg(feature = "docs")]
@@ -251,7 +252,7 @@ impl Server {
         #[cfg(feature = "mcp")]
         if let Some(hosts) = &self.surfaces.mcp {
             let mut calls = Listener::new(Arc::clone(&kernel), &format!("{}/openapi.json", mcp::VERSIONS[0].path()));
-            calls.add(Operations::new(Arc::clone(&self.engine), mcp::operations(), &mcp::VERSIONS, ""));
+            calls.add(Operations::new(Arc::clone(&self.engine), &operations::tools(), &mcp::VERSIONS, ""));
             listener.add(Mcp::new(Arc::clone(&kernel), Arc::new(calls), hosts));
         }
         let pages = self.surfaces.pages();
@@ -261,15 +262,15 @@ impl Server {
         }
         listener.add(Home::new(mount, &pages));
         listener.add(Probes::new(Arc::clone(&kernel)));
-        let mut operations = routes::operations();
+        let mut all = operations::public();
         if self.surfaces.extensions {
-            operations.extend(extensions::operations());
+            all.extend(operations::extensions());
         }
         let (origin, issuer) = self.apps.as_ref().map(|apps| (&*apps.origin, &*apps.issuer.url)).unzip();
         let public_url = settings.public_url.as_deref().or(origin);
-        let documents = Documents::new(&operations, &VERSIONS, mount, kinds, public_url, issuer);
-        listener.methods = api::methods_of(&operations);
-        listener.add(Operations::new(Arc::clone(&self.engine), operations, &VERSIONS, mount).with_documents(documents));
+        let documents = Documents::new(&all, &VERSIONS, mount, kinds, public_url, issuer);
+        listener.methods = api::methods_of(&all);
+        listener.add(Operations::new(Arc::clone(&self.engine), &all, &VERSIONS, mount).with_documents(documents));
         listener
     }
 
@@ -284,17 +285,17 @@ impl Server {
             ..Listener::new(Arc::clone(kernel), &format!("{base}/openapi.json"))
         };
         let mut listener = new();
-        let operations = platform::operations();
-        let documents = Documents::new(&operations, &VERSIONS, "", &kernel.env().event_kinds, None, None);
-        listener.methods = api::methods_of(&operations);
-        let operations = Operations::new(Arc::clone(&self.engine), operations, &VERSIONS, "");
+        let all = operations::platform();
+        let documents = Documents::new(&all, &VERSIONS, "", &kernel.env().event_kinds, None, None);
+        listener.methods = api::methods_of(&all);
+        let operations = Operations::new(Arc::clone(&self.engine), &all, &VERSIONS, "");
         let operations: Arc<dyn Surface> = Arc::new(operations.with_documents(documents));
         #[cfg(feature = "dashboard")]
         self.add_introspection(&mut listener);
         #[cfg(feature = "mcp")]
         if self.surfaces.mcp.is_some() {
             let calls = Listener { surfaces: vec![Arc::clone(&operations)], ..new() };
-            listener.add(Mcp::of_platform(Arc::clone(kernel), Arc::new(calls), platform::operations()));
+            listener.add(Mcp::of_platform(Arc::clone(kernel), Arc::new(calls), &all));
         }
         #[cfg(feature = "docs")]
         if self.surfaces.docs {

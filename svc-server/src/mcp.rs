@@ -8,7 +8,7 @@
 //! 2. The crate `rmcp` speaks the protocol: the revision 2026-07-28, whose messages stand alone, and the ones before it, whose
 //!    clients send `initialize` first. There are no sessions either way, so any node responds to any message, and a restart
 //!    between two messages goes unnoticed.
-//! 3. The [tools] are made of the table of operations. A [call] becomes a request of the API with the path `/mcp/…`, which goes
+//! 3. The [tools] are made of the operations. A [call] becomes a request of the API with the path `/mcp/…`, which goes
 //!    through the same checks, limits and logs as any other: there is no second way to the rules.
 //!
 //! Texts that came from customers are data: each result says so, since an assistant may take a note of a customer for an
@@ -35,13 +35,14 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
 use svc_core::error::StoreError;
+use svc_core::operation::AnyOperation;
+use svc_core::platform::operations;
 
 use self::handler::{Handler, Session};
 use self::message::{Message, Posted, Refusal};
 use self::permits::{Permits, Shares};
 use self::tools::{ToolOperation, Tools};
-use crate::api::extensions;
-use crate::api::routes::{self, Operation, Version};
+use crate::api::routes::Version;
 use crate::kernel::listener::{Kind, Listener, Route, Surface};
 use crate::kernel::response_memory::Holder;
 use crate::kernel::{Kernel, accept};
@@ -77,18 +78,6 @@ pub(crate) struct Mcp {
     service: StreamableHttpService<Handler, NeverSessionManager>,
     /// The permits to handle messages.
     permits: Shares,
-}
-
-/// Returns the operations of the public API that are tools. Their lists can be filtered by more than the contract has.
-pub(crate) fn operations() -> Vec<Operation> {
-    let mut lists = extensions::lists();
-    let mut with_filters = |operation: Operation| match lists.iter().position(|list| list.id == operation.id) {
-        Some(position) => lists.swap_remove(position),
-        None => operation,
-    };
-    let all: Vec<Operation> = routes::operations().into_iter().map(&mut with_filters).collect();
-    let all = all.into_iter().chain(extensions::operations()).chain(extensions::search());
-    all.filter(|operation| tools::is_tool(operation.id)).collect()
 }
 
 /// Returns an origin as the library takes it: with its port, as one without is that of every port of its host. Origins such as
@@ -154,24 +143,29 @@ impl Mcp {
         let own = own.iter().map(String::as_str).chain(kernel.settings.cors.origins()).map(with_port);
         let local = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(str::to_owned);
         config.allowed_origins = own.chain(local).collect();
-        Self::of(kernel, operations, &self::operations(), false, config)
+        Self::of(kernel, operations, &operations::tools(), false, config)
     }
 
     /// Makes the same tools of operations of the platform API, for programs at any host, and for no page.
-    pub(crate) fn of_platform(kernel: Arc<Kernel>, operations: Arc<Listener>, all: Vec<Operation>) -> Self {
-        let known: Vec<&str> = self::operations().iter().map(|operation| operation.id).collect();
-        let all: Vec<Operation> = all.into_iter().filter(|operation| known.contains(&operation.id)).collect();
+    pub(crate) fn of_platform(
+        kernel: Arc<Kernel>,
+        operations: Arc<Listener>,
+        all: &[&'static dyn AnyOperation],
+    ) -> Self {
+        let known: Vec<&str> = operations::tools().iter().map(|operation| operation.id).collect();
+        let all: Vec<_> = all.iter().copied().filter(|operation| known.contains(&operation.id)).collect();
         Self::of(kernel, operations, &all, true, StreamableHttpServerConfig::default().disable_allowed_hosts())
     }
 
     fn of(
         kernel: Arc<Kernel>,
         operations: Arc<Listener>,
-        all: &[Operation],
+        all: &[&'static dyn AnyOperation],
         is_on_platform: bool,
         config: StreamableHttpServerConfig,
     ) -> Self {
-        let tools = Arc::new(Tools::new(all, &kernel.env().event_kinds));
+        let version = if is_on_platform { Version::Platform } else { Version::Mcp };
+        let tools = Arc::new(Tools::new(all, version, &kernel.env().event_kinds));
         let config = config
             .with_legacy_session_mode(false)
             .with_json_response(true)

@@ -8,6 +8,8 @@ use svc_core::accounts::keys::{self, KEY_PREFIX, KeyId};
 use svc_core::accounts::tenants::{self, DeveloperAccess};
 
 use crate::harness::{Call, TestServer, change, id_name, operations, sample};
+use svc_core::operation::AnyOperation;
+use svc_server::api::routes::method_of;
 
 async fn refused(server: &TestServer, code: &str, call: Call) {
     let response = server.send(call).await;
@@ -70,15 +72,15 @@ async fn an_unknown_key_is_refused() {
 
 /// Returns one request for each operation.
 fn all_calls(server: &TestServer) -> Vec<(Method, Call)> {
-    let call = |operation: &svc_server::api::routes::Operation| {
-        let id = if operation.collection == "ping" { String::new() } else { server.id(&id_name(operation.collection)) };
-        let call = Call::new(operation.method.clone(), &operation.path.replace("{id}", &id));
-        let call = match operation.method {
-            Method::POST => call.json(&sample(server, operation.collection, 9)),
-            Method::PATCH => call.json(&change(operation.collection)),
+    let call = |operation: &&dyn AnyOperation| {
+        let id = if operation.tag == "ping" { String::new() } else { server.id(&id_name(operation.tag)) };
+        let call = Call::new(method_of(operation), &operation.path_in_account().replace("{id}", &id));
+        let call = match method_of(operation) {
+            Method::POST => call.json(&sample(server, operation.tag, 9)),
+            Method::PATCH => call.json(&change(operation.tag)),
             _ => call,
         };
-        (operation.method.clone(), call)
+        (method_of(operation), call)
     };
     operations().iter().map(call).collect()
 }

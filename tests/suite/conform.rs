@@ -7,9 +7,11 @@ use std::sync::{Arc, LazyLock};
 use http::Method;
 use jsonschema::Validator;
 use serde_json::{Value, json};
+use svc_core::operation::AnyOperation;
+use svc_core::platform::operations as listed;
 use svc_core::values::EventKinds;
-use svc_server::api::routes::Operation;
-use svc_server::api::{extensions, openapi, routes};
+use svc_server::api::routes::method_of;
+use svc_server::api::{openapi, routes};
 
 use crate::harness::{TestResponse, operations};
 
@@ -18,8 +20,8 @@ pub(crate) static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| openapi::document(&all_operations(), "", routes::Version::V1, &EventKinds::default()));
 
 /// Returns the operations of the contract, and those beyond it.
-fn all_operations() -> Vec<Operation> {
-    operations().into_iter().chain(extensions::operations()).collect()
+fn all_operations() -> Vec<&'static dyn AnyOperation> {
+    operations().into_iter().chain(listed::extensions()).collect()
 }
 
 static CONTRACT: LazyLock<HashMap<String, DeclaredOperation>> = LazyLock::new(compile);
@@ -146,7 +148,7 @@ pub(crate) fn operation_of(method: &Method, target: &str) -> Option<String> {
     };
     all_operations()
         .into_iter()
-        .find(|operation| operation.method == *method && fits(&operation.path))
+        .find(|operation| method_of(operation) == *method && fits(&operation.path_in_account()))
         .map(|operation| operation.id.to_owned())
 }
 

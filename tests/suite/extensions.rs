@@ -3,8 +3,9 @@
 use http::Method;
 use serde_json::{Value, json};
 use svc_core::accounts::keys::Scope;
+use svc_core::platform::operations::extensions;
 use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId};
-use svc_server::api::extensions;
+use svc_server::api::routes::method_of;
 use svc_server::{Settings, Surfaces};
 
 use crate::harness::{Call, TestServer, limited, operations, sample, settings};
@@ -48,7 +49,7 @@ async fn deliver(server: &TestServer, number: usize) -> String {
 #[tokio::test]
 async fn without_the_setting_there_are_no_such_operations() {
     let (plain, extended) = (TestServer::new(), extended());
-    let all = operations().len() + extensions::operations().len();
+    let all = operations().len() + extensions().len();
     for version in ["v1", "v2"] {
         for (server, count) in [(&plain, 25), (&extended, all)] {
             let document = Call::absolute(Method::GET, &format!("/api/{version}/openapi.json")).anonymous();
@@ -56,9 +57,10 @@ async fn without_the_setting_there_are_no_such_operations() {
             let paths = document["paths"].as_object().unwrap().values();
             assert_eq!(paths.map(|path| path.as_object().unwrap().len()).sum::<usize>(), count, "{version}");
         }
-        for operation in extensions::operations() {
-            let path = format!("/api/{version}{}", operation.path.replace("{id}", &plain.id("webhook_id")));
-            let response = plain.send(Call::absolute(operation.method.clone(), &path)).await;
+        for operation in extensions() {
+            let path =
+                format!("/api/{version}{}", operation.path_in_account().replace("{id}", &plain.id("webhook_id")));
+            let response = plain.send(Call::absolute(method_of(operation), &path)).await;
             assert_eq!((response.status, response.code().as_str()), (404, "route_not_found"), "{}", operation.id);
         }
     }
@@ -271,9 +273,9 @@ async fn another_accounts_ids_are_unknown() {
         other => panic!("no record of {other}"),
     };
     let mut count = 0;
-    for operation in extensions::operations().iter().filter(|operation| operation.has_id()) {
+    for operation in extensions().iter().filter(|operation| operation.has_id) {
         let call = |id: &str| {
-            let call = Call::new(operation.method.clone(), &operation.path.replace("{id}", id));
+            let call = Call::new(method_of(operation), &operation.path_in_account().replace("{id}", id));
             let call = if operation.takes_body() {
                 call.json(if operation.id == "replayWebhook" { &bulk } else { &Value::Null })
             } else {
@@ -282,12 +284,12 @@ async fn another_accounts_ids_are_unknown() {
             let call = if operation.takes_body() && operation.id != "replayWebhook" { call.raw("{}") } else { call };
             call.key(server.key("other"))
         };
-        let own = of_collection(operation.path.split('/').nth(1).unwrap());
+        let own = of_collection(operation.path_in_account().split('/').nth(1).unwrap());
         let unknown = server.expect(404, call(&server.id("unknown_id"))).await;
         assert_eq!(server.expect(404, call(&own)).await.comparable(), unknown.comparable(), "{}", operation.id);
         count += 1;
     }
-    assert_eq!(count, extensions::operations().len() - 1, "all but the list of events have an id");
+    assert_eq!(count, extensions().len() - 1, "all but the list of events have an id");
     let theirs = server.expect(200, Call::get("/events").key(server.key("other"))).await.json();
     assert!(ids(&theirs).iter().all(|id| !ids(&events).contains(id)));
 }
@@ -296,12 +298,15 @@ async fn another_accounts_ids_are_unknown() {
 async fn writes_need_the_scope_and_count_as_writes_of_webhooks() {
     let server = TestServer::serving(surfaces(), Settings { rate_limit: 10_000, ..limited() });
     let delivery = deliver(&server, 1).await;
-    for operation in extensions::operations() {
-        let id = if operation.path.starts_with("/deliveries") { &delivery } else { &server.id("webhook_id") };
-        let call = || Call::new(operation.method.clone(), &operation.path.replace("{id}", id)).key(server.key("read"));
-        if operation.scope == Scope::Write {
+    for operation in extensions() {
+        let id =
+            if operation.path_in_account().starts_with("/deliveries") { &delivery } else { &server.id("webhook_id") };
+        let call = || {
+            Call::new(method_of(operation), &operation.path_in_account().replace("{id}", id)).key(server.key("read"))
+        };
+        if operation.scope() == Scope::Write {
             assert_eq!(server.expect(403, call()).await.code(), "insufficient_scope", "{}", operation.id);
-        } else if !operation.path.contains("replays") && operation.path != "/events/{id}" {
+        } else if !operation.path_in_account().contains("replays") && operation.path_in_account() != "/events/{id}" {
             server.expect(200, call()).await;
         }
     }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::conform;
 use crate::harness::{Call, TestResponse, TestServer, operations};
+use svc_server::api::routes::method_of;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,14 +80,14 @@ fn fill(server: &TestServer, text: &str) -> String {
 fn call(server: &TestServer, operation: &str, case: &Case) -> Call {
     let operations = operations();
     let operation = operations.iter().find(|known| known.id == operation).unwrap();
-    let mut path = operation.path.clone();
+    let mut path = operation.path_in_account().clone();
     for (name, value) in &case.path {
         path = path.replace(&format!("{{{name}}}"), &fill(server, value.as_str().unwrap()));
     }
     if !case.query.is_empty() {
         path = format!("{path}?{}", fill(server, &case.query));
     }
-    let mut call = Call::new(operation.method.clone(), &path);
+    let mut call = Call::new(method_of(operation), &path);
     match (&case.raw, &case.body) {
         (Some(raw), None) => call = call.raw(fill(server, raw)),
         (None, Some(body)) => call = call.raw(fill(server, &body.to_string())),

@@ -15,10 +15,11 @@ use hyper::body::Frame;
 use serde_json::Value;
 use svc_core::accounts::signing::SignedRequest;
 use svc_core::env::{Env, ManualClock, SeededEntropy};
+use svc_core::operation::AnyOperation;
+use svc_core::platform::operations::public;
 use svc_core::store::Store;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::events::Event;
-use svc_server::api::routes::{self, Operation};
 use svc_server::outbound::resolver::Resolver;
 use svc_server::{Api, ResponseBody, Settings, Surfaces};
 
@@ -372,9 +373,9 @@ pub(crate) async fn guarded<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), future).await.unwrap_or_else(|_| panic!("no result within 20 s"))
 }
 
-/// Returns the operations of the route table.
-pub(crate) fn operations() -> Vec<Operation> {
-    routes::operations()
+/// Returns the operations of the contract.
+pub(crate) fn operations() -> Vec<&'static dyn AnyOperation> {
+    public()
 }
 
 /// Returns a body that creates a record in this collection.

@@ -10,6 +10,7 @@ use svc_core::values::Timestamp;
 
 use crate::harness::{Call, TestServer, change, id_name, operations, sample};
 use crate::seed;
+use svc_server::api::routes::method_of;
 
 const COLLECTIONS: [&str; 6] = ["contacts", "invoices", "bookings", "quotes", "jobs", "webhooks"];
 /// Collections whose create body contains `contact_id`.
@@ -49,13 +50,14 @@ async fn every_input_that_takes_an_id_has_a_case() {
     for operation in operations() {
         let names = [
             // another_tenants_id_is_treated_as_unknown
-            ("id", operation.has_id()),
+            ("id", operation.has_id),
             // another_tenants_contact_cannot_be_referenced
-            ("contact_id", operation.method == Method::POST && REFERRING.contains(&operation.collection)),
+            ("contact_id", method_of(operation) == Method::POST && REFERRING.contains(&operation.tag)),
             // another_tenants_cursor_is_treated_as_invalid
             (
                 "cursor",
-                operation.method == Method::GET && COLLECTIONS.iter().any(|all| operation.path == format!("/{all}")),
+                method_of(operation) == Method::GET
+                    && COLLECTIONS.iter().any(|all| operation.path_in_account() == format!("/{all}")),
             ),
         ];
         let names = names.into_iter().filter(|(_, has_case)| *has_case);
@@ -92,12 +94,12 @@ async fn another_tenants_id_is_treated_as_unknown() {
     let server = TestServer::new();
     let (view, events) = (other_tenants_records(&server).await, other_tenants_event_count(&server).await);
     let mut count = 0;
-    for operation in operations().iter().filter(|operation| operation.has_id()) {
+    for operation in operations().iter().filter(|operation| operation.has_id) {
         let call = |id: &str| {
-            let call = Call::new(operation.method.clone(), &operation.path.replace("{id}", id));
-            if operation.takes_body() { call.json(&change(operation.collection)) } else { call }
+            let call = Call::new(method_of(operation), &operation.path_in_account().replace("{id}", id));
+            if operation.takes_body() { call.json(&change(operation.tag)) } else { call }
         };
-        let (unknown, other) = (server.id("unknown_id"), other_id(&server, operation.collection));
+        let (unknown, other) = (server.id("unknown_id"), other_id(&server, operation.tag));
         let variants: [fn(Call) -> Call; 5] = [
             |call| call,
             |call| call.header("if-match", "*"),

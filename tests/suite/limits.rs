@@ -14,6 +14,7 @@ use svc_core::values::TenantId;
 use svc_server::Settings;
 
 use crate::harness::{Call, TestResponse, TestServer, id_name, limited, operations};
+use svc_server::api::routes::{default_write_limit, method_of};
 
 /// Returns `X-RateLimit-Limit`, `-Remaining` and `-Reset`.
 fn rate_limit_headers(response: &TestResponse) -> (u32, u32, i64) {
@@ -101,11 +102,11 @@ async fn a_request_after_retry_after_is_accepted() {
 async fn every_write_operation_has_its_own_limit() {
     let server = server_with_limit(10_000);
     let mut count = 0;
-    for operation in operations().iter().filter(|operation| operation.scope == Scope::Write) {
-        let cap = if matches!(operation.collection, "quotes" | "webhooks") { 20 } else { 30 };
-        assert_eq!(operation.default_write_limit().map(|default| default.limit), Some(cap));
-        let path = operation.path.replace("{id}", &server.id("unknown_id"));
-        let call = || Call::new(operation.method.clone(), &path).raw("{}");
+    for operation in operations().iter().filter(|operation| operation.scope() == Scope::Write) {
+        let cap = if matches!(operation.tag, "quotes" | "webhooks") { 20 } else { 30 };
+        assert_eq!(default_write_limit(operation).map(|default| default.limit), Some(cap));
+        let path = operation.path_in_account().replace("{id}", &server.id("unknown_id"));
+        let call = || Call::new(method_of(operation), &path).raw("{}");
         for number in 1..=cap {
             let response = server.send(call()).await;
             assert!(matches!(response.status, 400 | 404), "{}: {}", operation.id, response.text());
@@ -123,7 +124,7 @@ async fn every_write_operation_has_its_own_limit() {
         let mut other = call();
         other.target = other.target.replace("/v1/", "/v2/");
         server.expect(429, other).await;
-        server.expect(200, Call::get(&format!("/{}", operation.collection))).await;
+        server.expect(200, Call::get(&format!("/{}", operation.tag))).await;
         count += 1;
     }
     assert_eq!(count, 12);

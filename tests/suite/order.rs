@@ -7,6 +7,7 @@ use svc_core::accounts::keys::{self, KeyCreate};
 
 use crate::harness::{Call, TestServer, settings};
 use crate::seed::Key;
+use svc_server::api::routes::method_of;
 
 async fn expect_error(server: &TestServer, status: u16, code: &str, call: Call) {
     let shown = format!("{} {}", call.method, call.target);
@@ -110,8 +111,8 @@ async fn path_and_query_are_checked_before_the_body() {
     expect_error(&server, 400, "validation_failed", Call::patch("/contacts/not-a-uuid", json!({}))).await;
     expect_error(&server, 400, "unknown_parameter", Call::patch(&format!("/contacts/{contact}?x=1"), json!({}))).await;
     for operation in crate::harness::operations().iter().filter(|operation| operation.takes_body()) {
-        let path = operation.path.replace("{id}", &server.id("unknown_id"));
-        let call = Call::new(operation.method.clone(), &format!("{path}?x=1")).raw("{");
+        let path = operation.path_in_account().replace("{id}", &server.id("unknown_id"));
+        let call = Call::new(method_of(operation), &format!("{path}?x=1")).raw("{");
         expect_error(&server, 400, "unknown_parameter", call).await;
     }
 }

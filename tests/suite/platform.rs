@@ -1,4 +1,4 @@
-//! The platform API as its clients use it: the table of operations, the scopes, what is refused, and the borders between
+//! The platform API as its clients use it: the operations, the scopes, what is refused, and the borders between
 //! accounts and listeners.
 
 mod bad_input;
@@ -19,11 +19,11 @@ use svc_core::accounts::grants::Grant;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::{self, Area, PlatformKeyCreate, PlatformScope};
 use svc_core::env::Env;
+use svc_core::operation::AnyOperation;
 use svc_core::store::Store;
 use svc_core::values::{HostPolicy, Id, TenantId, parse_uuid};
 use svc_core::webhooks::subscriptions;
 use svc_server::api::openapi;
-use svc_server::api::routes::Operation;
 use svc_server::{Api, Settings};
 
 use crate::database::Database;
@@ -142,15 +142,15 @@ async fn send(
 const UNKNOWN: &str = "0195a3c8-8a00-7000-8000-0000000000ff";
 
 /// Returns a body that the operation takes, by the examples of the OpenAPI document.
-fn body_of(operation: &Operation) -> Option<Value> {
+fn body_of(operation: &dyn AnyOperation) -> Option<Value> {
     operation.takes_body().then(|| {
         let method = operation.method.as_str().to_ascii_lowercase();
-        DOCUMENT["paths"][&operation.path][method]["requestBody"]["content"]["application/json"]["example"].clone()
+        DOCUMENT["paths"][&operation.path()][method]["requestBody"]["content"]["application/json"]["example"].clone()
     })
 }
 
-fn path_of(operation: &Operation, account: &str, id: &str) -> String {
-    let path = operation.path.replace("{account_id}", account).replace("{id}", id);
+fn path_of(operation: &dyn AnyOperation, account: &str, id: &str) -> String {
+    let path = operation.path().replace("{account_id}", account).replace("{id}", id);
     match operation.id {
         "findAccounts" => format!("{path}?kind=invoice&id={id}"),
         "findRecords" => format!("{path}?text=ada"),

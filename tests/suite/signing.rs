@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::harness::{Call, TestResponse, TestServer, change, id_name, operations, sample};
 use crate::python;
 use crate::seed::Key;
+use svc_server::api::routes::method_of;
 
 fn create(email: &str) -> Call {
     Call::post("/contacts", json!({ "email": email }))
@@ -40,17 +41,17 @@ async fn every_write_requires_a_signature_and_no_read_does() {
     let server = TestServer::new();
     let mut operations = operations();
     // Deletions come last, because other records refer to the contact.
-    operations.sort_by_key(|operation| operation.method == Method::DELETE);
+    operations.sort_by_key(|operation| method_of(operation) == Method::DELETE);
     for operation in operations {
-        let id = if operation.collection == "ping" { String::new() } else { server.id(&id_name(operation.collection)) };
-        let call = Call::new(operation.method.clone(), &operation.path.replace("{id}", &id));
-        let call = match operation.method {
-            Method::POST => call.json(&sample(&server, operation.collection, 3)),
-            Method::PATCH => call.json(&change(operation.collection)),
+        let id = if operation.tag == "ping" { String::new() } else { server.id(&id_name(operation.tag)) };
+        let call = Call::new(method_of(operation), &operation.path_in_account().replace("{id}", &id));
+        let call = match method_of(operation) {
+            Method::POST => call.json(&sample(&server, operation.tag, 3)),
+            Method::PATCH => call.json(&change(operation.tag)),
             _ => call,
         };
-        let status = operation.shape.status.as_u16();
-        if operation.method == Method::GET {
+        let status = operation.success.status();
+        if method_of(operation) == Method::GET {
             server.expect(status, call.key(signer(&server))).await;
             continue;
         }

@@ -4,6 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Call, TestServer, change, id_name, operations, sample};
+use svc_server::api::routes::method_of;
 
 /// Sends a raw body that must be refused, and returns its `code`, followed by `field:code` for each failing field.
 async fn refused(server: &TestServer, method: Method, path: &str, body: impl Into<bytes::Bytes>) -> Vec<String> {
@@ -20,13 +21,13 @@ fn with_body(server: &TestServer) -> Vec<(Method, String, Value)> {
     let taking = all.iter().filter(|operation| operation.takes_body());
     taking
         .map(|operation| {
-            let collection = operation.collection;
-            let path = match operation.has_id() {
-                true => operation.path.replace("{id}", &server.id(&id_name(collection))),
-                false => operation.path.clone(),
+            let collection = operation.tag;
+            let path = match operation.has_id {
+                true => operation.path_in_account().replace("{id}", &server.id(&id_name(collection))),
+                false => operation.path_in_account().clone(),
             };
-            let body = if operation.has_id() { change(collection) } else { sample(server, collection, 1) };
-            (operation.method.clone(), path, body)
+            let body = if operation.has_id { change(collection) } else { sample(server, collection, 1) };
+            (method_of(operation), path, body)
         })
         .collect()
 }

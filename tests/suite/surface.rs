@@ -7,17 +7,18 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Call, TestServer, change, id_name, operations, sample, settings};
+use svc_server::api::routes::method_of;
 
 /// Returns every path, with ids that exist, and its methods.
 pub(crate) fn paths(server: &TestServer) -> BTreeMap<String, Vec<Method>> {
     let mut paths: BTreeMap<String, Vec<Method>> = BTreeMap::new();
     for operation in operations() {
-        let path = match operation.has_id() {
-            true => operation.path.replace("{id}", &server.id(&id_name(operation.collection))),
-            false => operation.path,
+        let path = match operation.has_id {
+            true => operation.path_in_account().replace("{id}", &server.id(&id_name(operation.tag))),
+            false => operation.path_in_account(),
         };
         for version in ["/api/v1", "/api/v2"] {
-            paths.entry(format!("{version}{path}")).or_default().push(operation.method.clone());
+            paths.entry(format!("{version}{path}")).or_default().push(method_of(operation));
         }
     }
     for path in ["/", "/healthz", "/readyz", "/api/v1/openapi.json", "/api/v2/openapi.json"] {
@@ -121,15 +122,15 @@ async fn unknown_paths_get_404() {
 async fn both_api_versions_respond_identically() {
     let (one, two) = (TestServer::new(), TestServer::new());
     let mut script: Vec<Call> = vec![Call::get("/ping"), Call::get("/nothing"), Call::get("/ping").anonymous()];
-    for operation in operations().iter().filter(|operation| operation.collection != "ping") {
-        let id = one.id(&id_name(operation.collection));
-        let call = Call::new(operation.method.clone(), &operation.path.replace("{id}", &id));
-        script.push(match operation.method {
-            Method::POST => call.json(&sample(&one, operation.collection, 5)),
-            Method::PATCH => call.json(&change(operation.collection)),
+    for operation in operations().iter().filter(|operation| operation.tag != "ping") {
+        let id = one.id(&id_name(operation.tag));
+        let call = Call::new(method_of(operation), &operation.path_in_account().replace("{id}", &id));
+        script.push(match method_of(operation) {
+            Method::POST => call.json(&sample(&one, operation.tag, 5)),
+            Method::PATCH => call.json(&change(operation.tag)),
             _ => call,
         });
-        script.push(Call::new(operation.method.clone(), &format!("{}?unknown=1", operation.path)).raw("{"));
+        script.push(Call::new(method_of(operation), &format!("{}?unknown=1", operation.path_in_account())).raw("{"));
     }
     assert_eq!(script.len(), 3 + 24 * 2);
     for call in script {

@@ -165,7 +165,7 @@ const LOOKUPS: [&str; 3] = ["findAccounts", "findIds", "findRecords"];
 
 #[test]
 fn every_command_names_its_operations() {
-    let operations = svc_server::api::platform::operations();
+    let operations = svc_core::platform::operations::platform();
     let mut commands = BTreeSet::new();
     for group in Cli::command().get_subcommands() {
         let name = group.get_name().to_owned();

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use super::scopes::Scope;
 use crate::accounts::actor::Actor;
 use crate::accounts::apps::AppId;
 use crate::accounts::audit::{self, Object};
@@ -19,7 +20,7 @@ use crate::env::Env;
 use crate::error::Error;
 use crate::input::Record;
 use crate::store::Tx;
-use crate::values::{Id, Secret, TenantId, TextEnum, Timestamp};
+use crate::values::{Id, Secret, TenantId, Timestamp};
 
 /// The id of an API key.
 pub type KeyId = Id<ApiKey>;
@@ -37,15 +38,6 @@ const CHECKSUM_LENGTH: usize = 6;
 pub(crate) const VISIBLE_LENGTH: usize = KEY_PREFIX.len() + 6;
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-/// What a key may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
-pub enum Scope {
-    /// Read records with GET and HEAD.
-    Read,
-    /// Change records with POST, PATCH and DELETE. A key with this scope also has `read`.
-    Write,
-}
 
 /// An API key without its secret text, which is shown once and not stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]

@@ -11,58 +11,19 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use super::scopes::Area;
 use crate::accounts::keys::{self, Scope};
 use crate::crypto::sha256;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::Record;
 use crate::store::Tx;
-use crate::values::{Id, Secret, TextEnum, Timestamp};
+use crate::values::{Id, Secret, Timestamp};
 
 /// The id of a platform key.
 pub type PlatformKeyId = Id<PlatformKey>;
 
 /// The prefix of every platform key.
 pub const PLATFORM_KEY_PREFIX: &str = "svc_plat_";
-
-/// A part of the platform API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
-pub enum Area {
-    /// Accounts with their settings, approval and limits.
-    Accounts,
-    /// API keys of accounts.
-    Keys,
-    /// Members and links of the dashboard.
-    Members,
-    /// Contacts, invoices, quotes, bookings and jobs.
-    Records,
-    /// Events.
-    Events,
-    /// Webhook subscriptions.
-    Webhooks,
-    /// Deliveries, their attempts and replays.
-    Deliveries,
-    /// Apps of somebody else, and the grants of accounts to them.
-    Apps,
-    /// The audit log, which is only read.
-    Audit,
-    /// The export, which is only read.
-    Export,
-    /// The import, which only writes.
-    Import,
-    /// Links that sign operators in to the dashboard. Only a scope that names this area allows them.
-    Operators,
-}
-
-impl Area {
-    /// Returns the scopes that the area has.
-    pub fn scopes(self) -> &'static [Scope] {
-        match self {
-            Self::Audit | Self::Export => &[Scope::Read],
-            Self::Import | Self::Operators => &[Scope::Write],
-            _ => &[Scope::Read, Scope::Write],
-        }
-    }
-}
 
 /// What a platform key may do: nearly everything, or reading or changing one area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

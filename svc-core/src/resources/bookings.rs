@@ -8,9 +8,11 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::clocks::WriteTime;
+use crate::accounts::platform_keys::Area;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::schema::JsonSchema;
 use crate::input::{Apply, Fields, Input, Record, ToBody};
+use crate::operation::{Profile, Said};
 use crate::resources::contacts;
 use crate::resources::starts::HasStart;
 use crate::resources::{Create, Filter, NewRecord, Resource, Update};
@@ -37,9 +39,30 @@ pub enum BookingStatus {
     NoShow,
 }
 
+/// What the operations have in common.
+const PROFILE: Profile = Profile {
+    area: Area::Records,
+    memory: 1,
+    with_article: "a booking",
+    singular: "booking",
+    plural: "bookings",
+    list: Said::new("listBookings", "Bookings of every status are included."),
+    get: "getBooking",
+    create: Said::new(
+        "createBooking",
+        "Creates a booking for a contact, with the status `confirmed`. Without `end_time` it lasts 60 minutes. \
+         Bookings may overlap.",
+    ),
+    update: Said::new(
+        "updateBooking",
+        "A change of `start_time` alone does not move `end_time`; `end_time` must still be after it.",
+    ),
+    delete: Said::NOTHING,
+};
+
 /// A booking: an appointment with a contact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
-#[resource(collection = "bookings", filter = BookingFilter)]
+#[resource(collection = "bookings", filter = BookingFilter, profile = PROFILE)]
 #[record(input)]
 pub struct Booking {
     /// The unique identifier of the booking, a UUID of version 7 that the service assigns.

@@ -6,8 +6,10 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::clocks::WriteTime;
+use crate::accounts::platform_keys::Area;
 use crate::error::Error;
 use crate::input::{Apply, Input, Record};
+use crate::operation::{Profile, Said};
 use crate::pages::{CursorScope, ListParams, Order, Page};
 use crate::resources::{Create, Delete, Filter, NewRecord, Resource, Update, crud};
 use crate::store::{RecordsOfContact, Tx};
@@ -17,9 +19,34 @@ use crate::values::{Email, Id, Patch, TenantId, Text, TextEnum, Timestamp};
 /// The id of a contact.
 pub type ContactId = Id<Contact>;
 
+/// What the operations have in common.
+const PROFILE: Profile = Profile {
+    area: Area::Records,
+    memory: 1,
+    with_article: "a contact",
+    singular: "contact",
+    plural: "contacts",
+    list: Said::new("listContacts", "Deleted contacts are left out, unless you set `include_deleted` to true."),
+    get: "getContact",
+    create: Said::new(
+        "createContact",
+        "Creates a contact. If another contact of the account has the email address, the request fails with 409 \
+         `email_taken`, and `existing_id` in the response is the id of that contact.",
+    ),
+    update: Said::new(
+        "updateContact",
+        "If another contact has the new email address, the request fails with 409 `email_taken`.",
+    ),
+    delete: Said::new(
+        "deleteContact",
+        "Deletes a contact. Its email address can then be used by another contact. Records that refer to the contact \
+         keep their `contact_id`. A deleted contact cannot be restored.",
+    ),
+};
+
 /// A contact: a person or company that the business deals with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Record, Resource)]
-#[resource(collection = "contacts", filter = ContactFilter, soft_delete)]
+#[resource(collection = "contacts", filter = ContactFilter, profile = PROFILE, soft_delete)]
 #[record(input)]
 pub struct Contact {
     /// The unique identifier of the contact, a UUID of version 7 that the service assigns.

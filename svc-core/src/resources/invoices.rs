@@ -13,9 +13,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::clocks::{WriteTime, advance_clock};
+use crate::accounts::platform_keys::Area;
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
+use crate::operation::{Profile, Said};
 use crate::resources::contacts;
 use crate::resources::{Filter, Resource, crud};
 use crate::store::{RecordsOfContact, Repository, Tx};
@@ -53,9 +55,23 @@ pub enum InvoiceStatus {
     Cancelled,
 }
 
+/// What the operations have in common.
+const PROFILE: Profile = Profile {
+    area: Area::Records,
+    memory: 1,
+    with_article: "an invoice",
+    singular: "invoice",
+    plural: "invoices",
+    list: Said::new("listInvoices", "Use `number` to find an invoice by its number."),
+    get: "getInvoice",
+    create: Said::NOTHING,
+    update: Said::NOTHING,
+    delete: Said::NOTHING,
+};
+
 /// An invoice: a request for payment to a contact. The API cannot change invoices; events report their changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
-#[resource(collection = "invoices", filter = InvoiceFilter)]
+#[resource(collection = "invoices", filter = InvoiceFilter, profile = PROFILE)]
 #[record(input)]
 pub struct Invoice {
     /// The unique identifier of the invoice, a UUID of version 7 that the service assigns.

@@ -7,9 +7,11 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::clocks::WriteTime;
+use crate::accounts::platform_keys::Area;
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
+use crate::operation::{Profile, Said};
 use crate::resources::contacts;
 use crate::resources::starts::HasStart;
 use crate::resources::{Create, Filter, NewRecord, Resource, Update};
@@ -39,9 +41,30 @@ pub enum JobStatus {
     Cancelled,
 }
 
+/// What the operations have in common.
+const PROFILE: Profile = Profile {
+    area: Area::Records,
+    memory: 1,
+    with_article: "a job",
+    singular: "job",
+    plural: "jobs",
+    list: Said::new("listJobs", "Use `job_number` to find a job by its number."),
+    get: "getJob",
+    create: Said::new(
+        "createJob",
+        "Creates a job, with the status `quoted` unless you send another one, and the next `job_number` of the \
+         account. The name, email address and phone number of the contact are copied to the job.",
+    ),
+    update: Said::new(
+        "updateJob",
+        "The first change to `in_progress` sets `actual_start`, and the first change to `completed` sets `actual_end`.",
+    ),
+    delete: Said::NOTHING,
+};
+
 /// A job: work on a site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
-#[resource(collection = "jobs", filter = JobFilter)]
+#[resource(collection = "jobs", filter = JobFilter, profile = PROFILE)]
 #[record(input)]
 pub struct Job {
     /// The unique identifier of the job, a UUID of version 7 that the service assigns.

@@ -5,10 +5,12 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::clocks::{WriteTime, advance_clock};
+use crate::accounts::platform_keys::Area;
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::json::Json;
 use crate::input::{Apply, FromJson, Input, Record};
+use crate::operation::{Profile, Said};
 use crate::resources::contacts;
 use crate::resources::{Create, Filter, NewRecord, Resource, Update, crud};
 use crate::store::{RecordsOfContact, Tx};
@@ -44,9 +46,27 @@ pub enum QuoteStatus {
     Converted,
 }
 
+/// What the operations have in common.
+const PROFILE: Profile = Profile {
+    area: Area::Records,
+    memory: 1,
+    with_article: "a quote",
+    singular: "quote",
+    plural: "quotes",
+    list: Said::new("listQuotes", "Use `status` to select quotes of one status."),
+    get: "getQuote",
+    create: Said::new(
+        "createQuote",
+        "Creates a quote for a contact, with the status `draft`, the next `quote_number` of the account and today's \
+         date as `issue_date`. Without `valid_until` it is valid for 30 days.",
+    ),
+    update: Said::new("updateQuote", "The status can be set to any value."),
+    delete: Said::NOTHING,
+};
+
 /// A quote: an offer with a price.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
-#[resource(collection = "quotes", filter = QuoteFilter)]
+#[resource(collection = "quotes", filter = QuoteFilter, profile = PROFILE)]
 #[record(input)]
 pub struct Quote {
     /// The unique identifier of the quote, a UUID of version 7 that the service assigns.

@@ -31,24 +31,24 @@ pub(super) const TARGET: &str = "svc_core::service";
 
 /// An operation of the facade: its name, and the span of each call.
 #[derive(Clone, Copy)]
-pub(super) struct Operation {
+pub(super) struct Traced {
     pub(super) name: &'static str,
     pub(super) span: fn() -> Span,
     pub(super) id: Option<Uuid>,
 }
 
-impl Operation {
+impl Traced {
     /// Names the record that this call is about.
     pub(super) fn on(self, id: impl Into<Uuid>) -> Self {
         Self { id: Some(id.into()), ..self }
     }
 }
 
-/// Makes an [`Operation`], and the record that it is about if there is one. A macro, as the name of a span is a constant
+/// Makes a [`Traced`], and the record that it is about if there is one. A macro, as the name of a span is a constant
 /// of the place that creates it.
 macro_rules! operation {
     ($name:expr) => {
-        $crate::service::executor::Operation {
+        $crate::service::executor::Traced {
             name: $name,
             span: || {
                 tracing::debug_span!(
@@ -86,12 +86,7 @@ impl<'e> Runner<'e> {
         Self { tenant: Some(id), ..self }
     }
 
-    pub(super) async fn read<I, T>(
-        self,
-        operation: Operation,
-        input: I,
-        work: impl UnitOfWorkFn<I, T>,
-    ) -> Result<T, Error>
+    pub(super) async fn read<I, T>(self, operation: Traced, input: I, work: impl UnitOfWorkFn<I, T>) -> Result<T, Error>
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
@@ -101,7 +96,7 @@ impl<'e> Runner<'e> {
 
     pub(super) async fn write<I, T>(
         self,
-        operation: Operation,
+        operation: Traced,
         input: I,
         work: impl UnitOfWorkFn<I, T>,
     ) -> Result<T, Error>
@@ -115,7 +110,7 @@ impl<'e> Runner<'e> {
     async fn run<T>(
         self,
         access: Access,
-        operation: Operation,
+        operation: Traced,
         (work, result): (UnitOfWork, ResultSlot<T>),
     ) -> Result<T, Error> {
         let span = (operation.span)();

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 
-use super::executor::{Account, Operation, operation};
+use super::executor::{Account, Traced, operation};
 use crate::error::Error;
 use crate::pages::{Limit, ListParams, MAX_LIMIT, Page, SentCursor, Since};
 use crate::resources::bookings::Booking;
@@ -45,11 +45,11 @@ pub trait AccountResource: Resource {
 /// The names of the operations of a resource.
 #[doc(hidden)]
 pub struct Operations {
-    get: Operation,
-    list: Operation,
-    create: Operation,
-    update: Operation,
-    delete: Operation,
+    get: Traced,
+    list: Traced,
+    create: Traced,
+    update: Traced,
+    delete: Traced,
 }
 
 macro_rules! account_resources {

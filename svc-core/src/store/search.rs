@@ -4,8 +4,36 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::find::{FoundKind, IndexedText};
-use crate::values::{TenantId, Timestamp};
+use crate::values::{TenantId, TextEnum, Timestamp};
+
+/// A kind of record that is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum FoundKind {
+    /// Contacts that are not deleted.
+    Contact,
+    /// Invoices.
+    Invoice,
+    /// Quotes.
+    Quote,
+    /// Bookings.
+    Booking,
+    /// Jobs.
+    Job,
+}
+
+/// The text of a record in the index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexedText {
+    /// The kind of the record.
+    pub kind: FoundKind,
+    /// The id of the record.
+    pub id: Uuid,
+    /// When the record last changed.
+    pub changed_at: Timestamp,
+    /// Its searched fields in the form in which they are compared, a line each, of which the first is what people call it.
+    /// Empty if it is not to be found.
+    pub text: String,
+}
 
 /// The index of [`find`](crate::find): a text for each record, and the time until which it has all changes.
 #[async_trait]

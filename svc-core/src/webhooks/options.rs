@@ -19,7 +19,7 @@ use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
 use crate::values::{Secret, TextEnum};
-use crate::webhooks::deliveries::RetrySchedule;
+use crate::webhooks::retries::RetrySchedule;
 
 pub use self::authentication::{Authentication, ClientCredentials};
 pub use self::certificates::{CertificateAuthority, ClientCertificate, TlsOptions, VERIFIABLE_KEYS};

@@ -24,9 +24,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::grants::GrantId;
+use crate::accounts::platform_keys::Area;
 use crate::env::Env;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::Record;
+use crate::operation::{Profile, Said};
 use crate::resources::{NoFilter, Resource};
 use crate::values::EventKind;
 use crate::values::{EventSet, Id, Secret, StreamUrl, Text, TextEnum, Timestamp, WebhookUrl};
@@ -68,9 +70,38 @@ pub enum DisabledReason {
     AutoPaused,
 }
 
+/// What the operations have in common.
+const PROFILE: Profile = Profile {
+    area: Area::Webhooks,
+    memory: 4,
+    with_article: "a webhook subscription",
+    singular: "webhook subscription",
+    plural: "webhook subscriptions",
+    list: Said::new(
+        "listWebhooks",
+        "Signing secrets are not included; they are only returned when a subscription is created.",
+    ),
+    get: "getWebhook",
+    create: Said::new(
+        "createWebhook",
+        "Creates a webhook subscription, which is enabled from the start. The host of `url` and all addresses that it \
+         resolves to must be public. If the account has as many subscriptions as it can have, 100 by default, the \
+         request fails with 409 `limit_reached`.\n\n\
+         The response contains the signing `secret`. Store it, as no other request returns it.",
+    ),
+    update: Said::new(
+        "updateWebhook",
+        "To end an automatic pause, set `enabled` to true. Pending deliveries are sent to a new `url` as well.",
+    ),
+    delete: Said::new(
+        "deleteWebhook",
+        "Deletes a webhook subscription. Its pending deliveries are not sent, and no further events are delivered.",
+    ),
+};
+
 /// An endpoint that receives events, with the selection of events that are sent to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
-#[resource(collection = "webhooks", filter = NoFilter, soft_delete, unversioned, own_only, audited = "webhook")]
+#[resource(collection = "webhooks", filter = NoFilter, profile = PROFILE, soft_delete, unversioned, own_only, audited = "webhook")]
 pub struct WebhookSubscription {
     /// The unique identifier of the subscription, a UUID of version 7 that the service assigns.
     pub id: SubscriptionId,

@@ -17,15 +17,15 @@ use svc_core::sync::lock;
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::events::WrittenEvents;
 
-use crate::api::handlers::OperationFn;
 use crate::api::router::RoutedOperation;
+use crate::api::run::RunFn;
 use crate::kernel::auth::Credentials;
 use crate::kernel::problem::Problem;
 use crate::kernel::response::ApiResponse;
 
 /// A parsed write and the conditions that it depends on.
 pub(super) struct Change {
-    pub(super) operation: OperationFn,
+    pub(super) run: RunFn,
     /// Whether the change is rolled back in any case.
     pub(super) is_dry_run: bool,
     /// Replaces the response of a dry run by what the change would do.
@@ -44,7 +44,7 @@ pub(super) struct Change {
 /// What tells what a change would do.
 pub(super) struct Preview {
     /// Retrieves the record before the change. `None` if there is none.
-    pub(super) before: Option<OperationFn>,
+    pub(super) before: Option<RunFn>,
 }
 
 /// What a change would do.
@@ -72,7 +72,7 @@ pub(super) struct Condition {
     /// The tags that the header names.
     pub(super) tags: Vec<String>,
     /// The operation whose response has the current ETag.
-    pub(super) current: OperationFn,
+    pub(super) current: RunFn,
 }
 
 impl Condition {
@@ -90,7 +90,7 @@ impl Change {
     /// Returns the error of the operation, or [`Error::IdempotencyInProgress`], [`Error::IdempotencyKeyReused`] or
     /// [`Error::PreconditionFailed`], and those of the checks of the [client](super::auth::Principal).
     /// The transaction is rolled back then.
-    pub(super) async fn run(self, store: &dyn Store) -> Result<(ApiResponse, WrittenEvents), Problem> {
+    pub(super) async fn make(self, store: &dyn Store) -> Result<(ApiResponse, WrittenEvents), Problem> {
         let (name, change) = (self.routed.operation.id, Arc::new(self));
         let work = Arc::clone(&change);
         if change.is_dry_run {
@@ -122,7 +122,7 @@ impl Change {
         // The key may have been revoked, or the account suspended, since it was looked up. The tenant is locked, so neither
         // happens before the change, and the stored response and the current ETag stay.
         let client = self.credentials.lock_and_authenticate(tx, self.tenant).await?;
-        client.require(self.routed.operation.area, self.routed.operation.scope)?;
+        client.require(self.routed.operation)?;
         if let Some(claim) = &self.claim
             && let Some(stored) = tx.stored_response(claim.scope, &claim.key, self.stored_since).await?
         {
@@ -140,7 +140,7 @@ impl Change {
             Some(Preview { before: Some(before) }) => Some(before(tx, self.tenant).await?.body),
             _ => None,
         };
-        let response = (self.operation)(tx, self.tenant).await?;
+        let response = (self.run)(tx, self.tenant).await?;
         if self.preview.is_some() {
             return Ok((self.previewed(tx, before.as_deref(), &response).await?, tx.written_events()));
         }

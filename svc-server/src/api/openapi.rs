@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, generated from the table of operations and the schemas of the types.
+//! The OpenAPI 3.1 document, generated from the operations and the schemas of the types.
 //!
 //! `openapi/v1.json` is the committed document, and a test fails when it is out of date. The module `components` has the
 //! parameters, headers and responses that operations share, and `webhooks` the requests that subscribers receive.
@@ -10,18 +10,19 @@ pub(crate) mod webhooks;
 
 use std::collections::BTreeMap;
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use svc_core::accounts::keys::Scope;
+use svc_core::operation::{About, AnyOperation, Method, Success};
+use svc_core::platform::operations;
 use svc_core::values::{EventKind, EventKinds};
 use svc_core::webhooks::{options, samples};
 
 use self::components::{common_headers, component, content, response_name};
-use crate::api::extensions;
-use crate::api::platform;
-use crate::api::routes::{self, Operation, VERSIONS, Version};
+use crate::api::routes::{self, VERSIONS, Version};
+use crate::api::run;
 use crate::kernel::problem::{ErrorBody, RateLimitBody};
 use crate::kernel::response::{ApiResponse, etag};
 
@@ -150,7 +151,7 @@ impl Documents {
     /// `public_url` is the URL at which clients reach this service, if it is known, and `issuer` its URL as an authorization
     /// server for apps, if it is one.
     pub fn new(
-        operations: &[Operation],
+        operations: &[&'static dyn AnyOperation],
         versions: &[Version],
         mount: &str,
         kinds: &EventKinds,
@@ -186,7 +187,7 @@ impl Documents {
 /// name the result is `None`.
 pub fn text(version: &str) -> Option<String> {
     let version = VERSIONS.into_iter().chain([Version::Platform]).find(|known| known.name() == version)?;
-    let operations = if version == Version::Platform { platform::operations() } else { routes::operations() };
+    let operations = if version == Version::Platform { operations::platform() } else { operations::public() };
     let document = document(&operations, "", version, &EventKinds::default());
     serde_json::to_string_pretty(&document).map(|text| text + "\n").ok()
 }
@@ -274,10 +275,11 @@ fn accept_blank(field: &mut Value) {
 }
 
 /// Generates the document of one version as JSON.
-pub fn document(operations: &[Operation], mount: &str, version: Version, kinds: &EventKinds) -> Value {
+pub fn document(operations: &[&'static dyn AnyOperation], mount: &str, version: Version, kinds: &EventKinds) -> Value {
     let texts = Texts::of(version);
     let mut schemas = Schemas::new();
-    let has_options = version == Version::Platform || extensions::are_among(operations);
+    let has_options =
+        version == Version::Platform || operations.iter().any(|operation| operation.id == operations::LIST_EVENTS.id);
     if has_options {
         schemas.add_options();
     }
@@ -285,8 +287,8 @@ pub fn document(operations: &[Operation], mount: &str, version: Version, kinds: 
     let rate_limit_error = schemas.output.subschema_for::<RateLimitBody<'_>>().to_value();
     let mut paths: Map<String, Value> = Map::new();
     for operation in operations {
-        let item = describe(operation, &mut schemas);
-        let path = paths.entry(operation.path.clone()).or_insert_with(|| json!({}));
+        let item = describe(*operation, version, &mut schemas);
+        let path = paths.entry(version.path_of(operation)).or_insert_with(|| json!({}));
         path[operation.method.as_str().to_ascii_lowercase()] = item;
     }
     let webhooks = match version {
@@ -395,14 +397,13 @@ impl Texts {
     }
 }
 
-fn tags(version: Version, operations: &[Operation]) -> Vec<Value> {
+fn tags(version: Version, operations: &[&'static dyn AnyOperation]) -> Vec<Value> {
     // The extension is that of Redoc and Scalar. Generated clients name their modules by the tag itself.
     let tag = |(name, description): &(&str, &str)| json!({ "name": name, "description": description, "x-displayName": title(name) });
     match version {
         Version::V1 | Version::V2 | Version::Mcp | Version::McpReadOnly => {
             let is_extension = |name: &str| {
-                TAGS.iter().all(|(own, _)| *own != name)
-                    && operations.iter().any(|operation| operation.collection == name)
+                TAGS.iter().all(|(own, _)| *own != name) && operations.iter().any(|operation| operation.tag == name)
             };
             TAGS.iter().chain(PLATFORM_TAGS.iter().filter(|(name, _)| is_extension(name))).map(tag).collect()
         }
@@ -420,17 +421,17 @@ fn title(tag: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn describe(operation: &Operation, schemas: &mut Schemas) -> Value {
-    let shape = &operation.shape;
+fn describe(operation: &'static dyn AnyOperation, version: Version, schemas: &mut Schemas) -> Value {
+    let texts = operation.texts();
     let mut parameters: Vec<Value> = Vec::new();
-    if operation.path.contains("{account_id}") {
+    if version == Version::Platform && operation.has_account {
         parameters.push(component("parameters", "AccountId"));
     }
-    if operation.has_id() {
+    if operation.has_id {
         parameters.push(component("parameters", "Id"));
     }
-    for query in shape.query {
-        let schema = query(&mut schemas.input).to_value();
+    if operation.has_input && operation.method == Method::Get {
+        let schema = operation.input_schema(&mut schemas.input).to_value();
         let properties = schema["properties"].as_object().cloned().unwrap_or_default();
         let required =
             |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|own| own == name));
@@ -438,39 +439,40 @@ fn describe(operation: &Operation, schemas: &mut Schemas) -> Value {
         parameters.extend(properties.into_iter().map(parameter));
     }
     parameters.push(component("parameters", "RequestId"));
-    if operation.method == Method::POST {
+    if operation.method == Method::Post {
         parameters.push(component("parameters", "IdempotencyKey"));
     }
-    if operation.method == Method::GET && shape.has_etag {
+    if operation.method == Method::Get && operation.has_etag() {
         parameters.push(component("parameters", "IfNoneMatch"));
     }
-    if operation.current.is_some() {
+    if operation.takes_if_match() {
         parameters.push(component("parameters", "IfMatch"));
     }
-    if operation.scope == Scope::Write && operation.area.is_none() {
+    if operation.scope() == Scope::Write && version != Version::Platform {
         parameters.push(component("parameters", "SignatureTimestamp"));
         parameters.push(component("parameters", "Signature"));
     }
     let mut item = json!({
         "operationId": operation.id,
-        "summary": operation.summary,
-        "description": description(operation),
-        "tags": [operation.collection],
+        "summary": texts.summary,
+        "description": description(operation, version, &texts.description),
+        "tags": [operation.tag],
         "parameters": parameters,
     });
-    if let Some(body) = shape.body {
-        let schema = body(&mut schemas.input).to_value();
+    if operation.takes_body() {
+        let schema = operation.input_schema(&mut schemas.input).to_value();
         let example = schemas.example_of(&schema);
         item["requestBody"] = json!({ "required": true, "content": content(schema, example) });
     }
-    item["responses"] = responses(operation, schemas);
+    item["responses"] = responses(operation, &texts.success, schemas);
     item
 }
 
-fn description(operation: &Operation) -> String {
-    let mut text = operation.description.clone();
-    if let Some(default) = operation.default_write_limit() {
-        let who = if operation.area.is_some() {
+fn description(operation: &About, version: Version, text: &str) -> String {
+    let mut text = text.to_owned();
+    let is_platform = version == Version::Platform;
+    if let Some(default) = routes::default_write_limit(operation) {
+        let who = if is_platform {
             "a platform key can make {} of these requests per minute and account"
         } else {
             "an API key can make {} of these requests per minute"
@@ -478,8 +480,8 @@ fn description(operation: &Operation) -> String {
         let limit = who.replace("{}", &default.limit.to_string());
         text.push_str(&format!("\n\nBy default {limit}."));
     }
-    if let Some(area) = operation.area {
-        text.push_str(&format!("\n\nThe platform key needs the scope `{area}:{}`.", operation.scope));
+    if is_platform {
+        text.push_str(&format!("\n\nThe platform key needs the scope `{}:{}`.", operation.area, operation.scope()));
     }
     text
 }
@@ -509,27 +511,26 @@ fn query_parameter(name: &str, mut schema: Value, is_required: bool) -> Value {
     parameter
 }
 
-fn responses(operation: &Operation, schemas: &mut Schemas) -> Value {
-    let shape = &operation.shape;
+fn responses(operation: &'static dyn AnyOperation, success: &str, schemas: &mut Schemas) -> Value {
     let mut responses = Map::new();
-    let mut success = json!({ "description": operation.success, "headers": success_headers(operation) });
-    if let Some(response) = shape.response {
-        let schema = response(&mut schemas.output).to_value();
+    let mut success = json!({ "description": success, "headers": success_headers(operation) });
+    if let Some(schema) = operation.output_schema(&mut schemas.output) {
+        let schema = schema.to_value();
         let example = schemas.example_of(&schema);
         success["content"] = content(schema, example);
     }
-    responses.insert(shape.status.as_str().to_owned(), success);
-    if operation.method == Method::GET && shape.has_etag {
+    responses.insert(run::status(operation.success).as_str().to_owned(), success);
+    if operation.method == Method::Get && operation.has_etag() {
         responses.insert("304".to_owned(), component("responses", response_name(304)));
     }
     let mut failures: Vec<u16> = COMMON_FAILURES.to_vec();
-    if operation.collection != "ping" {
+    if operation.tag != "ping" {
         failures.extend(RECORD_FAILURES);
     }
-    if operation.current.is_some() {
+    if operation.takes_if_match() {
         failures.push(412);
     }
-    if operation.scope == Scope::Write {
+    if operation.scope() == Scope::Write {
         failures.extend(WRITE_FAILURES);
     }
     failures.sort_unstable();
@@ -539,15 +540,14 @@ fn responses(operation: &Operation, schemas: &mut Schemas) -> Value {
     responses.into()
 }
 
-fn success_headers(operation: &Operation) -> Value {
-    let shape = &operation.shape;
+fn success_headers(operation: &About) -> Value {
     let mut headers = common_headers();
     let mut add = |name: &str| headers[name] = component("headers", name);
-    if operation.shape.has_etag {
+    if operation.has_etag() {
         add("ETag");
     }
-    if operation.method == Method::POST {
-        if shape.status == StatusCode::CREATED && shape.has_etag {
+    if operation.method == Method::Post {
+        if operation.success == Success::Created && operation.has_etag() {
             add("Location");
         }
         add("Idempotent-Replayed");

@@ -18,15 +18,16 @@ use svc_core::accounts::idempotency::{self, StoredResponse};
 use svc_core::accounts::keys::Caller;
 use svc_core::accounts::signing::VerifiedSignature;
 use svc_core::error::{Error, Issue, StoreError};
+use svc_core::operation::AnyOperation;
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::addresses;
 
 use crate::api::Engine;
 use crate::api::change::{Change, Condition, IdempotencyClaim, Preview};
-use crate::api::handlers::{ParsedRequest, RequestParts};
 use crate::api::router::RoutedOperation;
-use crate::api::routes::{Operation, Version};
+use crate::api::routes::Version;
+use crate::api::run::{self, ParsedRequest, RequestParts};
 use crate::kernel::Kernel;
 use crate::kernel::access::AccessRecord;
 use crate::kernel::auth::{Credentials, Principal, SignatureHeaders};
@@ -79,7 +80,7 @@ impl RequestContext<'_> {
     pub(super) async fn read(&self, access: &mut AccessRecord) -> Result<ApiResponse, Problem> {
         let if_none_match = response::tags(&self.parts.headers, IF_NONE_MATCH);
         let parts = RequestParts { if_none_match: &if_none_match, ..self.request_parts(&[]) };
-        let parsed = self.account().and_then(|_| (self.operation().parse)(&parts));
+        let parsed = self.account().and_then(|_| run::parse(self.operation(), &parts));
         let records = self.records_needed(parsed.as_ref().map_or(0, |parsed| parsed.records));
         let mut waited = None;
         // 401; and if the key is valid, in the same transaction 403, 400 and 404
@@ -141,7 +142,7 @@ impl RequestContext<'_> {
         // 429
         self.count(&client, access).await?;
         // 403
-        client.require(self.operation().area, self.operation().scope)?;
+        client.require(self.operation())?;
         // 401 without a signature, 413 and 408, then 401 with a wrong signature
         let signature = self.signature_headers(&client)?;
         let body = self.read_body(body, signature.is_some()).await?;
@@ -156,7 +157,7 @@ impl RequestContext<'_> {
             body::check_media_type(&self.parts.method, &self.parts.headers, &body)?;
         }
         // 400 for the body, the `Idempotency-Key` and the host of a webhook URL
-        let ParsedRequest { operation, webhook_url, is_dry_run, .. } = self.parse(&body).await?;
+        let ParsedRequest { run, webhook_url, is_dry_run, .. } = self.parse(&body).await?;
         let claim = self.idempotency_claim(&client, &body)?;
         let condition = self.condition()?;
         let preview = self.preview()?;
@@ -165,7 +166,7 @@ impl RequestContext<'_> {
         }
         // In a transaction: the key again, 404, 400 of the rules, 409, 412
         let change = Change {
-            operation,
+            run,
             is_dry_run: is_dry_run || preview.is_some(),
             preview,
             tenant: client.tenant(),
@@ -176,7 +177,7 @@ impl RequestContext<'_> {
             stored_since,
             condition,
         };
-        let (response, written) = change.run(&*self.kernel().store).await?;
+        let (response, written) = change.make(&*self.kernel().store).await?;
         access.written = written;
         let memory = self.kernel().responses.nothing(Holder::of(client.account()));
         let body = memory.hold(response.body, self.parts.extensions.get());
@@ -187,8 +188,13 @@ impl RequestContext<'_> {
         &self.engine.kernel
     }
 
-    fn operation(&self) -> &Operation {
-        &self.routed.operation
+    fn operation(&self) -> &'static dyn AnyOperation {
+        self.routed.operation
+    }
+
+    /// Returns what retrieves the record that `If-Match` is about, for operations that take the header.
+    fn current(&self) -> Option<&'static dyn AnyOperation> {
+        self.operation().current.filter(|_| self.operation().takes_if_match())
     }
 
     /// Returns the account that the path names, on the platform API.
@@ -250,7 +256,7 @@ impl RequestContext<'_> {
 
     fn credentials(&self) -> Result<Credentials, Problem> {
         let headers = &self.parts.headers;
-        if self.operation().area.is_none() {
+        if self.version != Version::Platform {
             return Credentials::of_account(headers, self.version.path(), self.kernel().has_apps);
         }
         // A malformed id names no account. It is refused when the request is parsed.
@@ -330,18 +336,18 @@ impl RequestContext<'_> {
     async fn parse(&self, body: &Bytes) -> Result<ParsedRequest, Problem> {
         self.account()?;
         if body.len() <= LARGE_BODY {
-            return (self.operation().parse)(&self.request_parts(body));
+            return run::parse(self.operation(), &self.request_parts(body));
         }
         let failed = |error: &dyn std::fmt::Display| StoreError::Internal(error.to_string());
         let permit = Arc::clone(&self.engine.large_body).acquire_owned().await.map_err(|error| failed(&error))?;
-        let (parse, id, body) = (Arc::clone(&self.operation().parse), self.id.map(str::to_owned), body.clone());
+        let (operation, id, body) = (self.operation(), self.id.map(str::to_owned), body.clone());
         let (query, base) = (self.parts.uri.query().unwrap_or_default().to_owned(), self.base.clone());
         let event_kinds = self.kernel().store.env().event_kinds.clone();
         let parsed = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let (id, query, base) = (id.as_deref(), query.as_str(), base.as_str());
             let parts = RequestParts { id, query, body: &body, if_none_match: &[], base, event_kinds: &event_kinds };
-            parse(&parts)
+            run::parse(operation, &parts)
         });
         parsed.await.map_err(|error| failed(&error))?
     }
@@ -356,8 +362,8 @@ impl RequestContext<'_> {
         if !self.tool().is_some_and(|call| call.is_dry_run) {
             return Ok(None);
         }
-        let before = self.operation().current.as_ref().map(|parse| parse(&self.request_parts(&[]))).transpose()?;
-        Ok(Some(Preview { before: before.map(|parsed| parsed.operation) }))
+        let before = self.current().map(|get| run::parse(get, &self.request_parts(&[]))).transpose()?;
+        Ok(Some(Preview { before: before.map(|parsed| parsed.run) }))
     }
 
     /// Returns the idempotency key of a POST, or of any write by a tool.
@@ -380,9 +386,9 @@ impl RequestContext<'_> {
     /// Returns what tells one request under an idempotency key from another.
     fn fingerprint(&self, body: &[u8]) -> [u8; 32] {
         // All versions of the public API have the same operations.
-        let path = match self.operation().area {
-            None => self.operation().path.replace("{id}", self.id.unwrap_or_default()),
-            Some(_) => self.parts.uri.path().to_owned(),
+        let path = match self.version {
+            Version::Platform => self.parts.uri.path().to_owned(),
+            _ => self.operation().path_in_account().replace("{id}", self.id.unwrap_or_default()),
         };
         let operation = format!("{} {path}", self.parts.method);
         idempotency::fingerprint(&operation, body)
@@ -435,8 +441,8 @@ impl RequestContext<'_> {
     fn condition(&self) -> Result<Option<Condition>, Problem> {
         let tags = response::tags(&self.parts.headers, IF_MATCH);
         // A header without a valid tag matches nothing; it does not make the change unconditional.
-        match (&self.operation().current, self.parts.headers.contains_key(IF_MATCH)) {
-            (Some(parse), true) => Ok(Some(Condition { tags, current: parse(&self.request_parts(&[]))?.operation })),
+        match (self.current(), self.parts.headers.contains_key(IF_MATCH)) {
+            (Some(get), true) => Ok(Some(Condition { tags, current: run::parse(get, &self.request_parts(&[]))?.run })),
             _ => Ok(None),
         }
     }
@@ -477,8 +483,8 @@ async fn authorize_and_run(
     {
         return Err(Problem::RateLimited { retry_after: limited.retry_after });
     }
-    client.require(routed.operation.area, routed.operation.scope)?;
-    let run = parsed?.operation;
+    client.require(routed.operation)?;
+    let run = parsed?.run;
     client.require_account()?;
     tx.read_as(client.tenant()).map_err(Error::from)?;
     let records = if let Needed::Records(records) = needed { records } else { 0 };

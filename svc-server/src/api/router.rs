@@ -6,8 +6,9 @@ use std::sync::Arc;
 use http::Method;
 use http::request::Parts;
 use svc_core::accounts::limits::WriteRateLimits;
+use svc_core::operation::{self, AnyOperation};
 
-use crate::api::routes::{Operation, Version};
+use crate::api::routes::{self, Version};
 use crate::kernel::head;
 use crate::kernel::limits::WriteLimit;
 use crate::kernel::problem::Problem;
@@ -21,7 +22,7 @@ pub(crate) struct Router {
 
 /// An operation and its limit of writes.
 pub(super) struct RoutedOperation {
-    pub(super) operation: Operation,
+    pub(super) operation: &'static dyn AnyOperation,
     /// The limit that the server sets for its writes; `None` for a read.
     pub(super) write_limit: Option<WriteLimit>,
 }
@@ -42,14 +43,20 @@ pub(super) enum Found<'a> {
 
 impl Router {
     /// Creates a router of these operations, which each of the versions has.
-    pub(super) fn new(operations: Vec<Operation>, versions: &'static [Version], limits: &WriteRateLimits) -> Self {
-        let routed = operations.into_iter().map(|operation| {
-            let write_limit = operation.default_write_limit().map(|default| WriteLimit {
+    pub(super) fn new(
+        operations: &[&'static dyn AnyOperation],
+        versions: &'static [Version],
+        limits: &WriteRateLimits,
+    ) -> Self {
+        // Their paths are the same in each.
+        let version = versions.first().copied().unwrap_or(Version::V1);
+        let routed = operations.iter().map(|operation| {
+            let write_limit = routes::default_write_limit(operation).map(|default| WriteLimit {
                 operation: operation.id,
                 collection: default.collection,
                 limit: limits.of(default.collection).map_or(default.limit, NonZeroU32::get),
             });
-            (operation.path.clone(), Arc::new(RoutedOperation { operation, write_limit }))
+            (version.path_of(operation), Arc::new(RoutedOperation { operation: *operation, write_limit }))
         });
         Self { operations: head::by_path(routed), versions }
     }
@@ -65,7 +72,7 @@ impl Router {
         }
         let matched = self.operations.at(path).ok()?;
         let method = if parts.method == Method::HEAD { &Method::GET } else { &parts.method };
-        Some(match matched.value.iter().find(|routed| routed.operation.method == method) {
+        Some(match matched.value.iter().find(|routed| routes::method_of(routed.operation) == *method) {
             Some(routed) => {
                 let (account, id) = (matched.params.get("account_id"), matched.params.get("id"));
                 Ok(Found::Operation { routed, account, id, version })
@@ -79,9 +86,9 @@ impl Router {
 fn allow(methods: &[Arc<RoutedOperation>]) -> String {
     let mut names = Vec::new();
     for routed in methods {
-        names.push(routed.operation.method.as_str());
-        if routed.operation.method == Method::GET {
-            names.push("HEAD");
+        match routed.operation.method {
+            operation::Method::Get => names.extend(["GET", "HEAD"]),
+            method => names.push(method.as_str()),
         }
     }
     names.join(", ")

@@ -9,11 +9,12 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 use svc_core::accounts::actor::Actor;
 use svc_core::accounts::grants::{self, ACCESS_TOKEN_PREFIX, TokenHash};
-use svc_core::accounts::keys::{self, Caller, CallerId, KEY_PREFIX, KeyHash, Scope};
-use svc_core::accounts::platform_keys::{self, Area, PLATFORM_KEY_PREFIX, PlatformKey, PlatformKeyHash};
+use svc_core::accounts::keys::{self, Caller, CallerId, KEY_PREFIX, KeyHash};
+use svc_core::accounts::platform_keys::{self, PLATFORM_KEY_PREFIX, PlatformKey, PlatformKeyHash};
 use svc_core::accounts::signing::{SignedRequest, VerifiedSignature};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
+use svc_core::operation::About;
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
@@ -121,17 +122,15 @@ impl Credentials {
 }
 
 impl Principal {
-    /// Checks that the key has a scope: in an area of the platform API, or on the public API.
+    /// Checks that the key may run an operation. Its router has operations that keys of its kind can run.
     ///
     /// # Errors
     ///
     /// Returns [`Error::AccessNotApproved`], [`Error::InsufficientScope`] or [`Error::MissingPlatformScope`].
-    pub(crate) fn require(&self, area: Option<Area>, scope: Scope) -> Result<(), Error> {
-        match (self, area) {
-            (Self::Key(caller), None) => caller.require(scope),
-            (Self::Platform { key, .. }, Some(area)) => key.require(area, scope),
-            // The routers keep the operations of the two apart.
-            _ => Err(Error::InsufficientScope),
+    pub(crate) fn require(&self, operation: &About) -> Result<(), Error> {
+        match self {
+            Self::Key(caller) => caller.require(operation.scope()),
+            Self::Platform { key, .. } => key.require(operation.area, operation.scope()),
         }
     }
 

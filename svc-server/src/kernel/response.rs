@@ -17,7 +17,7 @@ use serde::Serialize;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::crypto::sha256;
 use svc_core::error::StoreError;
-use svc_core::resources::Resource;
+use svc_core::operation;
 use svc_core::values::Timestamp;
 
 use crate::kernel::problem::Problem;
@@ -59,10 +59,15 @@ impl ApiResponse {
     ///
     /// Returns [`StoreError::Internal`] when `value` cannot be serialized.
     pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self, StoreError> {
-        let mut body = serde_json::to_vec(value).map_err(|error| StoreError::Internal(error.to_string()))?;
+        let body = serde_json::to_vec(value).map_err(|error| StoreError::Internal(error.to_string()))?;
+        Ok(Self::of_json(status, body))
+    }
+
+    /// Creates a response with a JSON body that was written.
+    pub(crate) fn of_json(status: StatusCode, mut body: Vec<u8>) -> Self {
         // The prompt of a shell does not follow the response of `curl` on its line.
         body.push(b'\n');
-        Ok(Self { status, body: body.into(), location: None, etag: None, replayed: false })
+        Self { status, body: body.into(), location: None, etag: None, replayed: false }
     }
 
     /// Returns the 304 response in place of this one if `If-None-Match` names its ETag.
@@ -115,12 +120,11 @@ impl ApiResponse {
     }
 }
 
-/// Returns the strong ETag of a record whose versions have a name: its id, when it last changed, and this version of the
-/// program, as another may write the record differently.
-pub(crate) fn version_etag<R: Resource>(record: &R) -> Option<String> {
+/// Returns the strong ETag of a version of a record: its id, when it last changed, and this version of the program, as another may
+/// write the record differently.
+pub(crate) fn version_etag((id, updated_at): operation::Version) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    let (id, updated_at) = (record.id().uuid().simple(), record.updated_at().as_micros());
-    R::VERSIONED.then(|| format!("\"{id}-{updated_at:x}-{version}\""))
+    format!("\"{}-{:x}-{version}\"", id.simple(), updated_at.as_micros())
 }
 
 /// Returns the strong ETag of any other representation: 128 bits of its SHA-256 in hex.

@@ -67,7 +67,7 @@ impl Arguments {
     fn parse(operation: &ToolOperation, mut rest: JsonObject) -> Result<Self, Error> {
         let wrong = |name: &str, code, reason: &str| Err(Issue::new(code, reason.to_owned()).on(name));
         let mut id = String::new();
-        if operation.has_id {
+        if operation.about.has_id {
             match rest.remove("id") {
                 Some(Value::String(text)) => id = text,
                 _ => return wrong("id", FieldCode::Required, "is required: the id of the record, as a text"),
@@ -133,7 +133,7 @@ impl Arguments {
             }
         }
         // Nothing reads the arguments of an operation that has none, and a misspelt dry_run must not be one.
-        if let Some(unknown) = rest.keys().next().filter(|_| operation.writes() && !operation.takes_body) {
+        if let Some(unknown) = rest.keys().next().filter(|_| operation.writes() && !operation.about.takes_body()) {
             let reason = "is not an argument of this tool; there are id, dry_run and idempotency_key";
             return wrong(unknown, FieldCode::UnknownField, reason);
         }
@@ -168,7 +168,7 @@ fn request(
         if !query.is_empty() {
             let _ = write!(target, "?{query}");
         }
-    } else if operation.takes_body {
+    } else if operation.about.takes_body() {
         body = serde_json::to_vec(&arguments.rest).unwrap_or_default();
     }
     let (name, memory) = (tool.described.name.to_string(), session.memory.clone());

@@ -95,7 +95,7 @@ impl ServerHandler for Handler {
         let Session { client, is_read_only, .. } = session(&context)?;
         let may_call = |operation: &ToolOperation| {
             let is_refused = operation.writes() && client.signs();
-            !is_refused && client.require(operation.area, operation.scope).is_ok()
+            !is_refused && client.require(operation.about).is_ok()
         };
         Ok(ListToolsResult::with_all_items(self.tools.list(*is_read_only, may_call)))
     }

@@ -214,7 +214,7 @@ impl Mcp {
         let kind = message.map_or(About::Other, |message| self.about(message, session.is_read_only));
         let memory_needed = match kind {
             About::Operation(operation) => {
-                client.require(operation.area, operation.scope).inspect_err(|_| {
+                client.require(operation.about).inspect_err(|_| {
                     // It is a request that was refused, as its client sees in the log.
                     access.is_message = false;
                 })?;

@@ -1,14 +1,12 @@
-//! The schemas of tools, made of those of the table of operations.
+//! The schemas of tools, made of those of the operations.
 
-use http::Method;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use svc_core::accounts::keys::Scope;
+use svc_core::operation::{AnyOperation, Method};
 use svc_core::values::{EventKind, EventKinds};
 use svc_core::webhooks::options;
-
-use crate::api::routes::{Operation, SchemaOf};
 
 /// The members of bodies that no tool has: the service drops them, and an assistant would think that they were kept.
 pub(super) const NOT_STORED: [&str; 1] = ["line_items"];
@@ -49,9 +47,9 @@ impl<'a> Schemas<'a> {
     }
 
     /// Returns the schemas of the tool of an operation. Results lack the fields that are `left_out`.
-    pub(super) fn of(&mut self, operation: &Operation, left_out: &[&str]) -> ToolSchemas {
-        let response = operation.shape.response.map(|schema| {
-            let mut schema = schema(&mut self.output).to_value();
+    pub(super) fn of(&mut self, operation: &'static dyn AnyOperation, left_out: &[&str]) -> ToolSchemas {
+        let response = operation.output_schema(&mut self.output).map(|schema| {
+            let mut schema = schema.to_value();
             name_kinds(&mut schema, self.kinds);
             // An assistant reads all tools before its first call, and the names of the fields of a record say enough.
             leave_out(&mut schema, &["description"]);
@@ -64,24 +62,23 @@ impl<'a> Schemas<'a> {
             is_list,
             is_paged: is_list && arguments["properties"].get("limit").is_some(),
             fields,
-            result: result(response, is_list, operation.scope == Scope::Write, left_out),
+            result: result(response, is_list, operation.scope() == Scope::Write, left_out),
             arguments,
         }
     }
 
     /// Returns the schema of the arguments: what is in the path, the query and the body, and what every tool has. `fields` are
     /// those of the record that is returned.
-    fn arguments(&mut self, operation: &Operation, fields: Option<&[String]>) -> Value {
+    fn arguments(&mut self, operation: &'static dyn AnyOperation, fields: Option<&[String]>) -> Value {
         let mut properties = Map::new();
         let mut required = Vec::new();
-        if operation.has_id() {
+        if operation.has_id {
             properties
                 .insert("id".to_owned(), json!({ "type": "string", "description": "The id of the record, a UUID." }));
             required.push(Value::from("id"));
         }
-        let inputs: Vec<SchemaOf> = operation.shape.query.iter().copied().chain(operation.shape.body).collect();
-        for input in inputs {
-            let mut schema = input(&mut self.input).to_value();
+        if operation.has_input {
+            let mut schema = operation.input_schema(&mut self.input).to_value();
             name_kinds(&mut schema, self.kinds);
             leave_out(&mut schema, &[]);
             if let Some(members) = schema["properties"].as_object_mut() {
@@ -93,7 +90,7 @@ impl<'a> Schemas<'a> {
                     only_known_formats(member);
                     match operation.method {
                         // Null clears a field. Elsewhere it is the same as nothing.
-                        Method::PATCH => null_beside(member),
+                        Method::Patch => null_beside(member),
                         _ => without_null(member),
                     }
                 }
@@ -112,7 +109,7 @@ impl<'a> Schemas<'a> {
                 "The `next_cursor` of the previous page. Send it with the same filters; only `limit` may change."
                     .into();
         }
-        if operation.scope == Scope::Write {
+        if operation.scope() == Scope::Write {
             properties.extend(written());
         } else if let Some(fields) = fields {
             properties.insert(

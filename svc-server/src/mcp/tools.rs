@@ -1,4 +1,4 @@
-//! The tools, made of the table of operations: their names, texts and hints.
+//! The tools, made of the operations: their names, texts and hints.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,15 +7,11 @@ use http::Method;
 use rmcp::model::{self, JsonObject, ToolAnnotations};
 use serde_json::{Value, json};
 use svc_core::accounts::keys::Scope;
-use svc_core::accounts::platform_keys::Area;
+use svc_core::operation::{self, About, AnyOperation};
 use svc_core::values::EventKinds;
 
 use super::schemas::{Schemas, ToolSchemas};
-use crate::api::routes::Operation;
-
-/// The operations of the public API that are no tools: what a client of HTTP alone needs, and what returns a secret that the
-/// provider of the assistant would get as well.
-const NO_TOOLS: [&str; 3] = ["ping", "testWebhook", "rotateWebhookSecret"];
+use crate::api::routes::{self, Version};
 
 /// The longest query for the documentation, in characters.
 pub(super) const MAX_QUERY: usize = 200;
@@ -44,11 +40,6 @@ const EXTRAS: [Extra; 3] = [
     },
 ];
 
-/// Returns whether an operation of the public API is a tool.
-pub(super) fn is_tool(operation: &str) -> bool {
-    !NO_TOOLS.contains(&operation)
-}
-
 /// The tools in the order of the table.
 pub(super) struct Tools(Vec<Tool>);
 
@@ -62,34 +53,29 @@ pub(crate) struct Tool {
 
 /// What of an operation a call needs.
 pub(crate) struct ToolOperation {
+    pub(super) about: &'static About,
     pub(super) method: Method,
     /// The path below that of the version.
     pub(super) path: String,
-    pub(super) has_id: bool,
-    pub(super) takes_body: bool,
     pub(super) is_list: bool,
     /// Whether the list has pages of a number of records that the client chooses.
     pub(super) is_paged: bool,
     pub(super) left_out: &'static [&'static str],
     /// The names of the fields of the record that is returned.
     pub(super) fields: Vec<String>,
-    /// The area of the platform API that the operation belongs to.
-    pub(crate) area: Option<Area>,
-    /// The scope that the client must have.
-    pub(crate) scope: Scope,
 }
 
 impl ToolOperation {
     /// Returns whether the operation changes something.
     pub(crate) fn writes(&self) -> bool {
-        self.scope == Scope::Write
+        self.about.scope() == Scope::Write
     }
 }
 
 impl Tools {
-    pub(super) fn new(operations: &[Operation], kinds: &EventKinds) -> Self {
+    pub(super) fn new(operations: &[&'static dyn AnyOperation], version: Version, kinds: &EventKinds) -> Self {
         let mut schemas = Schemas::new(kinds);
-        let mut tools: Vec<Tool> = operations.iter().map(|operation| tool(operation, &mut schemas)).collect();
+        let mut tools: Vec<Tool> = operations.iter().map(|operation| tool(*operation, version, &mut schemas)).collect();
         tools.push(search_docs());
         Self(tools)
     }
@@ -112,33 +98,31 @@ fn is_in(tool: &Tool, is_read_only: bool) -> bool {
 }
 
 /// Returns the tool of an operation.
-fn tool(operation: &Operation, schemas: &mut Schemas<'_>) -> Tool {
+fn tool(operation: &'static dyn AnyOperation, version: Version, schemas: &mut Schemas<'_>) -> Tool {
     let extra = EXTRAS.iter().find(|extra| extra.operation == operation.id);
     let left_out = extra.map_or(&[][..], |extra| extra.left_out);
     let ToolSchemas { arguments, result, fields, is_list, is_paged } = schemas.of(operation, left_out);
     let text = description(operation, extra.map(|extra| extra.note));
     let described = model::Tool::new(snake_case(operation.id), text, object(arguments))
-        .with_title(operation.summary.clone())
+        .with_title(operation.texts().summary)
         .with_raw_output_schema(Arc::new(object(result)))
         .with_annotations(hints(operation));
     let operation = ToolOperation {
-        method: operation.method.clone(),
-        path: operation.path.clone(),
-        has_id: operation.has_id(),
-        takes_body: operation.takes_body(),
+        about: operation.about(),
+        method: routes::method_of(operation),
+        path: version.path_of(operation),
         is_list,
         is_paged,
         left_out,
         fields,
-        area: operation.area,
-        scope: operation.scope,
     };
     Tool { described, operation: Some(operation) }
 }
 
 /// Returns what an assistant reads of an operation: the first paragraph of its description, whose rest is about HTTP, and a note.
-fn description(operation: &Operation, note: Option<&str>) -> String {
-    let first = operation.description.split("\n\n").next().unwrap_or_default().trim();
+fn description(operation: &About, note: Option<&str>) -> String {
+    let texts = operation.texts();
+    let first = texts.description.split("\n\n").next().unwrap_or_default().trim();
     match note {
         Some(note) => format!("{first} {note}"),
         None => first.to_owned(),
@@ -146,16 +130,16 @@ fn description(operation: &Operation, note: Option<&str>) -> String {
 }
 
 /// Returns the hints of an operation, which follow from its method.
-fn hints(operation: &Operation) -> ToolAnnotations {
-    let reads = operation.scope == Scope::Read;
-    let replaces = matches!(operation.method, Method::PATCH | Method::DELETE);
+fn hints(operation: &About) -> ToolAnnotations {
+    let reads = operation.scope() == Scope::Read;
+    let replaces = matches!(operation.method, operation::Method::Patch | operation::Method::Delete);
     ToolAnnotations::new()
         .read_only(reads)
         // A POST adds something, or does again what was done before.
         .destructive(!reads && replaces)
         .idempotent(reads || replaces)
         // A replay sends something to a receiver elsewhere.
-        .open_world(operation.path.ends_with("/replay"))
+        .open_world(operation.action == "replay")
 }
 
 /// Returns the tool that searches the documentation.

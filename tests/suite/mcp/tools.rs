@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use svc_server::api::{extensions, routes};
+use svc_core::platform::operations;
 
 use super::{arguments_of, call, failure, message, names, result, server, success, tools_of};
 use crate::harness::{Call, TestServer, sample};
@@ -20,7 +20,7 @@ fn snake_case(id: &str) -> String {
 #[tokio::test]
 async fn every_operation_is_a_tool_or_is_left_out_on_purpose() {
     let server = server();
-    let operations = routes::operations().into_iter().chain(extensions::operations());
+    let operations = operations::public().into_iter().chain(operations::extensions());
     let mut expected: BTreeSet<String> = operations.map(|operation| snake_case(operation.id)).collect();
     for name in NO_TOOLS {
         assert!(expected.remove(name), "{name}");

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use svc_server::api::platform::operations;
+use svc_core::platform::operations::platform as operations;
+use svc_server::api::routes::method_of;
 
 use super::{Fixture, Reply, UNKNOWN, body_of, one_of_each, path_of};
 
@@ -132,9 +133,9 @@ async fn bad_input_is_refused_with_an_exact_problem() {
     let mut inputs = refused_inputs();
     let mut out = String::new();
     for operation in operations() {
-        let id = ids.get(operation.collection).map_or(UNKNOWN, String::as_str);
-        let path = path_of(&operation, &account, id);
-        let takes_input = operation.takes_body() || !operation.shape.query.is_empty();
+        let id = ids.get(operation.tag).map_or(UNKNOWN, String::as_str);
+        let path = path_of(operation, &account, id);
+        let takes_input = operation.takes_body() || operation.has_input;
         let own = inputs.remove(operation.id);
         assert_eq!(
             own.is_some(),
@@ -142,7 +143,7 @@ async fn bad_input_is_refused_with_an_exact_problem() {
             "{}: an operation with input needs an entry, and no other",
             operation.id
         );
-        let body = body_of(&operation);
+        let body = body_of(operation);
         let bare = path.split('?').next().unwrap();
         let mut requests: Vec<(String, Option<Value>)> = vec![(format!("{bare}?colour=red"), body.clone())];
         if operation.takes_body() {
@@ -154,17 +155,17 @@ async fn bad_input_is_refused_with_an_exact_problem() {
             Value::String(query) => (format!("{bare}?{query}"), None),
             body => (path.clone(), Some(body)),
         }));
-        if operation.path.contains("{account_id}") {
-            requests.push((path_of(&operation, "x", id), body.clone()));
-            requests.push((path_of(&operation, UNKNOWN, id), body.clone()));
+        if operation.path().contains("{account_id}") {
+            requests.push((path_of(operation, "x", id), body.clone()));
+            requests.push((path_of(operation, UNKNOWN, id), body.clone()));
         }
-        if operation.has_id() {
-            requests.push((path_of(&operation, &account, "x"), body.clone()));
-            requests.push((path_of(&operation, &account, UNKNOWN), body));
+        if operation.has_id {
+            requests.push((path_of(operation, &account, "x"), body.clone()));
+            requests.push((path_of(operation, &account, UNKNOWN), body));
         }
         let _ = writeln!(out, "\n{}", operation.id);
         for (path, body) in requests {
-            let reply = fixture.call(&operation.method, &path, body.as_ref(), &[]).await;
+            let reply = fixture.call(&method_of(operation), &path, body.as_ref(), &[]).await;
             assert!(
                 reply.status.is_client_error(),
                 "{} {path} {body:?}: {} {}",

@@ -6,9 +6,10 @@ use http::{Method, StatusCode};
 use serde_json::json;
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::platform_keys::PlatformScope;
+use svc_core::operation::AnyOperation;
+use svc_core::platform::operations::{platform as operations, public};
 use svc_core::values::{TenantId, parse_uuid};
-use svc_server::api::platform::operations;
-use svc_server::api::routes::{self, Operation};
+use svc_server::api::routes::method_of;
 
 use super::{Fixture, UNKNOWN, body_of, one_of_each, path_of, send};
 
@@ -66,10 +67,10 @@ async fn each_operation_needs_its_scope() {
     for operation in operations() {
         let needs: PlatformScope = needed[operation.id].parse().unwrap();
         let PlatformScope::Of(area, kind) = needs else { panic!("{needs}") };
-        let body = body_of(&operation);
+        let body = body_of(operation);
         for (scope, key) in &keys {
-            let path = path_of(&operation, &account, UNKNOWN);
-            let reply = fixture.call_as(key, &operation.method, &path, body.as_ref(), &[]).await;
+            let path = path_of(operation, &account, UNKNOWN);
+            let reply = fixture.call_as(key, &method_of(operation), &path, body.as_ref(), &[]).await;
             let refused = (reply.status, reply.code()) == (StatusCode::FORBIDDEN, "insufficient_scope");
             assert_eq!(refused, !scope.allows(area, kind), "{} with {scope}: {}", operation.id, reply.body);
             assert!(refused || !reply.status.is_server_error(), "{}: {}", operation.id, reply.body);
@@ -90,18 +91,18 @@ async fn each_listener_has_its_own_operations_and_takes_its_own_keys() {
         .unwrap();
     let api_key = made.text.reveal();
     for operation in operations() {
-        let body = body_of(&operation);
-        let path = format!("/platform/v1{}", path_of(&operation, &account, UNKNOWN));
-        let reply = send(&fixture.public, &fixture.key, &operation.method, &path, body.as_ref(), &[]).await;
+        let body = body_of(operation);
+        let path = format!("/platform/v1{}", path_of(operation, &account, UNKNOWN));
+        let reply = send(&fixture.public, &fixture.key, &method_of(operation), &path, body.as_ref(), &[]).await;
         assert_eq!((reply.status, reply.code()), (StatusCode::NOT_FOUND, "route_not_found"), "{}", operation.id);
-        let reply = send(&fixture.platform, api_key, &operation.method, &path, body.as_ref(), &[]).await;
+        let reply = send(&fixture.platform, api_key, &method_of(operation), &path, body.as_ref(), &[]).await;
         assert_eq!((reply.status, reply.code()), (StatusCode::UNAUTHORIZED, "invalid_key"), "{}", operation.id);
     }
-    for operation in routes::operations() {
-        let path = format!("/api/v1{}", operation.path.replace("{id}", UNKNOWN));
-        let reply = send(&fixture.platform, api_key, &operation.method, &path, None, &[]).await;
+    for operation in public() {
+        let path = format!("/api/v1{}", operation.path_in_account().replace("{id}", UNKNOWN));
+        let reply = send(&fixture.platform, api_key, &method_of(operation), &path, None, &[]).await;
         assert_eq!((reply.status, reply.code()), (StatusCode::NOT_FOUND, "route_not_found"), "{}", operation.id);
-        let reply = send(&fixture.public, &fixture.key, &operation.method, &path, None, &[]).await;
+        let reply = send(&fixture.public, &fixture.key, &method_of(operation), &path, None, &[]).await;
         assert_eq!((reply.status, reply.code()), (StatusCode::UNAUTHORIZED, "invalid_key"), "{}", operation.id);
     }
     let reply = send(&fixture.platform, "", &Method::GET, "/platform/v1/accounts", None, &[]).await;
@@ -115,13 +116,13 @@ async fn an_id_of_another_account_is_treated_as_unknown() {
     let ids = one_of_each(&fixture, &other).await;
     one_of_each(&fixture, &one).await;
     // An app belongs to no account, and is found by its id alone.
-    let of_account = |operation: &&Operation| operation.has_id() && operation.path.contains("{account_id}");
-    for operation in operations().iter().filter(of_account) {
+    let of_account = |operation: &&dyn AnyOperation| operation.has_id && operation.path().contains("{account_id}");
+    for operation in operations().iter().copied().filter(of_account) {
         let body = body_of(operation);
-        let id = &ids[operation.collection];
+        let id = &ids[operation.tag];
         let call = async |account: &str, id: &str| {
             let path = path_of(operation, account, id);
-            fixture.call(&operation.method, &path, body.as_ref(), &[]).await
+            fixture.call(&method_of(operation), &path, body.as_ref(), &[]).await
         };
         let (foreign, unknown) = (call(&one, id).await, call(&one, UNKNOWN).await);
         assert_eq!((foreign.status, foreign.code()), (StatusCode::NOT_FOUND, "not_found"), "{}", operation.id);
@@ -134,12 +135,13 @@ async fn an_id_of_another_account_is_treated_as_unknown() {
             operation.id
         );
     }
-    for operation in operations().iter().filter(|operation| operation.path.contains("{account_id}")) {
+    for operation in operations().iter().copied().filter(|operation| operation.path().contains("{account_id}")) {
         let body = body_of(operation);
         let unknown = path_of(operation, UNKNOWN, UNKNOWN);
-        let reply = fixture.call(&operation.method, &unknown, body.as_ref(), &[]).await;
+        let reply = fixture.call(&method_of(operation), &unknown, body.as_ref(), &[]).await;
         assert_eq!(reply.status, StatusCode::NOT_FOUND, "{}: {}", operation.id, reply.body);
-        let malformed = fixture.call(&operation.method, &path_of(operation, "x", UNKNOWN), body.as_ref(), &[]).await;
+        let malformed =
+            fixture.call(&method_of(operation), &path_of(operation, "x", UNKNOWN), body.as_ref(), &[]).await;
         let field = (malformed.status, &malformed.body["field"]);
         assert_eq!(field, (StatusCode::BAD_REQUEST, &json!("account_id")), "{}", operation.id);
     }

@@ -3,31 +3,41 @@
 
 use std::marker::PhantomData;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::memory::EVENTS;
+use super::texts;
+use crate::accounts::platform_keys::Area;
 use crate::error::Error;
 use crate::exports;
 use crate::find::{self, FindText, Findable, Found, SearchParams};
 use crate::imports::{AccountRecord, Batch, Import};
 use crate::input::Input;
 use crate::lookup::{self, Matches, PartOfId};
+use crate::operation::{Method, Operation, Viewed};
 use crate::pages::{ListParams, Page};
 use crate::personal::{self, ContactData, ContactDataParams, Erasure, ErasureCreate};
 use crate::platform::{
-    ExportPage, ExportParams, ImportCreate, ImportKind, ImportReport, ImportedRow, Listing, MarkedInvoices, Method,
-    Operation, OverdueCheck, PaymentAmount,
+    ExportPage, ExportParams, ImportCreate, ImportKind, ImportReport, ImportedRow, Listing, MarkedInvoices,
+    OverdueCheck, PaymentAmount,
 };
 use crate::resources::bookings::{Booking, BookingFilter, BookingStatus};
 use crate::resources::contacts::{self, Contact, ContactId, OfContact};
-use crate::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId, InvoiceUpdate};
+use crate::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceUpdate};
 use crate::resources::jobs::{Job, JobFilter};
 use crate::resources::quotes::{self, Quote, QuoteId};
 use crate::resources::starts::{self, StartListParams};
 use crate::resources::{Create, Delete, Resource, Update, crud};
 use crate::store::Tx;
-use crate::values::{Id, TenantId};
+use crate::values::{Amount, Id, TenantId};
 use crate::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret};
 
 /// The query of a list that can be searched.
 pub type SearchedList<F> = Listing<ListParams, Listing<SearchParams, F>>;
+
+/// The query of a list.
+type List<R> = Listing<ListParams, <R as Resource>::Filter>;
 
 /// The operations that every resource `R` has, as far as clients may do that.
 #[derive(Debug)]
@@ -36,27 +46,29 @@ pub struct Records<R>(PhantomData<R>);
 impl<R: Resource> Records<R> {
     /// Lists records.
     pub const LIST: Operation<TenantId, Listing<ListParams, R::Filter>, Page<R>> =
-        Operation::new("listRecords", Method::Get, R::COLLECTION, "", &async |tx,
-                                                                              account,
-                                                                              input: &Listing<
-            ListParams,
-            R::Filter,
-        >| {
+        Operation::new(R::PROFILE.list.id, Method::Get, R::COLLECTION, "", &async |tx, account, input: &List<R>| {
             crud::list::<R>(tx, account, &input.page, &input.filter).await
         })
-        .unwrapped();
+        .unwrapped()
+        .in_area(R::PROFILE.area)
+        .reading(|input| R::PROFILE.memory * input.page.limit.unwrap_or_default().get())
+        .described_by(texts::list, R::PROFILE);
 
     /// Retrieves a record.
     pub const GET: Operation<(TenantId, Id<R>), (), R> =
-        Operation::new("getRecord", Method::Get, R::COLLECTION, "", &async |tx, (account, id), _| {
+        Operation::new(R::PROFILE.get, Method::Get, R::COLLECTION, "", &async |tx, (account, id), _| {
             crud::get::<R>(tx, account, id).await
-        });
+        })
+        .in_area(R::PROFILE.area)
+        .reading(|_| R::PROFILE.memory)
+        .with_version()
+        .described_by(texts::get, R::PROFILE);
 }
 
 impl<R: Findable> Records<R> {
     /// Lists records, or those that have a text.
     pub const SEARCH: Operation<TenantId, SearchedList<R::Filter>, Page<R>> = Operation::new(
-        "listRecords",
+        R::PROFILE.list.id,
         Method::Get,
         R::COLLECTION,
         "",
@@ -68,7 +80,9 @@ impl<R: Findable> Records<R> {
             }
         },
     )
-    .unwrapped();
+    .unwrapped()
+    .reading(|input| input.page.limit.unwrap_or_default().get())
+    .described_by(texts::list, R::PROFILE);
 }
 
 /// The contact whose records a list has.
@@ -91,11 +105,10 @@ pub type ListingOfContact<F> = Listing<ListParams, Listing<OfContactParams, F>>;
 impl<R: OfContact> Records<R> {
     /// Lists records, or those of a contact.
     pub const LIST_OF_CONTACT: Operation<TenantId, ListingOfContact<R::Filter>, Page<R>> =
-        Operation::new("listRecords", Method::Get, R::COLLECTION, "", &async |tx,
-                                                                              account,
-                                                                              input: &Listing<
-            ListParams,
-            Listing<OfContactParams, R::Filter>,
+        Operation::new(R::PROFILE.list.id, Method::Get, R::COLLECTION, "", &async |tx,
+                                                                                   account,
+                                                                                   input: &ListingOfContact<
+            R::Filter,
         >| {
             let Listing { page, filter: Listing { page: OfContactParams { contact_id }, filter } } = input;
             match *contact_id {
@@ -103,7 +116,9 @@ impl<R: OfContact> Records<R> {
                 None => crud::list::<R>(tx, account, page, filter).await,
             }
         })
-        .unwrapped();
+        .unwrapped()
+        .reading(|input| input.page.limit.unwrap_or_default().get())
+        .described_by(texts::list_of_contact, R::PROFILE);
 }
 
 /// The input of a list that can be sorted by when its records start.
@@ -112,21 +127,31 @@ pub type ListingByStart<F> = Listing<StartListParams, F>;
 impl Records<Booking> {
     /// Lists bookings, or those that start in a range of times, of a contact, or with a status.
     pub const LIST_BY_START: Operation<TenantId, ListingByStart<BookingParams>, Page<Booking, String>> =
-        Operation::new("listRecords", Method::Get, Booking::COLLECTION, "", &async |tx,
-                                                                                    account,
-                                                                                    input: &ListingByStart<
-            BookingParams,
-        >| {
-            let BookingParams { status } = input.filter;
-            starts::list::<Booking>(tx, account, &input.page, &BookingFilter { status }).await
-        })
-        .unwrapped();
+        Operation::new(
+            Booking::PROFILE.list.id,
+            Method::Get,
+            Booking::COLLECTION,
+            "",
+            &async |tx, account, input: &ListingByStart<BookingParams>| {
+                let BookingParams { status } = input.filter;
+                starts::list::<Booking>(tx, account, &input.page, &BookingFilter { status }).await
+            },
+        )
+        .unwrapped()
+        .reading(|input| input.page.records_read())
+        .described(
+            "List bookings",
+            "Returns a page of bookings, the newest first: all, or those of one contact. With `starts_from` and \
+     `starts_before`, such as the beginning and the end of tomorrow, returns those whose `start_time` is in between, \
+     the soonest first.",
+            "A page of bookings.",
+        );
 }
 
 impl Records<Job> {
     /// Lists jobs, or those whose planned start is in a range of times, or of a contact.
     pub const LIST_BY_START: Operation<TenantId, ListingByStart<JobFilter>, Page<Job, String>> = Operation::new(
-        "listRecords",
+        Job::PROFILE.list.id,
         Method::Get,
         Job::COLLECTION,
         "",
@@ -134,47 +159,115 @@ impl Records<Job> {
             starts::list::<Job>(tx, account, &input.page, &input.filter).await
         },
     )
-    .unwrapped();
+    .unwrapped()
+    .reading(|input| input.page.records_read())
+    .described(
+    "List jobs",
+    "Returns a page of jobs, the newest first: all, or those of one contact. With `starts_from` and `starts_before`, \
+     such as the beginning and the end of tomorrow, returns those whose `scheduled_start` is in between, the soonest \
+     first.",
+    "A page of jobs.",
+);
 }
 
 impl<R: Create<Input: Clone>> Records<R> {
     /// Creates a record.
-    pub const CREATE: Operation<TenantId, R::Input, R> =
-        Operation::new("createRecord", Method::Post, R::COLLECTION, "", &async |tx, account, input: &R::Input| {
-            crud::create::<R>(tx, account, input.clone()).await
-        });
+    pub const CREATE: Operation<TenantId, R::Input, R> = Operation::new(
+        R::PROFILE.create.id,
+        Method::Post,
+        R::COLLECTION,
+        "",
+        &async |tx, account, input: &R::Input| crud::create::<R>(tx, account, input.clone()).await,
+    )
+    .creates_version()
+    .described_by(texts::create, R::PROFILE);
 }
 
 impl<R: Update> Records<R> {
     /// Changes a record.
     pub const UPDATE: Operation<(TenantId, Id<R>), R::Input, R> = Operation::new(
-        "updateRecord",
+        R::PROFILE.update.id,
         Method::Patch,
         R::COLLECTION,
         "",
         &async |tx, (account, id), input: &R::Input| crud::update::<R>(tx, account, id, input.clone()).await,
-    );
+    )
+    .in_area(R::PROFILE.area)
+    .with_version()
+    .if_match(const { &Self::GET })
+    .checked_outside(R::outside)
+    .described_by(texts::update, R::PROFILE);
 }
 
 impl<R: Delete> Records<R> {
     /// Deletes a record.
     pub const DELETE: Operation<(TenantId, Id<R>), (), ()> =
-        Operation::new("deleteRecord", Method::Delete, R::COLLECTION, "", &async |tx, (account, id), _| {
+        Operation::new(R::PROFILE.delete.id, Method::Delete, R::COLLECTION, "", &async |tx, (account, id), _| {
             crud::delete::<R>(tx, account, id).await
-        });
+        })
+        .in_area(R::PROFILE.area)
+        .if_match(const { &Self::GET })
+        .described_by(texts::delete, R::PROFILE);
 }
 
 /// Creates a webhook subscription.
 pub const CREATE_WEBHOOK: Operation<TenantId, WebhookCreate, WebhookSubscriptionWithSecret> =
     Operation::new("createWebhook", Method::Post, "webhooks", "", &async |tx, account, input: &WebhookCreate| {
         Ok(crud::create::<WebhookSubscription>(tx, account, input.clone()).await?.into())
+    })
+    .in_area(Area::Webhooks)
+    .checked_outside(|input| input.outside())
+    .with_event_kinds()
+    .creates_record(
+        |created: &WebhookSubscriptionWithSecret| created.subscription.id.uuid(),
+        &Records::<WebhookSubscription>::GET,
+    )
+    .described_by(texts::create, WebhookSubscription::PROFILE);
+
+/// An invoice with its payments.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+struct InvoiceWithPayments {
+    /// The invoice.
+    #[serde(flatten)]
+    invoice: Invoice,
+    /// The amount paid so far, less refunds, in `currency`.
+    amount_paid: Amount,
+}
+
+impl From<Invoice> for InvoiceWithPayments {
+    fn from(invoice: Invoice) -> Self {
+        Self { amount_paid: invoice.amount_paid, invoice }
+    }
+}
+
+/// Shows the payments of an invoice.
+static WITH_PAYMENTS: Viewed<Invoice, InvoiceWithPayments> = Viewed(InvoiceWithPayments::from);
+
+/// Retrieves an invoice with its payments.
+pub const GET_INVOICE: Operation<(TenantId, InvoiceId), (), Invoice> =
+    Records::<Invoice>::GET.viewed(&WITH_PAYMENTS).with_etag();
+
+static PAGE_WITH_PAYMENTS: Viewed<Page<Invoice>, Page<InvoiceWithPayments>> =
+    Viewed(|Page { data, next_cursor, .. }| {
+        Page::new(data.into_iter().map(InvoiceWithPayments::from).collect(), next_cursor)
     });
+
+/// Lists invoices with their payments, or those that have a text.
+pub const LIST_INVOICES: Operation<TenantId, SearchedList<InvoiceFilter>, Page<Invoice>> =
+    Records::<Invoice>::SEARCH.viewed(&PAGE_WITH_PAYMENTS);
 
 /// Creates an invoice.
 pub const CREATE_INVOICE: Operation<TenantId, InvoiceCreate, Invoice> =
     Operation::new("createInvoice", Method::Post, "invoices", "", &async |tx, account, input: &InvoiceCreate| {
         invoices::create(tx, account, input.clone()).await
-    });
+    })
+    .viewed(&WITH_PAYMENTS)
+    .creates_record(|invoice| invoice.id.uuid(), &GET_INVOICE)
+    .described(
+        "Create an invoice",
+        "Creates an invoice with the status `draft` and the next `invoice_number` of the account.",
+        "The created invoice.",
+    );
 
 /// Changes an invoice that is neither paid nor cancelled.
 pub const UPDATE_INVOICE: Operation<(TenantId, InvoiceId), InvoiceUpdate, Invoice> = Operation::new(
@@ -183,37 +276,78 @@ pub const UPDATE_INVOICE: Operation<(TenantId, InvoiceId), InvoiceUpdate, Invoic
     "invoices",
     "",
     &async |tx, (account, id), input: &InvoiceUpdate| invoices::update(tx, account, id, input.clone()).await,
+)
+.viewed(&WITH_PAYMENTS)
+.retrieved_by(&GET_INVOICE)
+.described(
+    "Update an invoice",
+    "Changes the fields that you send of an invoice that is neither paid nor cancelled. An amount that becomes equal \
+     to what was paid makes the invoice `paid`.",
+    "The invoice after the change.",
 );
 
 /// Marks a draft as sent.
 pub const SEND_INVOICE: Operation<(TenantId, InvoiceId), (), Invoice> =
     Operation::new("sendInvoice", Method::Post, "invoices", "send", &async |tx, (account, id), _| {
         invoices::send(tx, account, id).await
-    });
+    })
+    .viewed(&WITH_PAYMENTS)
+    .retrieved_by(&GET_INVOICE)
+    .described("Send an invoice", "Marks the draft as sent.", "The invoice after the change.");
 
 /// Records that the customer has seen an invoice.
 pub const VIEW_INVOICE: Operation<(TenantId, InvoiceId), (), Invoice> =
     Operation::new("viewInvoice", Method::Post, "invoices", "view", &async |tx, (account, id), _| {
         invoices::view(tx, account, id).await
-    });
+    })
+    .viewed(&WITH_PAYMENTS)
+    .retrieved_by(&GET_INVOICE)
+    .described(
+        "Mark an invoice as viewed",
+        "Records that the customer has seen the invoice.",
+        "The invoice after the change.",
+    );
 
 /// Fires the event of an invoice that was sent once more.
 pub const RESEND_INVOICE: Operation<(TenantId, InvoiceId), (), Invoice> =
     Operation::new("resendInvoice", Method::Post, "invoices", "resend", &async |tx, (account, id), _| {
         invoices::resend(tx, account, id).await
-    });
+    })
+    .viewed(&WITH_PAYMENTS)
+    .retrieved_by(&GET_INVOICE)
+    .described(
+        "Send an invoice again",
+        "Fires the event of an invoice that was sent once more.",
+        "The invoice after the change.",
+    );
 
 /// Records a payment of an invoice.
 pub const PAY_INVOICE: Operation<(TenantId, InvoiceId), PaymentAmount, Invoice> =
     Operation::new("payInvoice", Method::Post, "invoices", "pay", &async |tx, (account, id), input: &PaymentAmount| {
         invoices::pay(tx, account, id, input.amount).await
-    });
+    })
+    .viewed(&WITH_PAYMENTS)
+    .retrieved_by(&GET_INVOICE)
+    .described(
+        "Record a payment",
+        "Records a payment of the invoice: of `amount`, or without it of all that is left to pay.",
+        "The invoice after the change.",
+    );
 
 /// Returns what an account knows of a person.
 pub const GET_CONTACT_DATA: Operation<(TenantId, ContactId), ContactDataParams, ContactData> =
     Operation::new("getContactData", Method::Get, "contacts", "data", &async |tx, (account, id), input| {
         personal::page(tx, account, id, input).await
-    });
+    })
+    .reading(|_| 2 * EVENTS)
+    .described(
+        "Retrieve all data of a contact",
+        "Returns what the account knows of a contact, also of one that is deleted: its records, the payments, and what \
+         happened to them for as long as events are kept. Of a contact with much of it, this is a page: repeat the \
+         request with `next_cursor` as `cursor` until it is null, and put the lists together. Of an invoice, the \
+         newest 1,000 payments are returned; with more, `is_complete` is false.",
+        "What the account knows of the contact.",
+    );
 
 /// Takes a step that erases a contact.
 pub const ERASE_CONTACT: Operation<(TenantId, ContactId), ErasureCreate, Erasure> = Operation::new(
@@ -222,6 +356,14 @@ pub const ERASE_CONTACT: Operation<(TenantId, ContactId), ErasureCreate, Erasure
     "contacts",
     "erase",
     &async |tx, (account, id), input: &ErasureCreate| personal::erase(tx, account, id, input).await,
+)
+.described(
+    "Erase a contact",
+    "Deletes the contact, and sets the personal fields of it, of its jobs, of the notes of its bookings and of what \
+     events copied to null. Ids, numbers, amounts and times stay. Fires `contact.deleted` with the `id` alone. One \
+     request looks at a hundred records and events at most, and may have changed none of them: send it again, with \
+     another `Idempotency-Key`, until `is_complete` is true. A contact that is deleted already can be erased.",
+    "What this request has erased.",
 );
 
 /// Records a refund of an invoice.
@@ -231,12 +373,33 @@ pub const REFUND_INVOICE: Operation<(TenantId, InvoiceId), PaymentAmount, Invoic
     "invoices",
     "refund",
     &async |tx, (account, id), input: &PaymentAmount| invoices::refund(tx, account, id, input.amount).await,
+)
+.viewed(&WITH_PAYMENTS)
+.retrieved_by(&GET_INVOICE)
+.described(
+    "Refund an invoice",
+    "Records a refund: of `amount`, or without it of all that was paid. An invoice that is refunded in full is \
+     cancelled.",
+    "The invoice after the change.",
 );
 
 /// Cancels an invoice on which nothing was paid.
 pub const VOID_INVOICE: Operation<(TenantId, InvoiceId), (), Invoice> =
     Operation::new("voidInvoice", Method::Post, "invoices", "void", &async |tx, (account, id), _| {
         invoices::void(tx, account, id).await
+    })
+    .viewed(&WITH_PAYMENTS)
+    .retrieved_by(&GET_INVOICE)
+    .described(
+        "Void an invoice",
+        "Cancels an invoice on which nothing was paid.",
+        "The invoice after the change.",
+    );
+
+static MARKED_WITH_PAYMENTS: Viewed<MarkedInvoices, MarkedInvoices<InvoiceWithPayments>> =
+    Viewed(|MarkedInvoices { data, next }| MarkedInvoices {
+        data: data.into_iter().map(InvoiceWithPayments::from).collect(),
+        next,
     });
 
 /// Marks the next of the unpaid invoices as overdue: a step of a check, so that no transaction is long.
@@ -250,40 +413,85 @@ pub const MARK_OVERDUE_INVOICES: Operation<TenantId, OverdueCheck, MarkedInvoice
         Ok(MarkedInvoices { data, next })
     },
 )
-.unwrapped();
+.unwrapped()
+.viewed(&MARKED_WITH_PAYMENTS)
+.described(
+    "Mark overdue invoices",
+    "Checks the next of the account's unpaid invoices, and marks as `overdue` those whose due date is before today. \
+     Repeat the request with `next` until it is null.",
+    "The invoices that became overdue.",
+);
 
 /// Records that the customer has accepted a quote.
 pub const ACCEPT_QUOTE: Operation<(TenantId, QuoteId), (), Quote> =
     Operation::new("acceptQuote", Method::Post, "quotes", "accept", &async |tx, (account, id), _| {
         quotes::accept(tx, account, id).await
-    });
+    })
+    .retrieved_by(&Records::<Quote>::GET)
+    .described(
+        "Accept a quote",
+        "Records that the customer has accepted the quote.",
+        "The quote after the change.",
+    );
 
 /// Records that the customer has declined a quote.
 pub const DECLINE_QUOTE: Operation<(TenantId, QuoteId), (), Quote> =
     Operation::new("declineQuote", Method::Post, "quotes", "decline", &async |tx, (account, id), _| {
         quotes::decline(tx, account, id).await
-    });
+    })
+    .retrieved_by(&Records::<Quote>::GET)
+    .described(
+        "Decline a quote",
+        "Records that the customer has declined the quote.",
+        "The quote after the change.",
+    );
 
 /// Finds the ids of records of an account by a part.
 pub const FIND_IDS: Operation<TenantId, PartOfId, Matches> =
     Operation::new("findIds", Method::Get, "find-ids", "", &async |tx, account, input: &PartOfId| {
         lookup::ids_with(tx, input.kind, account, &input.part).await
     })
-    .unwrapped();
+    .unwrapped()
+    .tagged("accounts")
+    .described(
+        "Find ids by a part",
+        "Returns the ids of the records of one kind that begin with a part, or else those that end with it. People \
+         type a few characters of an id instead of all of it.",
+        "The ids that have the part.",
+    );
 
 /// Finds records of an account by a text.
 pub const FIND_RECORDS: Operation<TenantId, FindText, Found> =
     Operation::new("findRecords", Method::Get, "find", "", &async |tx, account, input: &FindText| {
         find::find(tx, account, input).await
     })
-    .unwrapped();
+    .unwrapped()
+    .tagged("accounts")
+    .described(
+        "Find records by a text",
+        "Returns the contacts, invoices, quotes, bookings and jobs that have a text in a name, an email address, a \
+         phone number, a company, a suburb, a title or a number, in any case: at most 20, those that are named exactly \
+         first, then those that changed last. `is_complete` is false for some seconds after many records changed at \
+         once; then the newest of them may be missing.",
+        "The records that were found.",
+    );
 
 /// Exports a page of all records of an account.
 pub const EXPORT_RECORDS: Operation<TenantId, ExportParams, ExportPage> =
     Operation::new("exportRecords", Method::Get, "export", "", &async |tx, account, input: &ExportParams| {
         exports::page(tx, account, input).await
     })
-    .unwrapped();
+    .unwrapped()
+    .in_area(Area::Export)
+    .reading(|input| input.limit.unwrap_or_default().get())
+    .described(
+        "Export all records",
+        "Returns a page of all records of the account: contacts, deleted ones included, then invoices, quotes, \
+         bookings and jobs, each type in the order of its changes. A record comes after the contact that it refers to, \
+         also if records change while you read the pages; what changes after its page was read is not returned again. \
+         To get it, export once more with the time at which you began as `since`.",
+        "A page of records.",
+    );
 
 /// Imports a batch of records.
 pub const IMPORT_RECORDS: Operation<TenantId, ImportCreate, ImportReport> =
@@ -294,7 +502,19 @@ pub const IMPORT_RECORDS: Operation<TenantId, ImportCreate, ImportReport> =
         ImportKind::Invoices => import::<Invoice>(tx, account, input).await,
         ImportKind::All => import::<AccountRecord>(tx, account, input).await,
     })
-    .dry_run(|input| matches!(input.dry_run, Some(true)));
+    .dry_run(|input| matches!(input.dry_run, Some(true)))
+    .in_area(Area::Import)
+    .checking(|input| input.options().map(drop))
+    .described(
+        "Import records",
+        "Adds a batch of records in one transaction, and says of each row what came of it. A row that is refused does \
+         not keep the others from being imported. A row is recognised by its `id`, else by its email address or \
+         number, else by all of its fields: so repeating an import adds nothing, and continues one that ended \
+         early.\n\n\
+         `all` takes records as an export returned them, in that order, and keeps their ids, numbers and times. They \
+         fire no events. To move an account, import into one without records.",
+        "What came of each row.",
+    );
 
 async fn import<R: Import>(tx: &mut dyn Tx, account: TenantId, input: &ImportCreate) -> Result<ImportReport, Error> {
     let options = input.options()?;

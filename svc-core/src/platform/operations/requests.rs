@@ -1,8 +1,11 @@
 //! The request log.
 
 use super::logs::Position;
+use super::memory::REQUEST_LOG;
+use crate::accounts::platform_keys::Area;
+use crate::operation::{Method, Operation};
 use crate::pages::Page;
-use crate::platform::{ApiRequest, Listing, LogParams, Method, Operation, RequestListFilter};
+use crate::platform::{ApiRequest, Listing, LogParams, RequestListFilter};
 use crate::requests::{self, RequestFilter};
 use crate::values::{TenantId, Text};
 
@@ -33,4 +36,13 @@ pub const LIST_REQUESTS: Operation<TenantId, Listing<LogParams, RequestListFilte
         found.truncate(length);
         Ok(position.page(tx, found.into_iter().map(ApiRequest::from).collect(), next))
     })
-    .unwrapped();
+    .unwrapped()
+    .in_area(Area::Audit)
+    .reading(|input| REQUEST_LOG.max(input.page.limit.unwrap_or_default().get()))
+    .described(
+        "List the request log",
+        "Returns a page of the requests with API keys of the account, the newest first, without their bodies. The log \
+         has the newest 1,000 requests of the last 24 hours. A request appears in it a few seconds after its response. \
+         Requests made at the same time stay on one page.",
+        "A page of requests.",
+    );

@@ -7,6 +7,7 @@ use crate::accounts::clocks::WriteTime;
 use crate::accounts::tenants;
 use crate::env::Env;
 use crate::error::{Error, Violations};
+use crate::operation::Outside;
 use crate::resources::{Create, Delete, NewRecord, Update};
 use crate::store::Tx;
 use crate::values::{EventKind, EventSet, Patch, TenantId, Timestamp, WebhookUrl};
@@ -84,6 +85,15 @@ impl WebhookSubscription {
 #[async_trait]
 impl Update for WebhookSubscription {
     type Input = WebhookUpdate;
+
+    fn outside(change: &WebhookUpdate) -> Outside {
+        Outside {
+            webhook: change.url.clone().sent().map(|url| ("url", url)),
+            certificate: change.client_certificate.clone().sent().flatten().map(|Sent(certificate)| certificate),
+            authority: change.certificate_authority.clone().sent().flatten().map(|Sent(authority)| authority),
+            stream: None,
+        }
+    }
 
     fn apply(&mut self, change: WebhookUpdate, at: WriteTime) -> Result<(), Error> {
         if let Patch::Set(url) = change.url

@@ -2,6 +2,7 @@
 
 use super::WebhookSubscription;
 use crate::input::Input;
+use crate::operation::Outside;
 use crate::values::{EventSet, Patch, StreamUrl, Text, WebhookUrl};
 use crate::webhooks::filters::Filter;
 use crate::webhooks::options::{
@@ -54,6 +55,16 @@ pub struct WebhookCreate {
 }
 
 impl WebhookCreate {
+    /// Returns what must be checked before the subscription is created.
+    pub(crate) fn outside(&self) -> Outside {
+        Outside {
+            webhook: Some(("url", self.url.clone())),
+            certificate: self.client_certificate.clone().map(|Sent(certificate)| certificate),
+            authority: self.certificate_authority.clone().map(|Sent(authority)| authority),
+            stream: None,
+        }
+    }
+
     /// Returns a subscription of this endpoint to these events.
     pub fn new(url: WebhookUrl, events: EventSet) -> Self {
         Self {

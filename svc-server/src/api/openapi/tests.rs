@@ -1,20 +1,22 @@
-//! Tests of the document: against the table of operations, the contract, and itself.
+//! Tests of the document: against the operations, the contract, and itself.
 
 mod clients;
 mod compatible;
-mod operations;
+mod of_operations;
+mod platform;
 mod schemas;
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use svc_core::error::{Error, FieldCode};
+use svc_core::operation::AnyOperation;
+use svc_core::platform::operations::{extensions, public as operations};
 use svc_core::values::{EventKind, EventKinds};
 
 use super::components::samples;
 use super::{document, text, webhooks};
-use crate::api::extensions;
-use crate::api::routes::{Operation, Version, operations};
+use crate::api::routes::Version;
 use crate::kernel::problem::{CODES, Problem, field_codes};
 
 const RECORDS: [&str; 6] = ["Contact", "Invoice", "Booking", "Quote", "Job", "WebhookSubscription"];
@@ -40,7 +42,7 @@ fn platform_v1() -> Value {
 }
 
 fn with_extensions() -> Value {
-    let all: Vec<Operation> = operations().into_iter().chain(extensions::operations()).collect();
+    let all: Vec<&'static dyn AnyOperation> = operations().into_iter().chain(extensions()).collect();
     document(&all, "", Version::V1, &EventKinds::default())
 }
 

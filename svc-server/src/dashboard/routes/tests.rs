@@ -12,7 +12,7 @@ use svc_core::input::Input as _;
 use svc_core::prelude::*;
 
 use super::*;
-use crate::api::extensions::tests::{Largest, RESPONSE};
+use crate::api::run::tests::{Largest, RESPONSE};
 use crate::kernel::response_memory::RECORD;
 use crate::{Api, Builder};
 

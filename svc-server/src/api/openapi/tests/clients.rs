@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use svc_core::accounts::operational::OperationalKind;
 use svc_core::error::{Error, FieldCode};
+use svc_core::operation::{AnyOperation, Method};
+use svc_core::platform::operations;
 use svc_core::values::EventKinds;
 use svc_core::webhooks::samples;
 
 use super::{each_operation, errors, parameter, platform_v1, resolve, v1, walk, with_extensions};
-use crate::api::handlers::RequestParts;
-use crate::api::routes::{Operation, operations};
-use crate::api::{extensions, platform};
+use crate::api::routes::Version;
+use crate::api::run::{RequestParts, parse};
 use crate::kernel::problem::Problem;
 
 fn documents() -> [Value; 3] {
@@ -19,11 +20,11 @@ fn documents() -> [Value; 3] {
 }
 
 /// Returns the parameters that the server refuses a request without.
-fn refused_without(operation: &Operation) -> BTreeSet<String> {
+fn refused_without(operation: &'static dyn AnyOperation) -> BTreeSet<String> {
     let event_kinds = EventKinds::default();
     let id = Some("0195a3c8-8a00-7000-8000-00000000c001");
     let parts = RequestParts { id, query: "", body: b"", if_none_match: &[], base: "", event_kinds: &event_kinds };
-    match (operation.parse)(&parts) {
+    match parse(operation, &parts) {
         Err(Problem::Core(Error::Validation(violations))) => violations
             .as_slice()
             .iter()
@@ -39,12 +40,13 @@ fn refused_without(operation: &Operation) -> BTreeSet<String> {
 
 #[test]
 fn a_parameter_is_required_if_the_server_refuses_a_request_without_it() {
-    let public = operations().into_iter().chain(extensions::operations());
+    let public = [operations::public(), operations::extensions()].concat();
     let mut all = BTreeSet::new();
-    for (document, operations) in [(with_extensions(), public.collect()), (platform_v1(), platform::operations())] {
-        let operations: Vec<Operation> = operations;
-        for operation in operations.iter().filter(|operation| operation.method == http::Method::GET) {
-            let item = &document["paths"][&operation.path]["get"];
+    for (document, version, operations) in
+        [(with_extensions(), Version::V1, public), (platform_v1(), Version::Platform, operations::platform())]
+    {
+        for operation in operations.into_iter().filter(|operation| operation.method == Method::Get) {
+            let item = &document["paths"][&version.path_of(operation)]["get"];
             let parameters = item["parameters"].as_array().unwrap().iter().map(|one| resolve(&document, one));
             let required: BTreeSet<String> = parameters
                 .filter(|one| one["in"] == "query" && one["required"] == true)

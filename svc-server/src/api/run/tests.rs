@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use svc_core::Svc;
 use svc_core::env::{Env, ManualClock, SystemEntropy};
+use svc_core::platform::operations;
 use svc_core::prelude::*;
 use svc_core::store::DeliveryFilter;
 use svc_core::store::memory::MemoryStore;
@@ -13,8 +14,6 @@ use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId};
 use svc_core::webhooks::events::{EventId, MAX_DATA};
 
 use super::*;
-use crate::api::handlers::RequestParts;
-use crate::api::platform;
 use crate::kernel::response_memory::RECORD;
 
 /// The body of a response that is stored with an attempt, in bytes.
@@ -86,14 +85,14 @@ async fn the_memory_of_a_read_is_enough_for_the_largest_events_and_attempts() {
     let of_audit_log = (operations::LIST_AUDIT_LOG.id, None, 3 * Largest::EVENT);
     let kinds = EventKinds::default();
     for (all, read) in
-        [(super::operations(), read.to_vec()), (platform::operations(), [&read[..], &[of_audit_log]].concat())]
+        [(operations::extensions(), read.to_vec()), (operations::platform(), [&read[..], &[of_audit_log]].concat())]
     {
         for (id, record, read) in read {
             let operation = all.iter().find(|operation| operation.id == id).unwrap_or_else(|| panic!("{id}"));
             let parts =
                 RequestParts { id: record, query: "", body: &[], if_none_match: &[], base: "", event_kinds: &kinds };
-            let parsed = (operation.parse)(&parts).ok().unwrap();
-            let run = (Arc::clone(&parsed.operation), largest.tenant);
+            let parsed = parse(*operation, &parts).ok().unwrap();
+            let run = (Arc::clone(&parsed.run), largest.tenant);
             let response = largest.svc.store().read("test", run, async |tx, (run, tenant)| run(tx, *tenant).await);
             let body = response.await.unwrap().body;
             assert!(body.len() > read, "{id} returns {} bytes of {read}", body.len());
@@ -104,5 +103,30 @@ async fn the_memory_of_a_read_is_enough_for_the_largest_events_and_attempts() {
                 assert!(page["data"].as_array().unwrap().len() >= 3, "{id}");
             }
         }
+    }
+}
+
+/// A subscription has up to 220 KiB of certificates and headers, which are read with it.
+#[test]
+fn a_list_of_webhooks_takes_memory_for_their_certificates() {
+    let kinds = EventKinds::default();
+    for (all, id, needed) in [
+        (operations::public(), "listWebhooks", 40),
+        (operations::public(), "getWebhook", 4),
+        (operations::platform(), "listWebhooks", 40),
+        (operations::public(), "listContacts", 10),
+    ] {
+        let operation = all.iter().find(|operation| operation.id == id).unwrap();
+        let record = Uuid::nil().to_string();
+        let is_list = id.starts_with("list");
+        let parts = RequestParts {
+            id: (!is_list).then_some(&*record),
+            query: if is_list { "limit=10" } else { "" },
+            body: &[],
+            if_none_match: &[],
+            base: "",
+            event_kinds: &kinds,
+        };
+        assert_eq!(parse(*operation, &parts).ok().unwrap().records, needed, "{id}");
     }
 }
