@@ -27,7 +27,6 @@
 //!
 //! With the feature `otlp` the program sends spans to an OpenTelemetry collector; see [`telemetry::init`].
 
-#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "tools alone use the rest"))]
 pub mod api;
 mod background;
 mod builder;
