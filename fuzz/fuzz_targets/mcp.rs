@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use svc_core::env::Env;
 use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
-use svc_server::{Api, Settings};
+use svc_server::{Api, Settings, Surfaces};
 use tokio::runtime::Runtime;
 
 /// After so many messages the service is made anew, as its records are kept in memory.
@@ -49,8 +49,9 @@ impl Service {
             let key = svc.account(account).keys().create(input).await.unwrap().text.reveal().to_owned();
             (svc, key)
         });
-        let settings = Settings { limit_rates: false, mcp: Some(Vec::new()), ..Settings::default() };
-        let api = Api::new(Arc::clone(svc.store()), settings);
+        let settings = Settings { limit_rates: false, ..Settings::default() };
+        let surfaces = Surfaces { mcp: Some(Vec::new()), ..Surfaces::default() };
+        let api = Api::with(Arc::clone(svc.store()), settings, surfaces);
         let mut service = Self { runtime, api, key, tools: Vec::new(), messages: 0 };
         let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();
         let (_, listed) = service.send(list.into(), false);
@@ -102,5 +103,9 @@ fuzz_target!(|input: Input<'_>| {
     };
     let (status, answer) = service.send(body.clone(), is_current);
     assert!(status < 500, "{status} {}", String::from_utf8_lossy(&answer));
-    assert!(answer.is_empty() || serde_json::from_slice::<Json>(&answer).is_ok(), "{}", String::from_utf8_lossy(&answer));
+    assert!(
+        answer.is_empty() || serde_json::from_slice::<Json>(&answer).is_ok(),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
 });

@@ -17,7 +17,7 @@ use svc_core::oauth::Parameters;
 use svc_core::service::Svc;
 use svc_core::store::memory::MemoryStore;
 use svc_core::values::RedirectUri;
-use svc_server::{Api, Settings};
+use svc_server::{Api, DashboardSettings, OauthSettings, Settings, Surfaces};
 use tokio::runtime::{Builder, Runtime};
 use url::Url;
 use url::form_urlencoded::{Serializer, parse};
@@ -45,13 +45,11 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
     let svc = Svc::new(MemoryStore::new(Env::system()));
     let app = AppCreate::new("Fuzz".parse().unwrap(), vec![CALLBACK.parse().unwrap()]);
     let app = runtime.block_on(svc.apps().create(app)).unwrap().app;
-    let settings = Settings {
-        dashboard: true,
-        oauth: Some("https://api.example.com".parse().unwrap()),
-        limit_rates: false,
-        ..Settings::default()
-    };
-    Service { api: Api::new(Arc::clone(svc.store()), settings), client_id: app.client_id, runtime }
+    let oauth = Some(OauthSettings::new("https://api.example.com".parse().unwrap()));
+    let dashboard = Some(DashboardSettings { oauth, ..DashboardSettings::default() });
+    let surfaces = Surfaces { dashboard, ..Surfaces::default() };
+    let settings = Settings { limit_rates: false, ..Settings::default() };
+    Service { api: Api::with(Arc::clone(svc.store()), settings, surfaces), client_id: app.client_id, runtime }
 });
 
 fuzz_target!(|input: Input<'_>| {

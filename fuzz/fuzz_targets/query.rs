@@ -20,9 +20,8 @@ use url::form_urlencoded::{Serializer, parse};
 
 const ID: &str = "019a0000-0000-7000-8000-0000000000a1";
 
-static READS: LazyLock<Vec<&'static dyn AnyOperation>> = LazyLock::new(|| {
-    public().into_iter().filter(|operation| operation.method == Method::Get).collect()
-});
+static READS: LazyLock<Vec<&'static dyn AnyOperation>> =
+    LazyLock::new(|| public().into_iter().filter(|operation| operation.method == Method::Get).collect());
 
 fuzz_target!(|query: &str| {
     let pairs: Vec<(String, String)> = parse(query.as_bytes()).into_owned().collect();

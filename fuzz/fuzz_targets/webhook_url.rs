@@ -6,8 +6,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use libfuzzer_sys::fuzz_target;
-use svc_core::webhooks::addresses;
 use svc_core::values::{HostPolicy, WebhookUrl};
+use svc_core::webhooks::addresses;
 use url::Host;
 
 fuzz_target!(|text: &str| {
