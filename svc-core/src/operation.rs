@@ -228,6 +228,7 @@ where
     #[must_use]
     pub const fn with_etag(mut self) -> Self {
         self.about.etag = ETag::Own;
+        self.version = None;
         self
     }
 
@@ -242,6 +243,7 @@ where
     #[must_use]
     pub const fn retrieved_by(mut self, get: &'static dyn AnyOperation) -> Self {
         self.about.etag = ETag::Retrieved;
+        self.version = None;
         self.if_match(get)
     }
 

@@ -35,6 +35,7 @@ const JOBS: [Job; 5] = [
     },
     Job {
         interval: Duration::from_secs(2),
+        // It says by itself which requests are lost.
         run: |jobs| Box::pin(jobs.flush_request_log().map(Ok)),
         failed: "writing the request log failed",
     },

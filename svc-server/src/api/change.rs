@@ -18,14 +18,14 @@ use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::events::WrittenEvents;
 
 use crate::api::router::RoutedOperation;
-use crate::api::run::RunFn;
+use crate::api::run::OperationCall;
 use crate::kernel::auth::Credentials;
 use crate::kernel::problem::Problem;
 use crate::kernel::response::ApiResponse;
 
 /// A parsed write and the conditions that it depends on.
 pub(super) struct Change {
-    pub(super) run: RunFn,
+    pub(super) call: Arc<OperationCall>,
     /// Whether the change is rolled back in any case.
     pub(super) is_dry_run: bool,
     /// Replaces the response of a dry run by what the change would do.
@@ -44,7 +44,7 @@ pub(super) struct Change {
 /// What tells what a change would do.
 pub(super) struct Preview {
     /// Retrieves the record before the change. `None` if there is none.
-    pub(super) before: Option<RunFn>,
+    pub(super) before: Option<Arc<OperationCall>>,
 }
 
 /// What a change would do.
@@ -72,7 +72,7 @@ pub(super) struct Condition {
     /// The tags that the header names.
     pub(super) tags: Vec<String>,
     /// The operation whose response has the current ETag.
-    pub(super) current: RunFn,
+    pub(super) current: Arc<OperationCall>,
 }
 
 impl Condition {
@@ -133,14 +133,14 @@ impl Change {
         }
         client.require_account()?;
         let current_etag = match &self.condition {
-            Some(condition) => (condition.current)(tx, self.tenant).await?.etag,
+            Some(condition) => condition.current.run(tx, self.tenant).await?.etag,
             None => None,
         };
         let before = match &self.preview {
-            Some(Preview { before: Some(before) }) => Some(before(tx, self.tenant).await?.body),
+            Some(Preview { before: Some(before) }) => Some(before.run(tx, self.tenant).await?.body),
             _ => None,
         };
-        let response = (self.run)(tx, self.tenant).await?;
+        let response = self.call.run(tx, self.tenant).await?;
         if self.preview.is_some() {
             return Ok((self.previewed(tx, before.as_deref(), &response).await?, tx.written_events()));
         }

@@ -157,7 +157,7 @@ impl RequestContext<'_> {
             body::check_media_type(&self.parts.method, &self.parts.headers, &body)?;
         }
         // 400 for the body, the `Idempotency-Key` and the host of a webhook URL
-        let ParsedRequest { run, webhook_url, is_dry_run, .. } = self.parse(&body).await?;
+        let ParsedRequest { call, webhook_url, is_dry_run, .. } = self.parse(&body).await?;
         let claim = self.idempotency_claim(&client, &body)?;
         let condition = self.condition()?;
         let preview = self.preview()?;
@@ -166,7 +166,7 @@ impl RequestContext<'_> {
         }
         // In a transaction: the key again, 404, 400 of the rules, 409, 412
         let change = Change {
-            run,
+            call,
             is_dry_run: is_dry_run || preview.is_some(),
             preview,
             tenant: client.tenant(),
@@ -363,7 +363,7 @@ impl RequestContext<'_> {
             return Ok(None);
         }
         let before = self.current().map(|get| run::parse(get, &self.request_parts(&[]))).transpose()?;
-        Ok(Some(Preview { before: before.map(|parsed| parsed.run) }))
+        Ok(Some(Preview { before: before.map(|parsed| parsed.call) }))
     }
 
     /// Returns the idempotency key of a POST, or of any write by a tool.
@@ -442,7 +442,7 @@ impl RequestContext<'_> {
         let tags = response::tags(&self.parts.headers, IF_MATCH);
         // A header without a valid tag matches nothing; it does not make the change unconditional.
         match (self.current(), self.parts.headers.contains_key(IF_MATCH)) {
-            (Some(get), true) => Ok(Some(Condition { tags, current: run::parse(get, &self.request_parts(&[]))?.run })),
+            (Some(get), true) => Ok(Some(Condition { tags, current: run::parse(get, &self.request_parts(&[]))?.call })),
             _ => Ok(None),
         }
     }
@@ -484,10 +484,10 @@ async fn authorize_and_run(
         return Err(Problem::RateLimited { retry_after: limited.retry_after });
     }
     client.require(routed.operation)?;
-    let run = parsed?.run;
+    let call = parsed?.call;
     client.require_account()?;
     tx.read_as(client.tenant()).map_err(Error::from)?;
     let records = if let Needed::Records(records) = needed { records } else { 0 };
     let Some(memory) = kernel.responses.try_acquire(Holder::of(client.account()), records) else { return Ok(None) };
-    Ok(Some((run(tx, client.tenant()).await?, memory)))
+    Ok(Some((call.run(tx, client.tenant()).await?, memory)))
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use http::StatusCode;
 use svc_core::error::{Error, StoreError};
 use svc_core::operation::{AnyOperation, Call, ETag, InputError, Outside, Request, Success};
@@ -35,8 +34,8 @@ pub struct RequestParts<'a> {
 /// A parsed request.
 #[derive(Clone)]
 pub struct ParsedRequest {
-    /// Runs the operation.
-    pub run: RunFn,
+    /// The operation with what was parsed of its input.
+    pub call: Arc<OperationCall>,
     /// A new webhook URL, whose host must be checked before the operation runs.
     pub webhook_url: Option<(&'static str, WebhookUrl)>,
     /// The memory that the response to a read needs, in records of 64 KiB.
@@ -44,11 +43,6 @@ pub struct ParsedRequest {
     /// Whether what the operation writes is rolled back, so that its response says only what it would have done.
     pub is_dry_run: bool,
 }
-
-/// Runs an operation for a tenant inside a transaction. Of the platform API, a few concern no tenant and get a nil id. The store may
-/// call it again to repeat the transaction.
-pub type RunFn =
-    Arc<dyn for<'t> Fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<ApiResponse, Error>> + Send + Sync>;
 
 /// Parses a request for an operation.
 ///
@@ -72,11 +66,7 @@ pub fn parse(operation: &'static dyn AnyOperation, parts: &RequestParts<'_>) -> 
     }
     let (if_none_match, base) = (parts.if_none_match.to_vec(), parts.base.to_owned());
     let call = Arc::new(OperationCall { operation, call: parsed.call, id, if_none_match, base });
-    let run: RunFn = Arc::new(move |tx, tenant| {
-        let call = Arc::clone(&call);
-        Box::pin(async move { call.respond(tx, tenant).await })
-    });
-    Ok(ParsedRequest { run, webhook_url: webhook, records: parsed.memory, is_dry_run: parsed.is_dry_run })
+    Ok(ParsedRequest { call, webhook_url: webhook, records: parsed.memory, is_dry_run: parsed.is_dry_run })
 }
 
 /// Returns the status of a successful response.
@@ -85,7 +75,7 @@ pub(super) fn status(success: Success) -> StatusCode {
 }
 
 /// An operation with what was parsed of a request.
-struct OperationCall {
+pub struct OperationCall {
     operation: &'static dyn AnyOperation,
     call: Arc<dyn Call>,
     id: Uuid,
@@ -94,7 +84,13 @@ struct OperationCall {
 }
 
 impl OperationCall {
-    async fn respond(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<ApiResponse, Error> {
+    /// Runs the operation for a tenant inside a transaction, and makes the response. Of the platform API, a few concern no tenant
+    /// and get a nil id. The store may call it again to repeat the transaction.
+    ///
+    /// # Errors
+    ///
+    /// What the rules refuse, and [`Error::Store`].
+    pub async fn run(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<ApiResponse, Error> {
         let operation = self.operation.about();
         let done = self.call.run(tx, tenant, self.id).await?;
         let (created, version) = (done.created, done.version.map(version_etag));
@@ -113,7 +109,7 @@ impl OperationCall {
                 // No account is in the path that creates one.
                 let id = created.unwrap_or(self.id);
                 let tenant = if operation.has_account { tenant } else { TenantId(id) };
-                let etag = retrieved_etag(tx, tenant, id, get, &self.base).await?;
+                let etag = Box::pin(retrieved_etag(tx, tenant, id, get, &self.base)).await?;
                 Ok(ApiResponse { etag, ..response })
             }
             (ETag::Own | ETag::Version, _) if response.etag.is_none() => Ok(response.with_etag()),
@@ -134,7 +130,7 @@ async fn retrieved_etag(
     let (query, body, if_none_match) = ("", &[][..], &[][..]);
     let parts = RequestParts { id: Some(&id), query, body, if_none_match, base, event_kinds: &event_kinds };
     let get = parse(get, &parts).map_err(|_| StoreError::Internal("the id of a record is refused".to_owned()))?;
-    Ok((get.run)(tx, tenant).await?.etag)
+    Ok(get.call.run(tx, tenant).await?.etag)
 }
 
 #[cfg(test)]

@@ -150,7 +150,6 @@ impl Listener {
         head::decode_unreserved(&mut parts);
         let now = kernel.now();
         let request_id = access::request_id(&parts.headers, kernel.env(), now);
-        // They outlive the route, which borrows them.
         let mut record = AccessRecord::default();
         let Answered { kind, operation, span, result } =
             self.answer(&parts, body, peer, &request_id, &mut record).await;

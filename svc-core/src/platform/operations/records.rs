@@ -142,32 +142,31 @@ impl Records<Booking> {
         .described(
             "List bookings",
             "Returns a page of bookings, the newest first: all, or those of one contact. With `starts_from` and \
-     `starts_before`, such as the beginning and the end of tomorrow, returns those whose `start_time` is in between, \
-     the soonest first.",
+             `starts_before`, such as the beginning and the end of tomorrow, returns those whose `start_time` is in \
+             between, the soonest first.",
             "A page of bookings.",
         );
 }
 
 impl Records<Job> {
     /// Lists jobs, or those whose planned start is in a range of times, or of a contact.
-    pub const LIST_BY_START: Operation<TenantId, ListingByStart<JobFilter>, Page<Job, String>> = Operation::new(
-        Job::PROFILE.list.id,
-        Method::Get,
-        Job::COLLECTION,
-        "",
-        &async |tx, account, input: &ListingByStart<JobFilter>| {
+    pub const LIST_BY_START: Operation<TenantId, ListingByStart<JobFilter>, Page<Job, String>> =
+        Operation::new(Job::PROFILE.list.id, Method::Get, Job::COLLECTION, "", &async |tx,
+                                                                                       account,
+                                                                                       input: &ListingByStart<
+            JobFilter,
+        >| {
             starts::list::<Job>(tx, account, &input.page, &input.filter).await
-        },
-    )
-    .unwrapped()
-    .reading(|input| input.page.records_read())
-    .described(
-    "List jobs",
-    "Returns a page of jobs, the newest first: all, or those of one contact. With `starts_from` and `starts_before`, \
-     such as the beginning and the end of tomorrow, returns those whose `scheduled_start` is in between, the soonest \
-     first.",
-    "A page of jobs.",
-);
+        })
+        .unwrapped()
+        .reading(|input| input.page.records_read())
+        .described(
+            "List jobs",
+            "Returns a page of jobs, the newest first: all, or those of one contact. With `starts_from` and \
+         `starts_before`, such as the beginning and the end of tomorrow, returns those whose `scheduled_start` is in \
+         between, the soonest first.",
+            "A page of jobs.",
+        );
 }
 
 impl<R: Create<Input: Clone>> Records<R> {

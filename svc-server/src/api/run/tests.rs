@@ -1,11 +1,9 @@
 //! The memory that reads of events and attempts reserve.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use svc_core::Svc;
 use svc_core::env::{Env, ManualClock, SystemEntropy};
-use svc_core::platform::operations;
+use svc_core::platform::operations::{self, Records};
 use svc_core::prelude::*;
 use svc_core::store::DeliveryFilter;
 use svc_core::store::memory::MemoryStore;
@@ -92,8 +90,9 @@ async fn the_memory_of_a_read_is_enough_for_the_largest_events_and_attempts() {
             let parts =
                 RequestParts { id: record, query: "", body: &[], if_none_match: &[], base: "", event_kinds: &kinds };
             let parsed = parse(*operation, &parts).ok().unwrap();
-            let run = (Arc::clone(&parsed.run), largest.tenant);
-            let response = largest.svc.store().read("test", run, async |tx, (run, tenant)| run(tx, *tenant).await);
+            let call = (parsed.call, largest.tenant);
+            let response =
+                largest.svc.store().read("test", call, async |tx, (call, tenant)| call.run(tx, *tenant).await);
             let body = response.await.unwrap().body;
             assert!(body.len() > read, "{id} returns {} bytes of {read}", body.len());
             let (needed, reserved) = (read + 2 * body.len(), parsed.records as usize * RECORD);
@@ -129,4 +128,32 @@ fn a_list_of_webhooks_takes_memory_for_their_certificates() {
         };
         assert_eq!(parse(*operation, &parts).ok().unwrap().records, needed, "{id}");
     }
+}
+
+/// The platform API shows more of an invoice than what its version names, so its ETag is that of all that it shows.
+#[tokio::test]
+async fn an_etag_is_that_of_what_is_shown() {
+    let svc = Svc::new(MemoryStore::new(Env::new(
+        ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap()),
+        SystemEntropy,
+    )));
+    let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+    let invoice = svc.account(tenant).invoices().create(InvoiceCreate::new("50".parse().unwrap())).await.unwrap();
+    let get = async |operation: &'static dyn AnyOperation| {
+        let (id, event_kinds) = (invoice.id.to_string(), EventKinds::default());
+        let parts = RequestParts {
+            id: Some(&id),
+            query: "",
+            body: &[],
+            if_none_match: &[],
+            base: "",
+            event_kinds: &event_kinds,
+        };
+        let call = parse(operation, &parts).ok().unwrap().call;
+        let read = svc.store().read("test", (call, tenant), async |tx, (call, tenant)| call.run(tx, *tenant).await);
+        read.await.unwrap()
+    };
+    let [public, platform] = [get(&Records::<Invoice>::GET).await, get(&operations::GET_INVOICE).await];
+    assert_eq!(public.etag, Some(version_etag((invoice.id.uuid(), invoice.updated_at))));
+    assert_eq!(platform.etag, Some(crate::kernel::response::etag(&platform.body)));
 }
