@@ -7,8 +7,8 @@ use http::{HeaderValue, Method, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use svc_core::input::{Input, ToBody};
+use svc_core::operation::{self, Operation, Target};
 use svc_core::pages::Page;
-use svc_core::platform::{self, Operation, Target};
 use svc_core::resources::Resource;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
@@ -151,15 +151,15 @@ impl Client {
         let id = id.map(|id| id.to_string());
         let mut url = self.url(&[&operation.segments(id.as_deref())]);
         let (has_input, method) = (operation.has_input, operation.method);
-        let pairs = if has_input && method == platform::Method::Get { input.to_query() } else { Vec::new() };
+        let pairs = if has_input && method == operation::Method::Get { input.to_query() } else { Vec::new() };
         if !pairs.is_empty() {
             url.query_pairs_mut().extend_pairs(pairs);
         }
         let mut request = match method {
-            platform::Method::Get => return self.transport.send(Request::new(Method::GET, url)).await,
-            platform::Method::Delete => return self.transport.send(Request::new(Method::DELETE, url)).await,
-            platform::Method::Patch => Request::new(Method::PATCH, url),
-            platform::Method::Post => {
+            operation::Method::Get => return self.transport.send(Request::new(Method::GET, url)).await,
+            operation::Method::Delete => return self.transport.send(Request::new(Method::DELETE, url)).await,
+            operation::Method::Patch => Request::new(Method::PATCH, url),
+            operation::Method::Post => {
                 let key = idempotency_key.cloned().map_or_else(|| self.new_idempotency_key(), Ok)?;
                 Request::new(Method::POST, url).idempotency_key(key)
             }

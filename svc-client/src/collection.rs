@@ -7,7 +7,7 @@ use http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
 use http::{HeaderValue, Method, StatusCode};
 use serde::de::DeserializeOwned;
 use svc_core::input::{Input, ToBody};
-use svc_core::platform::{Operation, Target};
+use svc_core::operation::{Operation, Target};
 use uuid::Uuid;
 
 use crate::client::Client;

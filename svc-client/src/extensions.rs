@@ -2,10 +2,11 @@
 //! service these calls fail with `not_found`.
 
 use futures_util::stream::{self, Stream, TryStreamExt as _};
+use svc_core::operation::Listing;
 use svc_core::pages::{Limit, MAX_LIMIT, Since};
 use svc_core::platform::{
-    Delivery, DeliveryAttemptListParams, DeliveryDetails, Event, EventListFilter, EventOrder, Listing, LogParams,
-    Replay, ReplaySelection, WebhookDeliveryListFilter, operations,
+    Delivery, DeliveryAttemptListParams, DeliveryDetails, Event, EventListFilter, EventOrder, LogParams, Replay,
+    ReplaySelection, WebhookDeliveryListFilter, operations,
 };
 use svc_core::values::Timestamp;
 use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId};

@@ -16,10 +16,11 @@ use http::Method;
 use serde::de::DeserializeOwned;
 use svc_core::accounts::members::Member;
 use svc_core::input::{Input, ToBody};
+use svc_core::operation::{Operation, Target};
 use svc_core::platform::operations;
 use svc_core::platform::{
-    Account, ApiKey, ApiRequest, AuditEntry, DashboardLink, DashboardLinkCreate, Delivery, Event, Operation,
-    OperatorLink, OperatorLinkCreate, Replay, Statistics, Target,
+    Account, ApiKey, ApiRequest, AuditEntry, DashboardLink, DashboardLinkCreate, Delivery, Event, OperatorLink,
+    OperatorLinkCreate, Replay, Statistics,
 };
 use svc_core::resources::Resource;
 use svc_core::resources::bookings::Booking;

@@ -35,4 +35,3 @@ pub use self::values::{
     AnyObject, AtLeastOne, EmittableKind, KeyScopes, RedirectUris, Seconds, StatusFilter, Statuses, WebhookCount,
     WriteLimitChanges, Zone,
 };
-pub use crate::operation::{Listing, Method, Operation, Target};

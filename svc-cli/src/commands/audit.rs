@@ -1,8 +1,9 @@
 //! `svc audit`.
 
 use svc_core::accounts::audit::object_word;
+use svc_core::operation::Listing;
 use svc_core::platform::operations::LIST_AUDIT_LOG;
-use svc_core::platform::{Listing, LogFilter, LogParams};
+use svc_core::platform::{LogFilter, LogParams};
 use uuid::Uuid;
 
 use super::lookup;

@@ -5,11 +5,12 @@ mod follow;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use svc_core::operation::Listing;
 use svc_core::pages::Since;
 use svc_core::platform::operations::{self, Records};
 use svc_core::platform::{
-    Delivery, DeliveryAttemptListParams, DeliveryDetails, DeliveryListFilter, Listing, LogParams, ReplayCreate,
-    ReplaySelection, Statuses, WebhookDeliveryListFilter,
+    Delivery, DeliveryAttemptListParams, DeliveryDetails, DeliveryListFilter, LogParams, ReplayCreate, ReplaySelection,
+    Statuses, WebhookDeliveryListFilter,
 };
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId, FailureReason};

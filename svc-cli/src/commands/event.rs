@@ -4,11 +4,12 @@ use serde::Serialize;
 use svc_core::error::Error;
 use svc_core::input::FromJson as _;
 use svc_core::input::json::{self, Json};
+use svc_core::operation::Listing;
 use svc_core::pages::Since;
 use svc_core::platform::operations::{EMIT_EVENT, EMIT_SAMPLE_EVENT, LIST_EVENTS};
 use svc_core::platform::{
-    AnyObject, DeliveryListFilter, EmittableKind, EmittedEvent, Event, EventCreate, EventListFilter, Listing,
-    LogParams, SampleEventCreate, WebhookDeliveryListFilter,
+    AnyObject, DeliveryListFilter, EmittableKind, EmittedEvent, Event, EventCreate, EventListFilter, LogParams,
+    SampleEventCreate, WebhookDeliveryListFilter,
 };
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::events::EventId;

@@ -2,7 +2,8 @@
 
 mod overdue;
 
-use svc_core::platform::{Operation, PaymentAmount, operations};
+use svc_core::operation::Operation;
+use svc_core::platform::{PaymentAmount, operations};
 use svc_core::resources::invoices::{Invoice, InvoiceId, InvoiceStatus};
 use svc_core::values::TenantId;
 

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use svc_core::operation::Listing;
 use svc_core::pages::Since;
 use svc_core::platform::operations::{LIST_KEYS, LIST_REQUESTS};
-use svc_core::platform::{ApiKey, ApiRequest, Listing, LogParams, RequestListFilter};
+use svc_core::platform::{ApiKey, ApiRequest, LogParams, RequestListFilter};
 use svc_core::values::TenantId;
 use uuid::Uuid;
 

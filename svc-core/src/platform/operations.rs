@@ -27,83 +27,94 @@ use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
+/// A list of operations.
+pub type Operations = Vec<&'static dyn AnyOperation>;
+
 /// Returns the 25 operations of the contract, which the public API always has.
-pub fn public() -> Vec<&'static dyn AnyOperation> {
-    vec![
-        &contract::PING,
-        &Records::<Contact>::LIST,
-        &Records::<Contact>::CREATE,
-        &Records::<Contact>::GET,
-        &Records::<Contact>::UPDATE,
-        &Records::<Contact>::DELETE,
-        &Records::<Invoice>::LIST,
-        &Records::<Invoice>::GET,
-        &Records::<Booking>::LIST,
-        &Records::<Booking>::CREATE,
-        &Records::<Booking>::GET,
-        &Records::<Booking>::UPDATE,
-        &Records::<Quote>::LIST,
-        &Records::<Quote>::CREATE,
-        &Records::<Quote>::GET,
-        &Records::<Quote>::UPDATE,
-        &Records::<Job>::LIST,
-        &Records::<Job>::CREATE,
-        &Records::<Job>::GET,
-        &Records::<Job>::UPDATE,
-        &contract::LIST_WEBHOOKS,
-        &contract::CREATE,
-        &contract::GET_WEBHOOK,
-        &contract::UPDATE_WEBHOOK,
-        &contract::DELETE_WEBHOOK,
-    ]
+pub fn public() -> Operations {
+    let lists = Lists {
+        contacts: &Records::<Contact>::LIST,
+        invoices: &Records::<Invoice>::LIST,
+        bookings: &Records::<Booking>::LIST,
+        quotes: &Records::<Quote>::LIST,
+        jobs: &Records::<Job>::LIST,
+    };
+    let ping: Operations = vec![&contract::PING];
+    [ping, records(&lists, &Records::<Invoice>::GET), webhooks()].concat()
 }
 
 /// Returns the operations of the public API that go beyond the contract: what was missed is fetched, and sent again. An app sees
 /// only the deliveries to its own subscriptions.
-pub fn extensions() -> Vec<&'static dyn AnyOperation> {
-    vec![
-        &LIST_EVENTS,
-        &GET_EVENT,
-        &LIST_WEBHOOK_DELIVERIES,
-        &GET_DELIVERY,
-        &LIST_DELIVERY_ATTEMPTS,
-        &REPLAY_DELIVERY,
-        &REPLAY_WEBHOOK,
-        &GET_REPLAY,
-        &TEST_WEBHOOK,
-        &contract::ROTATE_SECRET,
-    ]
+pub fn extensions() -> Operations {
+    let mut all = deliveries();
+    all.push(&TEST_WEBHOOK);
+    all.push(&contract::ROTATE_WEBHOOK_SECRET);
+    all
 }
 
 /// Returns the operations that assistants have of the public API as tools. Their lists can be filtered by more than the contract
 /// has. What a client of HTTP alone needs is not among them, and what returns a secret that the provider of the assistant would
 /// get as well.
-pub fn tools() -> Vec<&'static dyn AnyOperation> {
+pub fn tools() -> Operations {
+    let lists = Lists {
+        contacts: &Records::<Contact>::LIST,
+        invoices: &Records::<Invoice>::LIST_OF_CONTACT,
+        bookings: &Records::<Booking>::LIST_BY_START,
+        quotes: &Records::<Quote>::LIST_OF_CONTACT,
+        jobs: &Records::<Job>::LIST_BY_START,
+    };
+    let search: Operations = vec![&FIND_RECORDS];
+    [records(&lists, &Records::<Invoice>::GET), webhooks(), deliveries(), search].concat()
+}
+
+/// How the records of an API are listed.
+struct Lists {
+    contacts: &'static dyn AnyOperation,
+    invoices: &'static dyn AnyOperation,
+    bookings: &'static dyn AnyOperation,
+    quotes: &'static dyn AnyOperation,
+    jobs: &'static dyn AnyOperation,
+}
+
+/// Returns the operations on records that every API has.
+fn records(lists: &Lists, get_invoice: &'static dyn AnyOperation) -> Operations {
     vec![
-        &Records::<Contact>::LIST,
+        lists.contacts,
         &Records::<Contact>::CREATE,
         &Records::<Contact>::GET,
         &Records::<Contact>::UPDATE,
         &Records::<Contact>::DELETE,
-        &Records::<Invoice>::LIST_OF_CONTACT,
-        &Records::<Invoice>::GET,
-        &Records::<Booking>::LIST_BY_START,
+        lists.invoices,
+        get_invoice,
+        lists.bookings,
         &Records::<Booking>::CREATE,
         &Records::<Booking>::GET,
         &Records::<Booking>::UPDATE,
-        &Records::<Quote>::LIST_OF_CONTACT,
+        lists.quotes,
         &Records::<Quote>::CREATE,
         &Records::<Quote>::GET,
         &Records::<Quote>::UPDATE,
-        &Records::<Job>::LIST_BY_START,
+        lists.jobs,
         &Records::<Job>::CREATE,
         &Records::<Job>::GET,
         &Records::<Job>::UPDATE,
+    ]
+}
+
+/// Returns the operations on webhook subscriptions, as the contract has them.
+fn webhooks() -> Operations {
+    vec![
         &contract::LIST_WEBHOOKS,
-        &contract::CREATE,
+        &contract::CREATE_WEBHOOK,
         &contract::GET_WEBHOOK,
         &contract::UPDATE_WEBHOOK,
         &contract::DELETE_WEBHOOK,
+    ]
+}
+
+/// Returns the operations of the public API on events and deliveries.
+fn deliveries() -> Operations {
+    vec![
         &LIST_EVENTS,
         &GET_EVENT,
         &LIST_WEBHOOK_DELIVERIES,
@@ -112,13 +123,19 @@ pub fn tools() -> Vec<&'static dyn AnyOperation> {
         &REPLAY_DELIVERY,
         &REPLAY_WEBHOOK,
         &GET_REPLAY,
-        &FIND_RECORDS,
     ]
 }
 
 /// Returns the operations of the platform API.
-pub fn platform() -> Vec<&'static dyn AnyOperation> {
-    vec![
+pub fn platform() -> Operations {
+    let lists = Lists {
+        contacts: &Records::<Contact>::SEARCH,
+        invoices: &LIST_INVOICES,
+        bookings: &Records::<Booking>::SEARCH,
+        quotes: &Records::<Quote>::SEARCH,
+        jobs: &Records::<Job>::SEARCH,
+    };
+    let of_accounts: Operations = vec![
         &CREATE_ACCOUNT,
         &LIST_ACCOUNTS,
         &GET_ACCOUNT,
@@ -147,25 +164,8 @@ pub fn platform() -> Vec<&'static dyn AnyOperation> {
         &DELETE_APP,
         &LIST_GRANTS,
         &REVOKE_GRANT,
-        &Records::<Contact>::SEARCH,
-        &Records::<Contact>::CREATE,
-        &Records::<Contact>::GET,
-        &Records::<Contact>::UPDATE,
-        &Records::<Contact>::DELETE,
-        &LIST_INVOICES,
-        &GET_INVOICE,
-        &Records::<Booking>::SEARCH,
-        &Records::<Booking>::CREATE,
-        &Records::<Booking>::GET,
-        &Records::<Booking>::UPDATE,
-        &Records::<Quote>::SEARCH,
-        &Records::<Quote>::CREATE,
-        &Records::<Quote>::GET,
-        &Records::<Quote>::UPDATE,
-        &Records::<Job>::SEARCH,
-        &Records::<Job>::CREATE,
-        &Records::<Job>::GET,
-        &Records::<Job>::UPDATE,
+    ];
+    let rest: Operations = vec![
         &Records::<WebhookSubscription>::LIST,
         &CREATE_WEBHOOK,
         &Records::<WebhookSubscription>::GET,
@@ -211,5 +211,6 @@ pub fn platform() -> Vec<&'static dyn AnyOperation> {
         &FIND_RECORDS,
         &EXPORT_RECORDS,
         &IMPORT_RECORDS,
-    ]
+    ];
+    [of_accounts, records(&lists, &GET_INVOICE), rest].concat()
 }

@@ -1,8 +1,9 @@
 //! `svc account sandbox`.
 
 use serde_json::{Value, json};
+use svc_core::operation::Operation;
 use svc_core::platform::operations::{self, CREATE_SANDBOX, DELETE_SANDBOX, GET_SANDBOX, RESET_SANDBOX};
-use svc_core::platform::{Account, NewSandbox, Operation, SandboxStep};
+use svc_core::platform::{Account, NewSandbox, SandboxStep};
 use svc_core::values::TenantId;
 
 use super::{details, facts, view};

@@ -1,9 +1,10 @@
 //! `svc webhook stats`: delivery statistics of each webhook of an account.
 
 use serde_json::{Value, json};
+use svc_core::operation::Listing;
 use svc_core::pages::{ListParams, Since};
 use svc_core::platform::operations::{self, Records};
-use svc_core::platform::{AttemptListParams, Listing, Statistics as Backlog};
+use svc_core::platform::{AttemptListParams, Statistics as Backlog};
 use svc_core::resources::NoFilter;
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::MAX_BACKLOG_COUNT;

@@ -7,11 +7,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::events::{OfWebhook, ROTATE_WEBHOOK_SECRET};
-use super::records::{CREATE_WEBHOOK, Records};
+use super::events::{self, OfWebhook};
+use super::records::{self, Records};
+use crate::operation::Listing;
 use crate::operation::{Method, Operation, Viewed};
 use crate::pages::{ListParams, Page};
-use crate::platform::{Listing, SecretRotation};
+use crate::platform::SecretRotation;
 use crate::resources::{NoFilter, Update};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::options;
@@ -59,8 +60,8 @@ pub const LIST_WEBHOOKS: Operation<TenantId, Listing<ListParams, NoFilter>, Page
 pub const GET_WEBHOOK: Operation<OfWebhook, (), WebhookSubscription> = Webhooks::GET.viewed(&RECORD).with_etag();
 
 /// Creates a webhook subscription.
-pub const CREATE: Operation<TenantId, WebhookCreate, WebhookSubscriptionWithSecret> =
-    CREATE_WEBHOOK.viewed(&WITH_SECRET).retrieved_by(&GET_WEBHOOK);
+pub const CREATE_WEBHOOK: Operation<TenantId, WebhookCreate, WebhookSubscriptionWithSecret> =
+    records::CREATE_WEBHOOK.viewed(&WITH_SECRET).retrieved_by(&GET_WEBHOOK);
 
 /// Changes a webhook subscription.
 pub const UPDATE_WEBHOOK: Operation<OfWebhook, <WebhookSubscription as Update>::Input, WebhookSubscription> =
@@ -70,8 +71,8 @@ pub const UPDATE_WEBHOOK: Operation<OfWebhook, <WebhookSubscription as Update>::
 pub const DELETE_WEBHOOK: Operation<OfWebhook, (), ()> = Webhooks::DELETE.if_match(&GET_WEBHOOK);
 
 /// Replaces the secret of a webhook subscription.
-pub const ROTATE_SECRET: Operation<OfWebhook, SecretRotation, WebhookSubscriptionWithSecret> =
-    ROTATE_WEBHOOK_SECRET.viewed(&WITH_SECRET);
+pub const ROTATE_WEBHOOK_SECRET: Operation<OfWebhook, SecretRotation, WebhookSubscriptionWithSecret> =
+    events::ROTATE_WEBHOOK_SECRET.viewed(&WITH_SECRET);
 
 /// The response body of `GET /ping`.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -5,11 +5,12 @@ use super::memory;
 use super::records::Records;
 use crate::accounts::platform_keys::Area;
 use crate::error::{Error, FieldCode, Issue};
+use crate::operation::Listing;
 use crate::operation::{Method, Operation, Outside};
 use crate::pages::{MAX_LIMIT, Page};
 use crate::platform::{
     AttemptListParams, Delivery, DeliveryAttemptListParams, DeliveryDetails, DeliveryListFilter, EmittedEvent, Event,
-    EventCreate, EventListFilter, EventOrder, Listing, LogParams, NewestParams, Replay, ReplayCreate, ReplaySelection,
+    EventCreate, EventListFilter, EventOrder, LogParams, NewestParams, Replay, ReplayCreate, ReplaySelection,
     SampleEventCreate, Seconds, SecretRotation, Statistics, TemporaryWebhookCreate, WebhookDeliveryListFilter,
     WebhookLifetime, WebhookTest,
 };

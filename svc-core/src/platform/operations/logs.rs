@@ -5,8 +5,9 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::error::Error;
+use crate::operation::Listing;
 use crate::pages::{CursorScope, ListParams, Order, Page};
-use crate::platform::{Listing, LogFilter, LogParams};
+use crate::platform::{LogFilter, LogParams};
 use crate::store::Tx;
 use crate::values::{TenantId, Timestamp};
 

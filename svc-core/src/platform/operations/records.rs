@@ -15,12 +15,13 @@ use crate::find::{self, FindText, Findable, Found, SearchParams};
 use crate::imports::{AccountRecord, Batch, Import};
 use crate::input::Input;
 use crate::lookup::{self, Matches, PartOfId};
+use crate::operation::Listing;
 use crate::operation::{Method, Operation, Viewed};
 use crate::pages::{ListParams, Page};
 use crate::personal::{self, ContactData, ContactDataParams, Erasure, ErasureCreate};
 use crate::platform::{
-    ExportPage, ExportParams, ImportCreate, ImportKind, ImportReport, ImportedRow, Listing, MarkedInvoices,
-    OverdueCheck, PaymentAmount,
+    ExportPage, ExportParams, ImportCreate, ImportKind, ImportReport, ImportedRow, MarkedInvoices, OverdueCheck,
+    PaymentAmount,
 };
 use crate::resources::bookings::{Booking, BookingFilter, BookingStatus};
 use crate::resources::contacts::{self, Contact, ContactId, OfContact};

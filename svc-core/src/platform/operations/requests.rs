@@ -3,9 +3,10 @@
 use super::logs::Position;
 use super::memory::REQUEST_LOG;
 use crate::accounts::platform_keys::Area;
+use crate::operation::Listing;
 use crate::operation::{Method, Operation};
 use crate::pages::Page;
-use crate::platform::{ApiRequest, Listing, LogParams, RequestListFilter};
+use crate::platform::{ApiRequest, LogParams, RequestListFilter};
 use crate::requests::{self, RequestFilter};
 use crate::values::{TenantId, Text};
 
