@@ -37,7 +37,7 @@ pub(crate) fn serve(database: &Path, sending: bool, counting: bool, indexing: bo
         let store = open(database).await?;
         // With apps, as a token is told from a key by its beginning.
         let limits = Settings { limit_rates: counting, rate_limit: u32::MAX, ..Settings::default() };
-        let api = Api::with(Arc::clone(&store), limits, surfaces());
+        let api = Api::with_surfaces(Arc::clone(&store), limits, surfaces());
         let server = Server::bind(([127, 0, 0, 1], 0).into(), CONNECTIONS).await?;
         let url = server.url()?;
         let (stop, stopped) = watch::channel(());

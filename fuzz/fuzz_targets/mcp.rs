@@ -51,7 +51,7 @@ impl Service {
         });
         let settings = Settings { limit_rates: false, ..Settings::default() };
         let surfaces = Surfaces { mcp: Some(Vec::new()), ..Surfaces::default() };
-        let api = Api::with(Arc::clone(svc.store()), settings, surfaces);
+        let api = Api::with_surfaces(Arc::clone(svc.store()), settings, surfaces);
         let mut service = Self { runtime, api, key, tools: Vec::new(), messages: 0 };
         let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();
         let (_, listed) = service.send(list.into(), false);

@@ -49,7 +49,7 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
     let dashboard = Some(DashboardSettings { oauth, ..DashboardSettings::default() });
     let surfaces = Surfaces { dashboard, ..Surfaces::default() };
     let settings = Settings { limit_rates: false, ..Settings::default() };
-    Service { api: Api::with(Arc::clone(svc.store()), settings, surfaces), client_id: app.client_id, runtime }
+    Service { api: Api::with_surfaces(Arc::clone(svc.store()), settings, surfaces), client_id: app.client_id, runtime }
 });
 
 fuzz_target!(|input: Input<'_>| {

@@ -10,7 +10,7 @@
 //! | [`Input`] | `Input`, `ToBody`, `FieldNames`, `JsonSchema` | bodies and query parameters |
 //! | [`Apply`] | `Apply<Record>` | inputs whose fields are copied into a record |
 //! | [`Resource`] | `Resource` | records with a collection of their own, such as `/contacts` |
-//! | [`TextEnum`] | parser, `Display`, `FromStr`, `Serialize`, `Deserialize`, `FromJson`, `JsonSchema` | enums that are written as text |
+//! | [`TextEnum`] | parser, `meaning`, `Display`, `FromStr`, `Serialize`, `Deserialize`, `FromJson`, `JsonSchema` | enums that are written as text |
 //!
 //! svc-core exports each derive beside the trait of the same name, so an application has no need of this crate. The
 //! generated code names everything by its full path below `::svc_core`.
@@ -141,11 +141,12 @@ pub fn derive_resource(tokens: TokenStream) -> TokenStream {
 /// The text of a variant is its name in snake case, or that of `#[text = "…"]`. Its doc comment says what the value
 /// means and is part of the description of its schema.
 ///
-/// It generates `ALL`, `as_str` and `from_text`, and implements `Display`, `Serialize`, `FromJson` and `JsonSchema`.
+/// It generates `ALL`, `as_str`, `from_text` and `meaning`, and implements `Display`, `Serialize`, `FromJson` and `JsonSchema`.
 /// The enum must be `Copy`.
 ///
 /// One variant may be `#[text(other)]` and hold a type with `as_str` and `from_text`, for texts that are not declared
-/// here. The list of the others is then named `BUILT_IN`, and the schema has these alone.
+/// here. The list of the others is then named `BUILT_IN`, the schema has these alone, and there is no
+/// `meaning`.
 ///
 /// # Examples
 ///

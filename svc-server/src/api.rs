@@ -13,8 +13,8 @@ mod change;
 pub mod openapi;
 pub(crate) mod request_context;
 mod router;
-pub mod routes;
 pub mod run;
+pub mod versions;
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use self::change::InFlightKeys;
 use self::openapi::Documents;
 use self::request_context::RequestContext;
 use self::router::{Found, RoutedOperation, Router};
-use self::routes::Version;
+use self::versions::Version;
 use crate::kernel::Kernel;
 use crate::kernel::listener::{Arrived, Kind, Route, Surface};
 use crate::kernel::problem::Problem;

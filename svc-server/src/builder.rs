@@ -156,7 +156,7 @@ impl Builder {
             Arc::new(HttpWebhookClient::with_proxy(store.env().clone(), policy.timeout, resolver, proxy))
         });
         settings.webhook_client.get_or_insert_with(|| Arc::clone(&client));
-        let api = Api::with(store, settings, surfaces);
+        let api = Api::with_surfaces(store, settings, surfaces);
         (api.clone(), Background { api, policy, client, shutdown_grace, overdue, streams })
     }
 }

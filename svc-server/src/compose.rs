@@ -12,12 +12,11 @@ use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
-use svc_core::oauth::authorization::Issuer;
 use svc_core::platform::operations;
 use svc_core::store::Store;
 
 use crate::api::openapi::Documents;
-use crate::api::routes::{VERSIONS, Version};
+use crate::api::versions::{VERSIONS, Version};
 use crate::api::{self, Engine, Operations};
 #[cfg(feature = "dashboard")]
 use crate::dashboard::DashboardSettings;
@@ -118,20 +117,10 @@ struct Server {
     kernel: Arc<Kernel>,
     engine: Arc<Engine>,
     surfaces: Surfaces,
-    apps: Option<Apps>,
     jobs: Jobs,
     platform: OnceLock<Arc<Listener>>,
     /// What is done after the requests of every API.
     after: Vec<After>,
-}
-
-/// What this service is to apps.
-struct Apps {
-    issuer: Issuer,
-    /// The origin of the issuer.
-    origin: String,
-    /// Whether apps may publish what they are, in place of being registered.
-    take_published: bool,
 }
 
 impl Api {
@@ -139,22 +128,24 @@ impl Api {
     ///
     /// Use [`Builder`](crate::Builder) to serve it.
     pub fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
-        Self::with(store, settings, Surfaces::default())
+        Self::with_surfaces(store, settings, Surfaces::default())
     }
 
     /// The same, with these surfaces.
-    pub fn with(store: Arc<dyn Store>, settings: Settings, surfaces: Surfaces) -> Self {
+    pub fn with_surfaces(store: Arc<dyn Store>, settings: Settings, surfaces: Surfaces) -> Self {
+        #[cfg(feature = "dashboard")]
         let apps = surfaces.apps(&settings.mount);
-        let takes_published = apps.as_ref().is_some_and(|apps| apps.take_published);
-        let kernel = Arc::new(Kernel::new(store, settings, apps.is_some()));
+        // Without the dashboard no owner could consent.
+        #[cfg(not(feature = "dashboard"))]
+        let apps = None;
+        let kernel = Arc::new(Kernel::new(store, settings, apps));
         let mut server = Server {
             engine: Engine::new(Arc::clone(&kernel)),
-            jobs: Jobs::new(Arc::clone(&kernel), takes_published),
+            jobs: Jobs::new(Arc::clone(&kernel)),
             platform: OnceLock::new(),
             after: Vec::new(),
             kernel,
             surfaces,
-            apps,
         };
         let listener = Arc::new(server.public());
         Self { server: Arc::new(server), listener }
@@ -221,13 +212,6 @@ impl Api {
 }
 
 impl Surfaces {
-    /// Returns that there are no apps, as no owner could consent.
-    #[cfg(not(feature = "dashboard"))]
-    #[expect(clippy::unused_self, reason = "with the feature `dashboard` there may be apps")]
-    fn apps(&self, _: &str) -> Option<Apps> {
-        None
-    }
-
     /// Returns the pages besides.
     fn pages(&self) -> Pages {
         let pages = Pages::default();
@@ -266,7 +250,7 @@ impl Server {
         if self.surfaces.extensions {
             all.extend(operations::extensions());
         }
-        let (origin, issuer) = self.apps.as_ref().map(|apps| (&*apps.origin, &*apps.issuer.url)).unzip();
+        let (origin, issuer) = kernel.apps.as_ref().map(|apps| (apps.origin.as_str(), &*apps.issuer.url)).unzip();
         let public_url = settings.public_url.as_deref().or(origin);
         let documents = Documents::new(&all, &VERSIONS, mount, kinds, public_url, issuer);
         listener.methods = api::methods_of(&all);

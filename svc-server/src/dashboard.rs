@@ -105,17 +105,6 @@ pub struct DashboardSettings {
     pub oauth: Option<OauthSettings>,
 }
 
-/// What the pages have of other surfaces.
-#[derive(Default)]
-pub(crate) struct Links {
-    /// What this service is to apps, to which owners consent here. `None` if there are no apps.
-    pub(crate) issuer: Option<Issuer>,
-    /// Whether apps may publish what they are, in place of being registered.
-    pub(crate) takes_published: bool,
-    /// Renders the API reference. `None` if it is not served.
-    pub(crate) reference: Option<ReferencePage>,
-}
-
 /// Renders the API reference below a mount, with this HTML above it and a key with which requests are tried out. Returns the page
 /// and the policy that it needs.
 pub(crate) type ReferencePage = fn(mount: &str, bar: &str, key: &str) -> (String, HeaderValue);
@@ -131,13 +120,11 @@ pub(crate) struct Dashboard {
     policy: HeaderValue,
     people: Arc<People>,
     live: Live,
-    /// What this service is to apps. `None` if there are no apps.
-    issuer: Option<Issuer>,
     /// What apps publish that nobody has registered. `None` if such apps are refused.
     published: Option<PublishedApps>,
     /// What tries endpoints. `None` if the process has no webhook client.
     trials: Option<Trials>,
-    /// The API reference, in which people try requests out.
+    /// Renders the API reference, in which people try requests out. `None` if it is not served.
     reference: Option<ReferencePage>,
     provider: Option<oidc::Provider>,
 }
@@ -188,7 +175,7 @@ impl AdmittedPage<'_> {
 
 impl Dashboard {
     /// Creates the pages.
-    pub(crate) fn new(kernel: Arc<Kernel>, settings: DashboardSettings, links: Links) -> Self {
+    pub(crate) fn new(kernel: Arc<Kernel>, settings: DashboardSettings, reference: Option<ReferencePage>) -> Self {
         let base = format!("{}{PATH}", kernel.settings.mount);
         let ancestor = settings.frame_ancestor.as_ref().map_or("'none'", Origin::as_str);
         #[expect(clippy::expect_used, reason = "an origin consists of ASCII")]
@@ -197,17 +184,16 @@ impl Dashboard {
         let people = Arc::new(People::new(svc.clone(), settings.identity));
         let live = Live::new(svc.clone(), Arc::clone(&people), &base);
         let client = kernel.settings.webhook_client.clone();
-        let Links { issuer, takes_published, reference } = links;
+        let takes_published = kernel.apps.as_ref().is_some_and(|apps| apps.takes_published);
         let resolver = Arc::clone(&kernel.settings.resolver);
         Self {
             svc,
-            router: Router::new(issuer.is_some()),
+            router: Router::new(kernel.apps.is_some()),
             assets: Assets::new(&base),
             policy,
             people,
             live,
             published: client.clone().filter(|_| takes_published).map(PublishedApps::new),
-            issuer,
             trials: client.map(Trials::new),
             reference,
             provider: settings.provider.map(|provider| oidc::Provider::new(provider, &base, resolver)),
@@ -384,7 +370,12 @@ impl Dashboard {
 
     /// Returns whether there are apps, which owners let work on their accounts.
     fn has_apps(&self) -> bool {
-        self.issuer.is_some()
+        self.issuer().is_some()
+    }
+
+    /// Returns what this service is to apps. `None` if there are no apps.
+    fn issuer(&self) -> Option<&Issuer> {
+        self.kernel.apps.as_ref().map(|apps| &apps.issuer)
     }
 
     /// Returns the host of the identity provider, if there is one.
@@ -395,7 +386,7 @@ impl Dashboard {
 
 impl Surface for Dashboard {
     fn find<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
-        match (parts.uri.path(), &self.issuer) {
+        match (parts.uri.path(), self.issuer()) {
             (path, _) if Self::serves(path) => Some(Route::new(Kind::Page, |request| self.respond(request))),
             ("/oauth/authorize", Some(issuer)) => Some(Route::new(Kind::Page, |request| self.consent(issuer, request))),
             _ => None,

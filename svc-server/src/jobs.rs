@@ -39,15 +39,13 @@ const INDEX_PAUSE: u32 = 15;
 pub struct Jobs {
     kernel: Arc<Kernel>,
     retention: RetentionSweep,
-    /// Whether apps that nobody has registered come and go.
-    has_published_apps: bool,
     /// Whether the platform webhook was set when the work began, or its URL may not receive webhooks.
     has_set_webhook: OnceCell<bool>,
 }
 
 impl Jobs {
-    pub(crate) fn new(kernel: Arc<Kernel>, has_published_apps: bool) -> Self {
-        Self { kernel, retention: RetentionSweep::default(), has_published_apps, has_set_webhook: OnceCell::new() }
+    pub(crate) fn new(kernel: Arc<Kernel>) -> Self {
+        Self { kernel, retention: RetentionSweep::default(), has_set_webhook: OnceCell::new() }
     }
 
     fn store(&self) -> &dyn Store {
@@ -68,7 +66,7 @@ impl Jobs {
         requests::delete_expired(self.store()).await?;
         statistics::delete_expired(self.store()).await?;
         subscriptions::delete_expired(self.store()).await?;
-        if self.has_published_apps {
+        if self.kernel.apps.as_ref().is_some_and(|apps| apps.takes_published) {
             published::delete_unused(self.store()).await?;
         }
         if settings.platform_webhook.is_some() {
@@ -107,7 +105,7 @@ impl Jobs {
             set => set.map(|()| true),
         };
         let is_set = *self.has_set_webhook.get_or_try_init(set).await?;
-        if is_set && (self.kernel.settings.platform_webhook.is_some() || self.kernel.has_apps) {
+        if is_set && (self.kernel.settings.platform_webhook.is_some() || self.kernel.apps.is_some()) {
             self.publish_operational_events().await?;
         }
         Ok(())

@@ -12,6 +12,7 @@
 
 pub(crate) mod accept;
 pub(crate) mod access;
+pub(crate) mod apps;
 pub mod auth;
 pub(crate) mod body;
 pub mod cors;
@@ -38,6 +39,7 @@ use svc_core::store::Store;
 use svc_core::values::Timestamp;
 
 use self::access::AccessRecord;
+use self::apps::Apps;
 use self::auth::{Credentials, Principal};
 use self::last_used::LastUsed;
 use self::limits::{RateLimitKey, RateLimited, RateLimiter, WriteLimit};
@@ -52,8 +54,8 @@ use self::shares::Pool;
 pub(crate) struct Kernel {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) settings: Settings,
-    /// Whether apps may send requests with access tokens.
-    pub(crate) has_apps: bool,
+    /// What this service is to apps, which send requests with access tokens. `None` if there are no apps.
+    pub(crate) apps: Option<Arc<Apps>>,
     pub(crate) limits: RateLimiter,
     /// The memory of all requests and their connections.
     pub(crate) requests: Pool,
@@ -66,7 +68,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    pub(crate) fn new(store: Arc<dyn Store>, settings: Settings, has_apps: bool) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, settings: Settings, apps: Option<Apps>) -> Self {
         Self {
             limits: RateLimiter::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store)),
             requests: Pool::of_memory("request_memory", settings.request_memory, Arc::clone(&settings.metrics)),
@@ -75,7 +77,7 @@ impl Kernel {
             request_log: RequestLog::default(),
             background_reminder: Reminder::new(store.env().now()),
             missing_peer: Once::new(),
-            has_apps,
+            apps: apps.map(Arc::new),
             store,
             settings,
         }

@@ -42,7 +42,7 @@ use self::handler::{Handler, Session};
 use self::message::{Message, Posted, Refusal};
 use self::permits::{Permits, Shares};
 use self::tools::{ToolOperation, Tools};
-use crate::api::routes::Version;
+use crate::api::versions::Version;
 use crate::kernel::listener::{Kind, Listener, Route, Surface};
 use crate::kernel::response_memory::Holder;
 use crate::kernel::{Kernel, accept};

@@ -25,12 +25,12 @@ use serde_json::json;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::{self, Area, PLATFORM_KEY_PREFIX, PlatformKeyHash};
 use svc_core::error::{Error, StoreError};
-use svc_core::oauth::authorization::Issuer;
 use svc_core::oauth::tokens::{self, ACCESS_LIFETIME, ClientCredentials, TokenEndpoint, TokenError};
 use svc_core::oauth::{Parameters, scope_text};
 use svc_core::values::TenantId;
 
 use crate::kernel::Kernel;
+use crate::kernel::apps::{Apps, Resource};
 use crate::kernel::auth::{self, Principal};
 use crate::kernel::body::MAX_FORM;
 use crate::kernel::limits::RateLimitKey;
@@ -80,23 +80,10 @@ impl OauthSettings {
     }
 }
 
-/// What tokens are for, below the issuer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Resource {
-    pub(crate) path: &'static str,
-    pub(crate) is_read_only: bool,
-}
-
 /// This service as an authorization server.
 pub(crate) struct Oauth {
     kernel: Arc<Kernel>,
-    issuer: Issuer,
-    /// The origin of the issuer.
-    origin: Origin,
-    /// A path that begins with another one comes before it.
-    resources: Vec<Resource>,
-    /// Whether apps may publish what they are, in place of being registered.
-    takes_published: bool,
+    apps: Arc<Apps>,
 }
 
 /// What a path below the mount is for.
@@ -118,10 +105,9 @@ impl Endpoint {
 }
 
 impl Oauth {
-    pub(crate) fn new(kernel: Arc<Kernel>, settings: OauthSettings, resources: Vec<Resource>) -> Self {
-        let issuer = issuer(&settings.origin, &kernel.settings.mount, &resources);
-        let takes_published = settings.clients == OauthClients::Metadata;
-        Self { kernel, issuer, origin: settings.origin, resources, takes_published }
+    /// Creates the endpoints. Without apps there are none.
+    pub(crate) fn new(kernel: &Arc<Kernel>) -> Option<Self> {
+        Some(Self { kernel: Arc::clone(kernel), apps: kernel.apps.clone()? })
     }
 
     fn mount(&self) -> &str {
@@ -145,7 +131,7 @@ impl Oauth {
         match rest_of(RESOURCE_METADATA)? {
             "" => Some(Endpoint::ResourceMetadata(None)),
             path => {
-                let resource = self.resources.iter().find(|resource| resource.path == path)?;
+                let resource = self.apps.resources.iter().find(|resource| resource.path == path)?;
                 Some(Endpoint::ResourceMetadata(Some(*resource)))
             }
         }
@@ -164,7 +150,7 @@ impl Oauth {
             (StatusCode::UNAUTHORIZED, None) => String::new(),
             _ => return,
         };
-        let resource = self.resources.iter().find(|resource| parts.uri.path().starts_with(resource.path));
+        let resource = self.apps.resources.iter().find(|resource| parts.uri.path().starts_with(resource.path));
         let metadata = self.resource_metadata_url(resource.map_or("", |resource| resource.path));
         if let Ok(challenge) = HeaderValue::try_from(format!("Bearer {error}resource_metadata=\"{metadata}\"")) {
             headers.insert(WWW_AUTHENTICATE, challenge);
@@ -172,11 +158,11 @@ impl Oauth {
     }
 
     fn resource_metadata_url(&self, resource: &str) -> String {
-        format!("{}{RESOURCE_METADATA}{}{resource}", self.origin, self.mount())
+        format!("{}{RESOURCE_METADATA}{}{resource}", self.apps.origin, self.mount())
     }
 
     fn server_metadata(&self) -> serde_json::Value {
-        let url = &self.issuer.url;
+        let url = &self.apps.issuer.url;
         let authentication = ["client_secret_basic", "client_secret_post", "none"];
         let mut metadata = json!({
             "issuer": url,
@@ -194,14 +180,14 @@ impl Oauth {
             "prompt_values_supported": ["none", "login", "consent", "select_account"],
             "service_documentation": format!("{url}/docs"),
         });
-        if self.takes_published {
+        if self.apps.takes_published {
             metadata["client_id_metadata_document_supported"] = true.into();
         }
         metadata
     }
 
     fn resource_metadata(&self, resource: Option<Resource>) -> serde_json::Value {
-        let url = &self.issuer.url;
+        let url = &self.apps.issuer.url;
         let is_read_only = resource.is_some_and(|resource| resource.is_read_only);
         let scopes: &[&str] = if is_read_only { &["read"] } else { &["read", "write"] };
         let resource = resource.map_or("", |resource| resource.path);
@@ -293,7 +279,7 @@ impl Oauth {
             Ok(read) => read,
             Err(refused) => return refusal(parts, refused),
         };
-        let input = (credentials, parameters, self.issuer.clone());
+        let input = (credentials, parameters, self.apps.issuer.clone());
         let outcome = self.kernel.store.write("oauth.token", input, async |tx, (credentials, parameters, issuer)| {
             tokens::request(tx, credentials, parameters, issuer).await
         });
@@ -348,21 +334,16 @@ impl Surface for Oauth {
     }
 }
 
-/// Returns what this service is to apps, at this origin and below this mount.
-pub(crate) fn issuer(origin: &Origin, mount: &str, resources: &[Resource]) -> Issuer {
-    let resources = resources.iter().map(|resource| resource.path.to_owned()).collect();
-    Issuer { url: format!("{origin}{mount}"), resources }
-}
-
 /// What programs of the operator ask about tokens, on the platform listener (RFC 7662).
 pub(crate) struct Introspection {
     kernel: Arc<Kernel>,
-    issuer: Issuer,
+    apps: Arc<Apps>,
 }
 
 impl Introspection {
-    pub(crate) fn new(kernel: Arc<Kernel>, issuer: Issuer) -> Self {
-        Self { kernel, issuer }
+    /// Creates the endpoint. Without apps there is none.
+    pub(crate) fn new(kernel: &Arc<Kernel>) -> Option<Self> {
+        Some(Self { kernel: Arc::clone(kernel), apps: kernel.apps.clone()? })
     }
 
     /// Responds to a request. A refused one counts against its address.
@@ -411,8 +392,8 @@ impl Introspection {
                     "username": member,
                     "token_type": if token.is_refresh { "refresh_token" } else { "Bearer" },
                     "exp": token.expires_at.as_seconds(),
-                    "aud": format!("{}{}", self.issuer.url, token.resource.unwrap_or_default()),
-                    "iss": self.issuer.url,
+                    "aud": format!("{}{}", self.apps.issuer.url, token.resource.unwrap_or_default()),
+                    "iss": self.apps.issuer.url,
                     "tenant_id": token.tenant_id,
                 }),
             ),

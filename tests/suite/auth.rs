@@ -9,7 +9,7 @@ use svc_core::accounts::tenants::{self, DeveloperAccess};
 
 use crate::harness::{Call, TestServer, change, id_name, operations, sample};
 use svc_core::operation::AnyOperation;
-use svc_server::api::routes::method_of;
+use svc_server::api::versions::method_of;
 
 async fn refused(server: &TestServer, code: &str, call: Call) {
     let response = server.send(call).await;

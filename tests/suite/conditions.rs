@@ -7,7 +7,7 @@ use svc_core::resources::crud;
 
 use crate::harness::{Call, TestServer, change, guarded, id_name, operations};
 use crate::seed;
-use svc_server::api::routes::method_of;
+use svc_server::api::versions::method_of;
 
 const COLLECTIONS: [&str; 6] = ["contacts", "invoices", "bookings", "quotes", "jobs", "webhooks"];
 

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use svc_core::operation::AnyOperation;
 use svc_core::platform::operations as listed;
 use svc_core::values::EventKinds;
-use svc_server::api::routes::method_of;
-use svc_server::api::{openapi, routes};
+use svc_server::api::versions::method_of;
+use svc_server::api::{openapi, versions};
 
 use crate::harness::{TestResponse, operations};
 
 /// The OpenAPI document as the service generates it.
 pub(crate) static DOCUMENT: LazyLock<Value> =
-    LazyLock::new(|| openapi::document(&all_operations(), "", routes::Version::V1, &EventKinds::default()));
+    LazyLock::new(|| openapi::document(&all_operations(), "", versions::Version::V1, &EventKinds::default()));
 
 /// Returns the operations of the contract, and those beyond it.
 fn all_operations() -> Vec<&'static dyn AnyOperation> {

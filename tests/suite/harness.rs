@@ -89,7 +89,7 @@ impl TestServer {
         let (database, seed) = seed::copy();
         let clock = ManualClock::at(seed::start());
         let store = database.open(Env::new(clock.clone(), SeededEntropy::new(2)));
-        let api = Api::with(wrap(Arc::clone(&store)), settings, surfaces);
+        let api = Api::with_surfaces(wrap(Arc::clone(&store)), settings, surfaces);
         Self { api, store, clock, seed, database }
     }
 

@@ -398,7 +398,7 @@ async fn due_deliveries(node: &dyn Store) -> DueWork {
 async fn access_that_ends_beside_a_refresh_and_a_delivery_has_ended() {
     let server = with_apps(settings());
     let second = server.second_store();
-    let node = Api::with(Arc::clone(&second), settings(), apps());
+    let node = Api::with_surfaces(Arc::clone(&second), settings(), apps());
     for round in 0..20 {
         let client = Client::new(&server, round % 2 == 0).await;
         let tokens = client.connect().await;

@@ -7,7 +7,7 @@ use svc_core::accounts::keys::{self, KeyCreate};
 
 use crate::harness::{Call, TestServer, settings};
 use crate::seed::Key;
-use svc_server::api::routes::method_of;
+use svc_server::api::versions::method_of;
 
 async fn expect_error(server: &TestServer, status: u16, code: &str, call: Call) {
     let shown = format!("{} {}", call.method, call.target);

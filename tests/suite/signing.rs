@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::harness::{Call, TestResponse, TestServer, change, id_name, operations, sample};
 use crate::python;
 use crate::seed::Key;
-use svc_server::api::routes::method_of;
+use svc_server::api::versions::method_of;
 
 fn create(email: &str) -> Call {
     Call::post("/contacts", json!({ "email": email }))

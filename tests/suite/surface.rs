@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Call, TestServer, change, id_name, operations, sample, settings};
-use svc_server::api::routes::method_of;
+use svc_server::api::versions::method_of;
 
 /// Returns every path, with ids that exist, and its methods.
 pub(crate) fn paths(server: &TestServer) -> BTreeMap<String, Vec<Method>> {

@@ -21,8 +21,8 @@ use svc_core::values::{EventKind, EventKinds};
 use svc_core::webhooks::{options, samples};
 
 use self::components::{common_headers, component, content, response_name};
-use crate::api::routes::{self, VERSIONS, Version};
 use crate::api::run;
+use crate::api::versions::{self, VERSIONS, Version};
 use crate::kernel::problem::{ErrorBody, RateLimitBody};
 use crate::kernel::response::{ApiResponse, etag};
 
@@ -471,7 +471,7 @@ fn describe(operation: &'static dyn AnyOperation, version: Version, schemas: &mu
 fn description(operation: &About, version: Version, text: &str) -> String {
     let mut text = text.to_owned();
     let is_platform = version == Version::Platform;
-    if let Some(default) = routes::default_write_limit(operation) {
+    if let Some(default) = versions::default_write_limit(operation) {
         let who = if is_platform {
             "a platform key can make {} of these requests per minute and account"
         } else {

@@ -26,8 +26,8 @@ use svc_core::webhooks::addresses;
 use crate::api::Engine;
 use crate::api::change::{Change, Condition, IdempotencyClaim, Preview};
 use crate::api::router::RoutedOperation;
-use crate::api::routes::Version;
 use crate::api::run::{self, ParsedRequest, RequestParts};
+use crate::api::versions::Version;
 use crate::kernel::Kernel;
 use crate::kernel::access::AccessRecord;
 use crate::kernel::auth::{Credentials, Principal, SignatureHeaders};
@@ -257,7 +257,7 @@ impl RequestContext<'_> {
     fn credentials(&self) -> Result<Credentials, Problem> {
         let headers = &self.parts.headers;
         if self.version != Version::Platform {
-            return Credentials::of_account(headers, self.version.path(), self.kernel().has_apps);
+            return Credentials::of_account(headers, self.version.path(), self.kernel().apps.is_some());
         }
         // A malformed id names no account. It is refused when the request is parsed.
         Credentials::of_platform(headers, self.account().unwrap_or_default())

@@ -8,7 +8,7 @@ use http::request::Parts;
 use svc_core::accounts::limits::WriteRateLimits;
 use svc_core::operation::{self, AnyOperation};
 
-use crate::api::routes::{self, Version};
+use crate::api::versions::{self, Version};
 use crate::kernel::head;
 use crate::kernel::limits::WriteLimit;
 use crate::kernel::problem::Problem;
@@ -51,7 +51,7 @@ impl Router {
         // Their paths are the same in each.
         let version = versions.first().copied().unwrap_or(Version::V1);
         let routed = operations.iter().map(|operation| {
-            let write_limit = routes::default_write_limit(operation).map(|default| WriteLimit {
+            let write_limit = versions::default_write_limit(operation).map(|default| WriteLimit {
                 operation: operation.id,
                 collection: default.collection,
                 limit: limits.of(default.collection).map_or(default.limit, NonZeroU32::get),
@@ -72,7 +72,7 @@ impl Router {
         }
         let matched = self.operations.at(path).ok()?;
         let method = if parts.method == Method::HEAD { &Method::GET } else { &parts.method };
-        Some(match matched.value.iter().find(|routed| routes::method_of(routed.operation) == *method) {
+        Some(match matched.value.iter().find(|routed| versions::method_of(routed.operation) == *method) {
             Some(routed) => {
                 let (account, id) = (matched.params.get("account_id"), matched.params.get("id"));
                 Ok(Found::Operation { routed, account, id, version })

@@ -4,21 +4,18 @@ use std::sync::Arc;
 
 use svc_core::platform::operations::{REMOVE_MEMBER, UPDATE_MEMBER};
 
-use super::{Apps, Server, Surfaces};
-use crate::api::routes::{VERSIONS, Version};
-use crate::dashboard::{Dashboard, Links, ReferencePage};
+use super::{Server, Surfaces};
+use crate::api::versions::{VERSIONS, Version};
+use crate::dashboard::{Dashboard, ReferencePage};
+use crate::kernel::apps::{Apps, Resource};
 use crate::kernel::listener::{Kind, Listener, Surface};
-use crate::oauth::{self, Introspection, Oauth, OauthClients, OauthSettings, Resource};
+use crate::oauth::{Introspection, Oauth, OauthClients, OauthSettings};
 
 impl Surfaces {
     /// Returns what this service is to apps below a mount.
     pub(super) fn apps(&self, mount: &str) -> Option<Apps> {
         let OauthSettings { origin, clients } = self.dashboard.as_ref()?.oauth.as_ref()?;
-        Some(Apps {
-            issuer: oauth::issuer(origin, mount, &self.resources()),
-            origin: origin.to_string(),
-            take_published: *clients == OauthClients::Metadata,
-        })
+        Some(Apps::new(origin.clone(), mount, self.resources(), *clients == OauthClients::Metadata))
     }
 
     /// Returns what tokens of apps are for.
@@ -36,19 +33,14 @@ impl Surfaces {
 impl Server {
     /// Adds the dashboard, and the endpoints of apps.
     pub(super) fn add_pages(&mut self, listener: &mut Listener) {
-        let Self { kernel, surfaces, apps, .. } = self;
+        let Self { kernel, surfaces, .. } = self;
         let Some(settings) = &surfaces.dashboard else { return };
         #[cfg(feature = "docs")]
         let reference: Option<ReferencePage> =
             surfaces.docs.then_some(|mount, bar, key| crate::docs::page_with_key(mount, Version::V1.path(), bar, key));
         #[cfg(not(feature = "docs"))]
         let reference = None;
-        let links = Links {
-            issuer: apps.as_ref().map(|apps| apps.issuer.clone()),
-            takes_published: apps.as_ref().is_some_and(|apps| apps.take_published),
-            reference,
-        };
-        let dashboard = Arc::new(Dashboard::new(Arc::clone(kernel), settings.clone(), links));
+        let dashboard = Arc::new(Dashboard::new(Arc::clone(kernel), settings.clone(), reference));
         listener.surfaces.push(Arc::clone(&dashboard) as Arc<dyn Surface>);
         // After a change of the members a session may show less.
         let members = [UPDATE_MEMBER.id, REMOVE_MEMBER.id].map(Kind::Operation);
@@ -58,8 +50,7 @@ impl Server {
             }
         }));
         listener.after.clone_from(&self.after);
-        if let Some(settings) = settings.oauth.clone() {
-            let oauth = Arc::new(Oauth::new(Arc::clone(kernel), settings, surfaces.resources()));
+        if let Some(oauth) = Oauth::new(kernel).map(Arc::new) {
             listener.surfaces.push(Arc::clone(&oauth) as Arc<dyn Surface>);
             listener.after.push(Arc::new(move |exchange, headers| oauth.challenge(exchange, headers)));
         }
@@ -67,8 +58,8 @@ impl Server {
 
     /// Adds what programs of the operator ask about the tokens of apps.
     pub(super) fn add_introspection(&self, listener: &mut Listener) {
-        if let Some(apps) = &self.apps {
-            listener.add(Introspection::new(Arc::clone(&self.kernel), apps.issuer.clone()));
+        if let Some(introspection) = Introspection::new(&self.kernel) {
+            listener.add(introspection);
         }
     }
 }

@@ -182,7 +182,7 @@ fn waiting_request(parts: &Parts) -> Option<Parameters> {
 
 /// Returns the app whose request waits until its owner has signed in, if there is one that could be put to an owner.
 pub(super) async fn waiting_app(dashboard: &Dashboard, parts: &Parts) -> Result<Option<App>, PageError> {
-    let (Some(issuer), Some(request)) = (&dashboard.issuer, waiting_request(parts)) else { return Ok(None) };
+    let (Some(issuer), Some(request)) = (dashboard.issuer(), waiting_request(parts)) else { return Ok(None) };
     let input = (request, issuer.clone());
     let checked = dashboard.svc.store().read("oauth.check", input, async |tx, (parameters, issuer)| {
         authorization::check(tx, parameters, issuer).await

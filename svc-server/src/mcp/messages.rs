@@ -255,7 +255,7 @@ impl Mcp {
                 .parse::<TenantId>()
                 .map_err(|issue: Issue| issue.on("account_id").into())
                 .and_then(|account| Credentials::of_platform(&parts.headers, Some(account))),
-            None => Credentials::of_account(&parts.headers, tools.version.path(), self.kernel.has_apps),
+            None => Credentials::of_account(&parts.headers, tools.version.path(), self.kernel.apps.is_some()),
         };
         Ok(self.kernel.authenticate(credentials, peer, access).await?.0)
     }

@@ -11,7 +11,7 @@ use svc_core::operation::{self, About, AnyOperation};
 use svc_core::values::EventKinds;
 
 use super::schemas::{Schemas, ToolSchemas};
-use crate::api::routes::{self, Version};
+use crate::api::versions::{self, Version};
 
 /// The longest query for the documentation, in characters.
 pub(super) const MAX_QUERY: usize = 200;
@@ -109,7 +109,7 @@ fn tool(operation: &'static dyn AnyOperation, version: Version, schemas: &mut Sc
         .with_annotations(hints(operation));
     let operation = ToolOperation {
         about: operation.about(),
-        method: routes::method_of(operation),
+        method: versions::method_of(operation),
         path: version.path_of(operation),
         is_list,
         is_paged,

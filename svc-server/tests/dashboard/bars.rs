@@ -21,7 +21,7 @@ use super::browser::{Browser, PEER, Server, encode};
 fn with_memory(server: &Server, response_memory: usize) -> Api {
     let surfaces = Surfaces { dashboard: Some(DashboardSettings::default()), ..Surfaces::default() };
     let settings = Settings { response_memory, ..Settings::default() };
-    Api::with(std::sync::Arc::clone(server.svc.store()), settings, surfaces)
+    Api::with_surfaces(std::sync::Arc::clone(server.svc.store()), settings, surfaces)
 }
 
 /// A body that nobody may read.

@@ -55,7 +55,7 @@ impl Server {
         let surfaces = Surfaces { dashboard, ..Surfaces::default() };
         let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
         let svc = Svc::new(MemoryStore::new(Env::new(clock.clone(), SystemEntropy)));
-        let api = Api::with(std::sync::Arc::clone(svc.store()), settings, surfaces);
+        let api = Api::with_surfaces(std::sync::Arc::clone(svc.store()), settings, surfaces);
         let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
         let app = async |name: &str, public, write| {
             let mut input = AppCreate::new(name.parse().unwrap(), vec![CALLBACK.parse().unwrap()]);

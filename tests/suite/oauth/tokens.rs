@@ -180,7 +180,7 @@ async fn of_many_refreshes_at_once_one_family_comes() {
     let client = Client::new(&server, true).await;
     let tokens = client.connect().await;
     let second = server.second_store();
-    let node = Api::with(std::sync::Arc::clone(&second), settings(), apps());
+    let node = Api::with_surfaces(std::sync::Arc::clone(&second), settings(), apps());
     let parameters = [("grant_type", "refresh_token"), ("refresh_token", text(&tokens, "refresh_token"))];
     let refreshes = (0..100).map(|n| client.token_at(if n % 2 == 0 { &server.api } else { &node }, &parameters));
     let responses = join_all(refreshes).await;

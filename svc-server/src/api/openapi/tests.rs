@@ -16,7 +16,7 @@ use svc_core::values::{EventKind, EventKinds};
 
 use super::components::samples;
 use super::{document, text, webhooks};
-use crate::api::routes::Version;
+use crate::api::versions::Version;
 use crate::kernel::problem::{CODES, Problem, field_codes};
 
 const RECORDS: [&str; 6] = ["Contact", "Invoice", "Booking", "Quote", "Job", "WebhookSubscription"];

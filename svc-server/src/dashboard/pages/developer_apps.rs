@@ -106,7 +106,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
 
 /// Returns the addresses that the program of an app needs.
 fn endpoints(cx: &Context<'_>) -> Vec<(&'static str, Markup)> {
-    let issuer = cx.dashboard.issuer.as_ref().map_or("", |issuer| issuer.url.as_str());
+    let issuer = cx.dashboard.issuer().map_or("", |issuer| issuer.url.as_str());
     let url = |path: &str| html! { code { (issuer) (path) } };
     vec![
         ("Metadata", url("/.well-known/oauth-authorization-server")),

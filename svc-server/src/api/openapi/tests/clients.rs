@@ -11,8 +11,8 @@ use svc_core::values::EventKinds;
 use svc_core::webhooks::samples;
 
 use super::{each_operation, errors, parameter, platform_v1, resolve, v1, walk, with_extensions};
-use crate::api::routes::Version;
 use crate::api::run::{RequestParts, parse};
+use crate::api::versions::Version;
 use crate::kernel::problem::Problem;
 
 fn documents() -> [Value; 3] {
