@@ -354,9 +354,10 @@ pub mod prelude {
     pub use svc_core::accounts::members::{Member, MemberId};
     pub use svc_core::accounts::sessions::Role;
     pub use svc_core::accounts::tenants::DeveloperAccess;
-    pub use svc_core::imports::{AccountRecord, ContactImport, ImportRecord, ImportRow, InvoiceImport, RecordKind};
+    pub use svc_core::imports::{ContactImport, ImportRecord, ImportRow, InvoiceImport};
     pub use svc_core::platform::*;
     pub use svc_core::resources::invoices::{InvoiceCreate, InvoiceUpdate};
+    pub use svc_core::resources::{AccountRecord, RecordKind};
     pub use svc_core::values::{EventKind, Id, TenantId};
     pub use svc_core::webhooks::deliveries::DeliveryStatus;
 

@@ -11,16 +11,13 @@
 //! changes after its page was read is not read again: an export since the time at which this one began has it.
 
 use crate::error::Error;
-use crate::imports::{AccountRecord, RecordKind, Restore};
 use crate::pages::{CursorKey, CursorScope, ListQuery, Order, Since};
 use crate::platform::{ExportPage, ExportParams};
-use crate::resources::bookings::Booking;
 use crate::resources::contacts::Contact;
-use crate::resources::invoices::Invoice;
-use crate::resources::jobs::Job;
-use crate::resources::quotes::Quote;
+use crate::resources::{AccountRecord, BusinessRecord, RecordKind};
 use crate::store::Tx;
 use crate::values::{TenantId, Timestamp, parse_uuid};
+use crate::with_resource;
 
 /// Returns the page of an export that the parameters ask for.
 ///
@@ -40,13 +37,9 @@ pub async fn page(tx: &mut dyn Tx, tenant: TenantId, params: &ExportParams) -> R
         if room == 0 {
             break;
         }
-        data.extend(match kind {
-            RecordKind::Contacts => Vec::new(),
-            RecordKind::Invoices => changed::<Invoice>(tx, tenant, from, room).await?,
-            RecordKind::Quotes => changed::<Quote>(tx, tenant, from, room).await?,
-            RecordKind::Bookings => changed::<Booking>(tx, tenant, from, room).await?,
-            RecordKind::Jobs => changed::<Job>(tx, tenant, from, room).await?,
-        });
+        if kind != RecordKind::Contact {
+            data.extend(with_resource!(kind, R => changed::<R>(tx, tenant, from, room).await?));
+        }
     }
     let has_more = data.len() > limit as usize;
     data.truncate(limit as usize);
@@ -56,16 +49,13 @@ pub async fn page(tx: &mut dyn Tx, tenant: TenantId, params: &ExportParams) -> R
 }
 
 /// Returns the records of a type that have changed at or after a time, the oldest change first.
-async fn changed<R: Restore>(
+async fn changed<R: BusinessRecord>(
     tx: &mut dyn Tx,
     tenant: TenantId,
     from: Timestamp,
     limit: u32,
-) -> Result<Vec<AccountRecord>, Error>
-where
-    AccountRecord: From<R>,
-{
-    let query = ListQuery { limit, order: Order::OldestChangeFirst { from }, filter: R::unfiltered() };
+) -> Result<Vec<AccountRecord>, Error> {
+    let query = ListQuery { limit, order: Order::OldestChangeFirst { from }, filter: R::every() };
     Ok(R::repository(tx).list(tenant, &query).await?.into_iter().map(AccountRecord::from).collect())
 }
 
@@ -83,14 +73,14 @@ struct Position {
 impl Position {
     fn start(since: Option<Since>) -> Self {
         let since = since.map_or(Timestamp::from_micros(0), |since| since.0);
-        Self { contacts: since, kind: RecordKind::Invoices, records: since }
+        Self { contacts: since, kind: RecordKind::Invoice, records: since }
     }
 
     /// Moves the position behind a record.
     fn pass(&mut self, record: &AccountRecord) {
         let next = record.updated_at().next();
         match record.kind() {
-            RecordKind::Contacts => self.contacts = next,
+            RecordKind::Contact => self.contacts = next,
             kind => (self.kind, self.records) = (kind, next),
         }
     }
@@ -100,7 +90,7 @@ impl Position {
     fn seal(self, key: &CursorKey, tenant: TenantId, since: Option<Since>) -> String {
         let contacts = key.seal(&contacts_scope(tenant, since, self.kind), self.contacts);
         let records = key.seal(&records_scope(tenant, since, self.kind, self.contacts), self.records);
-        format!("{}.{contacts}.{records}", self.kind)
+        format!("{}.{contacts}.{records}", self.kind.collection())
     }
 
     fn open(key: &CursorKey, tenant: TenantId, since: Option<Since>, cursor: &str) -> Result<Self, Error> {
@@ -111,7 +101,7 @@ impl Position {
             return Err(Error::InvalidCursor);
         };
         let uuid = |text| parse_uuid(text).map_err(|_| Error::InvalidCursor);
-        let kind = RecordKind::from_text(kind).ok_or(Error::InvalidCursor)?;
+        let kind = RecordKind::of_collection(kind).ok_or(Error::InvalidCursor)?;
         let contacts = key.open(&contacts_scope(tenant, since, kind), uuid(contacts)?)?;
         let records = key.open(&records_scope(tenant, since, kind, contacts), uuid(records)?)?;
         Ok(Self { contacts, kind, records })
@@ -136,6 +126,8 @@ mod tests {
     use crate::input::Input as _;
     use crate::pages::Limit;
     use crate::resources::contacts::ContactId;
+    use crate::resources::jobs::Job;
+    use crate::resources::quotes::Quote;
     use crate::resources::{Create, crud};
     use crate::store::memory::MemoryStore;
     use crate::store::{Store, UnitOfWorkFn};

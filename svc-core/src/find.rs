@@ -20,17 +20,13 @@ use uuid::Uuid;
 
 use crate::error::{Error, StoreError, Violations};
 use crate::input::{Input, Record};
-use crate::lookup::{self, IdPart, KindInAccount};
+use crate::lookup::{self, IdPart};
 use crate::pages::{ListQuery, MAX_LIMIT, Order};
-use crate::resources::bookings::Booking;
-use crate::resources::contacts::{Contact, ContactFilter};
-use crate::resources::invoices::{Invoice, InvoiceFilter};
-use crate::resources::jobs::{Job, JobFilter};
-use crate::resources::quotes::Quote;
-use crate::resources::{Filter as _, Resource};
-pub use crate::store::{FoundKind, IndexedText};
+use crate::resources::{BusinessRecord, RecordKind};
+pub use crate::store::IndexedText;
 use crate::store::{Store, Tx};
-use crate::values::{Email, TenantId, Text, Timestamp, parse_uuid};
+use crate::values::{TenantId, Text, Timestamp, parse_uuid};
+use crate::with_resource;
 
 use self::folded::{digits, folded, is_unspaced, parts, seen, short_words, single_numbers};
 pub use self::list::{SearchParams, list};
@@ -55,7 +51,7 @@ const TENANTS: u32 = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
 pub struct Hit {
     /// The kind of the record.
-    pub kind: FoundKind,
+    pub kind: RecordKind,
     /// The id of the record.
     pub id: Uuid,
     /// What people call it: a name or a number.
@@ -92,158 +88,9 @@ pub struct FindText {
 /// Begins the text of each record, so that the record is found by its whole title among all that contain it. No field has it.
 pub const TITLE: char = '\u{1}';
 
-/// A resource whose records are found.
-pub trait Findable: Resource {
-    /// The kind of record.
-    const KIND: FoundKind;
-    /// The kind of record of which an id can begin with the text.
-    const KIND_OF_ID: KindInAccount;
-
-    /// The filter of a list of all records, deleted ones included.
-    fn all() -> Self::Filter {
-        Self::Filter::none()
-    }
-
-    /// Returns the filter of the records that a text names as a whole, by a number or an email address.
-    fn named(text: &str) -> Option<Self::Filter> {
-        let _ = text;
-        None
-    }
-
-    /// Returns the fields that are searched.
-    fn fields(&self) -> Vec<Option<&str>>;
-
-    /// Returns another name of the record that is searched.
-    fn other_name(&self) -> Option<String> {
-        None
-    }
-
-    /// Returns the phone number, which is found by its digits as well.
-    fn phone(&self) -> Option<&str> {
-        None
-    }
-
-    /// Returns what people call the record, and what tells it from others.
-    fn describe(&self) -> (String, Vec<String>);
-}
-
-impl Findable for Contact {
-    const KIND: FoundKind = FoundKind::Contact;
-    const KIND_OF_ID: KindInAccount = KindInAccount::Contact;
-
-    fn all() -> ContactFilter {
-        ContactFilter { include_deleted: Some(true), ..ContactFilter::none() }
-    }
-
-    fn named(text: &str) -> Option<ContactFilter> {
-        let email = Email::parse(text).ok()?;
-        Some(ContactFilter { email: Some(email), ..ContactFilter::none() })
-    }
-
-    fn fields(&self) -> Vec<Option<&str>> {
-        vec![text(&self.company_name), self.email.as_ref().map(Email::as_str), self.phone(), text(&self.city)]
-    }
-
-    /// Returns the name with the family name first.
-    fn other_name(&self) -> Option<String> {
-        let names = text(&self.last_name).zip(text(&self.first_name));
-        names.map(|(last, first)| format!("{last} {first}"))
-    }
-
-    fn phone(&self) -> Option<&str> {
-        text(&self.phone)
-    }
-
-    fn describe(&self) -> (String, Vec<String>) {
-        let name = self.display_name();
-        let others = [self.email.as_ref().map(Email::as_str), text(&self.company_name), text(&self.city)];
-        let others = others.into_iter().flatten().filter(|other| *other != name).map(str::to_owned).collect();
-        (name, others)
-    }
-}
-
-impl Findable for Invoice {
-    const KIND: FoundKind = FoundKind::Invoice;
-    const KIND_OF_ID: KindInAccount = KindInAccount::Invoice;
-
-    fn named(text: &str) -> Option<InvoiceFilter> {
-        let number = Text::parse(text).ok()?;
-        Some(InvoiceFilter { number: Some(number), ..InvoiceFilter::none() })
-    }
-
-    fn fields(&self) -> Vec<Option<&str>> {
-        vec![Some(&self.invoice_number)]
-    }
-
-    fn describe(&self) -> (String, Vec<String>) {
-        (self.invoice_number.clone(), vec![self.status.to_string(), self.total.in_currency(self.currency)])
-    }
-}
-
-impl Findable for Quote {
-    const KIND: FoundKind = FoundKind::Quote;
-    const KIND_OF_ID: KindInAccount = KindInAccount::Quote;
-
-    fn fields(&self) -> Vec<Option<&str>> {
-        vec![Some(&self.quote_number)]
-    }
-
-    fn describe(&self) -> (String, Vec<String>) {
-        (self.quote_number.clone(), vec![self.status.to_string(), self.total.in_currency(self.currency)])
-    }
-}
-
-impl Findable for Booking {
-    const KIND: FoundKind = FoundKind::Booking;
-    const KIND_OF_ID: KindInAccount = KindInAccount::Booking;
-
-    fn fields(&self) -> Vec<Option<&str>> {
-        vec![text(&self.service_name)]
-    }
-
-    fn describe(&self) -> (String, Vec<String>) {
-        let name = text(&self.service_name).unwrap_or("Booking").to_owned();
-        (name, vec![self.status.to_string(), self.start_time.to_string()])
-    }
-}
-
-impl Findable for Job {
-    const KIND: FoundKind = FoundKind::Job;
-    const KIND_OF_ID: KindInAccount = KindInAccount::Job;
-
-    fn named(text: &str) -> Option<JobFilter> {
-        let number = Text::parse(text).ok()?;
-        Some(JobFilter { job_number: Some(number), ..JobFilter::none() })
-    }
-
-    fn fields(&self) -> Vec<Option<&str>> {
-        vec![
-            Some(&self.job_number),
-            Some(self.title.as_str()),
-            self.customer_name.as_deref(),
-            self.customer_email.as_ref().map(Email::as_str),
-            self.phone(),
-            text(&self.site_suburb),
-        ]
-    }
-
-    fn phone(&self) -> Option<&str> {
-        text(&self.customer_phone)
-    }
-
-    fn describe(&self) -> (String, Vec<String>) {
-        let others = [Some(self.title.as_str()), self.customer_name.as_deref(), text(&self.site_suburb)];
-        (self.job_number.clone(), others.into_iter().flatten().map(str::to_owned).collect())
-    }
-}
-
-fn text<const MAX: usize>(text: &Option<Text<MAX>>) -> Option<&str> {
-    text.as_ref().map(Text::as_str)
-}
-
-fn indexed<R: Findable>(record: &R) -> IndexedText {
+fn indexed<R: BusinessRecord>(record: &R) -> IndexedText {
     let title = folded(&record.describe().0);
-    let others = record.fields().into_iter().flatten().map(folded).chain(record.other_name().as_deref().map(folded));
+    let others = record.searched().into_iter().flatten().map(folded).chain(record.other_name().as_deref().map(folded));
     let mut lines = vec![title];
     for other in others {
         if !lines.contains(&other) {
@@ -263,24 +110,23 @@ fn indexed<R: Findable>(record: &R) -> IndexedText {
 
 /// Returns the records that changed after a time, the oldest change first. Fewer than [`STEP`] are all of them.
 async fn changes(tx: &mut dyn Tx, tenant: TenantId, after: Option<Timestamp>) -> Result<Vec<IndexedText>, Error> {
-    let mut changes = changes_of::<Contact>(tx, tenant, after).await?;
-    changes.extend(changes_of::<Invoice>(tx, tenant, after).await?);
-    changes.extend(changes_of::<Quote>(tx, tenant, after).await?);
-    changes.extend(changes_of::<Booking>(tx, tenant, after).await?);
-    changes.extend(changes_of::<Job>(tx, tenant, after).await?);
+    let mut changes = Vec::new();
+    for kind in RecordKind::ALL {
+        changes.extend(with_resource!(*kind, R => changes_of::<R>(tx, tenant, after).await?));
+    }
     // The first ones of all kinds are among the first ones of each kind.
     changes.sort_unstable_by_key(|change| change.changed_at);
     changes.truncate(STEP);
     Ok(changes)
 }
 
-async fn changes_of<R: Findable>(
+async fn changes_of<R: BusinessRecord>(
     tx: &mut dyn Tx,
     tenant: TenantId,
     after: Option<Timestamp>,
 ) -> Result<Vec<IndexedText>, Error> {
     let from = after.map_or(Timestamp::from_micros(0), Timestamp::next);
-    let query = ListQuery { limit: MAX_LIMIT, order: Order::OldestChangeFirst { from }, filter: R::all() };
+    let query = ListQuery { limit: MAX_LIMIT, order: Order::OldestChangeFirst { from }, filter: R::every() };
     Ok(R::repository(tx).list(tenant, &query).await?.iter().map(indexed).collect())
 }
 
@@ -288,7 +134,7 @@ async fn changes_of<R: Findable>(
 ///
 /// # Errors
 /// [`Error::Store`].
-pub async fn index_record<R: Findable>(tx: &mut dyn Tx, tenant: TenantId, record: &R) -> Result<(), Error> {
+pub async fn index_record<R: BusinessRecord>(tx: &mut dyn Tx, tenant: TenantId, record: &R) -> Result<(), Error> {
     match tx.indexed_until(tenant).await? {
         Some(until) => Ok(tx.store_texts(tenant, &[indexed(record)], until).await?),
         None => Ok(()),
@@ -384,19 +230,13 @@ pub async fn find(tx: &mut dyn Tx, tenant: TenantId, input: &FindText) -> Result
         if data.len() == MAX_HITS {
             break;
         }
-        data.extend(match kind {
-            FoundKind::Contact => hit::<Contact>(tx, tenant, id).await?,
-            FoundKind::Invoice => hit::<Invoice>(tx, tenant, id).await?,
-            FoundKind::Quote => hit::<Quote>(tx, tenant, id).await?,
-            FoundKind::Booking => hit::<Booking>(tx, tenant, id).await?,
-            FoundKind::Job => hit::<Job>(tx, tenant, id).await?,
-        });
+        data.extend(with_resource!(kind, R => hit::<R>(tx, tenant, id).await?));
     }
     let note = (data.is_empty() && finds_whole_words_alone(input.text.as_str())).then(|| NO_WHOLE_WORD.to_owned());
     Ok(Found { data, is_complete, note })
 }
 
-async fn hit<R: Findable>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Option<Hit>, Error> {
+async fn hit<R: BusinessRecord>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Option<Hit>, Error> {
     let record = R::repository(tx).get(tenant, id.into()).await?.filter(|record| record.deleted_at().is_none());
     Ok(record.map(|record| {
         let (title, others) = record.describe();
@@ -410,21 +250,15 @@ async fn with_text(
     tx: &mut dyn Tx,
     tenant: TenantId,
     text: &Text<MAX_TEXT>,
-    kind: Option<FoundKind>,
+    kind: Option<RecordKind>,
     limit: u32,
-) -> Result<(Vec<(FoundKind, Uuid)>, bool), Error> {
+) -> Result<(Vec<(RecordKind, Uuid)>, bool), Error> {
     let typed = seen(text.as_str());
     let typed = typed.as_str();
-    let is_wanted = |found: FoundKind| kind.is_none_or(|kind| kind == found);
+    let is_wanted = |found: RecordKind| kind.is_none_or(|kind| kind == found);
     let mut found = Vec::new();
-    for kind in FoundKind::ALL.iter().copied().filter(|kind| is_wanted(*kind)) {
-        let named = match kind {
-            FoundKind::Contact => named::<Contact>(tx, tenant, typed).await?,
-            FoundKind::Invoice => named::<Invoice>(tx, tenant, typed).await?,
-            FoundKind::Quote => named::<Quote>(tx, tenant, typed).await?,
-            FoundKind::Booking => named::<Booking>(tx, tenant, typed).await?,
-            FoundKind::Job => named::<Job>(tx, tenant, typed).await?,
-        };
+    for kind in RecordKind::ALL.iter().copied().filter(|kind| is_wanted(*kind)) {
+        let named = with_resource!(kind, R => named::<R>(tx, tenant, typed).await?);
         found.extend(named.into_iter().map(|id| (kind, id)));
     }
     let folded = folded(typed);
@@ -447,7 +281,7 @@ async fn with_text(
 }
 
 /// Returns the records of one kind that a text names as a whole: by an id or its beginning, a number, or an email address.
-async fn named<R: Findable>(tx: &mut dyn Tx, tenant: TenantId, text: &str) -> Result<Vec<Uuid>, Error> {
+async fn named<R: BusinessRecord>(tx: &mut dyn Tx, tenant: TenantId, text: &str) -> Result<Vec<Uuid>, Error> {
     let mut found = Vec::new();
     if let Some(filter) = R::named(text) {
         let query = ListQuery { limit: MAX_HITS as u32, order: Order::NewestFirst { before: None }, filter };
@@ -455,7 +289,7 @@ async fn named<R: Findable>(tx: &mut dyn Tx, tenant: TenantId, text: &str) -> Re
     }
     match (parse_uuid(text), IdPart::parse(text)) {
         (Ok(id), _) => found.push(id),
-        (Err(_), Some(part)) => found.extend(lookup::ids_that_begin(tx, R::KIND_OF_ID, tenant, &part).await?),
+        (Err(_), Some(part)) => found.extend(lookup::ids_that_begin::<R>(tx, tenant, &part).await?),
         (Err(_), None) => {}
     }
     Ok(found)

@@ -35,4 +35,5 @@ pub use self::batch::{Batch, Duplicates, ImportRecord, ImportRow, MAX_ROWS};
 pub use self::contacts::ContactImport;
 pub use self::import::{Import, ImportOptions, Imported};
 pub use self::invoices::InvoiceImport;
-pub use self::restore::{AccountRecord, RecordKind, Restore, restore};
+pub use self::restore::restore;
+pub use crate::resources::AccountRecord;

@@ -19,15 +19,11 @@ use crate::error::{Error, FieldCode, Issue};
 use crate::input::json::Json;
 use crate::input::{FromJson, Input, Record};
 use crate::pages::{ListQuery, MAX_LIMIT, Order};
-use crate::resources::bookings::Booking;
-use crate::resources::contacts::Contact;
-use crate::resources::invoices::Invoice;
-use crate::resources::jobs::Job;
-use crate::resources::quotes::Quote;
-use crate::resources::{Filter as _, Resource, crud};
+use crate::resources::{Filter as _, RecordKind, Resource, crud};
 use crate::store::{DeliveryFilter, OwnedKind, Tx};
 use crate::values::{TenantId, TextEnum, Timestamp, parse_uuid};
 use crate::webhooks::subscriptions::WebhookSubscription;
+use crate::with_resource;
 
 /// The fewest characters of a part of an id.
 pub const MIN_PART: usize = 4;
@@ -125,6 +121,11 @@ impl IdPart {
         self.beginning.is_some_and(|(first, last)| (first..=last).contains(&id))
     }
 
+    /// Returns those of a page of ids, the newest first, that begin with the part, which `first` is the first of.
+    fn beginnings(&self, first: Uuid, page: Vec<Uuid>) -> Vec<Uuid> {
+        page.into_iter().take_while(|id| *id >= first).filter(|id| self.begins(*id)).collect()
+    }
+
     /// Returns whether an id ends with the part.
     pub fn ends(&self, id: Uuid) -> bool {
         id.to_string().ends_with(&self.text)
@@ -218,20 +219,26 @@ pub async fn accounts_of(tx: &mut dyn Tx, kind: KindOfAll, id: Uuid) -> Result<V
 }
 
 /// Returns the ids of a tenant's records that begin with a part.
-pub(crate) async fn ids_that_begin(
+pub(crate) async fn ids_that_begin<R: Resource>(
     tx: &mut dyn Tx,
-    kind: KindInAccount,
     tenant: TenantId,
     part: &IdPart,
 ) -> Result<Vec<Uuid>, Error> {
-    let Some((first, last)) = part.beginning else { return Ok(Vec::new()) };
-    // The newest records that the part can be the beginning of. Nothing is newer than the tenant's clock, which may be ahead of
-    // now, so the ids of later times are not asked for.
+    let Some((first, before)) = newest_with(tx, tenant, part).await? else { return Ok(Vec::new()) };
+    Ok(part.beginnings(first, page_of::<R>(tx, tenant, before).await?))
+}
+
+/// Returns the first id that a part can be the beginning of, and the time before which the newest one was made. Nothing is newer
+/// than the tenant's clock, which may be ahead of now, so the ids of later times are not asked for.
+async fn newest_with(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    part: &IdPart,
+) -> Result<Option<(Uuid, Option<Timestamp>)>, Error> {
+    let Some((first, last)) = part.beginning else { return Ok(None) };
     let (now, last) = (tx.env().now(), time_of_id(last));
     let is_past = last < now || last < tx.clock(tenant).await?.unwrap_or_default();
-    let before = is_past.then(|| last.next());
-    let page = page(tx, kind, tenant, before).await?;
-    Ok(page.into_iter().take_while(|id| *id >= first).filter(|id| part.begins(*id)).collect())
+    Ok(Some((first, is_past.then(|| last.next()))))
 }
 
 fn found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
@@ -247,9 +254,11 @@ fn found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
 ///
 /// Returns [`Error::Store`] when the store fails.
 pub async fn ids_with(tx: &mut dyn Tx, kind: KindInAccount, tenant: TenantId, part: &IdPart) -> Result<Matches, Error> {
-    let found = ids_that_begin(tx, kind, tenant, part).await?;
-    if !found.is_empty() {
-        return Ok(Matches { data: found, is_complete: true });
+    if let Some((first, before)) = newest_with(tx, tenant, part).await? {
+        let found = part.beginnings(first, page(tx, kind, tenant, before).await?);
+        if !found.is_empty() {
+            return Ok(Matches { data: found, is_complete: true });
+        }
     }
     let (mut found, mut searched, mut before) = (Vec::new(), 0, None);
     loop {
@@ -275,11 +284,6 @@ async fn page(
     before: Option<Timestamp>,
 ) -> Result<Vec<Uuid>, Error> {
     match kind {
-        KindInAccount::Contact => page_of::<Contact>(tx, tenant, before).await,
-        KindInAccount::Booking => page_of::<Booking>(tx, tenant, before).await,
-        KindInAccount::Job => page_of::<Job>(tx, tenant, before).await,
-        KindInAccount::Invoice => page_of::<Invoice>(tx, tenant, before).await,
-        KindInAccount::Quote => page_of::<Quote>(tx, tenant, before).await,
         KindInAccount::Webhook => page_of::<WebhookSubscription>(tx, tenant, before).await,
         KindInAccount::Event => {
             let ids = tx.event_ids(tenant, before.unwrap_or(Timestamp::MAX), MAX_LIMIT).await?;
@@ -293,6 +297,11 @@ async fn page(
             ids.truncate(MAX_LIMIT as usize);
             Ok(ids)
         }
+        // The others have the names of kinds of records.
+        kind => match RecordKind::from_text(kind.as_str()) {
+            Some(kind) => with_resource!(kind, R => page_of::<R>(tx, tenant, before).await),
+            None => Ok(Vec::new()),
+        },
     }
 }
 

@@ -12,7 +12,6 @@
 
 mod data;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -21,12 +20,12 @@ use uuid::Uuid;
 use crate::accounts::audit::{self, Object};
 use crate::accounts::clocks::advance_clock;
 use crate::error::{Error, StoreError};
-use crate::find::{self, Findable};
+use crate::find;
 use crate::input::{Input, Record};
-use crate::resources::Update;
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::{Contact, ContactId, ErasurePart, ErasurePosition, OfContact};
 use crate::resources::jobs::Job;
+use crate::resources::{BusinessRecord, Update};
 use crate::store::{self, EventFilter, Repository, Tx};
 use crate::values::{EventKind, TenantId, Text, Timestamp};
 use crate::webhooks::events;
@@ -73,37 +72,10 @@ impl Erasure {
     }
 }
 
-/// A record with personal fields, each of which can be null.
-trait Personal: Findable + DeserializeOwned {
-    /// The personal fields.
-    const PERSONAL: &'static [&'static str];
-
-    /// Returns the record without them.
-    fn erased(&self) -> Result<Self, StoreError> {
-        let record = without(&to_raw_value(self).map_err(damaged)?, Self::PERSONAL)?;
-        record.map_or_else(|| Ok(self.clone()), |record| serde_json::from_str(record.get()).map_err(damaged))
-    }
-}
-
-impl Personal for Contact {
-    const PERSONAL: &'static [&'static str] =
-        &["email", "first_name", "last_name", "phone", "company_name", "city", "state", "postcode"];
-}
-
-impl Personal for Job {
-    const PERSONAL: &'static [&'static str] = &[
-        "customer_name",
-        "customer_email",
-        "customer_phone",
-        "site_address",
-        "site_suburb",
-        "site_state",
-        "site_postcode",
-    ];
-}
-
-impl Personal for Booking {
-    const PERSONAL: &'static [&'static str] = &["notes"];
+/// Returns a record without its personal fields.
+fn erased<R: BusinessRecord>(record: &R) -> Result<R, StoreError> {
+    let erased = without(&to_raw_value(record).map_err(damaged)?, R::PERSONAL)?;
+    erased.map_or_else(|| Ok(record.clone()), |erased| serde_json::from_str(erased.get()).map_err(damaged))
 }
 
 /// Takes a step that erases a contact, which may be deleted already. The first step deletes it and fires `contact.deleted` with
@@ -119,7 +91,7 @@ pub async fn erase(tx: &mut dyn Tx, tenant: TenantId, id: ContactId, input: &Era
     let before = Repository::<Contact>::get(tx, tenant, id).await?.ok_or(Error::NotFound)?;
     let position = before.erasure.unwrap_or(ErasurePosition::beginning_of(ErasurePart::Contact));
     let mut step = Step { tenant, contact: id, position, left: STEP, done: Erasure::default() };
-    let mut erased = Contact { erasure: before.erasure, ..before.erased()? };
+    let mut erased = Contact { erasure: before.erasure, ..erased(&before)? };
     erased.deleted_at = erased.deleted_at.or(Some(now));
     if erased != before {
         erased.updated_at = now;
@@ -183,7 +155,7 @@ impl Step {
     }
 
     /// Erases the next records of the contact, each after its events. Returns how many there were, and whether none is left.
-    async fn erase_records<R: Personal + OfContact + Update>(&mut self, tx: &mut dyn Tx) -> Result<(u32, bool), Error> {
+    async fn erase_records<R: OfContact + Update>(&mut self, tx: &mut dyn Tx) -> Result<(u32, bool), Error> {
         let mut count = 0;
         while self.left > 0 {
             let (before, limit) = (self.position.records_from, self.left);
@@ -193,7 +165,7 @@ impl Step {
                 if !self.erase_events(tx, record.id().uuid(), R::PERSONAL).await? {
                     return Ok((count, false));
                 }
-                let mut erased = record.erased()?;
+                let mut erased = erased(&record)?;
                 if erased != record {
                     // No two records of an account change at the same time.
                     erased.set_updated_at(advance_clock(tx, self.tenant).await?);

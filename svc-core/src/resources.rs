@@ -9,6 +9,7 @@ pub mod contacts;
 pub mod crud;
 pub mod invoices;
 pub mod jobs;
+pub mod kinds;
 pub mod quotes;
 pub mod starts;
 
@@ -19,6 +20,7 @@ use serde::ser::SerializeMap;
 pub use svc_derive::Resource;
 use uuid::Uuid;
 
+pub use self::kinds::{AccountRecord, BusinessRecord, RecordKind};
 use crate::accounts::clocks::WriteTime;
 use crate::accounts::grants::GrantId;
 use crate::error::Error;

@@ -108,7 +108,7 @@ pub use self::repository::{ContactEmailRepository, PaymentRepository, RecordsByS
 pub use self::requests::{CountChange, IdempotencyRepository, RequestCounts, RequestLogRepository, RequestWindow};
 pub use self::retention::RetentionRepository;
 pub use self::sandboxes::{SandboxRepository, SandboxRows};
-pub use self::search::{FoundKind, IndexedText, SearchRepository};
+pub use self::search::{IndexedText, SearchRepository};
 pub use self::streams::StreamRepository;
 pub use self::subscriptions::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS, SubscriptionMatching};
 pub use self::tenants::{OwnedKind, OwnerRepository, TenantRepository};

@@ -10,9 +10,10 @@ use svc_core::accounts::keys::{self, KeyHash};
 use svc_core::accounts::sessions::{self, Role, Session};
 use svc_core::accounts::tenants::{self, DeveloperAccess, NumberKind, Tenant};
 use svc_core::error::Error;
-use svc_core::find::{FoundKind, IndexedText};
+use svc_core::find::IndexedText;
 use svc_core::oauth;
 use svc_core::oauth::authorization::accounts_of;
+use svc_core::resources::RecordKind;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::{Invoice, Payment};
@@ -64,7 +65,7 @@ async fn fill(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     };
     tx.store_response(tenant, "key", &response).await?;
     let text = IndexedText {
-        kind: FoundKind::Contact,
+        kind: RecordKind::Contact,
         id: contact.id.uuid(),
         changed_at: contact.updated_at,
         text: "ada nguyen".to_owned(),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use svc_core::find::{self, Findable, Found, FoundKind, MAX_HITS, STEP};
+use svc_core::find::{self, Found, MAX_HITS, STEP};
 use svc_core::pages::{Limit, ListParams};
 use svc_core::resources::Filter as _;
 use svc_core::resources::bookings::Booking;
@@ -12,6 +12,7 @@ use svc_core::resources::contacts::{Contact, ContactFilter};
 use svc_core::resources::crud;
 use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceFilter, InvoiceStatus};
 use svc_core::resources::jobs::Job;
+use svc_core::resources::{BusinessRecord, RecordKind};
 use svc_core::values::{Decimal, TenantId};
 use uuid::Uuid;
 
@@ -50,7 +51,7 @@ impl Harness {
     }
 
     /// Returns the records that a search of their list finds.
-    async fn searched<R: Findable>(&self, tenant: TenantId, text: &str, limit: u32, filter: R::Filter) -> Vec<R> {
+    async fn searched<R: BusinessRecord>(&self, tenant: TenantId, text: &str, limit: u32, filter: R::Filter) -> Vec<R> {
         let params = ListParams { limit: Limit::new(limit), ..ListParams::default() };
         let input = (tenant, find::parse(text).unwrap().text, params, filter);
         let list = self.read(input, async |tx, (tenant, text, params, filter)| {
@@ -98,11 +99,11 @@ pub(super) async fn a_record_is_found_by_a_part_of_each_field(h: Harness) {
     let booking = json!({ "contact_id": id, "service_name": "Gutter clean", "start_time": "2026-03-14T15:00:00Z" });
     let booking = h.create::<Booking>(tenant, booking).await.unwrap();
     for (text, kind, id) in [
-        (&invoice.invoice_number[1..], FoundKind::Invoice, invoice.id.uuid()),
-        (&job.job_number.to_lowercase(), FoundKind::Job, job.id.uuid()),
-        ("geelong w", FoundKind::Job, job.id.uuid()),
-        ("hot water", FoundKind::Job, job.id.uuid()),
-        ("GUTTER", FoundKind::Booking, booking.id.uuid()),
+        (&invoice.invoice_number[1..], RecordKind::Invoice, invoice.id.uuid()),
+        (&job.job_number.to_lowercase(), RecordKind::Job, job.id.uuid()),
+        ("geelong w", RecordKind::Job, job.id.uuid()),
+        ("hot water", RecordKind::Job, job.id.uuid()),
+        ("GUTTER", RecordKind::Booking, booking.id.uuid()),
     ] {
         let found = h.found(tenant, text).await.data;
         assert!(found.iter().any(|hit| (hit.kind, hit.id) == (kind, id)), "{text}: {found:?}");

@@ -266,7 +266,7 @@ macro_rules! enums {
 enums! {
     svc_core::resources::bookings::BookingStatus
     DeliveryStatus
-    svc_core::find::FoundKind
+    svc_core::resources::RecordKind
     svc_core::values::EventKind
     svc_core::resources::invoices::InvoiceStatus
     svc_core::resources::jobs::JobStatus

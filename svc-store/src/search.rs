@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use async_trait::async_trait;
-use svc_core::find::{FoundKind, IndexedText, TITLE};
+use svc_core::find::{IndexedText, TITLE};
+use svc_core::resources::RecordKind;
 use svc_core::store::{SearchRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
@@ -160,10 +161,10 @@ impl SearchRepository for SqlTx<'_> {
     async fn records_with_text(
         &mut self,
         tenant: TenantId,
-        kind: Option<FoundKind>,
+        kind: Option<RecordKind>,
         text: &str,
         limit: u32,
-    ) -> StoreResult<Vec<(FoundKind, Uuid)>> {
+    ) -> StoreResult<Vec<(RecordKind, Uuid)>> {
         let (tenant_id, kind, limit_param) = (tenant.param(), kind.param(), limit.param());
         if self.dialect == Dialect::Sqlite {
             let query = trigrams_query(text);
@@ -216,7 +217,7 @@ fn read_setting(cells: &mut Cells<'_>) -> Result<String, CellError> {
     cells.take("settings", "enable_bitmapscan")
 }
 
-fn read(cells: &mut Cells<'_>) -> Result<(FoundKind, Uuid), CellError> {
+fn read(cells: &mut Cells<'_>) -> Result<(RecordKind, Uuid), CellError> {
     Ok((cells.take("search_texts", "kind")?, cells.take("search_texts", "id")?))
 }
 

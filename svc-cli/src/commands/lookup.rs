@@ -9,13 +9,14 @@
 use serde::de::DeserializeOwned;
 use svc_core::accounts::keys;
 use svc_core::accounts::operational::PLATFORM_ACCOUNT;
-use svc_core::find::{self as texts, FoundKind, Hit, MAX_HITS};
+use svc_core::find::{self as texts, Hit, MAX_HITS};
 use svc_core::input::{Input, ToBody};
 use svc_core::lookup::{KindInAccount, KindOfAll, MAX_SEARCHED, Matches, PartOfId, RecordId};
 use svc_core::operation::Operation;
 use svc_core::pages::{MAX_LIMIT, Since};
 use svc_core::platform::operations::{self, Records};
 use svc_core::platform::{Account, ApiKey, DeliveryDetails, Event};
+use svc_core::resources::RecordKind;
 use svc_core::values::{Id, TenantId, TimeZone, Timestamp};
 use svc_core::webhooks::deliveries::Delivery;
 use svc_core::webhooks::events;
@@ -278,7 +279,7 @@ pub(super) async fn id_in<R: Found>(service: &Service, account: TenantId, id: &I
 /// Several records are called so, or none is and others are similar: they are listed.
 async fn named<R: Found>(service: &Service, account: TenantId, name: &str) -> Result<Option<Uuid>, Failure> {
     // Webhooks, deliveries and keys have ids only.
-    let Some(kind) = FoundKind::from_text(R::KIND.as_str()) else { return Ok(None) };
+    let Some(kind) = RecordKind::from_text(R::KIND.as_str()) else { return Ok(None) };
     let found = service.find(account, texts::parse(name)?).await?;
     let is_all = found.is_complete && found.data.len() < MAX_HITS;
     let similar: Vec<&Hit> = found.data.iter().filter(|hit| hit.kind == kind).collect();
@@ -288,7 +289,7 @@ async fn named<R: Found>(service: &Service, account: TenantId, name: &str) -> Re
     let (word, plural) = (R::KIND, R::PLURAL);
     match exact[..] {
         // Those with a number or an email address come before all others, so none of them is missing.
-        [only] if is_all || is_email || matches!(kind, FoundKind::Invoice | FoundKind::Job) => Ok(Some(only.id)),
+        [only] if is_all || is_email || matches!(kind, RecordKind::Invoice | RecordKind::Job) => Ok(Some(only.id)),
         // A part of an id has a message of its own.
         [] if !found.is_complete && IdPart::parse(&name).is_none() => {
             let reason = format!(

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Findable, MAX_TEXT, with_text};
+use super::{MAX_TEXT, with_text};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::Input;
 use crate::pages::{ListParams, MAX_LIMIT, Page};
-use crate::resources::Filter as _;
+use crate::resources::{BusinessRecord, Filter as _};
 use crate::store::Tx;
 use crate::values::{Id, TenantId, Text};
 
@@ -28,7 +28,7 @@ pub struct SearchParams {
 ///
 /// # Errors
 /// [`Error::Validation`] if the parameters ask for another page or another order.
-pub async fn list<R: Findable>(
+pub async fn list<R: BusinessRecord>(
     tx: &mut dyn Tx,
     tenant: TenantId,
     text: &Text<MAX_TEXT>,

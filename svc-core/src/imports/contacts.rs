@@ -13,8 +13,7 @@ use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::accounts::tenants::Tenant;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply as _, Body, FieldNames as _, Input};
-use crate::pages::{ListQuery, Order};
-use crate::resources::contacts::{Contact, ContactFilter, ContactId, ContactUpdate};
+use crate::resources::contacts::{self, Contact, ContactFilter, ContactId, ContactUpdate};
 use crate::resources::{Resource as _, Update};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
@@ -91,7 +90,7 @@ impl Import for Contact {
         }
         let unfiltered = || ContactFilter { email: None, include_deleted: Some(true) };
         let by_email = match row.email().filter(|_| tenant.unique_contact_email) {
-            Some(email) => live_with(tx, tenant.id, email).await?,
+            Some(email) => contacts::live_with(tx, tenant.id, email).await?,
             None => None,
         };
         let identity = match (row.id, by_email) {
@@ -127,13 +126,6 @@ impl Import for Contact {
             }
         }
     }
-}
-
-/// Returns the contact with this email that is not deleted.
-pub(super) async fn live_with(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<Option<Contact>, Error> {
-    let filter = ContactFilter { email: Some(email.clone()), include_deleted: None };
-    let query = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
-    Ok(Repository::<Contact>::list(tx, tenant, &query).await?.pop())
 }
 
 /// Compares a row with its contact, and updates the contact if the options say so.

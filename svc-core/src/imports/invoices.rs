@@ -10,12 +10,11 @@ use super::import::{Import, ImportOptions, Imported, differing, digest};
 use super::texts;
 use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::accounts::tenants::{self, NumberKind, Tenant};
-use crate::error::{Error, FieldCode, Issue};
+use crate::error::Error;
 use crate::input::{Body, Input};
 use crate::pages::{ListQuery, Order};
-use crate::resources::contacts;
-use crate::resources::contacts::ContactId;
-use crate::resources::invoices::{Invoice, InvoiceFilter, InvoiceId, InvoiceStatus, amount_in};
+use crate::resources::contacts::{self, ContactId};
+use crate::resources::invoices::{Invoice, InvoiceFilter, InvoiceId, InvoiceStatus, amount_in, check_payment};
 use crate::resources::{Filter as _, Resource as _};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
@@ -223,33 +222,4 @@ async fn add(
     }
     Repository::<Invoice>::insert(tx, tenant.id, &invoice).await?;
     Ok(invoice)
-}
-
-/// Checks that what was paid agrees with the status. `given` says whether the row has `amount_paid`.
-pub(super) fn check_payment(invoice: &Invoice, given: bool) -> Result<(), Error> {
-    use InvoiceStatus::{Cancelled, Draft, Overdue, Paid, Partial, Sent, Viewed};
-    let (status, paid, total) = (invoice.status, invoice.amount_paid.minor(), invoice.total.minor());
-    let refused = |code, field: &str, reason: String| Err(Issue::new(code, reason).on(field));
-    if invoice.paid_at.is_some() && !matches!(status, Paid | Cancelled) {
-        return refused(FieldCode::OutOfRange, "paid_at", format!("must be left out of an invoice that is {status}"));
-    }
-    if status == Partial && !given {
-        return refused(FieldCode::Required, "amount_paid", "is required of an invoice that is partial".to_owned());
-    }
-    let fits = match status {
-        Draft | Sent | Viewed | Cancelled => paid == 0,
-        Partial => 0 < paid && paid < total,
-        Overdue => paid < total || total == 0,
-        Paid => paid <= total,
-    };
-    if fits {
-        return Ok(());
-    }
-    let reason = match status {
-        Draft | Sent | Viewed | Cancelled => format!("must be 0 or left out of an invoice that is {status}"),
-        Partial => format!("must be more than 0 and less than {}, the total", invoice.total),
-        Overdue => format!("must be less than {}, the total", invoice.total),
-        Paid => format!("must be at most {}, the total", invoice.total),
-    };
-    refused(FieldCode::OutOfRange, "amount_paid", reason)
 }

@@ -1,6 +1,5 @@
 //! Bookings: appointments with contacts (`docs/contract.md`, "Bookings").
 
-use crate::resources::contacts::{ContactId, OfContact};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,7 +12,8 @@ use crate::error::{Error, FieldCode, Issue};
 use crate::input::schema::JsonSchema;
 use crate::input::{Apply, Fields, Input, Record, ToBody};
 use crate::operation::{Profile, Said};
-use crate::resources::contacts;
+use crate::resources::contacts::{self, ContactId, OfContact};
+use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, text};
 use crate::resources::starts::HasStart;
 use crate::resources::{Create, Filter, NewRecord, Resource, Update};
 use crate::store::{RecordsByStart, RecordsOfContact, Tx};
@@ -86,11 +86,33 @@ pub struct Booking {
     pub updated_at: Timestamp,
 }
 
-impl OfContact for Booking {
+impl BusinessRecord for Booking {
+    const KIND: RecordKind = RecordKind::Booking;
+    const PERSONAL: &'static [&'static str] = &["notes"];
+
+    fn into_record(self) -> AccountRecord {
+        AccountRecord::Booking(Box::new(self))
+    }
+
     fn contact_id(&self) -> Option<ContactId> {
         self.contact_id
     }
 
+    fn describe(&self) -> (String, Vec<String>) {
+        let name = text(&self.service_name).unwrap_or("Booking").to_owned();
+        (name, vec![self.status.to_string(), self.start_time.to_string()])
+    }
+
+    fn searched(&self) -> Vec<Option<&str>> {
+        vec![text(&self.service_name)]
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.check_times()
+    }
+}
+
+impl OfContact for Booking {
     fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self> {
         tx
     }

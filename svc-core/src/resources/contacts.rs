@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::clocks::WriteTime;
 use crate::accounts::platform_keys::Area;
+use crate::accounts::tenants::Tenant;
 use crate::error::Error;
 use crate::input::{Apply, Input, Record};
 use crate::operation::{Profile, Said};
-use crate::pages::{CursorScope, ListParams, Order, Page};
+use crate::pages::{CursorScope, ListParams, ListQuery, Order, Page};
+use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, text};
 use crate::resources::{Create, Delete, Filter, NewRecord, Resource, Update, crud};
-use crate::store::{RecordsOfContact, Tx};
+use crate::store::{RecordsOfContact, Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{Email, Id, Patch, TenantId, Text, TextEnum, Timestamp};
 
@@ -81,6 +83,56 @@ pub struct Contact {
     /// How far the [erasure](crate::personal::erase) of the contact has come. `None` while none is under way.
     #[serde(skip)]
     pub erasure: Option<ErasurePosition>,
+}
+
+#[async_trait]
+impl BusinessRecord for Contact {
+    const KIND: RecordKind = RecordKind::Contact;
+    const PERSONAL: &'static [&'static str] =
+        &["email", "first_name", "last_name", "phone", "company_name", "city", "state", "postcode"];
+
+    fn into_record(self) -> AccountRecord {
+        AccountRecord::Contact(Box::new(self))
+    }
+
+    fn every() -> ContactFilter {
+        ContactFilter { include_deleted: Some(true), ..ContactFilter::none() }
+    }
+
+    fn named(text: &str) -> Option<ContactFilter> {
+        let email = Email::parse(text).ok()?;
+        Some(ContactFilter { email: Some(email), ..ContactFilter::none() })
+    }
+
+    fn describe(&self) -> (String, Vec<String>) {
+        let name = self.display_name();
+        let others = [self.email.as_ref().map(Email::as_str), text(&self.company_name), text(&self.city)];
+        let others = others.into_iter().flatten().filter(|other| *other != name).map(str::to_owned).collect();
+        (name, others)
+    }
+
+    fn searched(&self) -> Vec<Option<&str>> {
+        vec![text(&self.company_name), self.email.as_ref().map(Email::as_str), self.phone(), text(&self.city)]
+    }
+
+    /// Returns the name with the family name first.
+    fn other_name(&self) -> Option<String> {
+        let names = text(&self.last_name).zip(text(&self.first_name));
+        names.map(|(last, first)| format!("{last} {first}"))
+    }
+
+    fn phone(&self) -> Option<&str> {
+        text(&self.phone)
+    }
+
+    async fn check_others(&self, tx: &mut dyn Tx, tenant: &Tenant) -> Result<(), Error> {
+        let must_differ = tenant.unique_contact_email && self.deleted_at.is_none();
+        let Some(email) = self.email.as_ref().filter(|_| must_differ) else { return Ok(()) };
+        match live_with(tx, tenant.id, email).await?.filter(|other| other.id != self.id) {
+            Some(other) => Err(Error::EmailTaken { existing_id: other.id.uuid() }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// How far the erasure of a contact has come. It goes through the events of the contact, then through its jobs, and then through
@@ -204,12 +256,16 @@ impl Contact {
 }
 
 /// A record that can belong to a contact.
-pub trait OfContact: Resource {
-    /// Returns the contact that the record belongs to.
-    fn contact_id(&self) -> Option<ContactId>;
-
+pub trait OfContact: BusinessRecord {
     /// Returns the repository of this resource by contact in a transaction.
     fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self>;
+}
+
+/// Returns the contact with this email that is not deleted.
+pub(crate) async fn live_with(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<Option<Contact>, Error> {
+    let filter = ContactFilter { email: Some(email.clone()), include_deleted: None };
+    let query = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
+    Ok(Repository::<Contact>::list(tx, tenant, &query).await?.pop())
 }
 
 /// Returns one page of the records of a contact that were created in a range of times, newest first.

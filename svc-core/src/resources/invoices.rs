@@ -8,7 +8,6 @@ mod outstanding;
 mod overdue;
 mod steps;
 
-use crate::resources::contacts::{ContactId, OfContact};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +17,8 @@ use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::operation::{Profile, Said};
-use crate::resources::contacts;
+use crate::resources::contacts::{self, ContactId, OfContact};
+use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, set_scale};
 use crate::resources::{Filter, Resource, crud};
 use crate::store::{RecordsOfContact, Repository, Tx};
 use crate::values::EventKind;
@@ -113,11 +113,42 @@ pub struct Invoice {
     pub amount_paid: Amount,
 }
 
-impl OfContact for Invoice {
+impl BusinessRecord for Invoice {
+    const KIND: RecordKind = RecordKind::Invoice;
+
+    fn into_record(self) -> AccountRecord {
+        AccountRecord::Invoice(Box::new(self))
+    }
+
     fn contact_id(&self) -> Option<ContactId> {
         self.contact_id
     }
 
+    fn number(&self) -> Option<(NumberKind, &'static str, &str)> {
+        Some((NumberKind::Invoice, "invoice_number", &self.invoice_number))
+    }
+
+    fn named(text: &str) -> Option<InvoiceFilter> {
+        let number = Text::parse(text).ok()?;
+        Some(InvoiceFilter { number: Some(number), ..InvoiceFilter::none() })
+    }
+
+    fn describe(&self) -> (String, Vec<String>) {
+        (self.invoice_number.clone(), vec![self.status.to_string(), self.total.in_currency(self.currency)])
+    }
+
+    fn searched(&self) -> Vec<Option<&str>> {
+        vec![Some(&self.invoice_number)]
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        set_scale("total", &mut self.total, self.currency.scale())?;
+        set_scale("amount_paid", &mut self.amount_paid, self.currency.scale())?;
+        check_payment(self, true)
+    }
+}
+
+impl OfContact for Invoice {
     fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self> {
         tx
     }
@@ -372,4 +403,33 @@ async fn store_change(
     invoice.updated_at = now;
     Repository::<Invoice>::update(tx, tenant, invoice).await?;
     events::emit(tx, tenant, now, kinds, invoice).await
+}
+
+/// Checks that what was paid agrees with the status. `given` says whether the row has `amount_paid`.
+pub(crate) fn check_payment(invoice: &Invoice, given: bool) -> Result<(), Error> {
+    use InvoiceStatus::{Cancelled, Draft, Overdue, Paid, Partial, Sent, Viewed};
+    let (status, paid, total) = (invoice.status, invoice.amount_paid.minor(), invoice.total.minor());
+    let refused = |code, field: &str, reason: String| Err(Issue::new(code, reason).on(field));
+    if invoice.paid_at.is_some() && !matches!(status, Paid | Cancelled) {
+        return refused(FieldCode::OutOfRange, "paid_at", format!("must be left out of an invoice that is {status}"));
+    }
+    if status == Partial && !given {
+        return refused(FieldCode::Required, "amount_paid", "is required of an invoice that is partial".to_owned());
+    }
+    let fits = match status {
+        Draft | Sent | Viewed | Cancelled => paid == 0,
+        Partial => 0 < paid && paid < total,
+        Overdue => paid < total || total == 0,
+        Paid => paid <= total,
+    };
+    if fits {
+        return Ok(());
+    }
+    let reason = match status {
+        Draft | Sent | Viewed | Cancelled => format!("must be 0 or left out of an invoice that is {status}"),
+        Partial => format!("must be more than 0 and less than {}, the total", invoice.total),
+        Overdue => format!("must be less than {}, the total", invoice.total),
+        Paid => format!("must be at most {}, the total", invoice.total),
+    };
+    refused(FieldCode::OutOfRange, "amount_paid", reason)
 }

@@ -1,8 +1,5 @@
 //! Jobs: work on a site (`docs/contract.md`, "Jobs").
 
-use crate::resources::contacts::{ContactId, OfContact};
-use crate::resources::invoices::InvoiceId;
-use crate::resources::quotes::QuoteId;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +9,10 @@ use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::operation::{Profile, Said};
-use crate::resources::contacts;
+use crate::resources::contacts::{self, ContactId, OfContact};
+use crate::resources::invoices::InvoiceId;
+use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, set_scale, text};
+use crate::resources::quotes::QuoteId;
 use crate::resources::starts::HasStart;
 use crate::resources::{Create, Filter, NewRecord, Resource, Update};
 use crate::store::{RecordsByStart, RecordsOfContact, Tx};
@@ -121,11 +121,65 @@ pub struct Job {
     pub updated_at: Timestamp,
 }
 
-impl OfContact for Job {
+impl BusinessRecord for Job {
+    const KIND: RecordKind = RecordKind::Job;
+    const PERSONAL: &'static [&'static str] = &[
+        "customer_name",
+        "customer_email",
+        "customer_phone",
+        "site_address",
+        "site_suburb",
+        "site_state",
+        "site_postcode",
+    ];
+
+    fn into_record(self) -> AccountRecord {
+        AccountRecord::Job(Box::new(self))
+    }
+
     fn contact_id(&self) -> Option<ContactId> {
         self.contact_id
     }
 
+    fn number(&self) -> Option<(NumberKind, &'static str, &str)> {
+        Some((NumberKind::Job, "job_number", &self.job_number))
+    }
+
+    fn named(text: &str) -> Option<JobFilter> {
+        let number = Text::parse(text).ok()?;
+        Some(JobFilter { job_number: Some(number), ..JobFilter::none() })
+    }
+
+    fn describe(&self) -> (String, Vec<String>) {
+        let others = [Some(self.title.as_str()), self.customer_name.as_deref(), text(&self.site_suburb)];
+        (self.job_number.clone(), others.into_iter().flatten().map(str::to_owned).collect())
+    }
+
+    fn searched(&self) -> Vec<Option<&str>> {
+        vec![
+            Some(&self.job_number),
+            Some(self.title.as_str()),
+            self.customer_name.as_deref(),
+            self.customer_email.as_ref().map(Email::as_str),
+            self.phone(),
+            text(&self.site_suburb),
+        ]
+    }
+
+    fn phone(&self) -> Option<&str> {
+        text(&self.customer_phone)
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        for (field, total) in [("estimated_total", &mut self.estimated_total), ("actual_total", &mut self.actual_total)]
+        {
+            total.as_mut().map_or(Ok(()), |total| set_scale(field, total, JOB_SCALE))?;
+        }
+        self.check_schedule()
+    }
+}
+
+impl OfContact for Job {
     fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self> {
         tx
     }

@@ -1,6 +1,5 @@
 //! Quotes: offers with a price (`docs/contract.md`, "Quotes").
 
-use crate::resources::contacts::{ContactId, OfContact};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +10,8 @@ use crate::error::{Error, FieldCode, Issue};
 use crate::input::json::Json;
 use crate::input::{Apply, FromJson, Input, Record};
 use crate::operation::{Profile, Said};
-use crate::resources::contacts;
+use crate::resources::contacts::{self, ContactId, OfContact};
+use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, set_scale};
 use crate::resources::{Create, Filter, NewRecord, Resource, Update, crud};
 use crate::store::{RecordsOfContact, Tx};
 use crate::values::EventKind;
@@ -93,11 +93,35 @@ pub struct Quote {
     pub updated_at: Timestamp,
 }
 
-impl OfContact for Quote {
+impl BusinessRecord for Quote {
+    const KIND: RecordKind = RecordKind::Quote;
+
+    fn into_record(self) -> AccountRecord {
+        AccountRecord::Quote(Box::new(self))
+    }
+
     fn contact_id(&self) -> Option<ContactId> {
         self.contact_id
     }
 
+    fn number(&self) -> Option<(NumberKind, &'static str, &str)> {
+        Some((NumberKind::Quote, "quote_number", &self.quote_number))
+    }
+
+    fn describe(&self) -> (String, Vec<String>) {
+        (self.quote_number.clone(), vec![self.status.to_string(), self.total.in_currency(self.currency)])
+    }
+
+    fn searched(&self) -> Vec<Option<&str>> {
+        vec![Some(&self.quote_number)]
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        set_scale("total", &mut self.total, self.currency.scale())
+    }
+}
+
+impl OfContact for Quote {
     fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self> {
         tx
     }

@@ -45,12 +45,12 @@ use crate::env::Env;
 use crate::error::{Error, StoreError};
 use crate::pages::CursorKey;
 use crate::requests::LoggedRequest;
+use crate::resources::RecordKind;
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::Contact;
 use crate::resources::invoices::{Invoice, Payment};
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
-use crate::store::FoundKind;
 use crate::sync::lock;
 use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryWakeup};
@@ -198,7 +198,7 @@ tables! {
     audit_log: Key<Entry> => Entry,
     request_log: Key<LoggedRequest> => LoggedRequest,
     // The text of each record, and when it entered the index in the order of all.
-    search_texts: (TenantId, FoundKind, Uuid) => (u64, String),
+    search_texts: (TenantId, RecordKind, Uuid) => (u64, String),
     search_progress: TenantId => Timestamp,
     streams: StreamKey => Stream,
     // Until when the events of an account were sent.

@@ -4,28 +4,14 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::values::{TenantId, TextEnum, Timestamp};
-
-/// A kind of record that is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
-pub enum FoundKind {
-    /// Contacts that are not deleted.
-    Contact,
-    /// Invoices.
-    Invoice,
-    /// Quotes.
-    Quote,
-    /// Bookings.
-    Booking,
-    /// Jobs.
-    Job,
-}
+use crate::resources::RecordKind;
+use crate::values::{TenantId, Timestamp};
 
 /// The text of a record in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexedText {
     /// The kind of the record.
-    pub kind: FoundKind,
+    pub kind: RecordKind,
     /// The id of the record.
     pub id: Uuid,
     /// When the record last changed.
@@ -51,10 +37,10 @@ pub trait SearchRepository: Send {
     async fn records_with_text(
         &mut self,
         tenant: TenantId,
-        kind: Option<FoundKind>,
+        kind: Option<RecordKind>,
         text: &str,
         limit: u32,
-    ) -> StoreResult<Vec<(FoundKind, Uuid)>>;
+    ) -> StoreResult<Vec<(RecordKind, Uuid)>>;
 
     /// Returns at most `limit` tenants after the tenant `after`, or of all, whose clock is not the time until which the index
     /// has their changes, in the order of their ids.

@@ -11,7 +11,7 @@ use super::texts;
 use crate::accounts::platform_keys::Area;
 use crate::error::Error;
 use crate::exports;
-use crate::find::{self, FindText, Findable, Found, SearchParams};
+use crate::find::{self, FindText, Found, SearchParams};
 use crate::imports::{AccountRecord, Batch, Import};
 use crate::input::Input;
 use crate::lookup::{self, Matches, PartOfId};
@@ -29,7 +29,7 @@ use crate::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceFilter, In
 use crate::resources::jobs::{Job, JobFilter};
 use crate::resources::quotes::{self, Quote, QuoteId};
 use crate::resources::starts::{self, StartListParams};
-use crate::resources::{Create, Delete, Resource, Update, crud};
+use crate::resources::{BusinessRecord, Create, Delete, Resource, Update, crud};
 use crate::store::Tx;
 use crate::values::{Amount, Id, TenantId};
 use crate::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret};
@@ -66,7 +66,7 @@ impl<R: Resource> Records<R> {
         .described_by(texts::get, R::PROFILE);
 }
 
-impl<R: Findable> Records<R> {
+impl<R: BusinessRecord> Records<R> {
     /// Lists records, or those that have a text.
     pub const SEARCH: Operation<TenantId, SearchedList<R::Filter>, Page<R>> = Operation::new(
         R::PROFILE.list.id,

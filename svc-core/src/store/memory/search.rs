@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::MemoryTx;
-use crate::find::{FoundKind, IndexedText};
+use crate::find::IndexedText;
+use crate::resources::RecordKind;
 use crate::store::{SearchRepository, StoreResult};
 use crate::values::{TenantId, Timestamp};
 
@@ -33,11 +34,11 @@ impl SearchRepository for MemoryTx<'_> {
     async fn records_with_text(
         &mut self,
         tenant: TenantId,
-        kind: Option<FoundKind>,
+        kind: Option<RecordKind>,
         text: &str,
         limit: u32,
-    ) -> StoreResult<Vec<(FoundKind, Uuid)>> {
-        let is_wanted = |of: TenantId, found: FoundKind| of == tenant && kind.is_none_or(|kind| kind == found);
+    ) -> StoreResult<Vec<(RecordKind, Uuid)>> {
+        let is_wanted = |of: TenantId, found: RecordKind| of == tenant && kind.is_none_or(|kind| kind == found);
         let texts = self.state.search_texts.range(..).filter(|((of, kind, _), _)| is_wanted(*of, *kind));
         let mut found: Vec<_> = texts.filter(|(_, (_, indexed))| indexed.contains(text)).collect();
         found.sort_by_key(|(_, (place, _))| std::cmp::Reverse(*place));

@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
-use svc_core::find::{self, Found, FoundKind, Hit, MAX_HITS};
+use svc_core::find::{self, Found, Hit, MAX_HITS};
+use svc_core::resources::RecordKind;
 
 use crate::dashboard::components::{empty, heading, section};
 use crate::dashboard::context::Context;
@@ -42,12 +43,12 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
     Ok(layout::page(cx, Some(tenant), "Search", &content))
 }
 
-const KINDS: [(FoundKind, &str); 5] = [
-    (FoundKind::Contact, "Contacts"),
-    (FoundKind::Invoice, "Invoices"),
-    (FoundKind::Quote, "Quotes"),
-    (FoundKind::Booking, "Bookings"),
-    (FoundKind::Job, "Jobs"),
+const KINDS: [(RecordKind, &str); 5] = [
+    (RecordKind::Contact, "Contacts"),
+    (RecordKind::Invoice, "Invoices"),
+    (RecordKind::Quote, "Quotes"),
+    (RecordKind::Booking, "Bookings"),
+    (RecordKind::Job, "Jobs"),
 ];
 
 fn list(cx: &Context<'_>, hits: &[&Hit]) -> Markup {

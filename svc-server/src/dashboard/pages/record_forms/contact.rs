@@ -1,8 +1,9 @@
 //! The contact of another record, as people name it.
 
 use svc_core::accounts::tenants::Tenant;
-use svc_core::find::{self, FoundKind, MAX_HITS};
+use svc_core::find::{self, MAX_HITS};
 use svc_core::prelude::*;
+use svc_core::resources::RecordKind;
 
 use crate::dashboard::context::Context;
 
@@ -32,7 +33,7 @@ async fn with_name(account: Account<'_>, text: &str) -> Result<Result<ContactId,
     let Ok(input) = find::parse(text) else { return Ok(only(&[], "name")) };
     let found = account.find(input).await?;
     let (wanted, mut named) = (text.to_lowercase(), Vec::new());
-    for hit in found.data.iter().filter(|hit| hit.kind == FoundKind::Contact) {
+    for hit in found.data.iter().filter(|hit| hit.kind == RecordKind::Contact) {
         match account.contacts().get(hit.id.into()).await {
             Ok(contact) if names(&contact).any(|name| name.to_lowercase() == wanted) => named.push(contact),
             Ok(_) | Err(Error::NotFound) => {}
