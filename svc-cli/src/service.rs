@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use svc_client::{ApiError, Platform, TransportErrorKind};
+use svc_core::Svc;
 use svc_core::env::Env;
 use svc_core::error::{Error, FieldCode, Violation, Violations};
 use svc_core::find::{self, FindText, Found};
@@ -167,7 +168,7 @@ impl Service {
     {
         match &self.connection {
             Connection::Database(store) => {
-                operation.run_on(&**store, target, input).await.map_err(|error| match error {
+                Svc::new(Arc::clone(store)).call(operation, target, input).await.map_err(|error| match error {
                     // An account is named as any record is.
                     Error::UnknownTenant(_) => CallError::Rules(Error::NotFound),
                     error => CallError::Rules(error),

@@ -32,7 +32,7 @@ pub(crate) use self::view::Viewed;
 use crate::accounts::platform_keys::Area;
 use crate::error::Error;
 use crate::input::Input;
-use crate::store::{Store, Tx};
+use crate::store::Tx;
 use crate::values::{TenantId, Timestamp};
 
 /// Runs an operation. Every async closure of this form does, if its future can be sent between threads.
@@ -321,21 +321,6 @@ impl<K: Target, I: Input + Clone, O: Send + 'static> Operation<K, I, O> {
     pub async fn run(&self, tx: &mut dyn Tx, target: K, input: &I) -> Result<O, Error> {
         self.run.run(tx, target, input).await
     }
-
-    /// Runs the operation on a store, as a trusted caller that may do everything: in a transaction of its own, if the account
-    /// exists.
-    ///
-    /// # Errors
-    /// [`Error::UnknownTenant`], what the rules refuse, and [`Error::Store`].
-    pub async fn run_on(&self, store: &dyn Store, target: K, input: I) -> Result<O, Error> {
-        let is_dry_run = self.is_dry_run(&input);
-        let call = (*self, target, input);
-        match self.method {
-            Method::Get => store.read(self.id, call, run_in_account).await,
-            _ if is_dry_run => store.dry_run(self.id, call, run_in_account).await,
-            _ => store.write(self.id, call, run_in_account).await,
-        }
-    }
 }
 
 struct CallOf<K: 'static, I: 'static, O: 'static> {
@@ -404,57 +389,37 @@ where
     }
 }
 
-/// Runs an operation, if the account of its path exists.
-async fn run_in_account<K: Target, I: Input + Clone, O: Send + 'static>(
-    tx: &mut dyn Tx,
-    (operation, target, input): &(Operation<K, I, O>, K, I),
-) -> Result<O, Error> {
-    if let Some(account) = target.account() {
-        if operation.method != Method::Get {
-            tx.lock_tenant(account).await?;
-        }
-        if tx.tenant(account).await?.is_none() {
-            return Err(Error::UnknownTenant(account));
-        }
-    }
-    operation.run(tx, *target, input).await
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::accounts::actor::{Actor, acting};
-    use crate::env::Env;
+    use crate::accounts::actor::Actor;
     use crate::platform::AccountCreate;
     use crate::platform::operations::{self, LIST_AUDIT_LOG, Records};
     use crate::resources::contacts::{Contact, ContactCreate};
-    use crate::store::memory::MemoryStore;
+    use crate::service::Svc;
     use crate::values::Text;
 
     async fn a_caller_runs_operations() {
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Env::system()));
-        let store = &*acting(store, Actor::Cli("ada".to_owned()));
+        let svc = Svc::in_memory().acting_as(Actor::Cli("ada".to_owned()));
         let account = AccountCreate::new(Text::parse("Harbour").unwrap());
-        let account = operations::CREATE_ACCOUNT.run_on(store, (), account).await.unwrap().id;
+        let account = svc.call(&operations::CREATE_ACCOUNT, (), account).await.unwrap().id;
         let create = async |account| {
             let contact = ContactCreate::new("ada@example.com".parse().unwrap());
-            Records::<Contact>::CREATE.run_on(store, account, contact).await
+            svc.call(&Records::<Contact>::CREATE, account, contact).await
         };
         let existing_id = create(account).await.unwrap().id.uuid();
         assert_eq!(create(account).await, Err(Error::EmailTaken { existing_id }));
         let unknown = TenantId(Uuid::from_u128(1));
         assert_eq!(create(unknown).await, Err(Error::UnknownTenant(unknown)));
-        let log = LIST_AUDIT_LOG.run_on(store, account, Listing::default()).await.unwrap();
+        let log = svc.call(&LIST_AUDIT_LOG, account, Listing::default()).await.unwrap();
         let actors: Vec<&str> = log.data.iter().map(|entry| entry.actor.as_str()).collect();
         assert_eq!(actors, ["cli:ada", "cli:ada"]);
     }
 
     #[test]
-    fn a_trusted_caller_runs_operations_on_a_store() {
+    fn a_trusted_caller_runs_operations() {
         a_caller_runs_operations().now_or_never().unwrap();
     }
 

@@ -31,9 +31,10 @@
 //!
 //! # Spans
 //!
-//! Each operation is a span of `tracing` with the level debug, named as it is called, such as `svc.contacts.create`. Its
-//! fields are `tenant`, `id` of the record where the call names one, and `error` with the code of an error. A transaction
-//! is the span `svc.transaction`, with its `name`, around those of its operations.
+//! Each operation is a span `svc.operation` of `tracing` with the level debug. Its fields are `operation`, which is the id that
+//! the OpenAPI documents have, such as `createContact`; `tenant`; `id` of the record where the call names one; and `error` with
+//! the code of an error. What no API has is named as it is called, such as `svc.contacts.names`. A transaction is the span
+//! `svc.transaction`, with its `name`, around those of its operations.
 //!
 //! # Unknown accounts
 //!
@@ -70,6 +71,8 @@ use std::sync::Arc;
 use crate::accounts::actor::{Actor, acting};
 use crate::env::Env;
 use crate::error::Error;
+use crate::input::Input;
+use crate::operation::{Operation, Target};
 use crate::store::Store;
 use crate::store::memory::MemoryStore;
 use crate::values::TenantId;
@@ -84,7 +87,7 @@ pub use self::executor::{Account, Executor};
 pub use self::keys::Keys;
 pub use self::members::Members;
 pub use self::platform_keys::PlatformKeys;
-pub use self::records::{AccountResource, Records};
+pub use self::records::Records;
 pub use self::replays::Replays;
 pub use self::requests::Requests;
 pub use self::sandbox::Sandbox;
@@ -152,6 +155,34 @@ impl Svc {
     #[must_use]
     pub fn acting_as(&self, actor: Actor) -> Self {
         Self { store: acting(Arc::clone(&self.store), actor) }
+    }
+
+    /// Runs an operation that the APIs have, as a trusted caller who may do everything: each of
+    /// [`operations`](crate::platform::operations), whether or not it has a method here. What an input that only tries an
+    /// operation writes is rolled back.
+    ///
+    /// # Errors
+    /// What the rules refuse, and [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::platform::operations::GET_ACCOUNT;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// assert_eq!(svc.call(&GET_ACCOUNT, tenant, ()).await?.name, "Harbour Plumbing");
+    /// # Ok(()) });
+    /// ```
+    pub async fn call<K, I, O>(&self, operation: &Operation<K, I, O>, target: K, input: I) -> Result<O, Error>
+    where
+        K: Target,
+        I: Input + Clone,
+        O: Send + 'static,
+    {
+        if operation.is_dry_run(&input) {
+            return self.store.dry_run(operation.id, (*operation, target, input), executor::run).await;
+        }
+        self.runner().call(operation, target, input).await
     }
 
     /// Returns the operations on accounts.

@@ -1,10 +1,11 @@
 //! The records of one account.
 
-use super::executor::{Account, operation};
+use super::executor::Account;
 use super::{AuditLog, Deliveries, Events, Grants, Keys, Members, Records, Replays, Requests, Sandbox};
 use crate::accounts::tenants::{self, Tenant};
 use crate::error::Error;
-use crate::find::{self, FindText, Found};
+use crate::find::{FindText, Found};
+use crate::platform::operations;
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::Contact;
 use crate::resources::invoices::Invoice;
@@ -35,7 +36,7 @@ impl<'e> Account<'e> {
     /// ```
     pub async fn settings(self) -> Result<Tenant, Error> {
         let Self { runner, id } = self;
-        runner.read(operation!("svc.settings.get"), id, async |tx, &id| tenants::get(tx, id).await).await
+        runner.read("svc.settings.get", id, async |tx, &id| tenants::get(tx, id).await).await
     }
 
     /// Changes the settings of the account. The closure may run again, after a conflict with another transaction.
@@ -59,7 +60,7 @@ impl<'e> Account<'e> {
     ) -> Result<Tenant, Error> {
         let Self { runner, id } = self;
         runner
-            .write(operation!("svc.settings.change"), (id, change), async |tx, (id, change)| {
+            .write("svc.settings.change", (id, change), async |tx, (id, change)| {
                 tenants::update(tx, id.0, change.clone()).await
             })
             .await
@@ -110,8 +111,7 @@ impl<'e> Account<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn find(self, text: FindText) -> Result<Found, Error> {
-        let Self { runner, id } = self;
-        runner.read(operation!("svc.find"), (id, text), async |tx, (id, text)| find::find(tx, *id, text).await).await
+        self.call(&operations::FIND_RECORDS, text).await
     }
 
     /// Returns the API keys.

@@ -1,6 +1,6 @@
 //! Accounts.
 
-use super::executor::{Runner, operation};
+use super::executor::Runner;
 use crate::accounts::tenants::{self, Tenant, TenantCreate};
 use crate::error::Error;
 use crate::values::TenantId;
@@ -34,7 +34,7 @@ impl<'e> Accounts<'e> {
     /// ```
     pub async fn create(self, input: TenantCreate) -> Result<Tenant, Error> {
         self.runner
-            .write(operation!("svc.accounts.create"), input, async |tx, input| tenants::create(tx, input.clone()).await)
+            .write("svc.accounts.create", input, async |tx, input| tenants::create(tx, input.clone()).await)
             .await
     }
 
@@ -53,10 +53,7 @@ impl<'e> Accounts<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: TenantId) -> Result<Tenant, Error> {
-        self.runner
-            .of_tenant(id)
-            .read(operation!("svc.accounts.get"), id, async |tx, &id| tenants::get(tx, id).await)
-            .await
+        self.runner.of_tenant(id).read("svc.accounts.get", id, async |tx, &id| tenants::get(tx, id).await).await
     }
 
     /// Returns the accounts after this one in the order of their ids, which is that of their creation. At most `limit` are
@@ -77,7 +74,7 @@ impl<'e> Accounts<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self, after: Option<TenantId>, limit: u32) -> Result<Vec<Tenant>, Error> {
-        let list = self.runner.read(operation!("svc.accounts.list"), (after, limit), async |tx, &(after, limit)| {
+        let list = self.runner.read("svc.accounts.list", (after, limit), async |tx, &(after, limit)| {
             Ok(tx.tenants(after, limit, false).await?)
         });
         list.await

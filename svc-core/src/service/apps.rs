@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::executor::{Runner, operation};
+use super::executor::Runner;
 use super::{Account, Svc};
 use crate::accounts::apps::{self, App, AppCreate, AppId, AppUpdate, NewApp};
 use crate::accounts::grants::{self, Grant, GrantId};
@@ -42,7 +42,7 @@ impl<'e> Apps<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn create(self, input: AppCreate) -> Result<NewApp, Error> {
-        let create = operation!("svc.apps.create");
+        let create = "svc.apps.create";
         self.runner.write(create, input, async |tx, input| oauth::create_app(tx, input.clone()).await).await
     }
 
@@ -59,7 +59,7 @@ impl<'e> Apps<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self, owner: Option<TenantId>) -> Result<Vec<App>, Error> {
-        self.runner.read(operation!("svc.apps.list"), owner, async |tx, &owner| Ok(tx.apps(owner).await?)).await
+        self.runner.read("svc.apps.list", owner, async |tx, &owner| Ok(tx.apps(owner).await?)).await
     }
 
     /// Returns the app with this id.
@@ -78,7 +78,7 @@ impl<'e> Apps<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: AppId) -> Result<App, Error> {
-        self.runner.read(operation!("svc.apps.get", id), id, async |tx, &id| apps::get(tx, id).await).await
+        self.runner.on(id).read("svc.apps.get", id, async |tx, &id| apps::get(tx, id).await).await
     }
 
     /// Changes an app. The result has the secret that signs `app.disconnected`, if the URL for it is new.
@@ -101,7 +101,8 @@ impl<'e> Apps<'e> {
     /// ```
     pub async fn update(self, id: AppId, change: AppUpdate) -> Result<NewApp, Error> {
         self.runner
-            .write(operation!("svc.apps.update", id), (id, change), async |tx, (id, change)| {
+            .on(id)
+            .write("svc.apps.update", (id, change), async |tx, (id, change)| {
                 oauth::update_app(tx, *id, change.clone()).await
             })
             .await
@@ -128,7 +129,8 @@ impl<'e> Apps<'e> {
     /// ```
     pub async fn rotate_secret(self, id: AppId, overlap: Duration) -> Result<NewApp, Error> {
         self.runner
-            .write(operation!("svc.apps.rotate_secret", id), (id, overlap), async |tx, &(id, overlap)| {
+            .on(id)
+            .write("svc.apps.rotate_secret", (id, overlap), async |tx, &(id, overlap)| {
                 apps::rotate_secret(tx, id, overlap).await
             })
             .await
@@ -182,7 +184,7 @@ impl<'e> Grants<'e> {
     /// ```
     pub async fn list(self) -> Result<Vec<(Grant, App)>, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.read(operation!("svc.grants.list"), tenant, async |tx, &tenant| grants::list(tx, tenant).await).await
+        runner.read("svc.grants.list", tenant, async |tx, &tenant| grants::list(tx, tenant).await).await
     }
 
     /// Ends the access of an app: its tokens are refused from the next request on, and its webhook subscriptions are deleted.
@@ -203,7 +205,8 @@ impl<'e> Grants<'e> {
     pub async fn revoke(self, id: GrantId) -> Result<Grant, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write(operation!("svc.grants.revoke", id), (tenant, id), async |tx, &(tenant, id)| {
+            .on(id)
+            .write("svc.grants.revoke", (tenant, id), async |tx, &(tenant, id)| {
                 oauth::revoke(tx, tenant, id, RevokeReason::Revoked).await
             })
             .await

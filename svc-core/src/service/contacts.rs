@@ -1,9 +1,9 @@
 //! What an account knows of a person.
 
-use super::executor::{Account, operation};
 use super::records::Records;
 use crate::error::Error;
-use crate::personal::{self, ContactData, ContactDataParams, Erasure, ErasureCreate};
+use crate::personal::{ContactData, ContactDataParams, Erasure, ErasureCreate};
+use crate::platform::operations;
 use crate::resources::contacts::{Contact, ContactId};
 
 /// All data of a contact, and its erasure, as the laws on privacy ask for.
@@ -25,12 +25,7 @@ impl Records<'_, Contact> {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::InvalidCursor`] if the cursor was not returned for this contact.
     pub async fn data_page(self, id: ContactId, params: ContactDataParams) -> Result<ContactData, Error> {
-        let Account { runner, id: tenant } = self.account;
-        let read =
-            runner.read(operation!("svc.contacts.data", id), (tenant, id, params), async |tx, (tenant, id, params)| {
-                personal::page(tx, *tenant, *id, params).await
-            });
-        read.await
+        self.account.call_on(&operations::GET_CONTACT_DATA, id, params).await
     }
 
     /// Erases a contact, which may be deleted already, in transactions of a hundred changes each. Fires `contact.deleted` with
@@ -54,15 +49,9 @@ impl Records<'_, Contact> {
     /// # Ok(()) });
     /// ```
     pub async fn erase(self, id: ContactId, input: ErasureCreate) -> Result<Erasure, Error> {
-        let Account { runner, id: tenant } = self.account;
         let mut all = Erasure::default();
         while !all.is_complete {
-            let step = runner.write(
-                operation!("svc.contacts.erase", id),
-                (tenant, id, input.clone()),
-                async |tx, (tenant, id, input)| personal::erase(tx, *tenant, *id, input).await,
-            );
-            all = all.and(step.await?);
+            all = all.and(self.account.call_on(&operations::ERASE_CONTACT, id, input.clone()).await?);
         }
         Ok(all)
     }

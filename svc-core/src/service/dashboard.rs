@@ -1,6 +1,6 @@
 //! Signing in to the dashboard.
 
-use super::executor::{Runner, operation};
+use super::executor::Runner;
 use crate::accounts::dashboard_links::{self, DashboardLinkCreate, NewDashboardLink};
 use crate::accounts::sessions::{self, NewSession, Role, Session, SessionId};
 use crate::accounts::tenants::Tenant;
@@ -38,7 +38,7 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn create_link(self, input: DashboardLinkCreate) -> Result<NewDashboardLink, Error> {
         self.runner
-            .write(operation!("svc.dashboard.create_link"), input, async |tx, input| {
+            .write("svc.dashboard.create_link", input, async |tx, input| {
                 dashboard_links::create(tx, input.clone()).await
             })
             .await
@@ -64,9 +64,7 @@ impl<'e> Dashboard<'e> {
     pub async fn sign_in(self, token: &str) -> Result<NewSession, Error> {
         let token = token.to_owned();
         self.runner
-            .write(operation!("svc.dashboard.sign_in"), token, async |tx, token| {
-                dashboard_links::sign_in(tx, token).await
-            })
+            .write("svc.dashboard.sign_in", token, async |tx, token| dashboard_links::sign_in(tx, token).await)
             .await
     }
 
@@ -91,9 +89,7 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn sign_in_member(self, email: Email) -> Result<NewSession, Error> {
         self.runner
-            .write(operation!("svc.dashboard.sign_in_member"), email, async |tx, email| {
-                sessions::begin_of_member(tx, email).await
-            })
+            .write("svc.dashboard.sign_in_member", email, async |tx, email| sessions::begin_of_member(tx, email).await)
             .await
     }
 
@@ -116,9 +112,7 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn accounts_of(self, email: Email) -> Result<Vec<(Tenant, Role)>, Error> {
         self.runner
-            .read(operation!("svc.dashboard.accounts_of"), email, async |tx, email| {
-                sessions::accounts_of(tx, email).await
-            })
+            .read("svc.dashboard.accounts_of", email, async |tx, email| sessions::accounts_of(tx, email).await)
             .await
     }
 
@@ -145,7 +139,7 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn choose_account(self, id: SessionId, tenant: TenantId) -> Result<Session, Error> {
         self.runner
-            .write(operation!("svc.dashboard.choose_account"), (id, tenant), async |tx, &(id, tenant)| {
+            .write("svc.dashboard.choose_account", (id, tenant), async |tx, &(id, tenant)| {
                 sessions::choose(tx, id, tenant).await
             })
             .await
@@ -174,7 +168,7 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn show_sandbox(self, id: SessionId, sandbox: bool) -> Result<Session, Error> {
         self.runner
-            .write(operation!("svc.dashboard.show_sandbox"), (id, sandbox), async |tx, &(id, sandbox)| {
+            .write("svc.dashboard.show_sandbox", (id, sandbox), async |tx, &(id, sandbox)| {
                 sessions::show_sandbox(tx, id, sandbox).await
             })
             .await
@@ -198,9 +192,7 @@ impl<'e> Dashboard<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn sign_out(self, id: SessionId) -> Result<(), Error> {
-        self.runner
-            .write(operation!("svc.dashboard.sign_out"), id, async |tx, &id| sessions::sign_out(tx, id).await)
-            .await
+        self.runner.write("svc.dashboard.sign_out", id, async |tx, &id| sessions::sign_out(tx, id).await).await
     }
 
     /// Returns the session with this token, unless it has ended, and stores that it is used now.
@@ -222,7 +214,7 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn use_session(self, token: &str) -> Result<Option<Session>, Error> {
         let token = token.to_owned();
-        let find = self.runner.read(operation!("svc.dashboard.session"), token, async |tx, token| {
+        let find = self.runner.read("svc.dashboard.session", token, async |tx, token| {
             let session = sessions::find(tx, token).await?;
             let now = tx.env().now();
             Ok(session.map(|session| (sessions::is_use_due(&session, now), session)))
@@ -231,7 +223,7 @@ impl<'e> Dashboard<'e> {
         if is_use_due {
             let id = session.id;
             self.runner
-                .write(operation!("svc.dashboard.record_use"), id, async |tx, &id| sessions::record_use(tx, id).await)
+                .write("svc.dashboard.record_use", id, async |tx, &id| sessions::record_use(tx, id).await)
                 .await?;
         }
         Ok(Some(session))
@@ -244,9 +236,8 @@ impl<'e> Dashboard<'e> {
     /// [`Error::Store`].
     pub async fn find_session(self, token: &str) -> Result<Option<Session>, Error> {
         let token = token.to_owned();
-        let find = self
-            .runner
-            .read(operation!("svc.dashboard.find_session"), token, async |tx, token| sessions::find(tx, token).await);
+        let find =
+            self.runner.read("svc.dashboard.find_session", token, async |tx, token| sessions::find(tx, token).await);
         find.await
     }
 
@@ -269,9 +260,7 @@ impl<'e> Dashboard<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn sessions(self, tenant: Option<TenantId>) -> Result<Vec<Session>, Error> {
-        self.runner
-            .read(operation!("svc.dashboard.sessions"), tenant, async |tx, &tenant| sessions::list(tx, tenant).await)
-            .await
+        self.runner.read("svc.dashboard.sessions", tenant, async |tx, &tenant| sessions::list(tx, tenant).await).await
     }
 
     /// Revokes a session of an account, or of an operator. It is refused from the next request on.
@@ -293,7 +282,7 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn revoke(self, tenant: Option<TenantId>, id: SessionId) -> Result<(), Error> {
         self.runner
-            .write(operation!("svc.dashboard.revoke"), (tenant, id), async |tx, &(tenant, id)| {
+            .write("svc.dashboard.revoke", (tenant, id), async |tx, &(tenant, id)| {
                 sessions::revoke(tx, tenant, id).await
             })
             .await
@@ -320,7 +309,7 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn sign_out_everywhere(self, tenant: TenantId, email: Email) -> Result<usize, Error> {
         self.runner
-            .write(operation!("svc.dashboard.sign_out_everywhere"), (tenant, email), async |tx, (tenant, email)| {
+            .write("svc.dashboard.sign_out_everywhere", (tenant, email), async |tx, (tenant, email)| {
                 sessions::sign_out_everywhere(tx, *tenant, email).await
             })
             .await
@@ -342,9 +331,7 @@ impl<'e> Dashboard<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn backlog(self, status: DeliveryStatus) -> Result<Backlog, Error> {
-        self.runner
-            .read(operation!("svc.dashboard.backlog"), status, async |tx, &status| Ok(tx.backlog(status).await?))
-            .await
+        self.runner.read("svc.dashboard.backlog", status, async |tx, &status| Ok(tx.backlog(status).await?)).await
     }
 
     /// Returns at most `limit` bulk replays of all accounts that are under way, for operators.
@@ -362,7 +349,7 @@ impl<'e> Dashboard<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn unfinished_replays(self, limit: u32) -> Result<Vec<Replay>, Error> {
-        let read = self.runner.read(operation!("svc.dashboard.unfinished_replays"), limit, async |tx, &limit| {
+        let read = self.runner.read("svc.dashboard.unfinished_replays", limit, async |tx, &limit| {
             Ok(tx.unfinished_replays(limit).await?)
         });
         read.await
@@ -387,9 +374,7 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn view(self, id: SessionId, tenant: Option<TenantId>) -> Result<Session, Error> {
         self.runner
-            .write(operation!("svc.dashboard.view"), (id, tenant), async |tx, &(id, tenant)| {
-                sessions::view(tx, id, tenant).await
-            })
+            .write("svc.dashboard.view", (id, tenant), async |tx, &(id, tenant)| sessions::view(tx, id, tenant).await)
             .await
     }
 }

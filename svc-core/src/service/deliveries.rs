@@ -1,7 +1,6 @@
 //! Deliveries of events to the webhook subscriptions of an account.
 
 use super::Account;
-use super::executor::operation;
 use crate::error::Error;
 use crate::store::DeliveryFilter;
 use crate::webhooks::deliveries::{self, AttemptLog, Delivery, DeliveryId, SearchResult};
@@ -42,7 +41,7 @@ impl<'e> Deliveries<'e> {
     pub async fn attempts_by_hour(self, to: Option<SubscriptionId>) -> Result<Vec<HourOfAttempts>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.deliveries.attempts_by_hour"), (tenant, to), async |tx, &(tenant, to)| {
+            .read("svc.deliveries.attempts_by_hour", (tenant, to), async |tx, &(tenant, to)| {
                 statistics::attempts_by_hour(tx, tenant, to).await
             })
             .await
@@ -69,7 +68,8 @@ impl<'e> Deliveries<'e> {
     pub async fn get(self, id: DeliveryId) -> Result<Delivery, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.deliveries.get", id), (tenant, id), async |tx, &(tenant, id)| {
+            .on(id)
+            .read("svc.deliveries.get", (tenant, id), async |tx, &(tenant, id)| {
                 tx.delivery(tenant, id).await?.ok_or(Error::NotFound)
             })
             .await
@@ -96,7 +96,7 @@ impl<'e> Deliveries<'e> {
     /// ```
     pub async fn list(self, filter: DeliveryFilter) -> Result<Vec<Delivery>, Error> {
         let Account { runner, id: tenant } = self.account;
-        let list = runner.read(operation!("svc.deliveries.list"), (tenant, filter), async |tx, (tenant, filter)| {
+        let list = runner.read("svc.deliveries.list", (tenant, filter), async |tx, (tenant, filter)| {
             Ok(tx.list_deliveries(*tenant, filter).await?)
         });
         list.await
@@ -121,10 +121,9 @@ impl<'e> Deliveries<'e> {
     /// ```
     pub async fn search(self, filter: DeliveryFilter) -> Result<SearchResult, Error> {
         let Account { runner, id: tenant } = self.account;
-        let search =
-            runner.read(operation!("svc.deliveries.search"), (tenant, filter), async |tx, (tenant, filter)| {
-                deliveries::search(tx, *tenant, filter).await
-            });
+        let search = runner.read("svc.deliveries.search", (tenant, filter), async |tx, (tenant, filter)| {
+            deliveries::search(tx, *tenant, filter).await
+        });
         search.await
     }
 
@@ -158,8 +157,8 @@ impl<'e> Deliveries<'e> {
     /// [`Error::Store`].
     pub async fn attempts_before(self, id: DeliveryId, before: u32, limit: u32) -> Result<Vec<AttemptLog>, Error> {
         let Account { runner, id: tenant } = self.account;
-        let read = runner.read(
-            operation!("svc.deliveries.attempts", id),
+        let read = runner.on(id).read(
+            "svc.deliveries.attempts",
             (tenant, id, before, limit),
             async |tx, &(tenant, id, before, limit)| {
                 let mut attempts = tx.attempts(tenant, id, before, limit).await?;
@@ -191,7 +190,8 @@ impl<'e> Deliveries<'e> {
     pub async fn replay(self, id: DeliveryId) -> Result<Delivery, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write(operation!("svc.deliveries.replay", id), (tenant, id), async |tx, &(tenant, id)| {
+            .on(id)
+            .write("svc.deliveries.replay", (tenant, id), async |tx, &(tenant, id)| {
                 replays::replay_delivery(tx, tenant, id).await
             })
             .await

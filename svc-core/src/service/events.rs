@@ -5,7 +5,6 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::Account;
-use super::executor::operation;
 use crate::accounts::audit::{self, Entry};
 use crate::changes::{self, ChangeFilter, Changes};
 use crate::error::{Error, StoreError};
@@ -48,11 +47,10 @@ impl<'e> Events<'e> {
     pub async fn emit(self, kind: EventKind, data: impl Serialize) -> Result<EmittedEvent, Error> {
         let Account { runner, id: tenant } = self.account;
         let data = serde_json::value::to_raw_value(&data).map_err(|error| StoreError::Internal(error.to_string()))?;
-        let emit =
-            runner.write(operation!("svc.events.emit"), (tenant, kind, data), async |tx, (tenant, kind, data)| {
-                let (event, deliveries) = events::record_external(tx, *tenant, *kind, data).await?;
-                Ok(EmittedEvent { event, deliveries })
-            });
+        let emit = runner.write("svc.events.emit", (tenant, kind, data), async |tx, (tenant, kind, data)| {
+            let (event, deliveries) = events::record_external(tx, *tenant, *kind, data).await?;
+            Ok(EmittedEvent { event, deliveries })
+        });
         emit.await
     }
 
@@ -77,7 +75,8 @@ impl<'e> Events<'e> {
     pub async fn get(self, id: EventId) -> Result<Event, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.events.get", id), (tenant, id), async |tx, &(tenant, id)| {
+            .on(id)
+            .read("svc.events.get", (tenant, id), async |tx, &(tenant, id)| {
                 tx.event(tenant, id).await?.ok_or(Error::NotFound)
             })
             .await
@@ -113,7 +112,7 @@ impl<'e> Events<'e> {
     pub async fn newest_in(self, times: Range<Timestamp>, limit: u32) -> Result<Vec<Event>, Error> {
         let Account { runner, id: tenant } = self.account;
         let input = (tenant, EventFilter::newest(times, limit));
-        let read = runner.read(operation!("svc.events.newest"), input, async |tx, (tenant, newest)| {
+        let read = runner.read("svc.events.newest", input, async |tx, (tenant, newest)| {
             let events = tx.list_events(*tenant, newest).await?;
             Ok(events.into_iter().map(|with_actor| with_actor.event).collect())
         });
@@ -143,7 +142,7 @@ impl<'e> Events<'e> {
     pub async fn since(self, after: Timestamp, limit: u32) -> Result<Vec<Event>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.events.since"), (tenant, after, limit), async |tx, &(tenant, after, limit)| {
+            .read("svc.events.since", (tenant, after, limit), async |tx, &(tenant, after, limit)| {
                 Ok(tx.events_after(tenant, after, limit).await?)
             })
             .await
@@ -193,11 +192,10 @@ impl<'e> AuditLog<'e> {
     /// ```
     pub async fn changes(self, filter: ChangeFilter, limit: u32) -> Result<Changes, Error> {
         let Account { runner, id: tenant } = self.account;
-        let list = runner.read(
-            operation!("svc.audit_log.changes"),
-            (tenant, filter, limit),
-            async |tx, (tenant, filter, limit)| changes::list(tx, *tenant, filter, *limit).await,
-        );
+        let list =
+            runner.read("svc.audit_log.changes", (tenant, filter, limit), async |tx, (tenant, filter, limit)| {
+                changes::list(tx, *tenant, filter, *limit).await
+            });
         list.await
     }
 
@@ -219,7 +217,7 @@ impl<'e> AuditLog<'e> {
     pub async fn since(self, since: Timestamp, limit: u32) -> Result<Vec<Entry>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.audit_log.since"), (tenant, since, limit), async |tx, &(tenant, since, limit)| {
+            .read("svc.audit_log.since", (tenant, since, limit), async |tx, &(tenant, since, limit)| {
                 audit::list(tx, tenant, since, limit).await
             })
             .await
@@ -245,11 +243,9 @@ impl<'e> AuditLog<'e> {
     pub async fn before(self, until: Option<Timestamp>, limit: u32) -> Result<Vec<Entry>, Error> {
         let Account { runner, id: tenant } = self.account;
         let range = Timestamp::from_micros(0)..until.unwrap_or(Timestamp::MAX);
-        let list = runner.read(
-            operation!("svc.audit_log.before"),
-            (tenant, range, limit),
-            async |tx, (tenant, range, limit)| Ok(audit::list_range(tx, *tenant, range.clone(), *limit).await?.0),
-        );
+        let list = runner.read("svc.audit_log.before", (tenant, range, limit), async |tx, (tenant, range, limit)| {
+            Ok(audit::list_range(tx, *tenant, range.clone(), *limit).await?.0)
+        });
         list.await
     }
 }

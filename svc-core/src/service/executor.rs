@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use tracing::{Instrument as _, Span, field};
+use tracing::{Instrument as _, field};
 use uuid::Uuid;
 
 use super::Svc;
 use crate::error::Error;
-use crate::store::{Access, ResultSlot, UnitOfWork, UnitOfWorkFn, unit_of_work};
-use crate::values::TenantId;
+use crate::input::Input;
+use crate::operation::{Method, Operation, Target};
+use crate::store::{Access, ResultSlot, Tx, UnitOfWork, UnitOfWorkFn, unit_of_work};
+use crate::values::{Id, TenantId};
 
 /// What runs the units of work of operations: a store, or a transaction that someone else commits.
 ///
@@ -29,56 +31,18 @@ impl Executor for Svc {
 /// The target of the spans.
 pub(super) const TARGET: &str = "svc_core::service";
 
-/// An operation of the facade: its name, and the span of each call.
-#[derive(Clone, Copy)]
-pub(super) struct Traced {
-    pub(super) name: &'static str,
-    pub(super) span: fn() -> Span,
-    pub(super) id: Option<Uuid>,
-}
-
-impl Traced {
-    /// Names the record that this call is about.
-    pub(super) fn on(self, id: impl Into<Uuid>) -> Self {
-        Self { id: Some(id.into()), ..self }
-    }
-}
-
-/// Makes a [`Traced`], and the record that it is about if there is one. A macro, as the name of a span is a constant
-/// of the place that creates it.
-macro_rules! operation {
-    ($name:expr) => {
-        $crate::service::executor::Traced {
-            name: $name,
-            span: || {
-                tracing::debug_span!(
-                    target: $crate::service::executor::TARGET,
-                    $name,
-                    tenant = tracing::field::Empty,
-                    id = tracing::field::Empty,
-                    error = tracing::field::Empty,
-                )
-            },
-            id: None,
-        }
-    };
-    ($name:expr, $id:ident) => {
-        operation!($name).on($id)
-    };
-}
-
-pub(super) use operation;
-
-/// Runs units of work and returns their results.
+/// Runs operations and units of work, and returns their results.
 #[derive(Clone, Copy)]
 pub(super) struct Runner<'e> {
     executor: &'e dyn Executor,
     tenant: Option<TenantId>,
+    /// The record that the next one is about, for its span.
+    id: Option<Uuid>,
 }
 
 impl<'e> Runner<'e> {
     pub(super) fn new(executor: &'e dyn Executor) -> Self {
-        Self { executor, tenant: None }
+        Self { executor, tenant: None, id: None }
     }
 
     /// Returns a runner for the operations of one account.
@@ -86,17 +50,27 @@ impl<'e> Runner<'e> {
         Self { tenant: Some(id), ..self }
     }
 
-    pub(super) async fn read<I, T>(self, operation: Traced, input: I, work: impl UnitOfWorkFn<I, T>) -> Result<T, Error>
-    where
-        I: Send + Sync + 'static,
-        T: Send + 'static,
-    {
-        self.run(Access::Read, operation, unit_of_work(&Arc::new((input, work)))).await
+    /// Returns a runner for what is done with one record.
+    pub(super) fn on(self, id: impl Into<Uuid>) -> Self {
+        Self { id: Some(id.into()), ..self }
     }
 
-    pub(super) async fn write<I, T>(
+    /// Runs an operation that the APIs have, as a trusted caller.
+    pub(super) async fn call<K, I, O>(self, operation: &Operation<K, I, O>, target: K, input: I) -> Result<O, Error>
+    where
+        K: Target,
+        I: Input + Clone,
+        O: Send + 'static,
+    {
+        let access = if operation.method == Method::Get { Access::Read } else { Access::Write };
+        let runner = Self { tenant: target.account(), id: target.id(), ..self };
+        runner.run(access, operation.id, unit_of_work(&Arc::new(((*operation, target, input), run)))).await
+    }
+
+    /// Runs a read that no API has as an operation.
+    pub(super) async fn read<I, T>(
         self,
-        operation: Traced,
+        name: &'static str,
         input: I,
         work: impl UnitOfWorkFn<I, T>,
     ) -> Result<T, Error>
@@ -104,33 +78,67 @@ impl<'e> Runner<'e> {
         I: Send + Sync + 'static,
         T: Send + 'static,
     {
-        self.run(Access::Write, operation, unit_of_work(&Arc::new((input, work)))).await
+        self.run(Access::Read, name, unit_of_work(&Arc::new((input, work)))).await
+    }
+
+    /// Runs a write that no API has as an operation.
+    pub(super) async fn write<I, T>(
+        self,
+        name: &'static str,
+        input: I,
+        work: impl UnitOfWorkFn<I, T>,
+    ) -> Result<T, Error>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        self.run(Access::Write, name, unit_of_work(&Arc::new((input, work)))).await
     }
 
     async fn run<T>(
         self,
         access: Access,
-        operation: Traced,
+        name: &'static str,
         (work, result): (UnitOfWork, ResultSlot<T>),
     ) -> Result<T, Error> {
-        let span = (operation.span)();
+        let span = tracing::debug_span!(
+            target: TARGET,
+            "svc.operation",
+            operation = name,
+            tenant = field::Empty,
+            id = field::Empty,
+            error = field::Empty,
+        );
         if let Some(tenant) = self.tenant {
             span.record("tenant", field::display(tenant));
         }
-        if let Some(id) = operation.id {
+        if let Some(id) = self.id {
             span.record("id", field::display(id));
         }
         let work = match self.tenant {
             Some(tenant) => in_account(tenant, access, work),
             None => work,
         };
-        let done = self.executor.run(access, operation.name, work).instrument(span.clone()).await;
+        let done = self.executor.run(access, name, work).instrument(span.clone()).await;
         if let Err(error) = &done {
             span.record("error", error.code());
         }
         done?;
-        result.take(operation.name)
+        result.take(name)
     }
+}
+
+/// Runs an operation inside a transaction.
+pub(super) async fn run<K, I, O>(
+    tx: &mut dyn Tx,
+    (operation, target, input): &(Operation<K, I, O>, K, I),
+) -> Result<O, Error>
+where
+    K: Target,
+    I: Input + Clone,
+    O: Send + 'static,
+{
+    operation.run(tx, *target, input).await
 }
 
 /// Makes a read one of its account. Tells the error of an operation that finds nothing because there is no such account, which
@@ -164,5 +172,29 @@ pub struct Account<'e> {
 impl<'e> Account<'e> {
     pub(super) fn new(runner: Runner<'e>, id: TenantId) -> Self {
         Self { runner: runner.of_tenant(id), id }
+    }
+
+    /// Runs an operation on the account.
+    pub(super) async fn call<I, O>(self, operation: &Operation<TenantId, I, O>, input: I) -> Result<O, Error>
+    where
+        I: Input + Clone,
+        O: Send + 'static,
+    {
+        self.runner.call(operation, self.id, input).await
+    }
+
+    /// Runs an operation on a record of the account.
+    pub(super) async fn call_on<R, I, O>(
+        self,
+        operation: &Operation<(TenantId, Id<R>), I, O>,
+        id: Id<R>,
+        input: I,
+    ) -> Result<O, Error>
+    where
+        R: 'static,
+        I: Input + Clone,
+        O: Send + 'static,
+    {
+        self.runner.call(operation, (self.id, id), input).await
     }
 }

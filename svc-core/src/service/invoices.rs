@@ -1,12 +1,11 @@
 //! Invoices of an account, with the operations of the back office.
 
-use super::executor::{Account, operation};
+use super::executor::Account;
 use super::records::Records;
 use crate::error::Error;
+use crate::platform::{OverdueCheck, PaymentAmount, operations};
 use crate::resources::contacts::ContactId;
-use crate::resources::invoices::{
-    self, Invoice, InvoiceCreate, InvoiceId, InvoiceUpdate, Outstanding, OverduePosition, Payment,
-};
+use crate::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId, InvoiceUpdate, Outstanding, Payment};
 use crate::values::Decimal;
 
 /// What the back office does with invoices. The API cannot change them.
@@ -33,7 +32,8 @@ impl Records<'_, Invoice> {
         let Account { runner, id: tenant } = self.account;
         let input = (tenant, id, limit);
         runner
-            .read(operation!("svc.invoices.payments", id), input, async |tx, &(tenant, id, limit)| {
+            .on(id)
+            .read("svc.invoices.payments", input, async |tx, &(tenant, id, limit)| {
                 Ok(tx.payments(tenant, id, limit).await?)
             })
             .await
@@ -46,7 +46,7 @@ impl Records<'_, Invoice> {
     pub async fn outstanding_of(self, contact: ContactId) -> Result<Outstanding, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.invoices.outstanding_of"), (tenant, contact), async |tx, &(tenant, contact)| {
+            .read("svc.invoices.outstanding_of", (tenant, contact), async |tx, &(tenant, contact)| {
                 invoices::outstanding_of(tx, tenant, contact).await
             })
             .await
@@ -72,12 +72,7 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn create(self, input: InvoiceCreate) -> Result<Invoice, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.invoices.create"), (tenant, input), async |tx, (tenant, input)| {
-                invoices::create(tx, *tenant, input.clone()).await
-            })
-            .await
+        self.account.call(&operations::CREATE_INVOICE, input).await
     }
 
     /// Changes an invoice that is neither paid nor cancelled. Fires `invoice.updated`. A change without effect fires no event.
@@ -99,12 +94,7 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn update(self, id: InvoiceId, change: InvoiceUpdate) -> Result<Invoice, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.invoices.update", id), (tenant, id, change), async |tx, (tenant, id, change)| {
-                invoices::update(tx, *tenant, *id, change.clone()).await
-            })
-            .await
+        self.account.call_on(&operations::UPDATE_INVOICE, id, change).await
     }
 
     /// Records that a draft was sent to the customer. Fires `invoice.sent`, then `invoice.updated`.
@@ -125,12 +115,7 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn send(self, id: InvoiceId) -> Result<Invoice, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.invoices.send", id), (tenant, id), async |tx, &(tenant, id)| {
-                invoices::send(tx, tenant, id).await
-            })
-            .await
+        self.account.call_on(&operations::SEND_INVOICE, id, ()).await
     }
 
     /// Records that the customer has seen the invoice. Fires `invoice.updated`.
@@ -152,12 +137,7 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn view(self, id: InvoiceId) -> Result<Invoice, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.invoices.view", id), (tenant, id), async |tx, &(tenant, id)| {
-                invoices::view(tx, tenant, id).await
-            })
-            .await
+        self.account.call_on(&operations::VIEW_INVOICE, id, ()).await
     }
 
     /// Records that the invoice was sent again, without a change. Fires `invoice.resent`.
@@ -179,12 +159,7 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn resend(self, id: InvoiceId) -> Result<Invoice, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.invoices.resend", id), (tenant, id), async |tx, &(tenant, id)| {
-                invoices::resend(tx, tenant, id).await
-            })
-            .await
+        self.account.call_on(&operations::RESEND_INVOICE, id, ()).await
     }
 
     /// Records the payment of all that is left to pay. Fires `payment.succeeded`, `invoice.paid` and `invoice.updated`.
@@ -206,12 +181,7 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn pay(self, id: InvoiceId) -> Result<Invoice, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.invoices.pay", id), (tenant, id), async |tx, &(tenant, id)| {
-                invoices::pay(tx, tenant, id, None).await
-            })
-            .await
+        self.account.call_on(&operations::PAY_INVOICE, id, PaymentAmount { amount: None }).await
     }
 
     /// Records a payment of this amount, which may be all that is left. Fires the events of [`pay`](Self::pay), without
@@ -235,12 +205,7 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn pay_part(self, id: InvoiceId, amount: Decimal) -> Result<Invoice, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.invoices.pay_part", id), (tenant, id, amount), async |tx, &(tenant, id, amount)| {
-                invoices::pay(tx, tenant, id, Some(amount)).await
-            })
-            .await
+        self.account.call_on(&operations::PAY_INVOICE, id, PaymentAmount { amount: Some(amount) }).await
     }
 
     /// Records the refund of all that was paid. Fires `invoice.refunded`, then `invoice.updated`.
@@ -263,12 +228,7 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn refund(self, id: InvoiceId) -> Result<Invoice, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.invoices.refund", id), (tenant, id), async |tx, &(tenant, id)| {
-                invoices::refund(tx, tenant, id, None).await
-            })
-            .await
+        self.account.call_on(&operations::REFUND_INVOICE, id, PaymentAmount { amount: None }).await
     }
 
     /// Records a refund of this amount. Fires `invoice.refunded`, then `invoice.updated`.
@@ -292,14 +252,7 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn refund_part(self, id: InvoiceId, amount: Decimal) -> Result<Invoice, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(
-                operation!("svc.invoices.refund_part", id),
-                (tenant, id, amount),
-                async |tx, &(tenant, id, amount)| invoices::refund(tx, tenant, id, Some(amount)).await,
-            )
-            .await
+        self.account.call_on(&operations::REFUND_INVOICE, id, PaymentAmount { amount: Some(amount) }).await
     }
 
     /// Cancels an invoice on which nothing was paid. Fires `invoice.voided`, then `invoice.updated`.
@@ -321,12 +274,7 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn void(self, id: InvoiceId) -> Result<Invoice, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.invoices.void", id), (tenant, id), async |tx, &(tenant, id)| {
-                invoices::void(tx, tenant, id).await
-            })
-            .await
+        self.account.call_on(&operations::VOID_INVOICE, id, ()).await
     }
 
     /// Marks the invoices that were not paid by their due date as `overdue`, and returns them. Each fires `invoice.updated`.
@@ -351,17 +299,14 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn mark_overdue(self) -> Result<Vec<Invoice>, Error> {
-        let Account { runner, id: tenant } = self.account;
-        let (mut marked, mut position) = (Vec::new(), Some(OverduePosition::default()));
-        while let Some(from) = position {
-            let step =
-                runner.write(operation!("svc.invoices.mark_overdue"), (tenant, from), async |tx, &(tenant, from)| {
-                    invoices::overdue(tx, tenant, from).await
-                });
-            let (invoices, next) = step.await?;
-            marked.extend(invoices);
-            position = next;
+        let (mut marked, mut next) = (Vec::new(), None);
+        loop {
+            let step = self.account.call(&operations::MARK_OVERDUE_INVOICES, OverdueCheck { next }).await?;
+            marked.extend(step.data);
+            next = step.next;
+            if next.is_none() {
+                return Ok(marked);
+            }
         }
-        Ok(marked)
     }
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::Account;
-use super::executor::operation;
 use crate::accounts::keys::{self, ApiKey, KeyCreate, KeyId, NewKey};
 use crate::error::Error;
 
@@ -37,7 +36,7 @@ impl<'e> Keys<'e> {
     pub async fn create(self, input: KeyCreate) -> Result<NewKey, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write(operation!("svc.keys.create"), (tenant, input), async |tx, (tenant, input)| {
+            .write("svc.keys.create", (tenant, input), async |tx, (tenant, input)| {
                 keys::create(tx, *tenant, input.clone()).await
             })
             .await
@@ -62,9 +61,8 @@ impl<'e> Keys<'e> {
     pub async fn get(self, id: KeyId) -> Result<ApiKey, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.keys.get", id), (tenant, id), async |tx, &(tenant, id)| {
-                keys::get_of(tx, tenant, id).await
-            })
+            .on(id)
+            .read("svc.keys.get", (tenant, id), async |tx, &(tenant, id)| keys::get_of(tx, tenant, id).await)
             .await
     }
 
@@ -86,7 +84,7 @@ impl<'e> Keys<'e> {
     /// ```
     pub async fn list(self) -> Result<Vec<ApiKey>, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.read(operation!("svc.keys.list"), tenant, async |tx, &tenant| Ok(tx.api_keys(tenant).await?)).await
+        runner.read("svc.keys.list", tenant, async |tx, &tenant| Ok(tx.api_keys(tenant).await?)).await
     }
 
     /// Revokes a key, which is refused from the next request on. Revoking it again changes nothing.
@@ -108,7 +106,8 @@ impl<'e> Keys<'e> {
     pub async fn revoke(self, id: KeyId) -> Result<ApiKey, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write(operation!("svc.keys.revoke", id), (tenant, id), async |tx, &(tenant, id)| {
+            .on(id)
+            .write("svc.keys.revoke", (tenant, id), async |tx, &(tenant, id)| {
                 keys::get_of(tx, tenant, id).await?;
                 keys::revoke(tx, id).await
             })
@@ -137,7 +136,8 @@ impl<'e> Keys<'e> {
     pub async fn rotate(self, id: KeyId, overlap: Duration) -> Result<NewKey, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write(operation!("svc.keys.rotate", id), (tenant, id, overlap), async |tx, &(tenant, id, overlap)| {
+            .on(id)
+            .write("svc.keys.rotate", (tenant, id, overlap), async |tx, &(tenant, id, overlap)| {
                 keys::get_of(tx, tenant, id).await?;
                 keys::rotate(tx, id, overlap).await
             })

@@ -1,10 +1,10 @@
 //! Members of an account.
 
 use super::Account;
-use super::executor::operation;
-use crate::accounts::members::{self, Member, MemberId};
+use crate::accounts::members::{Member, MemberId};
 use crate::accounts::sessions::Role;
 use crate::error::Error;
+use crate::platform::{MemberCreate, MemberUpdate, operations};
 use crate::values::Email;
 
 /// The members of an account: the email addresses with which people may sign in to its dashboard, and the role of each.
@@ -22,7 +22,7 @@ impl<'e> Members<'e> {
     ///
     /// # Errors
     /// [`Error::UnknownTenant`] if there is no such account, and [`Error::NotAllowed`] if the address is a member already or
-    /// there are [`MAX_MEMBERS`](members::MAX_MEMBERS).
+    /// there are [`MAX_MEMBERS`](crate::accounts::members::MAX_MEMBERS).
     ///
     /// # Examples
     ///
@@ -38,12 +38,7 @@ impl<'e> Members<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn add(self, email: Email, role: Role) -> Result<Member, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.members.add"), (tenant, email, role), async |tx, (tenant, email, role)| {
-                members::add(tx, *tenant, email, *role).await
-            })
-            .await
+        self.account.call(&operations::ADD_MEMBER, MemberCreate { email, role }).await
     }
 
     /// Returns all members, in the order of their addresses.
@@ -63,8 +58,7 @@ impl<'e> Members<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self) -> Result<Vec<Member>, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner.read(operation!("svc.members.list"), tenant, async |tx, &tenant| members::list(tx, tenant).await).await
+        Ok(self.account.call(&operations::LIST_MEMBERS, ()).await?.data)
     }
 
     /// Returns the member with this id.
@@ -84,12 +78,7 @@ impl<'e> Members<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: MemberId) -> Result<Member, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .read(operation!("svc.members.get", id), (tenant, id), async |tx, &(tenant, id)| {
-                members::get(tx, tenant, id).await
-            })
-            .await
+        self.account.call_on(&operations::GET_MEMBER, id, ()).await
     }
 
     /// Changes the role of a member. It holds from their next request on.
@@ -110,15 +99,10 @@ impl<'e> Members<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn set_role(self, id: MemberId, role: Role) -> Result<Member, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.members.set_role", id), (tenant, id, role), async |tx, &(tenant, id, role)| {
-                members::set_role(tx, tenant, id, role).await
-            })
-            .await
+        self.account.call_on(&operations::UPDATE_MEMBER, id, MemberUpdate { role }).await
     }
 
-    /// Removes a member, and returns it. Their sessions that show the account end for good, also if they are added again.
+    /// Removes a member. Their sessions that show the account end for good, also if they are added again.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the account has no such member, and [`Error::NotAllowed`] if a person in the dashboard removes
@@ -136,12 +120,7 @@ impl<'e> Members<'e> {
     /// assert_eq!(account.members().list().await?, []);
     /// # Ok(()) });
     /// ```
-    pub async fn remove(self, id: MemberId) -> Result<Member, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.members.remove", id), (tenant, id), async |tx, &(tenant, id)| {
-                members::remove(tx, tenant, id).await
-            })
-            .await
+    pub async fn remove(self, id: MemberId) -> Result<(), Error> {
+        self.account.call_on(&operations::REMOVE_MEMBER, id, ()).await
     }
 }

@@ -1,6 +1,6 @@
 //! Keys of the platform API.
 
-use super::executor::{Runner, operation};
+use super::executor::Runner;
 use crate::accounts::platform_keys::{self, NewPlatformKey, PlatformKey, PlatformKeyCreate, PlatformKeyId};
 use crate::error::Error;
 
@@ -33,9 +33,7 @@ impl<'e> PlatformKeys<'e> {
     /// ```
     pub async fn create(self, input: PlatformKeyCreate) -> Result<NewPlatformKey, Error> {
         self.runner
-            .write(operation!("svc.platform_keys.create"), input, async |tx, input| {
-                platform_keys::create(tx, input.clone()).await
-            })
+            .write("svc.platform_keys.create", input, async |tx, input| platform_keys::create(tx, input.clone()).await)
             .await
     }
 
@@ -52,8 +50,7 @@ impl<'e> PlatformKeys<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self) -> Result<Vec<PlatformKey>, Error> {
-        let list =
-            self.runner.read(operation!("svc.platform_keys.list"), (), async |tx, ()| Ok(tx.platform_keys().await?));
+        let list = self.runner.read("svc.platform_keys.list", (), async |tx, ()| Ok(tx.platform_keys().await?));
         list.await
     }
 
@@ -75,7 +72,8 @@ impl<'e> PlatformKeys<'e> {
     /// ```
     pub async fn revoke(self, id: PlatformKeyId) -> Result<PlatformKey, Error> {
         self.runner
-            .write(operation!("svc.platform_keys.revoke", id), id, async |tx, &id| platform_keys::revoke(tx, id).await)
+            .on(id)
+            .write("svc.platform_keys.revoke", id, async |tx, &id| platform_keys::revoke(tx, id).await)
             .await
     }
 }

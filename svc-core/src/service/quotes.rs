@@ -1,9 +1,9 @@
 //! What customers decide about quotes.
 
-use super::executor::{Account, operation};
 use super::records::Records;
 use crate::error::Error;
-use crate::resources::quotes::{self, Quote, QuoteId};
+use crate::platform::operations;
+use crate::resources::quotes::{Quote, QuoteId};
 
 /// What customers decide.
 impl Records<'_, Quote> {
@@ -28,12 +28,7 @@ impl Records<'_, Quote> {
     /// # Ok(()) });
     /// ```
     pub async fn accept(self, id: QuoteId) -> Result<Quote, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.quotes.accept", id), (tenant, id), async |tx, &(tenant, id)| {
-                quotes::accept(tx, tenant, id).await
-            })
-            .await
+        self.account.call_on(&operations::ACCEPT_QUOTE, id, ()).await
     }
 
     /// Records that the customer declines the offer. Fires `quote.declined`, then `quote.updated`.
@@ -57,11 +52,6 @@ impl Records<'_, Quote> {
     /// # Ok(()) });
     /// ```
     pub async fn decline(self, id: QuoteId) -> Result<Quote, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.quotes.decline", id), (tenant, id), async |tx, &(tenant, id)| {
-                quotes::decline(tx, tenant, id).await
-            })
-            .await
+        self.account.call_on(&operations::DECLINE_QUOTE, id, ()).await
     }
 }

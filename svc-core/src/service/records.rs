@@ -6,17 +6,14 @@ use std::ops::Range;
 
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 
-use super::executor::{Account, Traced, operation};
+use super::executor::Account;
 use crate::error::Error;
+use crate::operation::Listing;
 use crate::pages::{Limit, ListParams, MAX_LIMIT, Page, SentCursor, Since};
-use crate::resources::bookings::Booking;
+use crate::platform::operations;
 use crate::resources::contacts::{self, Contact, ContactId, OfContact};
-use crate::resources::invoices::Invoice;
-use crate::resources::jobs::Job;
-use crate::resources::quotes::Quote;
 use crate::resources::{Create, Delete, Resource, Update, crud};
 use crate::values::{Id, Timestamp};
-use crate::webhooks::subscriptions::WebhookSubscription;
 
 /// The records of one resource and one account, such as its contacts.
 ///
@@ -35,47 +32,7 @@ impl<R> Clone for Records<'_, R> {
 
 impl<R> Copy for Records<'_, R> {}
 
-/// A resource of an [`Account`]. Only those of this crate implement it.
-pub trait AccountResource: Resource {
-    /// The names of its operations.
-    #[doc(hidden)]
-    const OPERATIONS: Operations;
-}
-
-/// The names of the operations of a resource.
-#[doc(hidden)]
-pub struct Operations {
-    get: Traced,
-    list: Traced,
-    create: Traced,
-    update: Traced,
-    delete: Traced,
-}
-
-macro_rules! account_resources {
-    ($($resource:ident $name:literal)+) => {$(
-        impl AccountResource for $resource {
-            const OPERATIONS: Operations = Operations {
-                get: operation!(concat!("svc.", $name, ".get")),
-                list: operation!(concat!("svc.", $name, ".list")),
-                create: operation!(concat!("svc.", $name, ".create")),
-                update: operation!(concat!("svc.", $name, ".update")),
-                delete: operation!(concat!("svc.", $name, ".delete")),
-            };
-        }
-    )+};
-}
-
-account_resources! {
-    Contact "contacts"
-    Invoice "invoices"
-    Quote "quotes"
-    Booking "bookings"
-    Job "jobs"
-    WebhookSubscription "webhooks"
-}
-
-impl<'e, R: AccountResource> Records<'e, R> {
+impl<'e, R: Resource> Records<'e, R> {
     pub(super) fn new(account: Account<'e>) -> Self {
         Self { account, resource: PhantomData }
     }
@@ -97,10 +54,7 @@ impl<'e, R: AccountResource> Records<'e, R> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: Id<R>) -> Result<R, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .read(R::OPERATIONS.get.on(id), (tenant, id), async |tx, &(tenant, id)| crud::get(tx, tenant, id).await)
-            .await
+        self.account.call_on(&operations::Records::<R>::GET, id, ()).await
     }
 
     /// Returns a page of the records, newest first, or in the order of their changes with `updated_since`.
@@ -121,11 +75,7 @@ impl<'e, R: AccountResource> Records<'e, R> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self, filter: R::Filter, params: ListParams) -> Result<Page<R>, Error> {
-        let Account { runner, id: tenant } = self.account;
-        let list = runner.read(R::OPERATIONS.list, (tenant, params, filter), async |tx, (tenant, params, filter)| {
-            crud::list(tx, *tenant, params, filter).await
-        });
-        list.await
+        self.account.call(&operations::Records::<R>::LIST, Listing { page: params, filter }).await
     }
 
     /// Streams the records, newest first. Pages of 200 are read as they are needed, each in a transaction of its own, so memory
@@ -194,7 +144,7 @@ impl<'e, R: AccountResource> Records<'e, R> {
     }
 }
 
-impl<R: AccountResource> Records<'_, R> {
+impl<R: Resource> Records<'_, R> {
     /// Returns one page of the records that were created in a range of times, newest first.
     ///
     /// # Errors
@@ -220,14 +170,14 @@ impl<R: AccountResource> Records<'_, R> {
     ) -> Result<Page<R>, Error> {
         let Account { runner, id: tenant } = self.account;
         let input = (tenant, params, filter, range);
-        let list = runner.read(R::OPERATIONS.list, input, async |tx, (tenant, params, filter, range)| {
+        let list = runner.read(R::PROFILE.list.id, input, async |tx, (tenant, params, filter, range)| {
             crud::list_created(tx, *tenant, params, filter, range.clone()).await
         });
         list.await
     }
 }
 
-impl<R: AccountResource + OfContact> Records<'_, R> {
+impl<R: OfContact> Records<'_, R> {
     /// Returns one page of the records of a contact that were created in a range of times, newest first.
     ///
     /// # Errors
@@ -240,7 +190,7 @@ impl<R: AccountResource + OfContact> Records<'_, R> {
     ) -> Result<Page<R>, Error> {
         let Account { runner, id: tenant } = self.account;
         let input = (tenant, params, contact, range);
-        let list = runner.read(R::OPERATIONS.list, input, async |tx, (tenant, params, contact, range)| {
+        let list = runner.read(R::PROFILE.list.id, input, async |tx, (tenant, params, contact, range)| {
             contacts::list_of(tx, *tenant, params, *contact, range.clone()).await
         });
         list.await
@@ -266,7 +216,7 @@ impl Records<'_, Contact> {
     /// ```
     pub async fn names(self, ids: Vec<ContactId>) -> Result<BTreeMap<ContactId, String>, Error> {
         let Account { runner, id: tenant } = self.account;
-        let read = runner.read(operation!("svc.contacts.names"), (tenant, ids), async |tx, (tenant, ids)| {
+        let read = runner.read("svc.contacts.names", (tenant, ids), async |tx, (tenant, ids)| {
             let contacts = Contact::repository(tx).get_many(*tenant, ids).await?;
             Ok(contacts.iter().map(|contact| (contact.id, contact.display_name())).collect())
         });
@@ -274,7 +224,7 @@ impl Records<'_, Contact> {
     }
 }
 
-impl<R: AccountResource + Create<Input: Clone>> Records<'_, R> {
+impl<R: Create<Input: Clone>> Records<'_, R> {
     /// Creates a record, and fires its event. A new webhook subscription has the secret that signs its deliveries.
     ///
     /// # Errors
@@ -294,15 +244,11 @@ impl<R: AccountResource + Create<Input: Clone>> Records<'_, R> {
     /// # Ok(()) });
     /// ```
     pub async fn create(self, input: R::Input) -> Result<R, Error> {
-        let Account { runner, id: tenant } = self.account;
-        let create = runner.write(R::OPERATIONS.create, (tenant, input), async |tx, (tenant, input)| {
-            crud::create(tx, *tenant, input.clone()).await
-        });
-        create.await
+        self.account.call(&operations::Records::<R>::CREATE, input).await
     }
 }
 
-impl<R: AccountResource + Update> Records<'_, R> {
+impl<R: Update> Records<'_, R> {
     /// Changes the record, and fires its events. A change without effect fires none. Disabling a webhook subscription holds its
     /// pending deliveries.
     ///
@@ -323,16 +269,11 @@ impl<R: AccountResource + Update> Records<'_, R> {
     /// # Ok(()) });
     /// ```
     pub async fn update(self, id: Id<R>, change: R::Input) -> Result<R, Error> {
-        let Account { runner, id: tenant } = self.account;
-        let update =
-            runner.write(R::OPERATIONS.update.on(id), (tenant, id, change), async |tx, (tenant, id, change)| {
-                crud::update(tx, *tenant, *id, change.clone()).await
-            });
-        update.await
+        self.account.call_on(&operations::Records::<R>::UPDATE, id, change).await
     }
 }
 
-impl<R: AccountResource + Delete> Records<'_, R> {
+impl<R: Delete> Records<'_, R> {
     /// Deletes the record. Its row stays, for the records that refer to it. The pending deliveries of a webhook subscription fail.
     ///
     /// # Errors
@@ -351,10 +292,6 @@ impl<R: AccountResource + Delete> Records<'_, R> {
     /// # Ok(()) });
     /// ```
     pub async fn delete(self, id: Id<R>) -> Result<(), Error> {
-        let Account { runner, id: tenant } = self.account;
-        let delete = runner.write(R::OPERATIONS.delete.on(id), (tenant, id), async |tx, &(tenant, id)| {
-            crud::delete::<R>(tx, tenant, id).await
-        });
-        delete.await
+        self.account.call_on(&operations::Records::<R>::DELETE, id, ()).await
     }
 }

@@ -1,7 +1,6 @@
 //! Bulk replays of an account.
 
 use super::Account;
-use super::executor::operation;
 use crate::error::Error;
 use crate::webhooks::replays::{self, Replay, ReplayCreate, ReplayId};
 
@@ -37,7 +36,7 @@ impl<'e> Replays<'e> {
     pub async fn create(self, input: ReplayCreate) -> Result<Replay, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write(operation!("svc.replays.create"), (tenant, input), async |tx, (tenant, input)| {
+            .write("svc.replays.create", (tenant, input), async |tx, (tenant, input)| {
                 replays::create(tx, *tenant, input.clone()).await
             })
             .await
@@ -65,7 +64,7 @@ impl<'e> Replays<'e> {
     pub async fn preview(self, input: ReplayCreate) -> Result<Replay, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.replays.preview"), (tenant, input), async |tx, (tenant, input)| {
+            .read("svc.replays.preview", (tenant, input), async |tx, (tenant, input)| {
                 replays::preview(tx, *tenant, input.clone()).await
             })
             .await
@@ -92,7 +91,8 @@ impl<'e> Replays<'e> {
     pub async fn get(self, id: ReplayId) -> Result<Replay, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.replays.get", id), (tenant, id), async |tx, &(tenant, id)| {
+            .on(id)
+            .read("svc.replays.get", (tenant, id), async |tx, &(tenant, id)| {
                 tx.replay(tenant, id).await?.ok_or(Error::NotFound)
             })
             .await
@@ -119,7 +119,7 @@ impl<'e> Replays<'e> {
     pub async fn list(self, limit: u32) -> Result<Vec<Replay>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.replays.list"), (tenant, limit), async |tx, &(tenant, limit)| {
+            .read("svc.replays.list", (tenant, limit), async |tx, &(tenant, limit)| {
                 Ok(tx.replays(tenant, limit).await?)
             })
             .await

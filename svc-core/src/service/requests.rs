@@ -1,7 +1,6 @@
 //! The request log of an account.
 
 use super::Account;
-use super::executor::operation;
 use crate::error::Error;
 use crate::requests::{self, LoggedRequest, LoggedRequestId, RequestFilter};
 use crate::webhooks::events::Event;
@@ -35,7 +34,7 @@ impl<'e> Requests<'e> {
     pub async fn list(self, filter: RequestFilter) -> Result<Vec<LoggedRequest>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.requests.list"), (tenant, filter), async |tx, (tenant, filter)| {
+            .read("svc.requests.list", (tenant, filter), async |tx, (tenant, filter)| {
                 requests::list(tx, *tenant, filter).await
             })
             .await
@@ -48,7 +47,7 @@ impl<'e> Requests<'e> {
     pub async fn newest(self, limit: u32) -> Result<Vec<LoggedRequest>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.requests.newest"), (tenant, limit), async |tx, &(tenant, limit)| {
+            .read("svc.requests.newest", (tenant, limit), async |tx, &(tenant, limit)| {
                 requests::newest(tx, tenant, limit).await
             })
             .await
@@ -61,9 +60,8 @@ impl<'e> Requests<'e> {
     pub async fn get(self, id: LoggedRequestId) -> Result<LoggedRequest, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.requests.get", id), (tenant, id), async |tx, &(tenant, id)| {
-                requests::get(tx, tenant, id).await
-            })
+            .on(id)
+            .read("svc.requests.get", (tenant, id), async |tx, &(tenant, id)| requests::get(tx, tenant, id).await)
             .await
     }
 
@@ -74,7 +72,7 @@ impl<'e> Requests<'e> {
     pub async fn events(self, id: LoggedRequestId, limit: u32) -> Result<Vec<Event>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.requests.events"), (tenant, id, limit), async |tx, &(tenant, id, limit)| {
+            .read("svc.requests.events", (tenant, id, limit), async |tx, &(tenant, id, limit)| {
                 let request = requests::get(tx, tenant, id).await?;
                 requests::events(tx, &request, limit).await
             })

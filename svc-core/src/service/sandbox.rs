@@ -1,9 +1,9 @@
 //! The sandbox of an account.
 
 use super::Account;
-use super::executor::operation;
 use crate::accounts::tenants::Tenant;
 use crate::error::Error;
+use crate::platform::operations;
 use crate::sandboxes::{self, NewSandbox};
 
 /// The sandbox of an account: an account of its own, in which programs are tried.
@@ -33,7 +33,7 @@ impl<'e> Sandbox<'e> {
     /// ```
     pub async fn find(self) -> Result<Option<Tenant>, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.read(operation!("svc.sandbox.find"), tenant, async |tx, &tenant| sandboxes::find(tx, tenant).await).await
+        runner.read("svc.sandbox.find", tenant, async |tx, &tenant| sandboxes::find(tx, tenant).await).await
     }
 
     /// Creates the sandbox, with sample records and a key.
@@ -56,9 +56,7 @@ impl<'e> Sandbox<'e> {
     /// ```
     pub async fn create(self) -> Result<NewSandbox, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.sandbox.create"), tenant, async |tx, &tenant| sandboxes::create(tx, tenant).await)
-            .await
+        runner.write("svc.sandbox.create", tenant, async |tx, &tenant| sandboxes::create(tx, tenant).await).await
     }
 
     /// Deletes the data of the sandbox and creates the sample records again. Keys and webhook subscriptions stay.
@@ -83,15 +81,8 @@ impl<'e> Sandbox<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn reset(self) -> Result<(), Error> {
-        let Account { runner, id: tenant } = self.account;
-        loop {
-            let step = runner.write(operation!("svc.sandbox.reset"), tenant, async |tx, &tenant| {
-                sandboxes::reset_step(tx, tenant).await
-            });
-            if step.await?.is_done {
-                return Ok(());
-            }
-        }
+        while !self.account.call(&operations::RESET_SANDBOX, ()).await?.is_done {}
+        Ok(())
     }
 
     /// Deletes the sandbox with all that it has, in steps as [`reset`](Self::reset) does.
@@ -111,14 +102,7 @@ impl<'e> Sandbox<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn delete(self) -> Result<(), Error> {
-        let Account { runner, id: tenant } = self.account;
-        loop {
-            let step = runner.write(operation!("svc.sandbox.delete"), tenant, async |tx, &tenant| {
-                sandboxes::delete_step(tx, tenant).await
-            });
-            if step.await?.is_done {
-                return Ok(());
-            }
-        }
+        while !self.account.call(&operations::DELETE_SANDBOX, ()).await?.is_done {}
+        Ok(())
     }
 }

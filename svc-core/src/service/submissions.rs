@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Account;
-use super::executor::operation;
 use crate::accounts::idempotency::{self, StoredResponse};
 use crate::error::{Error, Issue, StoreError};
 use crate::store::Tx;
@@ -117,7 +116,7 @@ impl Account<'_> {
     /// ```
     pub async fn submitted(self, form: &Submission) -> Result<Option<String>, Error> {
         let Self { runner, id } = self;
-        let submitted = runner.write(operation!("svc.submissions.get"), (id, form.clone()), async |tx, (id, form)| {
+        let submitted = runner.write("svc.submissions.get", (id, form.clone()), async |tx, (id, form)| {
             Ok(form.stored(tx, *id).await?.and_then(|stored| stored.location))
         });
         submitted.await
@@ -134,7 +133,7 @@ impl Account<'_> {
     pub async fn remember_submission(self, form: &Submission, location: &str) -> Result<(), Error> {
         let Self { runner, id } = self;
         let input = (id, form.clone(), location.to_owned());
-        let remember = runner.write(operation!("svc.submissions.remember"), input, async |tx, (id, form, location)| {
+        let remember = runner.write("svc.submissions.remember", input, async |tx, (id, form, location)| {
             form.store(tx, *id, Some(location.clone()), Vec::new()).await
         });
         remember.await

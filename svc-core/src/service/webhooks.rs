@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::executor::{Account, operation};
+use super::executor::Account;
 use super::records::Records;
 use crate::error::Error;
+use crate::platform::operations;
 use crate::values::EventKind;
 use crate::webhooks::deliveries::Delivery;
 use crate::webhooks::statistics::{self, Backlog};
@@ -35,11 +36,10 @@ impl Records<'_, WebhookSubscription> {
     pub async fn rotate_secret(self, id: SubscriptionId, overlap: Duration) -> Result<WebhookSubscription, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write(
-                operation!("svc.webhooks.rotate_secret", id),
-                (tenant, id, overlap),
-                async |tx, &(tenant, id, overlap)| subscriptions::rotate_secret(tx, tenant, id, overlap).await,
-            )
+            .on(id)
+            .write("svc.webhooks.rotate_secret", (tenant, id, overlap), async |tx, &(tenant, id, overlap)| {
+                subscriptions::rotate_secret(tx, tenant, id, overlap).await
+            })
             .await
     }
 
@@ -64,12 +64,7 @@ impl Records<'_, WebhookSubscription> {
     /// # Ok(()) });
     /// ```
     pub async fn finish_rotation(self, id: SubscriptionId) -> Result<WebhookSubscription, Error> {
-        let Account { runner, id: tenant } = self.account;
-        runner
-            .write(operation!("svc.webhooks.finish_rotation", id), (tenant, id), async |tx, &(tenant, id)| {
-                subscriptions::finish_rotation(tx, tenant, id).await
-            })
-            .await
+        self.account.call_on(&operations::FINISH_WEBHOOK_ROTATION, id, ()).await
     }
 
     /// Sends a test event to this subscription alone, with sample data of a kind that it is for. Without a kind, the first of
@@ -94,7 +89,8 @@ impl Records<'_, WebhookSubscription> {
     pub async fn send_test(self, id: SubscriptionId, kind: Option<EventKind>) -> Result<Delivery, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write(operation!("svc.webhooks.send_test", id), (tenant, id, kind), async |tx, &(tenant, id, kind)| {
+            .on(id)
+            .write("svc.webhooks.send_test", (tenant, id, kind), async |tx, &(tenant, id, kind)| {
                 subscriptions::send_test(tx, tenant, id, kind).await
             })
             .await
@@ -121,7 +117,8 @@ impl Records<'_, WebhookSubscription> {
     pub async fn backlog(self, id: SubscriptionId) -> Result<Backlog, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read(operation!("svc.webhooks.backlog", id), (tenant, id), async |tx, &(tenant, id)| {
+            .on(id)
+            .read("svc.webhooks.backlog", (tenant, id), async |tx, &(tenant, id)| {
                 statistics::backlog(tx, tenant, id).await
             })
             .await

@@ -226,7 +226,7 @@ async fn a_stream_ends_with_its_session() {
         let stream = member.stream("/deliveries/live").await;
         let id = members.list().await.unwrap().iter().find(|member| member.email.as_str() == email).unwrap().id;
         match role {
-            Some(role) => members.set_role(id, role).await.unwrap(),
+            Some(role) => drop(members.set_role(id, role).await.unwrap()),
             None => members.remove(id).await.unwrap(),
         };
         assert!(stream.end().await <= MINUTE, "{role:?}");
