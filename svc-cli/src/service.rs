@@ -13,7 +13,7 @@ use svc_client::{ApiError, Platform, TransportErrorKind};
 use svc_core::Svc;
 use svc_core::env::Env;
 use svc_core::error::{Error, FieldCode, Violation, Violations};
-use svc_core::find::{self, FindText, Found};
+use svc_core::find::{self, FindText, SearchResults};
 use svc_core::input::{Input, ToBody};
 use svc_core::operation::{Operation, Target};
 use svc_core::pages::{Limit, MAX_LIMIT, Page};
@@ -107,7 +107,7 @@ impl Service {
     }
 
     /// Finds records of an account by a text.
-    pub(crate) async fn find(&self, account: TenantId, text: FindText) -> CallResult<Found> {
+    pub(crate) async fn find(&self, account: TenantId, text: FindText) -> CallResult<SearchResults> {
         self.index(account).await?;
         self.call(&FIND_RECORDS, account, text).await
     }

@@ -7,6 +7,7 @@
 use std::fmt::{Debug, Display};
 
 use serde::de::DeserializeOwned;
+use svc_core::accounts::audit::AuditEntryId;
 use svc_core::accounts::keys::KeyId;
 use svc_core::accounts::members::{Member, MemberId};
 use svc_core::input::ToBody;
@@ -16,6 +17,7 @@ use svc_core::platform::{
     DeliveryDetails, DeliveryListFilter, Event, EventListFilter, LogFilter, MemberCreate, MemberUpdate, Replay,
     ReplayCreate, RequestListFilter,
 };
+use svc_core::requests::ApiRequestId;
 use svc_core::resources::bookings::{Booking, BookingCreate, BookingUpdate};
 use svc_core::resources::contacts::{Contact, ContactCreate, ContactFilter, ContactUpdate};
 use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceFilter, InvoiceUpdate};
@@ -140,12 +142,12 @@ impl Record for Replay {
 }
 impl Record for ApiRequest {
     const PATH: &'static str = "requests";
-    type Id = uuid::Uuid;
+    type Id = ApiRequestId;
     type Filters = RequestListFilter;
 }
 impl Record for AuditEntry {
     const PATH: &'static str = "audit-log";
-    type Id = uuid::Uuid;
+    type Id = AuditEntryId;
     type Filters = LogFilter;
 }
 

@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::accounts::actor::split_tool;
-use crate::accounts::audit::{self, Entry};
+use crate::accounts::audit::{self, AuditEntry};
 use crate::error::Error;
 use crate::resources::invoices::Payment;
 use crate::store::{EventFilter, EventWithActor, MAX_EVENT_BYTES, Tx};
-use crate::values::{Amount, TenantId, Timestamp};
+use crate::values::{Amount, AnyObject, TenantId, Timestamp};
 use crate::webhooks::events::{EventId, PAYMENT, RECORDS};
 
 /// The number of entries that one list reads at most to find those that a filter selects.
@@ -25,7 +25,7 @@ const REFUNDED: &str = "refunded";
 /// Selects changes. Every condition that is set must hold.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeFilter {
-    /// Changes by this actor, as an [`Entry`] names it. Those of a client include those by tools that it has called.
+    /// Changes by this actor, as an [`AuditEntry`] names it. Those of a client include those by tools that it has called.
     pub actor: Option<String>,
     /// Changes of this kind of object, such as `invoice`.
     pub object_kind: Option<String>,
@@ -43,7 +43,7 @@ impl ChangeFilter {
         Self { object_id: Some(object), ..Self::default() }
     }
 
-    fn matches(&self, entry: &Entry) -> bool {
+    fn matches(&self, entry: &AuditEntry) -> bool {
         let is_actor = |actor: &String| entry.actor == *actor || split_tool(&entry.actor).0 == actor;
         let is_kind = |kind: &String| entry.object_kind == *kind;
         self.actor.as_ref().is_none_or(is_actor) && self.object_kind.as_ref().is_none_or(is_kind)
@@ -55,7 +55,7 @@ impl ChangeFilter {
 #[non_exhaustive]
 pub struct Change {
     /// The entry. That of a record has the record before the change, if it is known.
-    pub entry: Entry,
+    pub entry: AuditEntry,
     /// What was done, the most particular first: `paid` before `updated`.
     pub actions: Vec<String>,
     /// The events that the change fired, with their kinds, oldest first, if it is that of a record or a test of a webhook.
@@ -95,7 +95,7 @@ pub struct Changes {
 }
 
 impl Change {
-    fn new(entry: Entry) -> Self {
+    fn new(entry: AuditEntry) -> Self {
         let kind = || format!("{}.{}", entry.object_kind, entry.action);
         let event = is_of_event(&entry).then(|| (EventId::new(entry.id.uuid()), kind()));
         let data = entry.after.as_ref().filter(|_| event.is_some());
@@ -104,8 +104,8 @@ impl Change {
             actions: vec![entry.action.clone()],
             events: event.into_iter().collect(),
             is_before_lost: false,
-            payment: data.filter(|_| is_payment).and_then(|data| serde_json::from_str(data.get()).ok()),
-            refunded: data.filter(|_| entry.action == REFUNDED).and_then(|data| refunded_amount(data.get())),
+            payment: data.filter(|_| is_payment).and_then(|data| serde_json::from_str(data.as_str()).ok()),
+            refunded: data.filter(|_| entry.action == REFUNDED).and_then(|data| refunded_amount(data.as_str())),
             paid: None,
             entry,
         }
@@ -114,13 +114,13 @@ impl Change {
     /// Returns the object after the change, or before it where it was deleted.
     pub fn object(&self) -> Map<String, Value> {
         let json = self.entry.after.as_ref().or(self.entry.before.as_ref());
-        json.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default()
+        json.and_then(|json| serde_json::from_str(json.as_str()).ok()).unwrap_or_default()
     }
 
     /// Returns the fields that the change set, in the order of the record. Empty where the object before or after the change
     /// is not known, or there was none.
     pub fn fields(&self) -> Vec<FieldChange> {
-        let read = |json: &serde_json::value::RawValue| serde_json::from_str::<Map<String, Value>>(json.get()).ok();
+        let read = |json: &AnyObject| serde_json::from_str::<Map<String, Value>>(json.as_str()).ok();
         let (Some(before), Some(after)) = (&self.entry.before, &self.entry.after) else { return Vec::new() };
         let (Some(before), Some(after)) = (read(before), read(after)) else { return Vec::new() };
         let changed = after.into_iter().filter_map(|(name, after)| {
@@ -165,7 +165,7 @@ impl Change {
             updated_at: String,
         }
         let data = self.entry.after.as_ref().filter(|_| RECORDS.contains(&self.entry.object_kind.as_str()))?;
-        let Changed { updated_at } = serde_json::from_str(data.get()).ok()?;
+        let Changed { updated_at } = serde_json::from_str(data.as_str()).ok()?;
         Timestamp::parse(&updated_at).ok()
     }
 
@@ -182,7 +182,7 @@ impl Change {
         let before = events.into_iter().map(|EventWithActor { event, .. }| event);
         let before = before.into_iter().find(|event| !event.kind.as_str().starts_with(PAYMENT));
         self.is_before_lost = before.is_none();
-        self.entry.before = before.map(|event| event.data);
+        self.entry.before = before.map(|event| AnyObject(event.data));
         Ok(())
     }
 }
@@ -197,7 +197,7 @@ fn refunded_amount(data: &str) -> Option<Amount> {
 }
 
 /// Returns whether an entry is derived from an event.
-fn is_of_event(entry: &Entry) -> bool {
+fn is_of_event(entry: &AuditEntry) -> bool {
     const OWN: [&str; 7] = [audit::TENANT, "key", "webhook", "delivery", "dashboard_link", "session", "member"];
     match (entry.object_kind.as_str(), entry.action.as_str()) {
         ("webhook", "test") => true,
@@ -222,7 +222,7 @@ pub async fn list(tx: &mut dyn Tx, tenant: TenantId, filter: &ChangeFilter, limi
         next = cut(&mut entries, batch as usize).or(last);
         searched += u32::try_from(entries.len()).unwrap_or(batch);
         found.extend(entries.into_iter().filter(|entry| filter.matches(entry)));
-        let size = |entry: &Entry| entry.after.as_ref().map_or(0, |after| after.get().len());
+        let size = |entry: &AuditEntry| entry.after.as_ref().map_or(0, |after| after.as_str().len());
         let is_full = found.len() >= limit as usize || found.iter().map(size).sum::<usize>() >= MAX_EVENT_BYTES;
         if next.is_none() || is_full || searched >= MAX_SEARCHED {
             break;
@@ -249,7 +249,7 @@ async fn entries(
     filter: &ChangeFilter,
     until: Timestamp,
     limit: u32,
-) -> Result<(Vec<Entry>, bool), Error> {
+) -> Result<(Vec<AuditEntry>, bool), Error> {
     let since = filter.since.unwrap_or(Timestamp::from_micros(0));
     let Some(object) = filter.object_id else {
         return audit::list_range(tx, tenant, since..until, limit).await;
@@ -263,7 +263,7 @@ async fn entries(
 
 /// Leaves a page of the entries, and returns the time before which the next page begins, if there is one. Entries of the same
 /// time stay on one page.
-fn cut(entries: &mut Vec<Entry>, limit: usize) -> Option<Timestamp> {
+fn cut(entries: &mut Vec<AuditEntry>, limit: usize) -> Option<Timestamp> {
     let next = entries.get(limit)?.at;
     entries.truncate(limit);
     while entries.len() > 1 && entries.last().is_some_and(|last| last.at == next) {

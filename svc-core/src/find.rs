@@ -7,7 +7,7 @@
 //! time says what the index has.
 //!
 //! [`find`] reads the records that changed since that time beside the index, the oldest change first, and fewer than
-//! [`STEP`] of them are all. So it finds what was written a moment ago; [`Found::is_complete`] is false when there were more.
+//! [`STEP`] of them are all. So it finds what was written a moment ago; [`SearchResults::is_complete`] is false when there were more.
 
 mod folded;
 mod list;
@@ -62,7 +62,7 @@ pub struct Hit {
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
-pub struct Found {
+pub struct SearchResults {
     /// The records, at most 20: those that are named exactly, then those that changed last.
     pub data: Vec<Hit>,
     /// Whether all records were looked at. It is false after many records changed, until the index has caught up: a server
@@ -223,7 +223,7 @@ async fn beside(store: &dyn Store, tenant: TenantId) -> Vec<TenantId> {
 ///
 /// # Errors
 /// [`Error::Store`].
-pub async fn find(tx: &mut dyn Tx, tenant: TenantId, input: &FindText) -> Result<Found, Error> {
+pub async fn find(tx: &mut dyn Tx, tenant: TenantId, input: &FindText) -> Result<SearchResults, Error> {
     let (ids, is_complete) = with_text(tx, tenant, &input.text, None, 2 * MAX_HITS as u32).await?;
     let mut data = Vec::new();
     for (kind, id) in ids {
@@ -233,7 +233,7 @@ pub async fn find(tx: &mut dyn Tx, tenant: TenantId, input: &FindText) -> Result
         data.extend(with_resource!(kind, R => hit::<R>(tx, tenant, id).await?));
     }
     let note = (data.is_empty() && finds_whole_words_alone(input.text.as_str())).then(|| NO_WHOLE_WORD.to_owned());
-    Ok(Found { data, is_complete, note })
+    Ok(SearchResults { data, is_complete, note })
 }
 
 async fn hit<R: BusinessRecord>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Option<Hit>, Error> {

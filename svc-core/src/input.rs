@@ -201,7 +201,7 @@ fn read_members<I: Input>(members: Vec<(String, Json)>, kinds: Option<&EventKind
     if I::NEEDS_A_FIELD && members.is_empty() {
         return Err(Error::EmptyPatch);
     }
-    let mut fields = Fields::new(members.into_iter().map(|(name, json)| (name, Sent::Json(json))));
+    let mut fields = Fields::new(members.into_iter().map(|(name, json)| (name, RawField::Json(json))));
     fields.kinds = kinds.cloned();
     let input = I::take(&mut fields);
     fields.refuse_untaken(I::read_only());
@@ -233,14 +233,15 @@ impl<T> ApplyField<Option<T>> for T {
     }
 }
 
-enum Sent {
+/// A field as a request has it.
+enum RawField {
     Json(Json),
     Query(String),
 }
 
 /// The fields that were sent and not taken yet, and the failures so far.
 pub struct Fields {
-    members: Vec<(String, Option<Sent>)>,
+    members: Vec<(String, Option<RawField>)>,
     /// The names that were looked for.
     known: Vec<&'static str>,
     violations: Violations,
@@ -249,7 +250,7 @@ pub struct Fields {
 }
 
 impl Fields {
-    fn new(members: impl Iterator<Item = (String, Sent)>) -> Self {
+    fn new(members: impl Iterator<Item = (String, RawField)>) -> Self {
         let members = members.map(|(name, sent)| (name, Some(sent))).collect();
         Self { members, known: Vec::with_capacity(16), violations: Violations::default(), kinds: None }
     }
@@ -266,7 +267,7 @@ impl Fields {
                 fields.violations.push(&name, issue);
                 fields.members.push((name, None));
             } else {
-                fields.members.push((name, Some(Sent::Query(value))));
+                fields.members.push((name, Some(RawField::Query(value))));
             }
         }
         fields
@@ -277,8 +278,8 @@ impl Fields {
         self.known.push(name);
         let read = match self.members.iter_mut().find(|(known, _)| known == name) {
             Some((_, sent)) => match sent.take()? {
-                Sent::Json(json) => T::from_json(json),
-                Sent::Query(text) => T::from_query(text),
+                RawField::Json(json) => T::from_json(json),
+                RawField::Query(text) => T::from_query(text),
             },
             None => T::absent().ok_or_else(|| Issue::new(FieldCode::Required, "is required")),
         };

@@ -26,7 +26,7 @@ pub use self::listing::Listing;
 pub use self::outside::Outside;
 pub use self::target::{Method, Target};
 use self::texts::TextsOf;
-pub use self::texts::{Profile, Said, Texts};
+pub use self::texts::{OperationText, Profile, Texts};
 use self::view::View;
 pub(crate) use self::view::Viewed;
 use crate::accounts::platform_keys::Area;

@@ -14,6 +14,11 @@ mod records;
 mod transfer;
 mod values;
 
+pub use crate::accounts::audit::AuditEntry;
+pub use crate::requests::ApiRequest;
+pub use crate::sandboxes::SandboxStep;
+pub use crate::values::AnyObject;
+
 pub use self::apps::{AppCreate, AppGrant, AppListParams, AppUpdate, AppWithSecret};
 pub use self::inputs::{
     AccountCreate, AccountListParams, AccountUpdate, ApiKeyCreate, ApiKeyRotation, AttemptListParams,
@@ -25,13 +30,13 @@ pub use self::inputs::{
 pub use self::links::{DashboardLink, OperatorLink};
 pub use self::operational::operational_data;
 pub use self::records::{
-    Account, ApiKey, ApiKeyWithSecret, ApiRequest, AuditEntry, Delivery, DeliveryDetails, EmittedEvent, Event,
-    ExportPage, HourlyStatistics, MarkedInvoices, NewSandbox, Replay, SandboxStep, Statistics, WriteLimits,
+    Account, ApiKey, ApiKeyWithSecret, Delivery, DeliveryDetails, EmittedEvent, Event, ExportPage, HourlyStatistics,
+    MarkedInvoices, NewSandbox, Replay, Statistics, WriteLimits,
 };
 pub use self::transfer::{
     FieldProblem, ImportCreate, ImportKind, ImportReport, ImportRows, ImportedRow, RowOutcome, RowProblem,
 };
 pub use self::values::{
-    AnyObject, AtLeastOne, EmittableKind, KeyScopes, RedirectUris, Seconds, StatusFilter, Statuses, WebhookCount,
+    AtLeastOne, EmittableKind, KeyScopes, RedirectUris, Seconds, StatusFilter, Statuses, WebhookCount,
     WriteLimitChanges, Zone,
 };

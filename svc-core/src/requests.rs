@@ -12,9 +12,12 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::accounts::keys::KeyId;
 use crate::env::time_of_id;
 use crate::error::Error;
+use crate::input::Record;
 use crate::store::{Store, Tx};
 use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::events::{Event, EventId};
@@ -25,43 +28,45 @@ pub const MAX_REQUESTS: u32 = 1_000;
 /// How long a request is kept.
 pub const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The id of a logged request.
-pub type LoggedRequestId = Id<LoggedRequest>;
+/// The id of an entry of the request log.
+pub type ApiRequestId = Id<ApiRequest>;
 
-/// An API request with a valid key, and how it ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoggedRequest {
-    /// The id of the entry. Ids sort like `started_at`.
-    pub id: LoggedRequestId,
-    /// The tenant of the key.
+/// A request with an API key, and how it ended, without its body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
+pub struct ApiRequest {
+    /// The unique identifier of the entry.
+    pub id: ApiRequestId,
+    /// The `id` of the account.
     pub tenant_id: TenantId,
-    /// The `X-Request-Id` of the response. A client that sends the header chooses it, so it need not be unique.
+    /// The `X-Request-Id` of the response. A client may choose it, so it need not be unique.
     pub request_id: String,
-    /// The API key.
+    /// The `id` of the API key.
     pub key_id: KeyId,
     /// The method, such as `POST`.
     pub method: String,
     /// The path, such as `/api/v1/contacts`.
     pub path: String,
-    /// The query, with `***` in place of values that may be confidential.
+    /// The query, with `***` in place of values that may be confidential. Null if there was none.
     pub query: Option<String>,
     /// The status of the response.
     pub status: u16,
-    /// The code of the error, such as `validation_failed`, if the request failed.
+    /// The code of the error, such as `validation_failed`. Null if the request succeeded.
     pub code: Option<String>,
     /// When the request arrived.
     pub started_at: Timestamp,
-    /// The time from the arrival of the request to its response.
-    pub duration: Duration,
+    /// The time from the arrival of the request to its response, in microseconds.
+    pub duration_us: u64,
     /// The number of events that the request wrote.
     pub events: u32,
     /// The first of these events.
+    #[serde(skip)]
     pub first_event_id: Option<EventId>,
     /// The last of these events.
+    #[serde(skip)]
     pub last_event_id: Option<EventId>,
 }
 
-impl LoggedRequest {
+impl ApiRequest {
     /// Returns whether the request wrote this event.
     pub fn wrote(&self, event: EventId) -> bool {
         self.first_event_id.is_some_and(|first| first <= event) && self.last_event_id.is_some_and(|last| event <= last)
@@ -91,7 +96,7 @@ pub struct RequestFilter {
 
 impl RequestFilter {
     /// Returns whether a request meets every condition.
-    pub fn matches(&self, request: &LoggedRequest) -> bool {
+    pub fn matches(&self, request: &ApiRequest) -> bool {
         fn holds<T>(condition: &Option<T>, is_met: impl FnOnce(&T) -> bool) -> bool {
             condition.as_ref().is_none_or(is_met)
         }
@@ -111,7 +116,7 @@ impl RequestFilter {
 ///
 /// # Errors
 /// [`Error::Store`].
-pub async fn list(tx: &mut dyn Tx, tenant: TenantId, filter: &RequestFilter) -> Result<Vec<LoggedRequest>, Error> {
+pub async fn list(tx: &mut dyn Tx, tenant: TenantId, filter: &RequestFilter) -> Result<Vec<ApiRequest>, Error> {
     let mut requests = newest(tx, tenant, MAX_REQUESTS).await?;
     requests.retain(|request| filter.matches(request));
     Ok(requests)
@@ -121,7 +126,7 @@ pub async fn list(tx: &mut dyn Tx, tenant: TenantId, filter: &RequestFilter) -> 
 ///
 /// # Errors
 /// [`Error::Store`].
-pub async fn newest(tx: &mut dyn Tx, tenant: TenantId, limit: u32) -> Result<Vec<LoggedRequest>, Error> {
+pub async fn newest(tx: &mut dyn Tx, tenant: TenantId, limit: u32) -> Result<Vec<ApiRequest>, Error> {
     let oldest = tx.env().now().minus(MAX_AGE);
     Ok(tx.logged_requests(tenant, oldest, limit).await?)
 }
@@ -130,7 +135,7 @@ pub async fn newest(tx: &mut dyn Tx, tenant: TenantId, limit: u32) -> Result<Vec
 ///
 /// # Errors
 /// [`Error::NotFound`] if the log of the tenant does not have it, or no longer.
-pub async fn get(tx: &mut dyn Tx, tenant: TenantId, id: LoggedRequestId) -> Result<LoggedRequest, Error> {
+pub async fn get(tx: &mut dyn Tx, tenant: TenantId, id: ApiRequestId) -> Result<ApiRequest, Error> {
     let requests = list(tx, tenant, &RequestFilter::default()).await?;
     requests.into_iter().find(|request| request.id == id).ok_or(Error::NotFound)
 }
@@ -139,7 +144,7 @@ pub async fn get(tx: &mut dyn Tx, tenant: TenantId, id: LoggedRequestId) -> Resu
 ///
 /// # Errors
 /// [`Error::Store`].
-pub async fn events(tx: &mut dyn Tx, request: &LoggedRequest, limit: u32) -> Result<Vec<Event>, Error> {
+pub async fn events(tx: &mut dyn Tx, request: &ApiRequest, limit: u32) -> Result<Vec<Event>, Error> {
     let Some(first) = request.first_event_id else { return Ok(Vec::new()) };
     let before = time_of_id(first.uuid()).minus(Duration::from_micros(1));
     let mut events = tx.events_after(request.tenant_id, before, limit.min(request.events)).await?;
@@ -158,9 +163,9 @@ const TRIM_INTERVAL: usize = 100;
 ///
 /// # Errors
 /// [`Error::Store`]. Some of the requests may have been added.
-pub async fn record(store: &dyn Store, requests: &[LoggedRequest]) -> Result<(), Error> {
+pub async fn record(store: &dyn Store, requests: &[ApiRequest]) -> Result<(), Error> {
     for batch in requests.chunks(BATCH as usize) {
-        let batch: Arc<[LoggedRequest]> = batch.into();
+        let batch: Arc<[ApiRequest]> = batch.into();
         let write = store.write("requests.record", batch, async |tx, batch| {
             tx.insert_requests(batch).await?;
             let chosen = batch.iter().rev().step_by(TRIM_INTERVAL).map(|request| request.tenant_id);

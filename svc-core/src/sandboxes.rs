@@ -11,10 +11,13 @@
 
 mod samples;
 
+use serde::{Deserialize, Serialize};
+
 use crate::accounts::keys::{self, KeyCreate, NewKey};
 use crate::accounts::operational::PLATFORM_ACCOUNT;
 use crate::accounts::tenants::{self, Tenant, TenantCreate};
 use crate::error::Error;
+use crate::input::Record;
 use crate::oauth::{self, RevokeReason};
 use crate::store::{SandboxRows, Tx};
 use crate::values::TenantId;
@@ -40,13 +43,12 @@ pub struct NewSandbox {
     pub key: NewKey,
 }
 
-/// What a step of a reset or a deletion has done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+/// What a step of a reset or a deletion of a sandbox has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
 pub struct SandboxStep {
-    /// How many rows it deleted.
+    /// The number of rows that the step deleted.
     pub deleted: u64,
-    /// Whether it was the last one.
+    /// Whether this was the last step. While it is false, send the request again.
     pub is_done: bool,
 }
 

@@ -60,6 +60,7 @@ macro_rules! text_value {
     };
 }
 
+mod any_object;
 mod currency;
 mod email;
 mod event_kinds;
@@ -77,6 +78,7 @@ mod webhook_url;
 
 pub use svc_derive::TextEnum;
 
+pub use self::any_object::AnyObject;
 pub use self::currency::Currency;
 pub use self::email::Email;
 pub use self::event_kinds::{EventKind, EventKindError, EventKinds, EventSet, KindName};

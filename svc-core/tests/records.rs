@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use svc_core::accounts::audit::Entry;
+use svc_core::accounts::audit::AuditEntry;
 use svc_core::prelude::*;
 use svc_core::resources::invoices::{Payment, RefundedInvoice};
 use svc_core::webhooks::deliveries::AttemptLog;
@@ -105,6 +105,7 @@ fn every_record_is_read_back_from_its_body() {
             duration_ms: 1_200,
             status: 503,
             error: Some("status: 503".to_owned()),
+            cause: None,
             response_body: Some("{}".to_owned()),
             response_truncated: false,
             remote_addr: Some("203.0.113.7:443".to_owned()),
@@ -117,7 +118,7 @@ fn every_record_is_read_back_from_its_body() {
             .await?;
         assert_eq!(read_back(&key.key).scopes, key.key.scopes);
         for entry in account.audit_log().since(Timestamp::from_micros(0), 1_000).await? {
-            let read: Entry = read_back(&entry);
+            let read: AuditEntry = read_back(&entry);
             assert_eq!((read.id, read.object_id, read.actor), (entry.id, entry.object_id, entry.actor));
         }
         Ok::<(), Box<dyn std::error::Error>>(())

@@ -26,7 +26,7 @@ use tokio::sync::Semaphore;
 use self::change::InFlightKeys;
 use self::openapi::Documents;
 use self::request_context::RequestContext;
-use self::router::{Found, RoutedOperation, Router};
+use self::router::{RouteMatch, RoutedOperation, Router};
 use self::versions::Version;
 use crate::kernel::Kernel;
 use crate::kernel::listener::{Arrived, Kind, Route, Surface};
@@ -101,12 +101,12 @@ impl Operations {
 impl Surface for Operations {
     fn find<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
         Some(match self.router.find(parts)? {
-            Ok(Found::Operation { routed, account, id, version }) => {
+            Ok(RouteMatch::Operation { routed, account, id, version }) => {
                 Route::new(Kind::Operation(routed.operation.id), move |request| {
                     self.respond(routed, (account, id), version, request)
                 })
             }
-            Ok(Found::Document(version)) => {
+            Ok(RouteMatch::Document(version)) => {
                 let document = self.documents.as_ref()?.response(version);
                 Route::new(Kind::Other, |_| async {
                     let if_none_match = response::tags(&parts.headers, IF_NONE_MATCH);

@@ -29,7 +29,7 @@ use http::HeaderMap;
 use svc_core::error::Error;
 use svc_core::store::{Endpoint, Store};
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery, FailureClass};
+use svc_core::webhooks::deliveries::{AttemptCause, AttemptLog, Delivery};
 use svc_core::webhooks::engine::{self, Attempt, AttemptResult, Batch, BatchResult, InFlight, Policy};
 use svc_core::webhooks::statistics::{self, AttemptCounter};
 use svc_core::webhooks::subscriptions::SubscriptionId;
@@ -421,16 +421,18 @@ async fn record_singly(
 /// Returns the outcome of an attempt whose client panicked: a failed attempt, so that its capacity is freed.
 fn client_panicked(delivery: Delivery, started_at: Timestamp, panic: &(dyn Any + Send)) -> AttemptResult {
     let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref().map(String::as_str));
-    let log = AttemptLog {
+    let mut log = AttemptLog {
         attempt: delivery.attempts,
         started_at,
         duration_ms: 0,
         status: 0,
-        error: Some(format!("{}: the client panicked: {}", FailureClass::Reset, message.unwrap_or("no message"))),
+        error: None,
+        cause: None,
         response_body: None,
         response_truncated: false,
         remote_addr: None,
     };
+    log.fail(AttemptCause::SenderFailed, format_args!("the client panicked: {}", message.unwrap_or("no message")));
     AttemptResult { delivery, log, retry_after: None }
 }
 

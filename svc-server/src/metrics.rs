@@ -245,7 +245,7 @@ impl Metrics {
 
     /// Records a delivery attempt. `delay` is the age of the event when the attempt started.
     pub(crate) fn attempt(&self, log: &AttemptLog, delay: Duration) {
-        let class = log.error.as_deref().map_or("succeeded", |error| error.split(':').next().unwrap_or(error));
+        let class = log.cause.map_or("succeeded", |cause| cause.class().as_str());
         let outcome = [("outcome", class.to_owned())];
         self.attempt_seconds.get_or_create(&outcome).observe(f64::from(log.duration_ms) / 1000.0);
         if log.attempt == 1 {

@@ -2,7 +2,7 @@
 
 use svc_core::store::DeletedResponses;
 use svc_core::values::{Id, Timestamp};
-use svc_core::webhooks::deliveries::AttemptLog;
+use svc_core::webhooks::deliveries::{AttemptCause, AttemptLog};
 
 use crate::Harness;
 use crate::deliveries::call;
@@ -19,6 +19,7 @@ pub(super) async fn attempts_are_stored(h: Harness) {
         duration_ms: 0,
         status: 204,
         error: None,
+        cause: None,
         response_body: None,
         response_truncated: false,
         remote_addr: None,
@@ -28,6 +29,7 @@ pub(super) async fn attempts_are_stored(h: Harness) {
         duration_ms: u32::MAX,
         status: -1,
         error: Some("blocked: ::1 is not public — “näh”".to_owned()),
+        cause: Some(AttemptCause::NotPublic),
         response_body: Some(format!("{}\u{0}\r\n\"'\\", "aß漢🔧".repeat(1024))),
         response_truncated: true,
         remote_addr: Some("[2001:db8::1]:443".to_owned()),
@@ -63,6 +65,7 @@ pub(super) async fn response_bodies_are_deleted_in_the_order_of_events_or_of_one
                 duration_ms: 0,
                 status: 500,
                 error: None,
+                cause: None,
                 response_body: (attempt == 2).then(|| "body".to_owned()),
                 response_truncated: false,
                 remote_addr: None,

@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_core::accounts::actor::{Actor, acting};
-use svc_core::accounts::audit::{self, Entry};
+use svc_core::accounts::audit::{self, AuditEntry};
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::tenants::{self, DeveloperAccess};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
 use svc_core::resources::contacts::{Contact, ContactCreate};
 use svc_core::resources::crud;
-use svc_core::values::EventKind;
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::{AnyObject, EventKind, TenantId, Timestamp};
 use svc_core::webhooks::events;
 use svc_core::webhooks::subscriptions::{self, WebhookSubscription};
 use uuid::Uuid;
@@ -21,7 +20,7 @@ use crate::Harness;
 
 impl Harness {
     /// Returns the audit log of a tenant, oldest entry first.
-    async fn log(&self, tenant: TenantId) -> Vec<Entry> {
+    async fn log(&self, tenant: TenantId) -> Vec<AuditEntry> {
         let beginning = Timestamp::from_micros(0);
         let log = self.read((tenant, beginning), async |tx, &(tenant, beginning)| {
             Ok(tx.audit_entries(tenant, beginning, Timestamp::MAX, 1_000).await?)
@@ -37,14 +36,14 @@ impl Harness {
     }
 }
 
-fn values(entry: &Entry) -> (Value, Value) {
-    let read = |json: &Option<Box<serde_json::value::RawValue>>| {
-        json.as_ref().map_or(Value::Null, |json| serde_json::from_str(json.get()).unwrap())
+fn values(entry: &AuditEntry) -> (Value, Value) {
+    let read = |json: &Option<AnyObject>| {
+        json.as_ref().map_or(Value::Null, |json| serde_json::from_str(json.as_str()).unwrap())
     };
     (read(&entry.before), read(&entry.after))
 }
 
-fn action(entry: &Entry) -> (String, Uuid) {
+fn action(entry: &AuditEntry) -> (String, Uuid) {
     (format!("{} {}", entry.object_kind, entry.action), entry.object_id)
 }
 

@@ -63,6 +63,7 @@ impl Harness {
             duration_ms: summary.duration_ms,
             status: summary.status,
             error: summary.failed.then(String::new),
+            cause: None,
             response_body: Some("x".repeat(1000)),
             response_truncated: false,
             remote_addr: None,

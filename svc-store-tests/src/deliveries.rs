@@ -485,6 +485,7 @@ pub(super) async fn deliveries_of_another_tenant_are_not_returned(h: Harness) {
         duration_ms: 1,
         status: 200,
         error: None,
+        cause: None,
         response_body: None,
         response_truncated: false,
         remote_addr: None,

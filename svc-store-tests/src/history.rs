@@ -166,7 +166,7 @@ pub(super) async fn the_entries_about_an_object_are_found(h: Harness) {
         });
         async { read.await.unwrap() }
     };
-    let actions = |entries: &[audit::Entry]| entries.iter().map(|entry| entry.action.clone()).collect::<Vec<_>>();
+    let actions = |entries: &[audit::AuditEntry]| entries.iter().map(|entry| entry.action.clone()).collect::<Vec<_>>();
     let all = entries(tenant, Timestamp::MAX, 10).await;
     assert_eq!(actions(&all), ["delete", "create"]);
     assert_eq!(actions(&entries(tenant, Timestamp::MAX, 1).await), ["delete"]);

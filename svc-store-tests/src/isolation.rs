@@ -80,6 +80,7 @@ fn attempts(owner: Owner) -> [AttemptLog; 2] {
         duration_ms: attempt,
         status: 500,
         error: None,
+        cause: None,
         response_body: Some("body".to_owned()),
         response_truncated: false,
         remote_addr: None,

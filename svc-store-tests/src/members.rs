@@ -6,7 +6,7 @@ use svc_core::accounts::audit;
 use svc_core::accounts::members::{self, Member, MemberId};
 use svc_core::accounts::sessions::Role;
 use svc_core::error::{Error, StoreError};
-use svc_core::values::{Email, TenantId, Timestamp};
+use svc_core::values::{AnyObject, Email, TenantId, Timestamp};
 
 use crate::Harness;
 
@@ -151,8 +151,8 @@ pub(super) async fn changes_of_members_are_audited(h: Harness) {
     {
         if entry.object_kind == "member" {
             assert_eq!(entry.object_id, member.id.uuid());
-            let role = |json: Option<Box<serde_json::value::RawValue>>| {
-                json.map(|json| serde_json::from_str::<Member>(json.get()).unwrap().role.as_str())
+            let role = |json: Option<AnyObject>| {
+                json.map(|json| serde_json::from_str::<Member>(json.as_str()).unwrap().role.as_str())
             };
             actions.push(json!([entry.action, entry.actor, role(entry.before), role(entry.after)]));
         }

@@ -96,6 +96,7 @@ impl Harness {
             duration_ms: 5,
             status,
             error: Some(format!("status: {status}")),
+            cause: None,
             response_body: None,
             response_truncated: false,
             remote_addr: None,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use svc_core::input::Input as _;
-use svc_core::requests::{self, LoggedRequest, MAX_AGE, MAX_REQUESTS, RequestFilter};
+use svc_core::requests::{self, ApiRequest, MAX_AGE, MAX_REQUESTS, RequestFilter};
 use svc_core::resources::contacts::{Contact, ContactCreate};
 use svc_core::resources::crud;
 use svc_core::values::{TenantId, Timestamp};
@@ -14,9 +14,9 @@ use crate::Harness;
 
 impl Harness {
     /// Returns a request that arrives now, with no optional field.
-    fn request(&self, tenant: TenantId) -> LoggedRequest {
+    fn request(&self, tenant: TenantId) -> ApiRequest {
         let started_at = self.store.env().now();
-        LoggedRequest {
+        ApiRequest {
             id: self.store.env().id(started_at),
             tenant_id: tenant,
             request_id: "req-1".to_owned(),
@@ -27,7 +27,7 @@ impl Harness {
             status: 200,
             code: None,
             started_at,
-            duration: Duration::from_micros(1_500),
+            duration_us: 1_500,
             events: 0,
             first_event_id: None,
             last_event_id: None,
@@ -35,7 +35,7 @@ impl Harness {
     }
 
     /// Adds requests, each a millisecond after the one before.
-    pub(super) async fn log_requests(&self, tenant: TenantId, count: u32) -> Vec<LoggedRequest> {
+    pub(super) async fn log_requests(&self, tenant: TenantId, count: u32) -> Vec<ApiRequest> {
         let mut requests = Vec::new();
         for _ in 0..count {
             requests.push(self.request(tenant));
@@ -46,7 +46,7 @@ impl Harness {
         requests
     }
 
-    async fn requests(&self, tenant: TenantId, filter: RequestFilter) -> Vec<LoggedRequest> {
+    async fn requests(&self, tenant: TenantId, filter: RequestFilter) -> Vec<ApiRequest> {
         let list = self.read((tenant, filter), async |tx, (tenant, filter)| requests::list(tx, *tenant, filter).await);
         list.await.unwrap()
     }
@@ -65,11 +65,11 @@ pub(super) async fn every_field_of_a_request_is_stored(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let empty = h.request(tenant);
     h.clock.advance(Duration::from_millis(1));
-    let full = LoggedRequest {
+    let full = ApiRequest {
         query: Some("status=paid&number=***".to_owned()),
         status: 400,
         code: Some("validation_failed".to_owned()),
-        duration: Duration::from_secs(90 * 60),
+        duration_us: 90 * 60 * 1_000_000,
         events: 2,
         first_event_id: Some(Uuid::from_u128(1).into()),
         last_event_id: Some(Uuid::from_u128(2).into()),
@@ -122,7 +122,7 @@ pub(super) async fn a_request_names_the_events_it_wrote(h: Harness) {
     let all = h.events(tenant).await;
     assert_eq!((written.count, written.first, written.last), (2, Some(all[1].id), Some(all[2].id)));
 
-    let request = LoggedRequest {
+    let request = ApiRequest {
         events: written.count,
         first_event_id: written.first,
         last_event_id: written.last,
@@ -144,7 +144,7 @@ pub(super) async fn requests_are_filtered(h: Harness) {
     let tenant = h.tenant().await;
     let old = h.log_requests(tenant, 1).await.remove(0);
     let key_id = Uuid::from_u128(8).into();
-    let new = LoggedRequest {
+    let new = ApiRequest {
         request_id: "req-2".to_owned(),
         key_id,
         method: "POST".to_owned(),

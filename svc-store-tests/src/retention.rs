@@ -38,6 +38,7 @@ impl Harness {
                     duration_ms: 1,
                     status: 200,
                     error: None,
+                    cause: None,
                     response_body: None,
                     response_truncated: false,
                     remote_addr: None,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use svc_core::find::{self, Found, MAX_HITS, STEP};
+use svc_core::find::{self, MAX_HITS, STEP, SearchResults};
 use svc_core::pages::{Limit, ListParams};
 use svc_core::resources::Filter as _;
 use svc_core::resources::bookings::Booking;
@@ -36,7 +36,7 @@ impl Harness {
         create.await.unwrap()
     }
 
-    async fn found(&self, tenant: TenantId, text: &str) -> Found {
+    async fn found(&self, tenant: TenantId, text: &str) -> SearchResults {
         let input = find::parse(text).unwrap();
         self.read((tenant, input), async |tx, (tenant, input)| find::find(tx, *tenant, input).await).await.unwrap()
     }

@@ -19,6 +19,7 @@ fn attempt(started_at: Timestamp, status: i32, duration_ms: u32) -> AttemptLog {
         duration_ms,
         status,
         error: (status != 200).then(|| "timeout: 10s".to_owned()),
+        cause: None,
         response_body: None,
         response_truncated: false,
         remote_addr: None,

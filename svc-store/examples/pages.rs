@@ -231,6 +231,7 @@ fn success(attempt: Attempt, now: svc_core::values::Timestamp) -> AttemptResult 
         duration_ms: 5,
         status: 204,
         error: None,
+        cause: None,
         response_body: None,
         response_truncated: false,
         remote_addr: Some("192.0.2.1:443".to_owned()),

@@ -118,6 +118,7 @@ async fn deliver_one(tx: &mut dyn Tx, tenant: TenantId) -> std::result::Result<(
         duration_ms: 20,
         status: 200,
         error: None,
+        cause: None,
         response_body: Some("ok".repeat(50)),
         response_truncated: false,
         remote_addr: None,

@@ -8,7 +8,7 @@ use svc_core::accounts::limits::RateLimits;
 use svc_core::accounts::platform_keys::PlatformScope;
 use svc_core::resources::contacts::{ErasurePart, ErasurePosition};
 use svc_core::values::{
-    Amount, Currency, Date, Email, EventSet, Id, JOB_SCALE, Note, RedirectUri, Secret, Stored as _, TenantId,
+    Amount, AnyObject, Currency, Date, Email, EventSet, Id, JOB_SCALE, Note, RedirectUri, Secret, Stored as _, TenantId,
 };
 use svc_core::values::{StreamUrl, Text, TimeZone, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::DeliveryStatus;
@@ -254,6 +254,8 @@ columns! {
     // The text of the JSON, byte by byte: it is what is signed.
     Text [] Box<RawValue>: |json| Param::Text(json.get().into()),
         |cell| RawValue::from_string(cell.text()?.to_owned()).ok();
+    Text [] AnyObject: |json| Param::Text(json.as_str().into()),
+        |cell| RawValue::from_string(cell.text()?.to_owned()).ok().map(Self);
 }
 
 /// Implements [`Column`] for enums with `as_str` and `from_text`.
@@ -274,6 +276,7 @@ enums! {
     svc_core::accounts::sessions::Role
     svc_core::accounts::tenants::DeveloperAccess
     svc_core::accounts::tenants::NumberKind
+    svc_core::webhooks::deliveries::AttemptCause
     svc_core::webhooks::deliveries::FailureReason
     svc_core::webhooks::statistics::AttemptOutcome
     svc_core::webhooks::subscriptions::DisabledReason

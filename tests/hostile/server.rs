@@ -329,6 +329,7 @@ async fn delivery(tx: &mut dyn Tx, tenant: TenantId, attempts: u32) -> std::resu
             duration_ms: 1,
             status: 500,
             error: Some("status: the endpoint responded with 500".to_owned()),
+            cause: None,
             response_body: Some("\u{1}".repeat(16 * 1024)),
             response_truncated: true,
             remote_addr: None,

@@ -179,6 +179,7 @@ async fn a_response_has_the_newest_attempts_and_the_list_has_all() {
                 duration_ms: 1,
                 status: 500,
                 error: None,
+                cause: None,
                 response_body: Some("\u{1}".repeat(16 * 1024)),
                 response_truncated: false,
                 remote_addr: None,

@@ -403,6 +403,7 @@ async fn deliver_all(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
             duration_ms: 3,
             status: 204,
             error: None,
+            cause: None,
             response_body: None,
             response_truncated: false,
             remote_addr: None,

@@ -67,7 +67,17 @@ fn log(attempt: u32, started_at: svc_core::values::Timestamp, status: i32) -> At
         ),
     };
     let response_truncated = status == 503;
-    AttemptLog { attempt, started_at, duration_ms: 42, status, error, response_body, response_truncated, remote_addr }
+    AttemptLog {
+        attempt,
+        started_at,
+        duration_ms: 42,
+        status,
+        error,
+        cause: None,
+        response_body,
+        response_truncated,
+        remote_addr,
+    }
 }
 
 /// Creates a webhook for contacts, one for stays, and a delivery to each. Returns their ids in that order.

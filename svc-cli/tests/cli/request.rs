@@ -2,7 +2,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
 
-use svc_core::requests::LoggedRequest;
+use svc_core::requests::ApiRequest;
 use svc_core::values::{TenantId, parse_uuid};
 use uuid::Uuid;
 
@@ -13,7 +13,7 @@ fn log(session: &Session, account: &str, key: &str, ago: u64, request: (&'static
     let [account, key] = [account, key].map(|id| parse_uuid(id).unwrap());
     session.write((account, key, ago, request), async |tx, &(account, key, ago, (method, path, status))| {
         let started_at = tx.env().now().minus(Duration::from_secs(ago * 60));
-        let request = LoggedRequest {
+        let request = ApiRequest {
             id: tx.env().id(started_at),
             tenant_id: TenantId(account),
             request_id: Uuid::from_u128(1).to_string(),
@@ -24,7 +24,7 @@ fn log(session: &Session, account: &str, key: &str, ago: u64, request: (&'static
             status,
             code: (status >= 400).then(|| "not_found".to_owned()),
             started_at,
-            duration: Duration::from_micros(1_280 + ago * 200_000),
+            duration_us: 1_280 + ago * 200_000,
             events: u32::from(method == "POST"),
             first_event_id: None,
             last_event_id: None,

@@ -1,6 +1,6 @@
 //! Records that are known by their id alone, by a part of it, or by a text.
 
-use svc_core::find::{FindText, Found};
+use svc_core::find::{FindText, SearchResults};
 use svc_core::lookup::{IdPart, KindInAccount, KindOfAll, Matches, PartOfId, RecordId};
 use svc_core::platform::{Account, operations};
 use uuid::Uuid;
@@ -32,7 +32,7 @@ impl AccountClient {
     ///
     /// # Errors
     /// Any [`Error`](crate::Error).
-    pub async fn find(&self, text: &FindText) -> Result<Found> {
+    pub async fn find(&self, text: &FindText) -> Result<SearchResults> {
         self.call(&operations::FIND_RECORDS, text).await
     }
 }

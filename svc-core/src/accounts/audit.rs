@@ -11,44 +11,42 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::to_raw_value;
 use uuid::Uuid;
 
 use crate::error::{Error, StoreError};
+use crate::input::Record;
 use crate::store::{self, EventFilter, EventWithActor, Tx};
-use crate::values::{Id, TenantId, Timestamp};
+use crate::values::{AnyObject, Id, TenantId, Timestamp};
 
 /// The kind of a changed tenant.
 pub(crate) const TENANT: &str = "tenant";
 
 /// The id of an entry of the audit log.
-pub type EntryId = Id<Entry>;
+pub type AuditEntryId = Id<AuditEntry>;
 
-/// One change in the audit log.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Entry {
-    /// The id of the entry. Ids sort like `at`.
-    pub id: EntryId,
-    /// The tenant that the changed object belongs to.
+/// One change in an account.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+pub struct AuditEntry {
+    /// The unique identifier of the entry.
+    pub id: AuditEntryId,
+    /// The `id` of the account.
     pub tenant_id: TenantId,
     /// When the change was made.
     pub at: Timestamp,
-    /// Who made the change: `system`, `cli:<user>`, `key:<id>`, `platform_key:<id>`, `dashboard:<name>` or `sender`;
-    /// `unknown` when an older version of the service recorded no actor.
+    /// Who made the change, such as `key:<id>` or `platform_key:<id>`. A slash and the name of a tool follow if an assistant did,
+    /// as in `key:<id>/create_contact`.
     pub actor: String,
-    /// What was done: `create`, `update`, `delete`, `revoke`, `rotate`, `pause`, `replay`, `import`, `test`,
-    /// `view`, `reset` or `erase`; for a
-    /// record the second part of its event kind, such as `paid`.
+    /// What was done, such as `create` or `update`.
     pub action: String,
-    /// The kind of the changed object: `tenant`, `key`, `webhook`, `delivery`, `dashboard_link`, `session` or `member`, or
-    /// a kind of record such as `invoice`.
+    /// The kind of the changed object, such as `webhook` or `invoice`.
     pub object_kind: String,
-    /// The id of the changed object, or of the event when the event names no object of this service.
+    /// The id of the changed object.
     pub object_id: Uuid,
-    /// The object before the change, without secrets; `None` for a new object and for records.
-    pub before: Option<Box<RawValue>>,
-    /// The object after the change, without secrets; `None` for a deleted object.
-    pub after: Option<Box<RawValue>>,
+    /// The object before the change, without secrets. Null for a new object and for records.
+    pub before: Option<AnyObject>,
+    /// The object after the change, without secrets. Null for a deleted object.
+    pub after: Option<AnyObject>,
 }
 
 /// Returns the word for the kind of a changed object in texts for people, who read `account` for `tenant`.
@@ -61,7 +59,7 @@ pub fn object_word(kind: &str) -> &str {
 /// # Errors
 ///
 /// Returns [`Error::Store`] when the store fails.
-pub async fn list(tx: &mut dyn Tx, tenant: TenantId, since: Timestamp, limit: u32) -> Result<Vec<Entry>, Error> {
+pub async fn list(tx: &mut dyn Tx, tenant: TenantId, since: Timestamp, limit: u32) -> Result<Vec<AuditEntry>, Error> {
     Ok(list_range(tx, tenant, since..Timestamp::MAX, limit).await?.0)
 }
 
@@ -76,7 +74,7 @@ pub async fn list_range(
     tenant: TenantId,
     range: Range<Timestamp>,
     limit: u32,
-) -> Result<(Vec<Entry>, bool), Error> {
+) -> Result<(Vec<AuditEntry>, bool), Error> {
     let entries = tx.audit_entries(tenant, range.start, range.end, limit).await?;
     let events = tx.list_events(tenant, &EventFilter::newest(range, limit)).await?;
     Ok(merge(entries, events, limit))
@@ -84,7 +82,7 @@ pub async fn list_range(
 
 /// Returns the newest `limit` of entries and of changes that events tell of, and whether there may be more. Each of the two has
 /// the newest of its kind up to the limit; of the events those may be missing that a read leaves out.
-pub(crate) fn merge(mut entries: Vec<Entry>, events: Vec<EventWithActor>, limit: u32) -> (Vec<Entry>, bool) {
+pub(crate) fn merge(mut entries: Vec<AuditEntry>, events: Vec<EventWithActor>, limit: u32) -> (Vec<AuditEntry>, bool) {
     let is_cut = store::is_cut(events.iter().map(|found| &found.event), limit);
     if let Some(oldest) = events.last().filter(|_| is_cut) {
         // Before what is older, an event may be missing.
@@ -114,7 +112,7 @@ pub(crate) async fn record<T: Serialize + Sync>(
     after: Option<&T>,
 ) -> Result<(), Error> {
     let at = tx.env().now();
-    let entry = Entry {
+    let entry = AuditEntry {
         id: tx.env().id(at),
         tenant_id: tenant,
         at,
@@ -128,6 +126,6 @@ pub(crate) async fn record<T: Serialize + Sync>(
     Ok(tx.insert_audit_entry(&entry).await?)
 }
 
-fn json(value: &impl Serialize) -> Result<Box<RawValue>, StoreError> {
-    to_raw_value(value).map_err(|error| StoreError::Internal(error.to_string()))
+fn json(value: &impl Serialize) -> Result<AnyObject, StoreError> {
+    to_raw_value(value).map(AnyObject).map_err(|error| StoreError::Internal(error.to_string()))
 }

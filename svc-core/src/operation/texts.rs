@@ -53,29 +53,29 @@ pub struct Profile {
     /// Records, such as "contacts".
     pub plural: &'static str,
     /// The list.
-    pub list: Said,
+    pub list: OperationText,
     /// The retrieval of one.
     pub get: &'static str,
     /// The creation.
-    pub create: Said,
+    pub create: OperationText,
     /// The change.
-    pub update: Said,
+    pub update: OperationText,
     /// The deletion.
-    pub delete: Said,
+    pub delete: OperationText,
 }
 
 /// The name of an operation, and what it says besides what it says of every resource.
 #[derive(Clone, Copy, Debug)]
-pub struct Said {
+pub struct OperationText {
     /// The name, such as `listContacts`.
     pub id: &'static str,
     /// Sentences, in Markdown.
     pub text: &'static str,
 }
 
-impl Said {
+impl OperationText {
     /// Says nothing of an operation that clients do not have.
-    pub const NOTHING: Self = Self { id: "", text: "" };
+    pub const NONE: Self = Self { id: "", text: "" };
 
     /// Says this of an operation.
     pub const fn new(id: &'static str, text: &'static str) -> Self {

@@ -4,8 +4,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::values::{
-    AnyObject, AtLeastOne, EmittableKind, KeyScopes, Seconds, StatusFilter, Statuses, WebhookCount, WriteLimitChanges,
-    Zone,
+    AtLeastOne, EmittableKind, KeyScopes, Seconds, StatusFilter, Statuses, WebhookCount, WriteLimitChanges, Zone,
 };
 use crate::accounts::keys::KeyId;
 use crate::accounts::limits::RateLimits;
@@ -14,7 +13,7 @@ use crate::accounts::tenants::{DeveloperAccess, Tenant, TenantCreate};
 use crate::input::Input;
 use crate::pages::{Limit, SentCursor, Since};
 use crate::resources::invoices::OverduePosition;
-use crate::values::{Currency, Decimal, Email, EventKind, Patch, Text, TextEnum, Timestamp};
+use crate::values::{AnyObject, Currency, Decimal, Email, EventKind, Patch, Text, TextEnum, Timestamp};
 use crate::webhooks::deliveries::DeliveryStatus;
 use crate::webhooks::subscriptions::{SubscriptionId, WebhookCreate};
 

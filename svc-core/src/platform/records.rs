@@ -4,19 +4,15 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
-use crate::accounts::audit::Entry;
 use crate::accounts::keys::{self, KeyId, NewKey, Scope};
 use crate::accounts::limits::{CappedCollection, RateLimits};
 use crate::accounts::tenants::{DeveloperAccess, Tenant};
 use crate::imports::AccountRecord;
 use crate::input::Record;
-use crate::platform::AnyObject;
-use crate::requests::LoggedRequest;
 use crate::resources::invoices::{Invoice, OverduePosition};
 use crate::sandboxes;
-use crate::values::{Currency, EventKind, Secret, TenantId, Timestamp};
+use crate::values::{AnyObject, Currency, EventKind, Secret, TenantId, Timestamp};
 use crate::webhooks::deliveries::{self, AttemptLog, DeliveryId, DeliveryStatus, FailureReason};
 use crate::webhooks::events::{self, EventId};
 use crate::webhooks::replays::{self, ReplayId};
@@ -106,21 +102,6 @@ pub struct NewSandbox {
 impl From<sandboxes::NewSandbox> for NewSandbox {
     fn from(new: sandboxes::NewSandbox) -> Self {
         Self { account: new.sandbox.into(), key: new.key.into() }
-    }
-}
-
-/// What a step of a reset or a deletion of a sandbox has done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
-pub struct SandboxStep {
-    /// The number of rows that the step deleted.
-    pub deleted: u64,
-    /// Whether this was the last step. While it is false, send the request again.
-    pub is_done: bool,
-}
-
-impl From<sandboxes::SandboxStep> for SandboxStep {
-    fn from(sandboxes::SandboxStep { deleted, is_done }: sandboxes::SandboxStep) -> Self {
-        Self { deleted, is_done }
     }
 }
 
@@ -443,94 +424,6 @@ impl From<HourOfAttempts> for HourlyStatistics {
             no_response: count(hour.tally.count(AttemptOutcome::NoResponse)),
             p50_ms: hour.tally.percentile(50),
             p95_ms: hour.tally.percentile(95),
-        }
-    }
-}
-
-/// A request with an API key, and how it ended, without its body.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
-pub struct ApiRequest {
-    /// The unique identifier of the entry.
-    pub id: Uuid,
-    /// The `id` of the account.
-    pub tenant_id: TenantId,
-    /// The `X-Request-Id` of the response. A client may choose it, so it need not be unique.
-    pub request_id: String,
-    /// The `id` of the API key.
-    pub key_id: KeyId,
-    /// The method, such as `POST`.
-    pub method: String,
-    /// The path, such as `/api/v1/contacts`.
-    pub path: String,
-    /// The query, with `***` in place of values that may be confidential. Null if there was none.
-    pub query: Option<String>,
-    /// The status of the response.
-    pub status: u16,
-    /// The code of the error, such as `validation_failed`. Null if the request succeeded.
-    pub code: Option<String>,
-    /// When the request arrived.
-    pub started_at: Timestamp,
-    /// The time from the arrival of the request to its response, in microseconds.
-    pub duration_us: u64,
-    /// The number of events that the request wrote.
-    pub events: u32,
-}
-
-impl From<LoggedRequest> for ApiRequest {
-    fn from(request: LoggedRequest) -> Self {
-        Self {
-            id: request.id.uuid(),
-            tenant_id: request.tenant_id,
-            request_id: request.request_id,
-            key_id: request.key_id,
-            method: request.method,
-            path: request.path,
-            query: request.query,
-            status: request.status,
-            code: request.code,
-            started_at: request.started_at,
-            duration_us: u64::try_from(request.duration.as_micros()).unwrap_or(u64::MAX),
-            events: request.events,
-        }
-    }
-}
-
-/// One change in an account.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
-pub struct AuditEntry {
-    /// The unique identifier of the entry.
-    pub id: Uuid,
-    /// The `id` of the account.
-    pub tenant_id: TenantId,
-    /// When the change was made.
-    pub at: Timestamp,
-    /// Who made the change, such as `key:<id>` or `platform_key:<id>`. A slash and the name of a tool follow if an assistant did,
-    /// as in `key:<id>/create_contact`.
-    pub actor: String,
-    /// What was done, such as `create` or `update`.
-    pub action: String,
-    /// The kind of the changed object, such as `webhook` or `invoice`.
-    pub object_kind: String,
-    /// The id of the changed object.
-    pub object_id: Uuid,
-    /// The object before the change, without secrets. Null for a new object and for records.
-    pub before: Option<AnyObject>,
-    /// The object after the change, without secrets. Null for a deleted object.
-    pub after: Option<AnyObject>,
-}
-
-impl From<Entry> for AuditEntry {
-    fn from(entry: Entry) -> Self {
-        Self {
-            id: entry.id.uuid(),
-            tenant_id: entry.tenant_id,
-            at: entry.at,
-            actor: entry.actor,
-            action: entry.action,
-            object_kind: entry.object_kind,
-            object_id: entry.object_id,
-            before: entry.before.map(AnyObject),
-            after: entry.after.map(AnyObject),
         }
     }
 }

@@ -9,14 +9,13 @@ use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::value::{RawValue, to_raw_value};
 
 use crate::accounts::apps::MAX_REDIRECT_URIS;
 use crate::accounts::keys::Scope;
 use crate::accounts::limits::{CappedCollection, MAX_WEBHOOKS};
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
-use crate::input::json::{self, Json};
+use crate::input::json::Json;
 use crate::values::{EventKind, RedirectUri, TimeZone};
 use crate::webhooks::deliveries::DeliveryStatus;
 
@@ -225,49 +224,6 @@ impl FromJson for RedirectUris {
 schema!(inline RedirectUris, "RedirectUris", |generator| {
     let uri = generator.subschema_for::<RedirectUri>();
     json_schema!({ "type": "array", "items": uri, "minItems": 1, "maxItems": MAX_REDIRECT_URIS })
-});
-
-/// A JSON object with any members, as it was written except for white space.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct AnyObject(pub Box<RawValue>);
-
-impl AnyObject {
-    /// Returns a value as JSON. The service refuses one that is no object.
-    ///
-    /// # Errors
-    ///
-    /// Fails when the value cannot be written as JSON.
-    pub fn new(value: &impl Serialize) -> Result<Self, Issue> {
-        to_raw_value(value).map(Self).map_err(|error| Issue::new(FieldCode::InvalidFormat, error.to_string()))
-    }
-
-    /// Returns the JSON text.
-    pub fn as_str(&self) -> &str {
-        self.0.get()
-    }
-}
-
-/// Objects are equal if their texts are.
-impl PartialEq for AnyObject {
-    fn eq(&self, other: &Self) -> bool {
-        self.as_str() == other.as_str()
-    }
-}
-
-impl FromJson for AnyObject {
-    fn from_json(json: Json) -> Result<Self, Issue> {
-        if !matches!(json, Json::Object(_)) {
-            return Err(Issue::new(FieldCode::InvalidType, "must be an object"));
-        }
-        RawValue::from_string(json::to_text(&json))
-            .map(Self)
-            .map_err(|error| Issue::new(FieldCode::InvalidFormat, error.to_string()))
-    }
-}
-
-schema!(named AnyObject, "AnyObject", |_| {
-    json_schema!({ "type": "object", "description": "A JSON object with any members." })
 });
 
 /// Statuses of deliveries.

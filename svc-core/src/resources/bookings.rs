@@ -11,7 +11,7 @@ use crate::accounts::platform_keys::Area;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::schema::JsonSchema;
 use crate::input::{Apply, Fields, Input, Record, ToBody};
-use crate::operation::{Profile, Said};
+use crate::operation::{OperationText, Profile};
 use crate::resources::contacts::{self, ContactId, OfContact};
 use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, text};
 use crate::resources::starts::HasStart;
@@ -46,18 +46,18 @@ const PROFILE: Profile = Profile {
     with_article: "a booking",
     singular: "booking",
     plural: "bookings",
-    list: Said::new("listBookings", "Bookings of every status are included."),
+    list: OperationText::new("listBookings", "Bookings of every status are included."),
     get: "getBooking",
-    create: Said::new(
+    create: OperationText::new(
         "createBooking",
         "Creates a booking for a contact, with the status `confirmed`. Without `end_time` it lasts 60 minutes. \
          Bookings may overlap.",
     ),
-    update: Said::new(
+    update: OperationText::new(
         "updateBooking",
         "A change of `start_time` alone does not move `end_time`; `end_time` must still be after it.",
     ),
-    delete: Said::NOTHING,
+    delete: OperationText::NONE,
 };
 
 /// A booking: an appointment with a contact.

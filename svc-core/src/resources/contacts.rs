@@ -10,7 +10,7 @@ use crate::accounts::platform_keys::Area;
 use crate::accounts::tenants::Tenant;
 use crate::error::Error;
 use crate::input::{Apply, Input, Record};
-use crate::operation::{Profile, Said};
+use crate::operation::{OperationText, Profile};
 use crate::pages::{CursorScope, ListParams, ListQuery, Order, Page};
 use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, text};
 use crate::resources::{Create, Delete, Filter, NewRecord, Resource, Update, crud};
@@ -28,18 +28,21 @@ const PROFILE: Profile = Profile {
     with_article: "a contact",
     singular: "contact",
     plural: "contacts",
-    list: Said::new("listContacts", "Deleted contacts are left out, unless you set `include_deleted` to true."),
+    list: OperationText::new(
+        "listContacts",
+        "Deleted contacts are left out, unless you set `include_deleted` to true.",
+    ),
     get: "getContact",
-    create: Said::new(
+    create: OperationText::new(
         "createContact",
         "Creates a contact. If another contact of the account has the email address, the request fails with 409 \
          `email_taken`, and `existing_id` in the response is the id of that contact.",
     ),
-    update: Said::new(
+    update: OperationText::new(
         "updateContact",
         "If another contact has the new email address, the request fails with 409 `email_taken`.",
     ),
-    delete: Said::new(
+    delete: OperationText::new(
         "deleteContact",
         "Deletes a contact. Its email address can then be used by another contact. Records that refer to the contact \
          keep their `contact_id`. A deleted contact cannot be restored.",

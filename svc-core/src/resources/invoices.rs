@@ -16,7 +16,7 @@ use crate::accounts::platform_keys::Area;
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
-use crate::operation::{Profile, Said};
+use crate::operation::{OperationText, Profile};
 use crate::resources::contacts::{self, ContactId, OfContact};
 use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, set_scale};
 use crate::resources::{Filter, Resource, crud};
@@ -62,11 +62,11 @@ const PROFILE: Profile = Profile {
     with_article: "an invoice",
     singular: "invoice",
     plural: "invoices",
-    list: Said::new("listInvoices", "Use `number` to find an invoice by its number."),
+    list: OperationText::new("listInvoices", "Use `number` to find an invoice by its number."),
     get: "getInvoice",
-    create: Said::NOTHING,
-    update: Said::NOTHING,
-    delete: Said::NOTHING,
+    create: OperationText::NONE,
+    update: OperationText::NONE,
+    delete: OperationText::NONE,
 };
 
 /// An invoice: a request for payment to a contact. The API cannot change invoices; events report their changes.

@@ -8,7 +8,7 @@ use crate::accounts::platform_keys::Area;
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
-use crate::operation::{Profile, Said};
+use crate::operation::{OperationText, Profile};
 use crate::resources::contacts::{self, ContactId, OfContact};
 use crate::resources::invoices::InvoiceId;
 use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, set_scale, text};
@@ -48,18 +48,18 @@ const PROFILE: Profile = Profile {
     with_article: "a job",
     singular: "job",
     plural: "jobs",
-    list: Said::new("listJobs", "Use `job_number` to find a job by its number."),
+    list: OperationText::new("listJobs", "Use `job_number` to find a job by its number."),
     get: "getJob",
-    create: Said::new(
+    create: OperationText::new(
         "createJob",
         "Creates a job, with the status `quoted` unless you send another one, and the next `job_number` of the \
          account. The name, email address and phone number of the contact are copied to the job.",
     ),
-    update: Said::new(
+    update: OperationText::new(
         "updateJob",
         "The first change to `in_progress` sets `actual_start`, and the first change to `completed` sets `actual_end`.",
     ),
-    delete: Said::NOTHING,
+    delete: OperationText::NONE,
 };
 
 /// A job: work on a site.

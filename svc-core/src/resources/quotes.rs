@@ -9,7 +9,7 @@ use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::json::Json;
 use crate::input::{Apply, FromJson, Input, Record};
-use crate::operation::{Profile, Said};
+use crate::operation::{OperationText, Profile};
 use crate::resources::contacts::{self, ContactId, OfContact};
 use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, set_scale};
 use crate::resources::{Create, Filter, NewRecord, Resource, Update, crud};
@@ -53,15 +53,15 @@ const PROFILE: Profile = Profile {
     with_article: "a quote",
     singular: "quote",
     plural: "quotes",
-    list: Said::new("listQuotes", "Use `status` to select quotes of one status."),
+    list: OperationText::new("listQuotes", "Use `status` to select quotes of one status."),
     get: "getQuote",
-    create: Said::new(
+    create: OperationText::new(
         "createQuote",
         "Creates a quote for a contact, with the status `draft`, the next `quote_number` of the account and today's \
          date as `issue_date`. Without `valid_until` it is valid for 30 days.",
     ),
-    update: Said::new("updateQuote", "The status can be set to any value."),
-    delete: Said::NOTHING,
+    update: OperationText::new("updateQuote", "The status can be set to any value."),
+    delete: OperationText::NONE,
 };
 
 /// A quote: an offer with a price.

@@ -4,7 +4,7 @@ use super::executor::Account;
 use super::{AuditLog, Deliveries, Events, Grants, Keys, Members, Records, Replays, Requests, Sandbox};
 use crate::accounts::tenants::{self, Tenant};
 use crate::error::Error;
-use crate::find::{FindText, Found};
+use crate::find::{FindText, SearchResults};
 use crate::platform::operations;
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::Contact;
@@ -110,7 +110,7 @@ impl<'e> Account<'e> {
     /// assert_eq!(found.data[0].id, contact.id.uuid());
     /// # Ok(()) });
     /// ```
-    pub async fn find(self, text: FindText) -> Result<Found, Error> {
+    pub async fn find(self, text: FindText) -> Result<SearchResults, Error> {
         self.call(&operations::FIND_RECORDS, text).await
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::Account;
-use crate::accounts::audit::{self, Entry};
+use crate::accounts::audit::{self, AuditEntry};
 use crate::changes::{self, ChangeFilter, Changes};
 use crate::error::{Error, StoreError};
 use crate::store::EventFilter;
@@ -214,7 +214,7 @@ impl<'e> AuditLog<'e> {
     /// assert_eq!((log[0].object_kind.as_str(), log[0].action.as_str()), ("tenant", "create"));
     /// # Ok(()) });
     /// ```
-    pub async fn since(self, since: Timestamp, limit: u32) -> Result<Vec<Entry>, Error> {
+    pub async fn since(self, since: Timestamp, limit: u32) -> Result<Vec<AuditEntry>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
             .read("svc.audit_log.since", (tenant, since, limit), async |tx, &(tenant, since, limit)| {
@@ -240,7 +240,7 @@ impl<'e> AuditLog<'e> {
     /// assert!(svc.account(tenant).audit_log().before(Some(newest[0].at), 1).await?.is_empty());
     /// # Ok(()) });
     /// ```
-    pub async fn before(self, until: Option<Timestamp>, limit: u32) -> Result<Vec<Entry>, Error> {
+    pub async fn before(self, until: Option<Timestamp>, limit: u32) -> Result<Vec<AuditEntry>, Error> {
         let Account { runner, id: tenant } = self.account;
         let range = Timestamp::from_micros(0)..until.unwrap_or(Timestamp::MAX);
         let list = runner.read("svc.audit_log.before", (tenant, range, limit), async |tx, (tenant, range, limit)| {

@@ -2,7 +2,7 @@
 
 use super::Account;
 use crate::error::Error;
-use crate::requests::{self, LoggedRequest, LoggedRequestId, RequestFilter};
+use crate::requests::{self, ApiRequest, ApiRequestId, RequestFilter};
 use crate::webhooks::events::Event;
 
 /// The API requests of an account: its newest 1,000 of the last 24 hours.
@@ -31,7 +31,7 @@ impl<'e> Requests<'e> {
     /// assert_eq!(svc.account(tenant).requests().list(failed).await?, []);
     /// # Ok(()) });
     /// ```
-    pub async fn list(self, filter: RequestFilter) -> Result<Vec<LoggedRequest>, Error> {
+    pub async fn list(self, filter: RequestFilter) -> Result<Vec<ApiRequest>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
             .read("svc.requests.list", (tenant, filter), async |tx, (tenant, filter)| {
@@ -44,7 +44,7 @@ impl<'e> Requests<'e> {
     ///
     /// # Errors
     /// [`Error::Store`].
-    pub async fn newest(self, limit: u32) -> Result<Vec<LoggedRequest>, Error> {
+    pub async fn newest(self, limit: u32) -> Result<Vec<ApiRequest>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
             .read("svc.requests.newest", (tenant, limit), async |tx, &(tenant, limit)| {
@@ -57,7 +57,7 @@ impl<'e> Requests<'e> {
     ///
     /// # Errors
     /// [`Error::NotFound`] if the log does not have it, or no longer.
-    pub async fn get(self, id: LoggedRequestId) -> Result<LoggedRequest, Error> {
+    pub async fn get(self, id: ApiRequestId) -> Result<ApiRequest, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
             .on(id)
@@ -69,7 +69,7 @@ impl<'e> Requests<'e> {
     ///
     /// # Errors
     /// [`Error::NotFound`] if the log does not have the request, or no longer.
-    pub async fn events(self, id: LoggedRequestId, limit: u32) -> Result<Vec<Event>, Error> {
+    pub async fn events(self, id: ApiRequestId, limit: u32) -> Result<Vec<Event>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
             .read("svc.requests.events", (tenant, id, limit), async |tx, &(tenant, id, limit)| {

@@ -31,7 +31,7 @@ use self::table::Table;
 use super::{Access, Endpoint, Store, StoreResult, Tx, UnitOfWork};
 use crate::accounts::actor::Actor;
 use crate::accounts::apps::{App, AppId};
-use crate::accounts::audit::Entry;
+use crate::accounts::audit::AuditEntry;
 use crate::accounts::dashboard_links::DashboardLink;
 use crate::accounts::grants::{AuthorizationCode, Grant, Token};
 use crate::accounts::idempotency::StoredResponse;
@@ -44,7 +44,7 @@ use crate::accounts::tenants::{NumberKind, Tenant};
 use crate::env::Env;
 use crate::error::{Error, StoreError};
 use crate::pages::CursorKey;
-use crate::requests::LoggedRequest;
+use crate::requests::ApiRequest;
 use crate::resources::RecordKind;
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::Contact;
@@ -195,8 +195,8 @@ tables! {
     endpoint_schedule: Endpoint => Timestamp,
     endpoints_by_due_at: (Timestamp, Endpoint) => (),
     replays: Key<Replay> => Replay,
-    audit_log: Key<Entry> => Entry,
-    request_log: Key<LoggedRequest> => LoggedRequest,
+    audit_log: Key<AuditEntry> => AuditEntry,
+    request_log: Key<ApiRequest> => ApiRequest,
     // The text of each record, and when it entered the index in the order of all.
     search_texts: (TenantId, RecordKind, Uuid) => (u64, String),
     search_progress: TenantId => Timestamp,

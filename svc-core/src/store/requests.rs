@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::StoreResult;
 use crate::accounts::idempotency::StoredResponse;
-use crate::requests::LoggedRequest;
+use crate::requests::ApiRequest;
 use crate::values::{TenantId, Timestamp};
 
 /// Idempotency keys and the responses that are stored under them.
@@ -34,15 +34,11 @@ pub trait IdempotencyRepository: Send {
 #[async_trait]
 pub trait RequestLogRepository: Send {
     /// Adds requests, in a few statements however many they are.
-    async fn insert_requests(&mut self, requests: &[LoggedRequest]) -> StoreResult<()>;
+    async fn insert_requests(&mut self, requests: &[ApiRequest]) -> StoreResult<()>;
 
     /// Returns at most `limit` requests of a tenant at or after `since`, newest first.
-    async fn logged_requests(
-        &mut self,
-        tenant: TenantId,
-        since: Timestamp,
-        limit: u32,
-    ) -> StoreResult<Vec<LoggedRequest>>;
+    async fn logged_requests(&mut self, tenant: TenantId, since: Timestamp, limit: u32)
+    -> StoreResult<Vec<ApiRequest>>;
 
     /// Deletes all requests of a tenant but its newest `keep`, and returns how many.
     async fn delete_surplus_requests(&mut self, tenant: TenantId, keep: u32) -> StoreResult<u64>;

@@ -11,6 +11,7 @@ pub use super::retries::{MAX_RETRY_AFTER, RetrySchedule};
 use crate::webhooks::events::EventId;
 use crate::webhooks::filters::Filter;
 use crate::webhooks::subscriptions::SubscriptionId;
+use std::fmt;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
@@ -86,6 +87,74 @@ pub enum FailureClass {
     Status,
     /// The access token of the subscription could not be got, so nothing was sent to the endpoint.
     Token,
+}
+
+/// What ended an attempt that failed. It is stored as a word beside the error that people read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+#[non_exhaustive]
+pub enum AttemptCause {
+    /// The host name has no address.
+    UnknownHost,
+    /// Nothing listens on the port.
+    ConnectionRefused,
+    /// There is no route to the address.
+    Unreachable,
+    /// The connection failed for another reason.
+    ConnectionFailed,
+    /// The operator's proxy made no connection.
+    ProxyFailed,
+    /// The operator's proxy made no connection in time.
+    ProxyTimeout,
+    /// The connection was not made in time.
+    ConnectionTimeout,
+    /// The TLS session was not made in time.
+    TlsTimeout,
+    /// The response did not begin in time.
+    ResponseTimeout,
+    /// The response did not end in time.
+    BodyTimeout,
+    /// The TLS session failed.
+    TlsFailed,
+    /// The connection ended before the response began.
+    ConnectionClosed,
+    /// The connection ended within the response.
+    ResponseCut,
+    /// The response was not HTTP/1.1.
+    InvalidResponse,
+    /// The sender itself failed.
+    SenderFailed,
+    /// The URL is not https.
+    NotHttps,
+    /// An address of the host is not public.
+    NotPublic,
+    /// The endpoint responded with a status other than 2xx.
+    Status,
+    /// The access token could not be got.
+    TokenFailed,
+}
+
+impl AttemptCause {
+    /// Returns the class of the failure, by which it is counted.
+    pub fn class(self) -> FailureClass {
+        match self {
+            Self::UnknownHost => FailureClass::Dns,
+            Self::ConnectionRefused | Self::Unreachable | Self::ConnectionFailed | Self::ProxyFailed => {
+                FailureClass::Connect
+            }
+            Self::ProxyTimeout
+            | Self::ConnectionTimeout
+            | Self::TlsTimeout
+            | Self::ResponseTimeout
+            | Self::BodyTimeout => FailureClass::Timeout,
+            Self::TlsFailed => FailureClass::Tls,
+            Self::ConnectionClosed | Self::ResponseCut | Self::InvalidResponse | Self::SenderFailed => {
+                FailureClass::Reset
+            }
+            Self::NotHttps | Self::NotPublic => FailureClass::Blocked,
+            Self::Status => FailureClass::Status,
+            Self::TokenFailed => FailureClass::Token,
+        }
+    }
 }
 
 /// The highest number of deliveries that a [`Backlog`] counts.
@@ -193,6 +262,9 @@ pub struct AttemptLog {
     pub status: i32,
     /// The error of a failed attempt: its class, a colon, and what happened. Null if it succeeded.
     pub error: Option<String>,
+    /// What ended a failed attempt. `None` if it succeeded.
+    #[serde(skip)]
+    pub cause: Option<AttemptCause>,
     /// The first 16 KiB of the response body. Null if there is none, or if it was deleted because the subscription had too
     /// many that day.
     pub response_body: Option<String>,
@@ -203,6 +275,18 @@ pub struct AttemptLog {
 }
 
 impl AttemptLog {
+    /// Sets what ended the attempt, and its error with what happened.
+    pub fn fail(&mut self, cause: AttemptCause, reason: impl fmt::Display) {
+        (self.cause, self.error) = (Some(cause), Some(format!("{}: {reason}", cause.class())));
+    }
+
+    /// Returns what happened in an attempt that failed, without the class of the failure.
+    pub fn reason(&self) -> Option<&str> {
+        let error = self.error.as_deref()?;
+        let class = self.cause.map_or("", |cause| cause.class().as_str());
+        Some(error.strip_prefix(class).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(error))
+    }
+
     /// Returns whether the endpoint accepted the delivery: a status of 2xx, and no error.
     pub fn succeeded(&self) -> bool {
         self.summary().succeeded()

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::accounts::audit::Entry;
+use crate::accounts::audit::AuditEntry;
 use crate::accounts::operational::OperationalKind;
 use crate::crypto;
 use crate::env::Env;
 use crate::error::{Error, FieldCode, Issue, StoreError, Violations};
 use crate::input::json::{self, Json};
 use crate::store::{self, EventFilter, Tx};
-use crate::values::{EventKind, Id, KindName, TenantId, Timestamp};
+use crate::values::{AnyObject, EventKind, Id, KindName, TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, MatchedSubscription};
 use crate::webhooks::filters::Filter;
 use crate::webhooks::samples;
@@ -66,11 +66,12 @@ impl Event {
     /// of its disconnection and names the webhook of another. Whatever makes deliveries asks it.
     pub fn is_for(&self, subscription: SubscriptionId) -> bool {
         #[derive(Deserialize)]
-        struct Named {
+        struct Disconnection {
             webhook_id: SubscriptionId,
         }
         if OperationalKind::of(self.kind) == Some(OperationalKind::AppDisconnected) && !self.is_test() {
-            return serde_json::from_str(self.data.get()).is_ok_and(|Named { webhook_id }| webhook_id == subscription);
+            return serde_json::from_str(self.data.get())
+                .is_ok_and(|Disconnection { webhook_id }| webhook_id == subscription);
         }
         self.only_for.is_none_or(|only| only == subscription)
     }
@@ -79,7 +80,7 @@ impl Event {
     /// for a test, and for records that the service does not store.
     pub fn record_id(&self) -> Option<Uuid> {
         #[derive(Deserialize)]
-        struct Named {
+        struct RecordIds {
             id: Uuid,
             invoice_id: Option<Uuid>,
         }
@@ -87,7 +88,7 @@ impl Event {
         if self.is_test() || !self.kind.is_built_in() || !RECORDS.contains(&kind) {
             return None;
         }
-        let Named { id, invoice_id } = serde_json::from_str(self.data.get()).ok()?;
+        let RecordIds { id, invoice_id } = serde_json::from_str(self.data.get()).ok()?;
         if kind == PAYMENT { invoice_id } else { Some(id) }
     }
 
@@ -116,7 +117,7 @@ impl Event {
     /// history the event belongs, or for a record that the service does not store, a digest of what it is and of its `id`.
     pub fn order_key(&self) -> Option<Uuid> {
         #[derive(Deserialize)]
-        struct Named<'a> {
+        struct RecordId<'a> {
             #[serde(borrow)]
             id: &'a RawValue,
         }
@@ -124,7 +125,7 @@ impl Event {
             return None;
         }
         self.record_id().or_else(|| {
-            let Named { id } = serde_json::from_str(self.data.get()).ok()?;
+            let RecordId { id } = serde_json::from_str(self.data.get()).ok()?;
             let (of, _) = self.kind.as_str().split_once('.')?;
             let digest = crypto::sha256(format!("{of} {id}").as_bytes());
             Some(Uuid::from_slice(&digest[..16]).unwrap_or_default())
@@ -132,20 +133,20 @@ impl Event {
     }
 
     /// Returns the entry of the audit log for the change that the event tells of. `actor` is that of its transaction.
-    pub(crate) fn audit_entry(self, actor: Option<String>) -> Entry {
+    pub(crate) fn audit_entry(self, actor: Option<String>) -> AuditEntry {
         #[derive(Deserialize)]
-        struct Named {
+        struct RecordId {
             id: Uuid,
         }
         let (kind, action) = self.kind.as_str().split_once('.').unwrap_or(("event", self.kind.as_str()));
         let (kind, action, object_id) = match self.only_for {
             Some(subscription) => ("webhook", "test", subscription.uuid()),
             None => {
-                let record = serde_json::from_str(self.data.get()).map_or(self.id.uuid(), |Named { id }| id);
+                let record = serde_json::from_str(self.data.get()).map_or(self.id.uuid(), |RecordId { id }| id);
                 (kind, action, record)
             }
         };
-        Entry {
+        AuditEntry {
             id: self.id.uuid().into(),
             tenant_id: self.tenant_id,
             at: self.created_at,
@@ -154,7 +155,7 @@ impl Event {
             object_kind: kind.to_owned(),
             object_id,
             before: None,
-            after: Some(self.data),
+            after: Some(AnyObject(self.data)),
         }
     }
 }
@@ -457,12 +458,12 @@ pub(crate) fn body(event: &Event, is_thin: bool, delivered_at: Timestamp) -> Vec
 /// Returns a record with its `id` alone.
 fn thin(data: &RawValue) -> String {
     #[derive(Deserialize)]
-    struct Named<'a> {
+    struct RecordId<'a> {
         #[serde(borrow)]
         id: Option<&'a RawValue>,
     }
     match serde_json::from_str(data.get()) {
-        Ok(Named { id: Some(id) }) => format!(r#"{{"id":{id}}}"#),
+        Ok(RecordId { id: Some(id) }) => format!(r#"{{"id":{id}}}"#),
         _ => "{}".to_owned(),
     }
 }

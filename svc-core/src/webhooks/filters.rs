@@ -121,18 +121,18 @@ impl Expression {
 
 impl Path {
     /// Calls a function with the value at the path, which is null if there is none.
-    fn with(&self, kind: EventKind, data: &Value, call: impl Fn(Found<'_>) -> bool) -> bool {
+    fn with(&self, kind: EventKind, data: &Value, call: impl Fn(EventValue<'_>) -> bool) -> bool {
         let found = match self {
-            Self::Event => return call(Found::Text(kind.as_str())),
+            Self::Event => return call(EventValue::Text(kind.as_str())),
             Self::Data(steps) => steps.iter().try_fold(data, |value, step| match step {
                 Step::Member(name) => member(value, name),
                 Step::Item(at) => value.get(at),
             }),
         };
         call(match found {
-            Some(Value::String(text)) => Found::Text(text),
-            Some(value) => Found::Other(value),
-            None => Found::Other(&Value::Null),
+            Some(Value::String(text)) => EventValue::Text(text),
+            Some(value) => EventValue::Other(value),
+            None => EventValue::Other(&Value::Null),
         })
     }
 }
@@ -148,16 +148,16 @@ fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
 
 /// A value of an event.
 #[derive(Clone, Copy)]
-enum Found<'a> {
+enum EventValue<'a> {
     Text(&'a str),
     Other(&'a Value),
 }
 
 impl Operator {
-    fn holds(self, found: Found<'_>, constant: &Value) -> bool {
+    fn holds(self, found: EventValue<'_>, constant: &Value) -> bool {
         let order = match (found, constant) {
-            (Found::Text(found), Value::String(constant)) => Some(found.cmp(constant.as_str())),
-            (Found::Other(Value::Number(found)), Value::Number(constant)) => {
+            (EventValue::Text(found), Value::String(constant)) => Some(found.cmp(constant.as_str())),
+            (EventValue::Other(Value::Number(found)), Value::Number(constant)) => {
                 match (found.as_i64(), constant.as_i64()) {
                     (Some(found), Some(constant)) => Some(found.cmp(&constant)),
                     _ => {
@@ -169,8 +169,8 @@ impl Operator {
         };
         let is_equal = match (order, found) {
             (Some(order), _) => order.is_eq(),
-            (None, Found::Other(found)) => found == constant,
-            (None, Found::Text(_)) => false,
+            (None, EventValue::Other(found)) => found == constant,
+            (None, EventValue::Text(_)) => false,
         };
         match self {
             Self::Equal => is_equal,

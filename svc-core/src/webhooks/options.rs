@@ -24,7 +24,7 @@ use crate::webhooks::retries::RetrySchedule;
 pub use self::authentication::{Authentication, ClientCredentials};
 pub use self::certificates::{CertificateAuthority, ClientCertificate, TlsOptions, VERIFIABLE_KEYS};
 use self::secrets::{MAX_VALUE, check_value};
-pub use self::secrets::{Sent, SigningSecret, WithSecrets};
+pub use self::secrets::{SigningSecret, Unredacted, WithSecrets};
 
 /// The names of the fields of a subscription that the contract does not have.
 pub const FIELDS: [&str; 13] = [

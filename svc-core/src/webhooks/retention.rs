@@ -439,13 +439,13 @@ mod tests {
     use crate::store::{Access, StoreWrapper, UnitOfWork};
 
     /// A store that counts its transactions.
-    struct Counted {
+    struct CountingStore {
         inner: MemoryStore,
         transactions: AtomicUsize,
     }
 
     #[async_trait]
-    impl StoreWrapper for Counted {
+    impl StoreWrapper for CountingStore {
         fn inner(&self) -> &dyn Store {
             &self.inner
         }
@@ -462,7 +462,7 @@ mod tests {
         let start = Timestamp::from_micros(1_000_000_000_000_000);
         let clock = ManualClock::at(start);
         let inner = MemoryStore::new(Env::new(clock.clone(), SeededEntropy::new(1)));
-        let store = Counted { inner, transactions: AtomicUsize::new(0) };
+        let store = CountingStore { inner, transactions: AtomicUsize::new(0) };
         let store_dyn: &dyn Store = &store;
         let made = store_dyn.write("test", (), async |tx, ()| {
             for number in 0..=2 * PAGE {

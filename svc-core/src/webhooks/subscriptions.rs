@@ -28,7 +28,7 @@ use crate::accounts::platform_keys::Area;
 use crate::env::Env;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::Record;
-use crate::operation::{Profile, Said};
+use crate::operation::{OperationText, Profile};
 use crate::resources::{NoFilter, Resource};
 use crate::values::EventKind;
 use crate::values::{EventSet, Id, Secret, StreamUrl, Text, TextEnum, Timestamp, WebhookUrl};
@@ -77,23 +77,23 @@ const PROFILE: Profile = Profile {
     with_article: "a webhook subscription",
     singular: "webhook subscription",
     plural: "webhook subscriptions",
-    list: Said::new(
+    list: OperationText::new(
         "listWebhooks",
         "Signing secrets are not included; they are only returned when a subscription is created.",
     ),
     get: "getWebhook",
-    create: Said::new(
+    create: OperationText::new(
         "createWebhook",
         "Creates a webhook subscription, which is enabled from the start. The host of `url` and all addresses that it \
          resolves to must be public. If the account has as many subscriptions as it can have, 100 by default, the \
          request fails with 409 `limit_reached`.\n\n\
          The response contains the signing `secret`. Store it, as no other request returns it.",
     ),
-    update: Said::new(
+    update: OperationText::new(
         "updateWebhook",
         "To end an automatic pause, set `enabled` to true. Pending deliveries are sent to a new `url` as well.",
     ),
-    delete: Said::new(
+    delete: OperationText::new(
         "deleteWebhook",
         "Deletes a webhook subscription. Its pending deliveries are not sent, and no further events are delivered.",
     ),

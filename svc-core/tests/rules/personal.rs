@@ -102,6 +102,7 @@ fn a_response_that_came_too_late_is_erased_by_another_time() {
         duration_ms: 1,
         status: 200,
         error: None,
+        cause: None,
         response_body: Some("ada@example.com".to_owned()),
         response_truncated: false,
         remote_addr: None,

@@ -397,6 +397,7 @@ impl Simulation {
                 duration_ms: u32::try_from(response.duration.as_millis()).unwrap(),
                 status: response.status,
                 error: response.error.map(str::to_owned),
+                cause: None,
                 response_body: None,
                 response_truncated: false,
                 remote_addr: None,

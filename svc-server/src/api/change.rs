@@ -269,7 +269,7 @@ mod tests {
         assert_eq!((newest.action.as_str(), newest.object_kind.as_str()), ("create", "webhook"));
         assert_eq!(newest.actor, format!("key:{}", key.key.id));
         let after = newest.after.unwrap();
-        assert!(after.get().contains("https://example.com/hook") && !after.get().contains("whsec_"));
+        assert!(after.as_str().contains("https://example.com/hook") && !after.as_str().contains("whsec_"));
     }
 
     #[test]

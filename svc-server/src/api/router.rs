@@ -28,7 +28,7 @@ pub(super) struct RoutedOperation {
 }
 
 /// What is at a path.
-pub(super) enum Found<'a> {
+pub(super) enum RouteMatch<'a> {
     Operation {
         routed: &'a Arc<RoutedOperation>,
         /// The `{account_id}` of the path.
@@ -62,20 +62,20 @@ impl Router {
     }
 
     /// Returns what a request asks for, or why it is refused; `None` if nothing is at its path.
-    pub(super) fn find<'a>(&'a self, parts: &'a Parts) -> Option<Result<Found<'a>, Problem>> {
+    pub(super) fn find<'a>(&'a self, parts: &'a Parts) -> Option<Result<RouteMatch<'a>, Problem>> {
         let path = parts.uri.path();
         let (version, path) = self.versions.iter().copied().find_map(|version| {
             path.strip_prefix(version.path()).filter(|path| path.starts_with('/')).map(|path| (version, path))
         })?;
         if path == "/openapi.json" {
-            return Some(head::only_get(parts).map(|()| Found::Document(version)));
+            return Some(head::only_get(parts).map(|()| RouteMatch::Document(version)));
         }
         let matched = self.operations.at(path).ok()?;
         let method = if parts.method == Method::HEAD { &Method::GET } else { &parts.method };
         Some(match matched.value.iter().find(|routed| versions::method_of(routed.operation) == *method) {
             Some(routed) => {
                 let (account, id) = (matched.params.get("account_id"), matched.params.get("id"));
-                Ok(Found::Operation { routed, account, id, version })
+                Ok(RouteMatch::Operation { routed, account, id, version })
             }
             None => Err(Problem::MethodNotAllowed(allow(matched.value))),
         })

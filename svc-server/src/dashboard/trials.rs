@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 
 use maud::{Markup, html};
 use serde_json::value::to_raw_value;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::env::Env;
 use svc_core::sync::lock;
 use svc_core::values::{EventKind, TenantId, WebhookUrl};
@@ -128,7 +127,7 @@ impl Trials {
 
 impl Tried {
     /// Returns what came back. `is_new` says that the endpoint has no secret yet.
-    pub(super) fn card(&self, tenant: &Tenant, is_new: bool) -> Markup {
+    pub(super) fn card(&self, is_new: bool) -> Markup {
         let log = &self.trial.log;
         let (tone, status) = match (log.succeeded(), log.status) {
             (true, status) => (Tone::Good, status.to_string()),
@@ -141,7 +140,7 @@ impl Tried {
                 h2 { "What came back" }
                 div.line { (badge(tone, &status)) span { "after " (number(u64::from(log.duration_ms))) " ms" } }
                 p { "A test of " code { (self.kind) } " was sent to " (self.url) ". Nothing was saved." }
-                @if let Some(text) = failures::explain(log, &tenant.time_zone) { p { (text) } }
+                @if let Some(text) = failures::explain(log) { p { (text) } }
                 @if let Some(error) = &log.error { p.soft { "The error was: " (error) } }
                 @if self.is_other_host {
                     p.soft { "It went to another host than the saved URL, so it had none of the headers, credentials and certificates of the \

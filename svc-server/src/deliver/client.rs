@@ -19,7 +19,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use svc_core::env::Env;
 use svc_core::values::{Secret, Timestamp, WebhookUrl};
-use svc_core::webhooks::deliveries::{AttemptLog, FailureClass};
+use svc_core::webhooks::deliveries::{AttemptCause, AttemptLog, FailureClass};
 use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use tokio::time::{Instant, timeout_at};
 
@@ -84,7 +84,7 @@ pub(super) struct LoggedResponse {
 
 /// The reason for which no response, or only a part of it, was received.
 pub(super) struct TransportError {
-    pub(super) class: FailureClass,
+    pub(super) cause: AttemptCause,
     pub(super) reason: String,
 }
 
@@ -162,7 +162,7 @@ impl Inner {
     /// Gets a document.
     async fn get(&self, url: &WebhookUrl) -> Result<Bytes, String> {
         let uri: Uri = url.url().as_str().parse().map_err(|error| format!("{error}"))?;
-        let failed = |TransportError { class, reason }| format!("{class}: {reason}");
+        let failed = |TransportError { cause, reason }| format!("{}: {reason}", cause.class());
         let addresses = self.connections.dialer.check_addresses(&uri).await.map_err(|error| failed(error.into()))?;
         let request = || {
             let mut request = Request::new(Full::default());
@@ -191,11 +191,11 @@ impl Inner {
             None => {
                 let limit = timeout.as_secs_f32();
                 // The peer is known once the head of the response has come.
-                let reason = match dialled {
-                    Some(_) => format!("the body of the response did not end within {limit} s"),
-                    None => format!("no complete response within {limit} s"),
+                let (cause, reason) = match dialled {
+                    Some(_) => (AttemptCause::BodyTimeout, "the body of the response did not end"),
+                    None => (AttemptCause::ResponseTimeout, "no complete response"),
                 };
-                Err(TransportError::new(FailureClass::Timeout, reason))
+                Err(TransportError::new(cause, format!("{reason} within {limit} s")))
             }
         };
         let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
@@ -205,6 +205,7 @@ impl Inner {
             duration_ms,
             status: 0,
             error: None,
+            cause: None,
             response_body: None,
             response_truncated: false,
             remote_addr: dialled.flatten().map(|peer| peer.to_string()),
@@ -214,7 +215,7 @@ impl Inner {
             Ok(response) => {
                 log.status = i32::from(response.status.as_u16());
                 if !response.status.is_success() {
-                    log.error = Some(format!("{}: {}", FailureClass::Status, response.status));
+                    log.fail(AttemptCause::Status, response.status);
                 }
                 let logged = &response.body[..response.body.len().min(MAX_BODY_LOGGED)];
                 log.response_truncated = response.more || logged.len() < response.body.len();
@@ -222,8 +223,8 @@ impl Inner {
                 (retry_after, headers) = (response.retry_after, response.headers);
             }
             Err(failure) => {
-                log.status = if failure.class == FailureClass::Blocked { -1 } else { 0 };
-                log.error = Some(format!("{}: {}", failure.class, failure.reason));
+                log.status = if failure.cause.class() == FailureClass::Blocked { -1 } else { 0 };
+                log.fail(failure.cause, failure.reason);
             }
         }
         (AttemptResult { delivery: attempt.delivery, log, retry_after }, headers)
@@ -237,8 +238,12 @@ impl Inner {
         started_at: Timestamp,
         dialled: &mut Option<Option<SocketAddr>>,
     ) -> Result<LoggedResponse, TransportError> {
-        let uri: Uri =
-            attempt.url.url().as_str().parse().map_err(|error| TransportError::new(FailureClass::Connect, error))?;
+        let uri: Uri = attempt
+            .url
+            .url()
+            .as_str()
+            .parse()
+            .map_err(|error| TransportError::new(AttemptCause::ConnectionFailed, error))?;
         // The addresses are checked at each attempt, also if a connection to the host is open.
         let checked_addresses = self.connections.dialer.check_addresses(&uri).await?;
         let (subscription, credentials) = (attempt.delivery.subscription_id, attempt.options.credentials.as_ref());
@@ -282,13 +287,14 @@ fn request(
     // Firewalls take a request without it for one of a bad robot.
     headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
     for (name, value) in attempt.headers(started_at, &body) {
-        let value = HeaderValue::try_from(value).map_err(|error| TransportError::new(FailureClass::Connect, error))?;
+        let value =
+            HeaderValue::try_from(value).map_err(|error| TransportError::new(AttemptCause::ConnectionFailed, error))?;
         headers.insert(HeaderName::from_static(name), value);
     }
     let authorization =
         token.map(|token| ("authorization".to_owned(), Secret::new(format!("Bearer {}", token.reveal()))));
     for (name, value) in attempt.options.headers.iter().chain(&authorization) {
-        let refused = |error: http::Error| TransportError::new(FailureClass::Connect, error);
+        let refused = |error: http::Error| TransportError::new(AttemptCause::ConnectionFailed, error);
         let name = HeaderName::try_from(name).map_err(|error| refused(error.into()))?;
         let mut value = HeaderValue::try_from(value.reveal()).map_err(|error| refused(error.into()))?;
         value.set_sensitive(true);
@@ -327,10 +333,12 @@ pub(super) async fn read_response(
     let (mut body, mut more) = (Vec::new(), false);
     while let Some(frame) = incoming.frame().await {
         let frame = frame.map_err(|error| {
-            let TransportError { class, reason } = TransportError::from_client(&error);
+            let TransportError { cause, reason } = TransportError::from_client(&error);
             let received = body.len();
+            // The connection was there, as the response had begun.
+            let cause = if cause.class() == FailureClass::Reset { AttemptCause::ResponseCut } else { cause };
             TransportError::new(
-                class,
+                cause,
                 format!("the response {status} broke off after {received} bytes of its body: {reason}"),
             )
         })?;
@@ -378,31 +386,33 @@ impl LoggedResponse {
 }
 
 impl TransportError {
-    pub(super) fn new(class: FailureClass, reason: impl std::fmt::Display) -> Self {
-        Self { class, reason: reason.to_string() }
+    pub(super) fn new(cause: AttemptCause, reason: impl std::fmt::Display) -> Self {
+        Self { cause, reason: reason.to_string() }
     }
 
     /// Classifies an error of the HTTP client: by the connection if that failed, as one of TLS if the receiver says so after the
     /// handshake, as those do that refuse a client certificate, and otherwise as a reset.
     fn from_client(error: &(dyn StdError + 'static)) -> Self {
-        let mut cause = Some(error);
-        let mut last = error;
-        while let Some(error) = cause {
+        let (mut next, mut last) = (Some(error), error);
+        let mut cause = AttemptCause::ConnectionClosed;
+        while let Some(error) = next {
             if let Some(dial) = error.downcast_ref::<DialError>() {
-                return Self::new(dial.class, &dial.reason);
+                return Self::new(dial.cause, &dial.reason);
             }
             if let Some(alert) = tls_errors::alert(error) {
-                return Self::new(FailureClass::Tls, alert);
+                return Self::new(AttemptCause::TlsFailed, alert);
             }
-            last = error;
-            cause = error.source();
+            if error.downcast_ref().is_some_and(hyper::Error::is_parse) {
+                cause = AttemptCause::InvalidResponse;
+            }
+            (last, next) = (error, error.source());
         }
-        Self::new(FailureClass::Reset, last)
+        Self::new(cause, last)
     }
 }
 
 impl From<DialError> for TransportError {
     fn from(error: DialError) -> Self {
-        Self::new(error.class, error.reason)
+        Self::new(error.cause, error.reason)
     }
 }

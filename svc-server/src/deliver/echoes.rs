@@ -54,9 +54,9 @@ pub(super) fn masked(bytes: &[u8], secrets: &[Secret], is_cut_off: bool) -> Vec<
         let mut found = None;
         for secret in secrets {
             match compare(rest, secret.reveal()) {
-                Found::Whole(after) => found = Some(after),
-                Found::Beginning if is_cut_off => found = Some(&[][..]),
-                Found::Beginning | Found::Nothing => continue,
+                Comparison::Whole(after) => found = Some(after),
+                Comparison::Beginning if is_cut_off => found = Some(&[][..]),
+                Comparison::Beginning | Comparison::Nothing => continue,
             }
             break;
         }
@@ -75,7 +75,7 @@ pub(super) fn masked(bytes: &[u8], secrets: &[Secret], is_cut_off: bool) -> Vec<
 }
 
 /// What bytes begin with.
-enum Found<'b> {
+enum Comparison<'b> {
     /// A secret, and what follows it.
     Whole(&'b [u8]),
     /// The first characters of a secret, with which the bytes end.
@@ -84,19 +84,21 @@ enum Found<'b> {
 }
 
 /// Compares the beginning of bytes with a secret, each of whose characters may be encoded.
-fn compare<'b>(bytes: &'b [u8], secret: &str) -> Found<'b> {
+fn compare<'b>(bytes: &'b [u8], secret: &str) -> Comparison<'b> {
     if let Some(after) = bytes.strip_prefix(secret.as_bytes()) {
-        return Found::Whole(after);
+        return Comparison::Whole(after);
     }
     let mut rest = bytes;
     for character in secret.chars() {
         match strip(rest, character) {
             Some(after) => rest = after,
-            None if bytes.len() - rest.len() >= SHORTEST && is_beginning(rest, character) => return Found::Beginning,
-            None => return Found::Nothing,
+            None if bytes.len() - rest.len() >= SHORTEST && is_beginning(rest, character) => {
+                return Comparison::Beginning;
+            }
+            None => return Comparison::Nothing,
         }
     }
-    Found::Whole(rest)
+    Comparison::Whole(rest)
 }
 
 /// Returns whether all bytes that are left may be the beginning of a character that is encoded.

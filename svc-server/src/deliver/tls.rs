@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use svc_core::error::{Error, FieldCode, Issue};
 use svc_core::sync::lock;
-use svc_core::webhooks::deliveries::FailureClass;
+use svc_core::webhooks::deliveries::AttemptCause;
 use svc_core::webhooks::options::{CertificateAuthority, ClientCertificate, TlsOptions};
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use tokio_rustls::rustls::crypto::ring;
@@ -84,7 +84,7 @@ fn authorities(authority: &CertificateAuthority) -> Result<RootCertStore, Issue>
 /// Returns the configuration of TLS with these settings.
 fn config(options: &TlsOptions) -> Result<ClientConfig, TransportError> {
     let unusable = |what: &str, issue: Issue| {
-        TransportError::new(FailureClass::Tls, format!("the {what} of the subscription {}", issue.message))
+        TransportError::new(AttemptCause::TlsFailed, format!("the {what} of the subscription {}", issue.message))
     };
     let roots = match &options.certificate_authority {
         Some(authority) => Arc::new(authorities(authority).map_err(|issue| unusable("certificate authority", issue))?),
@@ -102,10 +102,10 @@ fn config(options: &TlsOptions) -> Result<ClientConfig, TransportError> {
 
 /// The connections of subscriptions with settings of their own.
 #[derive(Default)]
-pub(super) struct TlsClients(Mutex<Kept>);
+pub(super) struct TlsClients(Mutex<ConnectionCache>);
 
 #[derive(Default)]
-struct Kept {
+struct ConnectionCache {
     of: HashMap<SubscriptionId, OwnConnections>,
     /// How often connections were asked for, which orders their last uses.
     uses: u64,
@@ -117,7 +117,7 @@ struct OwnConnections {
     last_use: u64,
 }
 
-impl Kept {
+impl ConnectionCache {
     /// Returns the connections of a subscription with these settings, and forgets those with others.
     fn find(&mut self, subscription: SubscriptionId, options: &Arc<TlsOptions>) -> Option<Arc<Connections>> {
         self.uses += 1;

@@ -17,7 +17,7 @@ use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::Full;
 use serde::Deserialize;
 use svc_core::values::Secret;
-use svc_core::webhooks::deliveries::FailureClass;
+use svc_core::webhooks::deliveries::{AttemptCause, FailureClass};
 use svc_core::webhooks::options::ClientCredentials;
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use tokio::time::Instant;
@@ -33,16 +33,16 @@ const MARGIN: Duration = Duration::from_secs(10);
 /// The longest token, in bytes.
 const MAX_TOKEN: usize = 8 * 1024;
 /// The number of subscriptions whose tokens are kept.
-const MAX_KEPT: usize = 10_000;
+const MAX_CACHED: usize = 10_000;
 
 /// The tokens of subscriptions.
 #[derive(Default)]
 pub(super) struct Tokens(Mutex<HashMap<SubscriptionId, Arc<Slot>>>);
 
 /// The place of the token of a subscription. Attempts that find it empty wait for the one that fills it.
-type Slot = tokio::sync::Mutex<Option<Kept>>;
+type Slot = tokio::sync::Mutex<Option<CachedToken>>;
 
-struct Kept {
+struct CachedToken {
     /// What the token was got with.
     credentials: ClientCredentials,
     token: Secret,
@@ -51,7 +51,7 @@ struct Kept {
 
 /// The response of a token endpoint (RFC 6749, section 5.1).
 #[derive(Deserialize)]
-struct Granted {
+struct TokenResponse {
     access_token: String,
     token_type: Option<String>,
     expires_in: Option<f64>,
@@ -59,14 +59,14 @@ struct Granted {
 
 /// The response to a request that was refused (RFC 6749, section 5.2).
 #[derive(Deserialize)]
-struct Refused {
+struct TokenError {
     error: String,
 }
 
 impl Tokens {
     fn slot(&self, subscription: SubscriptionId) -> Arc<Slot> {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if slots.len() >= MAX_KEPT && !slots.contains_key(&subscription) {
+        if slots.len() >= MAX_CACHED && !slots.contains_key(&subscription) {
             slots.clear();
         }
         Arc::clone(slots.entry(subscription).or_default())
@@ -89,16 +89,18 @@ impl Tokens {
         }
         *kept = None;
         let (token, lifetime) =
-            client.request_token(credentials).await.map_err(|TransportError { class, reason }| {
-                match class {
+            client.request_token(credentials).await.map_err(|TransportError { cause, reason }| {
+                match cause.class() {
                     // Nothing was sent to an address that is not allowed.
-                    FailureClass::Blocked => TransportError::new(class, format!("the token endpoint: {reason}")),
-                    FailureClass::Token => TransportError::new(class, reason),
-                    class => TransportError::new(FailureClass::Token, format!("the token endpoint: {class}: {reason}")),
+                    FailureClass::Blocked => TransportError::new(cause, format!("the token endpoint: {reason}")),
+                    FailureClass::Token => TransportError::new(cause, reason),
+                    class => {
+                        TransportError::new(AttemptCause::TokenFailed, format!("the token endpoint: {class}: {reason}"))
+                    }
                 }
             })?;
         let until = Instant::now() + lifetime.saturating_sub(MARGIN);
-        *kept = Some(Kept { credentials: credentials.clone(), token: token.clone(), until });
+        *kept = Some(CachedToken { credentials: credentials.clone(), token: token.clone(), until });
         Ok(token)
     }
 }
@@ -106,7 +108,7 @@ impl Tokens {
 impl Inner {
     /// Gets a token, and returns it with its lifetime.
     async fn request_token(&self, credentials: &ClientCredentials) -> Result<(Secret, Duration), TransportError> {
-        let refused = |reason: String| TransportError::new(FailureClass::Token, reason);
+        let refused = |reason: String| TransportError::new(AttemptCause::TokenFailed, reason);
         let uri: Uri = credentials.token_url.url().as_str().parse().map_err(|error| refused(format!("{error}")))?;
         let addresses = self.connections.dialer.check_addresses(&uri).await?;
         let request = || token_request(credentials, uri.clone());
@@ -115,13 +117,13 @@ impl Inner {
         if response.status != StatusCode::OK {
             let code = serde_json::from_slice(&response.body).map_or_else(
                 |_| String::new(),
-                |Refused { error }| {
+                |TokenError { error }| {
                     format!(": {}", error.chars().filter(char::is_ascii_graphic).take(60).collect::<String>())
                 },
             );
             return Err(refused(format!("the token endpoint responded with {}{code}", response.status)));
         }
-        let granted: Granted = serde_json::from_slice(&response.body)
+        let granted: TokenResponse = serde_json::from_slice(&response.body)
             .map_err(|_| refused("the token endpoint responded with no token as RFC 6749 has it".to_owned()))?;
         if granted.token_type.is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
             return Err(refused("the token endpoint responded with a token that is no bearer token".to_owned()));
@@ -140,7 +142,7 @@ fn token_request(credentials: &ClientCredentials, uri: Uri) -> Result<Request<Fu
     let encoded = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let pair = format!("{}:{}", encoded(&credentials.client_id), encoded(credentials.client_secret.reveal()));
     let mut authorization = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(pair)))
-        .map_err(|error| TransportError::new(FailureClass::Token, error))?;
+        .map_err(|error| TransportError::new(AttemptCause::TokenFailed, error))?;
     authorization.set_sensitive(true);
     let mut form = "grant_type=client_credentials".to_owned();
     if let Some(scope) = &credentials.scope {

@@ -14,7 +14,7 @@ use http::{Method, StatusCode};
 use svc_core::accounts::keys::KeyId;
 use svc_core::env::Env;
 use svc_core::error::Error;
-use svc_core::requests::{self, LoggedRequest, LoggedRequestId, MAX_REQUESTS};
+use svc_core::requests::{self, ApiRequest, ApiRequestId, MAX_REQUESTS};
 use svc_core::store::Store;
 use svc_core::sync::lock;
 use svc_core::values::{TenantId, Timestamp};
@@ -42,7 +42,7 @@ struct Waiting {
 
 /// A request that waits. There may be thousands of them, so its texts share one allocation.
 struct Entry {
-    id: LoggedRequestId,
+    id: ApiRequestId,
     key_id: KeyId,
     method: Method,
     /// The request id, the path and, if there is one, the query, each on a line. None of them can have a line break.
@@ -83,7 +83,7 @@ impl RequestLog {
         }
         let of_tenant =
             |(tenant, entries): (TenantId, VecDeque<Entry>)| entries.into_iter().map(move |entry| entry.logged(tenant));
-        let mut entries: Vec<LoggedRequest> = waiting.by_tenant.into_iter().flat_map(of_tenant).collect();
+        let mut entries: Vec<ApiRequest> = waiting.by_tenant.into_iter().flat_map(of_tenant).collect();
         entries.sort_unstable_by_key(|entry| entry.id);
         requests::record(store, &entries).await.map_err(|error| (error, entries.len()))
     }
@@ -112,9 +112,9 @@ impl Entry {
         }
     }
 
-    fn logged(self, tenant_id: TenantId) -> LoggedRequest {
+    fn logged(self, tenant_id: TenantId) -> ApiRequest {
         let mut texts = self.texts.split('\n').map(str::to_owned);
-        LoggedRequest {
+        ApiRequest {
             id: self.id,
             tenant_id,
             request_id: texts.next().unwrap_or_default(),
@@ -125,7 +125,7 @@ impl Entry {
             status: self.status.as_u16(),
             code: self.code.map(str::to_owned),
             started_at: self.started_at,
-            duration: self.elapsed,
+            duration_us: u64::try_from(self.elapsed.as_micros()).unwrap_or(u64::MAX),
             events: self.written.count,
             first_event_id: self.written.first,
             last_event_id: self.written.last,
@@ -190,7 +190,7 @@ mod tests {
             self.api.call(request, Ipv4Addr::LOCALHOST.into()).await.status()
         }
 
-        async fn requests(&self) -> Vec<LoggedRequest> {
+        async fn requests(&self) -> Vec<ApiRequest> {
             self.api.jobs().flush_request_log().await;
             self.svc.account(self.tenant).requests().list(RequestFilter::default()).await.unwrap()
         }
@@ -219,7 +219,7 @@ mod tests {
             "newest first; without a key and without a route there is no account"
         );
         assert_eq!(logged[0].query.as_deref(), Some("limit=5&email=***&***"));
-        let texts = |entry: &LoggedRequest| (entry.request_id.clone(), entry.path.clone(), entry.query.clone());
+        let texts = |entry: &ApiRequest| (entry.request_id.clone(), entry.path.clone(), entry.query.clone());
         assert_eq!(texts(&logged[2]), ("first".to_owned(), "/api/v1/contacts".to_owned(), None));
 
         let account = f.svc.account(f.tenant);

@@ -9,22 +9,27 @@ use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Store, StoreWrapper, UnitOfWork};
-use svc_core::webhooks::deliveries::FailureClass;
+use svc_core::webhooks::deliveries::AttemptCause;
 use uuid::Uuid;
 
 use super::*;
 
-fn log(attempt: u32, error: Option<String>) -> AttemptLog {
-    AttemptLog {
+fn log(attempt: u32, cause: Option<AttemptCause>) -> AttemptLog {
+    let mut log = AttemptLog {
         attempt,
         started_at: Timestamp::from_micros(0),
         duration_ms: 3,
         status: 0,
-        error,
+        error: None,
+        cause: None,
         response_body: None,
         response_truncated: false,
         remote_addr: None,
+    };
+    if let Some(cause) = cause {
+        log.fail(cause, "no response");
     }
+    log
 }
 
 /// Returns metrics with at least one sample of each kind.
@@ -45,7 +50,7 @@ fn all_kinds() -> Metrics {
     metrics.partitions(Duration::from_secs(6 * 24 * 60 * 60), false);
     metrics.partitions(Duration::from_secs(5 * 24 * 60 * 60), true);
     metrics.attempt(&log(1, None), second);
-    metrics.attempt(&log(2, Some(format!("{}: no response", FailureClass::Timeout))), second);
+    metrics.attempt(&log(2, Some(AttemptCause::ResponseTimeout)), second);
     metrics.subscription_paused();
     metrics.in_flight(3);
     metrics.overdue(second);

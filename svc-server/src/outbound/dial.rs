@@ -26,7 +26,7 @@ use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use svc_core::values::HostPolicy;
 use svc_core::webhooks::addresses;
-use svc_core::webhooks::deliveries::FailureClass;
+use svc_core::webhooks::deliveries::AttemptCause;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -53,13 +53,13 @@ tokio::task_local! {
 /// The reason for which no connection was made.
 #[derive(Debug)]
 pub(crate) struct DialError {
-    pub(crate) class: FailureClass,
+    pub(crate) cause: AttemptCause,
     pub(crate) reason: String,
 }
 
 impl fmt::Display for DialError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.class, self.reason)
+        write!(f, "{}: {}", self.cause.class(), self.reason)
     }
 }
 
@@ -67,12 +67,17 @@ impl StdError for DialError {}
 
 impl From<io::Error> for DialError {
     fn from(error: io::Error) -> Self {
-        failed(FailureClass::Connect, error)
+        let cause = match error.kind() {
+            io::ErrorKind::ConnectionRefused => AttemptCause::ConnectionRefused,
+            io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => AttemptCause::Unreachable,
+            _ => AttemptCause::ConnectionFailed,
+        };
+        failed(cause, error)
     }
 }
 
-pub(crate) fn failed(class: FailureClass, reason: impl fmt::Display) -> DialError {
-    DialError { class, reason: reason.to_string() }
+pub(crate) fn failed(cause: AttemptCause, reason: impl fmt::Display) -> DialError {
+    DialError { cause, reason: reason.to_string() }
 }
 
 /// Resolves host names, checks their addresses, and connects to them.
@@ -117,24 +122,24 @@ impl Dialer {
     pub(crate) async fn check_addresses(&self, uri: &Uri) -> Result<Vec<SocketAddr>, DialError> {
         let (host, port) = host_and_port(uri);
         if self.policy == HostPolicy::Public && uri.scheme_str() != Some("https") {
-            return Err(failed(FailureClass::Blocked, "the URL is not https"));
+            return Err(failed(AttemptCause::NotHttps, "the URL is not https"));
         }
         let addresses = match host.parse::<IpAddr>() {
             Ok(literal) => vec![literal],
             Err(_) if self.proxy.as_ref().is_some_and(|proxy| proxy.resolves()) => {
                 if self.policy == HostPolicy::Public {
-                    addresses::check_host_name(host).map_err(|error| failed(FailureClass::Blocked, error))?;
+                    addresses::check_host_name(host).map_err(|error| failed(AttemptCause::NotPublic, error))?;
                 }
                 return Ok(Vec::new());
             }
             Err(_) => self.resolver.resolve(host).await,
         };
         if addresses.is_empty() {
-            return Err(failed(FailureClass::Dns, format!("{host} does not resolve")));
+            return Err(failed(AttemptCause::UnknownHost, format!("{host} does not resolve")));
         }
         if self.policy == HostPolicy::Public {
             for address in &addresses {
-                addresses::check_address(*address).map_err(|error| failed(FailureClass::Blocked, error))?;
+                addresses::check_address(*address).map_err(|error| failed(AttemptCause::NotPublic, error))?;
             }
         }
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
@@ -143,9 +148,9 @@ impl Dialer {
     async fn dial(self, uri: Uri, addresses: Vec<SocketAddr>) -> Result<TokioIo<Stream>, DialError> {
         let (tcp, peer) = match tokio::time::timeout(CONNECT_TIMEOUT, self.connect(&uri, &addresses)).await {
             Err(_) if self.proxy.is_some() => {
-                return Err(failed(FailureClass::Timeout, "the proxy made no connection within 5 s"));
+                return Err(failed(AttemptCause::ProxyTimeout, "the proxy made no connection within 5 s"));
             }
-            Err(_) => return Err(failed(FailureClass::Timeout, "no connection within 5 s")),
+            Err(_) => return Err(failed(AttemptCause::ConnectionTimeout, "no connection within 5 s")),
             Ok(connected) => connected?,
         };
         let _ = tcp.set_nodelay(true);
@@ -153,11 +158,13 @@ impl Dialer {
             return Ok(TokioIo::new(Stream::new(peer, Io::Plain(tcp))));
         }
         let host = host_and_port(&uri).0.to_owned();
-        let name = ServerName::try_from(host).map_err(|error| failed(FailureClass::Tls, error))?;
+        let name = ServerName::try_from(host).map_err(|error| failed(AttemptCause::TlsFailed, error))?;
         // The timeout of the attempt covers this, but the pool may complete a connection after its attempt has ended.
         let tls = match tokio::time::timeout(HANDSHAKE_TIMEOUT, self.tls.connect(name, tcp)).await {
-            Err(_) => return Err(failed(FailureClass::Timeout, "no TLS session within 10 s")),
-            Ok(connected) => connected.map_err(|error| failed(FailureClass::Tls, tls_errors::in_words(&error)))?,
+            Err(_) => return Err(failed(AttemptCause::TlsTimeout, "no TLS session within 10 s")),
+            Ok(connected) => {
+                connected.map_err(|error| failed(AttemptCause::TlsFailed, tls_errors::in_words(&error)))?
+            }
         };
         Ok(TokioIo::new(Stream::new(peer, Io::Tls(Box::new(tls)))))
     }

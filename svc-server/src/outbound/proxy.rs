@@ -16,7 +16,7 @@ use http::StatusCode;
 use percent_encoding::percent_decode_str;
 use svc_core::values::Secret;
 use svc_core::webhooks::addresses::Resolver;
-use svc_core::webhooks::deliveries::FailureClass;
+use svc_core::webhooks::deliveries::AttemptCause;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use url::{Host, Url};
@@ -154,5 +154,5 @@ fn status(head: &[u8]) -> Option<StatusCode> {
 }
 
 fn failure(reason: impl fmt::Display) -> DialError {
-    failed(FailureClass::Connect, format_args!("the proxy {reason}"))
+    failed(AttemptCause::ProxyFailed, format_args!("the proxy {reason}"))
 }

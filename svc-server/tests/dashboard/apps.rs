@@ -6,7 +6,7 @@ use svc_core::accounts::actor::Actor;
 use svc_core::accounts::grants::GrantUse;
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
-use svc_core::requests::{self, LoggedRequest};
+use svc_core::requests::{self, ApiRequest};
 use svc_server::Builder;
 
 use super::browser::{Server, authorize, encode, without_labels};
@@ -63,7 +63,7 @@ async fn the_audit_log_and_the_request_log_name_the_app() {
     let contact = ContactCreate::new("ada@example.com".parse().unwrap());
     acts.account(server.tenant).contacts().create(contact).await.unwrap();
     let store = server.svc.store();
-    let request = LoggedRequest {
+    let request = ApiRequest {
         id: store.env().id(store.env().now()),
         tenant_id: server.tenant,
         request_id: "an-id".to_owned(),
@@ -74,7 +74,7 @@ async fn the_audit_log_and_the_request_log_name_the_app() {
         status: 200,
         code: None,
         started_at: store.env().now(),
-        duration: std::time::Duration::from_micros(1_234),
+        duration_us: 1_234,
         events: 0,
         first_event_id: None,
         last_event_id: None,

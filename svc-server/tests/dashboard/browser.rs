@@ -18,7 +18,7 @@ use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
 use svc_core::values::RedirectUri;
-use svc_core::webhooks::deliveries::AttemptLog;
+use svc_core::webhooks::deliveries::{AttemptCause, AttemptLog};
 use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use svc_server::deliver::{Trial, WebhookClient};
 use svc_server::{Api, Builder, OauthSettings};
@@ -56,6 +56,7 @@ impl WebhookClient for Endpoint {
             duration_ms: 1_234,
             status: 308,
             error: Some("status: 308 Permanent Redirect".to_owned()),
+            cause: Some(AttemptCause::Status),
             response_body: Some(r#"{"to":"<b>"}"#.to_owned()),
             response_truncated: false,
             remote_addr: None,

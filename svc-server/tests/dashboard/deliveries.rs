@@ -6,7 +6,7 @@ use http::StatusCode;
 use http::header::LOCATION;
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
-use svc_core::webhooks::deliveries::AttemptLog;
+use svc_core::webhooks::deliveries::{AttemptCause, AttemptLog};
 
 use super::browser::{Browser, Response, Server, encode, without_labels};
 
@@ -19,6 +19,11 @@ impl Server {
             duration_ms: 10,
             status,
             error: Some(error.to_owned()).filter(|error| !error.is_empty()),
+            cause: match (error, status) {
+                ("", _) => None,
+                (_, 0) => Some(AttemptCause::UnknownHost),
+                _ => Some(AttemptCause::Status),
+            },
             response_body: Some(response.to_owned()),
             response_truncated: false,
             remote_addr: None,

@@ -410,6 +410,7 @@ impl WebhookClient for Slow {
                 duration_ms: 5,
                 status: 204,
                 error: None,
+                cause: None,
                 response_body: None,
                 response_truncated: false,
                 remote_addr: None,

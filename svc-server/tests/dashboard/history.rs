@@ -4,7 +4,7 @@ use svc_core::accounts::actor::Actor;
 use svc_core::accounts::keys::KeyCreate;
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
-use svc_core::requests::{self, LoggedRequest};
+use svc_core::requests::{self, ApiRequest};
 use svc_core::store::Repository;
 
 use super::browser::Server;
@@ -61,7 +61,7 @@ async fn a_change_leads_to_its_request_its_events_and_their_deliveries() {
     let ada = svc.account(server.tenant).contacts().create(ada).await.unwrap();
     let event = svc.account(server.tenant).events().newest(ada.created_at, 1).await.unwrap().remove(0).id;
     let store = server.svc.store();
-    let request = LoggedRequest {
+    let request = ApiRequest {
         id: store.env().id(store.env().now()),
         tenant_id: server.tenant,
         request_id: "an-id".to_owned(),
@@ -72,7 +72,7 @@ async fn a_change_leads_to_its_request_its_events_and_their_deliveries() {
         status: 201,
         code: None,
         started_at: store.env().now(),
-        duration: std::time::Duration::from_millis(1),
+        duration_us: 1_000,
         events: 1,
         first_event_id: Some(event),
         last_event_id: Some(event),

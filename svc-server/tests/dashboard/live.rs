@@ -11,7 +11,7 @@ use svc_core::accounts::keys::{KeyCreate, KeyId};
 use svc_core::accounts::platform_keys::PlatformKeyCreate;
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
-use svc_core::requests::{self, LoggedRequest};
+use svc_core::requests::{self, ApiRequest};
 use svc_server::{Builder, ResponseBody};
 use tokio::time::Instant;
 
@@ -78,7 +78,7 @@ impl Server {
 
     async fn log_request(&self, key_id: KeyId) {
         let env = self.svc.store().env();
-        let request = LoggedRequest {
+        let request = ApiRequest {
             id: env.id(env.now()),
             tenant_id: self.tenant,
             request_id: "an-id".to_owned(),
@@ -89,7 +89,7 @@ impl Server {
             status: 200,
             code: None,
             started_at: env.now(),
-            duration: Duration::from_micros(1_234),
+            duration_us: 1_234,
             events: 0,
             first_event_id: None,
             last_event_id: None,

@@ -7,7 +7,7 @@ use http::{Method, StatusCode};
 use svc_core::accounts::keys::KeyCreate;
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
-use svc_core::requests::{self, LoggedRequest};
+use svc_core::requests::{self, ApiRequest};
 use svc_server::dashboard::routes::pages;
 
 use super::browser::{Browser, Response, Server};
@@ -220,7 +220,7 @@ async fn id(server: &Server, tenant: TenantId, path: &str) -> String {
         ["", "requests", ..] => {
             let event = delivery(server, tenant).await.event_id;
             let store = server.svc.store();
-            let request = LoggedRequest {
+            let request = ApiRequest {
                 id: store.env().id(store.env().now()),
                 tenant_id: tenant,
                 request_id: "an-id".to_owned(),
@@ -231,7 +231,7 @@ async fn id(server: &Server, tenant: TenantId, path: &str) -> String {
                 status: 201,
                 code: None,
                 started_at: store.env().now(),
-                duration: std::time::Duration::from_micros(1_234),
+                duration_us: 1_234,
                 events: 1,
                 first_event_id: Some(event),
                 last_event_id: Some(event),

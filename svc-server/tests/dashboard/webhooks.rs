@@ -7,7 +7,7 @@ use http::{Request, StatusCode};
 use svc_core::accounts::keys::KeyCreate;
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
-use svc_core::webhooks::deliveries::AttemptLog;
+use svc_core::webhooks::deliveries::{AttemptCause, AttemptLog};
 use svc_core::webhooks::signatures;
 use svc_core::webhooks::statistics::{self, AttemptCounter};
 
@@ -32,6 +32,7 @@ impl Server {
             duration_ms: 1_234,
             status: 500,
             error: Some("status: 500 Internal Server Error".to_owned()),
+            cause: Some(AttemptCause::Status),
             response_body: Some(HOSTILE.to_owned()),
             response_truncated: false,
             remote_addr: Some("203.0.113.7:443".to_owned()),

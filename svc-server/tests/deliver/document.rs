@@ -171,6 +171,7 @@ async fn let_operational_events_happen(tx: &mut dyn Tx, tenant: TenantId) -> Res
         duration_ms: 5,
         status: 410,
         error: Some("status: 410".to_owned()),
+        cause: None,
         response_body: None,
         response_truncated: false,
         remote_addr: None,

@@ -134,6 +134,7 @@ impl WebhookClient for StuckClient {
             duration_ms: 5,
             status: 204,
             error: None,
+            cause: None,
             response_body: None,
             response_truncated: false,
             remote_addr: None,

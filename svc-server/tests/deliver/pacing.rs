@@ -46,6 +46,7 @@ impl WebhookClient for Client {
             duration_ms: 0,
             status: 204,
             error: None,
+            cause: None,
             response_body: None,
             response_truncated: false,
             remote_addr: None,

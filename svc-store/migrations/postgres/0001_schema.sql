@@ -450,6 +450,8 @@ CREATE TABLE delivery_attempts (
     duration_ms        bigint      NOT NULL,
     status             integer     NOT NULL,
     error              text,
+    -- What ended a failed attempt, for programs.
+    cause              text,
     -- Text as bytes: it is a stranger's and may hold the one character that PostgreSQL's text cannot, NUL.
     response_body      bytea,
     response_truncated boolean     NOT NULL,

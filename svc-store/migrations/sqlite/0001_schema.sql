@@ -436,6 +436,8 @@ CREATE TABLE delivery_attempts (
     duration_ms        INTEGER NOT NULL,
     status             INTEGER NOT NULL,
     error              TEXT,
+    -- What ended a failed attempt, for programs.
+    cause              TEXT,
     response_body      TEXT,
     response_truncated INTEGER NOT NULL CHECK (response_truncated IN (0, 1)),
     remote_addr        TEXT,

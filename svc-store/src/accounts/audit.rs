@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
-use svc_core::accounts::audit::Entry;
+use svc_core::accounts::audit::AuditEntry;
 use svc_core::env;
 use svc_core::store::{AuditRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
@@ -13,15 +13,16 @@ use crate::column::Column as _;
 use crate::sql::SqlTx;
 use crate::table::{TableRow, record, select};
 
-record!(Entry, "audit_log", key: [tenant_id, id], {
+record!(AuditEntry, "audit_log", key: [tenant_id, id], {
     inserted: [id, tenant_id, at, actor, action, object_kind, object_id, before, after],
     updated: [],
 });
 
 static LIST: LazyLock<String> =
-    LazyLock::new(|| select::<Entry>("WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id DESC LIMIT $4"));
-static OF_OBJECT: LazyLock<String> =
-    LazyLock::new(|| select::<Entry>("WHERE tenant_id = $1 AND object_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4"));
+    LazyLock::new(|| select::<AuditEntry>("WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id DESC LIMIT $4"));
+static OF_OBJECT: LazyLock<String> = LazyLock::new(|| {
+    select::<AuditEntry>("WHERE tenant_id = $1 AND object_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4")
+});
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
@@ -30,7 +31,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
 
 #[async_trait]
 impl AuditRepository for SqlTx<'_> {
-    async fn insert_audit_entry(&mut self, entry: &Entry) -> StoreResult<()> {
+    async fn insert_audit_entry(&mut self, entry: &AuditEntry) -> StoreResult<()> {
         self.insert_record(&[], entry).await
     }
 
@@ -40,9 +41,9 @@ impl AuditRepository for SqlTx<'_> {
         since: Timestamp,
         until: Timestamp,
         limit: u32,
-    ) -> StoreResult<Vec<Entry>> {
+    ) -> StoreResult<Vec<AuditEntry>> {
         let (first, end): (Uuid, Uuid) = (env::first_id_at(since), env::first_id_at(until));
-        self.fetch(&LIST, &[tenant.param(), first.param(), end.param(), limit.param()], Entry::read).await
+        self.fetch(&LIST, &[tenant.param(), first.param(), end.param(), limit.param()], AuditEntry::read).await
     }
 
     async fn audit_entries_of(
@@ -51,8 +52,8 @@ impl AuditRepository for SqlTx<'_> {
         object: Uuid,
         until: Timestamp,
         limit: u32,
-    ) -> StoreResult<Vec<Entry>> {
+    ) -> StoreResult<Vec<AuditEntry>> {
         let end = env::first_id_at(until);
-        self.fetch(&OF_OBJECT, &[tenant.param(), object.param(), end.param(), limit.param()], Entry::read).await
+        self.fetch(&OF_OBJECT, &[tenant.param(), object.param(), end.param(), limit.param()], AuditEntry::read).await
     }
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::env;
-use svc_core::requests::LoggedRequest;
+use svc_core::requests::ApiRequest;
 use svc_core::store::{RequestLogRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 
@@ -13,15 +13,15 @@ use crate::dialect::Dialect;
 use crate::sql::SqlTx;
 use crate::table::{BulkInsert, TableRow, record, select};
 
-record!(LoggedRequest, "request_log", key: [tenant_id, id], {
+record!(ApiRequest, "request_log", key: [tenant_id, id], {
     inserted: [id, tenant_id, request_id, key_id, method, path, query, status, code, started_at,
-        duration as duration_us, events, first_event_id, last_event_id],
+        duration_us, events, first_event_id, last_event_id],
     updated: [],
 });
 
-static INSERT: LazyLock<BulkInsert> = LazyLock::new(|| BulkInsert::of::<LoggedRequest>(""));
+static INSERT: LazyLock<BulkInsert> = LazyLock::new(|| BulkInsert::of::<ApiRequest>(""));
 static LIST: LazyLock<String> =
-    LazyLock::new(|| select::<LoggedRequest>("WHERE tenant_id = $1 AND id >= $2 ORDER BY id DESC LIMIT $3"));
+    LazyLock::new(|| select::<ApiRequest>("WHERE tenant_id = $1 AND id >= $2 ORDER BY id DESC LIMIT $3"));
 const DELETE_SURPLUS: &str = "DELETE FROM request_log WHERE tenant_id = $1 AND id <= \
      (SELECT id FROM request_log WHERE tenant_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)";
 const DELETE_BEFORE: &str =
@@ -48,7 +48,7 @@ pub(crate) const fn delete_before(dialect: Dialect) -> &'static str {
 
 #[async_trait]
 impl RequestLogRepository for SqlTx<'_> {
-    async fn insert_requests(&mut self, requests: &[LoggedRequest]) -> StoreResult<()> {
+    async fn insert_requests(&mut self, requests: &[ApiRequest]) -> StoreResult<()> {
         self.insert_records(&INSERT, requests).await
     }
 
@@ -57,9 +57,9 @@ impl RequestLogRepository for SqlTx<'_> {
         tenant: TenantId,
         since: Timestamp,
         limit: u32,
-    ) -> StoreResult<Vec<LoggedRequest>> {
+    ) -> StoreResult<Vec<ApiRequest>> {
         let first = env::first_id_at(since);
-        self.fetch(&LIST, &[tenant.param(), first.param(), limit.param()], LoggedRequest::read).await
+        self.fetch(&LIST, &[tenant.param(), first.param(), limit.param()], ApiRequest::read).await
     }
 
     async fn delete_surplus_requests(&mut self, tenant: TenantId, keep: u32) -> StoreResult<u64> {

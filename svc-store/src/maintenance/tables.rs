@@ -1,7 +1,7 @@
 //! The list of all tables with data of tenants, in an order in which every row comes after the rows that it refers to.
 
 use svc_core::accounts::apps::App;
-use svc_core::accounts::audit::Entry;
+use svc_core::accounts::audit::AuditEntry;
 use svc_core::accounts::grants::{AuthorizationCode, Grant, Token};
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys::ApiKey;
@@ -9,7 +9,7 @@ use svc_core::accounts::members::Member;
 use svc_core::accounts::operational::OperationalEvent;
 use svc_core::accounts::platform_keys::PlatformKey;
 use svc_core::accounts::tenants::Tenant;
-use svc_core::requests::LoggedRequest;
+use svc_core::requests::ApiRequest;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::{Invoice, Payment};
@@ -124,6 +124,6 @@ pub(crate) const TABLES: &[TableInfo] = &[
     TableInfo::of::<AttemptCount>(),
     TableInfo::of::<ScheduledEndpoint>(),
     TableInfo::of::<Replay>(),
-    TableInfo::of::<Entry>(),
-    TableInfo::of::<LoggedRequest>(),
+    TableInfo::of::<AuditEntry>(),
+    TableInfo::of::<ApiRequest>(),
 ];

@@ -162,8 +162,8 @@ async fn run_in_group(
     let transaction = transaction.with_load(shared.read_load.as_ref());
     let mut transaction = transaction.with_read(shared.running_read(work.name()));
     match read(connection, shared, &mut work, &mut transaction).await {
-        Ok(Read::Done(result)) => work.complete(result),
-        Ok(Read::Slow(account)) => shared.add_slow(account, work),
+        Ok(ReadEnd::Done(result)) => work.complete(result),
+        Ok(ReadEnd::Slow(account)) => shared.add_slow(account, work),
         Err(failure) => return Some((work, failure)),
     }
     None
@@ -175,8 +175,8 @@ async fn run_alone(connection: &PostgresConnection, shared: &Shared, mut work: Q
     let transaction = transaction.with_load(shared.read_load.as_ref());
     let mut transaction = transaction.with_read(shared.running_read(work.name()));
     match read(connection, shared, &mut work, &mut transaction).await {
-        Ok(Read::Done(result)) => work.complete(result),
-        Ok(Read::Slow(account)) => shared.add_slow(account, work),
+        Ok(ReadEnd::Done(result)) => work.complete(result),
+        Ok(ReadEnd::Slow(account)) => shared.add_slow(account, work),
         Err(failure) if failure.is_connection_lost() => {
             shared.requeue(Access::Read, work, failure.error);
             return false;
@@ -187,7 +187,7 @@ async fn run_alone(connection: &PostgresConnection, shared: &Shared, mut work: Q
 }
 
 /// How a read has ended on a connection that reads share.
-enum Read {
+enum ReadEnd {
     Done(Result<(), Error>),
     /// It has to run again among the slow reads of its account.
     Slow(Option<TenantId>),
@@ -198,7 +198,7 @@ async fn read(
     shared: &Shared,
     work: &mut QueuedWork,
     transaction: &mut PostgresTransaction<'_>,
-) -> Result<Read, TransactionFailure> {
+) -> Result<ReadEnd, TransactionFailure> {
     let name = work.name();
     let has_slow = transaction.read().is_some_and(|read| read.slow.is_some());
     let time = if has_slow { shared.read_times.shared * SHARED_STATEMENTS } else { MAX_DURATION };
@@ -210,25 +210,25 @@ async fn read(
             biased;
             result = timeout(time.min(MAX_DURATION), reading) => result,
             // What runs of it ends by itself within the time of a statement.
-            () = abandoned => return Ok(Read::Done(Err(too_slow(name).into()))),
+            () = abandoned => return Ok(ReadEnd::Done(Err(too_slow(name).into()))),
         }
     };
     let result = match result {
         Ok(result) => result,
-        Err(_) if has_slow => return Ok(Read::Slow(transaction.read().and_then(|read| read.account))),
+        Err(_) if has_slow => return Ok(ReadEnd::Slow(transaction.read().and_then(|read| read.account))),
         Err(_) => {
             connection.abort();
-            return Ok(Read::Done(Err(too_long(name).into())));
+            return Ok(ReadEnd::Done(Err(too_long(name).into())));
         }
     };
     let is_late = matches!(transaction.failure(), Some(failure) if matches!(failure.error, StoreError::TooSlow(_)));
     match transaction.read().filter(|read| read.slow.is_some()) {
-        Some(read) if read.is_postponed || is_late => return Ok(Read::Slow(read.account)),
+        Some(read) if read.is_postponed || is_late => return Ok(ReadEnd::Slow(read.account)),
         _ => {}
     }
     match transaction.failure() {
         // The failure of the transaction takes precedence over the result of the unit of work.
         Some(failure) => Err(failure.clone()),
-        None => Ok(Read::Done(result)),
+        None => Ok(ReadEnd::Done(result)),
     }
 }

@@ -18,7 +18,7 @@ use crate::table::{TableRow, record, select};
 record!(AttemptLog, "delivery_attempts", key: [tenant_id, delivery_id, attempt], {
     extra: [tenant_id: TenantId, delivery_id: DeliveryId],
     inserted: [
-        attempt, started_at, duration_ms, status, error, response_body, response_truncated, remote_addr,
+        attempt, started_at, duration_ms, status, error, cause, response_body, response_truncated, remote_addr,
     ],
     updated: [],
 });

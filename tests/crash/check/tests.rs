@@ -40,6 +40,7 @@ fn log(attempt: u32, status: i32) -> AttemptLog {
         duration_ms: 1,
         status,
         error: None,
+        cause: None,
         response_body: None,
         response_truncated: false,
         remote_addr: None,

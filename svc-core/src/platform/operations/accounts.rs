@@ -130,7 +130,7 @@ pub const CREATE_SANDBOX: Operation<TenantId, (), NewSandbox> =
 /// Takes one step of resetting the sandbox of an account.
 pub const RESET_SANDBOX: Operation<TenantId, (), SandboxStep> =
     Operation::new("resetSandbox", Method::Post, "sandbox", "reset", &async |tx, account, _| {
-        Ok(sandboxes::reset_step(tx, account).await?.into())
+        sandboxes::reset_step(tx, account).await
     })
     .in_area(Area::Accounts)
     .tagged("accounts")
@@ -146,7 +146,7 @@ pub const RESET_SANDBOX: Operation<TenantId, (), SandboxStep> =
 /// Takes one step of deleting the sandbox of an account.
 pub const DELETE_SANDBOX: Operation<TenantId, (), SandboxStep> =
     Operation::new("deleteSandbox", Method::Post, "sandbox", "delete", &async |tx, account, _| {
-        Ok(sandboxes::delete_step(tx, account).await?.into())
+        sandboxes::delete_step(tx, account).await
     })
     .in_area(Area::Accounts)
     .tagged("accounts")
@@ -358,7 +358,7 @@ pub const LIST_AUDIT_LOG: Operation<TenantId, LogQuery, Page<AuditEntry>> =
             entries.retain(|entry| entry.at != at);
             entries.extend(audit::list_range(tx, account, at..at.next(), logs::MAX_OF_ONE_TIME).await?.0);
         }
-        Ok(position.page(tx, entries.into_iter().map(AuditEntry::from).collect(), last))
+        Ok(position.page(tx, entries, last))
     })
     .unwrapped()
     .in_area(Area::Audit)

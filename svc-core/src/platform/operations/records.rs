@@ -11,7 +11,7 @@ use super::texts;
 use crate::accounts::platform_keys::Area;
 use crate::error::Error;
 use crate::exports;
-use crate::find::{self, FindText, Found, SearchParams};
+use crate::find::{self, FindText, SearchParams, SearchResults};
 use crate::imports::{AccountRecord, Batch, Import};
 use crate::input::Input;
 use crate::lookup::{self, Matches, PartOfId};
@@ -461,7 +461,7 @@ pub const FIND_IDS: Operation<TenantId, PartOfId, Matches> =
     );
 
 /// Finds records of an account by a text.
-pub const FIND_RECORDS: Operation<TenantId, FindText, Found> =
+pub const FIND_RECORDS: Operation<TenantId, FindText, SearchResults> =
     Operation::new("findRecords", Method::Get, "find", "", &async |tx, account, input: &FindText| {
         find::find(tx, account, input).await
     })

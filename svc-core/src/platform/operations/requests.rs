@@ -35,7 +35,7 @@ pub const LIST_REQUESTS: Operation<TenantId, Listing<LogParams, RequestListFilte
         let length = found.iter().take_while(|request| last.is_none_or(|last| request.started_at >= last)).count();
         let next = last.filter(|_| length < found.len());
         found.truncate(length);
-        Ok(position.page(tx, found.into_iter().map(ApiRequest::from).collect(), next))
+        Ok(position.page(tx, found, next))
     })
     .unwrapped()
     .in_area(Area::Audit)

@@ -4,13 +4,13 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{MemoryTx, insert, of_tenant};
-use crate::accounts::audit::Entry;
+use crate::accounts::audit::AuditEntry;
 use crate::store::{AuditRepository, StoreResult};
 use crate::values::{TenantId, Timestamp};
 
 #[async_trait]
 impl AuditRepository for MemoryTx<'_> {
-    async fn insert_audit_entry(&mut self, entry: &Entry) -> StoreResult<()> {
+    async fn insert_audit_entry(&mut self, entry: &AuditEntry) -> StoreResult<()> {
         insert(&mut self.state_mut()?.audit_log, (entry.tenant_id, entry.id), entry)
     }
 
@@ -20,8 +20,8 @@ impl AuditRepository for MemoryTx<'_> {
         since: Timestamp,
         until: Timestamp,
         limit: u32,
-    ) -> StoreResult<Vec<Entry>> {
-        let in_range = |entry: &&Entry| (since..until).contains(&entry.at);
+    ) -> StoreResult<Vec<AuditEntry>> {
+        let in_range = |entry: &&AuditEntry| (since..until).contains(&entry.at);
         let entries = of_tenant(&self.state.audit_log, tenant).rev().filter(in_range);
         Ok(entries.take(limit as usize).cloned().collect())
     }
@@ -32,8 +32,8 @@ impl AuditRepository for MemoryTx<'_> {
         object: Uuid,
         until: Timestamp,
         limit: u32,
-    ) -> StoreResult<Vec<Entry>> {
-        let is_wanted = |entry: &&Entry| entry.object_id == object && entry.at < until;
+    ) -> StoreResult<Vec<AuditEntry>> {
+        let is_wanted = |entry: &&AuditEntry| entry.object_id == object && entry.at < until;
         let entries = of_tenant(&self.state.audit_log, tenant).rev().filter(is_wanted);
         Ok(entries.take(limit as usize).cloned().collect())
     }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::{MemoryTx, insert, of_tenant};
 use crate::accounts::idempotency::StoredResponse;
-use crate::requests::LoggedRequest;
+use crate::requests::ApiRequest;
 use crate::store::{IdempotencyRepository, RequestLogRepository, StoreResult};
 use crate::values::{TenantId, Timestamp};
 
@@ -32,7 +32,7 @@ impl IdempotencyRepository for MemoryTx<'_> {
 
 #[async_trait]
 impl RequestLogRepository for MemoryTx<'_> {
-    async fn insert_requests(&mut self, requests: &[LoggedRequest]) -> StoreResult<()> {
+    async fn insert_requests(&mut self, requests: &[ApiRequest]) -> StoreResult<()> {
         let state = self.state_mut()?;
         requests.iter().try_for_each(|row| insert(&mut state.request_log, (row.tenant_id, row.id), row))
     }
@@ -42,7 +42,7 @@ impl RequestLogRepository for MemoryTx<'_> {
         tenant: TenantId,
         since: Timestamp,
         limit: u32,
-    ) -> StoreResult<Vec<LoggedRequest>> {
+    ) -> StoreResult<Vec<ApiRequest>> {
         let requests = of_tenant(&self.state.request_log, tenant).rev().filter(|row| row.started_at >= since);
         Ok(requests.take(limit as usize).cloned().collect())
     }

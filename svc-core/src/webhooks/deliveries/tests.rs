@@ -15,6 +15,7 @@ fn log(status: i32, error: Option<&str>) -> AttemptLog {
         duration_ms: 5,
         status,
         error: error.map(str::to_owned),
+        cause: None,
         response_body: None,
         response_truncated: false,
         remote_addr: None,

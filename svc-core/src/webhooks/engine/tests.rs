@@ -12,7 +12,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::audit::Entry;
+use crate::accounts::audit::AuditEntry;
 use crate::accounts::clocks::advance_clock;
 use crate::accounts::tenants::{self, TenantCreate};
 use crate::env::{Env, ManualClock, SeededEntropy};
@@ -33,6 +33,7 @@ fn log(attempt: u32, status: i32) -> AttemptLog {
         duration_ms: 1_500,
         status,
         error: (!(200..300).contains(&status)).then(|| "status".to_owned()),
+        cause: None,
         response_body: None,
         response_truncated: false,
         remote_addr: None,
@@ -219,9 +220,9 @@ fn a_subscription_is_paused_once_and_its_deliveries_are_held() {
         let (deliveries, stored, mut recorded) = read.now_or_never().unwrap().unwrap();
         recorded.retain(|entry| entry.action == "pause");
         assert_eq!(recorded.len(), 1);
-        let Entry { actor, object_kind, object_id, before, after, .. } = recorded.remove(0);
+        let AuditEntry { actor, object_kind, object_id, before, after, .. } = recorded.remove(0);
         assert_eq!((&*actor, &*object_kind, object_id), ("sender", "webhook", subscription.id.uuid()));
-        let [before, after] = [before, after].map(|json| json.unwrap().get().parse::<serde_json::Value>().unwrap());
+        let [before, after] = [before, after].map(|json| json.unwrap().as_str().parse::<serde_json::Value>().unwrap());
         let of = |state: &serde_json::Value| (state["enabled"].clone(), state["disabled_reason"].clone());
         assert_eq!(of(&before), (json!(true), json!(null)));
         assert_eq!(of(&after), (json!(false), json!("auto_paused")));

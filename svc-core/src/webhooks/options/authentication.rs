@@ -161,7 +161,7 @@ impl fmt::Debug for Authentication {
 /// The JSON of [`Authentication`] in a response.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Shown {
+enum RedactedAuthentication {
     Basic { username: String },
     Bearer,
     Oauth2 { token_url: WebhookUrl, client_id: String, scope: Option<String> },
@@ -171,11 +171,13 @@ enum Shown {
 impl Serialize for Authentication {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let shown = match self {
-            Self::Basic { username, .. } => Shown::Basic { username: username.clone() },
-            Self::Bearer { .. } => Shown::Bearer,
-            Self::OAuth2(ClientCredentials { token_url, client_id, scope, .. }) => {
-                Shown::Oauth2 { token_url: token_url.clone(), client_id: client_id.clone(), scope: scope.clone() }
-            }
+            Self::Basic { username, .. } => RedactedAuthentication::Basic { username: username.clone() },
+            Self::Bearer { .. } => RedactedAuthentication::Bearer,
+            Self::OAuth2(ClientCredentials { token_url, client_id, scope, .. }) => RedactedAuthentication::Oauth2 {
+                token_url: token_url.clone(),
+                client_id: client_id.clone(),
+                scope: scope.clone(),
+            },
         };
         shown.serialize(serializer)
     }
@@ -184,10 +186,10 @@ impl Serialize for Authentication {
 /// Without the secret, which is not known.
 impl<'de> Deserialize<'de> for Authentication {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match Shown::deserialize(deserializer)? {
-            Shown::Basic { username } => Self::Basic { username, password: Secret::default() },
-            Shown::Bearer => Self::Bearer { token: Secret::default() },
-            Shown::Oauth2 { token_url, client_id, scope } => {
+        Ok(match RedactedAuthentication::deserialize(deserializer)? {
+            RedactedAuthentication::Basic { username } => Self::Basic { username, password: Secret::default() },
+            RedactedAuthentication::Bearer => Self::Bearer { token: Secret::default() },
+            RedactedAuthentication::Oauth2 { token_url, client_id, scope } => {
                 Self::OAuth2(ClientCredentials { token_url, client_id, client_secret: Secret::default(), scope })
             }
         })

@@ -45,22 +45,22 @@ pub trait WithSecrets: FromJson {
 
 /// An option with secrets as a request has it. Its JSON has the secrets.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sent<T>(pub T);
+pub struct Unredacted<T>(pub T);
 
-impl<T: WithSecrets> FromJson for Sent<T> {
+impl<T: WithSecrets> FromJson for Unredacted<T> {
     fn from_json(json: Json) -> Result<Self, Issue> {
         T::from_json(json).map(Self)
     }
 }
 
-impl<T: WithSecrets> Serialize for Sent<T> {
+impl<T: WithSecrets> Serialize for Unredacted<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let json = RawValue::from_string(self.0.to_sent().reveal().to_owned());
         json.map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }
 
-impl<T: WithSecrets> JsonSchema for Sent<T> {
+impl<T: WithSecrets> JsonSchema for Unredacted<T> {
     fn inline_schema() -> bool {
         T::IS_INLINE
     }

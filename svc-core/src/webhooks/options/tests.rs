@@ -95,7 +95,7 @@ fn secrets_are_stored_and_sent_and_not_shown() {
     assert_eq!(oauth.authorization(), None);
     let debug = format!(
         "{headers:?} {basic:?} {bearer:?} {oauth:?} {:?} {:?}",
-        Sent(basic.clone()),
+        Unredacted(basic.clone()),
         oauth.client_credentials()
     );
     for secret in ["ledger", "Key 1", "pass word", "t0ken", "s3cret"] {
@@ -103,7 +103,7 @@ fn secrets_are_stored_and_sent_and_not_shown() {
     }
     assert_eq!(Stored::from_stored(&headers.to_sent()), Some(headers.clone()));
     assert_eq!(Stored::from_stored(&basic.to_sent()), Some(basic.clone()));
-    assert_eq!(serde_json::to_string(&Sent(headers)).unwrap(), r#"{"x-team":"ledger","authorization":"Key 1"}"#);
+    assert_eq!(serde_json::to_string(&Unredacted(headers)).unwrap(), r#"{"x-team":"ledger","authorization":"Key 1"}"#);
     assert_eq!(basic.authorization().unwrap().reveal(), "Basic c3ZjOnBhc3Mgd29yZA==");
     assert_eq!(bearer.authorization().unwrap().reveal(), "Bearer t0ken");
     let read: Authentication = serde_json::from_str(r#"{"type":"basic","username":"svc"}"#).unwrap();

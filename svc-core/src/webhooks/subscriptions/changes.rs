@@ -13,7 +13,7 @@ use crate::store::Tx;
 use crate::values::{EventKind, EventSet, Patch, TenantId, Timestamp, WebhookUrl};
 use crate::webhooks::addresses;
 use crate::webhooks::deliveries::FailureReason;
-use crate::webhooks::options::{Ordering, Payload, Sent, SignatureScheme, SigningSecret};
+use crate::webhooks::options::{Ordering, Payload, SignatureScheme, SigningSecret, Unredacted};
 use crate::webhooks::signatures::{self, SigningKeys};
 
 #[async_trait]
@@ -49,8 +49,8 @@ impl WebhookSubscription {
             disabled_reason: None,
             paused_at: None,
             consecutive_failures: 0,
-            headers: input.headers.map(|Sent(headers)| headers).filter(|headers| !headers.is_empty()),
-            authentication: input.authentication.map(|Sent(authentication)| authentication),
+            headers: input.headers.map(|Unredacted(headers)| headers).filter(|headers| !headers.is_empty()),
+            authentication: input.authentication.map(|Unredacted(authentication)| authentication),
             filter: input.filter,
             payload: input.payload.filter(|payload| *payload != Payload::Contract),
             max_per_second: input.max_per_second,
@@ -60,13 +60,13 @@ impl WebhookSubscription {
             ordering: input.ordering.filter(|ordering| *ordering != Ordering::None),
             signature,
             signing_keys: signature.map(|_| SigningKeys::generate(tx.env())),
-            client_certificate: input.client_certificate.map(|Sent(certificate)| certificate),
-            certificate_authority: input.certificate_authority.map(|Sent(authority)| authority),
+            client_certificate: input.client_certificate.map(|Unredacted(certificate)| certificate),
+            certificate_authority: input.certificate_authority.map(|Unredacted(authority)| authority),
             paced_until: None,
             stream_url: None,
             backoff_until: None,
             secret: match input.secret {
-                Some(Sent(SigningSecret(secret))) => secret,
+                Some(Unredacted(SigningSecret(secret))) => secret,
                 None => signatures::new_webhook_secret(tx.env()),
             },
             previous_secret: None,
@@ -89,8 +89,8 @@ impl Update for WebhookSubscription {
     fn outside(change: &WebhookUpdate) -> Outside {
         Outside {
             webhook: change.url.clone().sent().map(|url| ("url", url)),
-            certificate: change.client_certificate.clone().sent().flatten().map(|Sent(certificate)| certificate),
-            authority: change.certificate_authority.clone().sent().flatten().map(|Sent(authority)| authority),
+            certificate: change.client_certificate.clone().sent().flatten().map(|Unredacted(certificate)| certificate),
+            authority: change.certificate_authority.clone().sent().flatten().map(|Unredacted(authority)| authority),
             stream: None,
         }
     }
@@ -111,10 +111,10 @@ impl Update for WebhookSubscription {
         change.events.apply(&mut self.events);
         change.description.apply(&mut self.description);
         if let Patch::Set(headers) = change.headers {
-            self.headers = headers.map(|Sent(headers)| headers).filter(|headers| !headers.is_empty());
+            self.headers = headers.map(|Unredacted(headers)| headers).filter(|headers| !headers.is_empty());
         }
         if let Patch::Set(authentication) = change.authentication {
-            self.authentication = authentication.map(|Sent(authentication)| authentication);
+            self.authentication = authentication.map(|Unredacted(authentication)| authentication);
         }
         change.filter.apply(&mut self.filter);
         if let Patch::Set(payload) = change.payload {
@@ -134,10 +134,10 @@ impl Update for WebhookSubscription {
             self.signature = signature.filter(|signature| *signature != SignatureScheme::Hmac);
         }
         if let Patch::Set(certificate) = change.client_certificate {
-            self.client_certificate = certificate.map(|Sent(certificate)| certificate);
+            self.client_certificate = certificate.map(|Unredacted(certificate)| certificate);
         }
         if let Patch::Set(authority) = change.certificate_authority {
-            self.certificate_authority = authority.map(|Sent(authority)| authority);
+            self.certificate_authority = authority.map(|Unredacted(authority)| authority);
         }
         if let Patch::Set(enabled) = change.enabled {
             if self.enabled && !enabled {

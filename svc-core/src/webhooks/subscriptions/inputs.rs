@@ -7,7 +7,7 @@ use crate::values::{EventSet, Patch, StreamUrl, Text, WebhookUrl};
 use crate::webhooks::filters::Filter;
 use crate::webhooks::options::{
     AttemptsInFlight, Authentication, CertificateAuthority, ClientCertificate, CustomHeaders, Ordering, Payload,
-    PerSecond, RetryDelays, Sent, SignatureScheme, SigningSecret, TimeoutSeconds,
+    PerSecond, RetryDelays, SignatureScheme, SigningSecret, TimeoutSeconds, Unredacted,
 };
 
 /// A new webhook subscription. It is enabled from the start.
@@ -23,10 +23,10 @@ pub struct WebhookCreate {
     pub description: Option<Text<500>>,
     /// Headers that each delivery has in addition, as an object with their values by their names, at most 20. The values are
     /// secret: no response has them. Headers that the service or HTTP sets itself are refused.
-    pub headers: Option<Sent<CustomHeaders>>,
+    pub headers: Option<Unredacted<CustomHeaders>>,
     /// How deliveries are authenticated at the endpoint: `basic` with `username` and `password`, `bearer` with `token`, or
     /// `oauth2` with `token_url`, `client_id`, `client_secret` and perhaps `scope`. No response has the secret.
-    pub authentication: Option<Sent<Authentication>>,
+    pub authentication: Option<Unredacted<Authentication>>,
     /// Which events of these kinds are delivered, by what is in them, such as `data.city == "Perth"`. Without it, all are.
     pub filter: Option<Filter>,
     /// What the body of a delivery has in `data`: `contract` for the record, which is the default, or `thin` for its `id`.
@@ -46,12 +46,12 @@ pub struct WebhookCreate {
     /// key.
     pub signature: Option<SignatureScheme>,
     /// The certificate that deliveries show to the endpoint (mutual TLS), with its private key. No response has the key.
-    pub client_certificate: Option<Sent<ClientCertificate>>,
+    pub client_certificate: Option<Unredacted<ClientCertificate>>,
     /// The certificates of the authorities that are trusted at the endpoint in place of the public ones, in PEM.
-    pub certificate_authority: Option<Sent<CertificateAuthority>>,
+    pub certificate_authority: Option<Unredacted<CertificateAuthority>>,
     /// The signing secret, for a receiver that has one from another sender: `whsec_` and the base64 of 24 to 64 bytes. Without it,
     /// the service makes one.
-    pub secret: Option<Sent<SigningSecret>>,
+    pub secret: Option<Unredacted<SigningSecret>>,
 }
 
 impl WebhookCreate {
@@ -59,8 +59,8 @@ impl WebhookCreate {
     pub(crate) fn outside(&self) -> Outside {
         Outside {
             webhook: Some(("url", self.url.clone())),
-            certificate: self.client_certificate.clone().map(|Sent(certificate)| certificate),
-            authority: self.certificate_authority.clone().map(|Sent(authority)| authority),
+            certificate: self.client_certificate.clone().map(|Unredacted(certificate)| certificate),
+            authority: self.certificate_authority.clone().map(|Unredacted(authority)| authority),
             stream: None,
         }
     }
@@ -93,7 +93,7 @@ impl WebhookCreate {
 pub struct StreamCreate {
     /// The URL of the engine, such as `nats://user:password@nats.example.com:4222/svc`, with `nats`, `amqp` or `kafka`, or over TLS
     /// `tls`, `amqps` or `kafka+ssl`. No response has its user name, its password or its parameters.
-    pub to: Sent<StreamUrl>,
+    pub to: Unredacted<StreamUrl>,
     /// The kinds of events to send, or `["*"]` for all of them, including those that are added later. Repeated kinds are
     /// stored once.
     pub events: EventSet,
@@ -123,10 +123,10 @@ pub struct WebhookUpdate {
     pub description: Patch<Option<Text<500>>>,
     /// Headers that each delivery has in addition, as an object with their values by their names, at most 20. They replace all
     /// that were set. Null clears them.
-    pub headers: Patch<Option<Sent<CustomHeaders>>>,
+    pub headers: Patch<Option<Unredacted<CustomHeaders>>>,
     /// How deliveries are authenticated at the endpoint: `basic` with `username` and `password`, `bearer` with `token`, or
     /// `oauth2` with `token_url`, `client_id`, `client_secret` and perhaps `scope`. Null clears it.
-    pub authentication: Patch<Option<Sent<Authentication>>>,
+    pub authentication: Patch<Option<Unredacted<Authentication>>>,
     /// Which events of these kinds are delivered from now on, by what is in them. Null clears it.
     pub filter: Patch<Option<Filter>>,
     /// What the body of a delivery has in `data`: `contract` for the record, or `thin` for its `id`. Null is `contract`.
@@ -146,7 +146,7 @@ pub struct WebhookUpdate {
     pub signature: Patch<Option<SignatureScheme>>,
     /// The certificate that deliveries show to the endpoint (mutual TLS), with its private key. The next attempt shows it. Null
     /// clears it.
-    pub client_certificate: Patch<Option<Sent<ClientCertificate>>>,
+    pub client_certificate: Patch<Option<Unredacted<ClientCertificate>>>,
     /// The certificates of the authorities that are trusted at the endpoint in place of the public ones, in PEM. Null clears it.
-    pub certificate_authority: Patch<Option<Sent<CertificateAuthority>>>,
+    pub certificate_authority: Patch<Option<Unredacted<CertificateAuthority>>>,
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, FieldCode, Issue};
 use crate::resources::{NewRecord, crud};
 use crate::store::{Repository, Tx};
 use crate::values::{TenantId, WebhookUrl};
-use crate::webhooks::options::Sent;
+use crate::webhooks::options::Unredacted;
 use crate::webhooks::streams::{Stream, StreamKey};
 
 /// Creates a subscription whose events go to an engine, from now on.
@@ -24,7 +24,7 @@ pub async fn create_stream(
     let now = advance_clock(tx, tenant).await?;
     tx.env().event_kinds.check(&input.events, None).map_err(|issue| issue.on("events"))?;
     check_count(tx, tenant).await?;
-    let Sent(to) = &input.to;
+    let Unredacted(to) = &input.to;
     let url = WebhookUrl::of_stream(to).map_err(|issue| issue.on("to"))?;
     let StreamCreate { events, description, filter, payload, .. } = input.clone();
     let settings = WebhookCreate { description, filter, payload, ..WebhookCreate::new(url, events) };

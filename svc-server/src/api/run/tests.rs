@@ -55,6 +55,7 @@ impl Largest {
                     status: 500,
                     error: Some("status: 500 Internal Server Error".to_owned()),
                     // Control characters take most room in JSON.
+                    cause: None,
                     response_body: Some("\u{1}".repeat(RESPONSE)),
                     response_truncated: true,
                     remote_addr: None,

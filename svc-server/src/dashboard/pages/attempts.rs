@@ -93,7 +93,7 @@ fn cells(view: &View<'_>, entry: &Entry, compared: &[u32]) -> Markup {
                 @if let Some(address) = &log.remote_addr { code { (address) } }
                 span.soft { (view.time(log.started_at)) }
             }
-            @if let Some(text) = failures::explain(log, view.zone) { p { (text) } }
+            @if let Some(text) = failures::explain(log) { p { (text) } }
             @if let Some(error) = &log.error { p.soft { "Logged as: " (error) } }
         },
     }

@@ -74,7 +74,7 @@ fn form(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, state: &FormState<'_>, tr
     };
     let content = html! {
         (heading(title, "", html! {}))
-        @if let Some(tried) = tried { (tried.card(tenant, matches!(of, Of::New))) }
+        @if let Some(tried) = tried { (tried.card(matches!(of, Of::New))) }
         form.card.fields method="post" action=(cx.url(&path)) {
             (csrf(cx))
             (key_field(cx))

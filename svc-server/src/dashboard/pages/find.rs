@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
-use svc_core::find::{self, Found, Hit, MAX_HITS};
+use svc_core::find::{self, Hit, MAX_HITS, SearchResults};
 use svc_core::resources::RecordKind;
 
 use crate::dashboard::components::{empty, heading, section};
@@ -16,7 +16,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
     let typed = cx.query.text("q");
     let found = match find::parse(typed) {
         Ok(text) => cx.svc.account(tenant.id).find(text).await?,
-        Err(Error::Validation(_)) => Found { data: Vec::new(), is_complete: true, note: None },
+        Err(Error::Validation(_)) => SearchResults { data: Vec::new(), is_complete: true, note: None },
         Err(error) => return Err(error.into()),
     };
     if let ([only], true) = (&found.data[..], found.is_complete) {

@@ -7,7 +7,7 @@ use svc_core::Svc;
 use svc_core::accounts::keys::ApiKey;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
-use svc_core::requests::{LoggedRequest, LoggedRequestId, RequestFilter};
+use svc_core::requests::{ApiRequest, ApiRequestId, RequestFilter};
 use svc_core::values::TenantId;
 use uuid::Uuid;
 
@@ -37,7 +37,7 @@ const STATUSES: [(&str, &str, RangeInclusive<u16>); 4] = [
     ("5xx", "Failed (5xx)", 500..=599),
 ];
 
-fn status(request: &LoggedRequest) -> Markup {
+fn status(request: &ApiRequest) -> Markup {
     let tone = match request.status {
         ..=399 => Tone::Good,
         400..=499 => Tone::Warn,
@@ -47,8 +47,8 @@ fn status(request: &LoggedRequest) -> Markup {
 }
 
 /// Returns a duration with three digits.
-fn duration(request: &LoggedRequest) -> String {
-    let micros = u64::try_from(request.duration.as_micros()).unwrap_or(u64::MAX);
+fn duration(request: &ApiRequest) -> String {
+    let micros = request.duration_us;
     match micros {
         ..=99_999 => format!("{}.{} ms", micros / 1_000, micros % 1_000 / 100),
         _ => format!("{} ms", number(micros / 1_000)),
@@ -68,7 +68,7 @@ impl Callers {
     }
 
     /// Returns what the sender of a request is called. The log has the id of a grant in place of that of a key.
-    fn name(&self, request: &LoggedRequest) -> Markup {
+    fn name(&self, request: &ApiRequest) -> Markup {
         let key = self.keys.iter().find(|key| key.id == request.key_id);
         match (key, self.apps.by_grant(request.key_id.uuid())) {
             (Some(key), _) => html! { (key.name.as_deref().unwrap_or(&key.prefix)) },
@@ -88,12 +88,12 @@ fn sender(cx: &Context<'_>) -> &'static str {
 pub(in crate::dashboard) struct Requests;
 
 impl live::List for Requests {
-    type Item = LoggedRequest;
+    type Item = ApiRequest;
     type Names = Callers;
     type Filter = RequestFilter;
     type Scope = ();
 
-    async fn newest(svc: &Svc, tenant: TenantId, (): &()) -> Result<Vec<LoggedRequest>, Error> {
+    async fn newest(svc: &Svc, tenant: TenantId, (): &()) -> Result<Vec<ApiRequest>, Error> {
         svc.account(tenant).requests().newest(PAGE as u32).await
     }
 
@@ -101,15 +101,15 @@ impl live::List for Requests {
         Callers::of(svc, tenant).await
     }
 
-    fn id(request: &LoggedRequest) -> Uuid {
+    fn id(request: &ApiRequest) -> Uuid {
         request.id.uuid()
     }
 
-    fn select(_: &LoggedRequest) -> Markup {
+    fn select(_: &ApiRequest) -> Markup {
         html! {}
     }
 
-    fn cells(view: &View<'_>, request: &LoggedRequest, callers: &Callers) -> Markup {
+    fn cells(view: &View<'_>, request: &ApiRequest, callers: &Callers) -> Markup {
         html! {
             th scope="row" {
                 a href=(view.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) }
@@ -122,7 +122,7 @@ impl live::List for Requests {
         }
     }
 
-    fn matches(filter: &RequestFilter, request: &LoggedRequest) -> bool {
+    fn matches(filter: &RequestFilter, request: &ApiRequest) -> bool {
         filter.matches(request)
     }
 }
@@ -209,7 +209,7 @@ fn filter_fields(cx: &Context<'_>, callers: &Callers) -> Markup {
 /// Shows a request and the events that it wrote.
 pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
-    let request = account.requests().get(cx.id::<LoggedRequestId>()?).await?;
+    let request = account.requests().get(cx.id::<ApiRequestId>()?).await?;
     let written = account.requests().events(request.id, MAX_EVENTS).await?;
     let callers = Callers::of(&cx.svc, tenant.id).await?;
     let content = html! {

@@ -9,7 +9,7 @@ use svc_core::accounts::actor::Actor;
 use svc_core::accounts::keys::{self, KeyCreate, KeyId};
 use svc_core::accounts::tenants::{self, Tenant};
 use svc_core::error::Error;
-use svc_core::requests::{LoggedRequest, MAX_AGE};
+use svc_core::requests::{ApiRequest, MAX_AGE};
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::{self, InvoiceCreate, OverduePosition};
@@ -106,7 +106,7 @@ struct History<'s> {
 
 impl History<'_> {
     /// Applies a step as a request with a key, and returns the entry of the request log if it is kept that long.
-    async fn request(&mut self, tx: &mut dyn Tx, step: &Step) -> Result<Option<LoggedRequest>, Error> {
+    async fn request(&mut self, tx: &mut dyn Tx, step: &Step) -> Result<Option<ApiRequest>, Error> {
         let key_id = match &step.action {
             Action::Create(Kind::Contact | Kind::Booking, _) | Action::Update(Kind::Contact | Kind::Booking, ..) => {
                 self.website
@@ -123,7 +123,7 @@ impl History<'_> {
             _ => tx.events_after(self.tenant, step.at.minus(Duration::from_micros(1)), MAX_EVENTS).await?,
         };
         let took = 1_800 + u64::from(step.at.as_micros().unsigned_abs() as u32 % 7_000) + 900 * written.len() as u64;
-        Ok(Some(LoggedRequest {
+        Ok(Some(ApiRequest {
             id: tx.env().id(step.at),
             tenant_id: self.tenant,
             request_id: tx.env().id::<Uuid>(step.at).to_string(),
@@ -134,7 +134,7 @@ impl History<'_> {
             status,
             code: code.map(str::to_owned),
             started_at: step.at,
-            duration: Duration::from_micros(took),
+            duration_us: took,
             events: u32::try_from(written.len()).unwrap_or(MAX_EVENTS),
             first_event_id: written.first().map(|event| event.id),
             last_event_id: written.last().map(|event| event.id),

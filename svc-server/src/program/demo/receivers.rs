@@ -22,7 +22,7 @@ use svc_core::pages::{ListQuery, Order};
 use svc_core::resources::{NoFilter, Resource as _, crud};
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::AttemptLog;
+use svc_core::webhooks::deliveries::{AttemptCause, AttemptLog};
 use svc_core::webhooks::engine::Attempt;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_webhook_verify::Verifier;
@@ -223,24 +223,26 @@ pub(super) fn past_response(attempt: &Attempt, now: Timestamp, minutes_ago: u64,
         "accounting" if fails => (503, 900 + n * 31 % 400),
         _ => (204, usual),
     };
-    let error = match StatusCode::from_u16(status) {
-        Ok(status) if status.is_success() => None,
-        Ok(status) => Some(format!("status: {status}")),
-        Err(_) => Some("timeout: no complete response within 10 s".to_owned()),
-    };
     let response = match status {
         0 => None,
         500.. => Some(DOWN.to_owned()),
         _ => Some(String::new()),
     };
-    AttemptLog {
+    let mut log = AttemptLog {
         attempt: attempt.delivery.attempts,
         started_at: now,
         duration_ms,
         status: status.into(),
-        error,
+        error: None,
+        cause: None,
         response_body: response,
         response_truncated: false,
         remote_addr: (status > 0).then(|| origin.trim_start_matches("http://").to_owned()),
+    };
+    match StatusCode::from_u16(status) {
+        Ok(status) if status.is_success() => {}
+        Ok(status) => log.fail(AttemptCause::Status, status),
+        Err(_) => log.fail(AttemptCause::ResponseTimeout, "no complete response within 10 s"),
     }
+    log
 }

@@ -108,10 +108,10 @@ impl Consistency {
     }
 }
 
-type Read = fn(&mut Cells<'_>, &mut Consistency) -> Result<(), CellError>;
+type RowReader = fn(&mut Cells<'_>, &mut Consistency) -> Result<(), CellError>;
 
 /// Returns the reader of a table whose rows must be consistent with other rows. `None` for the others.
-fn consistency_reader(table: &TableInfo) -> Option<Read> {
+fn consistency_reader(table: &TableInfo) -> Option<RowReader> {
     Some(match table.name {
         Tenant::TABLE => |cells, rows| {
             let (tenant, (clock, _)) = (Tenant::read(cells)?, Tenant::read_extra(cells)?);

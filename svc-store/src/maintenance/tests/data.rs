@@ -15,7 +15,7 @@ use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
-use svc_core::requests::LoggedRequest;
+use svc_core::requests::ApiRequest;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::{self, Invoice};
@@ -24,7 +24,7 @@ use svc_core::resources::quotes::Quote;
 use svc_core::resources::{Create, Resource as _, Update, crud};
 use svc_core::store::{DeliveryFilter, KeyUse, Store, Tx};
 use svc_core::values::{Email, Id, RedirectUri, TenantId, Text, Timestamp, WebhookUrl};
-use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
+use svc_core::webhooks::deliveries::{AfterFailure, AttemptCause, AttemptLog, DeliveryStatus};
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::samples;
 use svc_core::webhooks::statistics::{ALL_ENDPOINTS, AttemptCount, AttemptOutcome};
@@ -147,7 +147,7 @@ async fn fill_apps(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
 
 async fn fill_requests(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     let now = tx.env().now();
-    let bare = LoggedRequest {
+    let bare = ApiRequest {
         id: tx.env().id(now),
         tenant_id: tenant,
         request_id: "-".to_owned(),
@@ -158,18 +158,18 @@ async fn fill_requests(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
         status: 200,
         code: None,
         started_at: now,
-        duration: Duration::ZERO,
+        duration_us: 0,
         events: 0,
         first_event_id: None,
         last_event_id: None,
     };
-    let full = LoggedRequest {
+    let full = ApiRequest {
         id: tx.env().id(now),
         path: "/ü".to_owned(),
         query: Some("a=***&'".to_owned()),
         status: u16::MAX,
         code: Some("conflict".to_owned()),
-        duration: HOUR,
+        duration_us: 60 * 60 * 1_000_000,
         events: u32::MAX,
         first_event_id: Some(Id::nil()),
         last_event_id: Some(Id::max()),
@@ -228,6 +228,7 @@ async fn fill_deliveries(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error>
             duration_ms: u32::MAX,
             status: if attempt == 1 { 204 } else { -1 },
             error: (attempt > 1).then(|| "blocked: 10.0.0.1".to_owned()),
+            cause: (attempt > 1).then_some(AttemptCause::NotPublic),
             response_body: Some("a NUL is \0 and a heart ♥".to_owned()),
             response_truncated: attempt == 2,
             remote_addr: None,

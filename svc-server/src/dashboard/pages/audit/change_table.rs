@@ -9,7 +9,7 @@ use svc_core::accounts::audit::object_word;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::changes::{Change, FieldChange};
 use svc_core::error::Error;
-use svc_core::requests::{LoggedRequest, MAX_AGE, RequestFilter};
+use svc_core::requests::{ApiRequest, MAX_AGE, RequestFilter};
 use svc_core::values::{TimeZone, Timestamp};
 
 use super::actors::Actors;
@@ -26,7 +26,7 @@ pub(in crate::dashboard::pages) struct ChangeTable<'a> {
     tenant: &'a Tenant,
     texts: ChangeTexts,
     /// The log of requests, if one of the changes may be in it.
-    requests: Vec<LoggedRequest>,
+    requests: Vec<ApiRequest>,
 }
 
 /// What the texts of changes name.
@@ -198,7 +198,7 @@ impl<'a> ChangeTable<'a> {
 
     /// Returns links to the request that made the change, and to its events with their deliveries.
     fn traces(&self, change: &Change) -> Markup {
-        let wrote = |request: &&LoggedRequest| change.events.iter().any(|(event, _)| request.wrote(*event));
+        let wrote = |request: &&ApiRequest| change.events.iter().any(|(event, _)| request.wrote(*event));
         html! {
             @if let Some(request) = self.requests.iter().find(wrote) {
                 div { a href=(self.cx.url(&format!("/requests/{}", request.id))) { "Request" } }
